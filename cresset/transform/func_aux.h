@@ -51,5 +51,14 @@ struct CRESSET_API Jacobians {
 CRESSET_API Jacobians jacrev(const AuxFunction& f, const Tensors& primals, const JacobianOptions& options = {});
 CRESSET_API Jacobians jacfwd(const AuxFunction& f, const Tensors& primals, const JacobianOptions& options = {});
 
+struct CRESSET_API Mapped {
+  Tensors results;
+  // For each result where the batch goes, nullopt for one that does not depend on it.
+  std::vector<std::optional<int64_t>> out_dims;
+};
+// Calls `f` for a batch as `vmap` does, but `f` itself says where the batch goes, in place of `options.out_dims`. Arguments that are not mapped may be
+// undefined.
+CRESSET_API Tensors map_over_batch(const std::function<Mapped(const Tensors&)>& f, const Tensors& arguments, const VmapOptions& options);
+
 }  // namespace func
 }  // namespace cresset

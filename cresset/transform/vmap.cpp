@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "cresset/autograd/batched.h"
+#include "cresset/core/random/generator.h"
 #include "cresset/ops/functions.h"
+#include "cresset/transform/func_aux.h"
 #include "cresset/transform/vmap_layer.h"
 
 namespace cresset::func {
@@ -30,40 +32,36 @@ std::optional<int64_t> dim_of(const std::vector<std::optional<int64_t>>& dims, s
 int64_t batch_size_of(const Tensors& arguments, const VmapOptions& options) {
   CRESSET_CHECK_VALUE(options.in_dims.size() <= 1 || options.in_dims.size() == arguments.size(), "vmap: got in_dims for ", options.in_dims.size(),
                       " arguments, but ", arguments.size(), " arguments");
-  int64_t size = -1;
+  std::vector<int64_t> sizes;
   for (size_t i = 0; i < arguments.size(); i++) {
     const auto dim = dim_of(options.in_dims, i);
     if (!dim) continue;
     const Tensor& t = arguments[i];
     CRESSET_CHECK_VALUE(*dim >= -t.dim() && *dim < t.dim(), "vmap: Got in_dim=", *dim, " for argument ", i, ", but it is a Tensor of ", "dimensionality ",
                         t.dim(), " so expected in_dim to satisfy -", t.dim(), " <= in_dim < ", t.dim());
-    CRESSET_CHECK_VALUE(size < 0 || size == t.size(*dim), "vmap: the mapped dimensions differ in size, got ", "sizes ", size, " and ", t.size(*dim),
-                        " for the mapped dimension");
-    size = t.size(*dim);
+    sizes.push_back(t.size(*dim));
   }
-  CRESSET_CHECK_VALUE(size >= 0, "vmap: got no tensor to map over");
-  return size;
+  CRESSET_CHECK_VALUE(!sizes.empty(), "vmap: got no tensor to map over");
+  for (const int64_t size : sizes)
+    CRESSET_CHECK_VALUE(size == sizes[0], "vmap: the mapped dimensions differ in size, got ", IntArrayRef(sizes), " for the mapped dimension");
+  return sizes[0];
 }
 
-Tensors run(const Function& f, const Tensors& arguments, int64_t size, const VmapOptions& options) {
+Mapped run(const std::function<Mapped(const Tensors&)>& f, const Tensors& arguments, int64_t size, const VmapOptions& options) {
   const VmapLevel level(size, options.randomness);
   Tensors elements;
   for (size_t i = 0; i < arguments.size(); i++) {
     const auto dim = dim_of(options.in_dims, i);
     elements.push_back(dim ? level.wrap(arguments[i], *dim) : arguments[i]);
   }
-  Tensors results = f(elements);
-  CRESSET_CHECK_VALUE(options.out_dims.size() <= 1 || options.out_dims.size() == results.size(), "vmap: got out_dims for ", options.out_dims.size(),
-                      " results, but the function returned ", results.size());
-  for (size_t i = 0; i < results.size(); i++) {
-    const auto dim = dim_of(options.out_dims, i);
-    if (dim) {
-      results[i] = level.unwrap(results[i], *dim);
-    } else {
-      CRESSET_CHECK_VALUE(!autograd::has_level(results[i], level.number()), "vmap: result ", i, " is batched, but its out_dim is none");
-    }
+  Mapped found = f(elements);
+  for (size_t i = 0; i < found.results.size(); i++) {
+    Tensor& result = found.results[i];
+    CRESSET_CHECK_VALUE(found.out_dims[i] || !autograd::has_level(result, level.number()),
+                        "vmap: the function returned a mapped tensor where out_dims is None, as result ", i);
+    if (found.out_dims[i]) result = level.unwrap(result, *found.out_dims[i]);
   }
-  return results;
+  return found;
 }
 
 }  // namespace
@@ -109,29 +107,43 @@ Tensor batched_at_all_levels(const Tensor& t) {
   return out;
 }
 
+Tensors map_over_batch(const std::function<Mapped(const Tensors&)>& f, const Tensors& arguments, const VmapOptions& options) {
+  CRESSET_CHECK_VALUE(options.chunk_size >= 0, "vmap: chunk_size should be greater than 0, got ", options.chunk_size);
+  const int64_t size = batch_size_of(arguments, options), step = options.chunk_size;
+  if (step == 0 || step >= size) return run(f, arguments, size, options).results;
+  // All chunks draw the same numbers, too.
+  const std::vector<uint8_t> start = options.randomness == Randomness::Same ? default_generator().get_state() : std::vector<uint8_t>();
+  std::vector<Tensors> parts;
+  std::vector<std::optional<int64_t>> out_dims;
+  for (int64_t at = 0; at < size; at += step) {
+    const int64_t n = std::min(step, size - at);
+    Tensors part;
+    for (size_t i = 0; i < arguments.size(); i++) {
+      const auto dim = dim_of(options.in_dims, i);
+      part.push_back(dim ? arguments[i].narrow(*dim, at, n) : arguments[i]);
+    }
+    if (!start.empty()) default_generator().set_state(start);
+    Mapped found = run(f, part, n, options);
+    parts.resize(found.results.size());
+    for (size_t i = 0; i < parts.size(); i++) parts[i].push_back(std::move(found.results[i]));
+    out_dims = std::move(found.out_dims);
+  }
+  Tensors joined;
+  for (size_t i = 0; i < parts.size(); i++) joined.push_back(out_dims[i] ? cresset::cat(parts[i], *out_dims[i]) : parts[i][0]);
+  return joined;
+}
+
 Function vmap(Function f, VmapOptions options) {
   CRESSET_CHECK_VALUE(options.chunk_size >= 0, "vmap: chunk_size should be greater than 0, got ", options.chunk_size);
   return [f = std::move(f), options = std::move(options)](const Tensors& arguments) {
-    const int64_t size = batch_size_of(arguments, options), step = options.chunk_size;
-    if (step == 0 || step >= size) return run(f, arguments, size, options);
-    std::vector<Tensors> parts;
-    for (int64_t at = 0; at < size; at += step) {
-      const int64_t n = std::min(step, size - at);
-      Tensors part;
-      for (size_t i = 0; i < arguments.size(); i++) {
-        const auto dim = dim_of(options.in_dims, i);
-        part.push_back(dim ? arguments[i].narrow(*dim, at, n) : arguments[i]);
-      }
-      const Tensors results = run(f, part, n, options);
-      parts.resize(results.size());
-      for (size_t i = 0; i < results.size(); i++) parts[i].push_back(results[i]);
-    }
-    Tensors joined;
-    for (size_t i = 0; i < parts.size(); i++) {
-      const auto dim = dim_of(options.out_dims, i);
-      joined.push_back(dim ? cresset::cat(parts[i], *dim) : parts[i][0]);
-    }
-    return joined;
+    const auto mapped = [&](const Tensors& elements) {
+      Mapped found{f(elements), {}};
+      CRESSET_CHECK_VALUE(options.out_dims.size() <= 1 || options.out_dims.size() == found.results.size(), "vmap: got out_dims for ", options.out_dims.size(),
+                          " results, but the function returned ", found.results.size());
+      for (size_t i = 0; i < found.results.size(); i++) found.out_dims.push_back(dim_of(options.out_dims, i));
+      return found;
+    };
+    return map_over_batch(mapped, arguments, options);
   };
 }
 

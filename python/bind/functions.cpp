@@ -133,6 +133,10 @@ PyObject* func_jvp(PyObject*, PyObject* args) {
   });
 }
 
+func::Randomness randomness_of(const char* name) {
+  return *name == 'e' ? func::Randomness::Error : *name == 'd' ? func::Randomness::Different : func::Randomness::Same;
+}
+
 // func_jacobian(f, primals, forward, chunk size or 0, preallocate, randomness): blocks by result and primal, aux
 PyObject* func_jacobian(PyObject*, PyObject* args) {
   PyObject *f, *primals;
@@ -144,12 +148,46 @@ PyObject* func_jacobian(PyObject*, PyObject* args) {
     func::JacobianOptions options;
     options.chunk_size = chunk_size;
     options.preallocate = preallocate != 0;
-    options.randomness = *randomness == 'e' ? func::Randomness::Error : *randomness == 'd' ? func::Randomness::Different : func::Randomness::Same;
+    options.randomness = randomness_of(randomness);
     const Tensors at = tensor_list(primals);
     const func::Jacobians found =
         released([&] { return forward ? func::jacfwd(aux_function_of(f), at, options) : func::jacrev(aux_function_of(f), at, options); });
     const Ref blocks = tuple_of_lists(found.blocks), aux = tuple_of(found.aux);
     return PyTuple_Pack(2, blocks.get(), aux.get());
+  });
+}
+
+std::vector<std::optional<int64_t>> dims_of(PyObject* list) {
+  std::vector<std::optional<int64_t>> dims;
+  const Ref fast = checked(PySequence_Fast(list, "expected a sequence of dimensions"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) {
+    PyObject* o = PySequence_Fast_GET_ITEM(fast.get(), i);
+    const long long dim = o == Py_None ? 0 : PyLong_AsLongLong(o);
+    if (dim == -1 && PyErr_Occurred()) throw PythonError();
+    dims.push_back(o == Py_None ? std::nullopt : std::optional<int64_t>(dim));
+  }
+  return dims;
+}
+// vmap(f, arguments or None, in_dims, chunk size or 0, randomness): results; `f` returns (results, out_dims)
+PyObject* vmap(PyObject*, PyObject* args) {
+  PyObject *f, *arguments, *in_dims;
+  long long chunk_size;
+  const char* randomness;
+  if (!PyArg_ParseTuple(args, "OOOLs", &f, &arguments, &in_dims, &chunk_size, &randomness)) return nullptr;
+  return guarded([&] {
+    func::VmapOptions options;
+    options.in_dims = dims_of(in_dims);
+    options.chunk_size = chunk_size;
+    options.randomness = randomness_of(randomness);
+    const auto mapped = [kept = shared(f)](const Tensors& elements) {
+      return with_gil([&] {
+        const Ref given = tuple_of(elements), result = checked(PyObject_CallObject(kept.get(), given.get()));
+        CRESSET_CHECK_TYPE(PyTuple_Check(result.get()) && PyTuple_GET_SIZE(result.get()) == 2, "expected a pair of results and dimensions");
+        return func::Mapped{tensor_list(PyTuple_GET_ITEM(result.get(), 0)), dims_of(PyTuple_GET_ITEM(result.get(), 1))};
+      });
+    };
+    const Tensors at = tensor_list(arguments, true);
+    return tuple_of(released([&] { return func::map_over_batch(mapped, at, options); })).release();
   });
 }
 
@@ -332,6 +370,7 @@ PyMethodDef functions[] = {{"checkpoint", checkpoint, METH_VARARGS, nullptr},
                            {"func_grad_and_value", func_grad_and_value, METH_VARARGS, nullptr},
                            {"func_jvp", func_jvp, METH_VARARGS, nullptr},
                            {"func_jacobian", func_jacobian, METH_VARARGS, nullptr},
+                           {"vmap", vmap, METH_VARARGS, nullptr},
                            {"functional_product", functional_product, METH_VARARGS, nullptr},
                            {"functional_jacobian", functional_jacobian, METH_VARARGS, nullptr},
                            {"gradcheck", gradcheck, METH_VARARGS, nullptr},

@@ -64,6 +64,8 @@ PyObject* vmap_randomness(PyObject*, PyObject* number) {
   });
 }
 
+PyObject* in_vmap(PyObject*, PyObject*) { return PyBool_FromLong(func::current_vmap() != nullptr); }
+
 // leave_vmap(level): neither that level nor those within it are there until return_to_vmap gets what this returns
 PyObject* leave_vmap(PyObject*, PyObject* number) {
   return guarded([&] { return PyLong_FromVoidPtr(const_cast<func::VmapLevel*>(func::set_current_vmap(level_of(number).outer()))); });
@@ -144,7 +146,8 @@ PyObject* is_changed(PyObject*, PyObject* t) {
   return guarded([&] { return PyBool_FromLong(func::is_changed(tensor_argument(t))); });
 }
 
-PyMethodDef functions[] = {{"enter_functional", enter_functional, METH_O, nullptr},
+PyMethodDef functions[] = {{"in_vmap", in_vmap, METH_NOARGS, nullptr},
+                           {"enter_functional", enter_functional, METH_O, nullptr},
                            {"exit_functional", exit_functional, METH_O, nullptr},
                            {"to_functional", to_functional, METH_O, nullptr},
                            {"from_functional", from_functional, METH_O, nullptr},

@@ -82,6 +82,11 @@ TEST(Vmap, RandomOperatorsObeyTheMode) {
   options.randomness = func::Randomness::Same;
   const Tensor same = func::vmap(draw, options)({x})[0];
   EXPECT_TRUE(same[0].equal(same[1]));
+  // In chunks, too.
+  options.chunk_size = 1;
+  const Tensor in_chunks = func::vmap(draw, options)({x})[0];
+  EXPECT_TRUE(in_chunks[0].equal(in_chunks[1]));
+  options.chunk_size = 0;
   options.randomness = func::Randomness::Different;
   const Tensor different = func::vmap(draw, options)({x})[0];
   EXPECT_FALSE(different[0].equal(different[1]));

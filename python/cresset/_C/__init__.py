@@ -46,9 +46,7 @@ def _get_privateuse1_backend_name():
 
 def _are_functorch_transforms_active():
     """Whether `vmap` is running, whose tensors have no values to ask for."""
-    from ..func import _vmap
-
-    return bool(_vmap._levels)
+    return _cresset.in_vmap()
 
 
 def _cuda_isInBadFork():

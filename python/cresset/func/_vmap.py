@@ -64,15 +64,6 @@ def _flat_in_dims(func, in_dims, args):
     return leaves, spec, checked
 
 
-def _batch_size(leaves, dims):
-    sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
-    if not sizes:
-        raise ValueError("vmap: got no tensor to map over")
-    if any(size != sizes[0] for size in sizes):
-        raise ValueError(f"vmap: the mapped dimensions differ in size, got {sizes} for the mapped dimension")
-    return sizes[0]
-
-
 def _flat_out_dims(func, out_dims, output, spec):
     """The dimension of each leaf of the output."""
     if isinstance(output, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
@@ -90,55 +81,6 @@ def _flat_out_dims(func, out_dims, output, spec):
             f"got {tree_structure(out_dims)!r} and {spec!r}"
         )
     return dims
-
-
-_levels = []  # of the calls of vmap that run
-
-
-def _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs):
-    """The leaves of the output for the whole batch, its structure, and the dimensions of the batch."""
-    level = _cresset.enter_vmap(size, randomness)
-    _levels.append(level)
-    try:
-        elements = [leaf if dim is None else _cresset.wrap_batched(leaf, dim) for leaf, dim in zip(leaves, in_dims, strict=True)]
-        output = func(*tree_unflatten(elements, spec), **kwargs)
-        results, out_spec = tree_flatten(output)
-        dims = _flat_out_dims(func, out_dims, output, out_spec)
-        whole = []
-        for leaf, dim in zip(results, dims, strict=True):
-            if not isinstance(leaf, Tensor):
-                if dim is None:
-                    whole.append(leaf)
-                    continue
-                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` has to return tensors, got type {type(leaf)}; out_dims of other outputs is None")
-            found = _cresset.unwrap_batched(leaf, dim)
-            if found is None:
-                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` returned a mapped tensor where out_dims is None")
-            whole.append(found)
-    finally:
-        _levels.pop()
-        _cresset.exit_vmap(level)
-    return whole, out_spec, dims
-
-
-def _chunks(leaves, dims, sizes):
-    """The leaves of each chunk."""
-    columns = [[leaf] * len(sizes) if dim is None else leaf.split(sizes, dim) for leaf, dim in zip(leaves, dims, strict=True)]
-    return [list(part) for part in zip(*columns, strict=True)]
-
-
-def _run_in_chunks(func, chunks, spec, in_dims, sizes, out_dims, randomness, kwargs):
-    from .. import cat, default_generator
-
-    parts = []
-    start = default_generator.get_state() if randomness == "same" else None
-    for leaves, size in zip(chunks, sizes, strict=True):
-        if start is not None:
-            default_generator.set_state(start)
-        whole, out_spec, dims = _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs)
-        parts.append(whole)
-    joined = [column[0] if dim is None else cat(column, dim) for column, dim in zip(zip(*parts, strict=True), dims, strict=True)]
-    return tree_unflatten(joined, out_spec)
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
@@ -166,12 +108,25 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         leaves, spec, dims = _flat_in_dims(func, in_dims, args)
-        size = _batch_size(leaves, dims)
-        if chunk_size is not None and chunk_size < size:
-            sizes = [chunk_size] * (size // chunk_size) + ([size % chunk_size] if size % chunk_size else [])
-            return _run_in_chunks(func, _chunks(leaves, dims, sizes), spec, dims, sizes, out_dims, randomness, kwargs)
-        whole, out_spec, _ = _run(func, leaves, spec, dims, size, out_dims, randomness, kwargs)
-        return tree_unflatten(whole, out_spec)
+        shape, others = [], []
+
+        def of_elements(*elements):
+            given = [leaf if element is None else element for leaf, element in zip(leaves, elements, strict=True)]
+            output = func(*tree_unflatten(given, spec), **kwargs)
+            results, out_spec = tree_flatten(output)
+            places = _flat_out_dims(func, out_dims, output, out_spec)
+            for leaf, dim in zip(results, places, strict=True):
+                if dim is not None and not isinstance(leaf, Tensor):
+                    raise ValueError(
+                        f"vmap({_name(func)}, ...): `{_name(func)}` has to return tensors, got type {type(leaf)}; out_dims of other outputs is None"
+                    )
+            shape[:], others[:] = [out_spec], [None if isinstance(leaf, Tensor) else (leaf,) for leaf in results]
+            mapped = [(leaf, dim) for leaf, dim in zip(results, places, strict=True) if isinstance(leaf, Tensor)]
+            return [leaf for leaf, _ in mapped], [dim for _, dim in mapped]
+
+        tensors = [leaf if isinstance(leaf, Tensor) else None for leaf in leaves]
+        whole = iter(_cresset.vmap(of_elements, tensors, dims, chunk_size or 0, randomness))
+        return tree_unflatten([next(whole) if other is None else other[0] for other in others], shape[0])
 
     return wrapped
 
