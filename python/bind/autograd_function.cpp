@@ -9,6 +9,7 @@
 #include "python/bind/autograd.h"
 
 #include <structmember.h>
+#include <algorithm>
 
 namespace cresset::python {
 
@@ -143,8 +144,24 @@ Ref run_forward(PyObject* cls, PyObject* ctx, PyObject* args, bool separate) {
   return checked(PyObject_CallObject(forward.get(), with_context.get()));
 }
 
+// Where an argument that forward changed comes back, jvp changes its tangent in the same way: in place.
+void check_changed_tangents(PyObject* args, PyObject* directions, PyObject* outputs, const std::vector<const TensorImpl*>& dirty, const variable_list& tangents,
+                            uint64_t level) {
+  for (size_t i = 0; i < tangents.size(); i++) {
+    PyObject* output = PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i));
+    if (!is_tensor(output) || std::find(dirty.begin(), dirty.end(), tensor_of(output).impl()) == dirty.end()) continue;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
+      PyObject *item = PyTuple_GET_ITEM(args, k), *direction = PyTuple_GET_ITEM(directions, k + 1);
+      if (!is_tensor(item) || tensor_of(item).impl() != tensor_of(output).impl() || !autograd::tangent_of(tensor_of(item), level).defined()) continue;
+      CRESSET_CHECK(tangents[i].defined() && tangents[i].impl() == tensor_of(direction).impl(), "jvp: forward changed argument ", k,
+                    " in place, so jvp has to change its tangent in place and return it, got another tensor for output ", i);
+    }
+  }
+}
+
 // The derivatives of the results, by the class's jvp, along the tangents of one level.
-void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, const variable_list& results, uint64_t level) {
+void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, PyObject* outputs, const std::vector<const TensorImpl*>& dirty, const variable_list& results,
+             uint64_t level) {
   ContextObject& c = context_of(ctx);
   const Py_ssize_t n = PyTuple_GET_SIZE(args);
   const Ref directions = checked(PyTuple_New(n + 1));
@@ -165,6 +182,7 @@ void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, const variable_list& 
   const Ref tuple = PyTuple_Check(given.get()) ? Ref::share(given.get()) : checked(PyTuple_Pack(1, given.get()));
   const variable_list tangents = tensor_list(tuple.get(), true);
   CRESSET_CHECK(tangents.size() == results.size(), "jvp: returned ", tangents.size(), " tangents, expected ", results.size(), ", one for each output");
+  check_changed_tangents(args, directions.get(), outputs, dirty, tangents, level);
   for (size_t i = 0; i < results.size(); i++) {
     if (!tangents[i].defined() || !results[i].defined()) continue;
     CRESSET_CHECK(tangents[i].sizes() == results[i].sizes(), "jvp: tangent ", i, " has shape ", tangents[i].sizes(), ", expected that of the output, ",
@@ -220,7 +238,7 @@ PyObject* function_apply(PyObject*, PyObject* all) {
     }
     const autograd::ForwardMarks marks{marked(c.dirty, "mark_dirty"), marked(c.non_differentiable, "mark_non_differentiable")};
     autograd::finish_forward(node, Py_TYPE(ctx.get())->tp_name, marks, inputs, tensors);
-    if (level) run_jvp(cls, ctx.get(), args, tensors, level);
+    if (level) run_jvp(cls, ctx.get(), args, outputs.get(), marks.dirty, tensors, level);
     save_variables(c, node.get());
     Py_CLEAR(c.dirty);
     Py_CLEAR(c.non_differentiable);

@@ -142,7 +142,7 @@ template <class A> A mean_of(A sum, int32_t count) {
     }
   } else if constexpr (is_complex<A>::value) {
     using V = typename A::value_type;
-    return A(sum.real() / static_cast<V>(count), sum.imag() / static_cast<V>(count));
+    return sum / A(static_cast<V>(count));  // rounded as by the operator div
   } else {
     return sum / static_cast<A>(count);
   }

@@ -142,6 +142,25 @@ class CustomFunctions(unittest.TestCase):
             self.assertEqual(forward_ad.unpack_dual(y).tangent.item(), 60)
             self.assertEqual(torch.autograd.grad(y, x)[0].item(), 120)
 
+    def test_an_argument_changed_in_place_has_its_tangent_changed_in_place(self):
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, other):
+                ctx.mark_dirty(x)
+                ctx.other = other
+                return x.mul_(2)
+
+            @staticmethod
+            def jvp(ctx, t, _):
+                return t * 2 if ctx.other else t.mul_(2)
+
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(torch.ones(2), torch.full((2,), 3.0))
+            self.assertEqual(forward_ad.unpack_dual(Doubled.apply(x, False)).tangent.tolist(), [6, 6])
+            with self.assertRaisesRegex(RuntimeError, "change its tangent in place"):
+                Doubled.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)), True)
+            self.assertEqual(Doubled.apply(torch.ones(2), True).tolist(), [2, 2])
+
     def test_without_jvp_it_is_an_error(self):
         class Plain(torch.autograd.Function):
             @staticmethod

@@ -189,6 +189,14 @@ class Arguments(unittest.TestCase):
         self.assertEqual((norm.shape, norm.item()), ((), 13))
         self.assertEqual(torch.norm_except_dim(v, 2, 1).shape, (1, 2))
 
+    def test_means_of_complex_numbers_are_those_of_a_division(self):
+        torch.manual_seed(0)
+        s, index = torch.randn(210, dtype=torch.complex64), torch.arange(210) % 7
+        for self_counts in (False, True):
+            base = torch.zeros(7, dtype=torch.complex64)
+            mean = base.scatter_reduce(0, index, s, "mean", include_self=self_counts)
+            self.assertTrue(torch.equal(mean, base.scatter_add(0, index, s) / (30 + self_counts)))
+
     def test_positions_for_each_dimension_go_to_no_out(self):
         with self.assertRaisesRegex(RuntimeError, "as_tuple=True"):
             torch.nonzero(torch.ones(2), as_tuple=True, out=torch.ones(2, dtype=torch.int64))
