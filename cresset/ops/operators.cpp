@@ -66,6 +66,10 @@ Scalar Tensor::item() const {
   if (FunctionalImpl* f = as_functional(*this)) return f->value().item();
   CRESSET_CHECK(!as_batched(*this), "vmap: item() cannot give one number for all elements of a batch; ", "compute with the tensor instead");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
+  if (CRESSET_UNLIKELY(layer_state().included & ~layer_state().excluded & layer_bit(Layer::Capture)))
+    throw DataDependentOutputError("item",
+                                   "item: a graph that is being captured would keep the example's number; compute with the tensor instead (where() "
+                                   "chooses between two), or capture what comes before and after it");
   if (CRESSET_UNLIKELY(is_fake(*impl()))) {
     const Tensor known(known_values(*impl()));
     if (!known.defined()) throw DataDependentOutputError("aten._local_scalar_dense.default", "aten._local_scalar_dense.default: a fake tensor holds no data");

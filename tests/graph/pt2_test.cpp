@@ -77,8 +77,9 @@ TEST(Pt2, FunctionalGraphsWriteBack) {
   program.run({ones({2})});
   EXPECT_TRUE(equal(program.state().at("total"), ones({2})));
 }
+TEST(Pt2, LoopsRunAsOftenAsTheirData) { check_model("while"); }
 TEST(Pt2, TheGraphIsTextThatReadsBack) {
-  for (const char* name : {"layers", "control", "conv", "block", "counter"}) {
+  for (const char* name : {"layers", "control", "conv", "block", "counter", "while"}) {
     const std::string text = load_program(path_of(std::string(name) + ".pt2")).graph().text();
     EXPECT_EQ(parse_graph(text)->text(), text) << name;
   }

@@ -18,6 +18,8 @@ const char* builtin_name(std::string_view target) {
       {"torch.ops.aten.sym_numel.default", "ir::numel"},
       {"torch.ops.aten.sym_storage_offset.default", "ir::storage_offset"},
       {"torch.ops.aten._assert_scalar.default", "ir::check"},
+      {"torch.ops.aten.item.default", "ir::item"},
+      {"torch.ops.aten._local_scalar_dense.default", "ir::item"},
       {"_operator.add", "ir::add"},
       {"_operator.sub", "ir::sub"},
       {"_operator.mul", "ir::mul"},
@@ -359,7 +361,7 @@ void GraphReader::while_loop(const Field& graph, const Field& n, Block& block, N
   const auto condition = [&](const std::vector<Value*>& list, Block& where) {
     const std::vector<Value*> result = nested(inputs[0], with_others(list), where);
     if (result.size() != 1) inputs[0].fail("expected one result, got ", result.size());
-    return graph_.create("ir::bool", {graph_.create("item", {result[0]}, where.return_node())->output()}, where.return_node())->output();
+    return graph_.create("ir::bool", {graph_.create("ir::item", {result[0]}, where.return_node())->output()}, where.return_node())->output();
   };
   std::vector<Value*> loop_inputs{graph_.constant(INT64_MAX), condition(carried, block)};
   loop_inputs.insert(loop_inputs.end(), carried.begin(), carried.end());

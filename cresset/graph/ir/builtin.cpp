@@ -160,6 +160,8 @@ void offset_of(Inputs in, size_t, Datum& out) { put(out, tensor_of(*in[0], "ir::
 void numel_of(Inputs in, size_t, Datum& out) { put(out, tensor_of(*in[0], "ir::numel").numel()); }
 void rank_of(Inputs in, size_t, Datum& out) { put(out, tensor_of(*in[0], "ir::dim").dim()); }
 
+void item_of(Inputs in, size_t, Datum& out) { out = Datum(tensor_of(*in[0], "ir::item").item()); }
+
 size_t length(const Datum& v) {
   if (v.is<std::vector<Tensor>>()) return std::get<std::vector<Tensor>>(v.data()).size();
   if (v.is<std::vector<int64_t>>()) return std::get<std::vector<int64_t>>(v.data()).size();
@@ -235,6 +237,7 @@ struct Table {
     add("ir::storage_offset", 1, 1, kInt, offset_of);
     add("ir::numel", 1, 1, kInt, numel_of);
     add("ir::dim", 1, 1, kInt, rank_of);
+    add("ir::item", 1, 1, kNumber, item_of);
     add("ir::len", 1, 1, kInt, length_of);
     add("ir::getitem", 2, 2, kAny, element_of);
     add("ir::tensor", 1, 1, TypeKind::Tensor, number_as_tensor);

@@ -106,6 +106,14 @@ class Block(nn.Module):
         return x @ self.embed.weight.t()
 
 
+class While(nn.Module):
+    """A loop whose number of trips depends on data."""
+
+    def forward(self, x, n):
+        go = torch._higher_order_ops.while_loop
+        return go(lambda i, y: i < n.sum(), lambda i, y: (i + 1, y * 1.5 + 1), (torch.zeros((), dtype=torch.int64), x))
+
+
 class Counter(nn.Module):
     """Made functional: the buffer's new value is a result."""
 
@@ -127,6 +135,7 @@ def main():
         "control": (Control(), (torch.randn(3, 3), torch.ones(2)), None, (torch.randn(3, 3), torch.randn(2))),
         "conv": (Conv(), (torch.randn(2, 3, 9, 9),), None, (torch.randn(2, 3, 9, 9),)),
         "block": (Block(), (torch.randint(0, 11, (2, 5)),), {"tokens": {0: batch, 1: length}}, (torch.randint(0, 11, (3, 7)),)),
+        "while": (While(), (torch.randn(2), torch.tensor([3])), None, (torch.randn(2), torch.tensor([5]))),
         "counter": (Counter(), (torch.randn(2),), None, (torch.randn(2),)),
     }
     for name, (model, example, shapes, inputs) in cases.items():

@@ -1,0 +1,23 @@
+#pragma once
+// Graphs from C++ functions: the function runs once, and a layer above all others writes down the operators that it calls.
+//
+//   auto graph = graph::capture([&](const auto& x) { return std::vector{relu(linear(x[0], w, b))}; }, {example});
+//   graph::Program(*graph).run_tensors({y});
+
+#include "cresset/graph/ir/graph.h"
+
+namespace cresset::graph {
+
+struct CaptureOptions {
+  std::string name = "captured";
+  // Write down the operators that composite ones are made of, instead of these.
+  bool decompose_composites = false;
+};
+
+// The examples are the graph's parameters, with their dtypes and sizes. Tensors that come from elsewhere are constants of the graph; they are shared, not
+// copied. Errors: DataDependentOutputError, a number that depends on data (item, equal) is asked for, with the last node and what to do about it; whatever the function
+// throws.
+CRESSET_API std::unique_ptr<Graph> capture(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& examples,
+                                           const CaptureOptions& options = {});
+
+}  // namespace cresset::graph

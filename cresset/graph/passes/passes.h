@@ -1,0 +1,56 @@
+#pragma once
+// Passes: functions that change a graph and leave one that verifies and computes the same. Each returns how much it changed.
+
+#include "cresset/graph/ir/graph.h"
+
+namespace cresset::graph {
+
+// Nodes whose outputs nothing uses and that do nothing else go, as do unused results of branches.
+CRESSET_API size_t remove_dead_code(Graph& graph);
+
+// A node that computes what an earlier one has computed gives way to it. Values whose memory is written, and random numbers, are left alone.
+CRESSET_API size_t merge_common_subexpressions(Graph& graph);
+
+struct FoldOptions {
+  // Results of more elements stay nodes.
+  int64_t max_elements = 4096;
+};
+// Nodes whose inputs are all constants are computed now, branches on constants are decided. Tensors among the constants are weights: what they give is
+// folded too, unless it is written.
+CRESSET_API size_t fold_constants(Graph& graph, const FoldOptions& options = {});
+
+// Types of all values from those of the parameters, by running the operators' rules without data. Sizes that are symbols take part as numbers that
+// do not occur otherwise; a result whose sizes depend on them gets expressions in the symbols where two runs at different sizes agree on one, else
+// unknown sizes. Errors: operators that do not take such inputs, with the node.
+CRESSET_API size_t propagate_shapes(Graph& graph);
+
+// Operators that write become those that give a new value, which takes the place of the old one, also where that is seen through views. Values written to
+// parameters and constants of the graph are copied there at its end. Errors: a write through a view of which the pass knows no inverse, or within a
+// branch or a loop to a value from outside.
+CRESSET_API size_t functionalize(Graph& graph);
+
+// By the name of an operator a graph that computes the same: as many parameters as the operator has arguments, as many results.
+using Decompositions = std::map<std::string, std::shared_ptr<const Graph>, std::less<>>;
+CRESSET_API size_t decompose(Graph& graph, const Decompositions& table);
+
+// Where a pattern, a graph without structure, was found: the values that stand for its parameters, and the nodes for its own.
+struct Match {
+  std::vector<Value*> parameters;
+  std::vector<Node*> nodes;  // in the order of the pattern
+  std::vector<Value*> results;
+};
+// Nodes of which only the last ones are used outside; a match shares no node with an earlier one. Constants of the pattern match equal ones.
+CRESSET_API std::vector<Match> find_matches(Graph& graph, const Graph& pattern);
+// Each match for which `accept` holds gives way to a copy of the replacement, whose parameters and results are those of the pattern. Errors: other numbers
+// of them.
+CRESSET_API size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement, FunctionRef<bool(const Match&)> accept);
+CRESSET_API size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement);
+
+// Splits off what `supports` says: each of the largest groups of such nodes that can run at once becomes a graph of its own, which the first graph of the
+// module calls. Groups of fewer nodes than `min_nodes` stay.
+CRESSET_API Module partition(const Graph& graph, FunctionRef<bool(const Node&)> supports, size_t min_nodes = 1);
+
+// Every pass by its name, for tools: "dead", "common", "constants", "shapes", "functional". Errors: no such pass.
+CRESSET_API size_t run_pass(Graph& graph, std::string_view name);
+
+}  // namespace cresset::graph
