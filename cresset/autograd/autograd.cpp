@@ -17,7 +17,7 @@ Edge root_edge(const char* op, size_t i, const PassEnd& root, bool accumulate) {
   CRESSET_CHECK(!accumulate || !as_batched(root.tensor), op,
                 ": cannot be called inside of a function under vmap; use func.grad or func.vjp there, or call backward() outside");
   Edge edge = impl::gradient_edge(root.tensor);
-  CRESSET_CHECK(edge.is_valid(), op, ": tensor ", i, " does not require grad and has no grad_fn");
+  CRESSET_CHECK(edge.is_valid(), op, ": element ", i, " of tensors does not require grad and does not have a grad_fn");
   return edge;
 }
 

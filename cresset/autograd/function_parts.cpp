@@ -7,7 +7,7 @@
 namespace cresset {
 
 uint32_t VariableVersion::current_version() const {
-  CRESSET_CHECK(enabled_, "version: inference tensors do not count their changes");
+  CRESSET_CHECK(enabled_, "version: Inference tensors do not track version counter.");
   return version_;
 }
 

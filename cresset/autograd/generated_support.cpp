@@ -43,11 +43,11 @@ void check_inplace(const Tensor& self, bool requires_grad, const char* op) {
         CRESSET_CHECK(!node, op, ": output ", self.output_nr(), " of ", node ? node->name() : std::string(), " is a view that was created inside a ",
                       "custom function, or because an input was returned as it is; modified in place it would bypass the function's own ",
                       "gradient, so clone() the output first");
-        CRESSET_CHECK(false, op, ": a view that was created without recording gradients is being modified in place with gradients on; ",
+        CRESSET_CHECK(false, op, ": A view was created in no_grad mode and is being modified inplace with gradients on; ",
                       "do both inside the NoGradGuard, or both outside of it");
         break;
       case ViewCreation::Inference:
-        CRESSET_CHECK(false, op, ": a view that was created in inference mode is being modified in place in normal mode; ",
+        CRESSET_CHECK(false, op, ": A view was created in inference mode and is being modified inplace in normal mode; ",
                       "do both inside the InferenceMode, or both outside of it");
         break;
       case ViewCreation::MultiOutput:
@@ -55,9 +55,10 @@ void check_inplace(const Tensor& self, bool requires_grad, const char* op) {
                       " is one of several views made by one operator, which cannot be modified in place; use an out-of-place operator");
         break;
     }
-    CRESSET_CHECK(!self.requires_grad() || !self._base().is_leaf(), op, ": a view of a leaf tensor that requires grad is being modified in place, ", self);
+    CRESSET_CHECK(!self.requires_grad() || !self._base().is_leaf(), op,
+                  ": a view of a leaf Variable that requires grad is being used in an in-place operation, ", self);
   }
-  CRESSET_CHECK(!self.requires_grad() || !self.is_leaf(), op, ": a leaf tensor that requires grad is being modified in place, ", self);
+  CRESSET_CHECK(!self.requires_grad() || !self.is_leaf(), op, ": a leaf Variable that requires grad is being used in an in-place operation, ", self);
 }
 
 void check_inplace(TensorList self, bool requires_grad, const char* op) {

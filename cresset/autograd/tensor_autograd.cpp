@@ -63,7 +63,7 @@ const Tensor& Tensor::requires_grad_(bool on) const {
   }
   CRESSET_CHECK(is_differentiable_type(t.dtype()), "requires_grad_: expected a floating or complex dtype, got ", t.dtype());
   CRESSET_CHECK(!t.is_inference() || layer_state().inference_mode,
-                "requires_grad_: an inference tensor cannot require gradients outside inference mode; clone() it first");
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. clone() it first");
   if (is_leaf()) materialize_autograd_meta(t).requires_grad_ = true;
   return *this;
 }

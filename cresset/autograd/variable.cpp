@@ -47,9 +47,9 @@ class IncludeAutograd {
 
 const char* creation_text(ViewCreation c) {
   switch (c) {
-    case ViewCreation::NoGrad: return "created without recording gradients";
+    case ViewCreation::NoGrad: return "created in no_grad mode";
     case ViewCreation::Inference: return "created in inference mode";
-    default: return "one of several outputs of one operator";
+    default: return "made as one of several outputs of one operator";
   }
 }
 
@@ -84,8 +84,8 @@ static const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
   if (CRESSET_LIKELY(view.view_version() == version)) return meta ? meta->grad_fn_ : no_node();
   const ViewCreation creation = view.view_creation();
   CRESSET_CHECK(creation == ViewCreation::Default, has_history ? meta->grad_fn_->name() : "view", ": output ", has_history ? meta->output_nr_ : 0,
-                " is a view ", creation_text(creation),
-                ", and its base or another view of it has been modified in place with gradients on; use an out-of-place operator instead");
+                ": A view was ", creation_text(creation),
+                " and its base or another view of its base has been modified inplace with gradients on; use an out-of-place operator instead");
   Tensor again;
   {
     // Recorded whatever scope the caller is in.

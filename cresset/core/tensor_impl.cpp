@@ -79,7 +79,7 @@ TensorImpl::~TensorImpl() {
 }
 
 void TensorImpl::throw_inference_write() {
-  CRESSET_CHECK(false, "in-place update of an inference tensor outside inference mode; clone() it first to get a normal tensor");
+  CRESSET_CHECK(false, "Inplace update to inference tensor outside InferenceMode is not allowed; clone() it first to get a normal tensor");
   __builtin_unreachable();
 }
 

@@ -76,7 +76,7 @@ void check_new(const std::vector<OptimizerParamGroup>& groups, const std::vector
     CRESSET_CHECK_VALUE(p.defined(), "optimizer: a parameter is an undefined tensor");
     CRESSET_CHECK_VALUE(!is_uninitialized(p), "optimizer: a parameter has no shape yet; call the lazy module that owns it once before");
     CRESSET_CHECK_VALUE(p.is_leaf(), "optimizer: cannot optimize a tensor that is not a leaf");
-    CRESSET_CHECK_VALUE(taken.insert(p.unsafeGetTensorImpl()).second, "optimizer: a parameter appears in more than one place of the parameter groups");
+    CRESSET_CHECK_VALUE(taken.insert(p.unsafeGetTensorImpl()).second, "optimizer: some parameters appear in more than one parameter group");
   }
 }
 

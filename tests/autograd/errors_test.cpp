@@ -18,7 +18,9 @@ TEST(Mistakes, BackwardNeedsAGradientForSeveralElements) {
   EXPECT_MISTAKE(Error, (leaf({1, 2}) * 2).backward(),
                  "backward: a gradient can be left out only for a tensor with one element, got a tensor of shape [2] and dtype float64");
 }
-TEST(Mistakes, BackwardOfAPlainTensor) { EXPECT_MISTAKE(Error, vec({1}).backward(), "backward: tensor 0 does not require grad and has no grad_fn"); }
+TEST(Mistakes, BackwardOfAPlainTensor) {
+  EXPECT_MISTAKE(Error, vec({1}).backward(), "backward: element 0 of tensors does not require grad and does not have a grad_fn");
+}
 TEST(Mistakes, BackwardOfAnUndefinedTensor) { EXPECT_MISTAKE(Error, backward({Tensor()}), "backward: tensor 0 is undefined"); }
 TEST(Mistakes, BackwardTwice) {
   const Tensor x = leaf({1});
@@ -57,7 +59,9 @@ TEST(Mistakes, GradOfAnUnusedInput) {
   EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {leaf({1})}), "grad: input 0 was not used in the graph; pass allow_unused=true if that is intended");
 }
 TEST(Mistakes, GradOfAnInputWithoutGrad) { EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {vec({1})}), "grad: input 0 does not require grad"); }
-TEST(Mistakes, GradOfAPlainOutput) { EXPECT_MISTAKE(Error, grad({vec({1})}, {leaf({1})}), "grad: tensor 0 does not require grad and has no grad_fn"); }
+TEST(Mistakes, GradOfAPlainOutput) {
+  EXPECT_MISTAKE(Error, grad({vec({1})}, {leaf({1})}), "grad: element 0 of tensors does not require grad and does not have a grad_fn");
+}
 TEST(Mistakes, RequiresGradOnIntegers) {
   EXPECT_MISTAKE(Error, cresset::ones({1}, TensorOptions(kLong)).requires_grad_(), "requires_grad_: expected a floating or complex dtype, got int64");
 }
@@ -72,7 +76,7 @@ TEST(Mistakes, RequiresGradOnAnInferenceTensor) {
     InferenceMode guard;
     i = vec({1});
   }
-  EXPECT_MISTAKE(Error, i.requires_grad_(), "requires_grad_: an inference tensor cannot require gradients outside inference mode; clone() it first");
+  EXPECT_MISTAKE(Error, i.requires_grad_(), "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. clone() it first");
 }
 TEST(Mistakes, RetainGradOfAPlainTensor) { EXPECT_MISTAKE(Error, vec({1}).retain_grad(), "retain_grad: the tensor does not require grad"); }
 TEST(Mistakes, HookOnAPlainTensor) {
@@ -107,12 +111,12 @@ TEST(Mistakes, PreHookReturnsTheWrongNumber) {
 }
 TEST(Mistakes, InPlaceOnALeaf) {
   Tensor x = leaf({1});
-  EXPECT_MISTAKE(Error, x.add_(1), "add_: a leaf tensor that requires grad is being modified in place, a tensor of shape [1] and dtype float64");
+  EXPECT_MISTAKE(Error, x.add_(1), "add_: a leaf Variable that requires grad is being used in an in-place operation, a tensor of shape [1] and dtype float64");
 }
 TEST(Mistakes, InPlaceOnAViewOfALeaf) {
   const Tensor x = leaf({1, 2});
   EXPECT_MISTAKE(Error, x.slice(0, 0, 1).add_(1),
-                 "add_: a view of a leaf tensor that requires grad is being modified in place, a tensor of shape [1] and dtype float64");
+                 "add_: a view of a leaf Variable that requires grad is being used in an in-place operation, a tensor of shape [1] and dtype float64");
 }
 TEST(Mistakes, InPlaceOnAViewMadeWithoutRecording) {
   Tensor y = leaf({1, 2}).clone(), v;
@@ -121,7 +125,7 @@ TEST(Mistakes, InPlaceOnAViewMadeWithoutRecording) {
     v = y.slice(0, 0, 1);
   }
   EXPECT_MISTAKE(Error, v.add_(1),
-                 "add_: a view that was created without recording gradients is being modified in place with gradients on; do both inside the "
+                 "add_: A view was created in no_grad mode and is being modified inplace with gradients on; do both inside the "
                  "NoGradGuard, or both outside of it");
 }
 TEST(Mistakes, InPlaceOnOneOfSeveralViews) {
@@ -133,7 +137,7 @@ TEST(Mistakes, InPlaceOnATensorSavedForBackward) {
   const std::string maker = y.grad_fn()->name();
   y.add_(1);
   EXPECT_MISTAKE(Error, y.sum().backward(),
-                 "backward: a tensor needed for gradient computation has been modified by an in-place operation: a tensor of shape [2] and "
+                 "backward: one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of shape [2] and "
                  "dtype float64, which is output 0 of " +
                      maker + ", is at version 1, expected version 0; anomaly mode shows the operation whose gradient needs it");
 }
@@ -143,7 +147,7 @@ TEST(Mistakes, InPlaceOnAnInferenceTensor) {
     InferenceMode guard;
     i = vec({1});
   }
-  EXPECT_MISTAKE_WITH(Error, i.add_(1), "inference tensor outside inference mode; clone() it first to get a normal tensor");
+  EXPECT_MISTAKE_WITH(Error, i.add_(1), "inference tensor outside InferenceMode is not allowed; clone() it first to get a normal tensor");
 }
 TEST(Mistakes, SavingAnInferenceTensor) {
   Tensor i;
@@ -151,7 +155,7 @@ TEST(Mistakes, SavingAnInferenceTensor) {
     InferenceMode guard;
     i = vec({1});
   }
-  EXPECT_MISTAKE_WITH(Error, leaf({1}) * i, "save for backward: inference tensors cannot be saved");
+  EXPECT_MISTAKE_WITH(Error, leaf({1}) * i, "Inference tensors cannot be saved for backward.");
 }
 TEST(Mistakes, DetachingAViewInPlace) {
   Tensor v = leaf({1, 2}).clone().slice(0, 0, 1);

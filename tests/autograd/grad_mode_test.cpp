@@ -95,10 +95,10 @@ TEST(InferenceTensor, CannotBeModifiedOutside) {
     i = vec({1, 2});
     i.add_(1);
   }
-  EXPECT_TRUE(contains(error_of([&] { i.add_(1); }), "inference tensor outside inference mode"));
+  EXPECT_TRUE(contains(error_of([&] { i.add_(1); }), "inference tensor outside InferenceMode"));
   {
     NoGradGuard guard;
-    EXPECT_TRUE(contains(error_of([&] { i.add_(1); }), "inference tensor outside inference mode"));
+    EXPECT_TRUE(contains(error_of([&] { i.add_(1); }), "inference tensor outside InferenceMode"));
   }
   EXPECT_EQ(numbers(i), (Numbers{2, 3}));
 }
@@ -110,7 +110,7 @@ TEST(InferenceTensor, CannotBeSavedForBackward) {
     InferenceMode guard;
     i = vec({1, 2});
   }
-  EXPECT_TRUE(contains(error_of([&] { w* i; }), "inference tensors cannot be saved"));
+  EXPECT_TRUE(contains(error_of([&] { w* i; }), "Inference tensors cannot be saved"));
   // Addition saves nothing.
   EXPECT_TRUE((w + i).requires_grad());
 }

@@ -124,7 +124,7 @@ TEST(InferenceTensor, GetsItsGradientBesideATensorThatIsRecorded) {
   const Tensor x = ones({2}).requires_grad_(true);
   (t + x).sum().backward();
   EXPECT_TRUE(equal(t.grad(), ones({2})));
-  EXPECT_NE(error_of([&] { t* x; }).find("inference tensors cannot be saved"), std::string::npos);
+  EXPECT_NE(error_of([&] { t* x; }).find("Inference tensors cannot be saved"), std::string::npos);
 }
 
 TEST(AutogradMeta, TellsHowAViewCameToBe) {

@@ -204,13 +204,13 @@ TEST(InPlace, OnALeafUnderNoGradIsAllowed) {
 
 TEST(InPlace, OnALeafRaises) {
   Tensor x = leaf({1, 2});
-  EXPECT_TRUE(contains(error_of([&] { x.mul_(2); }), "mul_: a leaf tensor that requires grad is being modified in place"));
+  EXPECT_TRUE(contains(error_of([&] { x.mul_(2); }), "mul_: a leaf Variable that requires grad is being used in an in-place operation"));
   EXPECT_EQ(numbers(x), (Numbers{1, 2}));
 }
 
 TEST(InPlace, OnAViewOfALeafRaises) {
   Tensor x = leaf({1, 2});
-  EXPECT_TRUE(contains(error_of([&] { x.slice(0, 0, 1).mul_(2); }), "a view of a leaf tensor that requires grad"));
+  EXPECT_TRUE(contains(error_of([&] { x.slice(0, 0, 1).mul_(2); }), "a view of a leaf Variable that requires grad"));
 }
 
 TEST(InPlace, OnAViewOfWhatBecameALeafRaises) {
@@ -218,7 +218,7 @@ TEST(InPlace, OnAViewOfWhatBecameALeafRaises) {
   Tensor v = b.slice(0, 0, 1);
   b.requires_grad_();
   EXPECT_TRUE(v.requires_grad());
-  EXPECT_TRUE(contains(error_of([&] { v.mul_(2); }), "a view of a leaf tensor that requires grad"));
+  EXPECT_TRUE(contains(error_of([&] { v.mul_(2); }), "a view of a leaf Variable that requires grad"));
 }
 
 TEST(MultiOutputView, CannotBeModifiedInPlace) {
@@ -232,8 +232,8 @@ TEST(MultiOutputView, LosesItsHistoryWhenTheBaseIsModified) {
   Tensor y = x.clone();
   auto parts = y.split(2);
   y.mul_(2);
-  EXPECT_TRUE(contains(error_of([&] { parts[0].grad_fn(); }), "modified in place"));
-  EXPECT_TRUE(contains(error_of([&] { parts[0] * 2; }), "modified in place"));
+  EXPECT_TRUE(contains(error_of([&] { parts[0].grad_fn(); }), "modified inplace"));
+  EXPECT_TRUE(contains(error_of([&] { parts[0] * 2; }), "modified inplace"));
 }
 
 TEST(MultiOutputView, OfAPlainTensorMayBeModifiedByAPlainTensor) {
@@ -278,7 +278,7 @@ TEST(MultiOutputView, MadeWithoutRecordingIsANoGradView) {
     parts = y.unbind();
     parts[0].zero_();
   }
-  EXPECT_TRUE(contains(error_of([&] { parts[0].mul_(2); }), "created without recording gradients"));
+  EXPECT_TRUE(contains(error_of([&] { parts[0].mul_(2); }), "created in no_grad mode"));
 }
 
 TEST(MultiOutputView, GradientsOfUnusedPartsAreZero) {
@@ -320,7 +320,7 @@ TEST(NoGradView, CannotBeModifiedInPlaceWithGradientsOn) {
   }
   EXPECT_TRUE(v.requires_grad());
   EXPECT_TRUE(v.is_leaf());
-  EXPECT_TRUE(contains(error_of([&] { v.mul_(2); }), "created without recording gradients"));
+  EXPECT_TRUE(contains(error_of([&] { v.mul_(2); }), "created in no_grad mode"));
 }
 
 TEST(NoGradView, HasNoHistoryAfterItsBaseIsModified) {
@@ -332,7 +332,7 @@ TEST(NoGradView, HasNoHistoryAfterItsBaseIsModified) {
   }
   b.mul_(w);
   EXPECT_TRUE(v.requires_grad());
-  EXPECT_TRUE(contains(error_of([&] { v.grad_fn(); }), "created without recording gradients"));
+  EXPECT_TRUE(contains(error_of([&] { v.grad_fn(); }), "created in no_grad mode"));
 }
 
 TEST(NoGradView, TakesPartInTheGraphWithoutAnEdge) {

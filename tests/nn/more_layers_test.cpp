@@ -110,7 +110,7 @@ TEST(PackedSequence, RunsThroughNetworksAsInPyTorch) {
                                        -0.105123773f, -0.137398228f, -0.139485389f, -0.054749433f, -0.0349309854f});
   const auto back = nn::utils::rnn::unpack_sequence(packed);
   for (size_t i = 0; i < 3; i++) EXPECT_TRUE(equal(back[i], sequences[i])) << i;
-  EXPECT_NE(error_of([&] { nn::utils::rnn::pack_sequence(sequences); }).find("lengths must fall"), std::string::npos);
+  EXPECT_NE(error_of([&] { nn::utils::rnn::pack_sequence(sequences); }).find("sorted in decreasing order"), std::string::npos);
 }
 
 TEST(DataParallel, GradientsOfReplicasReachTheModule) {
@@ -191,7 +191,8 @@ TEST(Load, AnotherModelsStateIsListedAndChangesNothing) {
   std::vector<Tensor> before;
   for (const Tensor& p : target->parameters()) before.push_back(p.detach().clone());
   const std::string message = error_of([&] { target->load(in); });
-  for (const char* part : {"1.weight is [1, 3], expected [1, 4]", "missing: 2.weight, 2.bias"}) EXPECT_NE(message.find(part), std::string::npos) << message;
+  for (const char* part : {"1.weight is [1, 3], expected [1, 4]", "No such serialized tensor: 2.weight, 2.bias"})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
   const auto after = target->parameters();
   for (size_t i = 0; i < after.size(); i++) EXPECT_TRUE(equal(after[i], before[i])) << i;
 }

@@ -197,8 +197,8 @@ const std::vector<Mistake>& mistakes() {
          empty({int64_t{1} << 40, int64_t{1} << 15});
        }},
       // Autograd.
-      {"InPlaceOnALeaf", "RuntimeError", "add_: a leaf tensor that requires grad is being modified in place, a tensor of shape [2, 2] and dtype float32",
-       [] { leaf().add_(1); }},
+      {"InPlaceOnALeaf", "RuntimeError",
+       "add_: a leaf Variable that requires grad is being used in an in-place operation, a tensor of shape [2, 2] and dtype float32", [] { leaf().add_(1); }},
       {"BackwardOfSeveralElements", "RuntimeError",
        "backward: a gradient can be left out only for a tensor with one element, got a tensor of shape [2, 2] and dtype float32",
        [] { (leaf() * 2).backward(); }},
@@ -211,7 +211,7 @@ const std::vector<Mistake>& mistakes() {
          y.backward();
        }},
       {"SavedTensorModified", "RuntimeError",
-       "backward: a tensor needed for gradient computation has been modified by an in-place operation: a tensor of shape [2, 2] "
+       "backward: one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of shape [2, 2] "
        "and dtype float32, which is output 0 of ExpBackward0, is at version 1, expected version 0; anomaly mode shows the "
        "operation whose gradient needs it",
        [] {
@@ -247,7 +247,7 @@ const std::vector<Mistake>& mistakes() {
        }},
       {"BinaryCrossEntropyOutsideZeroToOne", "RuntimeError", "binary_cross_entropy: expected an input within [0, 1]",
        [] { binary_cross_entropy(full({2}, 1.5), ones({2})); }},
-      {"EmptyModuleHolder", "RuntimeError", "module: the holder is empty (made from nullptr), assign a module before using it",
+      {"EmptyModuleHolder", "RuntimeError", "module: Accessing empty ModuleHolder (made from nullptr), assign a module before using it",
        [] {
          nn::Linear linear = nullptr;
          linear->forward(ones({2}));
@@ -270,7 +270,7 @@ const std::vector<Mistake>& mistakes() {
        }},
       {"NegativeLearningRate", "ValueError", "Adam: invalid learning rate -1", [] { optim::Adam({leaf()}, optim::AdamOptions(-1.0)); }},
       {"OptimizerOfAResult", "ValueError", "optimizer: cannot optimize a tensor that is not a leaf", [] { optim::SGD({leaf() * 2}, optim::SGDOptions(0.1)); }},
-      {"OptimizerOfAParameterTwice", "ValueError", "optimizer: a parameter appears in more than one place of the parameter groups",
+      {"OptimizerOfAParameterTwice", "ValueError", "optimizer: some parameters appear in more than one parameter group",
        [] {
          Tensor w = leaf();
          optim::SGD({w, w}, optim::SGDOptions(0.1));

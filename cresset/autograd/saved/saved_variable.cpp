@@ -55,7 +55,7 @@ SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inp
     return;
   }
   const TensorImpl& t = *variable.impl();
-  CRESSET_CHECK(!t.is_inference(), "save for backward: inference tensors cannot be saved, got ", variable,
+  CRESSET_CHECK(!t.is_inference(), "Inference tensors cannot be saved for backward. Got ", variable,
                 "; clone() it outside inference mode, or use NoGradGuard instead of InferenceMode");
   saved_version_ = t.version();
   const bool tracked = t.layers() & kAutogradLayer;
@@ -131,8 +131,9 @@ void SavedVariable::throw_released() const {
 
 void SavedVariable::throw_changed(const Tensor& current, const Node* maker) const {
   const std::string origin = maker ? str(", which is output ", output_nr_, " of ", maker->name(), ",") : std::string();
-  CRESSET_CHECK(false, "backward: a tensor needed for gradient computation has been modified by an in-place operation: ", current, origin, " is at version ",
-                current.impl()->version(), ", expected version ", saved_version_, "; anomaly mode shows the operation whose gradient needs it");
+  CRESSET_CHECK(false, "backward: one of the variables needed for gradient computation has been modified by an inplace operation: ", current, origin,
+                " is at version ", current.impl()->version(), ", expected version ", saved_version_,
+                "; anomaly mode shows the operation whose gradient needs it");
   __builtin_unreachable();
 }
 

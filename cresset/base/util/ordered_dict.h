@@ -40,19 +40,19 @@ template <class Key, class Value> class OrderedDict {
 
   const std::string& key_description() const noexcept { return key_description_; }
   Item& front() {
-    check_not_empty();
+    check_not_empty("front");
     return items_.front();
   }
   const Item& front() const {
-    check_not_empty();
+    check_not_empty("front");
     return items_.front();
   }
   Item& back() {
-    check_not_empty();
+    check_not_empty("back");
     return items_.back();
   }
   const Item& back() const {
-    check_not_empty();
+    check_not_empty("back");
     return items_.back();
   }
   Item& operator[](size_t i) {
@@ -140,7 +140,7 @@ template <class Key, class Value> class OrderedDict {
     CRESSET_CHECK(value, key_description_, " '", key, "' is not defined");
     return value;
   }
-  void check_not_empty() const { CRESSET_CHECK(!items_.empty(), "called front() or back() on an empty OrderedDict"); }
+  void check_not_empty(const char* what) const { CRESSET_CHECK(!items_.empty(), "Called ", what, "() on an empty OrderedDict"); }
   void check_position(size_t i) const { CRESSET_CHECK_INDEX(i < items_.size(), key_description_, " index ", i, " is out of range, size is ", items_.size()); }
 
   std::unordered_map<Key, size_t> index_;

@@ -1,6 +1,8 @@
 #pragma once
 // A dict from keys to values of one type each, shared by its copies and in the order of insertion.
 
+#include <stdexcept>
+
 #include "cresset/dispatch/values/object.h"
 
 namespace cresset {
@@ -70,14 +72,9 @@ template <class K, class V> class Dict {
   Dict() : impl_(make_intrusive<dispatch::DictObject>(dispatch::ValueAs<K>::kind, dispatch::ValueAs<V>::kind)) {}
   Dict(dispatch::ElementKind key, dispatch::ElementKind value) : impl_(make_intrusive<dispatch::DictObject>(key, value)) {}
   explicit Dict(intrusive_ptr<dispatch::DictObject> impl) : impl_(std::move(impl)) {}
+  // A dict that is moved from stays as it is: both are handles to one.
   Dict(const Dict&) = default;
-  // The moved-from dict is a new, empty one.
-  Dict(Dict&& o) : impl_(std::exchange(o.impl_, make_intrusive<dispatch::DictObject>(o.impl_->key_kind, o.impl_->value_kind))) {}
   Dict& operator=(const Dict&) = default;
-  Dict& operator=(Dict&& o) {
-    impl_ = std::exchange(o.impl_, make_intrusive<dispatch::DictObject>(o.impl_->key_kind, o.impl_->value_kind));
-    return *this;
-  }
 
   // A dict of its own with the same entries.
   Dict copy() const {
@@ -112,10 +109,10 @@ template <class K, class V> class Dict {
   }
   iterator find(const K& key) const { return place(impl_->at(dispatch::Value(key))); }
   bool contains(const K& key) const { return find(key) != end(); }
-  // Errors: IndexError, no such key.
+  // Errors: std::out_of_range, no such key.
   V at(const K& key) const {
     const iterator found = find(key);
-    CRESSET_CHECK_INDEX(found != end(), "dict: the key is not there");
+    if (found == end()) throw std::out_of_range("dict: the key is not there");
     return found->value();
   }
   // Python's `is`.

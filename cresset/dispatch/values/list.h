@@ -2,6 +2,7 @@
 // A list of values of one type that is shared by its copies, as TorchScript and boxed calls have it.
 
 #include <functional>
+#include <stdexcept>
 
 #include "cresset/dispatch/values/object.h"
 
@@ -35,8 +36,7 @@ template <class T> class ListElement {
     if constexpr (std::is_reference<typename ConstElement<T>::type>::value) return ConstElement<T>::get(*value_);
     else return dispatch::ValueAs<T>::get(*value_);
   }
-  T get() const { return dispatch::ValueAs<T>::get(*value_); }
-  const dispatch::Value& value() const { return *value_; }
+  const dispatch::Value& get() const { return *value_; }
   ListElement& operator=(T value) && {
     *value_ = dispatch::Value(std::move(value));
     return *this;
@@ -46,19 +46,20 @@ template <class T> class ListElement {
     return *this;
   }
   friend void swap(ListElement&& a, ListElement&& b) { a.value_->swap(*b.value_); }
-  friend bool operator==(const ListElement& a, const T& b) { return a.get() == b; }
-  friend bool operator==(const T& a, const ListElement& b) { return b.get() == a; }
+  friend bool operator==(const ListElement& a, const T& b) { return a.typed() == b; }
+  friend bool operator==(const T& a, const ListElement& b) { return b.typed() == a; }
   friend bool operator!=(const ListElement& a, const T& b) { return !(a == b); }
   friend bool operator!=(const T& a, const ListElement& b) { return !(b == a); }
-  friend bool operator==(const ListElement& a, const ListElement& b) { return a.get() == b.get(); }
+  friend bool operator==(const ListElement& a, const ListElement& b) { return a.typed() == b.typed(); }
 
  private:
   template <class> friend class ::cresset::List;
   template <class> friend class ListIterator;
   explicit ListElement(dispatch::Value& value) : value_(&value) {}
+  T typed() const { return dispatch::ValueAs<T>::get(*value_); }
   dispatch::Value* value_;
 };
-template <class T> std::ostream& operator<<(std::ostream& out, const ListElement<T>& e) { return out << e.value(); }
+template <class T> std::ostream& operator<<(std::ostream& out, const ListElement<T>& e) { return out << e.get(); }
 
 template <class T> class ListIterator {
  public:
@@ -134,14 +135,9 @@ template <class T> class List {
   // An empty list of a type that is only known at run time.
   explicit List(dispatch::ElementKind element) : impl_(make_intrusive<dispatch::ListObject>(element)) {}
   explicit List(intrusive_ptr<dispatch::ListObject> impl) : impl_(std::move(impl)) {}
+  // A list that is moved from stays as it is: both are handles to one.
   List(const List&) = default;
-  // The moved-from list is a new, empty one.
-  List(List&& o) : impl_(std::exchange(o.impl_, make_intrusive<dispatch::ListObject>(o.impl_->element))) {}
   List& operator=(const List&) = default;
-  List& operator=(List&& o) {
-    impl_ = std::exchange(o.impl_, make_intrusive<dispatch::ListObject>(o.impl_->element));
-    return *this;
-  }
 
   // A list of its own with the same elements.
   List copy() const {
@@ -150,7 +146,7 @@ template <class T> class List {
     out.elements() = elements();
     return out;
   }
-  // Errors, here and below: IndexError, no such element.
+  // Errors, here and below: std::out_of_range, no such element.
   T get(size_t i) const { return dispatch::ValueAs<T>::get(at(i)); }
   internal_reference_type operator[](size_t i) { return internal_reference_type(at(i)); }
   internal_const_reference_type operator[](size_t i) const { return detail::ConstElement<T>::get(at(i)); }
@@ -212,7 +208,7 @@ template <class T> class List {
  private:
   std::vector<dispatch::Value>& elements() const { return impl_->elements; }
   dispatch::Value& at(size_t i) const {
-    CRESSET_CHECK_INDEX(i < size(), "list: index ", i, " is out of range for a list of ", size());
+    if (CRESSET_UNLIKELY(i >= size())) throw std::out_of_range(str("list: index ", i, " is out of range for a list of ", size()));
     return elements()[i];
   }
 
@@ -239,8 +235,11 @@ template <class T> struct ValueAs<List<T>> {
 };
 }  // namespace dispatch
 
-// The same list under another type: its elements are looked at when they are read.
-template <class T> List<T> toTypedList(const dispatch::GenericList& list) { return List<T>(list.impl()); }
+// The same list under the type of its elements. Errors: they are of another type.
+template <class T> List<T> toTypedList(const dispatch::GenericList& list) {
+  CRESSET_CHECK(list.elementType() == dispatch::ValueAs<T>::kind, "toTypedList: the elements of the list are of another type");
+  return List<T>(list.impl());
+}
 template <class T> dispatch::GenericList toList(const List<T>& list) { return dispatch::GenericList(list.impl()); }
 
 }  // namespace cresset

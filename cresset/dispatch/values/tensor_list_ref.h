@@ -58,17 +58,19 @@ template <class T> class IListRefIterator {
   IListRefIterator() = default;
   explicit IListRefIterator(const dispatch::Value* boxed) : boxed_(boxed) {}
   explicit IListRefIterator(const typename Element::Unboxed* unboxed) : unboxed_(unboxed) {}
+  explicit IListRefIterator(const std::reference_wrapper<const T>* referred) : referred_(referred) {}
   // Errors: an iterator over nothing.
   reference operator*() const {
-    CRESSET_CHECK(boxed_ || unboxed_, "IListRef: the iterator points nowhere");
+    CRESSET_CHECK(boxed_ || unboxed_ || referred_, "IListRef: the iterator points nowhere");
+    if (referred_) return Element::unboxed(referred_->get());
     return boxed_ ? Element::boxed(*boxed_) : Element::unboxed(*unboxed_);
   }
   IListRefIterator& operator++() {
-    boxed_ ? void(++boxed_) : void(++unboxed_);
+    boxed_ ? void(++boxed_) : referred_ ? void(++referred_) : void(++unboxed_);
     return *this;
   }
   IListRefIterator& operator--() {
-    boxed_ ? void(--boxed_) : void(--unboxed_);
+    boxed_ ? void(--boxed_) : referred_ ? void(--referred_) : void(--unboxed_);
     return *this;
   }
   IListRefIterator operator++(int) {
@@ -81,12 +83,15 @@ template <class T> class IListRefIterator {
     --*this;
     return before;
   }
-  friend bool operator==(const IListRefIterator& a, const IListRefIterator& b) { return a.boxed_ == b.boxed_ && a.unboxed_ == b.unboxed_; }
+  friend bool operator==(const IListRefIterator& a, const IListRefIterator& b) {
+    return a.boxed_ == b.boxed_ && a.unboxed_ == b.unboxed_ && a.referred_ == b.referred_;
+  }
   friend bool operator!=(const IListRefIterator& a, const IListRefIterator& b) { return !(a == b); }
 
  private:
   const dispatch::Value* boxed_ = nullptr;
   const typename Element::Unboxed* unboxed_ = nullptr;
+  const std::reference_wrapper<const T>* referred_ = nullptr;
 };
 
 template <class T> class IListRef {
@@ -105,6 +110,8 @@ template <class T> class IListRef {
   template <class... A, class = std::enable_if_t<std::is_constructible<unboxed_type, A...>::value && (sizeof...(A) > 0)>> IListRef(A&&... args)
       : IListRef(Elements(), unboxed_type(std::forward<A>(args)...)) {}
   IListRef(std::initializer_list<T> list) : IListRef(Elements(), unboxed_type(list)) {}
+  // The result of `materialize`.
+  IListRef(const std::vector<std::reference_wrapper<const T>>& list) : referred_(list.data()), size_(list.size()) {}
 
   // Errors: there is no list.
   size_t size() const {
@@ -117,7 +124,7 @@ template <class T> class IListRef {
   typename iterator::reference front() const { return *begin(); }
   // The elements in a vector, for reading them by number.
   materialized_type materialize() const { return materialized_type(begin(), end()); }
-  bool isNone() const { return !boxed_ && !unboxed_; }
+  bool isNone() const { return !boxed_ && !unboxed_ && !referred_; }
   bool isBoxed() const { return boxed_; }
   bool isUnboxed() const { return unboxed_; }
   // Errors: the other way.
@@ -133,9 +140,10 @@ template <class T> class IListRef {
  private:
   struct Elements {};
   IListRef(Elements, unboxed_type elements) : elements_(elements), size_(elements.size()), unboxed_(true) {}
-  iterator at(size_t i) const { return boxed_ ? iterator(boxed_->elements.data() + i) : iterator(elements_.data() + i); }
+  iterator at(size_t i) const { return boxed_ ? iterator(boxed_->elements.data() + i) : referred_ ? iterator(referred_ + i) : iterator(elements_.data() + i); }
 
   dispatch::ListObject* boxed_ = nullptr;
+  const std::reference_wrapper<const T>* referred_ = nullptr;
   unboxed_type elements_;
   size_t size_ = 0;
   bool unboxed_ = false;

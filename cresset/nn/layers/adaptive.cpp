@@ -18,6 +18,7 @@ void AdaptiveLogSoftmaxWithLossImpl::reset() {
                         IntArrayRef(given), " of ", options.n_classes());
     below = c;
   }
+  CRESSET_CHECK_VALUE(options.div_value() != 0, "adaptive log-softmax: div_value should not be equal to 0, got ", options.div_value());
   cutoffs = given;
   cutoffs.push_back(options.n_classes());
   shortlist_size = cutoffs[0];

@@ -30,7 +30,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query, con
                 key.sizes(), " and ", value.sizes());
   CRESSET_CHECK(heads > 0 && embed_dim % heads == 0, "multi_head_attention: embed_dim must be divisible by num_heads, got ", embed_dim, " and ", heads);
   CRESSET_CHECK(!o.bias_k().defined() || (!o.static_k().defined() && !o.static_v().defined()),
-                "multi_head_attention: bias_k and bias_v do not go with static_k or static_v");
+                "multi_head_attention: bias cannot be added to static key or static value");
   for (const Tensor& mask : {o.attn_mask(), o.key_padding_mask()})
     CRESSET_CHECK(!mask.defined() || mask.scalar_type() == kBool || mask.scalar_type() == kByte || is_floating_type(mask.scalar_type()),
                   "multi_head_attention: masks must be boolean or floating point, got ", mask.scalar_type());

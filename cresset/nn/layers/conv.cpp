@@ -32,7 +32,8 @@ template <size_t D, class Derived> void ConvNdImpl<D, Derived>::reset() {
                 o.in_channels(), ", ", o.groups(), " and ", o.out_channels());
   CRESSET_CHECK(o.in_channels() % o.groups() == 0, "conv: in_channels must be divisible by groups, got ", o.in_channels(), " and ", o.groups());
   CRESSET_CHECK(o.out_channels() % o.groups() == 0, "conv: out_channels must be divisible by groups, got ", o.out_channels(), " and ", o.groups());
-  CRESSET_CHECK(!o.padding().same() || all_equal(o.stride(), 1), "conv: padding kSame needs a stride of 1, got ", IntArrayRef(o.stride()));
+  CRESSET_CHECK(!o.padding().same() || all_equal(o.stride(), 1), "conv: padding='same' is not supported for strided convolutions, got a stride of ",
+                IntArrayRef(o.stride()));
   std::vector<int64_t> sizes = {o.transposed() ? o.in_channels() : o.out_channels(), (o.transposed() ? o.out_channels() : o.in_channels()) / o.groups()};
   sizes.insert(sizes.end(), o.kernel_size()->begin(), o.kernel_size()->end());
   weight = this->register_parameter("weight", cresset::empty(sizes));

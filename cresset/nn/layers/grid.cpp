@@ -14,7 +14,7 @@ Tensor affine_grid(const Tensor& theta, IntArrayRef size, bool align_corners) {
   const int64_t n = static_cast<int64_t>(size.size()) - 2;
   CRESSET_CHECK_VALUE(theta.dim() == 3 && theta.size(1) == n && theta.size(2) == n + 1, "affine_grid: theta must be N x ", n, " x ", n + 1, " for size ", size,
                       ", got ", theta.sizes());
-  for (int64_t s : size) CRESSET_CHECK_VALUE(s > 0, "affine_grid: size must be positive, got ", size);
+  for (int64_t s : size) CRESSET_CHECK_VALUE(s > 0, "affine_grid: Expected non-zero, positive output size. Got ", size);
   CRESSET_CHECK(theta.size(0) == size[0], "affine_grid: expected a matrix for each of ", size[0], " images, got ", theta.size(0));
   return affine_grid_generator(theta, size, align_corners);
 }

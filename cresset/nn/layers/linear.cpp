@@ -81,6 +81,10 @@ namespace functional {
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) { return cresset::linear(input, weight, bias); }
 
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
+  const auto type = [](const Tensor& t) { return t.dtype().name(); };
+  CRESSET_CHECK(input1.dtype() == input2.dtype() && input1.dtype() == weight.dtype(),
+                "bilinear: All tensors must have the same dtype, got input1: ", std::string(type(input1)), ", input2: ", std::string(type(input2)),
+                ", weight: ", std::string(type(weight)));
   CRESSET_CHECK(weight.dim() == 3, "bilinear: weight must have 3 dimensions, got shape ", weight.sizes());
   CRESSET_CHECK(input1.dim() == input2.dim() && input1.dim() > 0, "bilinear: inputs must have the same number of dimensions, got shapes ", input1.sizes(),
                 " and ", input2.sizes());

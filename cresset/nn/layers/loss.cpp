@@ -33,13 +33,12 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFunc
   return cresset::huber_loss(input, target, code(o.reduction()), o.delta());
 }
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& o) {
-  CRESSET_CHECK_VALUE(input.sizes() == target.sizes(), "binary_cross_entropy: input and target must have the same shape, got ", input.sizes(), " and ",
-                      target.sizes());
+  CRESSET_CHECK_VALUE(input.sizes() == target.sizes(), "binary_cross_entropy: target size ", target.sizes(), " must be the same as input size ", input.sizes());
   return cresset::binary_cross_entropy(input, target, o.weight(), code(o.reduction()));
 }
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const BinaryCrossEntropyWithLogitsFuncOptions& o) {
-  CRESSET_CHECK_VALUE(input.sizes() == target.sizes(), "binary_cross_entropy_with_logits: input and target must have the same shape, got ", input.sizes(),
-                      " and ", target.sizes());
+  CRESSET_CHECK_VALUE(input.sizes() == target.sizes(), "binary_cross_entropy_with_logits: target size ", target.sizes(), " must be the same as input size ",
+                      input.sizes());
   return cresset::binary_cross_entropy_with_logits(input, target, o.weight(), o.pos_weight(), code(o.reduction()));
 }
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& o) {

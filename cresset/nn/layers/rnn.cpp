@@ -67,8 +67,9 @@ void print_network(std::ostream& stream, const char* name, const RnnShape& s) {
 
 template <class Derived> void RNNImplBase<Derived>::reset() {
   const RnnShape& s = shape_;
-  CRESSET_CHECK_VALUE(s.input_size > 0 && s.hidden_size > 0 && s.num_layers > 0, "rnn: input_size, hidden_size and num_layers must be positive, got ",
-                      s.input_size, ", ", s.hidden_size, " and ", s.num_layers);
+  CRESSET_CHECK_VALUE(s.input_size > 0, "rnn: input_size must be greater than zero, got ", s.input_size);
+  CRESSET_CHECK_VALUE(s.hidden_size > 0, "rnn: hidden_size must be greater than zero, got ", s.hidden_size);
+  CRESSET_CHECK_VALUE(s.num_layers > 0, "rnn: num_layers must be greater than zero, got ", s.num_layers);
   CRESSET_CHECK_VALUE(s.dropout >= 0 && s.dropout <= 1, "rnn: dropout must be between 0 and 1, got ", s.dropout);
   CRESSET_CHECK_VALUE(s.proj_size >= 0 && s.proj_size < s.hidden_size, "rnn: proj_size must be below hidden_size, got ", s.proj_size, " and ", s.hidden_size);
   const int64_t gate_size = s.gates() * s.hidden_size;
@@ -112,7 +113,7 @@ namespace {
 
 States run_cell(RnnKind kind, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh, const Tensor& given, States s) {
   CRESSET_CHECK(given.dim() == 1 || given.dim() == 2, "rnn cell: input must have 1 or 2 dimensions, got shape ", given.sizes());
-  CRESSET_CHECK(given.size(-1) == w_ih.size(1), "rnn cell: size of the input's last dimension, got ", given.size(-1), ", expected ", w_ih.size(1));
+  CRESSET_CHECK(given.size(-1) == w_ih.size(1), "rnn cell: input has inconsistent input_size: got ", given.size(-1), " expected ", w_ih.size(1));
   const bool batched = given.dim() == 2;
   const Tensor input = batched ? given : given.unsqueeze(0);
   auto prepare = [&](Tensor& state) {

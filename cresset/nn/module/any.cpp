@@ -46,6 +46,11 @@ void throw_any_module(const char* what, const std::type_info* wanted, const std:
   std::abort();
 }
 
+void throw_result_type(const std::type_info& held, const std::type_info& wanted) {
+  CRESSET_CHECK(false, "Sequential: The type of the return value is ", type_name(held), ", but you asked for type ", type_name(wanted));
+  std::abort();
+}
+
 }  // namespace detail
 
 AnyModule AnyModule::clone(std::optional<Device> device) const {

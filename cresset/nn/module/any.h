@@ -73,6 +73,7 @@ struct CRESSET_API AnyModulePlaceholder {
 
 [[noreturn]] CRESSET_API void throw_argument_count(const Module& module, size_t expected, size_t required, size_t got);
 [[noreturn]] CRESSET_API void throw_argument_type(const Module& module, size_t position, const std::type_info& expected, const std::type_info& got);
+[[noreturn]] CRESSET_API void throw_result_type(const std::type_info& held, const std::type_info& wanted);
 [[noreturn]] CRESSET_API void throw_any_module(const char* what, const std::type_info* wanted, const std::type_info* held);
 
 template <class M, class = decltype(&M::forward)> constexpr bool has_one_forward(int) { return true; }

@@ -181,10 +181,10 @@ void InputArchive::read(const std::string& key, Tensor& tensor, bool is_buffer) 
   CRESSET_CHECK(false, "load: no tensor named '", prefix_ + key, "' in the archive");
 }
 void InputArchive::read(const std::string& key, ArchiveValue& value) {
-  CRESSET_CHECK(try_read(key, value), "load: no value named '", prefix_ + key, "' in the archive");
+  CRESSET_CHECK(try_read(key, value), "load: the archive does not have a field with name '", prefix_ + key, "'");
 }
 void InputArchive::read(const std::string& key, dispatch::Value& value) {
-  CRESSET_CHECK(try_read(key, value), "load: no value named '", prefix_ + key, "' in the archive");
+  CRESSET_CHECK(try_read(key, value), "load: the archive does not have a field with name '", prefix_ + key, "'");
 }
 void InputArchive::read(const std::string& key, InputArchive& nested) {
   // A module without parameters writes nothing: its part is empty, not missing.

@@ -27,7 +27,7 @@ void SequentialImpl::push_back(std::string name, AnyModule module) {
 }
 
 Tensor SequentialImpl::forward_tensor(Tensor input) {
-  CRESSET_CHECK(!modules_.empty(), "Sequential: forward of an empty Sequential");
+  CRESSET_CHECK(!modules_.empty(), "Cannot call forward() on an empty Sequential");
   for (size_t i = 0; i < modules_.size(); i++) {
     detail::AnyModulePlaceholder& module = *modules_[i].content_;
     try {
@@ -53,7 +53,7 @@ Tensor SequentialImpl::forward_tensor(Tensor input) {
 }
 
 AnyValue SequentialImpl::forward_values(std::vector<AnyValue>&& inputs) {
-  CRESSET_CHECK(!modules_.empty(), "Sequential: forward of an empty Sequential");
+  CRESSET_CHECK(!modules_.empty(), "Cannot call forward() on an empty Sequential");
   for (size_t i = 0;; i++) {
     detail::AnyModulePlaceholder& module = *modules_[i].content_;
     try {
@@ -73,9 +73,7 @@ const AnyModule& SequentialImpl::module_at(size_t index) const {
   return modules_[index];
 }
 
-void SequentialImpl::throw_result(const std::type_info& got, const std::type_info& wanted) const {
-  detail::throw_any_module("the result of Sequential::forward has another type than asked for", &wanted, &got);
-}
+void SequentialImpl::throw_result(const std::type_info& got, const std::type_info& wanted) const { detail::throw_result_type(got, wanted); }
 
 ModuleListImpl::~ModuleListImpl() = default;
 

@@ -132,7 +132,7 @@ class CRESSET_API ModuleListImpl : public Cloneable<ModuleListImpl> {
   std::shared_ptr<Module> ptr(size_t index) const;
   template <class T> std::shared_ptr<T> ptr(size_t index) const {
     auto module = std::dynamic_pointer_cast<T>(ptr(index));
-    CRESSET_CHECK(module != nullptr, "ModuleList: module ", index, " is a ", ptr(index)->name(), ", expected another class");
+    CRESSET_CHECK(module != nullptr, "ModuleList: Unable to cast module ", index, ", a ", ptr(index)->name(), ", to the class that is asked for");
     return module;
   }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
@@ -187,7 +187,7 @@ class CRESSET_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
  private:
   template <class T> std::shared_ptr<T> typed(const std::string& key) const {
     auto module = std::dynamic_pointer_cast<T>(children_[key]);
-    CRESSET_CHECK(module != nullptr, "ModuleDict: module '", key, "' is a ", children_[key]->name(), ", expected another class");
+    CRESSET_CHECK(module != nullptr, "ModuleDict: Unable to cast module '", key, "', a ", children_[key]->name(), ", to the class that is asked for");
     return module;
   }
   void put(const std::string& key, const std::shared_ptr<Module>& module);

@@ -35,7 +35,7 @@ std::string join_name(const std::string& prefix, const std::string& name) { retu
 
 void check_name(const char* what, const std::string& name) {
   CRESSET_CHECK(!name.empty(), what, " name must not be empty");
-  CRESSET_CHECK(name.find('.') == std::string::npos, what, " name must not contain a dot, got '", name, "'");
+  CRESSET_CHECK(name.find('.') == std::string::npos, what, " name must not contain a dot (got '", name, "')");
 }
 
 void move_tensor(Tensor& tensor, std::optional<Device> device, std::optional<ScalarType> dtype, bool non_blocking) {
@@ -60,7 +60,7 @@ namespace detail {
 void add_module_path(Error& error, const Module& module) {
   if (!module.registered_name_.empty()) error.add_module(module.registered_name_);
 }
-void throw_empty_holder() { cresset::detail::throw_error<Error>("module: the holder is empty (made from nullptr), assign a module before using it"); }
+void throw_empty_holder() { cresset::detail::throw_error<Error>("module: Accessing empty ModuleHolder (made from nullptr), assign a module before using it"); }
 
 }  // namespace detail
 
@@ -79,11 +79,11 @@ const std::string& Module::name() const noexcept {
 }
 
 std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
-  CRESSET_CHECK(false, "clone: ", name(), " has no clone(), derive it from cresset::nn::Cloneable<", name(), "> instead of Module");
+  CRESSET_CHECK(false, "clone() has not been implemented for ", name(), ", derive it from cresset::nn::Cloneable<", name(), "> instead of Module");
 }
 
 void Module::clone_(Module&, const std::optional<Device>&) {
-  CRESSET_CHECK(false, "clone: submodule ", name(), " has no clone(), derive it from cresset::nn::Cloneable");
+  CRESSET_CHECK(false, "clone() has not been implemented for submodule ", name(), ", derive it from cresset::nn::Cloneable");
 }
 
 void Module::clear_state() {
@@ -118,7 +118,7 @@ void Module::copy_state_to(Module& copy, const std::optional<Device>& device) co
 
 std::shared_ptr<Module> Module::shared_self() const {
   auto self = std::const_pointer_cast<Module>(weak_from_this().lock());
-  CRESSET_CHECK(self != nullptr, "module ", name(), ": a pointer to itself is needed, but it is not held by a shared_ptr; ",
+  CRESSET_CHECK(self != nullptr, "It looks like you attempted to retrieve your top-level module as a shared_ptr, but ", name(), " is not held by one; ",
                 "make it with std::make_shared, or call modules() with include_self = false");
   return self;
 }
@@ -279,8 +279,8 @@ void Module::load(serialize::InputArchive& archive) {
       for (const std::string& name : names) text += (text.empty() ? what : ", ") + name;
       return text;
     };
-    CRESSET_CHECK(problems.missing.empty() && problems.wrong.empty(), "load: the archive is not the state of ", name(), listed("; missing: ", problems.missing),
-                  listed("; of another shape: ", problems.wrong));
+    CRESSET_CHECK(problems.missing.empty() && problems.wrong.empty(), "load: the archive is not the state of ", name(),
+                  listed("; No such serialized tensor: ", problems.missing), listed("; of another shape: ", problems.wrong));
   }
   read_state(archive);
 }
@@ -302,21 +302,21 @@ bool Module::is_serializable() const { return true; }
 void Module::pretty_print(std::ostream& stream) const { stream << name(); }
 
 Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
-  check_name("parameter", name);
+  check_name("Parameter", name);
   if (tensor.defined()) tensor.set_requires_grad(requires_grad);
-  else if (requires_grad) warn(str("register_parameter: requires_grad=true says nothing of '", name, "', which is an undefined tensor"));
+  else if (requires_grad) warn(str("register_parameter: '", name, "' is an undefined tensor. Ignoring the `requires_grad=true` function parameter"));
   detail::run_registration_hooks(*this, name, tensor, false);
   return parameters_.insert(std::move(name), std::move(tensor));
 }
 
 Tensor& Module::register_buffer(std::string name, Tensor tensor) {
-  check_name("buffer", name);
+  check_name("Buffer", name);
   detail::run_registration_hooks(*this, name, tensor, true);
   return buffers_.insert(std::move(name), std::move(tensor));
 }
 
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
-  check_name("submodule", name);
+  check_name("Submodule", name);
   detail::run_registration_hooks(*this, name, module);
   if (module) module->registered_name_ = name;
   children_.insert(std::move(name), std::move(module));
@@ -328,7 +328,7 @@ void Module::set_child(const std::string& name, std::shared_ptr<Module> module) 
 }
 
 void Module::unregister_module(const std::string& name) {
-  CRESSET_CHECK(children_.contains(name), "unregister_module: ", this->name(), " has no submodule named '", name, "'");
+  CRESSET_CHECK(children_.contains(name), "No Module with name `", name, "` is registered with ", this->name());
   children_.erase(name);
 }
 

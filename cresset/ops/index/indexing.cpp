@@ -41,6 +41,7 @@ int64_t consumed_dims(const TensorIndex& i) {
 Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
   int64_t consumed = 0;
   for (const auto& i : indices) consumed += consumed_dims(i);
+  CRESSET_CHECK_INDEX(consumed == 0 || self.dim() > 0, "index: invalid index of a 0-dim tensor: more indices than its dimensions, got ", consumed);
   CRESSET_CHECK_INDEX(consumed <= self.dim(), "index: more indices than dimensions of the tensor, ", self.dim(), ", got ", consumed);
   Applied a{self, {}, false};
   int64_t dim = 0, behind = 0;  // masks that stay masks stand for several dimensions
@@ -190,7 +191,7 @@ void assign(const Tensor& target, const Tensor& value) {
 }  // namespace
 
 TensorIndex::TensorIndex(const char* text) : type_(TensorIndexType::Ellipsis) {
-  CRESSET_CHECK_VALUE(std::strcmp(text, "...") == 0, "index: expected \"...\" as the only text index, got \"", text, "\"");
+  CRESSET_CHECK_VALUE(std::strcmp(text, "...") == 0, "index: Expected \"...\" to represent an ellipsis index, but got \"", text, "\"");
 }
 
 void check_views(const Tensor& self, ArrayRef<TensorIndex> indices) { apply_views(self, indices); }
@@ -254,7 +255,7 @@ namespace {
 
 // C++ has no x[()]: no index at all is a mistake.
 ArrayRef<TensorIndex> some(ArrayRef<TensorIndex> indices, const char* op) {
-  CRESSET_CHECK_INDEX(!indices.empty(), op, ": expected an index at least, got none");
+  CRESSET_CHECK_INDEX(!indices.empty(), op, ": Passing an empty index list to Tensor::", op, "() is not valid syntax");
   return indices;
 }
 

@@ -28,7 +28,8 @@ Tensor label_rows(const Tensor& targets, const Tensor& lengths, int64_t blank, b
   for (int64_t n = 0; n < batch; n++) {
     const int64_t length = lengths.select(0, n).item<int64_t>();
     const int64_t there = rows.dim() == 2 ? rows.size(1) : rows.size(0) - start;
-    CRESSET_CHECK(there >= length && (rows.dim() == 1 || n < rows.size(0)), "ctc_loss: target ", n, " has ", there, " labels, its length says ", length);
+    CRESSET_CHECK(there >= length && (rows.dim() == 1 || n < rows.size(0)), "ctc_loss: Expected tensor to have size at least ", length,
+                  " at dimension 1, the labels of target ", n, ", got ", there);
     const Tensor row = rows.dim() == 2 ? rows.select(0, n).narrow(0, 0, length) : rows.narrow(0, start, length);
     labels.select(0, n).narrow(0, 0, length).copy_(row);
     start += length;

@@ -3,6 +3,8 @@
 #include <ATen/CPUFunctions.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/NativeFunctions.h>
+#include <ATen/core/Dict.h>
+#include <ATen/core/IListRef.h>
 #include <ATen/core/List.h>
 #include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/core/boxing/KernelFunction.h>
@@ -62,6 +64,54 @@ void text() {
   CHECK_THAT(names.size() == 2 && torch::Dimname::fromSymbol(torch::Symbol::dimname("N")).symbol().toUnqualString() == std::string("N"));
 }
 
+// Lists and dicts are handles: moving from one leaves it, and a place that is not there is std::out_of_range.
+void containers() {
+  c10::List<c10::string> list({"a", "b"});
+  const c10::List<c10::string> moved = std::move(list);
+  CHECK_THAT(list.size() == 2 && moved.is(list) && list[0].get().toStringRef() == "a");
+  c10::Dict<int64_t, c10::string> dict;
+  dict.insert(3, "c");
+  int raised = 0;
+  try {
+    list.get(2);
+  } catch (const std::out_of_range&) { raised++; }
+  try {
+    dict.at(4);
+  } catch (const std::out_of_range&) { raised++; }
+  try {
+    c10::impl::toTypedList<int64_t>(c10::impl::toList(list));
+  } catch (const c10::Error&) { raised++; }
+  CHECK_THAT(raised == 3);
+  const std::vector<torch::Tensor> tensors{torch::ones({2}), torch::zeros({3})};
+  const auto references = at::ITensorListRef(tensors).materialize();
+  const at::ITensorListRef again(references);
+  CHECK_THAT(again.size() == 2 && again.front().is_same(tensors[0]));
+}
+
+// Errors say what LibTorch's programs look for.
+template <class F> bool raises(F f, const char* words) {
+  try {
+    f();
+  } catch (const std::exception& e) { return std::string(e.what()).find(words) != std::string::npos; }
+  return false;
+}
+void errors() {
+  torch::Tensor frozen;
+  {
+    c10::InferenceMode mode;
+    frozen = torch::ones({2});
+  }
+  const torch::Tensor leaf = torch::ones({2}, torch::requires_grad());
+  CHECK_THAT(raises([&] { frozen.add_(1); }, "Inplace update to inference tensor outside InferenceMode is not allowed"));
+  CHECK_THAT(raises([&] { leaf* frozen; }, "Inference tensors cannot be saved for backward."));
+  CHECK_THAT(raises([&] { leaf.mul_(2); }, "a leaf Variable that requires grad is being used in an in-place operation"));
+  CHECK_THAT(raises([&] { frozen.sum().backward(); }, "element 0 of tensors does not require grad and does not have a grad_fn"));
+  CHECK_THAT(raises([] { torch::nn::Sequential()->forward(1); }, "Cannot call forward() on an empty Sequential"));
+  CHECK_THAT(raises([] { torch::nn::AdaptiveLogSoftmaxWithLoss(torch::nn::AdaptiveLogSoftmaxWithLossOptions(8, 4, {2}).div_value(0.)); },
+                    "div_value should not be equal to 0"));
+  CHECK_THAT(raises([&] { leaf.index({".."}); }, "Expected \"...\" to represent an ellipsis index, but got \"..\""));
+}
+
 // The first words of Random123's known answers, and of any place of the stream.
 void philox() {
   at::Philox4_32 zero(0, 0, 0);
@@ -119,6 +169,8 @@ void parallel() {
 int main() {
   environment();
   text();
+  containers();
+  errors();
   philox();
   operators();
   elements();

@@ -146,6 +146,12 @@ struct AutoNonVariableTypeMode : AutoDispatchBelowAutograd {
 };
 using AutoDispatchSkipFunctionalize = AutoDispatchBelowAutograd;
 using TensorBase = cresset::Tensor;
+namespace detail {
+// A tensor whose impl is an object of this class.
+template <class Impl = cresset::TensorImpl, class... Args> Tensor make_tensor(Args&&... args) {
+  return Tensor(cresset::intrusive_ptr<cresset::TensorImpl>(cresset::make_intrusive<Impl>(std::forward<Args>(args)...)));
+}
+}  // namespace detail
 using c10::irange;
 using c10::MaybeOwned;
 using c10::str;
