@@ -14,8 +14,10 @@ def _tables():
 
 
 def found(module, name):
-    """Result of a module's `__getattr__`: a module of its `_SUBMODULES`, or the stand-in for a name of an absent wing. Raises where there is none."""
-    if name in getattr(sys.modules.get(module), "__dict__", {}).get("_SUBMODULES", ()):
+    """Result of a module's `__getattr__`: a module of its `_SUBMODULES` (`...`: all that have a file), or the stand-in for a name of an absent wing. Raises
+    where there is none."""
+    lazy = getattr(sys.modules.get(module), "__dict__", {}).get("_SUBMODULES", ())
+    if (not name.startswith("__") and _Files.find_spec(f"{module}.{name}", sys.modules[module].__path__)) if lazy is ... else name in lazy:
         return importlib.import_module(f"{module}.{name}")
     for table in () if name.startswith("__") else _tables():
         thing = table.found(module, name)

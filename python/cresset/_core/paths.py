@@ -24,6 +24,7 @@ HOMES = {
     "distributed.utils": {},
     "functional": {"": "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split "
                        "stft svd_lowrank tensordot unique unique_consecutive unravel_index"},
+    "fx": {"fx.subgraph_rewriter": "replace_pattern"},
     "jit": {"jit": "_script_if_tracing=script_if_tracing _overload=export _overload_method=export"},
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export _overload=export _overload_method=export export ignore is_scripting unused"},
     "lightning": {"lightning.fabric": "Fabric"},

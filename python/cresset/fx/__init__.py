@@ -36,21 +36,8 @@ from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_arg
 from .proxy import Proxy
 
+_SUBMODULES = ("passes", "experimental", "operator_schemas", "subgraph_rewriter", "tensor_type", "annotate", "_utils", "_lazy_graph_module")
 __all__ = [
     "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace",
     "wrap",
 ]  # fmt: skip
-
-
-def __getattr__(name):
-    import importlib
-
-    if name == "replace_pattern":
-        from .subgraph_rewriter import replace_pattern
-
-        return replace_pattern
-    if name in ("passes", "experimental", "operator_schemas", "subgraph_rewriter", "tensor_type", "annotate", "_utils", "_lazy_graph_module"):
-        return importlib.import_module(f"{__name__}.{name}")
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)
