@@ -258,5 +258,30 @@ class RealOnly(unittest.TestCase):
                 jacobian(lambda x: x * 2j)(torch.ones(2))
 
 
+class Rearranged(unittest.TestCase):
+    def test_patterns(self):
+        x = torch.arange(24).reshape(2, 3, 4)
+        for pattern, expected, sizes in (
+            ("a b c -> c a b", x.permute(2, 0, 1), {}),
+            ("a b c -> (a b) c", x.reshape(6, 4), {}),
+            ("(x y) b c -> y x b c", x.reshape(1, 2, 3, 4).transpose(0, 1), {"x": 1}),
+            ("a b (c d) -> d a b c", x.reshape(2, 3, 2, 2).permute(3, 0, 1, 2), {"d": 2}),
+            ("a ... -> ... a", x.permute(1, 2, 0), {}),
+            ("a ... -> (...) a", x.permute(1, 2, 0).reshape(12, 2), {}),
+            ("a b c -> () a b c 1", x[None, ..., None], {}),
+        ):
+            self.assertTrue(torch.equal(torch.func.rearrange(x, pattern, **sizes), expected), pattern)
+        self.assertEqual(torch.func.rearrange([x, x], "n a b c -> a n b c").shape, (2, 2, 3, 4))
+
+    def test_patterns_that_do_not_fit(self):
+        x = torch.arange(24).reshape(2, 3, 4)
+        for pattern, sizes in (
+            ("a b c -> a b", {}), ("a b -> b a", {}), ("a b c", {}), ("(a b) c d -> a b c d", {}), ("a a b -> a b", {}), ("a (b c) d -> a b c d", {"b": 5}),
+            ("a b c -> ((a) b) c", {}), ("a b c -> a b c", {"z": 3}), ("a b c -> a b 2", {}), ("a b (c -> a b c", {}),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(ValueError, "rearrange: "):
+                torch.func.rearrange(x, pattern, **sizes)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -20,6 +20,31 @@ class Tag(str):
     pass
 
 
+class Kinds(unittest.TestCase):
+    def test_tuples_with_names(self):
+        pair = collections.namedtuple("pair", "a b")
+        named, struct = pair(1, 2), torch.ones(2, 2).max(0)
+        values = (named, pair, struct, type(struct), (1,), tuple)
+        for ask, expected in (
+            (pytree.is_namedtuple, [True, True, False, False, False, False]),
+            (pytree.is_namedtuple_class, [False, True, False, False, False, False]),
+            (pytree.is_namedtuple_instance, [True, False, False, False, False, False]),
+            (pytree.is_structseq, [False, False, True, True, False, False]),
+            (pytree.is_structseq_class, [False, False, False, True, False, False]),
+            (pytree.is_structseq_instance, [False, False, True, False, False, False]),
+        ):
+            self.assertEqual([ask(value) for value in values], expected)
+
+    def test_paths_and_specs(self):
+        tree = {"a": [1, (2, 3)]}
+        for path, leaf in pytree.tree_leaves_with_path(tree):
+            self.assertEqual(pytree.key_get(tree, path), leaf)
+        self.assertRaises(NotImplementedError, pytree.key_get, tree, ("a",))
+        leaf = pytree.treespec_leaf()
+        self.assertEqual(pytree.treespec_dict({"a": pytree.treespec_tuple([leaf, leaf])}), pytree.tree_structure({"a": (1, 2)}))
+        self.assertEqual(pytree.treespec_pprint(pytree.tree_structure(tree)), "{'a': [*, (*, *)]}")
+
+
 class Files(unittest.TestCase):
     def test_structures_come_back(self):
         for tree in (1, [1, (2,)], {"a": [1], "b": {}}, collections.OrderedDict(z=1), collections.deque([1, 2], maxlen=3)):

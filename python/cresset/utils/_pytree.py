@@ -497,6 +497,20 @@ class GetAttrKey(namedtuple("GetAttrKey", "name")):
         return getattr(obj, self.name)
 
 
+def key_get(obj, kp):
+    """The value at a path.
+
+    >>> pytree = torch.utils._pytree
+    >>> pytree.key_get({"a": [1]}, (pytree.MappingKey("a"), pytree.SequenceKey(0)))
+    1
+    """
+    for key in kp:
+        if not hasattr(key, "get"):
+            raise NotImplementedError(f"key_get: expected keys of paths, got {type(key).__name__}")
+        obj = key.get(obj)
+    return obj
+
+
 def keystr(path):
     """A path as text.
 
@@ -577,7 +591,106 @@ class LeafSpec(metaclass=_LeafKind):
         return _LEAF
 
 
-PyTree = Context = typing.Any
+PyTree = Context = DumpableContext = typing.Any
+FlattenFunc = FlattenFn = typing.Callable[[typing.Any], tuple[list, typing.Any]]
+UnflattenFunc = UnflattenFn = typing.Callable[[typing.Iterable, typing.Any], typing.Any]
+ToDumpableContextFn = FromDumpableContextFn = typing.Callable[[typing.Any], typing.Any]
+PyTreeSpec = TreeSpec
+
+
+def treespec_leaf():
+    """The structure of a leaf.
+
+    >>> torch.utils._pytree.treespec_leaf()
+    *
+    """
+    return _LEAF
+
+
+def treespec_tuple(iterable=()):
+    """The structure of a tuple of structures.
+
+    >>> torch.utils._pytree.treespec_tuple([torch.utils._pytree.treespec_leaf()])
+    (*,)
+    """
+    return TreeSpec(tuple, None, tuple(iterable))
+
+
+def treespec_dict(mapping=()):
+    """The structure of a dictionary of structures.
+
+    >>> torch.utils._pytree.treespec_dict({"a": torch.utils._pytree.treespec_leaf()})
+    {'a': *}
+    """
+    found = dict(mapping)
+    return TreeSpec(dict, list(found), tuple(found.values()))
+
+
+def treespec_pprint(treespec):
+    """A structure as text.
+
+    >>> torch.utils._pytree.treespec_pprint(torch.utils._pytree.tree_structure({"a": [1, (2, 3)]}))
+    "{'a': [*, (*, *)]}"
+    """
+    return repr(treespec)
+
+
+def is_namedtuple_class(cls):
+    """Whether this is a class of named tuples.
+
+    >>> torch.utils._pytree.is_namedtuple_class(tuple)
+    False
+    """
+    fields = getattr(cls, "_fields", None)
+    named = isinstance(fields, tuple) and all(type(name) is str for name in fields)
+    return isinstance(cls, type) and issubclass(cls, tuple) and named and callable(getattr(cls, "_make", None))
+
+
+def is_namedtuple_instance(obj):
+    """Whether this is a named tuple.
+
+    >>> torch.utils._pytree.is_namedtuple_instance((1,))
+    False
+    """
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj):
+    """Whether this is a named tuple, or a class of them.
+
+    >>> torch.utils._pytree.is_namedtuple(torch.utils._pytree.SequenceKey)
+    True
+    """
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls):
+    """Whether this is a class of tuples whose fields have names too, as the results of operators are.
+
+    >>> torch.utils._pytree.is_structseq_class(torch.return_types.max)
+    True
+    """
+    return isinstance(cls, type) and issubclass(cls, tuple) and not is_namedtuple_class(cls) and type(getattr(cls, "n_fields", None)) is int
+
+
+def is_structseq_instance(obj):
+    """Whether this is such a tuple.
+
+    >>> torch.utils._pytree.is_structseq_instance(torch.ones(2, 2).max(0))
+    True
+    """
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj):
+    """Whether this is such a tuple, or a class of them.
+
+    >>> torch.utils._pytree.is_structseq(())
+    False
+    """
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
 _register_pytree_node = register_pytree_node
 
 
