@@ -17,7 +17,9 @@ add_custom_command(
   VERBATIM)
 
 file(GLOB distribution_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/distributions/*.cpp)
-add_library(cresset_distributions SHARED ${distribution_sources} ${formula_sources})
+list(APPEND distribution_sources ${formula_sources})
+cresset_unite(distribution_sources)
+add_library(cresset_distributions SHARED ${distribution_sources})
 set_target_properties(cresset_distributions PROPERTIES EXPORT_NAME distributions)
 cresset_declare_units(cresset_distributions)
 cresset_precompile(cresset_distributions ${CMAKE_SOURCE_DIR}/cresset/core/tensor_impl.h ${CMAKE_SOURCE_DIR}/cresset/base/scalar.h)

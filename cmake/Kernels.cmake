@@ -4,7 +4,9 @@ file(GLOB kernel_common CONFIGURE_DEPENDS ${kernels}/*.cpp ${kernels}/*/*.cpp)
 file(GLOB kernel_cpu CONFIGURE_DEPENDS ${kernels}/*/cpu/*.cpp)
 file(GLOB_RECURSE base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/base/*.cpp)
 
-add_library(cresset_kernels OBJECT ${base_sources} ${kernel_common})
+set(kernel_sources ${base_sources} ${kernel_common})
+cresset_unite(kernel_sources)
+add_library(cresset_kernels OBJECT ${kernel_sources})
 target_link_libraries(cresset_kernels PUBLIC cresset_flags)
 set(CRESSET_KERNEL_OBJECTS $<TARGET_OBJECTS:cresset_kernels>)
 

@@ -19,7 +19,9 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/io/gguf_blocks.cpp PROPE
 
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/ops/build_info.cpp PROPERTIES COMPILE_DEFINITIONS CRESSET_VERSION="${PROJECT_VERSION}")
 
-add_library(cresset_objects OBJECT ${library_sources} ${CRESSET_GENERATED_SOURCES})
+set(object_sources ${library_sources} ${CRESSET_GENERATED_SOURCES})
+cresset_unite(object_sources)
+add_library(cresset_objects OBJECT ${object_sources})
 target_link_libraries(cresset_objects PRIVATE cresset_flags)
 target_compile_definitions(cresset_objects PRIVATE CRESSET_BUILDING_LIBRARY)
 target_compile_options(cresset_objects PRIVATE $<$<CONFIG:Release>:-Os>)

@@ -24,6 +24,7 @@ endfunction()
 function(cresset_finish_units)
   get_property(sources GLOBAL PROPERTY CRESSET_UNITS)
   get_property(files GLOBAL PROPERTY CRESSET_UNIT_FILES)
+  get_property(united GLOBAL PROPERTY CRESSET_UNITED)
   list(REMOVE_DUPLICATES sources)
   list(REMOVE_DUPLICATES files)
   list(JOIN sources "\n" lines)
@@ -33,7 +34,7 @@ function(cresset_finish_units)
     OUTPUT ${files}
     COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/declare_units.py --root ${CMAKE_SOURCE_DIR}
             --generated ${CMAKE_BINARY_DIR}/generated --sources ${CMAKE_BINARY_DIR}/units/sources.txt --out ${units_out}
-    DEPENDS ${sources} ${headers} ${CRESSET_GENERATED_HEADERS} ${CMAKE_SOURCE_DIR}/tools/declare_units.py ${CMAKE_BINARY_DIR}/units/sources.txt
+    DEPENDS ${sources} ${united} ${headers} ${CRESSET_GENERATED_HEADERS} ${CMAKE_SOURCE_DIR}/tools/declare_units.py ${CMAKE_BINARY_DIR}/units/sources.txt
     COMMENT "Declarations of ops for each unit"
     VERBATIM)
   add_custom_target(cresset_unit_files DEPENDS ${files})

@@ -15,6 +15,7 @@ template <class Self, class Handle, class Base = DistributionImpl> struct ImplOf
 };
 
 constexpr int8_t kScalars[4] = {0, 0, 0, 0};
+inline constexpr Argument kLocScale[] = {{"loc", 0, constraints::real}, {"scale", 1, constraints::positive}};
 
 // A family with k = 0.
 struct FamilyImpl : ExponentialFamilyImpl {

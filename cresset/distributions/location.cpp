@@ -135,7 +135,6 @@ namespace cresset::distributions {
 
 namespace {
 
-constexpr Argument kLocScale[] = {{"loc", 0, constraints::real}, {"scale", 1, constraints::positive}};
 using NormalImpl = Plain<Normal, kLocScale, constraints::real, FamilyImpl>;
 using CauchyImpl = Plain<Cauchy, kLocScale, constraints::real>;
 using LaplaceImpl = Plain<Laplace, kLocScale, constraints::real>;

@@ -70,7 +70,6 @@ namespace cresset::distributions {
 
 namespace {
 
-constexpr Argument kLocScale[] = {{"loc", 0, constraints::real}, {"scale", 1, constraints::positive}};
 constexpr Argument kBaseLocScale[] = {{"loc", -1, constraints::real}, {"scale", -2, constraints::positive}};
 constexpr Argument kBaseScale[] = {{"scale", -1, constraints::positive}};
 

@@ -6,6 +6,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/io/malformed.h"
 #include "cresset/io/zip.h"
 #include "cresset/tensor.h"
 
@@ -28,10 +29,6 @@ constexpr ScalarType kScalars[] = {kByte,   kChar, kUInt16, kShort, kUInt32, kIn
 constexpr uint32_t kText = 8, kList = 9;
 constexpr size_t kMaxDims = 8, kWindow = size_t{1} << 16;
 
-template <class... Parts> [[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
-  cresset::detail::throw_error<Error>(cresset::str("load_gguf: '", file, "' is malformed: ", parts...));
-}
-
 // The front of the file in order.
 class Reader {
  public:
@@ -40,7 +37,7 @@ class Reader {
   uint64_t left() const { return source_.size() - at_; }
 
   void bytes(void* to, size_t size) {
-    if (size > left()) malformed(file_, "it is truncated, got ", source_.size(), " bytes");
+    if (size > left()) malformed("load_gguf", file_, "it is truncated, got ", source_.size(), " bytes");
     if (size > kWindow) {
       source_.read(at_, to, size);
     } else {
@@ -60,7 +57,7 @@ class Reader {
   }
   std::string text() {
     const uint64_t size = number<uint64_t>();
-    if (size > left()) malformed(file_, "a text of ", size, " bytes is truncated");
+    if (size > left()) malformed("load_gguf", file_, "a text of ", size, " bytes is truncated");
     std::string s(static_cast<size_t>(size), 0);
     bytes(s.data(), s.size());
     return s;
@@ -68,7 +65,7 @@ class Reader {
   // The number of things to come, each of so many bytes at least.
   uint64_t count(uint64_t least, const char* what) {
     const uint64_t n = number<uint64_t>();
-    if (n > left() / least) malformed(file_, "it is said to have ", n, " ", what, ", more than fit into it");
+    if (n > left() / least) malformed("load_gguf", file_, "it is said to have ", n, " ", what, ", more than fit into it");
     return n;
   }
 
@@ -80,7 +77,7 @@ class Reader {
 };
 
 GgufValue read_value(Reader& r, const std::string& file, uint32_t type) {
-  if (type >= std::size(kScalars)) malformed(file, "a value has the unknown type ", type);
+  if (type >= std::size(kScalars)) malformed("load_gguf", file, "a value has the unknown type ", type);
   switch (type) {
     case 0: return uint64_t{r.number<uint8_t>()};
     case 1: return int64_t{r.number<int8_t>()};
@@ -97,7 +94,7 @@ GgufValue read_value(Reader& r, const std::string& file, uint32_t type) {
     default: break;
   }
   const uint32_t each = r.number<uint32_t>();
-  if (each == kList || each >= std::size(kScalars)) malformed(file, "a list holds values of the type ", each);
+  if (each == kList || each >= std::size(kScalars)) malformed("load_gguf", file, "a list holds values of the type ", each);
   if (each == kText) {
     std::vector<std::string> texts(static_cast<size_t>(r.count(8, "texts")));
     for (std::string& text : texts) text = r.text();
@@ -115,20 +112,21 @@ GgufTensor read_row(Reader& r, const std::string& file) {
   GgufTensor t;
   t.name = r.text();
   const uint32_t dims = r.number<uint32_t>();
-  if (dims > kMaxDims) malformed(file, "'", t.name, "' has ", dims, " dimensions");
+  if (dims > kMaxDims) malformed("load_gguf", file, "'", t.name, "' has ", dims, " dimensions");
   int64_t count = 1;
   for (uint32_t i = 0; i < dims; i++) {
     const uint64_t size = r.number<uint64_t>();
-    if (size > INT64_MAX || __builtin_mul_overflow(count, static_cast<int64_t>(size), &count)) malformed(file, "the shape of '", t.name, "' is too large");
+    if (size > INT64_MAX || __builtin_mul_overflow(count, static_cast<int64_t>(size), &count))
+      malformed("load_gguf", file, "the shape of '", t.name, "' is too large");
     t.shape.push_back(static_cast<int64_t>(size));
   }
   const uint32_t id = r.number<uint32_t>();
   t.type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const GgufType& type) { return static_cast<uint32_t>(type.id) == id; });
-  if (t.type == std::end(kTypes)) malformed(file, "'", t.name, "' has the unknown type ", id);
+  if (t.type == std::end(kTypes)) malformed("load_gguf", file, "'", t.name, "' has the unknown type ", id);
   if ((dims == 0 ? 1 : t.shape[0]) % t.type->block)
-    malformed(file, "rows of '", t.name, "' are no multiples of ", t.type->block, " elements, as ", t.type->name, " has them");
+    malformed("load_gguf", file, "rows of '", t.name, "' are no multiples of ", t.type->block, " elements, as ", t.type->name, " has them");
   int64_t nbytes;
-  if (__builtin_mul_overflow(count / t.type->block, t.type->bytes, &nbytes)) malformed(file, "the shape of '", t.name, "' is too large");
+  if (__builtin_mul_overflow(count / t.type->block, t.type->bytes, &nbytes)) malformed("load_gguf", file, "the shape of '", t.name, "' is too large");
   t.nbytes = static_cast<uint64_t>(nbytes);
   std::reverse(t.shape.begin(), t.shape.end());
   t.offset = r.number<uint64_t>();
@@ -144,34 +142,36 @@ GgufFile::GgufFile(std::shared_ptr<const ByteSource> source, const std::string& 
   Reader r(*source_, name_);
   char magic[4];
   r.bytes(magic, sizeof magic);
-  if (std::memcmp(magic, "GGUF", 4) != 0) malformed(name_, "it does not start like a GGUF file");
+  if (std::memcmp(magic, "GGUF", 4) != 0) malformed("load_gguf", name_, "it does not start like a GGUF file");
   const uint32_t version = r.number<uint32_t>();
   const bool big = version == 0x03000000 || version == 0x02000000;
-  if (version != 2 && version != 3) malformed(name_, "it has the version ", version, ", 2 and 3 are known", big ? "; it is of a big-endian machine" : "");
+  if (version != 2 && version != 3)
+    malformed("load_gguf", name_, "it has the version ", version, ", 2 and 3 are known", big ? "; it is of a big-endian machine" : "");
   const uint64_t tensors = r.count(24, "tensors"), facts = r.count(13, "facts");
   uint64_t alignment = 32;
   std::unordered_set<std::string> seen;
   for (uint64_t i = 0; i < facts; i++) {
     std::string key = r.text();
-    if (!seen.insert(key).second) malformed(name_, "the fact '", key, "' appears twice");
+    if (!seen.insert(key).second) malformed("load_gguf", name_, "the fact '", key, "' appears twice");
     GgufValue value = read_value(r, name_, r.number<uint32_t>());
     if (key == "general.alignment") {
       alignment = std::holds_alternative<uint64_t>(value) ? std::get<uint64_t>(value) : 0;
-      if (alignment == 0 || alignment > (1 << 20) || alignment & (alignment - 1)) malformed(name_, "its alignment is no power of two");
+      if (alignment == 0 || alignment > (1 << 20) || alignment & (alignment - 1)) malformed("load_gguf", name_, "its alignment is no power of two");
     }
     metadata_.emplace_back(std::move(key), std::move(value));
   }
   seen.clear();
   for (uint64_t i = 0; i < tensors; i++) {
     tensors_.push_back(read_row(r, name_));
-    if (!seen.insert(tensors_.back().name).second) malformed(name_, "the tensor '", tensors_.back().name, "' appears twice");
+    if (!seen.insert(tensors_.back().name).second) malformed("load_gguf", name_, "the tensor '", tensors_.back().name, "' appears twice");
   }
   const uint64_t start = (r.at() + alignment - 1) / alignment * alignment;
   std::vector<const GgufTensor*> order;
   for (GgufTensor& t : tensors_) {
-    if (t.offset % alignment) malformed(name_, "'", t.name, "' does not start at a multiple of ", alignment);
+    if (t.offset % alignment) malformed("load_gguf", name_, "'", t.name, "' does not start at a multiple of ", alignment);
     const uint64_t room = source_->size() > start ? source_->size() - start : 0;
-    if (t.offset > room || t.nbytes > room - t.offset) malformed(name_, "'", t.name, "' lies beyond the end; it is truncated, or was copied only in part");
+    if (t.offset > room || t.nbytes > room - t.offset)
+      malformed("load_gguf", name_, "'", t.name, "' lies beyond the end; it is truncated, or was copied only in part");
     t.offset += start;
     order.push_back(&t);
   }
@@ -179,7 +179,7 @@ GgufFile::GgufFile(std::shared_ptr<const ByteSource> source, const std::string& 
             [](const GgufTensor* a, const GgufTensor* b) { return a->offset != b->offset ? a->offset < b->offset : a->nbytes < b->nbytes; });
   for (size_t i = 0; i + 1 < order.size(); i++)
     if (order[i]->offset + order[i]->nbytes > order[i + 1]->offset)
-      malformed(name_, "'", order[i]->name, "' and '", order[i + 1]->name, "' lie over each other");
+      malformed("load_gguf", name_, "'", order[i]->name, "' and '", order[i + 1]->name, "' lie over each other");
 }
 
 Tensor GgufFile::read(const GgufTensor& t, bool use_mmap) const {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/io/malformed.h"
 #include "cresset/io/zip.h"
 #include "cresset/tensor.h"
 
@@ -21,10 +22,6 @@ struct Descr {
 constexpr Descr kDescrs[] = {{"b1", kBool},           {"u1", kByte},   {"i1", kChar},   {"i2", kShort},  {"i4", kInt},
                              {"i8", kLong},           {"f2", kHalf},   {"f4", kFloat},  {"f8", kDouble}, {"c8", kComplexFloat},
                              {"c16", kComplexDouble}, {"u2", kUInt16}, {"u4", kUInt32}, {"u8", kUInt64}};
-
-template <class... Parts> [[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
-  cresset::detail::throw_error<Error>(cresset::str("load_npy: '", file, "' is malformed: ", parts...));
-}
 
 struct Header {
   ScalarType dtype = ScalarType::Undefined;
@@ -46,7 +43,7 @@ class HeaderParser {
       const std::string key = quoted();
       need(':');
       const int which = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : -1;
-      if (which < 0 || seen[which]) malformed(file_, "its header has the key '", key, "'");
+      if (which < 0 || seen[which]) malformed("load_npy", file_, "its header has the key '", key, "'");
       seen[which] = true;
       if (which == 0) descr(h);
       else if (which == 1) h.fortran = boolean();
@@ -55,10 +52,11 @@ class HeaderParser {
       need('}');
       break;
     }
-    if (!seen[0] || !seen[1] || !seen[2]) malformed(file_, "its header has not the keys descr, fortran_order and shape");
+    if (!seen[0] || !seen[1] || !seen[2]) malformed("load_npy", file_, "its header has not the keys descr, fortran_order and shape");
     h.nbytes = element_size(h.dtype);
     for (const int64_t size : h.shape)
-      if (__builtin_mul_overflow(h.nbytes, static_cast<uint64_t>(size), &h.nbytes) || h.nbytes > INT64_MAX) malformed(file_, "its shape is too large");
+      if (__builtin_mul_overflow(h.nbytes, static_cast<uint64_t>(size), &h.nbytes) || h.nbytes > INT64_MAX)
+        malformed("load_npy", file_, "its shape is too large");
     return h;
   }
 
@@ -73,13 +71,13 @@ class HeaderParser {
     return true;
   }
   void need(char c) {
-    if (!take(c)) malformed(file_, "its header lacks '", c, "' at ", at_);
+    if (!take(c)) malformed("load_npy", file_, "its header lacks '", c, "' at ", at_);
   }
   std::string quoted() {
     skip();
     const char quote = at_ < text_.size() ? text_[at_] : 0;
     const size_t stop = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : std::string::npos;
-    if (stop == std::string::npos) malformed(file_, "its header lacks text at ", at_);
+    if (stop == std::string::npos) malformed("load_npy", file_, "its header lacks text at ", at_);
     const std::string s = text_.substr(at_ + 1, stop - at_ - 1);
     at_ = stop + 1;
     return s;
@@ -92,15 +90,16 @@ class HeaderParser {
       at_ += word.size();
       return value;
     }
-    malformed(file_, "fortran_order is neither True nor False");
+    malformed("load_npy", file_, "fortran_order is neither True nor False");
   }
   void descr(Header& h) {
     skip();
-    if (at_ < text_.size() && text_[at_] == '[') malformed(file_, "it holds records of several fields, which tensors do not have");
+    if (at_ < text_.size() && text_[at_] == '[') malformed("load_npy", file_, "it holds records of several fields, which tensors do not have");
     const std::string s = quoted();
     for (const Descr& d : kDescrs)
       if (s.size() > 1 && s.substr(1) == d.name) h.dtype = d.type;
-    if (h.dtype == ScalarType::Undefined || !std::strchr("<>|=", s[0])) malformed(file_, "it holds elements of the type '", s, "', which tensors do not have");
+    if (h.dtype == ScalarType::Undefined || !std::strchr("<>|=", s[0]))
+      malformed("load_npy", file_, "it holds elements of the type '", s, "', which tensors do not have");
     h.swap = s[0] == '>';
   }
   void shape(Header& h) {
@@ -111,8 +110,8 @@ class HeaderParser {
       const size_t start = at_;
       for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; at_++)
         if (__builtin_mul_overflow(size, int64_t{10}, &size) || __builtin_add_overflow(size, int64_t{text_[at_] - '0'}, &size))
-          malformed(file_, "its shape is too large");
-      if (at_ == start || h.shape.size() == 64) malformed(file_, "its shape is no tuple of numbers");
+          malformed("load_npy", file_, "its shape is too large");
+      if (at_ == start || h.shape.size() == 64) malformed("load_npy", file_, "its shape is no tuple of numbers");
       h.shape.push_back(size);
       take('L');  // Python 2's long numbers
       if (take(',')) continue;
@@ -129,20 +128,20 @@ class HeaderParser {
 // `total`: the bytes of the file, of which the source may hold only the front.
 Header read_header(const ByteSource& source, const std::string& file, uint64_t total) {
   char start[12];
-  if (source.size() < sizeof start) malformed(file, "got ", source.size(), " bytes");
+  if (source.size() < sizeof start) malformed("load_npy", file, "got ", source.size(), " bytes");
   source.read(0, start, sizeof start);
-  if (std::memcmp(start, kMagic, 6) != 0) malformed(file, "it does not start like a .npy file");
+  if (std::memcmp(start, kMagic, 6) != 0) malformed("load_npy", file, "it does not start like a .npy file");
   const int version = start[6];
-  if (version < 1 || version > 3) malformed(file, "it has the unknown version ", version);
+  if (version < 1 || version > 3) malformed("load_npy", file, "it has the unknown version ", version);
   uint32_t length = 0;
   std::memcpy(&length, start + 8, version == 1 ? 2 : 4);
   const uint64_t text_at = version == 1 ? 10 : 12;
-  if (length > kMaxHeader || length > source.size() - text_at) malformed(file, "its header has ", length, " bytes");
+  if (length > kMaxHeader || length > source.size() - text_at) malformed("load_npy", file, "its header has ", length, " bytes");
   std::string text(length, 0);
   source.read(text_at, text.data(), length);
   Header h = HeaderParser(file, text).parse();
   h.data_at = text_at + length;
-  if (h.nbytes > total - h.data_at) malformed(file, "it is truncated, got ", total - h.data_at, " bytes of data, expected ", h.nbytes);
+  if (h.nbytes > total - h.data_at) malformed("load_npy", file, "it is truncated, got ", total - h.data_at, " bytes of data, expected ", h.nbytes);
   return h;
 }
 
@@ -251,7 +250,7 @@ NamedTensors read_npz(const ByteSource& source, const std::string& name) {
     const std::string called = name + "/" + entry.name;
     // Data behind the array is not even unpacked.
     const Header h = header_of(zip, entry, called);
-    if (h.nbytes < entry.full_size - h.data_at) malformed(called, "there are ", entry.full_size - h.data_at - h.nbytes, " bytes behind the array");
+    if (h.nbytes < entry.full_size - h.data_at) malformed("load_npy", called, "there are ", entry.full_size - h.data_at - h.nbytes, " bytes behind the array");
     const std::string bytes = zip.read(entry, true);
     tensors.insert(key_of(entry), read_npy(MemorySource(bytes.data(), bytes.size()), called));
   }

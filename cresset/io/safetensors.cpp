@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/io/malformed.h"
 #include "cresset/io/zip.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -52,35 +53,32 @@ const char* format_name(ScalarType type, const std::string& tensor) {
   cresset::detail::throw_error<TypeError>(cresset::str("save_safetensors: the format has no dtype for ", type, ", of tensor '", tensor, "'"));
 }
 
-template <class... Parts> [[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
-  cresset::detail::throw_error<Error>(cresset::str("load_safetensors: '", file, "' is malformed: ", parts...));
-}
-
 uint64_t number_of(const Json& value, const std::string& file, const std::string& tensor, const char* what) {
-  if (!value.is_number_unsigned()) malformed(file, what, " of '", tensor, "' must be whole numbers that are not negative");
+  if (!value.is_number_unsigned()) malformed("load_safetensors", file, what, " of '", tensor, "' must be whole numbers that are not negative");
   return value.get<uint64_t>();
 }
 
 Entry parse_entry(const std::string& file, const std::string& name, const Json& fields) {
   if (!fields.is_object() || !fields.contains("dtype") || !fields.contains("shape") || !fields.contains("data_offsets"))
-    malformed(file, "'", name, "' must have dtype, shape and data_offsets");
+    malformed("load_safetensors", file, "'", name, "' must have dtype, shape and data_offsets");
   const Json &dtype = fields["dtype"], &shape = fields["shape"], &offsets = fields["data_offsets"];
   if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2)
-    malformed(file, "'", name, "' must have a dtype, a list shape and two data_offsets");
+    malformed("load_safetensors", file, "'", name, "' must have a dtype, a list shape and two data_offsets");
   Entry entry{name, ScalarType::Undefined, {}, number_of(offsets[0], file, name, "data_offsets"), number_of(offsets[1], file, name, "data_offsets")};
   for (const auto& d : kDtypes)
     if (dtype.get_ref<const std::string&>() == d.name) entry.dtype = d.type;
-  if (entry.dtype == ScalarType::Undefined) malformed(file, "'", name, "' has unknown dtype '", dtype.get<std::string>(), "'");
-  if (entry.begin > entry.end) malformed(file, "data_offsets of '", name, "' run backwards");
+  if (entry.dtype == ScalarType::Undefined) malformed("load_safetensors", file, "'", name, "' has unknown dtype '", dtype.get<std::string>(), "'");
+  if (entry.begin > entry.end) malformed("load_safetensors", file, "data_offsets of '", name, "' run backwards");
   uint64_t bytes = element_size(entry.dtype);
   for (const Json& size : shape) {
     const uint64_t n = number_of(size, file, name, "sizes");
     if (n > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) || (n != 0 && bytes > std::numeric_limits<int64_t>::max() / n))
-      malformed(file, "the shape of '", name, "' is too large");
+      malformed("load_safetensors", file, "the shape of '", name, "' is too large");
     bytes *= n;
     entry.shape.push_back(static_cast<int64_t>(n));
   }
-  if (bytes != entry.end - entry.begin) malformed(file, "'", name, "' has ", entry.end - entry.begin, " bytes, its dtype and shape need ", bytes);
+  if (bytes != entry.end - entry.begin)
+    malformed("load_safetensors", file, "'", name, "' has ", entry.end - entry.begin, " bytes, its dtype and shape need ", bytes);
   return entry;
 }
 
@@ -89,7 +87,7 @@ Json parse_json(const std::string& file, const char* text, size_t size) {
   std::set<std::string> seen[kMaxDepth + 2];  // in the object that is open at each depth
   std::string repeated;
   auto note_keys = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) malformed(file, "the header nests too deep");
+    if (depth > kMaxDepth) malformed("load_safetensors", file, "the header nests too deep");
     if (event == Json::parse_event_t::object_start) seen[depth + 1].clear();
     if (event == Json::parse_event_t::key && !seen[depth].insert(parsed.get<std::string>()).second) repeated = parsed.get<std::string>();
     return true;
@@ -97,11 +95,11 @@ Json parse_json(const std::string& file, const char* text, size_t size) {
   Json json;
   try {
     json = Json::parse(text, text + size, note_keys);
-  } catch (const Json::parse_error& e) { malformed(file, "the header is not JSON, the first error is at byte ", e.byte); } catch (const Json::exception&) {
-    malformed(file, "the header is not JSON");
-  }
-  if (!json.is_object()) malformed(file, "the header is not a JSON object");
-  if (!repeated.empty()) malformed(file, "the name '", repeated, "' appears twice");
+  } catch (const Json::parse_error& e) {
+    malformed("load_safetensors", file, "the header is not JSON, the first error is at byte ", e.byte);
+  } catch (const Json::exception&) { malformed("load_safetensors", file, "the header is not JSON"); }
+  if (!json.is_object()) malformed("load_safetensors", file, "the header is not a JSON object");
+  if (!repeated.empty()) malformed("load_safetensors", file, "the name '", repeated, "' appears twice");
   return json;
 }
 
@@ -113,9 +111,9 @@ Header parse_header(const std::string& file, const char* text, size_t size, uint
       header.entries.push_back(parse_entry(file, item.key(), item.value()));
       continue;
     }
-    if (!item.value().is_object()) malformed(file, "__metadata__ is not an object");
+    if (!item.value().is_object()) malformed("load_safetensors", file, "__metadata__ is not an object");
     for (const auto& pair : item.value().items()) {
-      if (!pair.value().is_string()) malformed(file, "__metadata__ '", pair.key(), "' is not text");
+      if (!pair.value().is_string()) malformed("load_safetensors", file, "__metadata__ '", pair.key(), "' is not text");
       header.metadata[pair.key()] = pair.value().get<std::string>();
     }
   }
@@ -124,24 +122,25 @@ Header parse_header(const std::string& file, const char* text, size_t size, uint
                    [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
   uint64_t at = 0;
   for (const Entry& e : header.entries) {
-    if (e.begin != at) malformed(file, "the data of '", e.name, "' starts at ", e.begin, ", expected ", at);
+    if (e.begin != at) malformed("load_safetensors", file, "the data of '", e.name, "' starts at ", e.begin, ", expected ", at);
     at = e.end;
   }
-  if (at > data_size) malformed(file, "it is truncated, got ", data_size, " bytes of data, expected ", at);
-  if (at < data_size) malformed(file, "there are ", data_size - at, " bytes behind the data");
+  if (at > data_size) malformed("load_safetensors", file, "it is truncated, got ", data_size, " bytes of data, expected ", at);
+  if (at < data_size) malformed("load_safetensors", file, "there are ", data_size - at, " bytes behind the data");
   return header;
 }
 
 uint64_t header_length(const std::string& file, const char* first_bytes, uint64_t file_size) {
   uint64_t length;
   std::memcpy(&length, first_bytes, sizeof length);
-  if (length > kMaxHeader) malformed(file, "the header is said to have ", length, " bytes, at most ", kMaxHeader, " are allowed");
-  if (length > file_size - 8) malformed(file, "it is truncated within the header, got ", file_size, " bytes, expected at least ", length + 8);
+  if (length > kMaxHeader) malformed("load_safetensors", file, "the header is said to have ", length, " bytes, at most ", kMaxHeader, " are allowed");
+  if (length > file_size - 8)
+    malformed("load_safetensors", file, "it is truncated within the header, got ", file_size, " bytes, expected at least ", length + 8);
   return length;
 }
 
 void check_has_length(const std::string& file, uint64_t size) {
-  if (size < 8) malformed(file, "it is truncated, got ", size, " bytes");
+  if (size < 8) malformed("load_safetensors", file, "it is truncated, got ", size, " bytes");
 }
 
 bool aligned(const void* p, ScalarType type) { return reinterpret_cast<uintptr_t>(p) % element_size(type) == 0; }
@@ -217,18 +216,18 @@ SafetensorsContent read_safetensors(const ByteSource& source, const std::string&
 SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name) { return read_safetensors(MemorySource(data, size), name, false); }
 
 std::vector<std::pair<std::string, std::string>> read_safetensors_index(const ByteSource& source, const std::string& name) {
-  if (source.size() > kMaxHeader) malformed(name, "an index of ", source.size(), " bytes is too large");
+  if (source.size() > kMaxHeader) malformed("load_safetensors", name, "an index of ", source.size(), " bytes is too large");
   std::string text(static_cast<size_t>(source.size()), 0);
   source.read(0, text.data(), text.size());
   const Json json = parse_json(name, text.data(), text.size());
   const auto map = json.find("weight_map");
-  if (map == json.end() || !map->is_object()) malformed(name, "it has no weight_map");
+  if (map == json.end() || !map->is_object()) malformed("load_safetensors", name, "it has no weight_map");
   std::vector<std::pair<std::string, std::string>> shards;
   for (const auto& item : map->items()) {
-    if (!item.value().is_string()) malformed(name, "the file of '", item.key(), "' is not text");
+    if (!item.value().is_string()) malformed("load_safetensors", name, "the file of '", item.key(), "' is not text");
     const std::string file = item.value().get<std::string>();
     if (file.empty() || file == "." || file == ".." || file.find_first_of(std::string("/\\\0", 3)) != std::string::npos)
-      malformed(name, "the file of '", item.key(), "' is not the name of a file beside it");
+      malformed("load_safetensors", name, "the file of '", item.key(), "' is not the name of a file beside it");
     shards.emplace_back(item.key(), file);
   }
   return shards;
@@ -245,7 +244,7 @@ SafetensorsContent load_safetensors(const std::string& path, bool use_mmap) {
     if (!files.count(file)) files.emplace(file, read_safetensors(FileSource(folder + file), folder + file, use_mmap));
     const SafetensorsContent& content = files.at(file);
     const Tensor* tensor = content.tensors.find(name);
-    if (!tensor) malformed(path, "'", file, "' has no tensor '", name, "'");
+    if (!tensor) malformed("load_safetensors", path, "'", file, "' has no tensor '", name, "'");
     all.tensors.insert(name, *tensor);
     all.metadata.insert(content.metadata.begin(), content.metadata.end());
   }

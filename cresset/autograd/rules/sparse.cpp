@@ -8,7 +8,7 @@ namespace cresset::autograd::rules {
 
 namespace {
 
-bool is_sparse(const Tensor& t) { return cresset::is_sparse(t.layout()); }
+using ops::sparse::is_sparse;
 
 // Dense, or what a sparse gradient is worth as a dense one.
 Tensor dense(const Tensor& grad) { return grad.to_dense(); }

@@ -70,7 +70,7 @@ struct Dims {
 };
 
 // Memory for a thread's tiles: on the stack while it is small.
-class Scratch {
+class Accumulators {
  public:
   char* get(size_t bytes) {
     if (bytes <= sizeof small_) return small_;
@@ -145,10 +145,10 @@ class Reduction {
     const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(item_work, 1));
     if (pieces_ == 1) {
       parallel_for(0, items, grain, [&](int64_t b, int64_t e) {
-        Scratch scratch;
+        Accumulators accumulators;
         for (int64_t i = b; i < e; i++) {
           const Tile t = tile(i);
-          char* acc = reduce_tile(t, 0, reduced_.numel, scratch);
+          char* acc = reduce_tile(t, 0, reduced_.numel, accumulators);
           write(acc, t.first, t.width, t.out);
         }
       });
@@ -157,11 +157,11 @@ class Reduction {
     const std::unique_ptr<char[]> partial(new char[kept_.numel * pieces_ * kernel_.acc_size]);
     const int64_t plane = kept_.numel * kernel_.acc_size;
     parallel_for(0, items, grain, [&](int64_t b, int64_t e) {
-      Scratch scratch;
+      Accumulators accumulators;
       for (int64_t i = b; i < e; i++) {
         const Tile t = tile(i / pieces_);
         const int64_t p = i % pieces_, begin = p * piece_, end = std::min(reduced_.numel, begin + piece_);
-        const char* acc = reduce_tile(t, begin, end, scratch);
+        const char* acc = reduce_tile(t, begin, end, accumulators);
         std::memcpy(partial.get() + p * plane + t.index * kernel_.acc_size, acc, t.width * kernel_.acc_size);
       }
     });
@@ -208,12 +208,12 @@ class Reduction {
   }
 
   // Reduces elements [begin, end) of the reduced dimensions for every output of the tile.
-  char* reduce_tile(const Tile& t, int64_t begin, int64_t end, Scratch& scratch) const {
+  char* reduce_tile(const Tile& t, int64_t begin, int64_t end, Accumulators& accumulators) const {
     const Dim &k = kept_.last(), &r = reduced_.last();
     const int64_t limit = by_rows_ ? kMaxRun : kMaxRows;
     const int64_t runs = r.size ? (end - 1) / r.size - begin / r.size + 1 : 1;
     const int64_t cuts = runs + (end - begin) / limit + 1;
-    char* levels = scratch.get(t.width * kernel_.acc_size * Tree::levels_for(cuts));
+    char* levels = accumulators.get(t.width * kernel_.acc_size * Tree::levels_for(cuts));
     Tree tree(kernel_, levels, t.width);
     const auto reduce = [&](int64_t at, int64_t offset, int64_t n) {
       const char* in = problem_.in + t.in + offset;

@@ -11,7 +11,7 @@ namespace cresset::kernels {
 
 namespace {
 
-const ImageTable* load() {
+const ImageTable* load_image() {
   const char* wanted = std::getenv("CRESSET_IMAGE");
   if (wanted && !std::strcmp(wanted, "0")) return nullptr;
   void* handle = open_provider("libcresset_image.so");
@@ -24,7 +24,7 @@ const ImageTable* load() {
 }  // namespace
 
 const ImageTable* image() {
-  static const ImageTable* const table = load();
+  static const ImageTable* const table = load_image();
   return table;
 }
 

@@ -14,7 +14,7 @@ namespace cresset::kernels {
 
 namespace {
 
-constexpr const char* kLibrary = "libcresset_lapack.so";
+constexpr const char* kLapackLibrary = "libcresset_lapack.so";
 
 // A variable of the environment while OpenBLAS reads it, at loading.
 class Environment {
@@ -49,17 +49,17 @@ bool underrated(const char* core) {
   return false;
 }
 
-const LapackTable* load() {
+const LapackTable* load_lapack() {
   const char* wanted = std::getenv("CRESSET_LAPACK");
   if (wanted && !std::strcmp(wanted, "0")) return nullptr;
   // One pool of threads is awake, ours: OpenBLAS starts none.
   const Environment one_thread("OPENBLAS_NUM_THREADS", "1");
-  void* handle = open_provider(kLibrary);
+  void* handle = open_provider(kLapackLibrary);
   const LapackTable* table = table_of(handle);
   if (table && underrated(table->core) && active_isa() != static_cast<int>(Isa::baseline) && !std::getenv("OPENBLAS_CORETYPE")) {
     const Environment core("OPENBLAS_CORETYPE", active_isa() == static_cast<int>(Isa::avx512) ? "SkylakeX" : "Haswell");
     dlclose(handle);
-    table = table_of(open_provider(kLibrary));
+    table = table_of(open_provider(kLapackLibrary));
   }
   return table;
 }
@@ -67,7 +67,7 @@ const LapackTable* load() {
 }  // namespace
 
 const LapackTable* lapack() {
-  static const LapackTable* const table = load();
+  static const LapackTable* const table = load_lapack();
   return table;
 }
 

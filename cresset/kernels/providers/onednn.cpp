@@ -12,14 +12,14 @@ namespace cresset::kernels {
 
 namespace {
 
-constexpr const char* kLibrary = "libcresset_onednn.so";
+constexpr const char* kOnednnLibrary = "libcresset_onednn.so";
 
 std::atomic<bool> g_enabled{true};
 
-const OnednnTable* load() {
+const OnednnTable* load_onednn() {
   const char* wanted = std::getenv("CRESSET_ONEDNN");
   if (wanted && !std::strcmp(wanted, "0")) return nullptr;
-  void* handle = open_provider(kLibrary);
+  void* handle = open_provider(kOnednnLibrary);
   if (!handle) return nullptr;
   using Entry = const OnednnTable* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(handle, "cresset_onednn_table"));
@@ -30,7 +30,7 @@ const OnednnTable* load() {
 }  // namespace
 
 const OnednnTable* onednn() {
-  static const OnednnTable* const table = load();
+  static const OnednnTable* const table = load_onednn();
   return g_enabled.load(std::memory_order_relaxed) ? table : nullptr;
 }
 

@@ -2,7 +2,7 @@
 
 #include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops {
 
@@ -11,8 +11,6 @@ namespace {
 using kernels::PadMode;
 using kernels::ResizeMode;
 using kernels::Strided;
-
-Strided view_of(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
 
 PadMode pad_mode(int64_t mode) { return static_cast<PadMode>(mode); }
 

@@ -9,17 +9,14 @@
 #include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/pointwise/pointwise.h"
-#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
 namespace {
 
 using kernels::Strided;
-
-Strided view_of(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
-OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
 
 void check_index_dtype(const char* op, const Tensor& index) {
   CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, op, ": expected an index of dtype int64 or int32, got ", index.scalar_type());
@@ -54,11 +51,6 @@ kernels::ScatterReduce reduction_named(std::string_view reduce) {
 void check_number(const char* op, const Tensor& self, const Scalar& value) {
   CRESSET_CHECK(!value.isComplex() || self.is_complex() || self.scalar_type() == kBool || value.toComplexDouble().imag() == 0, op, ": value ", value,
                 " cannot be converted to dtype ", self.scalar_type(), " without overflow");
-}
-
-// out starts as self, unless it is self.
-void start_from(const Tensor& self, const Tensor& out) {
-  if (!out.is_same(self)) overwrite(out, self);
 }
 
 // Index tensors broadcast to one shape; undefined ones stand for whole dimensions. Masks have been expanded before.

@@ -5,20 +5,13 @@
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
-#include "cresset/ops/support.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops {
 
 namespace {
 
 using kernels::Strided;
-
-Strided view_of(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
-OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
-
-void start_from(const Tensor& self, const Tensor& out) {
-  if (!out.is_same(self)) overwrite(out, self);
-}
 
 void check_long(const char* op, const Tensor& index) {
   CRESSET_CHECK(index.scalar_type() == kLong, op, ": expected an index of dtype int64, got ", index.scalar_type());

@@ -7,8 +7,8 @@
 #include "cresset/kernels/sort/sort.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/pointwise/pointwise.h"
-#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -16,9 +16,6 @@ namespace {
 
 using kernels::Strided;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-
-Strided view_of(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 void check_real(const char* op, const Tensor& t) { CRESSET_CHECK(!t.is_complex(), op, ": complex numbers have no order, got dtype ", t.scalar_type()); }
 

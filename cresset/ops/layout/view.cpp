@@ -85,7 +85,7 @@ ViewSpec transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
 
 ViewSpec t(const Tensor& self) {
   CRESSET_CHECK(self.dim() <= 2, "t: expects a tensor with at most 2 dimensions, got shape ", self.sizes());
-  return self.dim() < 2 ? same(self) : transpose(self, 0, 1);
+  return self.dim() < 2 ? same(self) : meta::transpose(self, 0, 1);
 }
 
 ViewSpec squeeze(const Tensor& self) { return drop_dims(self, ~uint64_t{0}); }
@@ -156,7 +156,7 @@ ViewSpec narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) 
   CRESSET_CHECK_INDEX(start >= -n && start <= n, "narrow: start ", start, " out of range, expected a value in [", -n, ", ", n, "]");
   const int64_t first = start < 0 ? start + n : start;
   CRESSET_CHECK(first + length <= n, "narrow: start ", start, " + length ", length, " exceeds the size ", n, " of dimension ", dim);
-  return slice(self, dim, first, first + length, 1);
+  return meta::slice(self, dim, first, first + length, 1);
 }
 
 ViewSpec diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
@@ -227,7 +227,7 @@ std::vector<ViewSpec> unbind(const Tensor& self, int64_t dim) {
   const int64_t d = wrap_dim(dim, self.dim(), false);
   std::vector<ViewSpec> parts;
   parts.reserve(static_cast<size_t>(self.size(d)));
-  for (int64_t i = 0; i < self.size(d); i++) parts.push_back(select(self, d, i));
+  for (int64_t i = 0; i < self.size(d); i++) parts.push_back(meta::select(self, d, i));
   return parts;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 double epsilon(const Tensor& a) { return to_real_type(a.scalar_type()) == kFloat ? 1.1920928955078125e-07 : 2.220446049250313e-16; }
 Tensor by_columns(const Tensor& t) { return t.transpose(-2, -1).clone(MemoryFormat::Contiguous).transpose(-2, -1); }
-Tensor triangular(const Tensor& a, const Tensor& b, bool upper) { return cresset::linalg_solve_triangular(a, b, upper); }
+Tensor solve_by_triangle(const Tensor& a, const Tensor& b, bool upper) { return cresset::linalg_solve_triangular(a, b, upper); }
 
 // The product of k reflections H_i = I - tau_i v_i v_i^H is I - V T V^H, with T = (I + D S)^-1 D for D = diag(tau) and S the strict
 // upper triangle of V^H V (C. Puglisi, "Modification of the Householder method based on the compact WY representation", 1992).
@@ -81,23 +81,23 @@ Tensor apply_pseudo_inverse(const Tensor& a, const Tensor& b, const Svd& svd, in
   const bool tall = rank == a.size(-1), wide = rank == a.size(-2);
   if (tall) {
     const auto [q, r] = cresset::_linalg_qr(a);
-    return triangular(r, q.adjoint().matmul(b), true);
+    return solve_by_triangle(r, q.adjoint().matmul(b), true);
   }
   if (wide) {
     const auto [q, r] = cresset::_linalg_qr(a.adjoint());
-    return q.matmul(triangular(r.adjoint(), b, false));
+    return q.matmul(solve_by_triangle(r.adjoint(), b, false));
   }
   const Tensor f = a.matmul(v), g = u.adjoint().matmul(a).adjoint();
   const auto [q1, r1] = cresset::_linalg_qr(f);
   const auto [q2, r2] = cresset::_linalg_qr(g);
-  const Tensor inner = u.adjoint().matmul(f).matmul(triangular(r1, q1.adjoint().matmul(b), true));
-  return q2.matmul(triangular(r2.adjoint(), inner, false));
+  const Tensor inner = u.adjoint().matmul(f).matmul(solve_by_triangle(r1, q1.adjoint().matmul(b), true));
+  return q2.matmul(solve_by_triangle(r2.adjoint(), inner, false));
 }
 
 // Of which matrices a singular value may be below rcond times the largest, as far as the triangle of the QR factorisation tells: with
 // Frobenius norms 1 / |R^-1| is at most the least of them, and |R| at least the largest. One bool for each, in one dimension.
 Tensor perhaps_deficient(const Tensor& r, double rcond) {
-  const Tensor inverse = triangular(r, cresset::eye(r.size(-1), r.options()), true);
+  const Tensor inverse = solve_by_triangle(r, cresset::eye(r.size(-1), r.options()), true);
   const auto norm = [](const Tensor& t) { return cresset::linalg_vector_norm(t, 2, IntArrayRef({-2, -1})); };
   return (norm(r) * norm(inverse) * std::max(rcond, 0.0)).lt(0.5).logical_not().reshape({-1});
 }
@@ -111,7 +111,7 @@ Tensor plain_solution(const Tensor& a, const Tensor& b, double rcond, Tensor& ra
   const auto flat = [](const Tensor& t) { return t.reshape({-1, t.size(-2), t.size(-1)}); };
   const DimVector whole = with_matrix(batch_of(a), b.size(-2), b.size(-1)), sizes = with_matrix(batch_of(a), a.size(-1), b.size(-1));
   Tensor x;
-  if (count < rank.numel()) x = tall ? triangular(r, q.adjoint().matmul(b), true) : q.matmul(triangular(r.adjoint(), b, false));
+  if (count < rank.numel()) x = tall ? solve_by_triangle(r, q.adjoint().matmul(b), true) : q.matmul(solve_by_triangle(r.adjoint(), b, false));
   if (count == 0) return x;
   check_finite("linalg.lstsq", a);
   const Tensor found = cresset::empty({count}, rank.options());

@@ -3,7 +3,7 @@
 #include "cresset/kernels/norm/norm.h"
 
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops {
 
@@ -11,7 +11,6 @@ namespace {
 
 using OptionalTensor = std::optional<Tensor>;
 
-bool given(const OptionalTensor& t) { return t && t->defined(); }
 Tensor dense(const OptionalTensor& t) { return given(t) ? t->contiguous() : Tensor(); }
 const char* in(const Tensor& t) { return t.defined() ? static_cast<const char*>(t.data_ptr()) : nullptr; }
 char* out_of(const Tensor& t) { return t.defined() ? static_cast<char*>(t.data_ptr()) : nullptr; }
@@ -72,7 +71,6 @@ Rows rows_of(const char* op, const Tensor& x, IntArrayRef normalized_shape, cons
 }
 
 OutSpec image_like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device(), format_strides(t, t.sizes())}; }
-OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
 
 DimVector leading(const Tensor& x, size_t normalized) {
   DimVector s(x.sizes());

@@ -6,14 +6,12 @@
 #include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/own.h"
-#include "cresset/ops/support.h"
 
 namespace cresset::ops::composite {
 
 namespace {
-
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 Tensor difference(const Tensor& x, int64_t dim) {
   const int64_t n = x.size(dim);

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops::composite {
 
@@ -11,8 +11,6 @@ namespace {
 
 using Range = std::optional<ArrayRef<double>>;
 using Edges = std::vector<Tensor>;
-
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 void check_input(const char* op, const Tensor& self, int64_t dims) {
   CRESSET_CHECK(self.dim() >= 2, op, ": input tensor should have at least 2 dimensions, got shape ", self.sizes());

@@ -9,9 +9,9 @@
 #include "cresset/kernels/linalg/distance.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/pointwise/pointwise.h"
-#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -39,8 +39,6 @@ void check_pdist(const Tensor& self, double p) {
 namespace cresset::ops::composite {
 
 namespace {
-
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 // beta self + alpha x; self is not read where beta is 0.
 Tensor blended(const Tensor& self, const Tensor& x, const Scalar& beta, const Scalar& alpha) {

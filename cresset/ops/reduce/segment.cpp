@@ -6,13 +6,11 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops::composite {
 
 namespace {
-
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 // Where the segments begin along the last dimension, and where the last one ends.
 Tensor bounds_of(const Tensor& data, const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t axis, bool unsafe) {

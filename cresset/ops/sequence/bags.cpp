@@ -5,12 +5,11 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/layers.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops {
 
 namespace {
-
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 // Bags by rows of the table; a bag may name a row twice.
 Tensor bag_matrix(const Tensor& values, const Tensor& ends, const Tensor& index, int64_t rows) {

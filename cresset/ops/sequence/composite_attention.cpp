@@ -4,12 +4,11 @@
 #include <limits>
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops::composite {
 
 namespace {
-
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 // Added to scores: minus infinity where a mask of bools is true.
 Tensor additive(const std::optional<Tensor>& mask, const Tensor& like) {

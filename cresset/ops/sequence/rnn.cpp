@@ -8,7 +8,7 @@
 
 #include "cresset/ops/bodies_rnn.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops {
 
@@ -16,7 +16,6 @@ namespace {
 
 using kernels::RnnKind;
 
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 const void* data(const std::optional<Tensor>& t) { return given(t) ? t->data_ptr() : nullptr; }
 Tensor dense(const std::optional<Tensor>& t) { return given(t) ? t->contiguous() : Tensor(); }
 int64_t rows_in(IntArrayRef batch_sizes) { return std::accumulate(batch_sizes.begin(), batch_sizes.end(), int64_t{0}); }

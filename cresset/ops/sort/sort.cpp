@@ -6,16 +6,13 @@
 
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
-#include "cresset/ops/support.h"
+#include "cresset/ops/operands.h"
 
 namespace cresset::ops {
 
 namespace {
 
 using kernels::Strided;
-
-Strided view_of(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
-OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
 
 OutSpecs with_indices(OutSpec values) {
   OutSpec indices = values;

@@ -8,6 +8,7 @@ namespace cresset::ops::sparse {
 
 // "Strided", "Sparse", "SparseCsr", ...: as errors name layouts.
 const char* title(Layout l);
+inline bool is_sparse(const Tensor& t) { return cresset::is_sparse(t.layout()); }
 int64_t product(IntArrayRef sizes);
 inline IntArrayRef first(IntArrayRef sizes, int64_t n) { return sizes.slice(0, static_cast<size_t>(n)); }
 inline IntArrayRef behind(IntArrayRef sizes, int64_t n) { return sizes.slice(static_cast<size_t>(n)); }

@@ -10,8 +10,6 @@ namespace cresset::ops::sparse {
 
 namespace {
 
-bool is_sparse(const Tensor& t) { return cresset::is_sparse(t.layout()); }
-
 // Positions of a tensor in COO layout, whatever its own is.
 Tensor as_coo(const Tensor& t) { return t.layout() == Layout::Sparse ? t : t.detach().to_sparse(); }
 

@@ -12,8 +12,6 @@ namespace sparse {
 
 namespace {
 
-bool is_sparse(const Tensor& t) { return cresset::is_sparse(t.layout()); }
-
 kernels::SparseRows rows_of(const Tensor& csr) {
   const SparseParts& p = sparse_parts(csr);
   return {p.indices.data_ptr(), p.plain.data_ptr(), p.values.data_ptr(), p.indices.scalar_type(), csr.scalar_type(), csr.size(0)};

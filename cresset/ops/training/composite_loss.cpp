@@ -6,6 +6,7 @@
 #include "cresset/ops/bodies_loss.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/pointwise/pointwise.h"
 
 namespace cresset::ops::composite {
@@ -16,8 +17,6 @@ Tensor reduce(const Tensor& loss, int64_t reduction) {
   if (reduction == 1) return loss.mean();
   return reduction == 2 ? loss.sum() : loss;
 }
-
-bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 }  // namespace
 
