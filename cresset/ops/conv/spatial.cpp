@@ -55,6 +55,9 @@ kernels::ResizeOptions resize_options(int64_t mode, bool align_corners, bool ant
 }
 
 kernels::Window2d window_of(IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
+  for (IntArrayRef list : {kernel, dilation, padding, stride})
+    CRESSET_CHECK(list.size() == 1 || list.size() == 2, "unfold: expected kernel_size, dilation, padding and stride to hold 1 or 2 values each, got ", kernel,
+                  ", ", dilation, ", ", padding, " and ", stride);
   kernels::Window2d w;
   auto at = [](IntArrayRef l, size_t d) { return l.size() == 1 ? l[0] : l[d]; };
   for (size_t d = 0; d < 2; d++) {

@@ -127,10 +127,20 @@ Tensor unpool(const char* name, const Tensor& self, const Tensor& indices, IntAr
   return last ? result.contiguous(MemoryFormat::ChannelsLast) : result;
 }
 
-std::tuple<Tensor, Tensor> fractional(const Tensor& self, IntArrayRef kernel, IntArrayRef size, const Tensor& random_samples) {
-  const auto n = static_cast<int64_t>(size.size());
-  CRESSET_CHECK(self.dim() == n + 1 || self.dim() == n + 2, "fractional_max_pool", n, "d: expected ", n + 1, " or ", n + 2, " dimensions, got ", self.sizes());
+// One value for each dimension; a single one counts for all.
+DimVector spread(const char* op, const char* what, IntArrayRef list, int64_t n) {
+  CRESSET_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == n, op, ": expected ", what, " to hold 1 or ", n, " values, got ", list);
+  return list.size() == 1 ? DimVector(static_cast<size_t>(n), list[0]) : DimVector(list);
+}
+
+std::tuple<Tensor, Tensor> fractional(const char* op, int64_t n, const Tensor& self, IntArrayRef kernel_size, IntArrayRef output_size,
+                                      const Tensor& random_samples) {
+  const DimVector kernel = spread(op, "kernel_size", kernel_size, n), size = spread(op, "output_size", output_size, n);
+  CRESSET_CHECK(self.dim() == n + 1 || self.dim() == n + 2, op, ": expected ", n + 1, " or ", n + 2, " dimensions, got ", self.sizes());
   const Tensor input = self.dim() == n + 2 ? self : self.unsqueeze(0);
+  CRESSET_CHECK(product(input.sizes().slice(1)) > 0, op, ": expected dimensions other than the batch to have elements, got shape ", self.sizes());
+  CRESSET_CHECK(random_samples.dim() == 3 && random_samples.size(0) >= input.size(0) && random_samples.size(1) == input.size(1) && random_samples.size(2) == n,
+                op, ": expected random samples of shape [", input.size(0), ", ", input.size(1), ", ", n, "], got ", random_samples.sizes());
   const int64_t batch = input.size(0), planes = input.size(1);
   const Tensor samples = random_samples.narrow(0, 0, batch);
   const TensorOptions floats = TensorOptions(self.scalar_type()).device(self.device()), integers = floats.dtype(kLong);
@@ -138,10 +148,10 @@ std::tuple<Tensor, Tensor> fractional(const Tensor& self, IntArrayRef kernel, In
   Tensor position = cresset::zeros({}, integers);
   for (int64_t d = 0; d < n; d++) {
     const int64_t extent = input.size(d + 2), out = size[static_cast<size_t>(d)], k = kernel[static_cast<size_t>(d)];
-    CRESSET_CHECK(k > 0 && k <= extent && out + k - 1 <= extent, "fractional_max_pool", n, "d: a window of ", k, " and an output of ", out,
-                  " do not fit a size of ", extent);
+    CRESSET_CHECK(k > 0 && k <= extent && out >= 0 && out + k - 1 <= extent, op, ": a window of ", k, " and an output of ", out, " do not fit a size of ",
+                  extent);
     const Tensor sample = samples.select(-1, n == 3 ? d : n - 1 - d).to(self.scalar_type()).unsqueeze(-1);
-    Tensor starts = cresset::full({batch, planes, 1}, extent - k, integers);
+    Tensor starts = cresset::full({batch, planes, std::min<int64_t>(out, 1)}, extent - k, integers);
     if (out > 1) {
       const double alpha = static_cast<double>(extent - k) / static_cast<double>(out - 1);
       const Tensor steps = cresset::arange(out - 1, floats);
@@ -171,10 +181,10 @@ Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef outpu
   return unpool("max_unpool3d", self, indices, output_size);
 }
 std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef output_size, const Tensor& random_samples) {
-  return fractional(self, kernel_size, output_size, random_samples);
+  return fractional("fractional_max_pool2d", 2, self, kernel_size, output_size, random_samples);
 }
 std::tuple<Tensor, Tensor> fractional_max_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef output_size, const Tensor& random_samples) {
-  return fractional(self, kernel_size, output_size, random_samples);
+  return fractional("fractional_max_pool3d", 3, self, kernel_size, output_size, random_samples);
 }
 
 }  // namespace cresset::ops::composite

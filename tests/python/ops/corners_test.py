@@ -197,6 +197,34 @@ class Arguments(unittest.TestCase):
             mean = base.scatter_reduce(0, index, s, "mean", include_self=self_counts)
             self.assertTrue(torch.equal(mean, base.scatter_add(0, index, s) / (30 + self_counts)))
 
+    def test_windows_of_too_few_numbers(self):
+        x, aten = torch.randn(2, 7, 7), torch.ops.aten
+        F, blocks = torch.nn.functional, torch.ones(1, 4, 9)
+        for call in (
+            lambda k: F.fractional_max_pool2d(x, k, output_size=(3, 3)),
+            lambda k: F.fractional_max_pool2d(x, (2, 2), output_size=k),
+            lambda k: aten.fractional_max_pool2d(x, (2, 2), k, torch.rand(1, 2, 2)),
+            lambda k: F.fractional_max_pool3d(x[None], k, output_size=(1, 3, 3)),
+            lambda k: F.unfold(x, k),
+            lambda k: F.unfold(x, 2, stride=k),
+            lambda k: F.fold(blocks, (4, 4), k),
+            lambda k: aten.im2col(x, (2, 2), (1, 1), k, (1, 1)),
+            lambda k: aten.col2im(blocks, (4, 4), (2, 2), k, (0, 0), (1, 1)),
+        ):
+            for wrong in ((), (1, 1, 1, 1)):
+                with self.assertRaisesRegex((RuntimeError, ValueError), "values|dimensions|list|int"):
+                    call(wrong)
+
+    def test_fractional_pooling_of_and_to_sizes_without_elements(self):
+        F = torch.nn.functional
+        self.assertEqual(F.fractional_max_pool2d(torch.randn(4, 5, 6, 7), 2, output_size=(0, 1)).shape, (4, 5, 0, 1))
+        self.assertEqual(F.fractional_max_pool3d(torch.randn(5, 6, 7, 8), 2, output_size=(1, 0, 2)).shape, (5, 1, 0, 2))
+        self.assertEqual(F.fractional_max_pool2d(torch.randn(0, 5, 6, 7), 2, output_size=(2, 2)).shape, (0, 5, 2, 2))
+        with self.assertRaisesRegex(RuntimeError, "other than the batch"):
+            F.fractional_max_pool2d(torch.randn(1, 0, 6, 7), 2, output_size=(2, 2))
+        with self.assertRaisesRegex(RuntimeError, "random samples of shape"):
+            F.fractional_max_pool2d(torch.randn(1, 5, 6, 7), 2, output_size=(2, 2), _random_samples=torch.zeros(1, 5, 1))
+
     def test_positions_for_each_dimension_go_to_no_out(self):
         with self.assertRaisesRegex(RuntimeError, "as_tuple=True"):
             torch.nonzero(torch.ones(2), as_tuple=True, out=torch.ones(2, dtype=torch.int64))
