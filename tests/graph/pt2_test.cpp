@@ -78,6 +78,7 @@ TEST(Pt2, FunctionalGraphsWriteBack) {
   EXPECT_TRUE(equal(program.state().at("total"), ones({2})));
 }
 TEST(Pt2, LoopsRunAsOftenAsTheirData) { check_model("while"); }
+TEST(Pt2, CoreOperatorsInTheirInternalForms) { check_model("core", 1e-6); }
 TEST(Pt2, TheGraphIsTextThatReadsBack) {
   for (const char* name : {"layers", "control", "conv", "block", "counter", "while"}) {
     const std::string text = load_program(path_of(std::string(name) + ".pt2")).graph().text();

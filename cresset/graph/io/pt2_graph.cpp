@@ -51,6 +51,30 @@ const char* builtin_name(std::string_view target) {
   return found == kNames.end() ? nullptr : found->second;
 }
 
+// Operators that the format has under names and with arguments of their own: ours, and what their calls leave out and add.
+struct Spelling {
+  const char* name;
+  const char* without = nullptr;  // an argument that has to be false
+  std::vector<std::pair<const char*, bool>> with;
+};
+const Spelling* spelling_of(std::string_view target) {
+  static const std::map<std::string_view, Spelling> kSpellings = {
+      {"torch.ops.aten._softmax.default", {"_softmax", "half_to_float", {}}},
+      {"torch.ops.aten._log_softmax.default", {"_log_softmax", "half_to_float", {}}},
+      {"torch.ops.aten.detach.default", {"alias", nullptr, {}}},
+      {"torch.ops.aten.detach_.default", {"alias", nullptr, {}}},
+      {"torch.ops.aten.lift_fresh_copy.default", {"clone", nullptr, {}}},
+      {"torch.ops.aten._native_batch_norm_legit_no_training.default", {"native_batch_norm", nullptr, {{"training", false}}}},
+  };
+  const auto found = kSpellings.find(target);
+  return found == kSpellings.end() ? nullptr : &found->second;
+}
+// any.dims and all.dims without dimensions go over all of them.
+std::string name_for(const Field& n, const std::string& target, const std::string& name) {
+  if (target != "torch.ops.aten.any.dims" && target != "torch.ops.aten.all.dims") return name;
+  return n.at("inputs").json().size() == 1 ? name.substr(0, 3) : name;
+}
+
 // Checks of facts that hold by construction here, and hints about sizes: they compute nothing.
 bool computes_nothing(std::string_view target) {
   return target == "torch.ops.aten._assert_tensor_metadata.default" || target == "torch.ops.aten.sym_constrain_range.default" ||
@@ -194,7 +218,8 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   if (target == "torch.ops.higher_order.while_loop") return while_loop(graph, n, block, names);
   // Gradient modes make no difference to values.
   if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
-  const std::string name = our_name(target);
+  const Spelling* spelling = spelling_of(target);
+  const std::string name = spelling ? spelling->name : name_for(n, target, our_name(target));
   const dispatch::OpHandle op = name.empty() ? dispatch::OpHandle() : dispatch::find_op_or_null(name);
   if (op) return operation(graph, n, op, block, names);
   foreign(graph, n, target, block, names);
@@ -237,8 +262,13 @@ void GraphReader::operation(const Field& graph, const Field& n, const dispatch::
   const dispatch::OpHandle op = for_numbers(n, wanted);
   const dispatch::FunctionSchema& schema = op.schema();
   std::vector<Value*> inputs(schema.arguments.size());
+  const Spelling* spelling = spelling_of(n.at("target").text());
+  for (const auto& [name, value] : spelling ? spelling->with : decltype(spelling->with)())
+    inputs.at(static_cast<size_t>(schema.argument_index(name))) = graph_.constant(value);
   n.at("inputs").each([&](const Field& f) {
     const std::string name = f.at("name").text();
+    const bool is_left_out = spelling && spelling->without && name == spelling->without && f.at("arg").has("as_bool") && !f.at("arg").at("as_bool").boolean();
+    if (is_left_out) return;
     const int i = schema.argument_index(name);
     if (i < 0) f.fail("the operator ", op.entry().name, " has no argument '", name, "'");
     if (inputs[static_cast<size_t>(i)]) f.fail("the argument '", name, "' is given twice");

@@ -14,7 +14,15 @@ FOLDER = Path(__file__).parent
 
 def write_tensors(path, tensors):
     """Float and integer tensors in the safetensors format."""
-    names = {torch.float32: "F32", torch.int64: "I64", torch.int32: "I32", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
+    names = {
+        torch.float32: "F32",
+        torch.int64: "I64",
+        torch.int32: "I32",
+        torch.bool: "BOOL",
+        torch.float16: "F16",
+        torch.bfloat16: "BF16",
+        torch.float64: "F64",
+    }
     header, data = {}, b""
     for name, t in tensors.items():
         t = t.detach().contiguous()
@@ -114,6 +122,18 @@ class While(nn.Module):
         return go(lambda i, y: i < n.sum(), lambda i, y: (i + 1, y * 1.5 + 1), (torch.zeros((), dtype=torch.int64), x))
 
 
+class Core(nn.Module):
+    """Made of core operators: softmax and batch norm in their internal forms, constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        y = self.norm(x).softmax(-1) + x.detach().log_softmax(0)
+        return y + torch.tensor([1.0, 2.0, 3.0, 4.0]), (y > 0).any()
+
+
 class Counter(nn.Module):
     """Made functional: the buffer's new value is a result."""
 
@@ -136,11 +156,12 @@ def main():
         "conv": (Conv(), (torch.randn(2, 3, 9, 9),), None, (torch.randn(2, 3, 9, 9),)),
         "block": (Block(), (torch.randint(0, 11, (2, 5)),), {"tokens": {0: batch, 1: length}}, (torch.randint(0, 11, (3, 7)),)),
         "while": (While(), (torch.randn(2), torch.tensor([3])), None, (torch.randn(2), torch.tensor([5]))),
+        "core": (Core(), (torch.randn(3, 4),), None, (torch.randn(3, 4),)),
         "counter": (Counter(), (torch.randn(2),), None, (torch.randn(2),)),
     }
     for name, (model, example, shapes, inputs) in cases.items():
         program = export(model.eval(), example, dynamic_shapes=shapes)
-        if name == "counter":
+        if name in ("core", "counter"):
             program = program.run_decompositions()
         save(program, FOLDER / f"{name}.pt2")
         forget_places(FOLDER / f"{name}.pt2")
