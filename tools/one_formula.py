@@ -54,7 +54,7 @@ class Rows:
                 self.all.add(name)
                 if path.stem in ARITHMETIC and name not in MOVING and name.rstrip("_") not in MOVING:
                     self.arithmetic.update((name, name.rstrip("_") + "_"))
-                if path.stem != "optim":  # whose numbers may be tensors
+                if path.stem not in ("optim", "training"):  # whose numbers may be tensors
                     self.tensors.update(re.findall(r"Tensor(?:\(\w+!?\))?\??\s(\w+)", arguments.split("->")[0]))
         self.tensors -= {
             "p",

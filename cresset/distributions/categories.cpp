@@ -79,8 +79,8 @@ struct CategoricalImpl final : ImplOf<CategoricalImpl, Categorical> {
     const Tensor& given = probs.defined() ? probs : logits;
     CRESSET_CHECK_VALUE(given.dim() >= 1, "Categorical: expected ", probs.defined() ? "probs" : "logits", " with at least one dimension, got a number");
     slots_ = {Tensor(), Tensor()};
-    if (probs.defined()) slots_[0] = probs / probs.sum(-1, true);
-    else slots_[1] = logits - logits.logsumexp({-1}, true);
+    if (probs.defined()) slots_[0] = _probabilities_normalized(probs);
+    else slots_[1] = _logits_normalized(logits);
     batch_shape_ = but_last(given.sizes(), 1).vec();
     num_events = given.size(-1);
   }

@@ -153,7 +153,7 @@ struct Affine final : TransformOf<Affine> {
   Tensor call(const Tensor& x) const override { return _affinetransform_call(x, wrapped(loc), wrapped(scale)); }
   Tensor inverse(const Tensor& y) const override { return _affinetransform_inverse(y, wrapped(loc), wrapped(scale)); }
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override {
-    Tensor result = scale.is_tensor() ? scale.tensor().abs().log() : full_like(x, std::log(std::fabs(scale.number().as<double>())));
+    Tensor result = scale.is_tensor() ? _affinetransform_log_slope(scale.tensor()) : full_like(x, std::log(std::fabs(scale.number().as<double>())));
     IntArrayRef shape = x.sizes();
     if (dims) {
       result = result.view(join(but_last(result.sizes(), static_cast<size_t>(dims)), {-1})).sum(-1);

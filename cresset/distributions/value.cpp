@@ -1,5 +1,6 @@
 // Broadcasting of parameters, probabilities and logits, triangular matrices as vectors, and what else the distributions share.
 
+#include "cresset/distributions/rows.h"
 #include "cresset/distributions/support.h"
 
 #include <cmath>
@@ -83,10 +84,7 @@ Tensor clamp_probs(const Tensor& probs) {
 
 Tensor logits_to_probs(const Tensor& logits, bool is_binary) { return is_binary ? sigmoid(logits) : softmax(logits, -1); }
 
-Tensor probs_to_logits(const Tensor& probs, bool is_binary) {
-  const Tensor held = clamp_probs(probs);
-  return is_binary ? held.log() - (-held).log1p() : held.log();
-}
+Tensor probs_to_logits(const Tensor& probs, bool is_binary) { return _probabilities_to_logits(probs, is_binary); }
 
 namespace {
 Tensor below(int64_t n, int64_t diag, const TensorOptions& options) {

@@ -134,22 +134,7 @@ CRESSET_MODULE(GaussianNLLLoss);
 namespace init {
 
 // Numbers of the normal distribution that lie in [a, b].
-inline Tensor trunc_normal_(Tensor tensor, double mean = 0, double std = 1, double a = -2, double b = 2) {
-  NoGradGuard guard;
-  const auto cumulative = [](double x) { return (1 + std::erf(x / std::sqrt(2.0))) / 2; };
-  const double low = cumulative((a - mean) / std), high = cumulative((b - mean) / std);
-  if (high - low <= 0.3) {
-    tensor.uniform_(2 * low - 1, 2 * high - 1).erfinv_();
-    return tensor.mul_(std * std::sqrt(2.0)).add_(mean).clamp_(a, b);
-  }
-  // Drawing again what falls outside is cheap.
-  tensor.normal_(mean, std);
-  for (;;) {
-    const Tensor outside = tensor.lt(a).logical_or(tensor.gt(b));
-    if (!outside.any().item<bool>()) return tensor;
-    tensor.copy_(where(outside, empty_like(tensor).normal_(mean, std), tensor));
-  }
-}
+CRESSET_API Tensor trunc_normal_(Tensor tensor, double mean = 0, double std = 1, double a = -2, double b = 2);
 
 }  // namespace init
 
@@ -165,26 +150,11 @@ inline Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_typ
   return total;
 }
 // Scales gradients so that a joint norm of total_norm becomes max_norm at most.
-inline void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm, const Tensor& total_norm) {
-  NoGradGuard guard;
-  const Tensor factor = (max_norm / (total_norm + 1e-6)).clamp_max(1.0);
-  for (const Tensor& p : parameters)
-    if (p.grad().defined()) p.grad().mul_(factor);
-}
+CRESSET_API void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm, const Tensor& total_norm);
 
 // Weight and bias of a layer that does what it and a batch normalisation with these statistics did.
-inline std::pair<Tensor, Tensor> fuse_conv_bn_weights(const Tensor& weight, Tensor bias, const Tensor& mean, const Tensor& var, double eps,
-                                                      const Tensor& bn_weight = {}, const Tensor& bn_bias = {}, bool transpose = false) {
-  NoGradGuard guard;
-  if (!bias.defined()) bias = zeros_like(mean);
-  Tensor scale = (var + eps).rsqrt();
-  if (bn_weight.defined()) scale = bn_weight * scale;
-  std::vector<int64_t> shape(static_cast<size_t>(weight.dim()), 1);
-  shape[transpose ? 1 : 0] = -1;
-  Tensor offset = (bias - mean) * scale;
-  if (bn_bias.defined()) offset = offset + bn_bias;
-  return {(weight * scale.reshape(shape)).to(weight.scalar_type()), offset.to(bias.scalar_type())};
-}
+CRESSET_API std::pair<Tensor, Tensor> fuse_conv_bn_weights(const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& var, double eps,
+                                                           const Tensor& bn_weight = {}, const Tensor& bn_bias = {}, bool transpose = false);
 inline std::pair<Tensor, Tensor> fuse_linear_bn_weights(const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& var, double eps,
                                                         const Tensor& bn_weight, const Tensor& bn_bias) {
   return fuse_conv_bn_weights(weight, bias, mean, var, eps, bn_weight, bn_bias);

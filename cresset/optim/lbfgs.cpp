@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/ops/list_functions.h"
 #include "cresset/optim/fields.h"
 #include "cresset/optim/lbfgs_state.h"
 #include "cresset/optim/line_search.h"
@@ -120,18 +121,10 @@ double LBFGS::evaluate_at(const LossClosure& closure, const std::vector<Tensor>&
 
 namespace {
 
-// -H * grad by the two-loop recursion over the remembered pairs.
-Tensor two_loop_direction(LBFGSParamState& state, const Tensor& grad) {
-  const auto &dirs = state.old_dirs(), &steps = state.old_stps(), &ro = state.ro();
-  std::vector<Tensor> alpha(dirs.size());
-  Tensor q = grad.neg();
-  for (size_t i = dirs.size(); i-- > 0;) {
-    alpha[i] = steps[i].dot(q) * ro[i];
-    q.add_(dirs[i], -alpha[i].item<double>());
-  }
-  Tensor r = q.mul(state.H_diag());
-  for (size_t i = 0; i < dirs.size(); i++) r.add_(steps[i], (alpha[i] - dirs[i].dot(r) * ro[i]).item<double>());
-  return r;
+// -H * grad, of the remembered pairs.
+Tensor direction(LBFGSParamState& state, const Tensor& grad) {
+  const auto listed = [](const auto& kept) { return std::vector<Tensor>(kept.begin(), kept.end()); };
+  return cresset::_lbfgs_direction(grad, listed(state.old_dirs()), listed(state.old_stps()), listed(state.ro()), state.H_diag().item())[0];
 }
 
 }  // namespace
@@ -177,7 +170,7 @@ Tensor LBFGS::step(LossClosure closure) {
         state.ro().push_back(ys.reciprocal());
         state.H_diag(ys / y.dot(y));
       }
-      d = two_loop_direction(state, grad);
+      d = direction(state, grad);
     }
     state.prev_flat_grad(grad.clone());
     state.prev_loss(loss);

@@ -66,4 +66,4 @@ def call(row: Row, op: Op, values: list[str]) -> str:
 
 def is_apart(row: Row) -> bool:
     """Whether its functions are declared apart from functions.h, for the memory that they cost whoever includes that."""
-    return row.family in ("foreach", "optim")
+    return row.family in ("foreach", "optim", "training")

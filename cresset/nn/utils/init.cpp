@@ -1,4 +1,6 @@
 #include "cresset/nn/utils/init.h"
+#include "cresset/nn/more.h"
+#include "cresset/ops/list_functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -88,23 +90,16 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   Tensor a = empty({rows, columns}, tensor.options().requires_grad(false)).normal_(0, 1);
   if (rows < columns) a = a.t();
-  // Modified Gram-Schmidt, twice is enough; the diagonal of R is positive, so no sign has to be fixed.
-  Tensor q = a.to(kDouble).contiguous().clone();
-  const int64_t n = q.size(1);
-  for (int pass = 0; pass < 2; pass++) {
-    for (int64_t j = 0; j < n; j++) {
-      Tensor column = q.select(1, j);
-      if (j > 0) {
-        const Tensor before = q.narrow(1, 0, j);
-        column.sub_(before.mv(before.t().mv(column)));
-      }
-      column.div_(column.square().sum().sqrt());
-    }
-  }
+  Tensor q = _orthogonal_factor(a);
   if (rows < columns) q = q.t();
   tensor.view({rows, columns}).copy_(q);
   tensor.mul_(gain);
   return tensor;
+}
+
+Tensor trunc_normal_(Tensor tensor, double mean, double std, double a, double b) {
+  NoGradGuard guard;
+  return _trunc_normal_(tensor, mean, std, a, b);
 }
 
 Tensor sparse_(Tensor tensor, double sparsity, double std) {

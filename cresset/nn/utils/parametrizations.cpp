@@ -4,7 +4,7 @@
 
 #include "cresset/nn/module/tables.h"
 #include "cresset/nn/utils/reparametrize.h"
-#include "cresset/ops/namespaces.h"
+#include "cresset/ops/list_functions.h"
 
 namespace cresset::nn::utils::parametrizations::detail {
 
@@ -29,12 +29,6 @@ bool is_orthogonal(const Tensor& q) {
   return allclose(adjoint(q).matmul(q), eye(n, q.options().requires_grad(false)), 1e-5, 10.0 * static_cast<double>(n) * epsilon_of(q.scalar_type()));
 }
 
-// The Q of a QR decomposition whose R has a positive diagonal.
-Tensor orthogonalised(const Tensor& a) {
-  const auto [x, tau] = geqrf(a);
-  return linalg::householder_product(x, tau) * diagonal_of(x).sgn().unsqueeze(-2);
-}
-
 }  // namespace
 
 OrthogonalImpl::OrthogonalImpl(const Tensor& weight, Map map, bool use_trivialization)
@@ -50,28 +44,7 @@ void OrthogonalImpl::reset() {
 Tensor OrthogonalImpl::forward(const Tensor& input) {
   const bool wide = input.size(-2) < input.size(-1);
   const Tensor x = wide ? transposed(input) : input;
-  const int64_t n = x.size(-2), k = x.size(-1);
-  Tensor q;
-  if (map_ == Map::householder) {
-    const Tensor a = x.tril(-1), tau = 2.0 / (1.0 + (a * a).sum(-2));
-    q = linalg::householder_product(a, tau) * diagonal_of(x).to(kInt).unsqueeze(-2);
-  } else {
-    // Of the skew-Hermitian matrix with this lower triangle.
-    Tensor a = x.tril();
-    if (n != k) {
-      std::vector<int64_t> rest = a.sizes().vec();
-      rest.back() = n - k;
-      a = cat({a, zeros(rest, a.options().requires_grad(false))}, -1);
-    }
-    a = a - adjoint(a);
-    if (map_ == Map::matrix_exp) {
-      q = linalg::matrix_exp(a);
-    } else {
-      const Tensor identity = eye(n, a.options().requires_grad(false));
-      q = linalg::solve(add(identity, a, -0.5), add(identity, a, 0.5));
-    }
-    if (n != k) q = q.narrow(-1, 0, k);
-  }
+  Tensor q = map_ == Map::householder ? _orthogonal_of_reflections(x) : _orthogonal_of_skew(x, map_ == Map::matrix_exp);
   if (base.defined()) q = base.matmul(q);
   return wide ? transposed(q) : q;
 }
@@ -87,18 +60,16 @@ Tensor OrthogonalImpl::right_inverse(const Tensor& value) {
     CRESSET_CHECK_NOT_IMPLEMENTED(map_ == Map::householder,
                                   "orthogonal: the matrix exponential and the Cayley map cannot be assigned to without use_trivialization");
     // The reflections that make q; the signs of R go on the diagonal, which they leave free.
-    auto [a, tau] = geqrf(q);
-    Tensor diagonal = diagonal_of(a);
-    diagonal.copy_(diagonal.sign() * where(tau.eq(0), -1.0, 1.0));
+    const Tensor a = _reflections_of(q);
     return wide ? transposed(a) : a;
   }
   if (n == k) {
-    q = is_orthogonal(q) ? q.clone() : orthogonalised(q);
+    q = is_orthogonal(q) ? q.clone() : _orthogonalised(q);
   } else {
     // The rest of a basis is orthogonal to the columns with probability 1.
     std::vector<int64_t> rest = q.sizes().vec();
     rest.back() = n - k;
-    q = orthogonalised(cat({q, randn(rest, q.options().requires_grad(false))}, -1));
+    q = _orthogonalised(cat({q, randn(rest, q.options().requires_grad(false))}, -1));
   }
   base = nn::detail::Tables::buffers(*this)["base"] = q;
   // The lower triangle of -I makes the skew matrix 0, and no reflections of sign -1.
@@ -107,8 +78,8 @@ Tensor OrthogonalImpl::right_inverse(const Tensor& value) {
   return wide ? transposed(start) : start;
 }
 
-Tensor WeightNormImpl::forward(const Tensor& length, const Tensor& direction) { return direction * (length / utils::detail::norm_except(direction, dim_)); }
-std::vector<Tensor> WeightNormImpl::right_inverse(const Tensor& weight) { return {utils::detail::norm_except(weight, dim_), weight}; }
+Tensor WeightNormImpl::forward(const Tensor& length, const Tensor& direction) { return _scaled_direction(length, direction, dim_); }
+std::vector<Tensor> WeightNormImpl::right_inverse(const Tensor& weight) { return {_norm_except(weight, dim_), weight}; }
 
 SpectralNormImpl::SpectralNormImpl(const Tensor& weight, int64_t n_power_iterations, int64_t dim, double eps)
     : options_(weight.options().requires_grad(false)), n_power_iterations_(n_power_iterations), dim_(dim), eps_(eps) {
@@ -131,16 +102,13 @@ void SpectralNormImpl::reset() {
 Tensor SpectralNormImpl::as_matrix(const Tensor& weight) const { return (dim_ ? weight.transpose(0, dim_) : weight).flatten(1); }
 void SpectralNormImpl::iterate(const Tensor& matrix, int64_t times) {
   NoGradGuard guard;
-  for (int64_t i = 0; i < times; i++) {
-    u.copy_(utils::detail::normalized(matrix.mv(v), eps_));
-    v.copy_(utils::detail::normalized(matrix.t().mv(u), eps_));
-  }
+  _power_iteration_(u, v, matrix, times, eps_);
 }
 Tensor SpectralNormImpl::forward(const Tensor& weight) {
   if (!u.defined()) return utils::detail::normalized(weight, eps_);
   const Tensor matrix = as_matrix(weight);
   if (is_training()) iterate(matrix.detach(), n_power_iterations_);
-  return weight / u.clone().dot(matrix.mv(v.clone()));
+  return _over_spectral_norm(weight, matrix, u.clone(), v.clone());
 }
 
 const Tensor& weight_of(const char* op, Module& module, const std::string& name) {

@@ -1,19 +1,10 @@
 #include "cresset/nn/utils/reparametrize.h"
 
-#include "cresset/ops/namespaces.h"
+#include "cresset/ops/list_functions.h"
 
 namespace cresset::nn::utils::detail {
 
-Tensor norm_except(const Tensor& v, int64_t dim) {
-  if (dim == -1) return linalg::vector_norm(v, 2);
-  if (v.dim() <= 1) return v.abs();
-  std::vector<int64_t> others;
-  for (int64_t d = 0; d < v.dim(); d++)
-    if (d != dim) others.push_back(d);
-  return linalg::vector_norm(v, 2, others, true);
-}
-
-Tensor normalized(const Tensor& v, double eps) { return v / v.norm(2.0, 0, true).clamp_min(eps).expand_as(v); }
+Tensor normalized(const Tensor& v, double eps) { return _normalize(v, 2.0, 0, eps); }
 
 namespace {
 
@@ -32,7 +23,7 @@ void check_fresh(Module& module, const Tensor& weight, const std::string& name) 
 Tensor length_times_direction(Module& module, const std::string& name, int64_t dim) {
   const auto parameters = module.named_parameters(false);
   const Tensor g = parameters[name + "_g"], v = parameters[name + "_v"];
-  return v * (g / norm_except(v, dim));
+  return _scaled_direction(g, v, dim);
 }
 
 }  // namespace
@@ -41,7 +32,7 @@ RemovableHandle weight_norm(Module& module, Tensor& weight, const std::string& n
   check_fresh(module, weight, name);
   const Tensor value = weight.detach();
   module.unregister_parameter(name);
-  module.register_parameter(name + "_g", norm_except(value, dim));
+  module.register_parameter(name + "_g", _norm_except(value, dim));
   module.register_parameter(name + "_v", value);
   weight = length_times_direction(module, name, dim);
   return module.register_forward_pre_hook([place = &weight, name, dim](Module& m, std::vector<Tensor>&) { *place = length_times_direction(m, name, dim); });
@@ -65,14 +56,11 @@ RemovableHandle spectral_norm(Module& module, Tensor& weight, const std::string&
     Tensor left = u, right = v;
     if (m.is_training()) {
       NoGradGuard guard;
-      for (int64_t i = 0; i < n_power_iterations; i++) {
-        v.copy_(normalized(matrix.t().mv(u), eps));
-        u.copy_(normalized(matrix.mv(v), eps));
-      }
+      _power_iteration_(right, left, matrix.t(), n_power_iterations, eps);
       left = u.clone();
       right = v.clone();
     }
-    *place = own / left.dot(matrix.mv(right));
+    *place = _over_spectral_norm(own, matrix, left, right);
   });
 }
 
@@ -85,7 +73,7 @@ void remove_norm(Module& module, Tensor& weight, const std::string& name, bool s
     const auto buffers = module.named_buffers(false);
     const Tensor own = parameters[parameter].detach();
     const int64_t dim = own.size(0) == buffers[name + "_u"].numel() ? 0 : 1;
-    value = own / buffers[name + "_u"].dot(as_matrix(own, dim).mv(buffers[name + "_v"]));
+    value = _over_spectral_norm(own, as_matrix(own, dim), buffers[name + "_u"], buffers[name + "_v"]);
     module.unregister_buffer(name + "_u");
     module.unregister_buffer(name + "_v");
   } else {

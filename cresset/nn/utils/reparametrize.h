@@ -8,7 +8,6 @@ namespace cresset::nn::utils {
 
 namespace detail {
 // The norm over all dimensions but one, kept; over all for -1.
-Tensor norm_except(const Tensor& v, int64_t dim);
 // v / max(|v|, eps).
 Tensor normalized(const Tensor& v, double eps);
 // `weight` is the module's parameter of that name, and its member.

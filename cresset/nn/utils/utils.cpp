@@ -1,4 +1,6 @@
 #include "cresset/nn/utils/utils.h"
+#include "cresset/nn/more.h"
+#include "cresset/ops/list_functions.h"
 
 #include <cmath>
 #include <limits>
@@ -11,18 +13,29 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   for (const Tensor& parameter : parameters)
     if (parameter.grad().defined()) grads.push_back(parameter.grad());
   if (grads.empty()) return 0;
-  std::vector<Tensor> norms;
-  const bool infinite = norm_type == std::numeric_limits<double>::infinity();
-  for (const Tensor& grad : grads) norms.push_back(infinite ? grad.detach().abs().max() : grad.detach().norm(norm_type));
   // In tensors to the end: float32 norms give PyTorch's float32 scale.
-  const Tensor all = cresset::stack(norms);
-  const Tensor total = infinite ? all.max() : all.norm(norm_type);
+  const Tensor total = cresset::linalg_vector_norm(cresset::stack(cresset::_foreach_norm(grads, norm_type)), norm_type);
   const double value = total.item<double>();
   CRESSET_CHECK(!error_if_nonfinite || std::isfinite(value), "clip_grad_norm_: the norm of order ", norm_type, " of the gradients is not finite, got ", value);
-  const Tensor scale = (max_norm / (total + 1e-6)).clamp_max(1.0);
-  if (!(scale.item<double>() < 1.0) && std::isfinite(value)) return value;
-  for (Tensor& grad : grads) grad.detach().mul_(scale);
+  const Tensor scale = cresset::_clip_factor(total, max_norm);
+  if (scale.item<double>() < 1.0 || !std::isfinite(value)) cresset::_foreach_mul_(grads, scale);
   return value;
+}
+
+void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm, const Tensor& total_norm) {
+  NoGradGuard guard;
+  std::vector<Tensor> grads;
+  for (const Tensor& p : parameters)
+    if (p.grad().defined()) grads.push_back(p.grad());
+  if (!grads.empty()) cresset::_foreach_mul_(grads, cresset::_clip_factor(total_norm, max_norm));
+}
+
+std::pair<Tensor, Tensor> fuse_conv_bn_weights(const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& var, double eps,
+                                               const Tensor& bn_weight, const Tensor& bn_bias, bool transpose) {
+  NoGradGuard guard;
+  const auto given = [](const Tensor& t) { return t.defined() ? std::optional<Tensor>(t) : std::nullopt; };
+  const auto [fused, offset] = cresset::_fuse_batch_norm(weight, given(bias), mean, var, eps, given(bn_weight), given(bn_bias), transpose ? 1 : 0);
+  return {fused, offset};
 }
 
 double clip_grad_norm_(Tensor parameter, double max_norm, double norm_type, bool error_if_nonfinite) {

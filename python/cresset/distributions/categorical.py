@@ -3,7 +3,7 @@
 import cresset as torch
 
 from . import constraints
-from ._rows import from_rows, of
+from ._rows import from_rows, of, row
 from .distribution import Distribution
 from .utils import lazy_property, logits_to_probs, only_one, probs_to_logits
 
@@ -27,8 +27,7 @@ class Categorical(Distribution):
         weights = probs if name == "probs" else logits
         if weights.dim() == 0:
             raise ValueError(f"Categorical: expected {name} with at least one dimension, got a number")
-        norm = weights.sum(-1, keepdim=True) if name == "probs" else weights.logsumexp(-1, keepdim=True)
-        setattr(self, name, weights / norm if name == "probs" else weights - norm)
+        setattr(self, name, row("_probabilities_normalized" if name == "probs" else "_logits_normalized")(weights))
         self._num_events = weights.size(-1)
         Distribution.__init__(self, self._param.size()[:-1], validate_args=validate_args)
 

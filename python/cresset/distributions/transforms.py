@@ -9,7 +9,7 @@ import weakref
 import cresset as torch
 
 from . import constraints
-from ._rows import from_rows, of
+from ._rows import from_rows, of, row
 from .utils import _sum_rightmost, broadcast_all, lazy_property
 
 __all__ = [
@@ -474,7 +474,7 @@ class AffineTransform(_Broadcasting):
 
     def log_abs_det_jacobian(self, x, y):
         if isinstance(self.scale, torch.Tensor):
-            slope = torch.log(torch.abs(self.scale))
+            slope = row("_affinetransform_log_slope")(self.scale)
         else:
             slope = torch.full_like(x, math.log(abs(self.scale)))
         return _sum_rightmost(slope, self._event_dim).expand(x.shape[: x.dim() - self._event_dim])

@@ -6,6 +6,8 @@ from numbers import Number
 
 import cresset as torch
 
+from ._rows import row
+
 __all__ = ["broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits", "lazy_property", "tril_matrix_to_vec", "vec_to_tril_matrix"]
 
 
@@ -72,8 +74,7 @@ def probs_to_logits(probs, is_binary=False):
     >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)
     tensor([0.])
     """
-    held = clamp_probs(probs)
-    return held.log() - (-held).log1p() if is_binary else held.log()
+    return row("_probabilities_to_logits")(probs, is_binary)
 
 
 class lazy_property:

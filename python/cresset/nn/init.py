@@ -52,11 +52,6 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
     return _filled(tensor, "normal_", mean, std, generator=generator)
 
 
-def _cumulative(x):
-    twice = 1.0 + math.erf(x / math.sqrt(2.0))
-    return twice / 2.0
-
-
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Numbers of the normal distribution that lie in [a, b].
 
@@ -67,15 +62,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     if not a - 2 * std <= mean <= b + 2 * std:
         warnings.warn("trunc_normal_: the mean is more than 2 deviations outside of [a, b], the distribution may be wrong", stacklevel=2)
     with torch.no_grad():
-        low, high = _cumulative((a - mean) / std), _cumulative((b - mean) / std)
-        if high - low > 0.3:  # drawing again what falls outside is cheap
-            tensor.normal_(mean, std, generator=generator)
-            while bool((outside := (tensor < a) | (tensor > b)).any()):
-                again = torch.empty_like(tensor).normal_(mean, std, generator=generator)
-                tensor.copy_(torch.where(outside, again, tensor))
-            return tensor
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator).erfinv_()
-        return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+        return torch._trunc_normal_(tensor, mean, std, a, b, generator=generator)
 
 
 def constant_(tensor, val):
@@ -229,8 +216,7 @@ def orthogonal_(tensor, gain=1, generator=None):
         return tensor
     rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
     flat = torch.empty((rows, columns), dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
-    q, r = torch.linalg.qr(flat.t() if rows < columns else flat)
-    q = q * r.diagonal().sign()
+    q = torch._orthogonal_factor(flat.t() if rows < columns else flat)
     with torch.no_grad():
         tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)
     return tensor

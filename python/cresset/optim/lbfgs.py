@@ -81,15 +81,9 @@ class LBFGS(Optimizer):
 
     def _direction(self, grad, state):
         """-H grad by the two-loop recursion over the remembered pairs."""
-        pairs = list(zip(state["old_dirs"], state["old_stps"], state["ro"]))
-        alphas = state.setdefault("al", [None] * self.param_groups[0]["history_size"])
-        q = grad.neg()
-        for i, (y, s, ro) in reversed(list(enumerate(pairs))):
-            alphas[i] = s.dot(q) * ro
-            q.add_(y, alpha=-alphas[i])
-        r = q * state["H_diag"]
-        for (y, s, ro), alpha in zip(pairs, alphas):
-            r.add_(s, alpha=alpha - y.dot(r) * ro)
+        h_diag = state["H_diag"]
+        r, *alphas = torch._lbfgs_direction(grad, state["old_dirs"], state["old_stps"], state["ro"], h_diag.item() if torch.is_tensor(h_diag) else h_diag)
+        state.setdefault("al", [None] * self.param_groups[0]["history_size"])[: len(alphas)] = alphas
         return r
 
     def step(self, closure):

@@ -127,33 +127,19 @@ class LocalResponseNorm(Module):
 
 
 class _CrossMapLRN(Function):
-    """As PyTorch computes it: forward, a running sum over channels never lets go of the first; backward, sums lie one channel lower."""
+    """Whose gradient is not that of its parts: PyTorch's sums lie one channel lower."""
 
     @staticmethod
     def forward(ctx, input, size, alpha, beta, k):
-        before = (size - 1) // 2
-        squares = input.square()
-        total = _window(squares, before, before)
-        total[:, before + 1 :] += squares[:, :1]
-        scale = k + total * (alpha / size)
-        output = input * scale**-beta
+        output, scale = torch._cross_map_lrn(input, size, alpha, beta, k)
         ctx.save_for_backward(input, output, scale)
-        ctx.options = before, 2 * alpha * beta / size, beta
+        ctx.options = size, alpha, beta
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        input, output, scale = ctx.saved_tensors
-        before, factor, beta = ctx.options
-        if before == 0:
-            raise RuntimeError("CrossMapLRN2d: no derivative for windows of fewer than three channels")
-        return grad * scale**-beta - factor * input * _window(grad * output / scale, before + 1, before - 1), None, None, None, None
-
-
-def _window(x, before, after):
-    """The sums over the channels from `before` earlier to `after` later."""
-    return F.pad(x.unsqueeze(1), (0, 0, 0, 0, before, after)).squeeze(1).unfold(1, before + after + 1, 1).sum(-1)
+        return torch._cross_map_lrn_backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None, None
 
 
 class CrossMapLRN2d(Module):

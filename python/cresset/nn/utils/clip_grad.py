@@ -50,7 +50,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     >>> p.grad.round().tolist()
     [1.0]
     """
-    factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+    factor = torch._clip_factor(total_norm, float(max_norm))
     grads = _gradients(parameters)
     if grads:
         torch._foreach_mul_(grads, factor)

@@ -8,14 +8,8 @@ from ..parameter import Parameter
 
 
 def _fused(weight, bias, mean, var, eps, gamma, beta, channel_dim):
-    bias = torch.zeros_like(mean) if bias is None else bias
-    scale = torch.rsqrt(var + eps)
-    scale = scale if gamma is None else gamma * scale
-    shape = [1] * weight.dim()
-    shape[channel_dim] = -1
-    offset = (bias - mean) * scale
-    offset = offset if beta is None else offset + beta
-    new = (weight * scale.reshape(shape)).to(weight.dtype), offset.to(bias.dtype)
+    new = torch._fuse_batch_norm(weight, bias, mean, var, eps, gamma, beta, channel_dim)
+    bias = new[1] if bias is None else bias
     return tuple(Parameter(t.detach(), p.requires_grad) for t, p in zip(new, (weight, bias), strict=True))
 
 

@@ -17,12 +17,6 @@ def _is_orthogonal(Q):
     return torch.allclose(Q.mH @ Q, identity, atol=10.0 * n * torch.finfo(Q.dtype).eps)
 
 
-def _orthogonalised(A):
-    """The Q of a QR decomposition whose R has a positive diagonal."""
-    X, tau = torch.geqrf(A)
-    return torch.linalg.householder_product(X, tau) * X.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
-
-
 class _Orthogonal(Module):
     def __init__(self, weight, orthogonal_map, use_trivialization=True):
         super().__init__()
@@ -36,34 +30,13 @@ class _Orthogonal(Module):
     def forward(self, X):
         transposed = X.shape[-2] < X.shape[-1]
         X = X.mT if transposed else X
-        *_, n, k = X.shape
         if self.orthogonal_map == "householder":
-            Q = self._reflections(X)
+            Q = torch._orthogonal_of_reflections(X)
         else:
-            Q = self._of_skew(X, n, k)
+            Q = torch._orthogonal_of_skew(X, self.orthogonal_map == "matrix_exp")
         if hasattr(self, "base"):
             Q = self.base @ Q
         return Q.mT if transposed else Q
-
-    def _of_skew(self, X, n, k):
-        """The exponential of the skew-Hermitian matrix with this lower triangle, or its Cayley transform; k columns of it."""
-        A = X.tril()
-        if n != k:
-            A = torch.cat([A, A.new_zeros(n, n - k).expand(*A.shape[:-2], -1, -1)], dim=-1)
-        A = A - A.mH
-        if self.orthogonal_map == "matrix_exp":
-            Q = torch.matrix_exp(A)
-        else:
-            identity = torch.eye(n, dtype=A.dtype, device=A.device)
-            Q = torch.linalg.solve(torch.add(identity, A, alpha=-0.5), torch.add(identity, A, alpha=0.5))
-        return Q[..., :k] if n != k else Q
-
-    @staticmethod
-    def _reflections(X):
-        """A product of Householder reflections, their signs on the diagonal."""
-        A = X.tril(diagonal=-1)
-        tau = 2.0 / A.square().sum(-2).add(1.0)
-        return torch.linalg.householder_product(A, tau) * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     @torch.no_grad()
     def right_inverse(self, Q):
@@ -76,17 +49,14 @@ class _Orthogonal(Module):
         if "base" not in self._buffers:
             if self.orthogonal_map != "householder":
                 raise NotImplementedError("orthogonal: matrix_exp and cayley take assignments only with use_trivialization=True.")
-            # The reflections that make Q; the signs of R go on the diagonal, which they leave free.
-            A, tau = torch.geqrf(Q)
-            signs = A.diagonal(dim1=-2, dim2=-1).sign_()
-            signs[tau == 0.0] *= -1
+            A = torch._reflections_of(Q)
             return A.mT if transposed else A
         if n == k:
-            Q = Q.clone() if _is_orthogonal(Q) else _orthogonalised(Q)
+            Q = Q.clone() if _is_orthogonal(Q) else torch._orthogonalised(Q)
         else:
             # The rest of a basis is orthogonal to the columns with probability 1.
             rest = torch.randn(*batch, n, n - k, dtype=Q.dtype, device=Q.device)
-            Q = _orthogonalised(torch.cat([Q, rest], dim=-1))
+            Q = torch._orthogonalised(torch.cat([Q, rest], dim=-1))
         self.base = Q
         # The lower triangle of -I makes the skew matrix 0, and no reflections of sign -1.
         start = torch.zeros_like(Q)[..., :k]
@@ -125,23 +95,16 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     return module
 
 
-def _norm_except(v, dim):
-    """The norm over all dimensions but one, kept; over all for -1."""
-    if dim == -1:
-        return torch.linalg.vector_norm(v)
-    return torch.linalg.vector_norm(v, 2, [d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else v.abs()
-
-
 class _WeightNorm(Module):
     def __init__(self, dim=0):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return weight_v * (weight_g / _norm_except(weight_v, self.dim))
+        return torch._scaled_direction(weight_g, weight_v, self.dim)
 
     def right_inverse(self, weight):
-        return _norm_except(weight, self.dim), weight
+        return torch._norm_except(weight, self.dim), weight
 
 
 def weight_norm(module, name="weight", dim=0):
@@ -184,9 +147,7 @@ class _SpectralNorm(Module):
 
     def _iterate(self, matrix, times):
         with torch.no_grad():
-            for _ in range(times):
-                self._u.copy_(F.normalize(torch.mv(matrix, self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(torch.mv(matrix.t(), self._u), dim=0, eps=self.eps))
+            torch._power_iteration_(self._u, self._v, matrix, times, self.eps)
 
     def forward(self, weight):
         if weight.dim() == 1:
@@ -194,8 +155,7 @@ class _SpectralNorm(Module):
         matrix = self._matrix(weight)
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
-        u, v = self._u.clone(), self._v.clone()
-        return weight / torch.dot(u, torch.mv(matrix, v))
+        return torch._over_spectral_norm(weight, matrix, self._u.clone(), self._v.clone())
 
     def right_inverse(self, value):
         return value

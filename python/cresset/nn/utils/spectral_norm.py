@@ -34,11 +34,9 @@ class SpectralNorm(_hooked.Recomputed):
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
             with torch.no_grad():
-                for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps))
-                    u.copy_(F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps))
+                torch._power_iteration_(v, u, matrix.t(), self.n_power_iterations, self.eps)
             u, v = u.clone(), v.clone()
-        return weight / torch.dot(u, torch.mv(matrix, v))
+        return torch._over_spectral_norm(weight, matrix, u, v)
 
     def remove(self, module):
         """Make the weight a parameter again."""

@@ -2,9 +2,10 @@
 
 import warnings
 
+import cresset as torch
+
 from ..parameter import Parameter
 from . import _hooked
-from .parametrizations import _norm_except
 
 
 class WeightNorm(_hooked.Recomputed):
@@ -22,7 +23,7 @@ class WeightNorm(_hooked.Recomputed):
     def compute_weight(self, module):
         """The weight: the direction v with the length g."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / _norm_except(v, self.dim))
+        return torch._scaled_direction(g, v, self.dim)
 
     def remove(self, module):
         """Make the weight a parameter again."""
@@ -42,7 +43,7 @@ def weight_norm(module, name="weight", dim=0):
     warnings.warn("nn.utils.weight_norm is deprecated; use nn.utils.parametrizations.weight_norm", FutureWarning, stacklevel=2)
     _hooked.refuse_second(module, WeightNorm, name, "weight_norm")
     hook, whole = WeightNorm(name, dim), module._parameters.pop(name).data
-    for part, value in (("_g", _norm_except(whole, hook.dim)), ("_v", whole)):
+    for part, value in (("_g", torch._norm_except(whole, hook.dim)), ("_v", whole)):
         module.register_parameter(name + part, Parameter(value))
     hook._set(module)
     module.register_forward_pre_hook(hook)
