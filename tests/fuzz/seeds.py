@@ -7,6 +7,7 @@ import ast
 import base64
 import io
 import json
+import re
 import struct
 import sys
 import zipfile
@@ -31,6 +32,8 @@ WORDS = {
     "png": ["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "eXIf", "gAMA", "zTXt", "iCCP", "sBIT", "acTL", "\\x00\\x00\\x00\\x00", "\\x78\\x01\\x01", "\\x10\\x02", "\\x01\\x03", "MM\\x00\\x2a"],
     "jpeg": ["\\xff\\xc0\\x00\\x11", "\\xff\\xc1", "\\xff\\xc2", "\\xff\\xc3", "\\xff\\xc9", "\\xff\\xca", "\\xff\\xc4", "\\xff\\xda", "\\xff\\xdb", "\\xff\\xdc", "\\xff\\xdd\\x00\\x04", "\\xff\\xd0", "\\xff\\xd9",
              "\\xff\\xe1", "\\xff\\xee\\x00\\x0eAdobe", "Exif\\x00\\x00MM\\x00\\x2a", "\\x01\\x22\\x00\\x02\\x11\\x01", "\\xff\\xff\\xff\\xff"],
+    "graph": ["graph @", "%x: Tensor", "ir::if(", "ir::loop(", "float32[s0, 4]", "{strides=[", "dim s0 in [", "tensor @w: ", "return ", "foreign \\\"", "number[", "List[", "NamedTuple[", "at \\\"f\\\":1:2"],
+    "pt2": ["as_tensor", "as_tensors", "as_expr", "as_sym_int", "as_graph", "expr_str", "torch.ops.higher_order.cond", "Mul(Integer(2), ", "use_pickle", "storage_offset", "9223372036854775807", "PK\\x01\\x02"],
     "gguf": ["GGUF", "\\x08\\x00\\x00\\x00", "\\x09\\x00\\x00\\x00", "general.alignment", "\\x0e\\x00\\x00\\x00", "\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00"],
 }  # fmt: skip
 
@@ -173,6 +176,12 @@ def seeds():
     yield "safetensors", json.dumps({"metadata": {"total_size": 1}, "weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}).encode()
     for content in gguf_pieces():
         yield "gguf", content
+    for path in sorted((HERE.parent / "graph" / "data").glob("*.pt2")):
+        yield "pt2", path.read_bytes()
+        yield "pt2", without_checksums(path.read_bytes())
+    tests = (HERE.parent / "graph" / "ir_test.cpp").read_text() + (HERE.parent / "graph" / "program_test.cpp").read_text()
+    for text in re.findall(r'R"\((graph.*?)\)"', tests, re.DOTALL):
+        yield "graph", text.encode()
 
 
 def main(folder):
