@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "cresset/base/intrusive_ptr.h"
+
 namespace cresset {
 
 namespace detail {
