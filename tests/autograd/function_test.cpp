@@ -51,7 +51,7 @@ TEST(CustomFunction, RaisesWhenWhatItSavedWasModified) {
   Tensor x = leaf({2}).clone();
   const Tensor y = Cube::apply(x);
   x.add_(1);
-  EXPECT_TRUE(contains(error_of([&] { y.backward(); }), "modified by an in-place operation"));
+  EXPECT_TRUE(contains(error_of([&] { y.backward(); }), "modified by an inplace operation"));
 }
 
 struct Scaled : Function<Scaled> {

@@ -23,7 +23,7 @@ TEST(Graph, AVersionCanBeIncremented) {
   const Tensor y = x * a;
   graph::increment_version({a, b});
   EXPECT_EQ(b._version(), 1u);
-  EXPECT_TRUE(contains(error_of([&] { y.backward(); }), "modified by an in-place operation"));
+  EXPECT_TRUE(contains(error_of([&] { y.backward(); }), "modified by an inplace operation"));
   const InferenceMode mode;
   const Tensor c = vec({1});
   EXPECT_TRUE(contains(error_of([&] { graph::increment_version(c); }), "inference tensors"));

@@ -16,7 +16,7 @@ TEST(SavedTensor, InputModifiedInPlaceRaises) {
   const Tensor z = y * y;
   y.add_(1);
   const std::string text = error_of([&] { z.sum().backward(); });
-  EXPECT_TRUE(contains(text, "modified by an in-place operation"));
+  EXPECT_TRUE(contains(text, "modified by an inplace operation"));
   EXPECT_TRUE(contains(text, "is at version 1, expected version 0"));
   EXPECT_TRUE(contains(text, "output 0 of Add"));
 }
@@ -33,14 +33,14 @@ TEST(SavedTensor, ModifiedThroughAViewRaises) {
   Tensor y = x.clone();
   const Tensor z = y * y;
   y.slice(0, 0, 1).add_(1);
-  EXPECT_TRUE(contains(error_of([&] { z.sum().backward(); }), "modified by an in-place operation"));
+  EXPECT_TRUE(contains(error_of([&] { z.sum().backward(); }), "modified by an inplace operation"));
 }
 
 TEST(SavedTensor, ModifiedThroughDetachRaises) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x.clone(), z = y * y;
   y.detach().add_(1);
-  EXPECT_TRUE(contains(error_of([&] { z.sum().backward(); }), "modified by an in-place operation"));
+  EXPECT_TRUE(contains(error_of([&] { z.sum().backward(); }), "modified by an inplace operation"));
 }
 
 TEST(SavedTensor, ModifiedThroughDataIsNotNoticed) {

@@ -52,7 +52,7 @@ Tensor _bag_sums_backward(const Tensor& grad, const Tensor& values, const Tensor
 Tensor& embedding_renorm_(Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
   if (self.lacks_data() || indices.lacks_data()) return self;
   const NotRecorded none;
-  const Tensor weight = self.detach(), flat = indices.reshape(-1);  // a tangent stays what it is
+  const Tensor weight = self.detach(), flat = indices.reshape(-1).to(kLong);  // a tangent stays what it is
   const Tensor mark = flat.new_zeros({weight.size(0)}, TensorOptions(kBool)).index_fill(0, flat, true);
   auto shortened = [&](const Tensor& rows, const Tensor& norms) { return rows * (max_norm / (norms + 1e-7)); };
   auto norms_of = [&](const Tensor& rows) { return cresset::linalg_vector_norm(rows, norm_type, IntArrayRef(1), true); };

@@ -188,6 +188,17 @@ class Bags(unittest.TestCase):
         left_out = F.embedding_bag(numbers, table, offsets, mode="mean", padding_idx=4)
         close(self, left_out[2], table.numpy()[[5, 3]].mean(0), 1e-12)
 
+    def test_numbers_of_32_bits_shorten_rows_and_have_gradients(self):
+        results = []
+        for dtype in (torch.int32, torch.int64):
+            table = torch.arange(12, dtype=torch.float64).reshape(4, 3)
+            numbers, offsets = torch.tensor([1, 3, 3], dtype=dtype), torch.tensor([0, 2], dtype=dtype)
+            weight = table.requires_grad_()
+            F.embedding_bag(numbers, weight, offsets, max_norm=2.0, mode="sum").sum().backward()
+            results.append((weight.detach().numpy(), weight.grad.numpy()))
+        for got, expected in zip(*results, strict=True):
+            np.testing.assert_array_equal(got, expected)
+
 
 class Utilities(unittest.TestCase):
     def test_weight_norm_keeps_the_weight(self):
