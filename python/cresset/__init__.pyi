@@ -73,7 +73,7 @@ from . import (
 )
 from . import ops as ops, overrides as overrides, random as random
 from . import serialization as serialization, signal as signal, sparse as sparse, special as special, storage as storage, testing as testing
-from . import compiler as compiler, fx as fx, jit as jit, torch_version as torch_version
+from . import compiler as compiler, fx as fx, graph as graph, jit as jit, torch_version as torch_version
 from . import types as types, utils as utils, version as version, vision as vision
 from .func import vmap as vmap
 

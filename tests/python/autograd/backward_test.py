@@ -319,7 +319,7 @@ class Nodes(unittest.TestCase):
         x = leaf(1.0)
         y = x.exp()
         torch.autograd.graph.increment_version([y])
-        with self.assertRaisesRegex(RuntimeError, "modified by an in-place"):
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace"):
             y.sum().backward()
 
 

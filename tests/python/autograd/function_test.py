@@ -149,7 +149,7 @@ class Context(unittest.TestCase):
         out = Product.apply(z, y)
         self.assertIs(out.grad_fn.saved_tensors[1], y)
         z.mul_(2)
-        with self.assertRaisesRegex(RuntimeError, "modified by an in-place"):
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace"):
             out.sum().backward()
         out = Product.apply(x, y)
         out.sum().backward()
