@@ -22,6 +22,7 @@ TOOLS = {
     "fuzz": "random programs",
     "kit": "the training kit",
     "api": "names of the Python API",
+    "graph": "programs as graphs: torch.fx",
 }
 
 
@@ -92,7 +93,9 @@ def read_api(data):
 
 # Options of a tool in a full run, beyond leaving out --quick.
 FULL = {"op": ["--checks", "all", "--dtypes", "all"]}
-READERS = {"op": read_op_or_kit, "fuzz": read_fuzz, "kit": read_op_or_kit, "api": read_api}
+# The families of graph_parity.py whose wing stands.
+ALWAYS = {"graph": ["--family", "fx"]}
+READERS = {"op": read_op_or_kit, "fuzz": read_fuzz, "kit": read_op_or_kit, "api": read_api, "graph": read_op_or_kit}
 
 
 def run_tool(tool, options, folder):
@@ -100,6 +103,7 @@ def run_tool(tool, options, folder):
     output = folder / f"{tool}.json"
     output.unlink(missing_ok=True)
     command = [sys.executable, str(options.suite / f"{tool}_parity.py"), "--module", "cresset", "--path", str(options.path), "--json", str(output)]
+    command += ALWAYS.get(tool, [])
     if options.full:
         command += FULL.get(tool, [])
     elif tool != "api":
