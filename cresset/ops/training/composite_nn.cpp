@@ -61,8 +61,8 @@ Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_c
 Tensor _interpolate(const Tensor& self, OptionalIntArrayRef size, const std::optional<ArrayRef<double>>& scale_factor, std::string_view mode,
                     bool align_corners, bool recompute_scale_factor, bool antialias) {
   const int64_t dims = self.dim() - 2;
-  CRESSET_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3, "interpolate: Input Error: Only 3D, 4D and 5D input Tensors supported (got ", self.dim(),
-                                "D) with shape ", self.sizes());
+  CRESSET_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3, "interpolate: Only 3D, 4D and 5D input Tensors supported (got ", self.dim(), "D) with shape ",
+                                self.sizes());
   const auto n = static_cast<size_t>(dims);
   CRESSET_CHECK_VALUE(size.has_value() != scale_factor.has_value(), "interpolate: expected size or scale_factor, got ", size ? "both" : "none");
   std::vector<int64_t> sizes;
