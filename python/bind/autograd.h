@@ -131,5 +131,7 @@ bool add_vmap(PyObject* module);
 bool add_functions(PyObject* module);
 // Sets Python's error indicator for an error of checkpointing; false for any other.
 bool set_checkpoint_error(const std::exception& error);
+// Sets Python's error of control flow; false for any other.
+bool set_control_flow_error(const std::exception& error);
 
 }  // namespace cresset::python

@@ -47,6 +47,8 @@ inline Ref checked(PyObject* owned) {
 void set_python_error();
 // Sets it for an error of fake tensors; false for any other.
 bool set_fake_error(const std::exception& error);
+// Whether Python's error indicator is set to that of an operator whose result depends on data that a fake tensor lacks.
+bool has_fake_data_error();
 // Runs `body`; an exception becomes Python's and `failed` is returned.
 template <class F, class R = decltype(std::declval<F>()())> R guarded(F&& body, R failed) {
   try {

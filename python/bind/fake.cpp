@@ -149,6 +149,8 @@ bool set_fake_error(const std::exception& error) {
   return mixed || devices;
 }
 
+bool has_fake_data_error() { return data_dependent && PyErr_Occurred() && (PyErr_ExceptionMatches(data_dependent) || PyErr_ExceptionMatches(dynamic_shape)); }
+
 bool add_fake(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
 
 }  // namespace cresset::python

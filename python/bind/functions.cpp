@@ -1,6 +1,8 @@
 // Transforms of Python functions of tensors: derivatives, their comparison with finite differences, and recomputation. Trees of tensors are
 // the package's matter; here functions take tensors and return sequences of them.
 
+#include "cresset/core/fake_mode.h"
+#include "cresset/transform/control_flow.h"
 #include "cresset/transform/func_aux.h"
 #include "cresset/transform/functional.h"
 #include "cresset/transform/gradcheck.h"
@@ -191,6 +193,83 @@ PyObject* vmap(PyObject*, PyObject* args) {
   });
 }
 
+// ---- control flow
+
+PyObject* control_flow_error;
+
+// set_control_flow_error(class)
+PyObject* set_control_flow_class(PyObject*, PyObject* error) {
+  control_flow_error = Ref::share(error).release();
+  Py_RETURN_NONE;
+}
+
+// A function whose errors for want of data are those of C++.
+std::function<Tensors(const Tensors&)> branch_of(PyObject* f) {
+  return [kept = shared(f)](const Tensors& arguments) {
+    return with_gil([&] {
+      const Ref given = tuple_of(arguments), result(PyObject_CallObject(kept.get(), given.get()));
+      if (!result && has_fake_data_error()) {
+        PyErr_Clear();
+        throw UnsupportedFakeTensorError("cond", "a branch asks for a value of a tensor that has none");
+      }
+      if (!result) throw PythonError();
+      return tensor_list(result.get(), true);
+    });
+  };
+}
+
+// control_cond(predicate, true function, false function, operands): results
+PyObject* control_cond(PyObject*, PyObject* args) {
+  PyObject *predicate, *true_fn, *false_fn, *operands;
+  if (!PyArg_ParseTuple(args, "OOOO", &predicate, &true_fn, &false_fn, &operands)) return nullptr;
+  return guarded([&] {
+    const Tensor p = tensor_argument(predicate);
+    const Tensors at = tensor_list(operands);
+    return tuple_of(released([&] { return func::cond(p, branch_of(true_fn), branch_of(false_fn), at); })).release();
+  });
+}
+// control_while_loop(condition, body, carried): the carried tensors
+PyObject* control_while_loop(PyObject*, PyObject* args) {
+  PyObject *condition, *body, *carried;
+  if (!PyArg_ParseTuple(args, "OOO", &condition, &body, &carried)) return nullptr;
+  return guarded([&] {
+    const Tensors at = tensor_list(carried);
+    return tuple_of(released([&] { return func::while_loop(function_of(condition), function_of(body), at); })).release();
+  });
+}
+// control_map(f, xs, others): results
+PyObject* control_map(PyObject*, PyObject* args) {
+  PyObject *f, *xs, *others;
+  if (!PyArg_ParseTuple(args, "OOO", &f, &xs, &others)) return nullptr;
+  return guarded([&] {
+    const Tensors over = tensor_list(xs), with = tensor_list(others);
+    return tuple_of(released([&] { return func::map(function_of(f), over, with); })).release();
+  });
+}
+// control_scan(combine, init, xs, dim, reverse): carry, outputs
+PyObject* control_scan(PyObject*, PyObject* args) {
+  PyObject *combine, *init, *xs;
+  long long dim;
+  int reverse;
+  if (!PyArg_ParseTuple(args, "OOOLp", &combine, &init, &xs, &dim, &reverse)) return nullptr;
+  return guarded([&] {
+    const Tensors first = tensor_list(init), over = tensor_list(xs);
+    const func::ScanResult found = released([&] { return func::scan(function_of(combine), first, over, dim, reverse != 0); });
+    return packed({&found.carry, &found.outputs});
+  });
+}
+// control_associative_scan(combine, xs, dim, reverse): results
+PyObject* control_associative_scan(PyObject*, PyObject* args) {
+  PyObject *combine, *xs;
+  long long dim;
+  int reverse;
+  if (!PyArg_ParseTuple(args, "OOLp", &combine, &xs, &dim, &reverse)) return nullptr;
+  return guarded([&] {
+    const Tensors over = tensor_list(xs);
+    return tuple_of(released([&] { return func::associative_scan(function_of(combine), over, dim, reverse != 0); })).release();
+  });
+}
+
 // ---- torch.autograd.functional
 
 // functional_product(name, f, inputs, v or None, create_graph, strict): outputs, products
@@ -371,6 +450,12 @@ PyMethodDef functions[] = {{"checkpoint", checkpoint, METH_VARARGS, nullptr},
                            {"func_jvp", func_jvp, METH_VARARGS, nullptr},
                            {"func_jacobian", func_jacobian, METH_VARARGS, nullptr},
                            {"vmap", vmap, METH_VARARGS, nullptr},
+                           {"set_control_flow_error", set_control_flow_class, METH_O, nullptr},
+                           {"control_cond", control_cond, METH_VARARGS, nullptr},
+                           {"control_while_loop", control_while_loop, METH_VARARGS, nullptr},
+                           {"control_map", control_map, METH_VARARGS, nullptr},
+                           {"control_scan", control_scan, METH_VARARGS, nullptr},
+                           {"control_associative_scan", control_associative_scan, METH_VARARGS, nullptr},
                            {"functional_product", functional_product, METH_VARARGS, nullptr},
                            {"functional_jacobian", functional_jacobian, METH_VARARGS, nullptr},
                            {"gradcheck", gradcheck, METH_VARARGS, nullptr},
@@ -383,6 +468,12 @@ bool set_checkpoint_error(const std::exception& error) {
   if (dynamic_cast<const CheckpointRecorder::Done*>(&error)) PyErr_SetString(done_error, error.what());
   else if (dynamic_cast<const utils::CheckpointError*>(&error)) PyErr_SetString(checkpoint_error, error.what());
   else return false;
+  return true;
+}
+
+bool set_control_flow_error(const std::exception& error) {
+  if (!control_flow_error || !dynamic_cast<const func::ControlFlowError*>(&error)) return false;
+  PyErr_SetString(control_flow_error, error.what());
   return true;
 }
 

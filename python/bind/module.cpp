@@ -63,7 +63,7 @@ void set_python_error() {
   } catch (const LinAlgError& e) { set(lin_alg_error, e); } catch (const std::bad_alloc& e) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {
-    if (!set_fake_error(e) && !set_checkpoint_error(e)) set(PyExc_RuntimeError, e);
+    if (!set_fake_error(e) && !set_checkpoint_error(e) && !set_control_flow_error(e)) set(PyExc_RuntimeError, e);
   }
 }
 

@@ -157,6 +157,7 @@ _lazy.update(
             "_C",
             "__config__",
             "_dynamo",
+            "_higher_order_ops",
             "_inductor",
             "mps",
             "mtia",
@@ -173,7 +174,7 @@ _lazy.update(
                   *(f"{verb}_autocast_{device}_{what}" for device in ("cpu", "gpu", "ipu", "xla")
                     for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
 )  # fmt: skip
-_lazy.update(vmap="func", Stream="_core.devices", Event="_core.devices")
+_lazy.update(cond="_higher_order_ops", while_loop="_higher_order_ops", vmap="func", Stream="_core.devices", Event="_core.devices")
 _lazy.update(
     {
         f"{name}Storage": "storage"

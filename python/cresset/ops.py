@@ -161,5 +161,9 @@ def load_library(path):
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "higher_order":
+        from ._higher_order_ops._operator import operators
+
+        _defined[name] = operators
     found = globals()[name] = _Namespace(name, {})
     return found

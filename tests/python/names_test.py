@@ -175,7 +175,7 @@ class Spellings(unittest.TestCase):
         x = torch.ones(1, requires_grad=True)
         torch.cond(torch.tensor(True), lambda t: t * 3, lambda t: t * 5, (x,)).backward()
         self.assertEqual(x.grad.item(), 3)
-        for args in ((3, abs, abs), (True, 3, abs), (True, abs, abs, x), (torch.ones(2).bool(), abs, abs)):
+        for args in (("yes", abs, abs), (True, 3, abs), (True, abs, abs, x), (torch.ones(2).bool(), abs, abs)):
             self.assertRaises(RuntimeError, torch.cond, *args)
         i, total = torch.while_loop(lambda i, t: i < 4, lambda i, t: (i + 1, t + i), (torch.tensor(0), torch.tensor(0)))
         self.assertEqual((i.item(), total.item()), (4, 6))

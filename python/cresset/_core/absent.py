@@ -70,13 +70,10 @@ WINGS = {
         "_dynamo.backends": "",
         "_dynamo.backends.common": "aot_autograd",
         "_dynamo.eval_frame": "OptimizedModule optimize",
-        "_dynamo.exc": "TorchDynamoException UserError",
         "_dynamo.utils": "is_compile_supported=True",
         "_inductor": "compile list_mode_options list_options standalone_compile",
         "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex",
         "_functorch": "",
-        "_higher_order_ops": "scan",
-        "_higher_order_ops.associative_scan": "associative_scan",
         "_functorch.aot_autograd": "aot_function aot_module aot_module_simplified",
     },
     "profiler": {

@@ -1,0 +1,104 @@
+"""What operators over functions have in common: their names, the rules that modes have for them, and functions of trees as functions of tensors."""
+
+from _cresset import Tensor, set_control_flow_error
+
+from .. import _subclasses  # noqa: F401  names the classes of fake tensors and of their errors
+from .._dynamo.exc import UncapturedHigherOrderOpError
+from ..utils._pytree import tree_flatten, tree_unflatten
+
+set_control_flow_error(UncapturedHigherOrderOpError)
+
+operators = {}  # by name: what `torch.ops.higher_order` has
+
+
+class HigherOrderOperator:
+    """An operator whose arguments are functions, too; `torch.ops.higher_order` has it by its name.
+
+    Errors: ValueError for a name that is taken.
+    """
+
+    def __init__(self, name, *, cacheable=False):
+        if name in operators:
+            raise ValueError(f"HigherOrderOperator: torch.ops.higher_order has {name!r} already")
+        self._name = self.__name__ = name
+        self._rules, self._cacheable = {}, cacheable
+        operators[name] = self
+
+    def name(self):
+        """The name under which `torch.ops.higher_order` has it."""
+        return self._name
+
+    @property
+    def namespace(self):
+        """Always "higher_order"."""
+        return "higher_order"
+
+    def cacheable(self):
+        """Whether graphs that hold it may be cached."""
+        return self._cacheable
+
+    def py_impl(self, key):
+        """A decorator: the function runs in place of this operator where `key`, a class of modes, is the innermost mode."""
+
+        def register(rule):
+            self._rules[key] = rule
+            return rule
+
+        return register
+
+    def __str__(self):
+        return self._name
+
+    def __repr__(self):
+        return f"<HigherOrderOperator {self._name}>"
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return _by_name, (self._name,)
+
+
+def _by_name(name):
+    return operators[name]
+
+
+class Body:
+    """A function of trees as one of tensors: what C++ calls. It keeps how the last result was built, so that results can be built like it."""
+
+    def __init__(self, who, name, function, spec, *, allow_ints=False):
+        self.who, self.name, self.function, self.spec, self.allow_ints = who, name, function, spec, allow_ints
+        self.out_spec = self.constants = None
+
+    def __call__(self, *tensors):
+        return self.flat(self.function(*tree_unflatten(list(tensors), self.spec)))
+
+    def flat(self, output):
+        """Tensors of an output of the function, in order."""
+        leaves, self.out_spec = tree_flatten(output)
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor) and not (self.allow_ints and isinstance(leaf, int)):
+                wanted = "tensors and ints" if self.allow_ints else "tensors"
+                raise UncapturedHigherOrderOpError(f"{self.who}: expected {self.name} to return {wanted} in containers, got {type(leaf).__name__}")
+        self.constants = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+    def rebuilt(self, results):
+        """Tensors in the structure of the last output."""
+        results = iter(results)
+        return tree_unflatten([next(results) if constant is None else constant for constant in self.constants], self.out_spec)
+
+
+def same_structure(who, first, second):
+    """Errors: UncapturedHigherOrderOpError where two bodies that have run gave other structures."""
+    if None not in (first.out_spec, second.out_spec) and first.out_spec != second.out_spec:
+        raise UncapturedHigherOrderOpError(
+            f"{who}: expected {first.name} and {second.name} to return the same structure, got {first.out_spec} and {second.out_spec}"
+        )
+
+
+def check_callable(who, error, **functions):
+    """Errors: of the class `error`, for what cannot be called."""
+    for name, function in functions.items():
+        if not callable(function):
+            raise error(f"{who}: expected {name} to be callable, got {type(function).__name__}")

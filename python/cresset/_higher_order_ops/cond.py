@@ -1,0 +1,56 @@
+"""`cond`: one of two functions, by the value of a tensor."""
+
+import warnings
+
+import _cresset
+from _cresset import Tensor
+
+from ..utils._pytree import tree_flatten
+from ._operator import Body, HigherOrderOperator, check_callable, same_structure
+
+
+class CondOp(HigherOrderOperator):
+    """`cond` on lists of tensors: (predicate, true function, false function, operands) -> results."""
+
+    def __init__(self):
+        super().__init__("cond")
+
+    def __call__(self, pred, true_fn, false_fn, operands):
+        return _cresset.control_cond(pred, true_fn, false_fn, operands)
+
+
+cond_op = CondOp()
+
+
+def _check_predicate(pred):
+    if not isinstance(pred, (bool, int, float, Tensor)):
+        raise RuntimeError(f"cond: expected pred to be a bool or a tensor, got {type(pred).__name__}: {pred}")
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"cond: expected pred to be a bool or a tensor of one element, got one of shape {tuple(pred.shape)}")
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """`true_fn(*operands)` where `pred` is true, else `false_fn(*operands)`: the choice stays open in graphs that are captured.
+
+    `pred` is a bool, or a tensor of one element; `operands` a tuple or list of trees of tensors. The branches return trees of the same structure, whose
+    tensors have the same shapes and dtypes; they write none of their inputs and return none of them as they are. They may use tensors from around
+    them; gradients reach those, too. Under `vmap` with a predicate for each example both branches run.
+
+    Errors: RuntimeError for other predicates and operands; `torch._dynamo.exc.UncapturedHigherOrderOpError`, a RuntimeError, for branches that do not fit.
+
+    >>> x = torch.tensor([1.0, -2.0])
+    >>> torch.cond(x.sum() > 0, lambda x: x.cos(), lambda x: x.abs(), (x,))
+    tensor([1., 2.])
+    """
+    _check_predicate(pred)
+    check_callable("cond", RuntimeError, true_fn=true_fn, false_fn=false_fn)
+    leaves, spec = tree_flatten(tuple(operands)) if isinstance(operands, (tuple, list)) else ([None], None)
+    if any(not isinstance(leaf, Tensor) for leaf in leaves):
+        raise RuntimeError(f"cond: expected operands to be a tuple of tensors, possibly in tuples, lists and dicts, got {operands!r}")
+    if not isinstance(pred, Tensor):
+        warnings.warn("cond: pred is a number of Python's, so that only one branch is run, and captured", UserWarning, stacklevel=2)
+        return (true_fn if pred else false_fn)(*operands)
+    branches = [Body("cond", name, function, spec, allow_ints=True) for name, function in (("true_fn", true_fn), ("false_fn", false_fn))]
+    results = cond_op(pred, *branches, leaves)
+    same_structure("cond", *branches)
+    return next(b for b in branches if b.out_spec is not None).rebuilt(results)
