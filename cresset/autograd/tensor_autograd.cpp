@@ -6,6 +6,7 @@
 #include "cresset/autograd/variable.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/functional.h"
+#include "cresset/dispatch/listen.h"
 
 namespace cresset {
 
@@ -22,6 +23,11 @@ const Tensor& no_tensor() {
 
 // A tensor under vmap is made again around another value of the same geometry.
 Tensor around(const BatchedImpl& like, Tensor value) { return make_batched(std::move(value), like.batch_dim(), like.level()); }
+
+// An entry for listeners to hear of detach(), which is no row: it needs no layer's help.
+Tensor plainly_detached(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
+const dispatch::Op<Tensor(const Tensor&)> kDetach("detach", "detach(Tensor(a) self) -> Tensor(a)", dispatch::kViewOp, nullptr, &plainly_detached,
+                                                  &plainly_detached, nullptr, nullptr);
 
 // Another tensor over the memory that a functional one stands for.
 Tensor same_memory(FunctionalImpl& f, FunctionalImpl::View view) {
@@ -109,7 +115,9 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 Tensor Tensor::detach() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().detach());
   if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.detach(); });
-  return Tensor(checked().alias(true));
+  if (CRESSET_UNLIKELY(dispatch::is_listening()) && !(checked().layers() & ~(kAutogradLayer | kLazyMathLayer)))
+    return dispatch::call(kDetach, dispatch::key_of(*this), *this);
+  return plainly_detached(*this);
 }
 
 Tensor& Tensor::detach_() {

@@ -1,6 +1,7 @@
 #include "cresset/dispatch/op.h"
 
 #include "cresset/core/uninitialized.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
@@ -11,6 +12,9 @@ const BoxedFn kDerived = derived_from_functional;
 const BoxedFn kNoFormula = autograd_without_formula;
 const BoxedFn kLazyMath = compute_lazy_math;
 const BoxedFn kFake = run_fake;
+const BoxedFn kHeardBelow = heard_below;
+const BoxedFn kOpenedAtAutograd = opened_at_autograd;
+const BoxedFn kOpenedBelow = opened_below;
 
 thread_local Route t_route;
 thread_local uint8_t t_passed = 0;
@@ -111,6 +115,14 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
 
 namespace {
 
+// The part of a listener below autograd in a call, asked for at the autograd layer and below it; null: none.
+const BoxedFn* listening(const OpEntry& op, uint8_t awake, bool at_autograd) {
+  Listener* const listener = awake & kLazyMathLayer ? listener_at(ListenPlace::below_autograd) : nullptr;
+  if (CRESSET_LIKELY(!listener)) return nullptr;
+  if (listener->opens(op, at_autograd)) return at_autograd ? &kOpenedAtAutograd : &kOpenedBelow;
+  return !at_autograd && listener->hears(op, awake & kAutogradLayer) ? &kHeardBelow : nullptr;
+}
+
 // The function for the topmost awake layer; empty where no layer has one.
 RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const std::type_info* signature, const Route& route, bool registered_autograd) {
   const uint8_t awake = route.awake, backend = route.backend;
@@ -124,6 +136,8 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
         return target_of(*k, signature, false);
       }
     if (!(awake >> l & 1)) continue;
+    if (l <= static_cast<int>(Layer::Autograd))
+      if (const BoxedFn* function = listening(op, awake, autograd)) return {{nullptr, function, false}, nullptr};
     if (autograd) {
       // Opaque tensors have no history, and a composite's body would look into them.
       if ((op.flags & kCompositeOp) && extension && backend == backend_of(DeviceType::CPU, Layout::Mkldnn) &&

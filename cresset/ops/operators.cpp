@@ -4,6 +4,7 @@
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
 #include "cresset/core/type_properties.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -62,23 +63,18 @@ Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
   return t;
 }
 
-Scalar Tensor::item() const {
-  if (FunctionalImpl* f = as_functional(*this)) return f->value().item();
-  CRESSET_CHECK(!as_batched(*this), "vmap: item() cannot give one number for all elements of a batch; ", "compute with the tensor instead");
-  CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
-  if (CRESSET_UNLIKELY(layer_state().included & ~layer_state().excluded & layer_bit(Layer::Capture)))
-    throw DataDependentOutputError("item",
-                                   "item: a graph that is being captured would keep the example's number; compute with the tensor instead (where() "
-                                   "chooses between two), or capture what comes before and after it");
-  if (CRESSET_UNLIKELY(is_fake(*impl()))) {
-    const Tensor known(known_values(*impl()));
+namespace {
+
+Scalar plain_item(const Tensor& self) {
+  if (CRESSET_UNLIKELY(is_fake(*self.impl()))) {
+    const Tensor known(known_values(*self.impl()));
     if (!known.defined()) throw DataDependentOutputError("aten._local_scalar_dense.default", "aten._local_scalar_dense.default: a fake tensor holds no data");
     const FakeModeScope off(nullptr);
     return known.item();
   }
-  CRESSET_CHECK(!is_meta(), "item: cannot be called on meta tensors, they hold no data");
-  if (layout() != Layout::Strided) return to_dense().item();
-  Tensor t = (is_cpu() ? *this : cpu()).resolve_conj().resolve_neg();
+  CRESSET_CHECK(!self.is_meta(), "item: cannot be called on meta tensors, they hold no data");
+  if (self.layout() != Layout::Strided) return self.to_dense().item();
+  Tensor t = (self.is_cpu() ? self : self.cpu()).resolve_conj().resolve_neg();
   if (is_storage_type(t.scalar_type())) t = t.to(compute_type(t.scalar_type()));
   if (t.scalar_type() == kBool) return Scalar(*static_cast<const uint8_t*>(t.data_ptr()) != 0);  // of any byte
   switch (t.scalar_type()) {
@@ -89,6 +85,24 @@ Scalar Tensor::item() const {
     default: break;
   }
   CRESSET_CHECK_NOT_IMPLEMENTED(false, "item: not implemented for dtype ", t.scalar_type());
+}
+
+// An entry for listeners to hear of item(), which is no row.
+const dispatch::Op<Scalar(const Tensor&)> kItem("_local_scalar_dense", "_local_scalar_dense(Tensor self) -> Scalar", 0, nullptr, &plain_item, &plain_item,
+                                                nullptr, nullptr);
+
+}  // namespace
+
+Scalar Tensor::item() const {
+  if (FunctionalImpl* f = as_functional(*this)) return f->value().item();
+  CRESSET_CHECK(!as_batched(*this), "vmap: item() cannot give one number for all elements of a batch; ", "compute with the tensor instead");
+  CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
+  if (CRESSET_UNLIKELY(dispatch::is_listening()) && !(impl()->layers() & ~(kAutogradLayer | kLazyMathLayer))) {
+    dispatch::Stack stack{*this};
+    dispatch::call_boxed(kItem, stack);
+    return stack.back().to_scalar();
+  }
+  return plain_item(*this);
 }
 
 }  // namespace cresset

@@ -1,8 +1,7 @@
 #include "cresset/graph/capture/capture.h"
 
 #include "cresset/core/fake_mode.h"
-#include "cresset/core/layers.h"
-#include "cresset/dispatch/backend.h"
+#include "cresset/dispatch/listen.h"
 
 namespace cresset::graph {
 
@@ -11,19 +10,9 @@ namespace {
 using dispatch::OpEntry;
 using dispatch::Stack;
 
-class Recorder;
-thread_local Recorder* t_recorder = nullptr;
-
-class Recorder {
+class Recorder final : public dispatch::Listener {
  public:
-  Recorder(Graph& graph, const CaptureOptions& options) : graph_(graph), options_(options), outer_(t_recorder), included_(layer_state().included) {
-    t_recorder = this;
-    layer_state().included = static_cast<uint8_t>(included_ | layer_bit(Layer::Capture));
-  }
-  ~Recorder() {
-    t_recorder = outer_;
-    layer_state().included = included_;
-  }
+  Recorder(Graph& graph, const CaptureOptions& options) : graph_(graph), options_(options) {}
 
   void add_parameter(const Tensor& t, size_t i) { know(t, graph_.add_parameter(Type::tensor(TensorFacts::of(t)), "x" + std::to_string(i))); }
   Value* value_of(const Tensor& t) {
@@ -35,14 +24,16 @@ class Recorder {
     return v;
   }
 
-  void record(const OpEntry& op, Stack& stack) {
+  bool hears(const OpEntry& op, bool) override { return !options_.decompose_composites || !(op.flags & dispatch::kCompositeOp); }
+  void call(const OpEntry& op, Stack& stack) override {
+    if (std::string_view(op.name) == "_local_scalar_dense")
+      throw DataDependentOutputError("item",
+                                     "item: a graph that is being captured would keep the example's number; compute with the tensor instead (where() "
+                                     "chooses between two), or capture what comes before and after it");
     const dispatch::FunctionSchema& schema = op.function_schema();
     std::vector<Value*> inputs;
     for (const Datum& v : stack) inputs.push_back(operand(op, v));
-    {
-      const ExcludeLayers unseen(layer_bit(Layer::Capture));
-      dispatch::call_boxed(op, stack);
-    }
+    dispatch::call_boxed(op, stack);
     Node* n = graph_.create(dispatch::OpHandle(&op), inputs);
     CRESSET_CHECK(stack.size() == schema.returns.size(), op.name, ": expected ", schema.returns.size(), " results, got ", stack.size());
     for (size_t i = 0; i < stack.size(); i++) result(*n, n->output(i), stack[i]);
@@ -94,35 +85,18 @@ class Recorder {
 
   Graph& graph_;
   const CaptureOptions& options_;
-  Recorder* const outer_;
-  const uint8_t included_;
   std::unordered_map<const TensorImpl*, Value*> values_;
   std::vector<Tensor> kept_;
-
- public:
-  bool sees(const OpEntry& op) const { return !options_.decompose_composites || !(op.flags & dispatch::kCompositeOp); }
 };
-
-void see_operator(const OpEntry& op, Stack& stack) {
-  if (!t_recorder || !t_recorder->sees(op)) return dispatch::call_boxed_below(Layer::Capture, op, stack);
-  const size_t n = op.function_schema().arguments.size();
-  // Values below on the stack are the caller's.
-  const auto first = stack.end() - static_cast<std::ptrdiff_t>(n);
-  Stack own(std::make_move_iterator(first), std::make_move_iterator(stack.end()));
-  stack.resize(stack.size() - n);
-  t_recorder->record(op, own);
-  for (Datum& v : own) stack.push_back(std::move(v));
-}
 
 }  // namespace
 
 std::unique_ptr<Graph> capture(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& examples,
                                const CaptureOptions& options) {
-  static const bool registered = (dispatch::set_layer_fallback(Layer::Capture, see_operator), true);
-  (void)registered;
   auto graph = std::make_unique<Graph>(options.name);
   {
     Recorder recorder(*graph, options);
+    const dispatch::ListenScope listening(dispatch::ListenPlace::above_layers, &recorder);
     for (size_t i = 0; i < examples.size(); i++) recorder.add_parameter(examples[i], i);
     try {
       for (const Tensor& t : function(examples)) graph->block().add_result(recorder.value_of(t));

@@ -1,0 +1,80 @@
+#include "cresset/dispatch/listen.h"
+
+#include <utility>
+
+#include "cresset/dispatch/backend.h"
+
+namespace cresset::dispatch {
+
+namespace {
+
+thread_local Listener* t_listeners[2] = {};
+
+Listener*& at(ListenPlace place) { return t_listeners[static_cast<int>(place)]; }
+
+// The layer whose bit makes calls come by: the innermost one below autograd, which fake tensors use too.
+void include(ListenPlace place, bool on) {
+  LayerState& state = layer_state();
+  const uint8_t bit = place == ListenPlace::above_layers ? layer_bit(Layer::Capture) : kLazyMathLayer;
+  const bool wanted = on || (place == ListenPlace::below_autograd && state.fake_mode);
+  state.included = static_cast<uint8_t>(wanted ? state.included | bit : state.included & ~bit);
+}
+
+// Layers that a call below autograd has behind it.
+constexpr uint8_t kPassed = kAutogradLayer | layer_bit(Layer::Autocast);
+
+// Values below on the stack are the caller's.
+template <class F> void with_own_stack(const OpEntry& op, Stack& stack, F&& run) {
+  const size_t n = op.function_schema().arguments.size();
+  if (stack.size() == n) return run(stack);
+  const auto first = stack.end() - static_cast<std::ptrdiff_t>(n);
+  Stack own(std::make_move_iterator(first), std::make_move_iterator(stack.end()));
+  stack.resize(stack.size() - n);
+  run(own);
+  for (Value& v : own) stack.push_back(std::move(v));
+}
+
+}  // namespace
+
+Listener::~Listener() = default;
+bool Listener::opens(const OpEntry&, bool) { return false; }
+void Listener::open(const OpEntry& op, Stack&) { CRESSET_CHECK(false, op.name, ": the listener has no body for it"); }
+
+Listener* listener_at(ListenPlace place) { return at(place); }
+
+Listener* set_listener(ListenPlace place, Listener* listener) {
+  static const bool registered = (set_layer_fallback(Layer::Capture, heard_above), true);
+  (void)registered;
+  Listener* const before = std::exchange(at(place), listener);
+  include(place, listener != nullptr);
+  return before;
+}
+
+ListenScope::ListenScope(ListenPlace place, Listener* listener) : place_(place), saved_(set_listener(place, listener)) {}
+ListenScope::~ListenScope() { set_listener(place_, saved_); }
+
+void heard_above(const OpEntry& op, Stack& stack) {
+  Listener* const listener = at(ListenPlace::above_layers);
+  if (!listener || !listener->hears(op, false)) return call_boxed_below(Layer::Capture, op, stack);
+  const ListenScope quiet(ListenPlace::above_layers, nullptr);
+  with_own_stack(op, stack, [&](Stack& own) { listener->call(op, own); });
+}
+
+void heard_below(const OpEntry& op, Stack& stack) {
+  Listener* const listener = at(ListenPlace::below_autograd);
+  const ListenScope quiet(ListenPlace::below_autograd, nullptr);
+  const ExcludeLayers passed(kPassed);
+  with_own_stack(op, stack, [&](Stack& own) { listener->call(op, own); });
+}
+
+// The operators that the body calls are heard like any others.
+void opened_at_autograd(const OpEntry& op, Stack& stack) {
+  Listener* const listener = at(ListenPlace::below_autograd);
+  with_own_stack(op, stack, [&](Stack& own) { listener->open(op, own); });
+}
+void opened_below(const OpEntry& op, Stack& stack) {
+  const ExcludeLayers passed(kPassed);
+  opened_at_autograd(op, stack);
+}
+
+}  // namespace cresset::dispatch

@@ -1,0 +1,56 @@
+#pragma once
+// Two places where a program hears of calls as they pass: above all layers, where composite operators arrive whole, and below autograd, where
+// the operators arrive that these and the gradients are made of. docs/records/0019-dispatch-modes.md says who sits there.
+
+#include "cresset/dispatch/op.h"
+
+namespace cresset::dispatch {
+
+enum class ListenPlace : uint8_t { above_layers, below_autograd };
+
+// What listens at a place, in one thread. While one of its functions runs, the place is empty.
+class CRESSET_API Listener {
+ public:
+  virtual ~Listener();
+  // Whether `call` runs in place of the operator; otherwise the call goes on as if there was no listener. `recorded`: a gradient of it would be, or of
+  // what a composite is made of.
+  virtual bool hears(const OpEntry& op, bool recorded) = 0;
+  virtual void call(const OpEntry& op, Stack& stack) = 0;
+  // Below autograd only: whether `open`, which calls other operators, runs in place of the operator; asked at the autograd layer, where their gradients
+  // are then those of the call, and below it.
+  virtual bool opens(const OpEntry& op, bool at_autograd);
+  virtual void open(const OpEntry& op, Stack& stack);
+};
+
+// Puts a listener at a place for its scope, in place of the one there; null: none.
+class CRESSET_API ListenScope {
+ public:
+  ListenScope(ListenPlace place, Listener* listener);
+  ~ListenScope();
+  ListenScope(const ListenScope&) = delete;
+  ListenScope& operator=(const ListenScope&) = delete;
+
+ private:
+  const ListenPlace place_;
+  Listener* const saved_;
+};
+
+// Who listens at the place in this thread; null: nobody.
+CRESSET_API Listener* listener_at(ListenPlace place);
+// The same, for callers that keep no scope: returns the former listener.
+CRESSET_API Listener* set_listener(ListenPlace place, Listener* listener);
+
+// Whether calls of methods that are no rows of the table (detach, item) are to be told to somebody.
+inline bool is_listening() {
+  const LayerState& state = layer_state();
+  const uint8_t awake = state.included & ~state.excluded;
+  return CRESSET_UNLIKELY(awake & (layer_bit(Layer::Capture) | kLazyMathLayer)) && (listener_at(ListenPlace::above_layers) || listener_at(ListenPlace::below_autograd));
+}
+
+// What the layers of the dispatcher run.
+void heard_above(const OpEntry& op, Stack& stack);
+void heard_below(const OpEntry& op, Stack& stack);
+void opened_at_autograd(const OpEntry& op, Stack& stack);
+void opened_below(const OpEntry& op, Stack& stack);
+
+}  // namespace cresset::dispatch
