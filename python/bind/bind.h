@@ -136,6 +136,7 @@ bool add_build_info(PyObject* module);
 bool add_distributed(PyObject* module);
 bool add_fake(PyObject* module);
 bool add_batches(PyObject* module);
+bool add_listen(PyObject* module);
 
 // `grad_fn` of a tensor as an object, or None.
 PyObject* wrap_grad_fn(const Tensor& t);

@@ -2,6 +2,7 @@
 // names, and errors are those of the package.
 
 #include "cresset/transform/fake.h"
+#include "cresset/dispatch/listen.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {
@@ -41,7 +42,8 @@ PyObject* swap(PyObject*, PyObject* capsule) {
     LayerState& state = layer_state();
     const Ref before = checked(capsule_of(state.fake_mode));
     state.fake_mode = mode;
-    state.included = static_cast<uint8_t>(mode ? state.included | kLazyMathLayer : state.included & ~kLazyMathLayer);
+    const bool heard = mode || dispatch::listener_at(dispatch::ListenPlace::below_autograd);
+    state.included = static_cast<uint8_t>(heard ? state.included | kLazyMathLayer : state.included & ~kLazyMathLayer);
     return Ref::share(before.get()).release();
   });
 }

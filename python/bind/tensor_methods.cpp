@@ -8,6 +8,7 @@
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
 #include "cresset/core/raw_bool.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/conv/mkldnn.h"
 #include "cresset/transform/vmap.h"
 #include "cresset/transform/vmap_layer.h"
@@ -133,7 +134,7 @@ PyObject* value_at(const char* p, ScalarType type) {
 
 PyObject* item(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && impl.has_storage()))
+  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && impl.has_storage() && !dispatch::is_listening()))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements is no single number");
   return wrap(t.item());

@@ -8,101 +8,40 @@ tensor([2, 3])
 tensor([4, 6])
 """
 
+import functools as _functools
 import types as _types
 
 import _cresset
 
+from ._core.aten_names import RENAMED as _RENAMED
+from ._core.operators import OpOverload as _Overload, OpOverloadPacket as _Packet
+
 __all__ = ["aten"]
 
 
-class _Overload:
-    """One overload of an operator: takes what its schema lists, and nothing else."""
-
-    def __init__(self, packet, overload, entry):
-        self.__name__ = overload
-        self.overloadpacket = packet
-        self._call = _cresset.make_op(packet.__name__, [entry])
-
-    def __call__(self, *args, **kwargs):
-        if _cresset._taken_over(args, kwargs):
-            return _cresset._hand_over(self, args, kwargs)
-        return self._call(*args, **kwargs)
-
-    def __repr__(self):
-        return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self.__name__}')>"
-
-    def __str__(self):
-        return f"aten.{self.overloadpacket.__name__}.{self.__name__}"
-
-    def __deepcopy__(self, memo):
-        return self
+# Methods of tensors that are no rows of the table: PyTorch's schema, and how the method is called.
+_METHODS = {
+    "_local_scalar_dense": ("(Tensor self) -> Scalar", "item"),
+    "detach": ("(Tensor(a) self) -> Tensor(a)", "detach"),
+    "detach_": ("(Tensor(a!) self) -> Tensor(a!)", "detach_"),
+    "fill_diagonal_": ("(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", "fill_diagonal_"),
+    "is_contiguous": ("(Tensor self) -> bool", "is_contiguous"),
+    "is_pinned": ("(Tensor self, Device? device=None) -> bool", "is_pinned"),
+    "lift": ("(Tensor self) -> Tensor", "clone"),
+    "set_.source_Tensor": ("(Tensor(a!) self, Tensor source) -> Tensor(a!)", "set_"),
+    "sym_numel": ("(Tensor self) -> SymInt", "numel"),
+    "sym_size.int": ("(Tensor self, int dim) -> SymInt", "size"),
+    "sym_storage_offset": ("(Tensor self) -> SymInt", "storage_offset"),
+    "sym_stride.int": ("(Tensor self, int dim) -> SymInt", "stride"),
+}
 
 
-class _Packet:
-    """All overloads of an operator: a call goes to the first that its arguments fit."""
-
-    def __init__(self, name, overloads):
-        self.__name__ = name
-        self._overloads = overloads
-        self._call = _cresset.make_op(name, list(overloads.values()))
-
-    def __call__(self, *args, **kwargs):
-        if _cresset._taken_over(args, kwargs):
-            return _cresset._hand_over(self, args, kwargs)
-        return self._call(*args, **kwargs)
-
-    def overloads(self):
-        """The names of the overloads."""
-        return list(self._overloads)
-
-    def __getattr__(self, overload):
-        overloads = self.__dict__.get("_overloads", {})
-        if overload.startswith("__") or overload not in overloads:
-            raise AttributeError(f"The underlying op of 'aten.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
-        found = self.__dict__[overload] = _Overload(self, overload, overloads[overload])
-        return found
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def __dir__(self):
-        return [*super().__dir__(), *self._overloads]
-
-    def __repr__(self):
-        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
-
-    def __str__(self):
-        return f"aten.{self.__name__}"
-
-
-class _MethodPacket(_Packet):
-    """A method of tensors that is no operator of the table, with the overload of PyTorch's schema."""
-
-    def __init__(self, name, overload, method):
-        self.__name__, self._overloads, self._call = name, {overload: name}, method
-
-    def __getattr__(self, overload):
-        if overload.startswith("__") or overload not in self._overloads:
-            raise AttributeError(f"aten.{self.__name__} has no overload {overload!r}", name=overload, obj=self)
-        found = self.__dict__[overload] = _MethodOverload(self, overload)
-        return found
-
-
-class _MethodOverload(_Overload):
-    def __init__(self, packet, overload):
-        self.__name__, self.overloadpacket, self._call = overload, packet, packet._call
-
-
-_METHODS = {"_local_scalar_dense": "default item", "_unsafe_view": "default view", "detach": "default detach", "detach_": "default detach_", "fill_diagonal_": "default fill_diagonal_",
-            "is_contiguous": "default is_contiguous", "is_pinned": "default is_pinned", "lift": "default clone", "lift_fresh": "default alias", "set_": "source_Tensor set_",
-            "sym_numel": "default numel", "sym_size": "int size", "sym_storage_offset": "default storage_offset", "sym_stride": "int stride"}  # fmt: skip
-
-
-def _method(name):
+def _from_method(schema, method, packet, overload):
     import cresset
 
-    overload, method = _METHODS[name].split()
-    return _MethodPacket(name, overload, getattr(cresset.Tensor, method, None) or getattr(cresset, method))
+    call = getattr(cresset.Tensor, method, None) or getattr(cresset, method)
+    title = packet.__name__ + ("" if overload == "default" else f".{overload}")
+    return _Overload(packet, overload, call=call, schema=title + schema)
 
 
 class _Namespace(_types.ModuleType):
@@ -110,35 +49,56 @@ class _Namespace(_types.ModuleType):
 
     def __init__(self, name, entries):
         super().__init__(f"{__name__}.{name}")
-        self._entries = entries
+        self.__dict__["_entries"] = entries
+        self.__dict__["_made"] = {}  # name -> overload -> a function (packet, overload) that makes it
 
     def __getattr__(self, name):
         entries = None if name.startswith("__") else self.__dict__["_entries"].get(name)
+        made = self.__dict__["_made"].get(name)
         defined = _defined.get(self.__name__.rpartition(".")[2], {})
-        if entries is None and name in defined:
+        if entries is None and made is None and name in defined:
             return defined[name]
-        if entries is None and self.__name__ == f"{__name__}.aten" and name in _METHODS:
-            found = self.__dict__[name] = _method(name)
-            return found
-        if entries is None:
+        if name.startswith("__") or (entries is None and made is None):
             raise AttributeError(f"'_OpNamespace' '{self.__name__.rpartition('.')[2]}' object has no attribute '{name}'", name=name, obj=self)
-        found = self.__dict__[name] = _Packet(name, entries)
+        found = self.__dict__[name] = _Packet(name, entries or {}, made)
         return found
 
     def __dir__(self):
-        return [*super().__dir__(), *self._entries]
+        return [*super().__dir__(), *self._entries, *self._made]
 
 
 def _entries():
     found = {}
     for name, overload, *_ in _cresset.operators():
-        found.setdefault(name, {})[overload or "default"] = f"{name}.{overload}" if overload else name
+        entry = f"{name}.{overload}" if overload else name
+        found.setdefault(name, {})[_overload_name(entry)] = entry
     return found
+
+
+def _overload_name(entry):
+    return _RENAMED.get(entry, entry).partition(".")[2] or "default"
 
 
 _defined = {}  # namespace -> name -> what torch.library made
 aten = _Namespace("aten", _entries())
+for _title, (_text, _method) in _METHODS.items():
+    _name, _, _overload = _title.partition(".")
+    aten._made.setdefault(_name, {})[_overload or "default"] = _functools.partial(_from_method, _text, _method)
 
+
+def _overload_of(entry):
+    """The overload of an entry of the dispatcher, by its name: "add.Tensor", "ns::name"."""
+    namespace, _, rest = entry.rpartition("::")
+    name, overload = rest.partition(".")[0], _overload_name(rest)
+    owner = aten if namespace in ("", "aten", "cresset") else globals()[namespace] if namespace in globals() else __getattr__(namespace)
+    try:
+        return getattr(getattr(owner, name), overload)
+    except AttributeError:
+        packet = owner.__dict__[name] = _Packet(name, {overload: entry})
+        return getattr(packet, overload)
+
+
+_cresset._set_overload_finder(_overload_of)
 
 loaded_libraries = set()
 

@@ -1,0 +1,165 @@
+// Python functions at the two places where calls are heard.
+
+#include "cresset/dispatch/listen.h"
+
+#include <array>
+#include <unordered_map>
+
+#include "python/bind/autograd.h"
+#include "python/bind/modes/boxed.h"
+
+namespace cresset::python {
+
+namespace {
+
+using dispatch::Listener;
+using dispatch::ListenPlace;
+using dispatch::OpEntry;
+using dispatch::Stack;
+
+// What the package says of operators, where PyTorch's modes see something else than our rows.
+struct Hearing {
+  bool whole = false;           // a composite that PyTorch's modes see whole, where no gradient is recorded
+  bool unknown = false;         // a composite that PyTorch does not have: only its parts are seen
+  PyObject* opened = nullptr;   // runs in place of the operator and its gradient; None: the row's own decomposition
+  PyObject* renamed = nullptr;  // runs in place of the operator, below autograd: calls it as PyTorch does
+};
+std::unordered_map<const OpEntry*, Hearing>& hearings() {
+  static auto& all = *new std::unordered_map<const OpEntry*, Hearing>();
+  return all;
+}
+const Hearing& hearing_of(const OpEntry& op) {
+  static const Hearing plain;
+  const auto found = hearings().find(&op);
+  return found == hearings().end() ? plain : found->second;
+}
+
+PyObject* find_overload = nullptr;
+
+// A function of (operator, arguments, named arguments).
+class PythonListener final : public Listener {
+ public:
+  explicit PythonListener(ListenPlace place) : below_(place == ListenPlace::below_autograd) {}
+  PyObject* function() const { return function_.get(); }
+  void set(PyObject* function) { function_ = Ref::share(function); }
+
+  bool hears(const OpEntry& op, bool recorded) override {
+    if (!(op.flags & dispatch::kCompositeOp)) return true;
+    return below_ ? !recorded && hearing_of(op).whole : !hearing_of(op).unknown;
+  }
+  // The function may put others in its place while it runs.
+  void call(const OpEntry& op, Stack& stack) override {
+    with_gil([&] {
+      struct Kept {
+        Ref& place;
+        Ref function = Ref::share(place.get());
+        ~Kept() { place = std::move(function); }
+      } const kept{function_};
+      const PythonCall call = to_python(op, stack);
+      const Ref result = checked(PyObject_CallFunctionObjArgs(kept.function.get(), overload_of(op), call.args.get(), call.kwargs.get(), nullptr));
+      results_from_python(op, result.get(), stack);
+    });
+  }
+  bool opens(const OpEntry& op, bool at_autograd) override {
+    const Hearing& hearing = hearing_of(op);
+    return below_ && (hearing.opened || (!at_autograd && hearing.renamed));
+  }
+  void open(const OpEntry& op, Stack& stack) override {
+    const Hearing& hearing = hearing_of(op);
+    PyObject* const body = hearing.opened ? hearing.opened : hearing.renamed;
+    if (body == Py_None) return op.call_typed(op.slot(OpEntry::decomposition_slot), stack);
+    with_gil([&] {
+      const PythonCall call = to_python(op, stack);
+      const Ref result = checked(PyObject_Call(body, call.args.get(), call.kwargs.get()));
+      results_from_python(op, result.get(), stack);
+    });
+  }
+
+ private:
+  const bool below_;
+  Ref function_;
+};
+
+// Of this thread, for each place. Never destroyed: a thread may end while the interpreter does.
+PythonListener& listener_of(ListenPlace place) {
+  thread_local auto* const both = new std::array<PythonListener, 2>{PythonListener(ListenPlace::above_layers), PythonListener(ListenPlace::below_autograd)};
+  return (*both)[static_cast<size_t>(place)];
+}
+
+// _listen(place, function or None): puts a function at a place, 0 above all layers, 1 below autograd. Returns what was there.
+PyObject* listen(PyObject*, PyObject* args) {
+  int number;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "iO", &number, &function)) return nullptr;
+  return guarded([&] {
+    CRESSET_CHECK_VALUE(number == 0 || number == 1, "_listen: expected the place 0 or 1, got ", number);
+    const auto place = static_cast<ListenPlace>(number);
+    PythonListener& own = listener_of(place);
+    Listener* const now = dispatch::listener_at(place);
+    CRESSET_CHECK(!now || now == &own, "_listen: a C++ program listens here");
+    Ref before = Ref::share(now ? own.function() : Py_None);
+    own.set(function);
+    dispatch::set_listener(place, function == Py_None ? nullptr : &own);
+    return before.release();
+  });
+}
+
+const OpEntry& entry_named(PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) throw PythonError();
+  return dispatch::find_op(text).entry();
+}
+
+// _entry(name): the text of its schema, whether it is composite, and whether its result is a view.
+PyObject* entry(PyObject*, PyObject* name) {
+  return guarded([&] {
+    const OpEntry& op = entry_named(name);
+    return Py_BuildValue("(sNN)", op.schema, PyBool_FromLong(op.flags & dispatch::kCompositeOp), PyBool_FromLong(op.flags & dispatch::kViewOp));
+  });
+}
+
+// _hear(entry name, kind, function or None): "whole", "unknown", "opened" or "renamed", see Hearing.
+PyObject* hear(PyObject*, PyObject* args) {
+  PyObject *name, *function = Py_None;
+  const char* kind;
+  if (!PyArg_ParseTuple(args, "Os|O", &name, &kind, &function)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const OpEntry& op = entry_named(name);
+    Hearing& hearing = hearings()[&op];
+    const std::string_view text = kind;
+    CRESSET_CHECK_VALUE(text == "whole" || text == "unknown" || text == "opened" || text == "renamed", "_hear: got the kind ", kind);
+    CRESSET_CHECK_VALUE(text != "opened" || function != Py_None || op.slot(OpEntry::decomposition_slot), "_hear: ", op.name,
+                        " has no decomposition, expected a function");
+    if (text == "whole") hearing.whole = true;
+    else if (text == "unknown") hearing.unknown = true;
+    else (text == "opened" ? hearing.opened : hearing.renamed) = Ref::share(function).release();
+    Py_RETURN_NONE;
+  });
+}
+
+// _set_overload_finder(function): the function that gives the operator of an entry's name.
+PyObject* set_finder(PyObject*, PyObject* function) {
+  Py_XSETREF(find_overload, Ref::share(function).release());
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"_listen", listen, METH_VARARGS, nullptr},
+                           {"_entry", entry, METH_O, nullptr},
+                           {"_hear", hear, METH_VARARGS, nullptr},
+                           {"_set_overload_finder", set_finder, METH_O, nullptr},
+                           {}};
+
+}  // namespace
+
+PyObject* overload_of(const OpEntry& op) {
+  static auto& known = *new std::unordered_map<const OpEntry*, PyObject*>();
+  PyObject*& found = known[&op];
+  if (!find_overload) checked(PyImport_ImportModule("cresset.ops"));  // which names it
+  if (!found) found = PyObject_CallFunction(find_overload, "s", op.name);
+  if (!found) throw PythonError();
+  return found;
+}
+
+bool add_listen(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::python

@@ -1,0 +1,159 @@
+"""Schemas as `OpOverload._schema` shows them: a name, arguments with types and defaults, results, what is written."""
+
+import re
+
+_HEAD = re.compile(r"(?:(\w+)::)?(\w+)(?:\.(\w+))?\((.*)\) -> (.+)$", re.DOTALL)
+_ONE = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(?:\(([^)]*)\))?(\?)?(?: (\w+)(?:=(.+))?)?$", re.DOTALL)
+_NOTHING = object()
+_SHOWN = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
+_NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "None": None, "True": True, "False": False}
+
+
+def split(text):
+    """The parts between commas that stand outside of brackets and quotes."""
+    parts, depth, start, quoted = [], 0, 0, False
+    for i, c in enumerate(text):
+        if c == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += (c in "([") - (c in ")]")
+            if c == "," and depth == 0:
+                parts.append(text[start:i].strip())
+                start = i + 1
+    return [part for part in (*parts, text[start:].strip()) if part]
+
+
+def _default(text):
+    if text in _NAMED_DEFAULTS:
+        return _NAMED_DEFAULTS[text]
+    if text[0] in "\"'":
+        return text[1:-1]
+    if text[0] == "[":
+        return [_default(part) for part in split(text[1:-1])]
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+class ArgumentType:
+    """The type of an argument or a result; its text is PyTorch's: `Optional[Tensor]`, `List[int]`, `number`."""
+
+    def __init__(self, base, listed=False, optional=False):
+        self._base, self._listed, self._optional = base, listed, optional
+
+    def kind(self):
+        """`OptionalType`, `ListType`, `TensorType`, `IntType` ..."""
+        if self._optional:
+            return "OptionalType"
+        if self._listed:
+            return "ListType"
+        shown = _SHOWN.get(self._base, self._base)
+        return {"str": "StringType", "Device": "DeviceObjType"}.get(shown, shown[:1].upper() + shown[1:] + "Type")
+
+    def getElementType(self):
+        """The type within the optional or the list."""
+        if self._optional:
+            return ArgumentType(self._base, self._listed)
+        items = isinstance(self._listed, str) and self._listed == "?"
+        return ArgumentType(self._base, False, items)
+
+    def __str__(self):
+        if self._optional:
+            return f"Optional[{self.getElementType()}]"
+        if self._listed:
+            return f"List[{self.getElementType()}]"
+        return _SHOWN.get(self._base, self._base)
+
+    __repr__ = __str__
+
+    def __eq__(self, other):
+        return isinstance(other, ArgumentType) and str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+class AliasInfo:
+    """Which memory an argument or result shares, and whether it is written."""
+
+    def __init__(self, text):
+        before, _, after = text.partition("->")
+        names = {name.strip(" !") for name in before.split("|")}
+        self.is_write = "!" in text
+        self.before_set = names
+        self.after_set = {name.strip(" !") for name in after.split("|")} if after else names
+
+
+class Argument:
+    """An argument of a schema, or a result."""
+
+    def __init__(self, text, keyword=False):
+        found = _ONE.match(text)
+        if found is None:
+            raise RuntimeError(f"schema: cannot read the argument {text!r}")
+        base, alias, first, listed, other_alias, second, name, default = found.groups()
+        items, optional = (first, second) if listed else (None, first or second)
+        self.name = name or ""
+        self.type = self.real_type = ArgumentType(base, ("?" if items else True) if listed else False, bool(optional))
+        self.N = int(listed[1:-1]) if listed and listed[1:-1] else None
+        self.kwarg_only = keyword
+        alias = alias or other_alias
+        self.alias_info = AliasInfo(alias) if alias else None
+        self.is_write = bool(alias and "!" in alias)
+        self.is_out = keyword and self.is_write
+        self._text, self._default = text, _NOTHING if default is None else _default(default)
+
+    @property
+    def default_value(self):
+        """The default; None where there is none."""
+        return None if self._default is _NOTHING else self._default
+
+    def has_default_value(self):
+        """Whether the argument may be left out."""
+        return self._default is not _NOTHING
+
+    def __str__(self):
+        return self._text
+
+    __repr__ = __str__
+
+
+class FunctionSchema:
+    """The schema of one overload, from its text."""
+
+    def __init__(self, text, namespace="aten"):
+        found = _HEAD.match(text)
+        if found is None:
+            raise RuntimeError(f"schema: expected name(arguments) -> returns, got {text!r}")
+        owner, name, overload, inside, outside = found.groups()
+        self.name, self.overload_name = f"{owner or namespace}::{name}", overload or ""
+        self.arguments, keyword = [], False
+        for part in split(inside):
+            if part == "*":
+                keyword = True
+            else:
+                self.arguments.append(Argument(part, keyword))
+        results = split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
+        self.returns = [Argument(part) for part in results]
+        self._text = f"{self.name}{'.' + overload if overload else ''}({inside}) -> {outside}"
+
+    @property
+    def is_mutable(self):
+        """Whether an argument is written."""
+        return any(a.is_write for a in self.arguments)
+
+    def __str__(self):
+        return self._text
+
+    __repr__ = __str__
+
+    def __eq__(self, other):
+        return isinstance(other, FunctionSchema) and str(self) == str(other)
+
+    def __hash__(self):
+        return hash(self._text)

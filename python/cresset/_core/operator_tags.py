@@ -1,0 +1,23 @@
+"""The tags of operators, as `OpOverload.tags` gives them."""
+
+import functools
+
+from .aten_names import TAGS
+from .tag import Tag
+
+_NAMES = {tag: frozenset(names) for tag, names in TAGS.items()}
+
+
+@functools.cache
+def of(overload):
+    """The tags of an overload of `torch.ops`."""
+    if overload.namespace != "aten":
+        return []
+    name = overload._opname
+    full = name if overload._overloadname == "default" else f"{name}.{overload._overloadname}"
+    found = [tag for tag, names in _NAMES.items() if full in names or name + ".*" in names]
+    if name.endswith("_") and not name.endswith("__"):
+        found.append("inplace")
+    if any(a.is_out for a in overload._schema.arguments):
+        found.append("out")
+    return [Tag[tag] for tag in sorted((*found, "pt2_compliant_tag"), key=lambda t: Tag[t].value)]

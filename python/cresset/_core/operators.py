@@ -1,0 +1,183 @@
+"""The objects behind `torch.ops`: an operator with its overloads, and one overload with its schema.
+
+>>> add = torch.ops.aten.add.Tensor
+>>> add.name(), add.overloadpacket, add._schema.arguments[2].name
+('aten::add.Tensor', aten.add, 'alpha')
+>>> add(torch.ones(2), torch.ones(2))
+tensor([2., 2.])
+"""
+
+import functools
+
+import _cresset
+
+from . import operator_schema as _schema
+
+__all__ = ["OpOverload", "OpOverloadPacket"]
+
+
+class OperatorBase:
+    """What operators of all kinds have."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __copy__(self):
+        return self
+
+
+class OpOverload(OperatorBase):
+    """One overload of an operator: takes what its schema lists, and nothing else."""
+
+    def __init__(self, packet, overload, entry=None, call=None, schema=None):
+        self._overloadpacket, self._overloadname, self._entry = packet, overload, entry
+        self._namespace, self._opname = packet._namespace, packet.__name__
+        self._name = packet._qualified_op_name + ("" if overload == "default" else f".{overload}")
+        self.__name__ = f"{packet.__name__}.{overload}"
+        self.__module__ = packet.__module__
+        self._call = call or _cresset.make_op(packet.__name__, [entry])
+        self._op = self._call
+        self._text = schema
+        self.py_kernels = {}
+
+    def __call__(self, *args, **kwargs):
+        if _cresset._taken_over(args, kwargs):
+            return _cresset._hand_over(self, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    @functools.cached_property
+    def _schema(self):
+        return _schema.FunctionSchema(self._text or _cresset._entry(self._entry)[0], self._namespace)
+
+    @property
+    def overloadpacket(self):
+        """The operator with all its overloads."""
+        return self._overloadpacket
+
+    @property
+    def op(self):
+        """The function that computes it."""
+        return self._call
+
+    @property
+    def namespace(self):
+        """`aten` for the operators of the table."""
+        return self._namespace
+
+    def name(self):
+        """`aten::add.Tensor`."""
+        return self._name
+
+    @functools.cached_property
+    def is_view(self):
+        """Whether a result shares memory with an argument that is not written."""
+        schema = self._schema
+        return any(r.alias_info is not None and not r.is_write for r in schema.returns) and not schema.is_mutable
+
+    @functools.cached_property
+    def tags(self):
+        """What `torch.Tag` says of it."""
+        from . import operator_tags
+
+        return operator_tags.of(self)
+
+    def _can_decompose(self):
+        return self._entry is not None and _cresset._entry(self._entry)[1]
+
+    def decompose(self, *args, **kwargs):
+        """The composite's own operators in place of it; NotImplemented for one that is none."""
+        return self(*args, **kwargs) if self._can_decompose() else NotImplemented
+
+    def has_kernel_for_dispatch_key(self, key):
+        """Whether there is a function for a key of `torch._C.DispatchKey`, or its name."""
+        return self._can_decompose() if str(key).rpartition(".")[2] == "CompositeImplicitAutograd" else key in self.py_kernels
+
+    def py_impl(self, key):
+        """Decorator: the function that a mode's class, or a key, calls in place of the operator."""
+
+        def register(function):
+            self.py_kernels[key] = function
+            return function
+
+        return register
+
+    def redispatch(self, keyset, *args, **kwargs):
+        """The call itself."""
+        return self._call(*args, **kwargs)
+
+    def __hash__(self):
+        return id(self)
+
+    def __eq__(self, other):
+        return self is other
+
+    def __repr__(self):
+        return f"<OpOverload(op='{self._namespace}.{self._opname}', overload='{self._overloadname}')>"
+
+    def __str__(self):
+        return f"{self._namespace}.{self._opname}.{self._overloadname}"
+
+    def __reduce__(self):
+        return _found, (self._namespace, self._opname, self._overloadname)
+
+
+class OpOverloadPacket(OperatorBase):
+    """All overloads of an operator: a call goes to the first that its arguments fit."""
+
+    _namespace = "aten"
+
+    def __init__(self, name, overloads, made=None):
+        self.__name__, self.__qualname__, self.__module__ = name, name, f"torch._ops.{self._namespace}"
+        self._overloads = {**overloads, **(made or {})}  # name -> entry, or what makes the overload: a function of the packet
+        self._entries = [entry for entry in overloads.values() if isinstance(entry, str)]
+        self._call = _cresset.make_op(name, self._entries) if self._entries else None
+
+    @property
+    def _qualified_op_name(self):
+        return f"{self._namespace}::{self.__name__}"
+
+    @property
+    def op(self):
+        """The function that finds the overload."""
+        return self._call or getattr(self, next(iter(self._overloads)))
+
+    def __call__(self, *args, **kwargs):
+        if _cresset._taken_over(args, kwargs):
+            return _cresset._hand_over(self, args, kwargs)
+        return self.op(*args, **kwargs)
+
+    def overloads(self):
+        """The names of the overloads."""
+        return list(self._overloads)
+
+    def __getattr__(self, overload):
+        overloads = self.__dict__.get("_overloads", {})
+        if overload.startswith("__") or overload not in overloads:
+            raise AttributeError(f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
+        what = overloads[overload]
+        found = self.__dict__[overload] = OpOverload(self, overload, what) if isinstance(what, str) else what(self, overload)
+        return found
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._overloads]
+
+    def __iter__(self):
+        return iter(self.overloads())
+
+    def __repr__(self):
+        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
+
+    def __str__(self):
+        return f"{self._namespace}.{self.__name__}"
+
+    def __reduce__(self):
+        return _found, (self._namespace, self.__name__)
+
+
+def _found(namespace, *names):
+    from .. import ops
+
+    found = getattr(ops, namespace)
+    for name in names:
+        found = getattr(found, name)
+    return found

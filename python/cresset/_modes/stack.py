@@ -1,0 +1,130 @@
+"""The modes of a thread, innermost last, at the two places where the dispatcher lets calls be heard (docs/records/0019-dispatch-modes.md).
+
+At each place the innermost mode gets a call, with itself taken off the stack; what it calls goes to those around it.
+"""
+
+import contextlib
+import threading
+
+import _cresset
+
+ABOVE_LAYERS, BELOW_AUTOGRAD = 0, 1
+
+_TENSOR, _listen = _cresset.Tensor, _cresset._listen
+
+
+class _Modes(threading.local):
+    def __init__(self):
+        self.above, self.below = [], []
+
+
+_modes = _Modes()
+
+
+def _types_of(args, kwargs):
+    found = []
+    for value in (*args, *kwargs.values()):
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            kind = type(item)
+            if isinstance(item, _TENSOR) and kind is not _TENSOR and getattr(kind, "__torch_dispatch__", None) and kind not in found:
+                found.append(kind)
+    return tuple(found)
+
+
+def _called(modes, place, listener, func, args, kwargs):
+    """The call, by the innermost of `modes`. The place is empty now, and is left so."""
+    mode = modes.pop()
+    if modes:
+        _listen(place, listener)
+    try:
+        return mode.__torch_dispatch__(func, _types_of(args, kwargs), args, kwargs)
+    finally:
+        _listen(place, None)
+        modes.append(mode)
+
+
+def _hear_below(func, args, kwargs):
+    return _called(_modes.below, BELOW_AUTOGRAD, _hear_below, func, args, kwargs)
+
+
+def _hear_above(func, args, kwargs):
+    return _called(_modes.above, ABOVE_LAYERS, _hear_above, func, args, kwargs)
+
+
+def present(func, *args, **kwargs):
+    """Calls an operator that has no row: the innermost mode gets it, or it is computed."""
+    before = _listen(BELOW_AUTOGRAD, None)
+    if before is None:
+        return func(*args, **kwargs)
+    try:
+        return before(func, args, kwargs)
+    finally:
+        _listen(BELOW_AUTOGRAD, before)
+
+
+_PLACES = {BELOW_AUTOGRAD: ("below", _hear_below), ABOVE_LAYERS: ("above", _hear_above)}
+
+
+def _at(place):
+    name, listener = _PLACES[place]
+    return getattr(_modes, name), listener
+
+
+def push(mode, place=BELOW_AUTOGRAD):
+    """Makes a mode the innermost one."""
+    _loaded()
+    modes, listener = _at(place)
+    modes.append(mode)
+    _listen(place, listener)
+
+
+def pop(place=BELOW_AUTOGRAD):
+    """Takes the innermost mode away and returns it. RuntimeError where there is none."""
+    modes, listener = _at(place)
+    if not modes:
+        raise RuntimeError("no dispatch mode is active")
+    mode = modes.pop()
+    _listen(place, listener if modes else None)
+    return mode
+
+
+def active(place=BELOW_AUTOGRAD):
+    """The modes, innermost last."""
+    return list(_at(place)[0])
+
+
+@contextlib.contextmanager
+def none_active():
+    """In its scope there are no modes; yields those that there were."""
+    saved = _modes.above, _modes.below
+    before = _listen(ABOVE_LAYERS, None), _listen(BELOW_AUTOGRAD, None)
+    _modes.above, _modes.below = [], []
+    try:
+        yield saved
+    finally:
+        _modes.above, _modes.below = saved
+        _listen(ABOVE_LAYERS, before[0])
+        _listen(BELOW_AUTOGRAD, before[1])
+
+
+@contextlib.contextmanager
+def listening_at(place, function):
+    """`function(operator, args, kwargs)` gets every call that comes by in the scope, and its result is the call's. Calls that it makes are not heard."""
+    _loaded()
+    before = _listen(place, function)
+    try:
+        yield
+    finally:
+        _listen(place, before)
+
+
+_is_loaded = False
+
+
+def _loaded():
+    global _is_loaded
+    if not _is_loaded:
+        _is_loaded = True
+        from . import translations
+
+        translations.install()
