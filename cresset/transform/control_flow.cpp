@@ -19,10 +19,11 @@ bool alike(const Tensor& a, const Tensor& b) {
 }
 
 void check_alike(const char* who, const char* left, const Tensors& a, const char* right, const Tensors& b) {
-  CRESSET_CHECK_AS(ControlFlowError, a.size() == b.size(), who, ": expected ", left, " and ", right, " to be as many tensors, got ", a.size(), " and ", b.size());
+  CRESSET_CHECK_AS(ControlFlowError, a.size() == b.size(), who, ": expected ", left, " and ", right, " to be as many tensors, got ", a.size(), " and ",
+                   b.size());
   for (size_t i = 0; i < a.size(); i++)
-    CRESSET_CHECK_AS(ControlFlowError, alike(a[i], b[i]), who, ": expected ", left, " and ", right, " to have the same sizes, dtype and device, got ", facts(a[i]), " and ",
-                  facts(b[i]), " for tensor ", i);
+    CRESSET_CHECK_AS(ControlFlowError, alike(a[i], b[i]), who, ": expected ", left, " and ", right, " to have the same sizes, dtype and device, got ",
+                     facts(a[i]), " and ", facts(b[i]), " for tensor ", i);
 }
 
 bool any_batched(const Tensors& tensors) {
@@ -34,7 +35,7 @@ bool any_fake(const Tensors& tensors) {
 
 const void* memory_of(const Tensor& t) { return t.defined() && !as_batched(t) && t.has_storage() ? t.impl()->storage().get() : nullptr; }
 
-// What runs of a function that must neither write its arguments nor give them back.
+// Calls a function that must neither write its arguments nor give them back.
 Tensors checked_call(const char* who, const char* name, const Function& f, const Tensors& arguments) {
   std::vector<int64_t> versions;
   for (const Tensor& t : arguments) versions.push_back(as_batched(t) ? 0 : t._version());
@@ -42,13 +43,13 @@ Tensors checked_call(const char* who, const char* name, const Function& f, const
   std::vector<const void*> seen;
   for (size_t i = 0; i < arguments.size(); i++) {
     CRESSET_CHECK_AS(ControlFlowError, as_batched(arguments[i]) || arguments[i]._version() == versions[i], who, ": ", name, " writes its input ", i,
-                  "; clone it there, and return what it became");
+                     "; clone it there, and return what it became");
     seen.push_back(memory_of(arguments[i]));
   }
   for (size_t i = 0; i < results.size(); i++) {
     const void* memory = memory_of(results[i]);
     CRESSET_CHECK_AS(ControlFlowError, !memory || std::find(seen.begin(), seen.end(), memory) == seen.end(), who, ": result ", i, " of ", name,
-                  " shares memory with an input or another result; clone it");
+                     " shares memory with an input or another result; clone it");
     seen.push_back(memory);
   }
   return results;
@@ -161,7 +162,7 @@ Tensors while_loop(const Function& condition, const Function& body, Tensors carr
   for (;;) {
     const Tensors answer = checked_call("while_loop", "cond_fn", condition, carried);
     CRESSET_CHECK_AS(ControlFlowError, answer.size() == 1 && answer[0].defined() && answer[0].scalar_type() == kBool && answer[0].numel() == 1,
-                  "while_loop: expected cond_fn to return one bool, got ", answer.size() == 1 ? facts(answer[0]) : str(answer.size(), " tensors"));
+                     "while_loop: expected cond_fn to return one bool, got ", answer.size() == 1 ? facts(answer[0]) : str(answer.size(), " tensors"));
     const Tensor& go_on = answer[0];
     if (!any_fake({go_on}) && !physical(go_on).any().item().toBool()) return carried;
     Tensors next = checked_call("while_loop", "body_fn", body, carried);
@@ -217,8 +218,8 @@ Tensors associative_scan(const Function& combine, const Tensors& xs, int64_t dim
         const Tensors left(pair.begin(), pair.begin() + static_cast<std::ptrdiff_t>(count));
         CRESSET_CHECK_AS(ControlFlowError, out.size() == count, "associative_scan: expected combine_fn to return ", count, " tensors, got ", out.size());
         for (size_t k = 0; k < count; k++)
-          CRESSET_CHECK_AS(ControlFlowError, out[k].sizes() == left[k].sizes(), "associative_scan: expected combine_fn to keep sizes, got ", facts(left[k]), " and returned ",
-                        facts(out[k]));
+          CRESSET_CHECK_AS(ControlFlowError, out[k].sizes() == left[k].sizes(), "associative_scan: expected combine_fn to keep sizes, got ", facts(left[k]),
+                           " and returned ", facts(out[k]));
         return out;
       },
       options);

@@ -167,6 +167,7 @@ BatchRule find_batch_rule(const OpEntry& op) {
   const auto at = rules.find(&op);
   return at == rules.end() ? nullptr : at->second;
 }
+bool is_pointwise(const OpEntry& op) { return find_batch_rule(op) == &rules::run_pointwise; }
 
 namespace {
 

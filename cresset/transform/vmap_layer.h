@@ -90,6 +90,8 @@ struct BatchRow {
 };
 // The rule of an operator, or null.
 BatchRule find_batch_rule(const OpEntry& op);
+// Whether the operator's row is one of single elements, which broadcast.
+CRESSET_API bool is_pointwise(const OpEntry& op);
 // Runs a random operator by the mode of the innermost vmap, if there is one.
 bool run_random(const OpEntry& op, Stack& stack);
 

@@ -1,24 +1,21 @@
 // The Python extension of graphs: files as text. A module of its own, so that programs without graphs do not load their library.
 
-#include <Python.h>
-
 #include "cresset/graph/io/open.h"
 #include "cresset/graph/passes/describe.h"
+#include "python/bind_graph/bind_graph.h"
 
 namespace {
 
 using cresset::graph::Module;
 
-// Calls `text` with the module in a file and gives its result as a str. Errors of ours become the Python types of the same names.
+// Calls `text` with the module in a file and gives its result as a str.
 template <class F> PyObject* text_of(PyObject* args, const char* format, F&& text) {
   const char* path = nullptr;
   if (!PyArg_ParseTuple(args, format, &path)) return nullptr;
   try {
     const std::string s = text(cresset::graph::open_module(path));
     return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
-  } catch (const cresset::ValueError& e) { PyErr_SetString(PyExc_ValueError, e.what()); } catch (const cresset::NotImplementedError& e) {
-    PyErr_SetString(PyExc_NotImplementedError, e.what());
-  } catch (const std::exception& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); }
+  } catch (...) { cresset::graph::set_python_error(); }
   return nullptr;
 }
 
@@ -46,4 +43,18 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cresset_graph", nullptr, -1, 
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit__cresset_graph() { return PyModule_Create(&definition); }
+void cresset::graph::set_python_error() {
+  try {
+    throw;
+  } catch (const ValueError& e) { PyErr_SetString(PyExc_ValueError, e.what()); } catch (const TypeError& e) {
+    PyErr_SetString(PyExc_TypeError, e.what());
+  } catch (const NotImplementedError& e) { PyErr_SetString(PyExc_NotImplementedError, e.what()); } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+}
+
+PyMODINIT_FUNC PyInit__cresset_graph() {
+  PyObject* module = PyModule_Create(&definition);
+  if (module && !cresset::graph::add_joint(module)) Py_CLEAR(module);
+  return module;
+}

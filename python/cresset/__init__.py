@@ -157,6 +157,7 @@ _lazy.update(
             "_C",
             "__config__",
             "_dynamo",
+            "_functorch",
             "_higher_order_ops",
             "_inductor",
             "mps",

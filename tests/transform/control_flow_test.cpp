@@ -46,7 +46,8 @@ TEST(WhileLoop, ItGoesOnWhileTheConditionHolds) {
   const Function small = [](const Tensors& x) -> Tensors { return {x[0].sum() < 100}; };
   EXPECT_TRUE(equal(while_loop(small, kTwice, {ones({2})})[0], full({2}, 64.0)));
   const Tensor starts = cat({full({1}, 1.0), full({1}, 60.0), full({1}, 200.0)}).unsqueeze(1);
-  EXPECT_TRUE(equal(vmap([&](const Tensors& x) { return while_loop(small, kTwice, x); })({starts})[0], cat({full({1}, 128.0), full({1}, 120.0), full({1}, 200.0)}).unsqueeze(1)));
+  EXPECT_TRUE(equal(vmap([&](const Tensors& x) { return while_loop(small, kTwice, x); })({starts})[0],
+                    cat({full({1}, 128.0), full({1}, 120.0), full({1}, 200.0)}).unsqueeze(1)));
 }
 TEST(Map, ItStacksTheResultsOfSlices) {
   const Tensor x = randn({4, 3}), y = randn({3});

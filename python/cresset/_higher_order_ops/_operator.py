@@ -1,4 +1,4 @@
-"""What operators over functions have in common: their names, the rules that modes have for them, and functions of trees as functions of tensors."""
+"""Operators over functions: their names, the rules that modes have for them, and functions of trees as functions of tensors."""
 
 from _cresset import Tensor, set_control_flow_error
 
@@ -8,7 +8,7 @@ from ..utils._pytree import tree_flatten, tree_unflatten
 
 set_control_flow_error(UncapturedHigherOrderOpError)
 
-operators = {}  # by name: what `torch.ops.higher_order` has
+operators = {}  # `torch.ops.higher_order`, by name
 
 
 class HigherOrderOperator:

@@ -14,7 +14,7 @@ class MapImpl(HigherOrderOperator):
         super().__init__("map_impl")
 
     def __call__(self, f, xs, pos_args):
-        # What is no tensor is put into its place at each call.
+        # Other arguments than tensors are put into their places at each call.
         tensors = [a for a in pos_args if isinstance(a, Tensor)]
 
         def given(*arguments):

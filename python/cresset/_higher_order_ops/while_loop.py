@@ -25,7 +25,7 @@ while_loop_op = WhileLoopOp()
 
 
 class _Carried:
-    """What is carried: tensors, which go through C++, and ints, which stay here."""
+    """Carried values: tensors, which go through C++, and ints, which stay here."""
 
     def __init__(self, leaves, spec):
         self.leaves, self.spec = list(leaves), spec

@@ -1,0 +1,1 @@
+"""Programs of forward and backward as graphs: what `functorch.compile` gives names to."""
