@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "cresset/optim/adam.h"
 #include "cresset/optim/fields.h"
 #include "cresset/optim/matrix.h"
+#include "cresset/optim/rates.h"
 #include "cresset/optim/rmsprop.h"
 #include "cresset/optim/sgd.h"
 
@@ -14,8 +16,6 @@ namespace cresset::optim {
 namespace lr_scheduler {
 
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 template <class Options> double* first_beta(OptimizerOptions& options) {
   auto* o = dynamic_cast<Options*>(&options);
@@ -89,6 +89,11 @@ void EpochScheduler::restart() {
   for (size_t i = 0; i < groups.size(); i++) groups[i].options().set_lr(first_rate(i, groups[i].options().get_lr()));
 }
 
+double FormulaScheduler::rate(size_t group, double now) {
+  return rates::rate(formula_, {now, base(group), static_cast<double>(last_epoch_), is_initial(), step_count_ == 0}, settings_);
+}
+double FormulaScheduler::first_rate(size_t group, double now) { return rates::closed_rate(formula_, {now, base(group)}, settings_); }
+
 std::vector<double> EpochScheduler::one_per_group(const char* name, const std::vector<double>& values) const {
   const size_t groups = base_lrs_.size();
   if (values.size() == 1) return std::vector<double>(groups, values[0]);
@@ -131,85 +136,42 @@ MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::vector<Function> l
 }
 double MultiplicativeLR::rate(size_t group, double now) { return is_initial() ? now : now * functions_[group](last_epoch_); }
 
-StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma) : EpochScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
+StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma) : FormulaScheduler(optimizer, "step", {static_cast<double>(step_size), gamma}) {
   CRESSET_CHECK_VALUE(step_size > 0, "StepLR: step_size must be positive, got ", step_size);
   begin();
 }
-double StepLR::rate(size_t, double now) { return last_epoch_ == 0 || last_epoch_ % step_size_ != 0 ? now : now * gamma_; }
 
-MultiStepLR::MultiStepLR(Optimizer& optimizer, const std::vector<int64_t>& milestones, double gamma)
-    : EpochScheduler(optimizer), milestones_(milestones), gamma_(gamma) {
+MultiStepLR::MultiStepLR(Optimizer& optimizer, const std::vector<int64_t>& milestones, double gamma) : FormulaScheduler(optimizer, "milestones", {gamma}) {
+  settings_.insert(settings_.end(), milestones.begin(), milestones.end());
   begin();
 }
-double MultiStepLR::rate(size_t, double now) {
-  const auto times = std::count(milestones_.begin(), milestones_.end(), last_epoch_);
-  return times == 0 ? now : now * std::pow(gamma_, times);
-}
 
-double MultiStepLR::first_rate(size_t group, double) {
-  int passed = 0;
-  for (const int64_t epoch : milestones_) passed += epoch <= 0 ? 1 : 0;
-  return base(group) * std::pow(gamma_, passed);
-}
-
-ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters) : EpochScheduler(optimizer), factor_(factor), total_iters_(total_iters) {
+ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters)
+    : FormulaScheduler(optimizer, "constant", {factor, static_cast<double>(total_iters)}) {
   CRESSET_CHECK_VALUE(factor >= 0 && factor <= 1, "ConstantLR: multiplicative factor expected to be between 0 and 1, got ", factor);
   begin();
 }
-double ConstantLR::rate(size_t, double now) {
-  if (last_epoch_ == 0) return now * factor_;
-  return last_epoch_ == total_iters_ ? now * (1.0 / factor_) : now;
-}
-
-double ConstantLR::first_rate(size_t group, double) { return base(group) * (total_iters_ > 0 ? factor_ : 1); }
 
 LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters)
-    : EpochScheduler(optimizer), start_factor_(start_factor), end_factor_(end_factor), total_iters_(total_iters) {
+    : FormulaScheduler(optimizer, "linear", {start_factor, end_factor, static_cast<double>(total_iters)}) {
   CRESSET_CHECK_VALUE(start_factor > 0 && start_factor <= 1, "LinearLR: starting factor expected to be greater than 0 and at most 1, got ", start_factor);
   CRESSET_CHECK_VALUE(end_factor >= 0 && end_factor <= 1, "LinearLR: ending factor expected to be between 0 and 1, got ", end_factor);
   begin();
 }
-double LinearLR::rate(size_t, double now) {
-  if (last_epoch_ == 0) return now * start_factor_;
-  if (is_initial() || last_epoch_ > total_iters_) return now;
-  const double rise = end_factor_ - start_factor_;
-  return now * (1.0 + rise / (static_cast<double>(total_iters_) * start_factor_ + static_cast<double>(last_epoch_ - 1) * rise));
-}
 
-double LinearLR::first_rate(size_t group, double) { return base(group) * start_factor_; }
+ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : FormulaScheduler(optimizer, "exponential", {gamma}) { begin(); }
 
-ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : EpochScheduler(optimizer), gamma_(gamma) { begin(); }
-double ExponentialLR::rate(size_t, double now) { return is_initial() || last_epoch_ == 0 ? now : now * gamma_; }
-
-double ExponentialLR::first_rate(size_t group, double) { return base(group); }
-
-PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power) : EpochScheduler(optimizer), total_iters_(total_iters), power_(power) {
+PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power)
+    : FormulaScheduler(optimizer, "polynomial", {static_cast<double>(total_iters), power}) {
   begin();
 }
-double PolynomialLR::rate(size_t, double now) {
-  if (is_initial() || last_epoch_ == 0 || last_epoch_ > total_iters_) return now;
-  const double all = static_cast<double>(total_iters_), epoch = static_cast<double>(last_epoch_);
-  return now * std::pow((1.0 - epoch / all) / (1.0 - (epoch - 1) / all), power_);
-}
-
-double PolynomialLR::first_rate(size_t group, double) { return base(group); }
 
 // ---- cosines ------------------------------------------------------------------------------------------------------------
 
-CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min) : EpochScheduler(optimizer), period_(T_max), eta_min_(eta_min) {
+CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
+    : FormulaScheduler(optimizer, "cosine", {static_cast<double>(T_max), eta_min}) {
   begin();
 }
-double CosineAnnealingLR::rate(size_t group, double now) {
-  if (is_initial() || last_epoch_ == 0) return now;
-  const double period = static_cast<double>(period_), epoch = static_cast<double>(last_epoch_);
-  // Set back to its beginning, as within SequentialLR.
-  if (step_count_ == 0) return eta_min_ + (base(group) - eta_min_) * (1 + std::cos(kPi * epoch / period)) / 2;
-  // The rate is eta_min, from which no factor leads away.
-  if ((last_epoch_ - 1 - period_) % (2 * period_) == 0) return now + (base(group) - eta_min_) * (1 - std::cos(kPi / period)) / 2;
-  return (1 + std::cos(kPi * epoch / period)) / (1 + std::cos(kPi * (epoch - 1) / period)) * (now - eta_min_) + eta_min_;
-}
-
-double CosineAnnealingLR::first_rate(size_t group, double) { return eta_min_ + (base(group) - eta_min_) * 2 / 2; }
 
 CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult, double eta_min)
     : EpochScheduler(optimizer), first_(T_0), factor_(T_mult), eta_min_(eta_min), period_(static_cast<double>(T_0)) {
@@ -217,32 +179,17 @@ CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, i
   CRESSET_CHECK_VALUE(T_mult >= 1, "CosineAnnealingWarmRestarts: expected integer T_mult >= 1, but got ", T_mult);
   begin();
 }
-double CosineAnnealingWarmRestarts::rate(size_t group, double) { return eta_min_ + (base(group) - eta_min_) * ((1 + std::cos(kPi * since_ / period_)) / 2); }
+double CosineAnnealingWarmRestarts::rate(size_t group, double now) { return rates::rate("restarts", {now, base(group)}, {since_, period_, eta_min_}); }
 void CosineAnnealingWarmRestarts::enter(int64_t epoch) {
   if (epoch <= 0) {
     move_to(static_cast<double>(std::max<int64_t>(epoch, 0)));
     return;
   }
   last_epoch_ = epoch;
-  since_ += 1;
-  if (since_ >= period_) {
-    since_ -= period_;
-    period_ *= static_cast<double>(factor_);
-  }
+  std::tie(since_, period_) = rates::next_restart(since_, period_, static_cast<double>(factor_));
 }
 void CosineAnnealingWarmRestarts::move_to(double epoch) {
-  CRESSET_CHECK_VALUE(epoch >= 0, "CosineAnnealingWarmRestarts: expected non-negative epoch, but got ", epoch);
-  const double first = static_cast<double>(first_), factor = static_cast<double>(factor_);
-  if (epoch < first) {
-    since_ = epoch;
-    period_ = first;
-  } else if (factor_ == 1) {
-    since_ = std::fmod(epoch, first);
-  } else {
-    const double restarts = std::floor(std::log(epoch / first * (factor - 1) + 1) / std::log(factor));
-    since_ = epoch - first * (std::pow(factor, restarts) - 1) / (factor - 1);
-    period_ = first * std::pow(factor, restarts);
-  }
+  std::tie(since_, period_) = rates::warm_restart(epoch, static_cast<double>(first_), static_cast<double>(factor_));
   last_epoch_ = static_cast<int64_t>(std::floor(epoch));
 }
 void CosineAnnealingWarmRestarts::step(double epoch) {
@@ -280,13 +227,12 @@ CyclicLR::CyclicLR(Optimizer& optimizer, std::vector<double> base_lr, std::vecto
 }
 double CyclicLR::rate(size_t group, double) {
   const double epoch = static_cast<double>(last_epoch_);
-  const double cycle = std::floor(1 + epoch / total_size_), x = 1.0 + epoch / total_size_ - cycle;
-  const double share = x <= step_ratio_ ? x / step_ratio_ : (x - 1) / (step_ratio_ - 1);
+  const double cycle = std::floor(1 + epoch / total_size_);
   double scale = 1.0;
   if (options_.scale_fn()) scale = options_.scale_fn()(options_.scale_by_iterations() ? epoch : cycle);
-  else if (options_.mode() == CyclicLROptions::triangular2) scale = 1 / std::pow(2.0, cycle - 1);
-  else if (options_.mode() == CyclicLROptions::exp_range) scale = std::pow(options_.gamma(), epoch);
-  const double height = share * scale;
+  else if (options_.mode() == CyclicLROptions::triangular2) scale = rates::rate("triangular2", {}, {cycle, options_.gamma()});
+  else if (options_.mode() == CyclicLROptions::exp_range) scale = rates::rate("exp_range", {}, {epoch, options_.gamma()});
+  const double height = rates::rate("cycle", {0, 0, epoch}, {total_size_, step_ratio_}) * scale;
   if (options_.cycle_momentum())
     *momentum_of(optimizer_.param_groups()[group].options()) = options_.max_momentum() - (options_.max_momentum() - options_.base_momentum()) * height;
   return base(group) + (max_lrs_[group] - base(group)) * height;
@@ -314,20 +260,14 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, std::vector<double> max_lr, int64_t
   begin();
 }
 double OneCycleLR::anneal(double from, double to, double share) const {
-  return options_.anneal_strategy() == OneCycleLROptions::cos ? to + (from - to) / 2.0 * (std::cos(kPi * share) + 1) : (to - from) * share + from;
+  return rates::rate("anneal", {}, {options_.anneal_strategy() == OneCycleLROptions::linear ? 1.0 : 0.0, from, to, share});
 }
 double OneCycleLR::rate(size_t group, double) {
   CRESSET_CHECK_VALUE(last_epoch_ <= total_steps_, "OneCycleLR: tried to step ", last_epoch_, " times, the number of total steps is ", total_steps_);
-  double begin = 0, share = 0;
-  const Phase* phase = &phases_.back();
-  for (const Phase& p : phases_) {
-    if (static_cast<double>(last_epoch_) <= p.end || &p == &phases_.back()) {
-      share = (static_cast<double>(last_epoch_) - begin) / (p.end - begin);
-      phase = &p;
-      break;
-    }
-    begin = p.end;
-  }
+  std::vector<double> ends;
+  for (const Phase& p : phases_) ends.push_back(p.end);
+  const auto [at, share] = rates::one_cycle_phase(static_cast<double>(last_epoch_), ends);
+  const Phase* phase = &phases_[at];
   const double rates[] = {base(group), max_lrs_[group], base(group) / options_.final_div_factor()};
   const double momenta[] = {options_.max_momentum(), options_.base_momentum()};
   if (options_.cycle_momentum())
@@ -353,8 +293,7 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, Mode mode, double fac
   CRESSET_CHECK_VALUE(min_lrs_.size() == groups, "ReduceLROnPlateau: expected ", groups, " min_lrs, got ", min_lrs_.size());
 }
 bool ReduceLROnPlateau::is_better(double metric) const {
-  const double sign = mode_ == max ? 1 : -1;
-  const double bound = threshold_mode_ == rel ? best_ * (1.0 + sign * threshold_) : best_ + sign * threshold_;
+  const double bound = rates::rate("better", {best_}, {mode_ == max ? 1.0 : 0.0, threshold_mode_ == rel ? 1.0 : 0.0, threshold_});
   return mode_ == max ? metric > bound : metric < bound;
 }
 void ReduceLROnPlateau::step(double metric) {
@@ -371,10 +310,7 @@ void ReduceLROnPlateau::step(double metric) {
     bad_epochs_ = 0;
   }
   if (bad_epochs_ <= patience_) return;
-  for (size_t i = 0; i < groups.size(); i++) {
-    const double before = groups[i].options().get_lr(), after = std::max(before * factor_, min_lrs_[i]);
-    if (before - after > eps_) groups[i].options().set_lr(after);
-  }
+  for (size_t i = 0; i < groups.size(); i++) groups[i].options().set_lr(rates::rate("plateau", {groups[i].options().get_lr()}, {factor_, min_lrs_[i], eps_}));
   cooldown_left_ = cooldown_;
   bad_epochs_ = 0;
 }
@@ -400,16 +336,8 @@ SWALR::SWALR(Optimizer& optimizer, std::vector<double> swa_lr, int64_t anneal_ep
   CRESSET_CHECK_VALUE(anneal_epochs >= 0, "SWALR: SWALR: expected anneal_epochs of at least 0, got ", anneal_epochs);
   begin();
 }
-double SWALR::share(double step) const {
-  const double t = std::max(0.0, std::min(1.0, step / static_cast<double>(std::max<int64_t>(1, anneal_epochs_))));
-  return linear_ ? t : (1 - std::cos(kPi * t)) / 2;
-}
 double SWALR::rate(size_t group, double now) {
-  double step = static_cast<double>(step_count_);
-  if (anneal_epochs_ == 0) step = std::max(1.0, step);
-  const double here = share(step), before = share(step - 1), last = final_lrs_[group];
-  const double start = before == 1 ? last : (now - before * last) / (1 - before);
-  return last * here + start * (1 - here);
+  return rates::rate("swa", {now}, {final_lrs_[group], static_cast<double>(anneal_epochs_), linear_ ? 1.0 : 0.0, static_cast<double>(step_count_)});
 }
 
 // ---- several of them ----------------------------------------------------------------------------------------------------

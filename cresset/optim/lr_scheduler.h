@@ -47,6 +47,19 @@ class CRESSET_API EpochScheduler : public LRScheduler {
   bool initial_ = false;
 };
 
+// A schedule of a formula of cresset/optim/rates.h.
+class CRESSET_API FormulaScheduler : public EpochScheduler {
+ protected:
+  FormulaScheduler(Optimizer& optimizer, const char* formula, std::vector<double> settings)
+      : EpochScheduler(optimizer), settings_(std::move(settings)), formula_(formula) {}
+  std::vector<double> settings_;
+
+ private:
+  double rate(size_t group, double now) override;
+  double first_rate(size_t group, double now) override;
+  const char* formula_;
+};
+
 // The initial rate times a function of the epoch: one function, or one for each group.
 class CRESSET_API LambdaLR : public EpochScheduler {
  public:
@@ -74,86 +87,45 @@ class CRESSET_API MultiplicativeLR : public EpochScheduler {
 };
 
 // Times gamma every step_size epochs.
-class CRESSET_API StepLR : public EpochScheduler {
+class CRESSET_API StepLR : public FormulaScheduler {
  public:
   // Errors: a step_size that is not positive.
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1);
-
- private:
-  double rate(size_t group, double now) override;
-  double first_rate(size_t group, double) override { return base(group); }
-  int64_t step_size_;
-  double gamma_;
 };
 
 // Times gamma at each of the milestones, once for each time it stands there.
-class CRESSET_API MultiStepLR : public EpochScheduler {
+class CRESSET_API MultiStepLR : public FormulaScheduler {
  public:
   MultiStepLR(Optimizer& optimizer, const std::vector<int64_t>& milestones, double gamma = 0.1);
-
- private:
-  double rate(size_t group, double now) override;
-  double first_rate(size_t group, double now) override;
-  std::vector<int64_t> milestones_;
-  double gamma_;
 };
 
 // Times a factor in [0, 1] for the first total_iters epochs.
-class CRESSET_API ConstantLR : public EpochScheduler {
+class CRESSET_API ConstantLR : public FormulaScheduler {
  public:
   explicit ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
-
- private:
-  double rate(size_t group, double now) override;
-  double first_rate(size_t group, double now) override;
-  double factor_;
-  int64_t total_iters_;
 };
 
 // Times a factor that goes in a line from start_factor to end_factor.
-class CRESSET_API LinearLR : public EpochScheduler {
+class CRESSET_API LinearLR : public FormulaScheduler {
  public:
   explicit LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1.0, int64_t total_iters = 5);
-
- private:
-  double rate(size_t group, double now) override;
-  double first_rate(size_t group, double now) override;
-  double start_factor_, end_factor_;
-  int64_t total_iters_;
 };
 
-class CRESSET_API ExponentialLR : public EpochScheduler {
+class CRESSET_API ExponentialLR : public FormulaScheduler {
  public:
   ExponentialLR(Optimizer& optimizer, double gamma);
-
- private:
-  double rate(size_t group, double now) override;
-  double first_rate(size_t group, double now) override;
-  double gamma_;
 };
 
 // Falls to 0 as (1 - epoch / total_iters)^power.
-class CRESSET_API PolynomialLR : public EpochScheduler {
+class CRESSET_API PolynomialLR : public FormulaScheduler {
  public:
   explicit PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1.0);
-
- private:
-  double rate(size_t group, double now) override;
-  double first_rate(size_t group, double now) override;
-  int64_t total_iters_;
-  double power_;
 };
 
 // Along half a cosine to eta_min in T_max epochs, and back.
-class CRESSET_API CosineAnnealingLR : public EpochScheduler {
+class CRESSET_API CosineAnnealingLR : public FormulaScheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0.0);
-
- private:
-  double rate(size_t group, double now) override;
-  double first_rate(size_t group, double now) override;
-  int64_t period_;
-  double eta_min_;
 };
 
 // Along half a cosine to eta_min, again and again: in T_0 epochs, then in T_mult times as many each time.
@@ -269,7 +241,6 @@ class CRESSET_API SWALR : public EpochScheduler {
 
  private:
   double rate(size_t group, double now) override;
-  double share(double step) const;
   std::vector<double> final_lrs_;
   int64_t anneal_epochs_;
   bool linear_;

@@ -173,6 +173,6 @@ PyMethodDef functions[] = {{"list_step", list_step, METH_VARARGS, nullptr}, {"st
 
 }  // namespace
 
-bool add_optim(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+bool add_optim(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0 && add_rates(module); }
 
 }  // namespace cresset::python

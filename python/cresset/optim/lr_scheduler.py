@@ -12,6 +12,8 @@ import warnings
 from bisect import bisect_right
 from collections import Counter
 
+import _cresset
+
 import cresset as torch
 
 from .optimizer import Optimizer
@@ -158,13 +160,26 @@ class LRScheduler:
 _LRScheduler = LRScheduler
 
 
-class _Chained(LRScheduler):
-    """A schedule that gives each group's rate from its last one, so that several can be chained."""
+def _like(rate, value):
+    """A computed rate as the one before it is kept: a tensor, or a number."""
+    if value == rate:
+        return rate
+    return torch.full_like(rate, value) if isinstance(rate, torch.Tensor) else value
+
+
+class _Formula(LRScheduler):
+    """A schedule by a formula of C++: ``_formula`` names it, ``_settings()`` gives its numbers."""
 
     def get_lr(self):
         """The groups' rates at ``last_epoch``, from those now set."""
         self._warn_outside_step()
-        return [self._rate(group["lr"], base) for group, base in zip(self.optimizer.param_groups, self.base_lrs)]
+        settings, state = self._settings(), (self.last_epoch, self._is_initial, self._step_count == 1)
+        pairs = zip((group["lr"] for group in self.optimizer.param_groups), self.base_lrs)
+        return [_like(rate, _cresset.learning_rate(self._formula, settings, rate, base, *state)) for rate, base in pairs]
+
+    def _get_closed_form_lr(self):
+        settings = self._settings()
+        return [_like(base, _cresset.closed_learning_rate(self._formula, settings, 0.0, base, self.last_epoch)) for base in self.base_lrs]
 
 
 class _PerGroupFunctions(LRScheduler):
@@ -232,7 +247,7 @@ class MultiplicativeLR(_PerGroupFunctions):
         return rates if self._is_initial else [rate * function(self.last_epoch) for rate, function in zip(rates, self.lr_lambdas)]
 
 
-class StepLR(_Chained):
+class StepLR(_Formula):
     """The rate times ``gamma`` every ``step_size`` epochs.
 
     Example::
@@ -247,18 +262,17 @@ class StepLR(_Chained):
         [0.25]
     """
 
+    _formula = "step"
+
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def _rate(self, rate, base):
-        return rate if self.last_epoch == 0 or self.last_epoch % self.step_size else rate * self.gamma
-
-    def _get_closed_form_lr(self):
-        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+    def _settings(self):
+        return self.step_size, self.gamma
 
 
-class MultiStepLR(_Chained):
+class MultiStepLR(_Formula):
     """The rate times ``gamma`` at each epoch of ``milestones``, once for each time it stands there.
 
     >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
@@ -268,19 +282,17 @@ class MultiStepLR(_Chained):
     [0.5]
     """
 
+    _formula = "milestones"
+
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def _rate(self, rate, base):
-        return rate * self.gamma ** self.milestones[self.last_epoch] if self.last_epoch in self.milestones else rate
-
-    def _get_closed_form_lr(self):
-        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
-        return [base * self.gamma**passed for base in self.base_lrs]
+    def _settings(self):
+        return self.gamma, *self.milestones.elements()
 
 
-class ConstantLR(_Chained):
+class ConstantLR(_Formula):
     """The rate times ``factor``, in [0, 1], for the first ``total_iters`` epochs. Errors: ValueError for another factor.
 
     >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
@@ -289,23 +301,19 @@ class ConstantLR(_Chained):
     [0.5]
     """
 
+    _formula = "constant"
+
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if not 0 <= factor <= 1.0:
             raise ValueError("ConstantLR: expected factor within [0, 1].")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _rate(self, rate, base):
-        if self.last_epoch == 0:
-            return rate * self.factor
-        return rate * (1.0 / self.factor) if self.last_epoch == self.total_iters else rate
-
-    def _get_closed_form_lr(self):
-        factor = self.factor if self.last_epoch < self.total_iters else 1
-        return [base * factor for base in self.base_lrs]
+    def _settings(self):
+        return self.factor, self.total_iters
 
 
-class LinearLR(_Chained):
+class LinearLR(_Formula):
     """The rate times a factor that goes in a line from ``start_factor`` to ``end_factor`` within ``total_iters`` epochs.
 
     Errors: ValueError for a ``start_factor`` not in (0, 1] or an ``end_factor`` not in [0, 1].
@@ -319,6 +327,8 @@ class LinearLR(_Chained):
         [0.5]
     """
 
+    _formula = "linear"
+
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1.0:
             raise ValueError("LinearLR: expected start_factor within (0, 1].")
@@ -327,20 +337,11 @@ class LinearLR(_Chained):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _rate(self, rate, base):
-        if self.last_epoch == 0:
-            return rate * self.start_factor
-        if self._is_initial or self.last_epoch > self.total_iters:
-            return rate
-        rise = self.end_factor - self.start_factor
-        return rate * (1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
-
-    def _get_closed_form_lr(self):
-        share = min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * (self.start_factor + (self.end_factor - self.start_factor) * share) for base in self.base_lrs]
+    def _settings(self):
+        return self.start_factor, self.end_factor, self.total_iters
 
 
-class ExponentialLR(_Chained):
+class ExponentialLR(_Formula):
     """The rate times ``gamma`` every epoch.
 
     >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
@@ -350,18 +351,17 @@ class ExponentialLR(_Chained):
     [0.5]
     """
 
+    _formula = "exponential"
+
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _rate(self, rate, base):
-        return rate if self._is_initial or self.last_epoch == 0 else rate * self.gamma
-
-    def _get_closed_form_lr(self):
-        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+    def _settings(self):
+        return (self.gamma,)
 
 
-class PolynomialLR(_Chained):
+class PolynomialLR(_Formula):
     """The rate falls to 0 within ``total_iters`` epochs as (1 - epoch / total_iters)^power.
 
     >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
@@ -371,21 +371,17 @@ class PolynomialLR(_Chained):
     [0.75]
     """
 
+    _formula = "polynomial"
+
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def _rate(self, rate, base):
-        if self._is_initial or self.last_epoch == 0 or self.last_epoch > self.total_iters:
-            return rate
-        now, before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
-        return rate * (now / before) ** self.power
-
-    def _get_closed_form_lr(self):
-        return [base * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power for base in self.base_lrs]
+    def _settings(self):
+        return self.total_iters, self.power
 
 
-class CosineAnnealingLR(_Chained):
+class CosineAnnealingLR(_Formula):
     """The rate along half a cosine from the initial one to ``eta_min`` in ``T_max`` epochs, and back (Loshchilov and Hutter, "SGDR:
     stochastic gradient descent with warm restarts", ICLR 2017, without the restarts).
 
@@ -400,25 +396,14 @@ class CosineAnnealingLR(_Chained):
         0.5
     """
 
+    _formula = "cosine"
+
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def _rate(self, rate, base):
-        if self._is_initial or self.last_epoch == 0:
-            return rate
-        if self._step_count == 1:
-            return self._closed(base)
-        if (self.last_epoch - 1) % (2 * self.T_max) == self.T_max:  # the rate is eta_min, from which no factor leads away
-            return rate + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
-        now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
-        return now / before * (rate - self.eta_min) + self.eta_min
-
-    def _closed(self, base):
-        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
-
-    def _get_closed_form_lr(self):
-        return [self._closed(base) for base in self.base_lrs]
+    def _settings(self):
+        return self.T_max, self.eta_min
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -450,8 +435,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def get_lr(self):
         """The groups' rates ``T_cur`` epochs after the last restart."""
         self._warn_outside_step()
-        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
-        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+        settings = (self.T_cur, self.T_i, self.eta_min)
+        return [_like(base, _cresset.closed_learning_rate("restarts", settings, 0.0, base)) for base in self.base_lrs]
 
     def step(self, epoch=None):
         """Sets the rates of the next epoch, or of ``epoch``, which may be a fraction."""
@@ -459,19 +444,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = 0
         if epoch is None:
             epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
-        elif epoch < 0:
-            raise ValueError(f"expected epoch of at least 0, got {epoch}")
-        elif epoch < self.T_0:
-            self.T_cur, self.T_i = epoch, self.T_0
-        elif self.T_mult == 1:
-            self.T_cur = epoch % self.T_0
+            place = _cresset.next_restart(self.T_cur, self.T_i, self.T_mult)
         else:
-            restarts = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
-            self.T_cur = epoch - self.T_0 * (self.T_mult**restarts - 1) / (self.T_mult - 1)
-            self.T_i = self.T_0 * self.T_mult**restarts
+            place = _cresset.warm_restart(epoch, self.T_0, self.T_mult)
+        self.T_cur, self.T_i = (int(value) if value.is_integer() else value for value in place)
         self.last_epoch = math.floor(epoch)
         self._write(self._next_rates())
 
@@ -489,11 +465,8 @@ def _check_momentum(optimizer):
     return "betas" in optimizer.defaults
 
 
-_CYCLE_SCALES = {
-    "triangular": ("cycle", lambda self, x: 1.0),
-    "triangular2": ("cycle", lambda self, x: 1 / (2.0 ** (x - 1))),
-    "exp_range": ("iterations", lambda self, x: self.gamma**x),
-}
+# How high cycles are, by the number of the cycle or of steps.
+_CYCLE_SCALES = {"triangular": "cycle", "triangular2": "cycle", "exp_range": "iterations"}
 
 
 class CyclicLR(LRScheduler):
@@ -536,7 +509,7 @@ class CyclicLR(LRScheduler):
         if scale_fn is None and mode not in _CYCLE_SCALES:
             raise ValueError("CyclicLR: expected a known mode or a scale_fn")
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
-        self.scale_mode = scale_mode if scale_fn is not None else _CYCLE_SCALES[mode][0]
+        self.scale_mode = scale_mode if scale_fn is not None else _CYCLE_SCALES[mode]
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1 = _check_momentum(optimizer)
@@ -551,14 +524,15 @@ class CyclicLR(LRScheduler):
 
     def scale_fn(self, x):
         """The height of a cycle, as a factor: ``x`` is the number of the cycle or of steps (``scale_mode``)."""
-        return _CYCLE_SCALES[self.mode][1](self, x) if self._scale_fn_custom is None else self._scale_fn_custom(x)
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return 1.0 if self.mode == "triangular" else _cresset.learning_rate(self.mode, (x, self.gamma))
 
     def get_lr(self):
         """The groups' rates at ``last_epoch``; sets their momentum, too."""
         self._warn_outside_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
-        x = 1.0 + self.last_epoch / self.total_size - cycle
-        share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        share = _cresset.learning_rate("cycle", (self.total_size, self.step_ratio), 0.0, 0.0, self.last_epoch)
         height = share * self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
             for low, high, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups):
@@ -581,10 +555,11 @@ class CyclicLR(LRScheduler):
             self._scale_fn_custom.__dict__.update(attributes)
 
 
-_ANNEALS = {
-    "cos": lambda start, end, share: end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1),
-    "linear": lambda start, end, share: (end - start) * share + start,
-}
+_ANNEALS = ("cos", "linear")
+
+
+def _anneal(strategy, start, end, share):
+    return _like(start, _cresset.learning_rate("anneal", (strategy == "linear", start, end, share)))
 
 
 def _check_anneal(strategy):
@@ -662,18 +637,12 @@ class OneCycleLR(LRScheduler):
         self._warn_outside_step()
         if self.last_epoch > self.total_steps:
             raise ValueError(f"OneCycleLR: expected at most {self.total_steps} steps, got {self.last_epoch}")
-        begin = 0.0
-        for phase in self._schedule_phases:
-            end = phase["end_step"]
-            if self.last_epoch <= end or phase is self._schedule_phases[-1]:
-                share = (self.last_epoch - begin) / (end - begin)
-                break
-            begin = end
-        anneal, rates = _ANNEALS[self._anneal_func_type], []
+        at, share = _cresset.one_cycle_phase(self.last_epoch, tuple(phase["end_step"] for phase in self._schedule_phases))
+        phase, strategy, rates = self._schedule_phases[at], self._anneal_func_type, []
         for group in self.optimizer.param_groups:
-            rates.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            rates.append(_anneal(strategy, group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
-                _set_momentum(group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share))
+                _set_momentum(group, _anneal(strategy, group[phase["start_momentum"]], group[phase["end_momentum"]], share))
         return rates
 
 
@@ -747,8 +716,8 @@ class ReduceLROnPlateau(LRScheduler):
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs):
             before = float(group["lr"])
-            rate = max(before * self.factor, least)
-            if before - rate > self.eps:
+            rate = _cresset.learning_rate("plateau", (self.factor, least, self.eps), before)
+            if rate != before:
                 _set(group, "lr", rate)
 
     @property
@@ -757,9 +726,7 @@ class ReduceLROnPlateau(LRScheduler):
         return self.cooldown_counter > 0
 
     def _is_better(self, a, best):
-        sign = 1 if self.mode == "max" else -1
-        margin = 1.0 + sign * self.threshold
-        bound = best * margin if self.threshold_mode == "rel" else best + sign * self.threshold
+        bound = _cresset.learning_rate("better", (self.mode == "max", self.threshold_mode == "rel", self.threshold), best)
         return a > bound if self.mode == "max" else a < bound
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
-import math
+
+import _cresset
 
 import cresset as torch
 from cresset.nn import Module
 from cresset.nn.modules.batchnorm import _BatchNorm
 
-from .lr_scheduler import LRScheduler, _check_anneal, _check_optimizer, _one_per_group
+from .lr_scheduler import LRScheduler, _check_anneal, _check_optimizer, _like, _one_per_group
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
 
@@ -217,20 +218,8 @@ class SWALR(LRScheduler):
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _share(self, step):
-        t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
-
     def get_lr(self):
         """The groups' rates, from those now set."""
         self._warn_outside_step()
-        step = self._step_count - 1
-        if self.anneal_epochs == 0:
-            step = max(1, step)
-        now, before = self._share(step), self._share(step - 1)
-        rates = []
-        for group in self.optimizer.param_groups:
-            final, rate = group["swa_lr"], group["lr"]
-            start = final if before == 1 else (rate - before * final) / (1 - before)
-            rates.append(final * now + start * (1 - now))
-        return rates
+        place = (self.anneal_epochs, self._anneal_strategy == "linear", self._step_count - 1)
+        return [_like(group["lr"], _cresset.learning_rate("swa", (group["swa_lr"], *place), group["lr"])) for group in self.optimizer.param_groups]
