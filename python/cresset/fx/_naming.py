@@ -20,20 +20,20 @@ class _CustomBuiltin(typing.NamedTuple):
     obj: object
 
 
-_custom_builtins = {}
+_custom_builtins = {
+    "inf": _CustomBuiltin("from math import inf", math.inf),
+    "nan": _CustomBuiltin("from math import nan", math.nan),
+    "NoneType": _CustomBuiltin("NoneType = type(None)", types.NoneType),
+    "torch": _CustomBuiltin("import cresset as torch", torch),
+    "device": _CustomBuiltin("from cresset import device", torch.device),
+    "fx_pytree": _CustomBuiltin("import cresset.fx._pytree as fx_pytree", fx_pytree),
+    "pytree": _CustomBuiltin("import cresset.utils._pytree as pytree", pytree),
+}
 
 
 def _register_custom_builtin(name, import_str, obj):
-    _custom_builtins[name] = _CustomBuiltin(import_str, obj)
+    _custom_builtins.update({name: _CustomBuiltin(import_str, obj)})
 
-
-_register_custom_builtin("inf", "from math import inf", math.inf)
-_register_custom_builtin("nan", "from math import nan", math.nan)
-_register_custom_builtin("NoneType", "NoneType = type(None)", types.NoneType)
-_register_custom_builtin("torch", "import cresset as torch", torch)
-_register_custom_builtin("device", "from cresset import device", torch.device)
-_register_custom_builtin("fx_pytree", "import cresset.fx._pytree as fx_pytree", fx_pytree)
-_register_custom_builtin("pytree", "import cresset.utils._pytree as pytree", pytree)
 
 _illegal_names = frozenset((*keyword.kwlist, *vars(builtins)))
 _CHARACTERS = re.compile(r"[^0-9a-zA-Z_]+")
@@ -44,36 +44,36 @@ class Namespace:
     """Names that are taken, and new ones made from proposals: `relu`, `relu_1`, `relu_2`."""
 
     def __init__(self):
-        self._obj_to_name = {}
-        self._used_names = set()
-        self._base_count = {}
+        self._of_object, self._taken, self._last_number = {}, set(), {}
 
     def create_name(self, candidate, obj):
         """A name that is free and legal, made of a proposal; an object keeps the name it was given first."""
-        if obj is not None and obj in self._obj_to_name:
-            return self._obj_to_name[obj]
-        if not candidate.isidentifier() or not candidate.isascii():
-            candidate = _CHARACTERS.sub("_", candidate) or "_unnamed"
-            if candidate[0].isdigit():
-                candidate = f"_{candidate}"
-        numbered = _NUMBERED.match(candidate) if candidate[-1].isdigit() else None
-        base = candidate if numbered is None else numbered[1]
-        if candidate in self._used_names or self._is_illegal_name(candidate, obj):
-            number = self._base_count.get(base, 0) + 1
-            while (candidate := f"{base}_{number}") in self._used_names or self._is_illegal_name(candidate, obj):
-                number += 1
-            self._base_count[base] = number
-        elif numbered is not None:
-            self._base_count[base] = int(numbered[2])
-        self._used_names.add(candidate)
-        if obj is not None:
-            self._obj_to_name[obj] = candidate
-        return candidate
+        if obj is None:
+            return self._fresh(candidate, None)
+        name = self._of_object.get(obj)
+        if name is None:
+            name = self._of_object[obj] = self._fresh(candidate, obj)
+        return name
 
-    def associate_name_with_obj(self, name, obj):
-        """Note the name that an object has. AssertionError for one that has another."""
-        if self._obj_to_name.setdefault(obj, name) != name:
-            raise AssertionError(f"associate_name_with_obj: the object has the name {self._obj_to_name[obj]!r} already, got {name!r}")
+    def _fresh(self, name, obj):
+        if not (name.isascii() and name.isidentifier()):
+            name = _CHARACTERS.sub("_", name) or "_unnamed"
+            name = f"_{name}" if name[0].isdigit() else name
+        stem, number = name, 0
+        if name[-1].isdigit() and (match := _NUMBERED.match(name)):
+            stem, number = match[1], int(match[2])
+        if not self._is_free(name, obj):
+            number = self._last_number.get(stem, 0) + 1
+            while not self._is_free(name := f"{stem}_{number}", obj):
+                number += 1
+            self._last_number[stem] = number
+        elif stem is not name:
+            self._last_number[stem] = number
+        self._taken.add(name)
+        return name
+
+    def _is_free(self, name, obj):
+        return name not in self._taken and not self._is_illegal_name(name, obj)
 
     def _is_illegal_name(self, name, obj):
         if name in _illegal_names:
@@ -81,11 +81,16 @@ class Namespace:
             return name not in vars(builtins) or vars(builtins)[name] is not obj
         return name in _custom_builtins and _custom_builtins[name].obj is not obj
 
+    def associate_name_with_obj(self, name, obj):
+        """Note the name that an object has. AssertionError for one that has another."""
+        if (present := self._of_object.setdefault(obj, name)) != name:
+            raise AssertionError(f"associate_name_with_obj: the object has the name {present!r} already, got {name!r}")
+
     def _rename_object(self, obj, name):
-        if obj not in self._obj_to_name:
+        if self._of_object.get(obj) is None:
             raise AssertionError("_rename_object: the object has no name")
-        self._obj_to_name[obj] = name
-        self._used_names.add(name)
+        self._of_object.update({obj: name})
+        self._taken.add(name)
 
 
 _Namespace = Namespace

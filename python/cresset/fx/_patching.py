@@ -69,54 +69,46 @@ def _find_proxy(*values):
     return None
 
 
+def _noted_with_proxies(function, op, target):
+    """The function, which calls with proxies do not run: they add a node."""
+
+    @functools.wraps(function)
+    def noted(*args, **kwargs):
+        found = _find_proxy(args, kwargs)
+        if found is None:
+            return function(*args, **kwargs)
+        made = found.tracer.create_proxy(op, target, args, kwargs)
+        if op == "call_function":
+            made.node.meta["is_wrapped"] = True
+        return made
+
+    return noted
+
+
+_noted_builtin = functools.lru_cache(None)(_noted_with_proxies)  # those of Python's own modules, of which each trace needs all
+
+
 def _create_wrapped_func(orig_fn):
-    return _wrapped_builtin(orig_fn) if type(orig_fn) is types.BuiltinFunctionType else _wrapped(orig_fn)
-
-
-def _wrapped(orig_fn):
-    @functools.wraps(orig_fn)
-    def wrapped(*args, **kwargs):
-        proxy = _find_proxy(args, kwargs)
-        if proxy is None:
-            return orig_fn(*args, **kwargs)
-        result = proxy.tracer.create_proxy("call_function", orig_fn, args, kwargs)
-        result.node.meta["is_wrapped"] = True
-        return result
-
-    return wrapped
-
-
-_wrapped_builtin = functools.lru_cache(None)(_wrapped)  # those of Python's own modules, of which each trace needs all
+    make = _noted_builtin if type(orig_fn) is types.BuiltinFunctionType else _noted_with_proxies
+    return make(orig_fn, "call_function", orig_fn)
 
 
 def _create_wrapped_method(cls, name):
-    orig_fn = getattr(cls, name)
-
-    @functools.wraps(orig_fn)
-    def wrapped(*args, **kwargs):
-        proxy = _find_proxy(args, kwargs)
-        if proxy is None:
-            return orig_fn(*args, **kwargs)
-        return proxy.tracer.create_proxy("call_method", name, args, kwargs)
-
-    return wrapped
+    return _noted_with_proxies(getattr(cls, name), "call_method", name)
 
 
 def _patch_wrapped_functions(patcher, functions, methods):
-    for (_, name), frame_dict in dict(functions).items():
-        orig_fn = frame_dict[name] if name in frame_dict else getattr(builtins, name, None)
-        if orig_fn is None:
-            continue  # the module has forgotten the name
-        if not getattr(orig_fn, "__fx_already_patched", False):
-            patcher.patch(frame_dict, name, _create_wrapped_func(orig_fn))
-    for cls, name in methods:
-        patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
+    for (_, name), space in list(functions.items()):
+        present = space.get(name, vars(builtins).get(name))  # None where the module has forgotten the name
+        if present is not None and not getattr(present, "__fx_already_patched", False):
+            patcher.patch(space, name, _create_wrapped_func(present))
+    for owner, name in methods:
+        patcher.patch_method(owner, name, _create_wrapped_method(owner, name))
 
 
 def _autowrap_check(patcher, frame_dict, function_ids):
     """Makes calls of the functions with these ids nodes wherever a dictionary of globals has them."""
-    if not patcher.visit_once(frame_dict):
-        return
-    for name, value in list(frame_dict.items()):
-        if id(value) in function_ids and not name.startswith("_") and callable(value):
-            patcher.patch(frame_dict, name, _create_wrapped_func(value))
+    if patcher.visit_once(frame_dict):
+        meant = {name: value for name, value in frame_dict.items() if id(value) in function_ids and callable(value) and not name.startswith("_")}
+        for name, function in meant.items():
+            patcher.patch(frame_dict, name, _create_wrapped_func(function))

@@ -5,8 +5,10 @@
 [1.0, 3.0]
 """
 
-import collections
+import copy
+import functools
 import inspect
+import itertools
 import math
 import types
 import warnings
@@ -30,12 +32,12 @@ from .proxy import ParameterProxy, Scope, ScopeContextManager, TracerBase
 
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap"]
 
-HAS_VARSTUFF = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_STARS = {inspect.CO_VARARGS: "*", inspect.CO_VARKEYWORDS: "**"}
+HAS_VARSTUFF = sum(_STARS)
 
-_orig_module_call = torch.nn.Module.__call__
-_orig_module_getattr = torch.nn.Module.__getattr__
+_orig_module_call, _orig_module_getattr = torch.nn.Module.__call__, torch.nn.Module.__getattr__
 
-_proxyable_classes = {}
+_proxyable_classes = set()
 _wrapped_fns_to_patch = {}
 _wrapped_methods_to_patch = []
 _is_fx_tracing_flag = False
@@ -67,15 +69,14 @@ class ProxyableClassMeta(type):
     """
 
     def __init__(cls, name, bases, attrs):
-        _proxyable_classes.setdefault(cls)
         super().__init__(name, bases, attrs)
+        _proxyable_classes.add(cls)
 
     def __call__(cls, *args, **kwargs):
-        instance = cls.__new__(cls)
-        if is_fx_tracing() and (found := _find_proxy(args, kwargs)) is not None:
+        found = _find_proxy(args, kwargs) if is_fx_tracing() else None
+        if found is not None:
             return found.tracer.create_proxy("call_function", cls, args, kwargs)
-        cls.__init__(instance, *args, **kwargs)
-        return instance
+        return super().__call__(*args, **kwargs)
 
 
 def _patch_function(fn, nargs):
@@ -136,43 +137,22 @@ class Tracer(TracerBase):
     @compatibility(is_backward_compatible=True)
     def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant=False):
         super().__init__()
-        self._autowrap_function_ids = {
-            id(value) for module in autowrap_modules for name, value in vars(module).items() if not name.startswith("_") and callable(value)
-        }
-        self._autowrap_function_ids.update(id(f) for f in autowrap_functions)
-        self._autowrap_search = list(autowrap_modules)
+        public = (value for module in autowrap_modules for name, value in vars(module).items() if not name.startswith("_"))
+        self._noted_ids = frozenset(map(id, (*filter(callable, public), *autowrap_functions)))
+        self._noted_modules = tuple(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
-        self.submodule_paths = None
-        self.root_module_name = ""
-        self.scope = Scope("", None)
-        self.module_stack = collections.OrderedDict()
-        self.num_calls = {}
-        self.node_name_to_scope = {}
-        self._qualname_counter = collections.Counter()
+        self.submodule_paths, self.root_module_name = None, ""
+        self._begin()
 
     def __deepcopy__(self, memo):
-        import copy
-
-        made = object.__new__(type(self))
-        memo[id(self)] = made
-        for name, value in vars(self).items():
-            made.__dict__[name] = value if name == "_autowrap_search" else copy.deepcopy(value, memo)
+        memo.update((id(module), module) for module in self._noted_modules)  # modules of Python are never copied
+        made = memo[id(self)] = object.__new__(type(self))
+        made.__dict__.update(copy.deepcopy(vars(self), memo))
         return made
 
     def get_fresh_qualname(self, prefix):
         """An attribute's name that the root does not have: the prefix with a number."""
-        first = f"{prefix}0"
-        if not hasattr(self.root, first):
-            self._qualname_counter[prefix] = 0
-            return first
-        i = self._qualname_counter[prefix]
-        while True:
-            name = f"{prefix}{i}"
-            i += 1
-            if not hasattr(self.root, name):
-                break
-        self._qualname_counter[prefix] = i
-        return name
+        return next(name for i in itertools.count() if not hasattr(self.root, name := f"{prefix}{i}"))
 
     @compatibility(is_backward_compatible=True)
     def create_arg(self, a):
@@ -181,25 +161,20 @@ class Tracer(TracerBase):
         Errors: NameError for a parameter of another module, NotImplementedError for a value that nodes cannot hold.
         """
         if isinstance(a, torch.Tensor):
-            return self._tensor_arg(a)
-        if type(a) in _proxyable_classes:
-            return self._instance_arg(a)
-        return super().create_arg(a)
+            return self.create_node("get_attr", self._path_of_tensor(a), (), {})
+        return self._instance_arg(a) if type(a) in _proxyable_classes else super().create_arg(a)
 
-    def _tensor_arg(self, a):
-        if isinstance(a, torch.nn.Parameter):
-            for name, parameter in self.root.named_parameters():
-                if a is parameter:
-                    return self.create_node("get_attr", name, (), {})
-            raise NameError("parameter is not a member of this module")
-        for name, buffer in self.root.named_buffers():
-            if a is buffer:
-                return self.create_node("get_attr", name, (), {})
-        name = self.tensor_attrs.get(a)
-        if name is None:
-            name = self.tensor_attrs[a] = self.get_fresh_qualname("_tensor_constant")
-            setattr(self.root, name, a)
-        return self.create_node("get_attr", name, (), {})
+    def _path_of_tensor(self, a):
+        is_parameter = isinstance(a, torch.nn.Parameter)
+        members = self.root.named_parameters() if is_parameter else self.root.named_buffers()
+        path = next((path for path, member in members if member is a), None)
+        if path is None and is_parameter:
+            raise NameError(f"create_arg: a parameter of shape {tuple(a.shape)} is not a member of the traced module")
+        path = path or self.tensor_attrs.get(a)
+        if path is None:
+            path = self.tensor_attrs[a] = self.get_fresh_qualname("_tensor_constant")
+            setattr(self.root, path, a)
+        return path
 
     def _instance_arg(self, a):
         fields = {name: self.create_arg(value) for name, value in vars(a).items()}
@@ -219,15 +194,10 @@ class Tracer(TracerBase):
     @compatibility(is_backward_compatible=True)
     def path_of_module(self, mod):
         """The path of a module in the root. Errors: NameError for one that is not in it."""
-        if self.submodule_paths:
-            path = self.submodule_paths.get(mod)
-            if path is None:
-                raise NameError(f"module is not installed as a submodule: {type(mod).__name__}")
-            return path
-        for name, module in self.root.named_modules():
-            if mod is module:
-                return name
-        raise NameError(f"module is not installed as a submodule: {type(mod).__name__}")
+        paths = self.submodule_paths or {module: path for path, module in self.root.named_modules()}
+        if mod not in paths:
+            raise NameError(f"module is not installed as a submodule: {type(mod).__name__}")
+        return paths[mod]
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, m, forward, args, kwargs):
@@ -254,23 +224,21 @@ class Tracer(TracerBase):
     @compatibility(is_backward_compatible=False)
     def getattr(self, attr, attr_val, parameter_proxy_cache):
         """The value of an attribute of a module: a proxy for a parameter, and for a buffer under `proxy_buffer_attributes`, else its value."""
+        if not isinstance(attr_val, torch.Tensor):
+            return attr_val
+        members, made = (), None
         if isinstance(attr_val, torch.nn.Parameter):
-            return self._proxy_for(attr_val, self.root.named_parameters(), parameter_proxy_cache, True)
-        if self.proxy_buffer_attributes and isinstance(attr_val, torch.Tensor):
-            return self._proxy_for(attr_val, self.root.named_buffers(), parameter_proxy_cache, False)
-        return attr_val
-
-    def _proxy_for(self, value, members, cache, is_parameter):
-        for name, member in members:
-            if value is not member:
-                continue
-            if name not in cache:
-                factory = None
-                if is_parameter and self.param_shapes_constant:
-                    factory = lambda node: ParameterProxy(self, node, name, value)  # noqa: E731, B023
-                cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=factory)
-            return cache[name]
-        return value
+            members = self.root.named_parameters()
+            if self.param_shapes_constant:
+                made = lambda node: ParameterProxy(self, node, path, attr_val)  # noqa: E731
+        elif self.proxy_buffer_attributes:
+            members = self.root.named_buffers()
+        path = next((path for path, member in members if member is attr_val), None)
+        if path is None:
+            return attr_val
+        if path not in parameter_proxy_cache:
+            parameter_proxy_cache[path] = self.create_proxy("get_attr", path, (), {}, proxy_factory_fn=made)
+        return parameter_proxy_cache[path]
 
     # ---- arguments of the root ------------------------------------------------------------------------------------------
 
@@ -287,32 +255,27 @@ class Tracer(TracerBase):
         """
         analysed = inspect.unwrap(root_fn)
         code = analysed.__code__
-        total = code.co_argcount + code.co_kwonlyargcount
-        parameters = inspect.signature(analysed).parameters
-        names = iter(code.co_varnames)
-        args, skipped = [], 0
-        if is_module:
-            if total == 0:
-                raise RuntimeError("``self`` argument cannot be part of *args expansion!")
-            skipped = 1
-            next(names)
-            args.append(self.root)
-        arg_names = [next(names) for _ in range(skipped, total)]
+        count = code.co_argcount + code.co_kwonlyargcount
+        own = 1 if is_module else 0
+        if count < own:
+            raise RuntimeError("create_args_for_root: forward takes self within *args, expected a parameter of its own for it")
+        names = code.co_varnames[own:count]
         if isinstance(concrete_args, tuple):
-            if len(arg_names) != len(concrete_args):
-                raise RuntimeError(f"Tracing expected {len(arg_names)} arguments but got {len(concrete_args)} concrete arguments")
-            concrete_args = dict(zip(arg_names, concrete_args))
-        args += [self._proxy_placeholder(name, concrete_args, parameters, analysed) for name in arg_names]
-        if code.co_kwonlyargcount > 0 or code.co_flags & HAS_VARSTUFF:
-            if code.co_flags & inspect.CO_VARARGS:
-                args.append(self._proxy_placeholder("*" + next(names), concrete_args, parameters, analysed))
-            if code.co_flags & inspect.CO_VARKEYWORDS:
-                args.append(self._proxy_placeholder("**" + next(names), concrete_args, parameters, analysed))
+            if len(concrete_args) != len(names):
+                raise RuntimeError(f"create_args_for_root: expected {len(names)} arguments but got {len(concrete_args)} in concrete_args")
+            concrete_args = dict(zip(names, concrete_args))
+        # The variables of *args and **kwargs follow those of the other parameters.
+        starred = [star for flag, star in _STARS.items() if code.co_flags & flag]
+        names += tuple(star + name for star, name in zip(starred, code.co_varnames[count:]))
+        parameters = inspect.signature(analysed).parameters
+        args = [self.root] if is_module else []
+        args += [self._proxy_placeholder(name, concrete_args or {}, parameters, analysed) for name in names]
+        if starred or code.co_kwonlyargcount:
             root_fn = _patch_function(root_fn, len(args))
         leaves, in_spec = pytree.tree_flatten(tuple(args))
         if all(child.is_leaf() for child in in_spec.children_specs):
             return root_fn, args
-        return self._flat(root_fn, list(code.co_varnames[:total]), leaves, in_spec)
+        return self._flat(root_fn, list(code.co_varnames[:count]), leaves, in_spec)
 
     def _flat(self, root_fn, names, leaves, in_spec):
         """The function of the leaves of its arguments, which returns the leaves of its result."""
@@ -327,18 +290,14 @@ class Tracer(TracerBase):
         return flattened, leaves
 
     def _proxy_placeholder(self, name, concrete_args, parameters, analysed):
-        if concrete_args is not None and name in concrete_args:
-            return self._concrete(name, concrete_args[name], parameters[name])
-        if name[0] == "*":
-            default = ()
-        else:
-            declared = parameters[name].default
-            default = () if declared is inspect.Parameter.empty else (declared,)
+        declared = inspect.Parameter.empty if name[0] == "*" else parameters[name].default
+        default = () if declared is inspect.Parameter.empty else (declared,)
+        if name in concrete_args:
+            return self._concrete(name, concrete_args[name], default)
         return self.create_proxy("placeholder", name, default, {}, type_expr=analysed.__annotations__.get(name))
 
-    def _concrete(self, name, value, parameter):
+    def _concrete(self, name, value, default):
         """A value whose parts marked PH are placeholders; the others are checked when the graph runs."""
-        default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
         count = 0
 
         def replaced(x):
@@ -394,8 +353,7 @@ class Tracer(TracerBase):
             self.root, function = torch.nn.Module(), root
         tracer_cls = type(self)
         self.graph = Graph(tracer_cls=None if "<locals>" in tracer_cls.__qualname__ else tracer_cls)
-        self.tensor_attrs = {}
-        self._collect_tensors(self.root, [])
+        self.tensor_attrs = self._plain_tensors()
         if not isinstance(function, types.FunctionType):
             raise AssertionError(f"trace: expected a function or a module, got {type(root).__name__}")
         globals_ = function.__globals__
@@ -412,34 +370,30 @@ class Tracer(TracerBase):
         name = self.traced_func_name
         if not hasattr(type(root), name):
             raise AssertionError(f"traced_func_name={name} doesn't exist in {type(root).__name__}")
-        self.root_module_name = root._get_name()
-        self.submodule_paths = {module: path for path, module in root.named_modules()}
+        self.root_module_name, self.submodule_paths = root._get_name(), {module: path for path, module in root.named_modules()}
         return getattr(type(root), name)
 
-    def _collect_tensors(self, module, path):
-        for name, value in vars(module).items():
-            if isinstance(value, torch.Tensor):
-                self.tensor_attrs[value] = ".".join([*path, name])
-        for name, child in module.named_children():
-            self._collect_tensors(child, [*path, name])
+    def _plain_tensors(self):
+        """{tensor: its path} of the tensors that modules hold as ordinary attributes."""
+        holders = [(f"{path}." if path else "", vars(module)) for path, module in self.root.named_modules()]
+        return {value: prefix + name for prefix, held in holders for name, value in held.items() if isinstance(value, torch.Tensor)}
 
     def _patch(self, patcher, globals_):
-        cache = {}
-        get, ids, called = self.getattr, self._autowrap_function_ids, torch.nn.Module.__call__
+        proxies, module_class = {}, torch.nn.Module
+        get, ids, called = self.getattr, self._noted_ids, module_class.__call__
 
-        def module_getattr_wrapper(mod, attr):
-            return get(attr, _orig_module_getattr(mod, attr), cache)
+        def attribute(mod, attr):
+            return get(attr, _orig_module_getattr(mod, attr), proxies)
 
-        def module_call_wrapper(mod, *args, **kwargs):
+        def call(mod, *args, **kwargs):
             _autowrap_check(patcher, getattr(getattr(mod, "forward", mod), "__globals__", {}), ids)
-            return self.call_module(mod, lambda *args, **kwargs: called(mod, *args, **kwargs), args, kwargs)
+            return self.call_module(mod, functools.partial(called, mod), args, kwargs)
 
-        patcher.patch_method(torch.nn.Module, "__getattr__", module_getattr_wrapper, deduplicate=False)
-        patcher.patch_method(torch.nn.Module, "__call__", module_call_wrapper, deduplicate=False)
+        for name, wrapper in (("__getattr__", attribute), ("__call__", call)):
+            patcher.patch_method(module_class, name, wrapper, deduplicate=False)
         _patch_wrapped_functions(patcher, _wrapped_fns_to_patch, _wrapped_methods_to_patch)
-        _autowrap_check(patcher, globals_, ids)
-        for module in self._autowrap_search:
-            _autowrap_check(patcher, module.__dict__, ids)
+        for space in (globals_, *map(vars, self._noted_modules)):
+            _autowrap_check(patcher, space, ids)
 
 
 @compatibility(is_backward_compatible=True)
@@ -454,9 +408,9 @@ def wrap(fn_or_name):
     ... def opaque(x):
     ...     return len(x)
     """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+    name = fn_or_name if isinstance(fn_or_name, str) else getattr(fn_or_name, "__name__", None)
+    if name is None:
         raise RuntimeError(f"torch.fx.wrap: expected a function or the name of one, got {type(fn_or_name).__name__}")
-    name = fn_or_name.__name__ if callable(fn_or_name) else fn_or_name
     frame = inspect.currentframe().f_back
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError(f"torch.fx.wrap: call it at the top level of a module, got a call within {frame.f_code.co_name}")
@@ -478,7 +432,10 @@ def symbolic_trace(root, concrete_args=None):
     >>> traced(torch.zeros(1), True)
     tensor([1.])
     """
-    tracer = Tracer()
-    graph = tracer.trace(root, concrete_args)
-    name = root.__class__.__name__ if isinstance(root, torch.nn.Module) else root.__name__
-    return GraphModule(tracer.root, graph, name)
+    return _traced_by(Tracer(), root, concrete_args)
+
+
+def _traced_by(tracer, root, *how):
+    """The GraphModule of what a tracer traces."""
+    graph = tracer.trace(root, *how)
+    return GraphModule(tracer.root, graph, type(root).__name__ if isinstance(root, torch.nn.Module) else root.__name__)

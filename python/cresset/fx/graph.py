@@ -12,6 +12,8 @@ graph():
 
 import contextlib
 import copy
+import functools
+import inspect
 import warnings
 
 from ._codegen import (  # noqa: F401  names of this module in PyTorch
@@ -41,21 +43,24 @@ class _InsertPoint:
     """Where new nodes go, until the end of a `with` block."""
 
     def __init__(self, graph, new_insert):
-        self.graph, self.orig_insert = graph, graph._insert
+        self._restore = functools.partial(setattr, graph, "_insert", graph._insert)
         graph._insert = new_insert
 
     def __enter__(self):
-        pass
+        return None
 
-    def __exit__(self, kind, value, traceback):
-        self.graph._insert = self.orig_insert
+    def __exit__(self, *_):
+        self._restore()
+
+
+_OPPOSITES = {"_next": "_prev", "_prev": "_next"}
 
 
 class _node_list:  # noqa: N801  PyTorch's name
     """The nodes of a graph in order. The graph may be changed during iteration."""
 
     def __init__(self, graph, direction="_next"):
-        if direction not in ("_next", "_prev"):
+        if direction not in _OPPOSITES:
             raise AssertionError(f"node list: expected a direction of _next or _prev, got {direction!r}")
         self.graph, self.direction = graph, direction
 
@@ -71,7 +76,11 @@ class _node_list:  # noqa: N801  PyTorch's name
             node = getattr(node, direction)
 
     def __reversed__(self):
-        return _node_list(self.graph, "_prev" if self.direction == "_next" else "_next")
+        return _node_list(self.graph, _OPPOSITES[self.direction])
+
+    def of(self, *ops):
+        """The nodes of these ops, in a list."""
+        return [node for node in self if node.op in ops]
 
 
 @compatibility(is_backward_compatible=True)
@@ -92,12 +101,9 @@ class Graph:
     """
 
     def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
-        self._root = Node(self, "", "root", "", (), {})
-        self._used_names = {}
-        self._insert = self._root.prepend
-        self._len = 0
-        self._graph_namespace = _Namespace()
-        self._owning_module = owning_module
+        root = self._root = Node(self, "", "root", "", (), {})
+        self._insert, self._len = root.prepend, 0
+        self._graph_namespace, self._owning_module = _Namespace(), owning_module
         self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
         self._codegen = CodeGen()
         self._co_fields = {}
@@ -125,18 +131,13 @@ class Graph:
 
     def output_node(self):
         """The node that returns the result. Errors: StopIteration where there is none."""
-        node = next(iter(reversed(self.nodes)))
-        return node if node.op == "output" else next(n for n in reversed(self.nodes) if n.op == "output")
+        return next(n for n in reversed(self.nodes) if n.op == "output")
 
     @compatibility(is_backward_compatible=False)
     def find_nodes(self, *, op, target=None, sort=True):
-        """The nodes of an op, and of a target where one is given.
-
-        Errors: AssertionError for call_function without a target.
-        """
-        if op == "call_function" and target is None:
-            return [n for n in self.nodes if n.op == op]
-        return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
+        """The nodes of an op, and of a target where one is given, in their order."""
+        found = self.nodes.of(op)
+        return found if target is None else [n for n in found if n.target == target]
 
     # ---- new nodes ------------------------------------------------------------------------------------------------------
 
@@ -156,17 +157,17 @@ class Graph:
         if op not in _legal_ops:
             raise AssertionError(f"op {op!r} is not in _legal_ops: {', '.join(_legal_ops)}")
         args, kwargs = () if args is None else args, {} if kwargs is None else kwargs
-        if not isinstance(args, tuple):
-            raise AssertionError(f"create_node: expected args to be a tuple, got {type(args).__name__}")
-        if not isinstance(kwargs, dict):
-            raise AssertionError(f"create_node: expected kwargs to be a dict, got {type(kwargs).__name__}")
-        name = self._graph_namespace.create_name(self._target_to_str(target) if name is None else name, None)
-        node = Node(self, name, op, target, args, kwargs, type_expr)
+        if not isinstance(args, tuple) or not isinstance(kwargs, dict):
+            raise AssertionError(f"create_node: expected a tuple of args and a dict of kwargs, got {type(args).__name__} and {type(kwargs).__name__}")
+        return self._add(self._target_to_str(target) if name is None else name, op, target, args, kwargs, type_expr)
+
+    def _add(self, proposal, *what):
+        made = Node(self, self._graph_namespace.create_name(proposal, None), *what)
         for hook in getattr(self._owning_module, "_create_node_hooks", None) or ():
-            hook(node)
-        self._insert(node)
+            hook(made)
+        self._insert(made)
         self._len += 1
-        return node
+        return made
 
     def _target_to_str(self, target):
         if isinstance(target, str):
@@ -180,10 +181,8 @@ class Graph:
     @compatibility(is_backward_compatible=True)
     def placeholder(self, name, type_expr=None, default_value=...):
         """Add a parameter of the function. A default of `...` or `inspect.Signature.empty` means none."""
-        import inspect
-
-        args = () if default_value is inspect.Signature.empty or default_value is ... else (default_value,)
-        return self.create_node("placeholder", name, args=args, type_expr=type_expr)
+        without = default_value is ... or default_value is inspect.Signature.empty
+        return self.create_node("placeholder", name, () if without else (default_value,), None, None, type_expr)
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, qualified_name, type_expr=None):
@@ -195,7 +194,7 @@ class Graph:
                 "register_parameter or register_buffer",
                 stacklevel=2,
             )
-        return self.create_node("get_attr", qualified_name, type_expr=type_expr)
+        return self.create_node("get_attr", qualified_name, None, None, None, type_expr)
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, module_name, args=None, kwargs=None, type_expr=None):
@@ -203,13 +202,13 @@ class Graph:
         self._expect_path("call_module", module_name)
         if self._owning_module is not None:
             self._owning_module.get_submodule(module_name)
-        return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
+        return self.create_node("call_module", module_name, args, kwargs, None, type_expr)
 
     @compatibility(is_backward_compatible=True)
     def call_method(self, method_name, args=None, kwargs=None, type_expr=None):
         """Add a node that calls a method of its first argument."""
         self._expect_path("call_method", method_name)
-        return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
+        return self.create_node("call_method", method_name, args, kwargs, None, type_expr)
 
     def _expect_path(self, what, target):
         if not isinstance(target, str):
@@ -220,12 +219,12 @@ class Graph:
         """Add a node that calls a function. Errors: ValueError for what cannot be called."""
         if isinstance(the_function, str):
             raise ValueError(f"call_function: target {the_function!r} has type str but a Callable is expected")
-        return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
+        return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     @compatibility(is_backward_compatible=True)
     def output(self, result, type_expr=None):
         """Add the node that returns the result."""
-        return self.create_node("output", "output", args=(result,), type_expr=type_expr)
+        return self.create_node("output", "output", (result,), None, None, type_expr)
 
     @compatibility(is_backward_compatible=False)
     def create_size_node(self, tensor_node, dim):
@@ -268,13 +267,8 @@ class Graph:
     @compatibility(is_backward_compatible=True)
     def node_copy(self, node, arg_transform=lambda x: x):
         """Add a copy of a node of another graph; `arg_transform` gives the node of this graph for one of the other."""
-        name = self._graph_namespace.create_name(node.name, None)
-        args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
-        made = Node(self, name, node.op, node.target, args, kwargs, node.type)
-        for hook in getattr(self._owning_module, "_create_node_hooks", None) or ():
-            hook(made)
-        self._insert(made)
-        self._len += 1
+        args, kwargs = (map_arg(given, arg_transform) for given in (node.args, node.kwargs))
+        made = self._add(node.name, node.op, node.target, args, kwargs, node.type)
         made.meta = copy.copy(node.meta)
         return made
 
@@ -318,44 +312,41 @@ class Graph:
     @compatibility(is_backward_compatible=True)
     def inserting_before(self, n=None):
         """Add nodes before one, or at the beginning, from now on or within a `with` block. Errors: AssertionError for a node of another graph."""
-        if n is None:
-            return self.inserting_after(self._root)
-        if n.graph is not self:
-            raise AssertionError(f"Node to insert before is not in graph: {n}")
-        return _InsertPoint(self, n.prepend)
+        return self._inserting("before", self._root.append if n is None else n.prepend, n)
 
     @compatibility(is_backward_compatible=True)
     def inserting_after(self, n=None):
         """Add nodes after one, or at the end, from now on or within a `with` block. Errors: AssertionError for a node of another graph."""
-        if n is None:
-            return self.inserting_before(self._root)
-        if n.graph is not self:
-            raise AssertionError(f"Node to insert after is not in graph: {n}")
-        return _InsertPoint(self, n.append)
+        return self._inserting("after", self._root.prepend if n is None else n.append, n)
+
+    def _inserting(self, side, place, n):
+        if n is not None and n.graph is not self:
+            raise AssertionError(f"inserting_{side}: Node to insert {side} is not in graph: {n}")
+        return _InsertPoint(self, place)
 
     # ---- removal ----------------------------------------------------------------------------------------------------------
 
     @compatibility(is_backward_compatible=True)
     def erase_node(self, to_erase):
         """Remove a node. Errors: RuntimeError for one that has users, or that is of another graph."""
-        if to_erase.users:
-            raise RuntimeError(f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: {to_erase.users}!")
+        if count := len(to_erase.users):
+            raise RuntimeError(f"Tried to erase Node {to_erase}, but it still had {count} users in the graph: {', '.join(map(str, to_erase.users))}")
         if to_erase.graph is not self:
-            raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
+            raise RuntimeError(f"erase_node: {to_erase} is a node of another graph")
         if to_erase._erased:
             warnings.warn(f"erase_node({to_erase}) on an already erased node", stacklevel=2)
             return
         for hook in getattr(self._owning_module, "_erase_node_hooks", None) or ():
             hook(to_erase)
-        to_erase._remove_from_list()
-        to_erase._erased = True
         self._len -= 1
-        to_erase._update_args_kwargs(map_arg(to_erase.args, lambda _: None), map_arg(to_erase.kwargs, lambda _: None))
+        to_erase._leave()
 
     def _clear_nodes(self):
-        for node in reversed(self.nodes):
-            node.meta.clear()
-            self.erase_node(node)
+        last = self._root._prev
+        while last is not self._root:
+            last.meta.clear()
+            self.erase_node(last)
+            last = self._root._prev
 
     @compatibility(is_backward_compatible=True)
     def eliminate_dead_code(self, is_impure_node=None):
@@ -367,13 +358,11 @@ class Graph:
         Errors: those of `lint`.
         """
         self.lint()
-        stays = is_impure_node or (lambda node: node.is_impure())
-        changed = False
-        for node in reversed(self.nodes):
+        stays, count = is_impure_node or Node.is_impure, self._len
+        for node in list(self.nodes)[::-1]:
             if not node.users and not stays(node):
                 self.erase_node(node)
-                changed = True
-        return changed
+        return self._len < count
 
     # ---- checks -----------------------------------------------------------------------------------------------------------
 
@@ -383,32 +372,28 @@ class Graph:
 
         Errors: RuntimeError that names the node.
         """
-        seen_names, seen = set(), set()
+        names, before = set(), set()
         for node in self.nodes:
-            if node.op not in _legal_ops or node.op == "root":
-                raise RuntimeError(f"Node {node} had unknown opcode {node.op}!")
-            if node.graph is not self:
-                raise RuntimeError(f"Node '{node}' does not belong to this Graph!")
-            for arg in node._input_nodes:
-                self._lint_argument(node, arg, seen)
-            if node.name in seen_names:
-                raise RuntimeError(f"Node redefined name {node.name}!")
-            seen.add(node)
-            seen_names.add(node.name)
+            fault = self._fault(node, before) or (node.name in names and f"redefined name {node.name}: an earlier node has it")
+            if fault:
+                raise RuntimeError(f"Node {node} {fault}")
+            before.add(node)
+            names.add(node.name)
         if self._owning_module is not None:
-            for node in self.nodes:
-                if node.op in ("get_attr", "call_module"):
-                    self._lint_target(node)
+            for node in self.nodes.of("get_attr", "call_module"):
+                self._lint_target(node)
 
-    def _lint_argument(self, node, arg, seen):
-        if arg.graph is not self:
-            raise RuntimeError(
-                f"Argument '{arg}' of Node '{node}' does not belong to this Graph, but was used as an argument! If you are copying nodes, map their arguments too"
-            )
-        if arg not in seen:
-            raise RuntimeError(
-                f"Argument '{arg}' of Node '{node}' was used before it has been defined! Please check that Nodes in the graph are topologically ordered\n{self}"
-            )
+    def _fault(self, node, before):
+        """What is wrong with a node after those before it, in words that follow its name; None where nothing is."""
+        if node.op == "root" or node.op not in _legal_ops:
+            return f"had unknown opcode {node.op}"
+        if node.graph is not self:
+            return "does not belong to this Graph"
+        for used in node._input_nodes.keys() - before:
+            if used.graph is not self:
+                return f"has the argument {used}, which does not belong to this Graph: map the arguments of nodes that are copied"
+            return f"has the argument {used}, which was used before it has been defined: a node stands after those that it uses\n{self}"
+        return None
 
     def _lint_target(self, node):
         import cresset as torch
@@ -419,7 +404,7 @@ class Graph:
                 raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute {part} of {title or '.'.join(parts[:i])}")
             value, title = getattr(value, part), ".".join(parts[: i + 1])
         if node.op == "call_module" and not isinstance(value, torch.nn.Module):
-            raise RuntimeError(f"Node {node} target {node.target} {node.target} of {type(value).__name__} does not reference an nn.Module")
+            raise RuntimeError(f"Node {node} target {node.target} is a {type(value).__name__} and does not reference an nn.Module")
 
     # ---- text and code ------------------------------------------------------------------------------------------------------
 
@@ -433,9 +418,7 @@ class Graph:
         try:
             from tabulate import tabulate
         except ImportError:
-            print(
-                "`print_tabular` relies on the library `tabulate`, which could not be found on this machine. Run `pip install tabulate` to install the library."
-            )
+            print("print_tabular draws its table by the package tabulate, which is not installed here: pip install tabulate")
             raise
         rows = [[n.op, n.name, n.target, n.args, n.kwargs] for n in self.nodes]
         print(tabulate(rows, headers=["opcode", "name", "target", "args", "kwargs"]))

@@ -2,14 +2,13 @@
 
 import contextlib
 import inspect
-
+import itertools
 
 from . import _lazy_graph_module, config
 from . import traceback as fx_traceback
 from ._compatibility import compatibility
 from ._symbolic_trace import Tracer
 from .graph import Graph
-
 from .node import map_aggregate, map_arg
 from .proxy import Proxy
 
@@ -55,64 +54,53 @@ class Interpreter:
 
         Returns the result. Errors: RuntimeError where arguments lack; an error of a node tells in a note which node it was.
         """
-        self.env = {} if initial_env is None else initial_env
-        if enable_io_processing:
-            args = self.graph.process_inputs(*args)
-        self.args_iter = iter(args)
-        for node in self.graph.nodes:
-            if node in self.env:
+        graph, env = self.graph, {} if initial_env is None else initial_env
+        self.env = env
+        self.args_iter = iter(graph.process_inputs(*args) if enable_io_processing else args)
+        done = self.user_to_last_uses if self.garbage_collect_values else {}
+        for node in graph.nodes:
+            if node in env:
                 continue
-            try:
-                self.env[node] = self.run_node(node)
-            except Exception as error:
-                if self.extra_traceback:
-                    _add_note(error, node)
-                raise
-            if self.garbage_collect_values:
-                for used in self.user_to_last_uses.get(node, ()):
-                    self.env.pop(used, None)
+            env[node] = value = self._run_with_note(node)
             if node.op == "output":
-                value = self.env[node]
-                return self.graph.process_outputs(value) if enable_io_processing else value
+                return graph.process_outputs(value) if enable_io_processing else value
+            for used in done.get(node, ()):
+                env.pop(used, None)
         return None
+
+    def _run_with_note(self, node):
+        try:
+            return self.run_node(node)
+        except Exception as error:
+            if self.extra_traceback:
+                _add_note(error, node)
+            raise
 
     @compatibility(is_backward_compatible=True)
     def boxed_run(self, args_list):
         """Run the graph with a list of arguments, which is emptied, so that they are freed after their last use."""
-        args_iter = iter(list(args_list))
-        env = {}
-        for node in self.graph.nodes:
-            if node.op == "placeholder":
-                env[node] = next(args_iter)
+        given = dict(zip(self.graph.nodes.of("placeholder"), args_list, strict=True))
         args_list.clear()
-        return self.run(initial_env=env)
+        return self.run(initial_env=given)
 
-    @contextlib.contextmanager
     def _set_current_node(self, node):
-        with fx_traceback.set_current_meta(node, f"Interpreter_{type(self).__name__}"):
-            yield
+        """The node's `meta` is the present one within a `with` block."""
+        return fx_traceback.set_current_meta(node, f"Interpreter_{type(self).__name__}")
 
     @compatibility(is_backward_compatible=True)
     def run_node(self, n):
         """The value of one node, whose arguments are known."""
-        if not fx_traceback._state.preserving:
-            args, kwargs = self.fetch_args_kwargs_from_env(n)
-            return getattr(self, n.op)(n.target, args, kwargs)
-        with self._set_current_node(n):
-            args, kwargs = self.fetch_args_kwargs_from_env(n)
-            return getattr(self, n.op)(n.target, args, kwargs)
+        with self._set_current_node(n) if fx_traceback._state.preserving else contextlib.nullcontext():
+            return getattr(self, n.op)(n.target, *self.fetch_args_kwargs_from_env(n))
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target, args, kwargs):
         """The next argument, or the default. Errors: RuntimeError where there is neither."""
-        if target.startswith("*"):
-            return list(self.args_iter)
-        try:
-            return next(self.args_iter)
-        except StopIteration:
-            if args:
-                return args[0]
-            raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!") from None
+        if target[0] == "*":
+            return [*self.args_iter]
+        for given in (*itertools.islice(self.args_iter, 1), *args[:1]):
+            return given
+        raise RuntimeError(f"run: no argument is left for the parameter {target}, which has no default")
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, target, args, kwargs):
@@ -162,7 +150,7 @@ class Interpreter:
 
         def value(used):
             if used not in env:
-                raise RuntimeError(f"Node {n} referenced nonexistent value {used}! Run Graph.lint() to diagnose such issues")
+                raise RuntimeError(f"Node {n} referenced nonexistent value {used}: Graph.lint() tells what is wrong with the graph")
             return env[used]
 
         return map_arg(args, value)
@@ -170,12 +158,10 @@ class Interpreter:
 
 def _last_uses(graph):
     """{node: the nodes whose values nothing uses after it}."""
-    seen, found = set(), {}
-    for node in reversed(graph.nodes):
-        for used in node._input_nodes:
-            if used not in seen:
-                seen.add(used)
-                found.setdefault(node, []).append(used)
+    last = {used: node for node in graph.nodes for used in node._input_nodes}
+    found = {}
+    for used, node in last.items():
+        found.setdefault(node, []).append(used)
     return found
 
 
@@ -192,6 +178,17 @@ def _add_note(error, node):
         error.add_note(text)
 
 
+class _WholeModules(Tracer):
+    """The tracer of a Transformer, which looks into no module."""
+
+    def __init__(self, module, graph):
+        super().__init__()
+        self.root, self.graph, self.tensor_attrs = module, graph, {}
+
+    def is_leaf_module(self, m, module_qualified_name):
+        return True
+
+
 @compatibility(is_backward_compatible=True)
 class Transformer(Interpreter):
     """Makes a new module of a GraphModule, node by node. Subclasses return other proxies for a kind of node.
@@ -206,20 +203,9 @@ class Transformer(Interpreter):
     @compatibility(is_backward_compatible=True)
     def __init__(self, module):
         super().__init__(module)
-        self.new_graph = Graph()
-        self.new_graph.set_codegen(module.graph._codegen)
-
-        class TransformerTracer(Tracer):
-            def __init__(self, graph):
-                super().__init__()
-                self.graph = graph
-                self.tensor_attrs = {}
-
-            def is_leaf_module(self, m, module_qualified_name):
-                return True
-
-        self.tracer = TransformerTracer(self.new_graph)
-        self.tracer.root = module
+        graph = self.new_graph = Graph()
+        graph._codegen = module.graph._codegen
+        self.tracer = _WholeModules(module, graph)
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target, args, kwargs):
@@ -246,14 +232,9 @@ class Transformer(Interpreter):
     def transform(self):
         """The new module."""
         with fx_traceback.preserve_node_meta():
-            result = super().run(enable_io_processing=False)
-        if result is not None:
-
-            def node_of(value):
-                return value.node if isinstance(value, Proxy) else value
-
+            value = super().run(enable_io_processing=False)
+        if value is not None:
             old = self.graph.output_node()
-            new = self.new_graph.output(map_aggregate(result, node_of))
-            new.type = old.type
+            new = self.new_graph.output(map_aggregate(value, lambda leaf: leaf.node if isinstance(leaf, Proxy) else leaf), old.type)
             new.meta.update(old.meta)
         return _lazy_graph_module._make_graph_module(self.module, self.new_graph)

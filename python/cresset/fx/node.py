@@ -15,7 +15,7 @@ from .immutable_collections import immutable_dict, immutable_list
 __all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
 
 BaseArgumentTypes = typing.Union[str, int, float, bool, complex, torch.dtype, torch.Tensor, torch.device, torch.memory_format, torch.layout]
-base_types = typing.get_args(BaseArgumentTypes)
+base_types = BaseArgumentTypes.__args__
 Target = typing.Union[typing.Callable[..., typing.Any], str]
 Argument = typing.Optional[typing.Any]
 
@@ -58,15 +58,6 @@ def has_side_effect(fn):
     """
     _side_effects().add(fn)
     return fn
-
-
-def _find_module_of_method(orig_method):
-    """The module of PyTorch that holds a function which does not say where it lives."""
-    name = orig_method.__name__
-    for guess in (torch, torch.nn.functional):
-        if getattr(guess, name, None) is orig_method:
-            return _public(guess.__name__)
-    raise RuntimeError(f"cannot find module for {orig_method}")
 
 
 def _public(module):
@@ -115,25 +106,34 @@ def _all_places():
 
 
 def _get_qualified_name(func):
-    if getattr(builtins, getattr(func, "__name__", ""), None) is func:
-        return func.__name__
+    """The path by which generated code names a function. RuntimeError for one that has none."""
+    name = getattr(func, "__name__", None) or type(func).__name__
+    if vars(builtins).get(name) is func:
+        return name
     if _is_operator_of_torch(func):
         return f"torch.ops.{func}"
     if (known := _place(func)) is not None:
         return known
-    if isinstance(func, (types.MethodDescriptorType, types.WrapperDescriptorType)) or getattr(torch.Tensor, getattr(func, "__name__", ""), None) is func:
-        return f"torch.Tensor.{func.__name__}"
-    name = getattr(func, "__name__", None) or type(func).__name__
-    if name == "<lambda>":
-        try:
-            name = inspect.getsource(func).split("=")[0].strip()
-        except OSError:
-            raise RuntimeError("unable to represent lambda without its source") from None
-    module = getattr(func, "__module__", None)
-    if module is not None and module.startswith("cresset._core") and getattr(torch, name, None) is func:
-        return f"torch.{name}"
-    module = _find_module_of_method(func) if module is None else _public(module)
-    return f"{module}.{name}"
+    if isinstance(func, (types.MethodDescriptorType, types.WrapperDescriptorType)) or getattr(torch.Tensor, name, None) is func:
+        return "torch.Tensor." + name
+    home = getattr(func, "__module__", None)
+    if home is None:
+        spaces = {"torch": torch, "torch.nn.functional": torch.nn.functional}
+        home = next((path for path, space in spaces.items() if vars(space).get(name) is func), None)
+        if home is None:
+            raise RuntimeError(f"code of a graph: {func!r} has no module by which the code could name it")
+    elif home.startswith("cresset._core") and vars(torch).get(name) is func:
+        home = "torch"
+    return f"{_public(home)}.{_assigned_name(func) if name == '<lambda>' else name}"
+
+
+def _assigned_name(function):
+    """The variable to which a source assigns a lambda."""
+    try:
+        source = inspect.getsource(function)
+    except OSError:
+        raise RuntimeError(f"code of a graph: the lambda {function!r} has no name, and its source is not there to find one") from None
+    return source.partition("=")[0].strip()
 
 
 def _is_operator_of_torch(func):
@@ -142,10 +142,9 @@ def _is_operator_of_torch(func):
 
 def _type_repr(obj):
     """The text of a type, as annotations have it."""
-    if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
-        if obj.__module__ == "builtins":
-            return obj.__qualname__
-        return f"{_public(obj.__module__)}.{obj.__qualname__}"
+    if isinstance(obj, type) and type(obj) is not types.GenericAlias:
+        home = _public(obj.__module__)
+        return obj.__qualname__ if home == "builtins" else f"{home}.{obj.__qualname__}"
     if obj is ...:
         return "..."
     if isinstance(obj, types.FunctionType):
@@ -156,8 +155,8 @@ def _type_repr(obj):
 def _format_arg(arg, max_list_len=float("inf")):
     if isinstance(arg, Node):
         return f"%{arg}"
-    if hasattr(arg, "_custom_fx_repr_fn"):
-        return arg._custom_fx_repr_fn()
+    if (own_text := getattr(arg, "_custom_fx_repr_fn", None)) is not None:
+        return own_text()
     if isinstance(arg, (list, tuple)):
         parts = [_format_arg(a) for i, a in enumerate(arg) if i < max_list_len]
         more = f", ...[total_len={len(arg)}]" if len(arg) > max_list_len else ""
@@ -203,11 +202,12 @@ class Node:
         self._prev = self._next = self
         self._erased = False
         self._sort_key = 0
-        self._update_args_kwargs(args, kwargs)
+        self._hold(args, kwargs)
 
     # ---- arguments ------------------------------------------------------------------------------------------------------
 
-    def _update_args_kwargs(self, args, kwargs):
+    def _hold(self, args, kwargs):
+        """Takes other arguments: the nodes among them know their user."""
         for old in self._input_nodes:
             old.users.pop(self, None)
         self._input_nodes = {}
@@ -231,7 +231,7 @@ class Node:
 
     @args.setter
     def args(self, a):
-        self._update_args_kwargs(a, self._kwargs)
+        self._hold(a, self._kwargs)
 
     @property
     def kwargs(self):
@@ -240,7 +240,7 @@ class Node:
 
     @kwargs.setter
     def kwargs(self, k):
-        self._update_args_kwargs(self._args, k)
+        self._hold(self._args, k)
 
     @property
     def all_input_nodes(self):
@@ -284,11 +284,8 @@ class Node:
                 raise AssertionError(f"replace_all_uses_with: propagate_meta, but {replace_with} has a meta already: {list(replace_with.meta)}")
             replace_with.meta.update(self.meta)
         changed = [user for user in self.users if delete_user_cb is None or delete_user_cb(user)]
-        hooks = getattr(self.graph.owning_module, "_replace_hooks", None) or ()
         for user in changed:
-            for hook in hooks:
-                hook(old=self, new=replace_with.name, user=user)
-            user._replace_input_with(self, replace_with)
+            user.replace_input_with(self, replace_with)
         return changed
 
     @compatibility(is_backward_compatible=False)
@@ -296,13 +293,11 @@ class Node:
         """Put one node in the place of another among the arguments."""
         for hook in getattr(self.graph.owning_module, "_replace_hooks", None) or ():
             hook(old=old_input, new=new_input.name, user=self)
-        self._replace_input_with(old_input, new_input)
 
-    def _replace_input_with(self, old, new):
         def swapped(n):
-            return new if n is old else n
+            return new_input if n is old_input else n
 
-        self._update_args_kwargs(map_arg(self._args, swapped), map_arg(self._kwargs, swapped))
+        self._hold(map_arg(self._args, swapped), map_arg(self._kwargs, swapped))
 
     # ---- place in the graph ---------------------------------------------------------------------------------------------
 
@@ -343,6 +338,12 @@ class Node:
         """Move a node of the same graph to the place after this one."""
         self._next.prepend(x)
 
+    def _leave(self):
+        """Takes the node out of its graph: it uses no other any more."""
+        self._remove_from_list()
+        self._erased = True
+        self._hold(*(map_arg(given, lambda _: None) for given in (self._args, self._kwargs)))
+
     def _remove_from_list(self):
         p, n = self._prev, self._next
         p._next, n._prev = n, p
@@ -368,7 +369,7 @@ class Node:
 
     @stack_trace.setter
     def stack_trace(self, trace):
-        self.meta["stack_trace"] = trace
+        self.meta.update(stack_trace=trace)
 
     def __repr__(self):
         return self._repr_fn(self) if self._repr_fn else self.name
@@ -380,11 +381,8 @@ class Node:
     def _pretty_print_target(self, target):
         if isinstance(target, str):
             return target
-        if getattr(target, "__module__", None) == "builtins" and hasattr(target, "__name__"):
-            return f"builtins.{target.__name__}"
-        if getattr(target, "__module__", None) == "_operator":
-            return f"operator.{target.__name__}"
-        return _get_qualified_name(target)
+        shown = {"builtins": "builtins", "_operator": "operator"}.get(getattr(target, "__module__", None))
+        return f"{shown}.{target.__name__}" if shown and hasattr(target, "__name__") else _get_qualified_name(target)
 
     @compatibility(is_backward_compatible=True)
     def format_node(self, placeholder_names=None, maybe_return_typename=None, *, include_tensor_metadata=False):
@@ -395,20 +393,18 @@ class Node:
             maybe_return_typename: a list of one text, which becomes the type of an output.
             include_tensor_metadata: tell dtype and shape of the value where `meta` has them.
         """
-        if self.op == "output":
-            if self.type and maybe_return_typename:
-                maybe_return_typename[0] = f" -> {_type_repr(self.type)}"
-            return f"return {self.args[0]}"
-        kind = f"{_type_repr(self.type)} " if self.type is not None else ""
+        op, kind = self.op, None if self.type is None else _type_repr(self.type)
+        if op == "output":
+            if kind and maybe_return_typename:
+                maybe_return_typename[:1] = [f" -> {kind}"]
+            return f"return {self._args[0]}"
+        if op == "placeholder":
+            given = f"(default={self._args[0]})" if self._args else ""
+        else:
+            given = "" if op == "get_attr" else f"(args = {_format_arg(self._args)}, kwargs = {_format_arg(self._kwargs)})"
         shown = self._shown_value() if include_tensor_metadata else ""
-        head = f"%{self.name} : {shown}{kind}[num_users={len(self.users)}] = {self.op}[target={self._pretty_print_target(self.target)}]"
-        if self.op == "placeholder":
-            if not isinstance(self.target, str):
-                return None
-            return head + (f"(default={self.args[0]})" if self.args else "")
-        if self.op == "get_attr":
-            return head
-        return f"{head}(args = {_format_arg(self.args)}, kwargs = {_format_arg(self.kwargs)})"
+        told = f"{shown}{kind} " if kind else shown
+        return f"%{self.name} : {told}[num_users={len(self.users)}] = {op}[target={self._pretty_print_target(self.target)}]{given}"
 
     def _shown_value(self):
         value = self.meta.get("val", self.meta.get("tensor_meta"))
@@ -423,18 +419,15 @@ class Node:
         Args:
             impure_random: count operators that draw random numbers.
         """
-        if self.op in ("placeholder", "output"):
-            return True
-        if self.op == "call_function":
-            if _changes_arguments(self.target) or self.target in _side_effects():
-                return True
-            return impure_random and _draws(self.target)
-        if self.op == "call_module":
-            owner = self.graph.owning_module
-            if owner is None:
-                raise AssertionError(f"is_impure of {self}: the graph has no owning module to look {self.target!r} up in")
-            return getattr(owner.get_submodule(self.target), "_is_impure", False)
-        return False
+        op, target = self.op, self.target
+        if op == "call_function":
+            return _changes_arguments(target) or target in _side_effects() or (impure_random and _draws(target))
+        if op != "call_module":
+            return op in ("placeholder", "output")
+        owner = self.graph.owning_module
+        if owner is None:
+            raise AssertionError(f"is_impure of {self}: the graph has no owning module to look {target!r} up in")
+        return getattr(owner.get_submodule(target), "_is_impure", False)
 
     @compatibility(is_backward_compatible=False)
     def normalized_arguments(self, root, arg_types=None, kwarg_types=None, normalize_to_only_use_kwargs=False):
@@ -445,12 +438,14 @@ class Node:
             arg_types, kwarg_types: the types of the arguments, which choose among overloads.
             normalize_to_only_use_kwargs: name all arguments.
         """
-        from .operator_schemas import normalize_function, normalize_module
+        from . import operator_schemas as schemas
 
-        if self.op == "call_function":
-            return normalize_function(self.target, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs)
-        if self.op == "call_module":
-            return normalize_module(root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs)
+        call = (self.target, self._args, self._kwargs)
+        match self.op:
+            case "call_function":
+                return schemas.normalize_function(*call, arg_types, kwarg_types, normalize_to_only_use_kwargs)
+            case "call_module":
+                return schemas.normalize_module(root, *call, normalize_to_only_use_kwargs)
         return None
 
 
@@ -490,7 +485,11 @@ def map_arg(a, fn):
     """
     if not callable(fn):
         raise AssertionError(f"map_arg: expected a function, got {type(fn).__name__}")
-    return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
+
+    def at_node(leaf):
+        return fn(leaf) if isinstance(leaf, Node) else leaf
+
+    return map_aggregate(a, at_node)
 
 
 @compatibility(is_backward_compatible=True)

@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import dis
 import enum
-import inspect
 import operator
 import sys
 import traceback
@@ -20,7 +19,7 @@ from ._calls import as_recorded
 from ._compatibility import compatibility
 from .graph import Graph, magic_methods, reflectable_magic_methods
 from .immutable_collections import immutable_dict, immutable_list
-from .node import Node, _is_operator_of_torch, base_types
+from .node import Node, _is_operator_of_torch, base_types, map_arg
 
 __all__ = ["TracerBase", "GraphAppendingTracer", "TraceError", "Proxy", "MetaProxy", "Attribute", "ParameterProxy", "Scope", "ScopeContextManager"]
 
@@ -58,8 +57,17 @@ class ScopeContextManager:
         self._scope.module_path, self._scope.module_type = self._before.module_path, self._before.module_type
 
 
-_COPY_META_FIELDS = ["nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute", "ac_graph_id", "has_backward_hook", "from_node",
-                     "quantization_tag", "_numeric_debug_handle", "custom", "partitioner_tag"]  # fmt: skip
+_KEPT_META = (
+    "nn_module_stack torch_fn source_fn_stack original_aten recompute ac_graph_id has_backward_hook from_node quantization_tag _numeric_debug_handle "
+    "custom partitioner_tag"
+).split()
+
+
+def _meta_of_the_moment():
+    """The entries of the present meta that new nodes get."""
+    present = fx_traceback.get_current_meta()
+    kept = {name: copy.copy(present[name]) for name in _KEPT_META if name in present}
+    return {**kept, "stack_trace": present["stack_trace"]} if present.get("stack_trace") else kept
 
 
 @compatibility(is_backward_compatible=True)
@@ -88,31 +96,26 @@ class TracerBase:
     module_stack: collections.OrderedDict
     node_name_to_scope: dict
 
+    def _begin(self):
+        """The tracer is in no module, and has called none."""
+        self.scope, self.module_stack = Scope("", None), collections.OrderedDict()
+        self.num_calls, self.node_name_to_scope = {}, {}
+
     @compatibility(is_backward_compatible=True)
     def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
         """Add a node to the graph. Its arguments are those of nodes already, as `create_arg` makes them."""
-        if kind == "call_function" and self.check_mutable_operations:
+        if self.check_mutable_operations and kind == "call_function":
             from .operator_schemas import check_for_mutable_operation
 
             check_for_mutable_operation(target, args, kwargs)
-        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        made = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         scope = self.scope
-        self.node_name_to_scope[node.name] = (scope.module_path, scope.module_type)
+        self.node_name_to_scope[made.name] = (scope.module_path, scope.module_type)
         if fx_traceback._state.preserving:
-            self._copy_meta(node)
-        elif self.module_stack:
-            node.meta["nn_module_stack"] = copy.copy(self.module_stack)
-        return node
-
-    def _copy_meta(self, node):
-        current = fx_traceback.get_current_meta()
-        for field in _COPY_META_FIELDS:
-            if field in current:
-                node.meta[field] = copy.copy(current[field])
-        if stack_trace := current.get("stack_trace"):
-            node.stack_trace = stack_trace
+            made.meta.update(_meta_of_the_moment())
         if self.module_stack:
-            node.meta["nn_module_stack"] = copy.copy(self.module_stack)
+            made.meta.update(nn_module_stack=self.module_stack.copy())
+        return made
 
     @compatibility(is_backward_compatible=True)
     def proxy(self, node):
@@ -125,8 +128,7 @@ class TracerBase:
         args_, kwargs_ = self.create_arg(args), self.create_arg(kwargs)
         if not isinstance(args_, tuple) or not isinstance(kwargs_, dict):
             raise AssertionError(f"create_proxy: expected a tuple and a dict of arguments, got {type(args).__name__} and {type(kwargs).__name__}")
-        node = self.create_node(kind, target, args_, kwargs_, name, type_expr)
-        proxy = proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
+        proxy = (proxy_factory_fn or self.proxy)(self.create_node(kind, target, args_, kwargs_, name, type_expr))
         if self.record_stack_traces and not proxy.node.stack_trace:
             proxy.node.stack_trace = "".join(traceback.format_list(self._user_stack()))
         return proxy
@@ -140,10 +142,8 @@ class TracerBase:
 
     def _find_user_frame(self):
         """The frame of the program that called into the tracer."""
-        frame = inspect.currentframe()
-        while frame is not None and _settings.is_own_file(frame.f_code.co_filename):
-            frame = frame.f_back
-        return frame
+        outwards = traceback.walk_stack(sys._getframe())
+        return next((frame for frame, _ in outwards if not _settings.is_own_file(frame.f_code.co_filename)), None)
 
     @compatibility(is_backward_compatible=True)
     def create_arg(self, a):
@@ -162,74 +162,60 @@ class TracerBase:
             return self._dictionary(a)
         if isinstance(a, (tuple, list)):
             items = [self.create_arg(item) for item in a]
-            return (
-                kind(*items)
-                if hasattr(a, "_fields")
-                else tuple(items)
-                if isinstance(a, tuple) and kind is not torch.Size
-                else items
-                if isinstance(a, list)
-                else kind(items)
-                if all(isinstance(i, int) for i in items)
-                else tuple(items)
-            )
+            if isinstance(a, list):
+                return items
+            if hasattr(a, "_fields"):
+                return kind(*items)
+            return kind(items) if kind is torch.Size and all(isinstance(i, int) for i in items) else tuple(items)
         return self._other_arg(a)
 
     def _other_arg(self, a):
         if isinstance(a, dict):
             return self._dictionary(a)
-        if isinstance(a, slice):
-            return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
-        if isinstance(a, range):
-            return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
-        if isinstance(a, Node) or _is_operator_of_torch(a):
+        if isinstance(a, (slice, range)):
+            return type(a)(*map(self.create_arg, (a.start, a.stop, a.step)))
+        if isinstance(a, (Node, enum.Enum, *base_types)) or _is_operator_of_torch(a):
             return a
-        if hasattr(a, "__fx_create_arg__"):
-            return a.__fx_create_arg__(self)
+        own = getattr(a, "__fx_create_arg__", None)
+        if own is not None:
+            return own(self)
         if dataclasses.is_dataclass(a) and not isinstance(a, type):
             fields = {field.name: self.create_arg(getattr(a, field.name)) for field in dataclasses.fields(a)}
             return self.create_node("call_function", a.__class__, (), fields)
-        if isinstance(a, (*base_types, enum.Enum)) or a is None or a is ...:
-            return a
-        raise NotImplementedError(f"argument of type: {type(a)}")
+        raise NotImplementedError(f"argument of type: {type(a)}, which nodes cannot hold")
 
     def _dictionary(self, a):
-        def known(key):
-            def refuse(node):
-                raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {node}")
+        return {key if type(key) is str else self._key(key): self.create_arg(value) for key, value in a.items()}
 
-            from .node import map_arg
+    def _key(self, key):
+        def refuse(node):
+            raise RuntimeError(f"a dictionary among the arguments has a key that contains a Node, which is not known while tracing: {node}")
 
-            key = self.create_arg(key)
-            map_arg(key, refuse)
-            return key
-
-        return {key if type(key) is str else known(key): self.create_arg(value) for key, value in a.items()}
+        key = self.create_arg(key)
+        map_arg(key, refuse)
+        return key
 
     @compatibility(is_backward_compatible=True)
     def to_bool(self, obj):
         """The truth of a proxy, of which there is none: TraceError."""
-        raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
+        raise TraceError(f"a branch or loop depends on {obj!r}: symbolically traced variables have no values that control flow could ask for")
 
     @compatibility(is_backward_compatible=True)
     def iter(self, obj):
         """The items of a proxy where they are unpacked into a number of variables that is known, else TraceError."""
-        frame = inspect.currentframe()
-        if frame is None:
-            raise RuntimeError("iter: the interpreter gives no frames")
-        frame = frame.f_back.f_back
-        count = _unpacked(frame.f_code, frame.f_lasti)
-        if count is not None:
-            return (obj[i] for i in range(count))
-        raise TraceError(
-            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function argument. "
-            "How often a loop runs has to be known while tracing: loop over a constant, or make the function a leaf by torch.fx.wrap"
-        )
+        asking = sys._getframe(2)
+        count = _unpacked(asking.f_code, asking.f_lasti)
+        if count is None:
+            raise TraceError(
+                f"Proxy object cannot be iterated: {obj!r} stands in a loop, or behind a star in a call, and how many items it has is not known while tracing. "
+                "Loop over a constant, or make the function a leaf by torch.fx.wrap"
+            )
+        return map(obj.__getitem__, range(count))
 
     @compatibility(is_backward_compatible=True)
     def keys(self, obj):
         """The keys of a proxy, as another proxy."""
-        return Attribute(obj, "keys")()
+        return self.create_proxy("call_method", "keys", (obj,), {})
 
 
 def _unpacked(code, at):
@@ -257,9 +243,7 @@ class GraphAppendingTracer(TracerBase):
     def __init__(self, graph):
         super().__init__()
         self.graph = graph
-        self.scope = Scope("", None)
-        self.module_stack = collections.OrderedDict()
-        self.node_name_to_scope = {}
+        self._begin()
 
 
 @compatibility(is_backward_compatible=False)
@@ -309,17 +293,14 @@ class Proxy:
     def __iter__(self):
         return self.tracer.iter(self)
 
-    def __abs__(self):
-        return self.tracer.create_proxy("call_function", operator.abs, (self,), {})
-
     def __bool__(self):
-        if self.tracer.trace_asserts:
-            frame = inspect.currentframe().f_back
-            message = _asserted(frame.f_code, frame.f_lasti)
-            if message is not None:
-                self.tracer.create_proxy("call_function", assert_fn if message == "" else torch._assert, (self,) if message == "" else (self, message), {})
-                return True
-        return self.tracer.to_bool(self)
+        tracer, asking = self.tracer, sys._getframe(1)
+        message = _asserted(asking.f_code, asking.f_lasti) if tracer.trace_asserts else None
+        if message is None:
+            return tracer.to_bool(self)
+        check, args = (torch._assert, (self, message)) if message else (assert_fn, (self,))
+        tracer.create_proxy("call_function", check, args, {})
+        return True
 
     @compatibility(is_backward_compatible=True)
     def keys(self):
@@ -328,7 +309,7 @@ class Proxy:
 
     def __len__(self):
         raise RuntimeError(
-            "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please call torch.fx.wrap('len') at module scope"
+            f"'len' is not supported in symbolic tracing by default: to have it in the graph call torch.fx.wrap('len') at module scope ({self!r})"
         )
 
     @classmethod
@@ -435,53 +416,39 @@ class ParameterProxy(Proxy):
     def __repr__(self):
         return f"ParameterProxy({self.name})"
 
-    @property
-    def shape(self):
-        """The parameter's shape."""
-        return self.param.shape
+    shape = property(lambda self: self.param.shape, doc="The parameter's shape.")
+    ndim = property(lambda self: self.param.ndim, doc="The parameter's number of dimensions.")
 
     def size(self, dim=None):
-        """The parameter's size."""
-        return self.param.size() if dim is None else self.param.size(dim)
+        """The parameter's size, or that of a dimension."""
+        return self.shape if dim is None else self.shape[dim]
 
     def dim(self):
         """The parameter's number of dimensions."""
-        return self.param.dim()
-
-    @property
-    def ndim(self):
-        """The parameter's number of dimensions."""
-        return self.param.ndim
+        return len(self.shape)
 
     def numel(self):
         """The parameter's number of elements."""
-        return self.param.numel()
+        return self.shape.numel()
 
-    def nelement(self):
-        """The parameter's number of elements."""
-        return self.param.nelement()
+    nelement = numel
 
 
-def _operator_method(name, target):
-    def method(*args, **kwargs):
-        return args[0].tracer.create_proxy("call_function", target, args, kwargs)
+def _add_operator(cls, name, target, reflected):
+    if reflected:
 
-    method.__name__ = method.__qualname__ = name
-    return method
+        def method(self, other):
+            return self.tracer.create_proxy("call_function", target, (other, self), {})
 
+    else:
 
-def _reflected_method(name, target):
-    def method(self, rhs):
-        return self.tracer.create_proxy("call_function", target, (rhs, self), {})
+        def method(*args, **kwargs):
+            return args[0].tracer.create_proxy("call_function", target, args, kwargs)
 
     method.__name__ = method.__qualname__ = name
-    return method
+    setattr(cls, name, method)
 
 
-for _name in magic_methods:
-    _target = getattr(operator, _name, None) or operator.truediv
-    _title = f"__{_name.strip('_')}__"
-    setattr(Proxy, _title, _operator_method(_title, _target))
-for _name in reflectable_magic_methods:
-    _title = f"__r{_name.strip('_')}__"
-    setattr(Proxy, _title, _reflected_method(_title, getattr(operator, _name, None) or operator.truediv))
+for _names, _prefix in (((*magic_methods, "abs"), "__"), (reflectable_magic_methods, "__r")):
+    for _name in _names:
+        _add_operator(Proxy, f"{_prefix}{_name.strip('_')}__", getattr(operator, _name, None) or operator.truediv, _prefix == "__r")

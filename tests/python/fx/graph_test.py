@@ -176,7 +176,7 @@ class Changing(unittest.TestCase):
         graph = fx.symbolic_trace(lambda x: x.relu() + 1).graph
         x, relu, _, _ = graph.nodes
         relu.append(x)
-        with self.assertRaisesRegex(RuntimeError, "Argument 'x' of Node 'relu' was used before"):
+        with self.assertRaisesRegex(RuntimeError, "relu.* x, which was used before it has been defined"):
             graph.lint()
         traced = fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
         next(n for n in traced.graph.nodes if n.op == "call_module").target = "nothing"
