@@ -378,7 +378,7 @@ class _Writer:
             summary = found.get_summary_str() if found else ""
             self.body.append(f"\n{self.shown.color('dim', '# ' + summary)}\n")
         elif self.last_trace != "":
-            self.body.append(f"\n{self.shown.color('dim', '# No stacktrace found for following nodes')}\n")
+            self.body.append(f"\n{self.shown.color('dim', '# No stacktrace: no line of the program is known from here on')}\n")
         self.last_trace = trace or ""
         for key in self.shown.meta:
             if key in node.meta:

@@ -33,6 +33,7 @@ from ._codegen import (  # noqa: F401  names of this module in PyTorch
     reflectable_magic_methods,
 )
 from ._compatibility import compatibility
+from ._paths import _has_attr
 from ._naming import _custom_builtins, _CustomBuiltin, _is_magic, _Namespace, _register_custom_builtin, _snake_case  # noqa: F401
 from .node import _GAP, Node, _is_operator_of_torch, _legal_ops, map_arg
 
@@ -188,7 +189,7 @@ class Graph:
     def get_attr(self, qualified_name, type_expr=None):
         """Add a node that gets a parameter, buffer or other attribute of the module, by its path. Warns where the owning module has none."""
         self._expect_path("get_attr", qualified_name)
-        if self._owning_module is not None and not _has(self._owning_module, qualified_name):
+        if self._owning_module is not None and not _has_attr(self._owning_module, qualified_name):
             warnings.warn(
                 f"get_attr: the owning GraphModule has no attribute {qualified_name!r} to refer to; add it by GraphModule.add_submodule, "
                 "register_parameter or register_buffer",
@@ -476,11 +477,3 @@ class Graph:
                 self._codegen._body_transformer = before
 
         return until_the_end()
-
-
-def _has(module, path):
-    for part in path.split("."):
-        if not hasattr(module, part):
-            return False
-        module = getattr(module, part)
-    return True

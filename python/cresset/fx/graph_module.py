@@ -9,6 +9,7 @@ def forward(self, x):
 
 import contextlib
 import copy
+import functools
 import itertools
 import linecache
 import os
@@ -21,12 +22,10 @@ import cresset as torch
 from cresset import nn
 
 from ._compatibility import compatibility
+from ._paths import _assign_attr, _copy_attr, _del_attr, _get_attr, _has_attr, below  # noqa: F401  names of this module in PyTorch
 from .graph import Graph, _BoxedCodeGen, _custom_builtins, _is_from_torch, _PyTreeCodeGen
 
-
 __all__ = ["reduce_graph_module", "GraphModule"]
-
-_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 
 
 class _EvalCacheLoader:
@@ -37,9 +36,8 @@ class _EvalCacheLoader:
 
     def cache(self, src, globals_, co_fields=None):
         """Keeps a source and returns the name of its file."""
-        key = f"<eval_with_key>.{next(self.next_id)}"
-        if co_fields:
-            key += f" from {co_fields['co_filename']}:{co_fields['co_firstlineno']} in {co_fields['co_name']}"
+        origin = " from {co_filename}:{co_firstlineno} in {co_name}".format_map(co_fields) if co_fields else ""
+        key = f"<eval_with_key>.{next(self.next_id)}{origin}"
         self.eval_cache[key] = src
         globals_["__loader__"], globals_["__name__"] = self, key
         linecache.lazycache(key, globals_)
@@ -69,8 +67,8 @@ def _method_from_src(method_name, src, globals_, co_fields=None):
 
 
 def _format_import_statement(name, obj):
-    if name in _custom_builtins:
-        return _custom_builtins[name].import_str
+    if (known := _custom_builtins.get(name)) is not None:
+        return known.import_str
     if _is_from_torch(obj) and name == "torch":
         return "import cresset as torch"
     module, title = obj.__module__, obj.__qualname__ if hasattr(obj, "__qualname__") else obj.__name__
@@ -93,74 +91,6 @@ class _Forward:
             if cls.__dict__.get("forward") is self:
                 cls.forward = function
         return function if instance is None else function.__get__(instance, owner)
-
-
-# ---- attributes by path ---------------------------------------------------------------------------------------------------
-
-
-def _get_attr(model, attr_name):
-    """The attribute of a module at a path."""
-    for part in attr_name.split("."):
-        model = getattr(model, part)
-    return model
-
-
-def _has_attr(model, attr_name):
-    """Whether a module has an attribute at a path."""
-    for part in attr_name.split("."):
-        if not hasattr(model, part):
-            return False
-        model = getattr(model, part)
-    return True
-
-
-def _del_attr(model, attr_name):
-    """Delete the attribute of a module at a path."""
-    *prefix, last = attr_name.split(".")
-    delattr(_get_attr(model, ".".join(prefix)) if prefix else model, last)
-
-
-def _holder(module, prefix):
-    """The module at a path, made with those on the way where they are not there."""
-    for part in prefix:
-        child = getattr(module, part, None)
-        if child is None:
-            child = nn.Module()
-            setattr(module, part, child)
-        module = child
-    return module
-
-
-def _copy_attr(from_module, to_module, target):
-    """Give a module the attribute that another has at a path; what it has there already stays, as do attributes that are not there."""
-    *prefix, field = target.split(".")
-    for part in prefix:
-        below = getattr(from_module, part, None)
-        if below is None:
-            return
-        present = getattr(to_module, part, None)
-        if present is below:
-            return
-        if present is None:
-            present = nn.Module()
-            setattr(to_module, part, present)
-        from_module, to_module = below, present
-    original = getattr(from_module, field)
-    if isinstance(original, torch.Tensor) and not isinstance(original, nn.Parameter):
-        persistent = field not in getattr(from_module, "_non_persistent_buffers_set", ())
-        to_module.register_buffer(field, original, persistent=persistent)
-    else:
-        setattr(to_module, field, original)
-
-
-def _assign_attr(from_obj, to_module, target):
-    """Give a module an object as its attribute at a path; tensors become buffers."""
-    *prefix, field = target.split(".")
-    holder = _holder(to_module, prefix)
-    if isinstance(from_obj, torch.Tensor) and not isinstance(from_obj, nn.Parameter):
-        holder.register_buffer(field, from_obj)
-    else:
-        setattr(holder, field, from_obj)
 
 
 # ---- pickling ---------------------------------------------------------------------------------------------------------------
@@ -205,7 +135,7 @@ class _WrappedCall:
         before, here = "".join(source[max(0, line - 4) : line]), len(source[line - 1]) if 0 < line <= len(source) else 1
         return "\n".join(
             [
-                f"\nCall using an FX-traced Module, line {line} of the traced Module's generated forward function:",
+                f"\nline {line} of the generated forward function of a traced module failed:",
                 before,
                 "~" * here + " <--- HERE",
                 "".join(source[line : line + 2]),
@@ -214,9 +144,8 @@ class _WrappedCall:
 
     def __call__(self, obj, *args, **kwargs):
         try:
-            if self.cls_call is not None:
-                return self.cls_call(obj, *args, **kwargs)
-            return super(self.cls, obj).__call__(*args, **kwargs)
+            call = functools.partial(self.cls_call, obj) if self.cls_call else super(self.cls, obj).__call__
+            return call(*args, **kwargs)
         except Exception as error:
             frames = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), limit=None, lookup_lines=False)
             if frames and "eval_with_key" in frames[-1].filename:
@@ -224,7 +153,8 @@ class _WrappedCall:
             raise
 
 
-_HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
+_EVENTS = {"replace_node": "_replace_hooks", "create_node": "_create_node_hooks", "erase_node": "_erase_node_hooks", "deepcopy": "_deepcopy_hooks"}
+_HOOKS = tuple(_EVENTS.values())
 
 
 @compatibility(is_backward_compatible=True)
@@ -247,12 +177,9 @@ class GraphModule(nn.Module):
 
     def __new__(cls, *args, **kwargs):
         # Each has a class of its own, to hold its forward.
-        for base in cls.__mro__:
-            if "GraphModuleImpl" not in base.__qualname__:
-                cls = base
-                break
+        base = next(c for c in cls.__mro__ if "GraphModuleImpl" not in c.__qualname__)
 
-        class GraphModuleImpl(cls):
+        class GraphModuleImpl(base):
             pass
 
         return super().__new__(GraphModuleImpl)
@@ -260,38 +187,28 @@ class GraphModule(nn.Module):
     @compatibility(is_backward_compatible=True)
     def __init__(self, root, graph, class_name="GraphModule"):
         super().__init__()
-        self.__class__.__name__ = class_name
-        if isinstance(root, nn.Module):
-            self._take_from_module(root, graph)
-        elif isinstance(root, dict):
-            self._take_from_dict(root, graph)
-        else:
+        type(self).__name__ = class_name
+        if not isinstance(root, (nn.Module, dict)):
             raise RuntimeError(f"Unsupported type {type(root)} passed for root of a GraphModule: expected a Module or a dict")
+        named = {node.target: node for node in graph.nodes.of("get_attr", "call_module")}
+        if isinstance(root, dict):
+            self._take_from_dict(root, named)
+        else:
+            self.training = getattr(root, "training", True)
+            for path in named:
+                _copy_attr(root, self, path)
         self.graph = graph
-        self._tracer_cls = None
-        if graph._tracer_cls and "<locals>" not in graph._tracer_cls.__qualname__:
-            self._tracer_cls = graph._tracer_cls
+        tracer_cls = graph._tracer_cls
+        self._tracer_cls = None if tracer_cls is None or "<locals>" in tracer_cls.__qualname__ else tracer_cls
         self._tracer_extras = graph._tracer_extras or {}
-        self.meta = {}
-        self.shape_env = None
-        for hooks in _HOOKS:
-            self.__dict__[hooks] = []
+        self.meta, self.shape_env = {}, None
+        self.__dict__.update((hooks, []) for hooks in _HOOKS)
 
-    def _take_from_module(self, root, graph):
-        if hasattr(root, "training"):
-            self.training = root.training
-        for target in {n.target: None for n in graph.nodes if n.op in ("get_attr", "call_module")}:
-            _copy_attr(root, self, target)
-
-    def _take_from_dict(self, root, graph):
-        targets = []
-        for node in graph.nodes:
-            if node.op in ("get_attr", "call_module"):
-                if node.target not in root:
-                    raise RuntimeError(f"Node {node} referenced target {node.target} but that target was not provided in ``root``!")
-                targets.append(node.target)
-        for target in sorted(targets, key=lambda t: t.count(".")):
-            _assign_attr(root[target], self, target)
+    def _take_from_dict(self, root, named):
+        for path in sorted(named, key=lambda p: p.count(".")):
+            if path not in root:
+                raise RuntimeError(f"Node {named[path]} refers to {path!r}, which is no key of the dictionary that was given for the root")
+            _assign_attr(root[path], self, path)
 
     __jit_unused_properties__ = ["graph"]
 
@@ -303,7 +220,7 @@ class GraphModule(nn.Module):
     @graph.setter
     def graph(self, g):
         if not isinstance(g, Graph):
-            raise AssertionError(f"Expected a Graph instance, but got {type(g)}")
+            raise AssertionError(f"GraphModule.graph: expected a Graph, got {type(g).__name__}")
         self._graph = g
         g.owning_module = self
         self.recompile()
@@ -312,7 +229,7 @@ class GraphModule(nn.Module):
     def code(self):
         """The code of the graph as text. Errors: RuntimeError where there is none yet."""
         if "_code" not in self.__dict__:
-            raise RuntimeError("Code has not been generated! Please report a bug to PyTorch")
+            raise RuntimeError("GraphModule.code: there is none yet, since no graph has been assigned")
         return self._code
 
     @compatibility(is_backward_compatible=True)
@@ -325,13 +242,9 @@ class GraphModule(nn.Module):
         self._code, self._lineno_map, self._prologue_start = made.src, made._lineno_map, made._prologue_start
         cls = type(self)
         cls.forward = _Forward(made, self._graph._co_fields)
-        if "_wrapped_call" not in vars(cls):
-            cls._wrapped_call = _WrappedCall(cls, cls.__dict__.get("__call__"))
-
-            def call_wrapped(self, *args, **kwargs):
-                return self._wrapped_call(self, *args, **kwargs)
-
-            cls.__call__ = call_wrapped
+        if not isinstance(vars(cls).get("_wrapped_call"), _WrappedCall):
+            told = cls._wrapped_call = _WrappedCall(cls, vars(cls).get("__call__"))
+            cls.__call__ = lambda self, *args, **kwargs: told(self, *args, **kwargs)
         return made
 
     def _recompile_submodules(self):
@@ -347,55 +260,39 @@ class GraphModule(nn.Module):
     @compatibility(is_backward_compatible=False)
     def add_submodule(self, target, m):
         """Add a module at a path, with empty modules on the way; returns whether it could be added, which other attributes on the way prevent."""
-        *prefix, field = target.split(".")
-        module = self
-        for part in prefix:
-            child = getattr(module, part, None)
-            if child is None:
-                child = nn.Module()
-                setattr(module, part, child)
-            if not isinstance(child, nn.Module):
+        place, _, name = target.rpartition(".")
+        holder = self
+        for part in filter(None, place.split(".")):
+            holder = below(holder, part)
+            if not isinstance(holder, nn.Module):
                 return False
-            module = child
-        module.add_module(field, m)
+        holder.add_module(name, m)
         return True
 
     @compatibility(is_backward_compatible=False)
     def delete_submodule(self, target):
         """Delete the module at a path; returns whether there was one."""
-        *prefix, field = target.split(".")
-        module = self
-        for part in prefix:
-            if not hasattr(module, part) or not isinstance(getattr(module, part), nn.Module):
-                return False
-            module = getattr(module, part)
-        if not hasattr(module, field) or not isinstance(getattr(module, field), nn.Module):
+        try:
+            self.get_submodule(target)
+        except AttributeError:
             return False
-        delattr(module, field)
+        _del_attr(self, target)
         return True
 
     @compatibility(is_backward_compatible=False)
     def delete_all_unused_submodules(self):
         """Delete the modules that no node calls or takes an attribute of."""
-        used = set()
-        for node in self.graph.nodes:
-            if node.op not in ("call_module", "get_attr"):
-                continue
-            parts = node.target.split(".")
-            used.update(".".join(parts[:i]) for i in range(1, len(parts) + 1))
-            if node.op == "call_module":
-                try:
-                    called = self.get_submodule(node.target)
-                except AttributeError:
-                    continue
-                used.update(f"{node.target}.{name}" for name, _ in called.named_modules() if name)
-        for name in [name for name, _ in self.named_modules() if name and name not in used]:
-            self.delete_submodule(name)
+        nodes = self.graph.nodes
+        named = {path for node in nodes.of("get_attr", "call_module") for path in itertools.accumulate(node.target.split("."), "{}.{}".format)}
+        called = tuple(f"{node.target}." for node in nodes.of("call_module"))
+        for path, _ in list(self.named_modules()):
+            if path and path not in named and not path.startswith(called):
+                self.delete_submodule(path)
 
     # ---- text and files -----------------------------------------------------------------------------------------------------
 
     def __str__(self):
-        return "\n".join([super().__repr__(), self._code, "# To see more debug info, please use `graph_module.print_readable()`"])
+        return "\n".join([super().__repr__(), self._code, "# print_readable() shows the code with the lines of the program and, where they are known, shapes"])
 
     @compatibility(is_backward_compatible=False)
     def print_readable(
@@ -425,7 +322,8 @@ class GraphModule(nn.Module):
         """
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        torch.save(self.state_dict(), folder / "state_dict.pt")
+        state_file = folder / "state_dict.pt"
+        torch.save(self.state_dict(), state_file)
         lines = [
             "import cresset as torch",
             "from cresset.nn import *",
@@ -451,7 +349,7 @@ class GraphModule(nn.Module):
         for name, parameter in self._parameters.items():
             if parameter is not None:
                 lines.append(f"        self.{name} = torch.nn.Parameter(torch.empty({list(parameter.shape)}, dtype={str(parameter.dtype)}))")
-        lines.append(f"        self.load_state_dict(torch.load({os.fspath(folder / 'state_dict.pt')!r}))")
+        lines.append(f"        self.load_state_dict(torch.load({os.fspath(state_file)!r}))")
         made = self._graph.python_code(root_module="self")
         body = "\n".join("    " + line if line.strip() else "" for line in made.src.strip("\n").split("\n"))
         imports = "\n".join(line for line in _format_import_block(made.globals).split("\n") if line)
@@ -499,47 +397,37 @@ class GraphModule(nn.Module):
     @contextlib.contextmanager
     def _set_replace_hook(self, f):
         """Call a function with (old, new, user) whenever a node replaces another, within a `with` block."""
-        self._register_replace_node_hook(f)
-        try:
+        with contextlib.ExitStack() as stack:
+            self._register_replace_node_hook(f)
+            stack.callback(self._unregister_replace_node_hook, f)
             yield
-        finally:
-            self._unregister_replace_node_hook(f)
 
-    def _add_hook(self, hooks, f):
+
+def _add_hook_methods(event, attribute):
+    """`_register_..._hook` and `_unregister_..._hook` of an event."""
+
+    def register(self, f):
         if not callable(f):
-            raise AssertionError(f"{hooks}: expected a function, got {type(f).__name__}")
-        self.__dict__[hooks].append(f)
+            raise AssertionError(f"hook of {event}: expected a function, got {type(f).__name__}")
+        self.__dict__[attribute].append(f)
 
-    def _register_replace_node_hook(self, f):
-        self._add_hook("_replace_hooks", f)
+    def unregister(self, f):
+        self.__dict__[attribute].remove(f)
 
-    def _unregister_replace_node_hook(self, f):
-        self._replace_hooks.remove(f)
+    for method in (register, unregister):
+        method.__name__ = f"_{method.__name__}_{event}_hook"
+        setattr(GraphModule, method.__name__, method)
 
-    def _register_create_node_hook(self, f):
-        self._add_hook("_create_node_hooks", f)
 
-    def _unregister_create_node_hook(self, f):
-        self._create_node_hooks.remove(f)
-
-    def _register_erase_node_hook(self, f):
-        self._add_hook("_erase_node_hooks", f)
-
-    def _unregister_erase_node_hook(self, f):
-        self._erase_node_hooks.remove(f)
-
-    def _register_deepcopy_hook(self, f):
-        self._add_hook("_deepcopy_hooks", f)
-
-    def _unregister_deepcopy_hook(self, f):
-        self._deepcopy_hooks.remove(f)
+for _event in _EVENTS.items():
+    _add_hook_methods(*_event)
 
 
 def _print_readable(module, module_name, include_stride=False, include_device=False, colored=False, expanded_def=False, additional_meta=None):
     """The readable code of a module and of the graph modules within it."""
     graph = module.graph
     if not isinstance(graph, Graph):
-        raise AssertionError("print_readable must be used on a module with a graph")
+        raise AssertionError(f"print_readable: expected a module whose graph is a Graph, got one with a {type(graph).__name__}")
     source = graph.python_code(
         "self", verbose=True, include_stride=include_stride, include_device=include_device, colored=colored, expanded_def=expanded_def,
         additional_meta=additional_meta,

@@ -103,7 +103,7 @@ def check_for_mutable_operation(target, args, kwargs):
     in_place = type(target) is type(torch.add) and name.endswith("_") and not name.endswith("__")
     if _changes_arguments(target) or in_place or kwargs.get("out") is not None:
         raise RuntimeError(
-            f"Tried to trace mutable operation {target}. FX only supports functional code, so operations that mutate operands in-place (e.g. via `out` arguments) are not supported"
+            f"Tried to trace mutable operation {target}: the tracer was asked to take functional code alone, without out= and operators that write into arguments"
         )
 
 
@@ -190,8 +190,8 @@ def normalize_function(target, args, kwargs=None, arg_types=None, kwarg_types=No
     if len(fitting) > 1:
         texts = "\n".join(map(str, candidates))
         raise RuntimeError(
-            f"Tried to normalize arguments to torch.{getattr(target, '__name__', target)} but the schema match was ambiguous! Please provide argument "
-            f"types to the normalize_arguments() call. Available schemas:\n{texts}"
+            f"normalize_function: the schema match was ambiguous for torch.{getattr(target, '__name__', target)}; arg_types and kwarg_types choose among "
+            f"those that fit:\n{texts}"
         )
     return _normal(fitting[0], args, kwargs, normalize_to_only_use_kwargs) if fitting else None
 

@@ -6,6 +6,7 @@
 (1, ['clamp'])
 """
 
+import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ from cresset import nn
 from ._compatibility import compatibility
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
-from .graph_module import GraphModule, _copy_attr, _has_attr
+from ._paths import _copy_attr, _has_attr
+from .graph_module import GraphModule
 from .node import Node
 
 __all__ = ["Match", "replace_pattern", "replace_pattern_with_filters", "ReplacedPatterns"]
@@ -46,20 +48,6 @@ class ReplacedPatterns:
     replacements: list
 
 
-def _replace_attributes(gm, replacement):
-    """Give the module what the nodes of the replacement name, and take away what no node names any more."""
-    gm.delete_all_unused_submodules()
-    if isinstance(replacement, GraphModule):
-        replacement.graph.lint()
-    for node in gm.graph.nodes:
-        if node.op not in ("call_module", "get_attr") or _has_attr(gm, node.target):
-            continue
-        if not _has_attr(replacement, node.target):
-            raise RuntimeError(f"replace_pattern: node {node} refers to {node.target!r}, which neither the graph's module nor the replacement has")
-        _copy_attr(replacement, gm, node.target)
-    gm.graph.lint()
-
-
 @compatibility(is_backward_compatible=True)
 def replace_pattern(gm, pattern, replacement):
     """Replace all places of a module's graph that are like a pattern, which do not overlap, and compile it anew.
@@ -77,7 +65,7 @@ def replace_pattern(gm, pattern, replacement):
     >>> traced(torch.ones(1), torch.ones(1))
     tensor([0.])
     """
-    return [Match(anchor=m.anchor, nodes_map=m.nodes_map) for m in _replace_pattern(gm, pattern, replacement)]
+    return [Match(anchor=m.anchor, nodes_map=m.nodes_map) for m in _Rewrite(gm, pattern, replacement).run()]
 
 
 @compatibility(is_backward_compatible=False)
@@ -98,7 +86,7 @@ def replace_pattern_with_filters(gm, pattern, replacement=None, match_filters=No
     >>> len(rewriter.replace_pattern_with_filters(traced, lambda a, k: torch.add(a, k), lambda a, k: torch.sub(a, k), [small]))
     1
     """
-    return _replace_pattern(gm, pattern, replacement, match_filters, ignore_literals, replacement_callback, node_name_match)
+    return _Rewrite(gm, pattern, replacement, match_filters, ignore_literals, replacement_callback, node_name_match).run()
 
 
 def _graph_of(thing):
@@ -107,53 +95,78 @@ def _graph_of(thing):
     return thing if isinstance(thing, Graph) else symbolic_trace(thing).graph
 
 
-def _replace_pattern(gm, pattern, replacement=None, match_filters=None, ignore_literals=False, replacement_callback=None, node_name_match=""):
-    from .passes.utils.matcher_utils import SubgraphMatcher
+class _Rewrite:
+    """One rewriting of a module: the matches of a pattern are replaced one after the other."""
 
-    graph, pattern_graph = gm.graph, _graph_of(pattern)
-    matcher = SubgraphMatcher(pattern_graph, match_output=False, match_placeholder=False, remove_overlapping_matches=True, ignore_literals=ignore_literals)
-    found = [m for m in matcher.match(graph, node_name_match) if all(f(m, graph, pattern_graph) for f in match_filters or ())]
-    if replacement is None and replacement_callback is None:
-        raise AssertionError("Must provide either replacement or replacement_callback")
-    common = None if replacement is None else _graph_of(replacement)
-    done, changed = [], {}
-    for match in found:
-        new_graph = replacement_callback(match, graph, pattern_graph) if replacement_callback is not None else common
-        done.append(_replace_one(graph, pattern_graph, new_graph, match, changed))
-    gm.recompile()
-    if isinstance(replacement, nn.Module):
-        _replace_attributes(gm, replacement)
-    return done
+    def __init__(self, gm, pattern, replacement=None, filters=None, ignore_literals=False, callback=None, node_name_match=""):
+        if replacement is None and callback is None:
+            raise AssertionError("replace_pattern_with_filters: expected a replacement or a replacement_callback, got neither")
+        self.gm, self.graph, self.pattern = gm, gm.graph, _graph_of(pattern)
+        self.filters, self.ignore_literals, self.node_name_match = filters or (), ignore_literals, node_name_match
+        self.source, self.replaced = replacement, {}
+        self.piece = callback or functools.partial(self._common_piece, _graph_of(replacement))
+
+    @staticmethod
+    def _common_piece(graph, *_):
+        return graph
+
+    def run(self):
+        """Replaces all matches, and gives what took their places."""
+        from .passes.utils.matcher_utils import SubgraphMatcher
+
+        matcher = SubgraphMatcher(self.pattern, ignore_literals=self.ignore_literals)
+        matches = [m for m in matcher.match(self.graph, self.node_name_match) if all(f(m, self.graph, self.pattern) for f in self.filters)]
+        done = [self._replace(match, self.piece(match, self.graph, self.pattern)) for match in matches]
+        self.gm.recompile()
+        if isinstance(self.source, nn.Module):
+            self._take_attributes()
+        return done
+
+    def _replace(self, match, piece):
+        # Results of earlier replacements stand for the nodes that they have replaced.
+        given = [self.replaced.get(n, n) if isinstance(n, Node) else n for n in match.placeholder_nodes]
+        parameters = piece.nodes.of("placeholder")
+        _expect_as_many("parameters", given, parameters)
+        values = dict(zip(parameters, given))
+        before = set(map(id, self.graph.nodes))
+        with self.graph.inserting_before(_place(match, given)):
+            results = self.graph.graph_copy(piece, values)
+        results = [results] if isinstance(results, Node) or not isinstance(results, (tuple, list)) else results
+        _expect_as_many("results", match.returning_nodes, results)
+        for old, new in zip(match.returning_nodes, results):
+            old.replace_all_uses_with(new)
+            self.replaced[old] = new
+        for step in list(self.pattern.nodes)[::-1]:
+            if step.op not in ("placeholder", "output"):
+                self.graph.erase_node(match.nodes_map[step])
+        added = [n for n in values.values() if isinstance(n, Node) and id(n) not in before]
+        return ReplacedPatterns(match.anchors[0], match.nodes_map, added)
+
+    def _take_attributes(self):
+        """Gives the module what the nodes of the replacement name, and takes away what no node names any more."""
+        self.gm.delete_all_unused_submodules()
+        if isinstance(self.source, GraphModule):
+            self.source.graph.lint()
+        for node in self.graph.nodes.of("call_module", "get_attr"):
+            if _has_attr(self.gm, node.target):
+                continue
+            if not _has_attr(self.source, node.target):
+                raise RuntimeError(f"replace_pattern: node {node} refers to {node.target!r}, which neither the graph's module nor the replacement has")
+            _copy_attr(self.source, self.gm, node.target)
+        self.graph.lint()
 
 
-def _replace_one(graph, pattern_graph, new_graph, match, changed):
-    parameters = [n for n in new_graph.nodes if n.op == "placeholder"]
-    if len(match.placeholder_nodes) != len(parameters):
-        raise AssertionError(f"replace_pattern: the pattern has {len(match.placeholder_nodes)} parameters and the replacement {len(parameters)}: {parameters}")
-    # Results of earlier replacements stand for the nodes that they have replaced.
-    values = {pn: changed.get(gn, gn) if isinstance(gn, Node) else gn for pn, gn in zip(parameters, match.placeholder_nodes, strict=True)}
-    before = {id(n) for n in graph.nodes}
-    with graph.inserting_before(_place(graph, match, values)):
-        copied = graph.graph_copy(new_graph, values)
-    copied = (copied,) if isinstance(copied, Node) or not isinstance(copied, (tuple, list)) else tuple(copied)
-    if len(match.returning_nodes) != len(copied):
-        raise AssertionError(f"replace_pattern: the pattern has {len(match.returning_nodes)} results and the replacement {len(copied)}")
-    for old, new in zip(match.returning_nodes, copied, strict=True):
-        old.replace_all_uses_with(new)
-        changed[old] = new
-    for node in reversed(pattern_graph.nodes):
-        if node.op not in ("placeholder", "output"):
-            graph.erase_node(match.nodes_map[node])
-    replacements = [n for n in values.values() if isinstance(n, Node) and id(n) not in before]
-    return ReplacedPatterns(anchor=match.anchors[0], nodes_map=match.nodes_map, replacements=replacements)
+def _expect_as_many(what, of_pattern, of_replacement):
+    if len(of_pattern) != len(of_replacement):
+        raise AssertionError(f"replace_pattern: the pattern has {len(of_pattern)} {what} and the replacement {len(of_replacement)}: {of_replacement}")
 
 
-def _place(graph, match, values):
+def _place(match, given):
     """The node before which the new ones go: the first that uses a result, or the one after the last that is replaced."""
     users = {user for node in match.returning_nodes for user in node.users}
     inner = {gn for pn, gn in match.nodes_map.items() if isinstance(gn, Node) and pn.op != "placeholder"}
     first = min(users - inner, default=None)
-    inputs = [v for v in values.values() if isinstance(v, Node)]
+    inputs = [v for v in given if isinstance(v, Node)]
     if first is not None and all(v < first for v in inputs):
         return first
     last = max([*inner, *inputs])

@@ -100,9 +100,9 @@ class LBFGS(Optimizer):
     def _step(self, closure):
         o = self.param_groups[0]
         lr, search, tolerance = o["lr"], o["line_search_fn"], o["tolerance_change"]
-        state = self.state[self._params[0]]  # one for all, kept with the first
-        state.setdefault("func_evals", 0)
-        state.setdefault("n_iter", 0)
+        state = self.state[o["params"][0]]  # one for all, kept with the first
+        for counter in ("func_evals", "n_iter"):
+            state.setdefault(counter, 0)
 
         def evaluate():
             with torch.enable_grad():
@@ -133,7 +133,7 @@ class LBFGS(Optimizer):
             calls = 0
             if search is not None:
                 if search != "strong_wolfe":
-                    raise RuntimeError("only 'strong_wolfe' is supported")
+                    raise RuntimeError(f"LBFGS: expected line_search_fn to be None or 'strong_wolfe', got {search!r}")
                 start = [p.clone() for p in self._params]
 
                 def along(t, direction=direction, start=start):

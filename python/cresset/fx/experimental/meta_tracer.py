@@ -2,12 +2,14 @@
 
 import cresset as torch
 
-from .._symbolic_trace import Tracer
-from ..graph_module import GraphModule
+from .._symbolic_trace import Tracer, _traced_by
 from ..node import map_aggregate
 from ..proxy import Attribute, Proxy
 
 __all__ = ["MetaProxy", "MetaTracer", "symbolic_trace"]
+
+
+_FACTS = frozenset(("shape", "ndim", "dtype", "layout", "requires_grad", "is_sparse"))
 
 
 class MetaProxy(Proxy):
@@ -21,34 +23,30 @@ class MetaProxy(Proxy):
 
     def install_tensor_meta(self, tensor_meta):
         """Let the proxy know its tensor."""
-        self._tensor_meta = tensor_meta
+        vars(self)["_tensor_meta"] = tensor_meta
+
+    def _asked(self, method, *args):
+        """What a method of the tensor says, or a node where the tensor is not known."""
+        known = vars(self).get("_tensor_meta")
+        return self.tracer.create_proxy("call_method", method, (self, *args), {}) if known is None else getattr(known, method)(*args)
 
     def size(self, dim=None):
         """The size, in numbers where the tensor is known."""
-        known = self.__dict__.get("_tensor_meta")
-        if known is not None:
-            return known.size(*([dim] if dim is not None else []))
-        return self.tracer.create_proxy("call_method", "size", (self, dim) if dim is not None else (self,), {})
+        return self._asked("size", *(() if dim is None else (dim,)))
 
     def dim(self):
         """The number of dimensions, where the tensor is known."""
-        known = self.__dict__.get("_tensor_meta")
-        return known.dim() if known is not None else self.tracer.create_proxy("call_method", "dim", (self,), {})
+        return self._asked("dim")
 
     def __getattr__(self, k):
         if k == "_tensor_meta":
             raise AttributeError(k)
-        known = self.__dict__.get("_tensor_meta")
-        if known is not None and k in ("shape", "ndim", "dtype", "layout", "requires_grad", "is_sparse"):
-            return getattr(known, k)
-        return MetaAttribute(self, k)
+        known = vars(self).get("_tensor_meta")
+        return getattr(known, k) if known is not None and k in _FACTS else MetaAttribute(self, k)
 
     def __len__(self):
-        known = self.__dict__.get("_tensor_meta")
-        return len(known) if known is not None else super().__len__()
-
-    def __bool__(self):
-        return self.tracer.to_bool(self)
+        known = vars(self).get("_tensor_meta")
+        return super().__len__() if known is None else len(known)
 
 
 class MetaAttribute(Attribute, MetaProxy):
@@ -87,12 +85,15 @@ class MetaTracer(Tracer):
     def create_proxy(self, kind, target, args, kwargs, name=None, type_expr=None, proxy_factory_fn=None):
         """Add a node, and find the tensor that stands for its value."""
         made = super().create_proxy(kind, target, args, kwargs, name, type_expr, proxy_factory_fn)
-        if kind == "placeholder" and target in self.meta_args:
-            made.install_tensor_meta(self.meta_args[target])
-        elif kind not in ("placeholder", "output"):
-            result = self._result(kind, target, args, kwargs)
-            if isinstance(result, torch.Tensor) and isinstance(made, MetaProxy):
-                made.install_tensor_meta(result)
+        match kind:
+            case "placeholder":
+                value = self.meta_args.get(target)
+            case "output":
+                value = None
+            case _:
+                value = self._result(kind, target, args, kwargs)
+        if isinstance(value, torch.Tensor) and isinstance(made, MetaProxy):
+            made.install_tensor_meta(value)
         return made
 
     def _result(self, kind, target, args, kwargs):
@@ -160,6 +161,4 @@ def symbolic_trace(root, meta_args=None, concrete_args=None):
     >>> traced(torch.ones(2, 3)).shape
     torch.Size([6])
     """
-    tracer = MetaTracer()
-    graph = tracer.trace(root, meta_args, concrete_args)
-    return GraphModule(tracer.root, graph, root.__class__.__name__ if isinstance(root, torch.nn.Module) else root.__name__)
+    return _traced_by(MetaTracer(), root, meta_args, concrete_args)

@@ -31,25 +31,15 @@ class NormalizeArgs(Transformer):
 
     def run_node(self, n):
         """The proxy of a node, with its arguments in the common form."""
-        args, kwargs = self.fetch_args_kwargs_from_env(n)
-
-        def kind(arg):
-            if isinstance(arg, torch.fx.Node):
-                return arg.meta.get("type")
-            return type(arg)
-
-        arg_types = map_aggregate(n.args, kind)
-        arg_types = tuple([create_type_hint(i) for i in arg_types])
-        kwarg_types = {k: create_type_hint(map_aggregate(v, kind)) for k, v in n.kwargs.items()}
         if n.op == "call_function":
-            result = self.call_function(n.target, args, kwargs, arg_types, kwarg_types)
+            hints = tuple(map(_hint, n.args)), {name: _hint(value) for name, value in n.kwargs.items()}
+            made = self.call_function(n.target, *self.fetch_args_kwargs_from_env(n), *hints)
         else:
-            result = super().run_node(n)
+            made = super().run_node(n)
         if n.op != "output":
-            self.node_map[result] = n
-            result.node.meta = n.meta
-            result.node.type = n.type
-        return result
+            self.node_map[made] = n
+            made.node.meta, made.node.type = n.meta, n.type
+        return made
 
     def call_function(self, target, args, kwargs, arg_types=None, kwarg_types=None):
         """The proxy of a function's result."""
@@ -57,16 +47,17 @@ class NormalizeArgs(Transformer):
             found = normalize_function(target, args, kwargs, arg_types, kwarg_types, self.normalize_to_only_use_kwargs)
         except RuntimeError:
             found = None
-        if found is None:
-            return super().call_function(target, args, kwargs)
-        return self.tracer.create_proxy("call_function", target, found.args, found.kwargs)
+        return super().call_function(target, *(found or (args, kwargs)))
 
     def call_module(self, target, args, kwargs):
         """The proxy of a module's result."""
         found = normalize_module(self.module, target, args, kwargs, self.normalize_to_only_use_kwargs)
-        if found is None:
-            return super().call_module(target, args, kwargs)
-        return super().call_module(target, found.args, found.kwargs)
+        return super().call_module(target, *(found or (args, kwargs)))
+
+
+def _hint(value):
+    """The type of an argument, with the types that ShapeProp has noted for the nodes in it."""
+    return create_type_hint(map_aggregate(value, lambda leaf: leaf.meta.get("type") if isinstance(leaf, torch.fx.Node) else type(leaf)))
 
 
 class NormalizeOperators(NormalizeArgs):

@@ -54,9 +54,10 @@ def replace_node_module(node, modules, new_module):
     >>> traced.get_submodule("0")
     Tanh()
     """
-    parent, name = _parent_name(node.target)
-    modules[node.target] = new_module
+    path = node.target
+    parent, name = _parent_name(path)
     setattr(modules[parent], name, new_module)
+    modules.update({path: new_module})
 
 
 _FOLDED = [(nn.Conv1d, nn.BatchNorm1d, fuse_conv_bn_eval), (nn.Conv2d, nn.BatchNorm2d, fuse_conv_bn_eval), (nn.Conv3d, nn.BatchNorm3d, fuse_conv_bn_eval),
@@ -77,9 +78,8 @@ def fuse(model, inplace=False, no_trace=False):
     >>> [type(layer).__name__ for layer in torch.fx.experimental.optimization.fuse(model).children()]
     ['Conv2d']
     """
-    if not inplace:
-        model = copy.deepcopy(model)
-    traced = model if no_trace and isinstance(model, GraphModule) else symbolic_trace(model)
+    own = model if inplace else copy.deepcopy(model)
+    traced = own if no_trace and isinstance(own, GraphModule) else symbolic_trace(own)
     modules = dict(traced.named_modules())
     graph = copy.deepcopy(traced.graph)
     for first, second, folded in _FOLDED:
@@ -91,8 +91,9 @@ def fuse(model, inplace=False, no_trace=False):
                 raise NotImplementedError("fuse: expected a module in evaluation mode, got one that is training; call eval() first")
             if not norm.track_running_stats:
                 continue
-            replace_node_module(node.args[0], modules, folded(layer, norm))
-            node.replace_all_uses_with(node.args[0])
+            first_call = node.args[0]
+            replace_node_module(first_call, modules, folded(layer, norm))
+            node.replace_all_uses_with(first_call)
             graph.erase_node(node)
     return GraphModule(traced, graph)
 
@@ -155,10 +156,8 @@ def optimize_for_inference(model, pass_config=None, tracer=Tracer):
     chosen = {"conv_bn_fuse": True, "remove_dropout": True, **(pass_config or {})}
     if unknown := set(chosen) - {"conv_bn_fuse", "remove_dropout"}:
         raise RuntimeError(f"optimize_for_inference: expected the passes conv_bn_fuse and remove_dropout, got {sorted(unknown)}")
-    if chosen["conv_bn_fuse"]:
-        model = fuse(model)
-    if chosen["remove_dropout"]:
-        model = remove_dropout(model)
+    for name, change in (("conv_bn_fuse", fuse), ("remove_dropout", remove_dropout)):
+        model = change(model) if chosen[name] else model
     traced = GraphModule(model, tracer().trace(model))
     traced.graph.lint()
     return traced

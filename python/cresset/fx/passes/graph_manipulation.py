@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from .._compatibility import compatibility
-from ..node import map_arg
 from .shape_prop import ShapeProp
 
 __all__ = ["replace_target_nodes_with", "size_bytes", "get_size_of_all_nodes", "get_tensor_meta", "get_size_of_node"]
@@ -18,14 +17,12 @@ def replace_target_nodes_with(fx_module, old_op, old_target, new_op, new_target)
     >>> [node.target for node in traced.graph.nodes if node.op == "call_function"] == [torch.cos]
     True
     """
-    for node in list(fx_module.graph.nodes):
-        if node.op != old_op or node.target != old_target:
-            continue
-        with fx_module.graph.inserting_before(node):
-            made = fx_module.graph.create_node(new_op, new_target, map_arg(node.args, lambda n: n), dict(node.kwargs), node.name, node.type)
-        made.meta = dict(node.meta)
-        node.replace_all_uses_with(made)
-        fx_module.graph.erase_node(node)
+    graph = fx_module.graph
+    for old in graph.find_nodes(op=old_op, target=old_target):
+        with graph.inserting_before(old):
+            new = graph.create_node(new_op, new_target, old.args, dict(old.kwargs), old.name, old.type)
+        old.replace_all_uses_with(new, propagate_meta=True)
+        graph.erase_node(old)
 
 
 @compatibility(is_backward_compatible=False)
@@ -50,11 +47,11 @@ def get_size_of_all_nodes(fx_module, args=None):
     12
     """
     if args is not None:
-        ShapeProp(fx_module).propagate(*args)
-    for node in fx_module.graph.nodes:
-        if node.op == "output":
-            break
-        node.size_bytes = get_size_of_node(fx_module, node)
+        run = ShapeProp(fx_module)
+        run.propagate(*args)
+    *steps, _ = fx_module.graph.nodes
+    for step in steps:
+        step.size_bytes = get_size_of_node(fx_module, step)
 
 
 @compatibility(is_backward_compatible=False)
@@ -66,10 +63,9 @@ def get_tensor_meta(node):
     >>> torch.fx.passes.graph_manipulation.get_tensor_meta(next(iter(traced.graph.nodes))).shape
     torch.Size([3])
     """
-    meta = node.meta.get("tensor_meta")
-    if not meta:
-        raise RuntimeError(f"Node {node} has no tensor metadata associated with it! Check that shape propagation has run.")
-    return meta
+    if found := node.meta.get("tensor_meta"):
+        return found
+    raise RuntimeError(f"Node {node} has no tensor metadata, which ShapeProp notes: propagate arguments through the module first")
 
 
 @compatibility(is_backward_compatible=False)
@@ -81,11 +77,8 @@ def get_size_of_node(fx_module, node):
     >>> torch.fx.passes.graph_manipulation.get_size_of_node(traced, list(traced.graph.nodes)[1])
     size_bytes(output_size=48, total_size=72)
     """
-    held = 0
-    if node.op == "call_module":
-        held = sum(p.numel() for _, p in fx_module.get_submodule(node.target).named_parameters())
-        held += sum(b.numel() for _, b in fx_module.get_submodule(node.target).named_buffers())
     meta = get_tensor_meta(node)
-    count = meta.shape.numel()
-    itemsize = meta.dtype.itemsize
-    return size_bytes(itemsize * count, itemsize * (count + held))
+    module = fx_module.get_submodule(node.target if node.op == "call_module" else "")
+    held = (*module.parameters(), *module.buffers()) if module is not fx_module else ()
+    value, width = meta.shape.numel(), meta.dtype.itemsize
+    return size_bytes(width * value, width * (value + sum(tensor.numel() for tensor in held)))

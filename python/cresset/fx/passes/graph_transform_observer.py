@@ -1,5 +1,8 @@
 """GraphTransformObserver, which notes what a pass does to a graph."""
 
+import functools
+import os
+
 from .._compatibility import compatibility
 
 __all__ = ["GraphTransformObserver"]
@@ -36,28 +39,29 @@ class GraphTransformObserver:
 
     def apply_gm_pass(self, pass_fn):
         """Run a pass of a module under observation; returns its result."""
-        with self:
-            return pass_fn(self.gm)
+        return self._observed(pass_fn, self.gm)
 
     def apply_graph_pass(self, pass_fn):
         """Run a pass of a graph under observation; returns its result."""
+        return self._observed(pass_fn, self.gm.graph)
+
+    def _observed(self, pass_fn, thing):
         with self:
-            return pass_fn(self.gm.graph)
+            return pass_fn(thing)
 
     def __enter__(self):
         GraphTransformObserver._passes += 1
         self._before = self._drawing()
-        self._hooks = (self._created, self._erased)
-        self.gm._register_create_node_hook(self._hooks[0])
-        self.gm._register_erase_node_hook(self._hooks[1])
+        self._note = functools.partial(self._noted, self.created_nodes)
+        self._forget = functools.partial(self._noted, self.erased_nodes)
+        self.gm._register_create_node_hook(self._note)
+        self.gm._register_erase_node_hook(self._forget)
         return self
 
     def __exit__(self, kind, value, traceback):
-        self.gm._unregister_create_node_hook(self._hooks[0])
-        self.gm._unregister_erase_node_hook(self._hooks[1])
+        self.gm._unregister_create_node_hook(self._note)
+        self.gm._unregister_erase_node_hook(self._forget)
         if self.log_url is not None and (self.created_nodes or self.erased_nodes):
-            import os
-
             stem = os.path.join(self.log_url, f"pass_{GraphTransformObserver._passes}_{self.passname}")
             for when, drawing in (("input", self._before), ("output", self._drawing())):
                 with open(f"{stem}_{when}_graph.dot", "w") as file:
@@ -70,9 +74,7 @@ class GraphTransformObserver:
 
         return FxGraphDrawer(self.gm, self.passname, ignore_getattr=True).get_dot_graph().to_string()
 
-    def _created(self, node):
-        self.created_nodes.add(node.name)
-        self.name_to_node[node.name] = node
-
-    def _erased(self, node):
-        self.erased_nodes.add(node.name)
+    def _noted(self, names, node):
+        names.add(node.name)
+        if names is self.created_nodes:
+            self.name_to_node.update({node.name: node})

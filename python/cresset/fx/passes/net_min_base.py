@@ -1,5 +1,6 @@
 """The search for the nodes of a module on which two ways to run it disagree."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -66,33 +67,32 @@ class _MinimizerBase:
         self.module_exporter, self.exclusion_fn = module_exporter, exclusion_fn
         self.a_outputs, self.b_outputs, self.results, self.reports, self.iteration = {}, {}, {}, [], 0
         self.run_shape_prop()
-        callable_nodes = {n for n in module.graph.nodes if n.op in CALLABLE_NODE_OPS}
-        self.fusions = FxNetAccFusionsFinder(module, callable_nodes)()
-        for node, value in zip([n for n in module.graph.nodes if n.op == "placeholder"], sample_input, strict=False):
+        self.fusions = FxNetAccFusionsFinder(module, set(module.graph.nodes.of(*CALLABLE_NODE_OPS)))()
+        for node, value in zip(module.graph.nodes.of("placeholder"), sample_input, strict=False):
             self.a_outputs[node.name] = self.b_outputs[node.name] = value
 
     def run_shape_prop(self):
         """Note shapes on the nodes."""
-        ShapeProp(self.module).propagate(*self.sample_input)
+        run = ShapeProp(self.module)
+        run.propagate(*self.sample_input)
 
     def run_a(self, mod, inputs, report_idx=-1):
-        """The result of a part in the first way."""
-        raise RuntimeError("run_a() is not implemented.")
+        """The result of a part in the first way, which subclasses define."""
+        raise RuntimeError(f"{type(self).__name__}.run_a is not defined")
 
     def run_b(self, mod, inputs, report_idx=-1):
-        """The result of a part in the second way."""
-        raise RuntimeError("run_b() is not implemented.")
+        """The result of a part in the second way, which subclasses define."""
+        raise RuntimeError(f"{type(self).__name__}.run_b is not defined")
 
     # ---- one part -----------------------------------------------------------------------------------------------------------
 
     def _tag_nodes(self, selected_nodes):
-        below = set(selected_nodes)
-        for node in self.module.graph.nodes:
-            if any(used in below for used in node.all_input_nodes):
-                below.add(node)
-        for node in self.module.graph.nodes:
-            if node.op in CALLABLE_NODE_OPS:
-                node.tag = "minimize" if node in selected_nodes else "main_1" if node in below else "main_0"
+        after = set(selected_nodes)
+        for step in self.module.graph.nodes.of(*CALLABLE_NODE_OPS):
+            chosen, depends = step in selected_nodes, not after.isdisjoint(step.all_input_nodes)
+            step.tag = "minimize" if chosen else "main_1" if depends else "main_0"
+            if depends:
+                after.add(step)
 
     def _build_submodule(self, nodes):
         """The module with the nodes as its part "minimize"."""
@@ -100,18 +100,16 @@ class _MinimizerBase:
         made = split_by_tags(self.module, ["main_0", "minimize", "main_1"])
         names = [name for name, _ in made.named_children() if "minimize" in name]
         if len(names) != 1:
-            raise FxNetMinimizerBadModuleError(f"Expected only one minimize submodule with nodes {nodes}, found {names}")
+            raise FxNetMinimizerBadModuleError(f"minimizer: the nodes {nodes} make up the parts {names}, expected a single one")
         return made, names[0]
 
     def _run_and_compare(self, split_module, submod_name, output_names, report_idx=-1):
-        part = getattr(split_module, submod_name)
-        if self.settings.return_intermediate:
+        part, settings = getattr(split_module, submod_name), self.settings
+        if settings.return_intermediate:
             self._return_all(part)
         inputs = generate_inputs_for_submodules(split_module, self.sample_input, [submod_name])[submod_name]
-        given = inputs
-        if self.settings.accumulate_error:
-            names = [n.name for n in part.graph.nodes if n.op == "placeholder"]
-            given = tuple(self.b_outputs.get(name, value) for name, value in zip(names, inputs, strict=True))
+        known = self.b_outputs if settings.accumulate_error else {}
+        given = tuple(known.get(n.name, value) for n, value in zip(part.graph.nodes.of("placeholder"), inputs, strict=True))
         try:
             a_result = self.run_a(part, inputs, report_idx)
             b_result = self.run_b(part, given, report_idx)
@@ -128,7 +126,7 @@ class _MinimizerBase:
 
     def _return_all(self, part):
         output = part.graph.output_node()
-        output.args = (tuple(n for n in part.graph.nodes if n.op in CALLABLE_NODE_OPS and "tensor_meta" in n.meta),)
+        output.args = (tuple(n for n in part.graph.nodes.of(*CALLABLE_NODE_OPS) if "tensor_meta" in n.meta),)
         part.recompile()
 
     def _store_outputs(self, a_result, b_result, submodule):
@@ -156,30 +154,24 @@ class _MinimizerBase:
         return [n for n in self.module.graph.nodes if n in chosen]
 
     def _sequential_traverse(self, nodes):
-        culprits = set()
-        for node in nodes:
-            if self._disagrees(self._with_groups([node])):
-                culprits.update(self._with_groups([node]))
-                if not self.settings.find_all:
-                    return culprits
-        return culprits
+        groups = (self._with_groups([node]) for node in nodes)
+        bad = filter(self._disagrees, groups)
+        return {node for group in (bad if self.settings.find_all else itertools.islice(bad, 1)) for node in group}
 
     def _binary_traverse(self, nodes):
-        todo, culprits = [list(nodes)], set()
-        while todo:
+        todo, culprits, find_all = [list(nodes)], set(), self.settings.find_all
+        while todo and (find_all or not culprits):
             part = self._with_groups(todo.pop())
             if not part or not self._disagrees(part):
                 continue
             middle = len(part) // 2
-            if len(part) == 1 or self._with_groups(part[:middle]) == part:
-                culprits.update(part)
-                if not self.settings.find_all:
-                    return culprits
-                continue
             halves = [part[:middle], part[middle:]]
-            if not self.settings.find_all and not any(self._disagrees(self._with_groups(half)) for half in halves):
-                return set(part)  # the halves agree alone, so that the node cannot be told
-            todo += reversed(halves)
+            # Where the halves agree alone the node cannot be told.
+            whole = len(part) == 1 or self._with_groups(halves[0]) == part
+            if whole or (not find_all and not any(self._disagrees(self._with_groups(half)) for half in halves)):
+                culprits.update(part)
+            else:
+                todo += reversed(halves)
         return culprits
 
     def _accumulate_traverse(self, nodes):
@@ -206,16 +198,10 @@ class _MinimizerBase:
         return set(nodes[first:last])
 
     def _collect_nodes(self, start, end):
-        nodes, adding = [], start is None
-        for node in self.module.graph.nodes:
-            if node.op not in CALLABLE_NODE_OPS:
-                continue
-            adding = adding or node.name == start
-            if adding:
-                nodes.append(node)
-            if node.name == end:
-                break
-        return nodes
+        steps = self.module.graph.nodes.of(*CALLABLE_NODE_OPS)
+        places = {step.name: i for i, step in enumerate(steps)}
+        first = 0 if start is None else places.get(start, len(steps))
+        return steps[first : places.get(end, len(steps)) + 1]
 
     def run_nodes(self, start=None, end=None):
         """Compare the two ways on the nodes from one name to another; the result is in `reports`."""

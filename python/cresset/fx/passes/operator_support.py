@@ -26,10 +26,9 @@ class OperatorSupportBase(abc.ABC):
 
 
 def _get_arg_dtype(arg):
-    if not isinstance(arg, Node):
-        raise AssertionError(f"_get_arg_dtype: expected a Node, got {type(arg).__name__}")
-    meta = arg.meta.get("tensor_meta")
-    return meta.dtype if hasattr(meta, "dtype") else arg.meta.get("type")
+    """The dtype of a node's value, or its type where that is no tensor."""
+    noted = arg.meta
+    return getattr(noted.get("tensor_meta"), "dtype", noted.get("type"))
 
 
 @compatibility(is_backward_compatible=False)
@@ -46,22 +45,16 @@ class OperatorSupport(OperatorSupportBase):
     """
 
     def __init__(self, support_dict=None):
-        self._support_dict = support_dict or {}
+        self._wanted = dict(support_dict or {})
 
     def is_node_supported(self, submodules, node):
         """Whether the table has the node's target, with the dtypes of its arguments."""
-        if node.op not in CALLABLE_NODE_OPS:
-            return True
-        target = get_node_target(submodules, node)
-        if target not in self._support_dict:
-            return False
-        wanted = self._support_dict[target]
-        if wanted is None:
-            return True
-        by_place, by_name = wanted
-        placed = all(not isinstance(node.args[i], Node) or _get_arg_dtype(node.args[i]) in dtypes for i, dtypes in enumerate(by_place) if i < len(node.args))
-        named = all(not isinstance(node.kwargs.get(k), Node) or _get_arg_dtype(node.kwargs[k]) in dtypes for k, dtypes in by_name.items())
-        return placed and named
+        called = get_node_target(submodules, node) if node.op in CALLABLE_NODE_OPS else None
+        if called not in self._wanted:
+            return called is None
+        by_place, by_name = self._wanted[called] or ((), {})
+        pairs = [*zip(node.args, by_place), *((node.kwargs.get(name), dtypes) for name, dtypes in by_name.items())]
+        return all(_get_arg_dtype(given) in dtypes for given, dtypes in pairs if isinstance(given, Node))
 
 
 class FunctionalOperatorSupport(OperatorSupportBase):

@@ -1,5 +1,7 @@
 """ShapeProp, which runs a module once and notes shape, dtype and layout of every value."""
 
+import contextlib
+import copy
 from typing import Any, NamedTuple
 
 import cresset as torch
@@ -61,45 +63,26 @@ class ShapeProp(Interpreter):
 
     def __init__(self, gm, fake_mode=None):
         super().__init__(gm)
-        self.fake_module, self.fake_mode = None, fake_mode
+        self.fake_mode = fake_mode
         if fake_mode is not None:
-            import copy
-
             with fake_mode:
-                self.fake_module = copy.deepcopy(self.module)
-        self.real_module = self.module
+                self.module = copy.deepcopy(gm)
 
     def run_node(self, n):
         """The value of a node, of which type and layout are noted."""
         try:
-            if self.fake_module is not None:
-                self.module = self.fake_module
-            if self.fake_mode is not None:
-                with self.fake_mode:
-                    result = super().run_node(n)
-            else:
-                result = super().run_node(n)
+            with self.fake_mode or contextlib.nullcontext():
+                value = super().run_node(n)
         except Exception as error:
             raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
-        finally:
-            self.module = self.real_module
-        found = False
-
-        def extract(value):
-            nonlocal found
-            if not isinstance(value, torch.Tensor):
-                return value
-            found = True
-            return _extract_tensor_metadata(value)
-
-        meta = map_aggregate(result, extract)
-        if found:
-            n.meta["tensor_meta"] = meta
-        n.meta["type"] = type(result)
-        return result
+        notes, leaves = {"type": type(value)}, []
+        told = map_aggregate(value, lambda leaf: leaves.append(leaf) or (_extract_tensor_metadata(leaf) if isinstance(leaf, torch.Tensor) else leaf))
+        if any(isinstance(leaf, torch.Tensor) for leaf in leaves):
+            notes["tensor_meta"] = told
+        n.meta.update(notes)
+        return value
 
     def propagate(self, *args):
         """Run the module; returns its result. Tensors become fake ones of the mode where there is one."""
-        if self.fake_mode is not None:
-            args = [self.fake_mode.from_tensor(a) if isinstance(a, torch.Tensor) else a for a in args]
-        return super().run(*args)
+        mode = self.fake_mode
+        return super().run(*(mode.from_tensor(a) if mode is not None and isinstance(a, torch.Tensor) else a for a in args))

@@ -31,6 +31,11 @@ class _SplitterSettingBase:
             raise NotImplementedError("move_non_tensor_nodes_on_boundary: nodes stay in the part to which they were given")
 
 
+def _steps(module):
+    """The nodes of a module that call something."""
+    return module.graph.nodes.of(*CALLABLE_NODE_OPS)
+
+
 @compatibility(is_backward_compatible=False)
 class FxNetAccNodesFinder:
     """Finds the nodes that an accelerator can run: those that are supported, but, unless it may, no values that are no tensors cross to it or from it.
@@ -47,13 +52,10 @@ class FxNetAccNodesFinder:
 
     def reduce_acc_nodes_non_tensor_input(self):
         """Take nodes away that use a value of the host which is no tensor."""
-        todo = [n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS and n not in self.acc_nodes and not is_node_output_tensor(n)]
-        while todo:
-            for user in todo.pop().users:
-                if user in self.acc_nodes:
-                    self.acc_nodes.remove(user)
-                    if not is_node_output_tensor(user):
-                        todo.append(user)
+        # In the order of the graph one walk suffices: what a node uses is settled before it.
+        for node in self.module.graph.nodes:
+            if any(n.op in CALLABLE_NODE_OPS and n not in self.acc_nodes and not is_node_output_tensor(n) for n in node.all_input_nodes):
+                self.acc_nodes.discard(node)
 
     def reduce_acc_nodes_non_tensor_output(self):
         """Take nodes away whose value is no tensor and is used on the host."""
@@ -65,10 +67,10 @@ class FxNetAccNodesFinder:
 
     def __call__(self):
         modules = dict(self.module.named_modules())
-        self.acc_nodes = {n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS and self.operator_support.is_node_supported(modules, n)}
-        if not self.allow_non_tensor:
-            self.reduce_acc_nodes_non_tensor_input()
-            self.reduce_acc_nodes_non_tensor_output()
+        self.acc_nodes = {n for n in _steps(self.module) if self.operator_support.is_node_supported(modules, n)}
+        reductions = (self.reduce_acc_nodes_non_tensor_input, self.reduce_acc_nodes_non_tensor_output)
+        for reduce in () if self.allow_non_tensor else reductions:
+            reduce()
         return self.acc_nodes
 
 
@@ -173,11 +175,10 @@ class _SplitterBase:
         """The supported and other kinds of nodes, as text."""
         modules = dict(self.module.named_modules())
         kinds = {True: defaultdict(int), False: defaultdict(int)}
-        for node in self.module.graph.nodes:
-            if node.op in CALLABLE_NODE_OPS:
-                kinds[node in self.acc_nodes][get_node_target(modules, node)] += 1
+        for step in _steps(self.module):
+            kinds[step in self.acc_nodes][get_node_target(modules, step)] += 1
         lines = []
-        for supported, title in ((True, "Supported node types in the model:"), (False, "Unsupported node types in the model:")):
+        for supported, title in ((True, "Kinds of nodes for the accelerator:"), (False, "Kinds of nodes for the host:")):
             lines += ["", title, *(f"{name}: {count}" for name, count in sorted(kinds[supported].items()))]
         text = "\n".join(lines) + "\n"
         print(text)
@@ -187,9 +188,7 @@ class _SplitterBase:
         """The parts and their sizes, as text."""
         subgraphs = self.remove_small_acc_subgraphs(self.put_nodes_into_subgraphs())
         acc = [s for s in subgraphs if s.is_acc]
-        lines = [
-            f"Before removing small acc subgraphs, total {len(subgraphs)} subgraphs are created: {len(acc)} acc subgraphs and {len(subgraphs) - len(acc)} cpu subgraphs."
-        ]
+        lines = [f"{len(subgraphs)} parts: {len(acc)} for the accelerator, {len(subgraphs) - len(acc)} for the host"]
         for i, part in enumerate(subgraphs):
             lines.append(f"{'_run_on_acc_' if part.is_acc else self.non_acc_submodule_name}{i}: {len(part.nodes)} node(s)")
         text = "\n".join(lines) + "\n"
@@ -198,7 +197,7 @@ class _SplitterBase:
 
     def put_nodes_into_subgraphs(self):
         """Groups of nodes in the order in which they can run: as many nodes of one place as are ready, then those of the other."""
-        nodes = [n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS]
+        nodes = _steps(self.module)
         waiting = {node: {n for n in self._needed(node) if n.op in CALLABLE_NODE_OPS} for node in nodes}
         order, subgraphs, is_acc = list(nodes), [], None
         done = set()
@@ -248,19 +247,17 @@ class _SplitterBase:
         for part in subgraphs:
             tag = f"_run_on_acc_{len(self.tags)}" if part.is_acc else f"{self.non_acc_submodule_name}{len(self.tags)}"
             self.tags.append(tag)
+            if tagged := [node for node in part.nodes if hasattr(node, "tag")]:
+                raise FxNetSplitterInternalError(f"tag: the nodes {tagged} have tags of an earlier split; split(remove_tag=True) takes them off")
             for node in part.nodes:
-                if hasattr(node, "tag"):
-                    raise FxNetSplitterInternalError(f"Node {node} was already tagged")
                 node.tag = tag
-                self._node_submodule_map[node.name] = tag
+            self._node_submodule_map.update((node.name, tag) for node in part.nodes)
 
     def split(self, remove_tag=False):
         """The split module; `remove_tag` takes the tags off the nodes."""
         made = split_by_tags(self.module, self.tags, return_tuple=self._return_tuple)
-        if remove_tag:
-            for node in self.module.graph.nodes:
-                if hasattr(node, "tag"):
-                    del node.tag
+        for node in self.module.graph.nodes if remove_tag else ():
+            vars(node).pop("tag", None)
         return made
 
     def __call__(self):

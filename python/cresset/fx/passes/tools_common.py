@@ -7,12 +7,12 @@ from collections import deque
 import cresset as torch
 
 from .._compatibility import compatibility
-from ..node import Node, _get_qualified_name
+from ..node import Node, _get_qualified_name, _public
 
 __all__ = ["get_acc_ops_name", "get_node_target", "is_node_output_tensor", "FxNetAccFusionsFinder", "legalize_graph", "stable_topological_sort"]
 
 Tensors = tuple[torch.Tensor, ...] | list[torch.Tensor]
-TensorOrTensors = torch.Tensor | Tensors
+TensorOrTensors = Tensors | torch.Tensor
 NodeList = list[Node]
 NodeSet = set[Node]
 Names = list[str]
@@ -28,9 +28,9 @@ def get_acc_ops_name(k):
     """
     if isinstance(k, str):
         return k
-    if k.__module__ and "acc_ops" in k.__module__:
-        return f"acc_ops.{k.__name__}"
-    return f"{(k.__module__ or '').replace('torch._ops', 'torch.ops')}.{k.__name__}"
+    home = k.__module__ or ""
+    home = "acc_ops" if "acc_ops" in home else home.replace("torch._ops", "torch.ops")
+    return f"{home}.{k.__name__}"
 
 
 @compatibility(is_backward_compatible=False)
@@ -44,15 +44,15 @@ def get_node_target(submodules, node):
     >>> get_node_target(dict(traced.named_modules()), list(traced.graph.nodes)[1])
     'torch.nn.modules.activation.ReLU'
     """
-    if node.op not in CALLABLE_NODE_OPS:
-        raise AssertionError(f"Expect op types of {', '.join(sorted(CALLABLE_NODE_OPS))}, but found {node.op}")
-    if node.op == "call_module":
-        kind = type(submodules[node.target])
-        module = kind.__module__
-        return f"{'torch' + module[7:] if module.startswith('cresset.') else module}.{kind.__name__}"
-    if node.op == "call_function":
-        return _get_qualified_name(node.target)
-    return str(node.target)
+    match node.op:
+        case "call_module":
+            kind = type(submodules[node.target])
+            return f"{_public(kind.__module__)}.{kind.__name__}"
+        case "call_function":
+            return _get_qualified_name(node.target)
+        case "call_method":
+            return str(node.target)
+    raise AssertionError(f"get_node_target: expected an op of {', '.join(sorted(CALLABLE_NODE_OPS))}, got {node.op}")
 
 
 @compatibility(is_backward_compatible=False)
@@ -178,7 +178,8 @@ def stable_topological_sort(gm):
 
 def _reordered(gm, order):
     if len(order) < len(gm.graph.nodes):
-        raise RuntimeError(f"Input graph has cycles, unable to add {sorted(n.name for n in set(gm.graph.nodes) - set(order))}")
+        stuck = sorted(n.name for n in set(gm.graph.nodes) - set(order))
+        raise RuntimeError(f"Input graph has cycles: the nodes {', '.join(stuck)} use each other's values")
     root = gm.graph._root
     for node in [n for n in order if n.op != "output"] + [n for n in order if n.op == "output"]:
         node._remove_from_list()

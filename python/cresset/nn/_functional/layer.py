@@ -143,10 +143,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if weight.dim() != 2:
         raise ValueError(f"embedding_bag: expected a weight of 2 dimensions, got {weight.dim()}")
     if mode not in ("sum", "mean", "max"):
-        raise ValueError(f"mode has to be one of sum, mean or max, got {mode}")
+        raise ValueError(f"embedding_bag: mode has to be one of sum, mean and max, got {mode!r}")
     if input.dim() == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated as bags of one length")
+            raise ValueError("embedding_bag: offsets has to be None for an input of 2 dimensions, whose rows are the bags")
         offsets = torch.arange(0, input.numel(), max(input.shape[1], 1), dtype=input.dtype, device=input.device)[: input.shape[0]]
         input = input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)

@@ -251,7 +251,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     n = input.dim() - 2
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError(f"align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear, got {mode}")
+            raise ValueError(f"interpolate: align_corners option is for the modes linear, bilinear, bicubic and trilinear, got {mode!r}")
     elif align_corners is None:
         align_corners = False
     if size is not None and scale_factor is not None:
@@ -262,7 +262,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if size is not None:
         if isinstance(size, (list, tuple)):
             if len(size) != n:
-                raise ValueError(f"Input and output must have the same number of spatial dimensions, got {tuple(input.shape)} and size {tuple(size)}")
+                raise ValueError(f"interpolate: Input of shape {tuple(input.shape)} takes a size of {n} numbers, got {tuple(size)}")
             if not all(isinstance(s, int) for s in size):
                 raise TypeError(f"expected size to be one of int or tuple of ints, got {size}")
             size = list(size)
@@ -271,7 +271,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     else:
         scales = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * n
         if len(scales) != n:
-            raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, got {tuple(input.shape)} and {tuple(scales)}")
+            raise ValueError(f"interpolate: Input of shape {tuple(input.shape)} takes a scale_factor of {n} numbers, got {tuple(scales)}")
         scales = [float(s) for s in scales]
     if recompute_scale_factor and size is not None:
         raise ValueError("interpolate: recompute_scale_factor goes with scale_factor, got a size.")

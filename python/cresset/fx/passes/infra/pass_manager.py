@@ -1,8 +1,8 @@
 """PassManager, which runs passes in an order that their constraints allow."""
 
 import inspect
+import itertools
 from functools import wraps
-from queue import Queue
 
 from cresset import nn
 
@@ -33,45 +33,34 @@ def pass_result_wrapper(fn):
             return result
         if isinstance(result, nn.Module):
             return PassResult(result, True)
-        raise TypeError(f"pass {getattr(fn, '__name__', fn)}: expected a PassResult, a module or None, got {type(result).__name__}")
+        raise TypeError(f"pass {_title(fn)}: expected a PassResult, a module or None, got {type(result).__name__}")
 
-    if not inspect.isfunction(fn):
-        wrapped.__name__ = type(fn).__name__
+    wrapped.__name__ = _title(fn)
     return wrapped
 
 
+def _title(thing):
+    return getattr(thing, "__name__", None) or type(thing).__name__
+
+
 def _validate_pass_schedule_constraint(constraint, passes):
-    for i, first in enumerate(passes):
-        for j, second in enumerate(passes[i + 1 :], i + 1):
-            if not constraint(first, second):
-                raise RuntimeError(
-                    f"pass schedule constraint violated. Expected {first} before {second} but found {first} at index {i} and {second} at index{j} in pass list."
-                )
+    for (i, first), (j, second) in itertools.combinations(enumerate(passes), 2):
+        if not constraint(first, second):
+            raise RuntimeError(f"schedule of passes: {_title(first)} (place {i}) may not run before {_title(second)} (place {j}); a constraint forbids it")
 
 
 def _topological_sort_passes(passes, constraints):
+    """The passes in an order that the constraints allow: of those that may be next the one that waits longest."""
     if not constraints:
         return passes
-    after = {p: [] for p in passes}
-    waiting = dict.fromkeys(passes, 0)
-    for one in passes:
-        for other in passes:
-            if one is not other and not all(constraint(one, other) for constraint in constraints):
-                after[other].append(one)
-                waiting[one] += 1
-    ready, found = Queue(), []
-    for p in passes:
-        if waiting[p] == 0:
-            ready.put(p)
-    while not ready.empty():
-        p = ready.get()
-        found.append(p)
-        for later in after[p]:
-            waiting[later] -= 1
-            if waiting[later] == 0:
-                ready.put(later)
-    if len(found) < len(passes):
-        raise RuntimeError(f"Circular dependency detected within the following passes: {[p for p in passes if p not in found]}")
+    needs = {p: [q for q in passes if q is not p and not all(allows(p, q) for allows in constraints)] for p in passes}
+    found, turn = [], list(passes)
+    while turn:
+        free = [p for p in turn if all(q in found for q in needs[p])]
+        if not free:
+            raise RuntimeError(f"Circular dependency detected: of the passes {', '.join(map(_title, turn))} each has to run after another")
+        found += free
+        turn = [p for p in turn if p not in free]
     return found
 
 
@@ -84,10 +73,7 @@ def this_before_that_pass_constraint(this, that):
     (True, False)
     """
 
-    def depends_on(a, b):
-        return a != that or b != this
-
-    return depends_on
+    return lambda a, b: (a, b) != (that, this)
 
 
 @compatibility(is_backward_compatible=False)
@@ -112,10 +98,8 @@ class PassManager:
     """
 
     def __init__(self, passes=None, constraints=None, steps=None, run_checks_after_each_pass=False, suppress_check_failures=False):
-        self.passes = [] if passes is None else passes
-        self.constraints = [] if constraints is None else constraints
-        self.steps = 1 if not steps else steps
-        self._validated = False
+        self.passes, self.constraints = ([] if given is None else given for given in (passes, constraints))
+        self.steps, self._validated = steps or 1, False
         self.run_checks_after_each_pass, self.suppress_check_failures = run_checks_after_each_pass, suppress_check_failures
 
     def add_pass(self, _pass):
@@ -130,20 +114,18 @@ class PassManager:
 
     def validate_constraints(self):
         """RuntimeError where the passes are not in an order that the constraints allow."""
-        if not self._validated:
-            for constraint in self.constraints:
-                _validate_pass_schedule_constraint(constraint, self.passes)
-            self._validated = True
+        for allows in () if self._validated else self.constraints:
+            _validate_pass_schedule_constraint(allows, self.passes)
+        self._validated = True
 
     def solve_constraints(self):
         """Put the passes into an order that the constraints allow. RuntimeError where there is none."""
-        self.passes = _topological_sort_passes(self.passes, self.constraints)
-        self._validated = True
+        self.passes, self._validated = _topological_sort_passes(self.passes, self.constraints), True
 
     def add_checks(self, check):
         """Let a function of a module check what passes have done."""
         if len(inspect.signature(check).parameters) != 1:
-            raise TypeError("PassManager check function should only take in one variable, a module")
+            raise TypeError(f"add_checks: expected a function of one argument, the module, got {_title(check)}{inspect.signature(check)}")
         self.check = check
 
     def check(self, module):
@@ -165,16 +147,16 @@ class PassManager:
         return PassResult(module, changed)
 
     def _run(self, i, each, module):
-        name = getattr(each, "__name__", type(each).__name__)
         try:
             result = each(module)
-            if not isinstance(result, PassResult) and not hasattr(result, "graph_module"):
-                raise TypeError(f"The result of the pass {name} should be type PassResult. Please wrap it with pass_result_wrapper()")
-            if isinstance(result.graph_module, GraphModule):
-                result.graph_module.recompile()
+            if not hasattr(result, "graph_module"):
+                raise TypeError(f"expected a PassResult, got {type(result).__name__}; pass_result_wrapper makes one of what a function of a module returns")
+            made = result.graph_module
+            if isinstance(made, GraphModule):
+                made.recompile()
             if self.run_checks_after_each_pass:
-                self.check(result.graph_module)
+                self.check(made)
         except Exception as error:
-            before = [getattr(p, "__name__", type(p).__name__) for p in self.passes[:i]]
-            raise Exception(f"An error occurred when running the '{name}' pass after the following passes: {before}") from error  # noqa: TRY002
-        return result.graph_module, result.modified
+            before = ", ".join(map(_title, self.passes[:i])) or "no other"
+            raise Exception(f"the '{_title(each)}' pass failed after {before}: {error}") from error  # noqa: TRY002  PyTorch's type
+        return made, result.modified

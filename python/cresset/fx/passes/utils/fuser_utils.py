@@ -1,12 +1,12 @@
 """Nodes of a graph made into one submodule."""
 
 import copy
+import itertools
+import operator
 from collections import deque
 
 from ..._compatibility import compatibility
 from ...graph import Graph
-
-
 from ..tools_common import stable_topological_sort
 from .common import lift_subgraph_as_module
 
@@ -80,15 +80,16 @@ def fuse_as_graphmodule(gm, nodes, module_name, partition_lookup_table=None, *, 
     >>> inputs, outputs
     ((x,), (relu,))
     """
-    for node in nodes:
-        if node.graph.owning_module is not gm:
-            raise AssertionError(f"{node} doesn't belong to passed in graph module {gm._get_name()}")
-        if node._erased:
-            raise AssertionError(f"{node} has been removed from owning graph")
-        if node.op in ("placeholder", "output"):
-            raise AssertionError(f"{node} is a {node.op}, which cannot be fused")
-    if not validate_partition(nodes):
-        raise AssertionError("Invalid partition, found dependency cycles")
+    faults = (
+        (lambda n: n.graph.owning_module is not gm, f"is no node of the {gm._get_name()} that was given"),
+        (lambda n: n._erased, "has been erased"),
+        (lambda n: n.op in ("output", "placeholder"), "is no step that could be fused"),
+    )
+    for node, (at_fault, text) in itertools.product(nodes, faults):
+        if at_fault(node):
+            raise AssertionError(f"fuse_as_graphmodule: {node} ({node.op}) {text}")
+    if not validate_partition(list(nodes)):
+        raise AssertionError("fuse_as_graphmodule: Invalid partition, its nodes would need a value that depends on its own results")
     inside = dict.fromkeys(nodes)
     graph, inputs, copies = Graph(), {}, {}
 
@@ -144,24 +145,13 @@ def insert_subgm(gm, sub_gm, orig_inputs, orig_outputs, insertion_point=None):
     place = insertion_point if insertion_point is not None else max(orig_outputs).next if orig_outputs else None
     with gm.graph.inserting_before(place):
         called = gm.graph.call_module(name, tuple(orig_inputs))
-    result = sub_gm.graph.output_node().args[0]
-    if not isinstance(result, tuple):
-        orig_outputs[0].replace_all_uses_with(called, propagate_meta=True)
-        return gm
-    with gm.graph.inserting_after(called):
-        items = [_item(gm.graph, called, i) for i in range(len(orig_outputs))]
-    for old, new in zip(orig_outputs, items, strict=True):
+        one = not isinstance(sub_gm.graph.output_node().args[0], tuple)
+        results = [called] if one else [gm.graph.call_function(operator.getitem, (called, i)) for i in range(len(orig_outputs))]
+    for old, new in zip(orig_outputs, results, strict=True):
         old.replace_all_uses_with(new, propagate_meta=True)
-    called.meta["val"] = tuple(old.meta.get("val") for old in orig_outputs)
+    if not one:
+        called.meta["val"] = tuple(old.meta.get("val") for old in orig_outputs)
     return gm
-
-
-def _item(graph, called, index):
-    from operator import getitem
-
-    made = graph.call_function(getitem, (called, index))
-    graph.inserting_after(made)
-    return made
 
 
 @compatibility(is_backward_compatible=False)
@@ -173,7 +163,7 @@ def erase_nodes(gm, nodes):
     >>> traced.graph.nodes.__len__()
     3
     """
-    for node in reversed(nodes):
+    for node in list(nodes)[::-1]:
         gm.graph.erase_node(node)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ....utils import _pytree as pytree
 from ..._compatibility import compatibility
+from ..._paths import found_at
 from ...node import Node
 
 __all__ = ["SubgraphMatcher", "InternalMatch"]
@@ -58,48 +59,44 @@ class SubgraphMatcher:
         self.pattern = pattern
         self.match_output, self.match_placeholder = match_output, match_placeholder
         self.remove_overlapping_matches, self.ignore_literals = remove_overlapping_matches, ignore_literals
-        if len(pattern.nodes) == 0:
-            raise ValueError("SubgraphMatcher cannot be initialized with an empty pattern")
-        for node in pattern.nodes:
-            if node.op != "output" and not node.is_impure() and not node.users:
-                raise AssertionError(f"SubgraphMatcher: the pattern has dead code at {node}; remove it by eliminate_dead_code")
-        self.pattern_placeholder_nodes = [n for n in pattern.nodes if n.op == "placeholder"]
-        output = pattern.output_node()
+        if not len(pattern.nodes):
+            raise ValueError("SubgraphMatcher: expected a pattern with nodes, got an empty graph")
+        dead = [node for node in pattern.nodes if not node.users and not node.is_impure()]
+        if dead:
+            raise AssertionError(f"SubgraphMatcher: the pattern has dead code at {dead[0]}; remove it by eliminate_dead_code")
+        self.pattern_placeholder_nodes, output = pattern.nodes.of("placeholder"), pattern.output_node()
         self.pattern_returning_nodes = output.all_input_nodes
         self.pattern_anchors = [output] if match_output else [n for n in output.all_input_nodes if len(n.users) == 1]
 
     # ---- one node with another ------------------------------------------------------------------------------------------
 
     def _match_attributes(self, pn, gn):
-        mine, other = pn.graph.owning_module, gn.graph.owning_module
-        if mine is None or other is None:
+        owners = [node.graph.owning_module for node in (pn, gn)]
+        if None in owners:
             return pn.target == gn.target
-        own, found = _attribute(mine, pn.target), _attribute(other, gn.target)
-        if own is None or found is None:
-            return False
+        own, found = (found_at(owner, node.target, None) for owner, node in zip(owners, (pn, gn)))
         # Parameters of one kind are alike whatever their values.
-        return type(own) is type(found) or (hasattr(own, "shape") and hasattr(found, "shape"))
+        return own is not None and found is not None and (type(own) is type(found) or (hasattr(own, "shape") and hasattr(found, "shape")))
 
     def _nodes_are_equal(self, pn, gn, node_name_match=""):
-        if node_name_match and node_name_match in gn.name:
+        op = pn.op
+        if (node_name_match and node_name_match in gn.name) or (op == "placeholder" and not self.match_placeholder):
             return True
-        if not self.match_placeholder and pn.op == "placeholder":
-            return True
-        if pn.op != gn.op:
+        if op != gn.op:
             return False
-        if pn.op in ("placeholder", "output"):
-            return True
-        return self._match_attributes(pn, gn) if pn.op == "get_attr" else pn.target == gn.target
+        match op:
+            case "placeholder" | "output":
+                return True
+            case "get_attr":
+                return self._match_attributes(pn, gn)
+        return pn.target == gn.target
 
     def _is_contained(self, nodes_map):
         """Whether nothing outside uses the values inside, results apart."""
-        lookup = {gn: pn for pn, gn in nodes_map.items() if pn.op != "placeholder"}
-        for gn, pn in lookup.items():
-            if pn in self.pattern_returning_nodes or pn.op == "get_attr":
-                continue
-            if any(user not in lookup for user in gn.users) and not all(user.op == "output" and self.match_output for user in gn.users if user not in lookup):
-                return False
-        return True
+        inside = {gn: pn for pn, gn in nodes_map.items() if pn.op != "placeholder"}
+        hidden = [gn for gn, pn in inside.items() if pn.op != "get_attr" and pn not in self.pattern_returning_nodes]
+        outside = {user.op for gn in hidden for user in gn.users if user not in inside}
+        return outside <= ({"output"} if self.match_output else set())
 
     def _remove_overlapping_matches(self, matches):
         kept, taken = [], set()
@@ -111,18 +108,12 @@ class SubgraphMatcher:
         return kept
 
     def _match_literals(self, pn, gn, match):
-        if isinstance(pn, Node) and isinstance(gn, Node):
-            raise AssertionError("_match_literals: both are nodes")
-        if isinstance(pn, Node):
-            if pn.op != "placeholder":
-                return False
-            if pn in match.nodes_map:
-                return not isinstance(match.nodes_map[pn], Node) and match.nodes_map[pn] == gn
-            match.nodes_map[pn] = gn
-            return True
         if isinstance(gn, Node):
             return False
-        return self.ignore_literals or (type(gn) is type(pn) and gn == pn)
+        if not isinstance(pn, Node):
+            return self.ignore_literals or (type(gn) is type(pn) and gn == pn)
+        bound = match.nodes_map.setdefault(pn, gn) if pn.op == "placeholder" else None
+        return pn.op == "placeholder" and not isinstance(bound, Node) and (bound is gn or bound == gn)
 
     def _match_nodes(self, pn, gn, match, node_name_match=""):
         if not isinstance(pn, Node) or not isinstance(gn, Node):
@@ -161,7 +152,7 @@ class SubgraphMatcher:
         def search(index, match):
             if index == len(candidates):
                 match.placeholder_nodes = [match.nodes_map[pn] for pn in self.pattern_placeholder_nodes if pn in match.nodes_map]
-                match.returning_nodes = [match.nodes_map[pn] for pn in self.pattern_returning_nodes]
+                match.returning_nodes = list(map(match.nodes_map.__getitem__, self.pattern_returning_nodes))
                 matches.append(match)
                 return
             anchor, nodes = candidates[index]
@@ -175,12 +166,6 @@ class SubgraphMatcher:
         matches = [m for m in matches if self._is_contained(m.nodes_map) and len(m.placeholder_nodes) == len(self.pattern_placeholder_nodes)]
         matches = _validated(matches)
         return self._remove_overlapping_matches(matches) if self.remove_overlapping_matches else matches
-
-
-def _attribute(module, path):
-    for part in path.split("."):
-        module = getattr(module, part, None)
-    return module
 
 
 def _arguments(node):

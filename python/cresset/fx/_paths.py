@@ -1,0 +1,68 @@
+"""Attributes of modules by their paths, as `encoder.0.weight`."""
+
+import cresset as torch
+from cresset import nn
+
+MISSING = object()
+
+
+def found_at(module, path, default=MISSING):
+    """What a module has at a path; the default where a part of the path is not there."""
+    for part in path.split("."):
+        module = getattr(module, part, MISSING)
+        if module is MISSING:
+            return default
+    return module
+
+
+def below(module, part):
+    """The child of this name, an empty module where there was none."""
+    if getattr(module, part, None) is None:
+        setattr(module, part, nn.Module())
+    return getattr(module, part)
+
+
+def put(holder, name, value, persistent=True):
+    """Gives a module a value; tensors become buffers."""
+    if isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter):
+        holder.register_buffer(name, value, persistent=persistent)
+    else:
+        setattr(holder, name, value)
+
+
+def _get_attr(model, attr_name):
+    """The attribute of a module at a path. AttributeError where there is none."""
+    value = found_at(model, attr_name)
+    if value is MISSING:
+        raise AttributeError(f"{type(model).__name__} has no attribute at the path {attr_name!r}")
+    return value
+
+
+def _has_attr(model, attr_name):
+    """Whether a module has an attribute at a path."""
+    return found_at(model, attr_name) is not MISSING
+
+
+def _del_attr(model, attr_name):
+    """Delete the attribute of a module at a path."""
+    place, _, name = attr_name.rpartition(".")
+    delattr(_get_attr(model, place) if place else model, name)
+
+
+def _copy_attr(from_module, to_module, target):
+    """Give a module the attribute that another has at a path; what it has there already stays, as do attributes that are not there."""
+    *way, name = target.split(".")
+    for part in way:
+        source = getattr(from_module, part, None)
+        if source is None or source is getattr(to_module, part, None):
+            return
+        from_module, to_module = source, below(to_module, part)
+    put(to_module, name, getattr(from_module, name), name not in getattr(from_module, "_non_persistent_buffers_set", ()))
+
+
+def _assign_attr(from_obj, to_module, target):
+    """Give a module an object as its attribute at a path; tensors become buffers."""
+    *way, name = target.split(".")
+    for part in way:
+        to_module = below(to_module, part)
+    put(to_module, name, from_obj)
