@@ -55,6 +55,17 @@ PyObject* from_tensor(PyObject*, PyObject* args) {
   return guarded([&] { return wrap(fake_like(mode_of(capsule), tensor_of(tensor))); });
 }
 
+// snapshot(mode, tensor): a fake tensor of the geometry that it has now, without a history, unheard by listeners. None for other layouts.
+PyObject* snapshot(PyObject*, PyObject* args) {
+  PyObject *capsule, *tensor;
+  if (!PyArg_ParseTuple(args, "OO!", &capsule, tensor_type, &tensor)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(tensor);
+    if (t.layout() != Layout::Strided) Py_RETURN_NONE;
+    return wrap(Tensor(is_fake(t) ? t.impl()->alias(true) : mode_of(capsule).fake_of(*t.impl())));
+  });
+}
+
 // from_meta(mode, meta tensor, device)
 PyObject* from_meta(PyObject*, PyObject* args) {
   PyObject *capsule, *tensor, *device;
@@ -124,6 +135,7 @@ PyObject* set_names(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {{"_fake_mode", make, METH_O, nullptr},
                            {"_fake_swap", swap, METH_O, nullptr},
                            {"_fake_from_tensor", from_tensor, METH_VARARGS, nullptr},
+                           {"_fake_snapshot", snapshot, METH_VARARGS, nullptr},
                            {"_fake_from_meta", from_meta, METH_VARARGS, nullptr},
                            {"_fake_mode_of", mode, METH_O, nullptr},
                            {"_faking", faking, METH_O, nullptr},

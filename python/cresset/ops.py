@@ -8,40 +8,15 @@ tensor([2, 3])
 tensor([4, 6])
 """
 
-import functools as _functools
 import types as _types
 
 import _cresset
 
+from ._core import aten_extra as _aten_extra
 from ._core.aten_names import RENAMED as _RENAMED
 from ._core.operators import OpOverload as _Overload, OpOverloadPacket as _Packet
 
 __all__ = ["aten"]
-
-
-# Methods of tensors that are no rows of the table: PyTorch's schema, and how the method is called.
-_METHODS = {
-    "_local_scalar_dense": ("(Tensor self) -> Scalar", "item"),
-    "detach": ("(Tensor(a) self) -> Tensor(a)", "detach"),
-    "detach_": ("(Tensor(a!) self) -> Tensor(a!)", "detach_"),
-    "fill_diagonal_": ("(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", "fill_diagonal_"),
-    "is_contiguous": ("(Tensor self) -> bool", "is_contiguous"),
-    "is_pinned": ("(Tensor self, Device? device=None) -> bool", "is_pinned"),
-    "lift": ("(Tensor self) -> Tensor", "clone"),
-    "set_.source_Tensor": ("(Tensor(a!) self, Tensor source) -> Tensor(a!)", "set_"),
-    "sym_numel": ("(Tensor self) -> SymInt", "numel"),
-    "sym_size.int": ("(Tensor self, int dim) -> SymInt", "size"),
-    "sym_storage_offset": ("(Tensor self) -> SymInt", "storage_offset"),
-    "sym_stride.int": ("(Tensor self, int dim) -> SymInt", "stride"),
-}
-
-
-def _from_method(schema, method, packet, overload):
-    import cresset
-
-    call = getattr(cresset.Tensor, method, None) or getattr(cresset, method)
-    title = packet.__name__ + ("" if overload == "default" else f".{overload}")
-    return _Overload(packet, overload, call=call, schema=title + schema)
 
 
 class _Namespace(_types.ModuleType):
@@ -81,9 +56,7 @@ def _overload_name(entry):
 
 _defined = {}  # namespace -> name -> what torch.library made
 aten = _Namespace("aten", _entries())
-for _title, (_text, _method) in _METHODS.items():
-    _name, _, _overload = _title.partition(".")
-    aten._made.setdefault(_name, {})[_overload or "default"] = _functools.partial(_from_method, _text, _method)
+_aten_extra.install(aten._made)
 
 
 def _overload_of(entry):

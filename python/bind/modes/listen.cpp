@@ -137,6 +137,9 @@ PyObject* hear(PyObject*, PyObject* args) {
   });
 }
 
+// _is_heard(): whether calls are heard below autograd.
+PyObject* is_heard(PyObject*, PyObject*) { return PyBool_FromLong(dispatch::listener_at(ListenPlace::below_autograd) != nullptr); }
+
 // _set_overload_finder(function): the function that gives the operator of an entry's name.
 PyObject* set_finder(PyObject*, PyObject* function) {
   Py_XSETREF(find_overload, Ref::share(function).release());
@@ -145,6 +148,7 @@ PyObject* set_finder(PyObject*, PyObject* function) {
 
 PyMethodDef functions[] = {{"_listen", listen, METH_VARARGS, nullptr},
                            {"_entry", entry, METH_O, nullptr},
+                           {"_is_heard", is_heard, METH_NOARGS, nullptr},
                            {"_hear", hear, METH_VARARGS, nullptr},
                            {"_set_overload_finder", set_finder, METH_O, nullptr},
                            {}};

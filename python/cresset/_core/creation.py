@@ -157,6 +157,11 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         device = _default_device() if device is None else device
         if device is not None:
             out = out.to(device)
+    if _cresset._is_heard():
+        from .._modes.stack import present
+        from ..ops import aten
+
+        out = present(aten.lift_fresh.default, out)
     return out.requires_grad_(True) if requires_grad else out
 
 

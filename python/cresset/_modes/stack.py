@@ -94,17 +94,29 @@ def active(place=BELOW_AUTOGRAD):
 
 
 @contextlib.contextmanager
-def none_active():
-    """In its scope there are no modes; yields those that there were."""
-    saved = _modes.above, _modes.below
+def without(leaves_out):
+    """In its scope the modes are off for which `leaves_out(mode)` is true."""
     before = _listen(ABOVE_LAYERS, None), _listen(BELOW_AUTOGRAD, None)
-    _modes.above, _modes.below = [], []
+    saved = _modes.above, _modes.below
+    _modes.above, _modes.below = ([mode for mode in modes if not leaves_out(mode)] for modes in saved)
+    if before[0] is not None and _modes.above:
+        _listen(ABOVE_LAYERS, before[0])
+    if before[1] is not None and _modes.below:
+        _listen(BELOW_AUTOGRAD, before[1])
     try:
-        yield saved
+        yield
     finally:
         _modes.above, _modes.below = saved
         _listen(ABOVE_LAYERS, before[0])
         _listen(BELOW_AUTOGRAD, before[1])
+
+
+@contextlib.contextmanager
+def none_active():
+    """In its scope there are no modes; yields those that there were, above all layers and below autograd."""
+    saved = _modes.above, _modes.below
+    with without(lambda mode: True):
+        yield saved
 
 
 @contextlib.contextmanager

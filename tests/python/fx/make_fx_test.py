@@ -1,0 +1,160 @@
+"""`make_fx`: graphs of operators, their inputs and outputs, constants, mutation, gradients, and what is refused."""
+
+import unittest
+
+from cresset.fx.experimental import proxy_tensor
+from cresset.fx.experimental.proxy_tensor import make_fx
+
+import cresset as torch
+from cresset import nn
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def targets(graph):
+    return [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+
+
+class Graphs(unittest.TestCase):
+    def same(self, f, *args, **options):
+        graph = make_fx(f, **options)(*args)
+        torch.testing.assert_close(graph(*args), f(*args))
+        return graph
+
+    def test_operators_are_nodes_named_after_them(self):
+        graph = self.same(lambda x, y: (x + y).sin(), X, X.clone())
+        self.assertEqual([n.name for n in graph.graph.nodes], ["x_1", "y_1", "add", "sin", "output"])
+        self.assertIs(graph.graph.find_nodes(op="call_function", target=torch.ops.aten.sin.default)[0].target, torch.ops.aten.sin.default)
+        graph.graph.lint()
+
+    def test_the_graph_computes_anew(self):
+        graph = make_fx(lambda x: x * 2)(X)
+        torch.testing.assert_close(graph(X + 1), (X + 1) * 2)
+
+    def test_nested_inputs_and_outputs(self):
+        self.same(lambda d: {"a": d["x"] + 1, "b": (d["y"][0], [d["y"][1] * 2])}, {"x": X, "y": (X.clone(), X.clone())})
+
+    def test_outputs_that_are_no_tensors_stay(self):
+        self.assertEqual(make_fx(lambda x: (x, 3, None, "s"))(X)(X)[1:], (3, None, "s"))
+
+    def test_results_that_are_tuples_are_taken_apart(self):
+        graph = self.same(lambda x: x.max(0)[0] + x.split(1)[0], X)
+        self.assertEqual(targets(graph).count("<built-in function getitem>"), 4)
+
+    def test_tensors_from_elsewhere_are_constants(self):
+        c, p = torch.ones(3), nn.Parameter(torch.ones(3))
+        graph = self.same(lambda x: x + c + p + c, X)
+        self.assertEqual([n.target for n in graph.graph.find_nodes(op="get_attr")], ["_tensor_constant0", "_param_constant0"])
+        self.assertIs(graph._param_constant0, p)
+
+    def test_tensors_made_of_numbers_are_copied_constants(self):
+        graph = make_fx(lambda x: x + torch.tensor([1.0, 2, 3]).add_(1))(X)
+        graph(X)
+        torch.testing.assert_close(graph(X), X + torch.tensor([2.0, 3, 4]))
+
+    def test_items_of_constants_are_numbers(self):
+        self.same(lambda x: x * torch.tensor(3.0).item(), X)
+
+    def test_numbers_of_traced_tensors_are_refused(self):
+        for f in (lambda x: x * x.sum().item(), lambda x: x if x.sum() > 0 else -x, lambda x: x[: int(x.sum())]):
+            with self.assertRaisesRegex(RuntimeError, "make_fx: got a call of aten._local_scalar_dense.default"):
+                make_fx(f)(X)
+
+    def test_in_place_operators_are_followed(self):
+        def f(x):
+            y = x.clone()
+            v = y.view(-1)[1:4]
+            v.add_(10)
+            y.t()[0].mul_(2)
+            return y, v
+
+        self.same(f, X)
+
+    def test_mutated_inputs(self):
+        graph = make_fx(lambda x: x.add_(1))(X.clone())
+        x = X.clone()
+        graph(x)
+        torch.testing.assert_close(x, X + 1)
+
+    def test_out(self):
+        graph = make_fx(lambda x, o: torch.add(x, x, out=o))(X, X.clone())
+        o = X.clone()
+        torch.testing.assert_close(graph(X, o), o)
+        torch.testing.assert_close(o, 2 * X)
+
+    def test_gradients_are_part_of_the_graph(self):
+        def f(x):
+            return torch.autograd.grad((x * x).tanh().sum(), x)
+
+        graph = make_fx(f)(X.clone().requires_grad_())
+        torch.testing.assert_close(graph(X)[0], 2 * X / X.square().cosh().square())
+        self.assertFalse(graph(X)[0].requires_grad)
+
+    def test_transforms_within(self):
+        self.same(torch.func.grad(lambda x: x.tanh().pow(2).sum()), X)
+        self.same(torch.func.vmap(lambda x: torch.dot(x, x) + x.sum()), X)
+        self.same(torch.func.hessian(lambda x: (x**3).sum()), X)
+
+    def test_modules_and_their_training_step(self):
+        m = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.LayerNorm(4), nn.Linear(4, 2))
+        self.same(m, X)
+
+        def step(parameters, x):
+            loss = torch.func.functional_call(m, parameters, (x,)).pow(2).sum()
+            return torch.autograd.grad(loss, list(parameters.values()))
+
+        parameters = {name: p.detach().requires_grad_() for name, p in m.named_parameters()}
+        graph = make_fx(step)(parameters, X)
+        torch.testing.assert_close(graph({k: v.detach() for k, v in parameters.items()}, X), step(parameters, X))
+
+    def test_random_operators_draw_at_each_run(self):
+        graph = make_fx(lambda x: x + torch.randn(2, 3))(X)
+        torch.manual_seed(1)
+        a = graph(X)
+        torch.manual_seed(1)
+        torch.testing.assert_close(a, X + torch.randn(2, 3))
+
+    def test_decompositions_take_the_place_of_operators(self):
+        graph = make_fx(lambda x: torch.relu(x) * x, {torch.ops.aten.relu.default: lambda x: torch.clamp(x, min=0)})(X)
+        self.assertEqual(targets(graph), ["aten.clamp.default", "aten.mul.Tensor"])
+
+    def test_fake_mode_computes_nothing(self):
+        graph = make_fx(lambda x: x.relu().sum(), tracing_mode="fake")(X)
+        torch.testing.assert_close(graph(X), X.relu().sum())
+        for node in graph.graph.nodes:
+            if node.op != "output":
+                self.assertIsInstance(node.meta["val"], torch._subclasses.FakeTensor)
+        c = torch.ones(3)
+        with self.assertRaises(AssertionError):
+            make_fx(lambda x: x + c, tracing_mode="fake")(X)
+        torch.testing.assert_close(make_fx(lambda x: x + c, tracing_mode="fake", _allow_non_fake_inputs=True)(X)(X), X + c)
+
+    def test_meta_tells_shapes_and_dtypes(self):
+        node = make_fx(lambda x: x.t().sum(0, dtype=torch.float64))(X).graph.find_nodes(op="call_function", target=torch.ops.aten.t.default)[0]
+        self.assertEqual((node.meta["val"].shape, node.meta["tensor_meta"].stride), ((3, 2), (1, 3)))
+
+    def test_pre_dispatch_keeps_composites(self):
+        graph = self.same(lambda x: nn.functional.linear(x, X), X.clone(), pre_dispatch=True)
+        self.assertEqual(targets(graph), ["aten.linear.default"])
+
+    def test_disabled_tracing_and_isolated_graphs(self):
+        def f(x):
+            with proxy_tensor.disable_proxy_modes_tracing():
+                torch.ones(1).sin()
+            self.assertIsNotNone(proxy_tensor.get_proxy_mode())
+            return x.cos()
+
+        self.assertEqual(targets(make_fx(f)(X)), ["aten.cos.default"])
+        self.assertIsNone(proxy_tensor.get_proxy_mode())
+        self.assertEqual(targets(proxy_tensor.get_isolated_graphmodule(torch.cos, (X,), {})), ["aten.cos.default"])
+
+    def test_errors(self):
+        with self.assertRaisesRegex(AssertionError, "expected tracing_mode real, fake or symbolic, got 'quick'"):
+            make_fx(lambda x: x, tracing_mode="quick")
+        with self.assertRaises(ZeroDivisionError):
+            make_fx(lambda x: 1 / 0)(X)
+        self.assertIsNone(proxy_tensor.get_proxy_mode())
+
+
+if __name__ == "__main__":
+    unittest.main()
