@@ -34,7 +34,7 @@ SIBLINGS = {("optim", "nn"), ("data", "nn")}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"cresset/([a-z_]+)/([^"]+)"')
 # Python, bottom to top: names of modules and packages below cresset, of which the longest that fits counts. All others are the core.
 TIERS = [
-    ["utils.hooks", "utils._pytree"],
+    ["utils.hooks", "utils._pytree", "utils._python_dispatch"],
     ["autograd", "amp", "backends"],
     ["nn", "cpu", "cuda", "profiler"],
     ["optim", "distributions", "func", "library", "multiprocessing", "io", "jit", "hub", "functorch", "fx", "_functorch", "_higher_order_ops"],

@@ -4,6 +4,7 @@
 #include "cresset/autograd/engine.h"
 #include "cresset/autograd/run_backward.h"
 #include "cresset/base/warning.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -37,6 +38,10 @@ Tensor root_gradient(const char* op, size_t i, const PassEnd& root, const Tensor
   CRESSET_CHECK(out.numel() == 1, op, ": a gradient can be left out only for a tensor with one element, got ", out);
   CRESSET_CHECK(out.is_floating_point() || out.is_complex(), op, ": a gradient can be left out only for a floating point tensor, got ", out);
   CRESSET_CHECK(!out.is_complex(), op, ": a gradient can be left out only for a real tensor, got ", out);
+  if (CRESSET_UNLIKELY(dispatch::is_listening())) {
+    const AutoGradMode unrecorded(false);
+    return cresset::ones_like(out, TensorOptions(), MemoryFormat::Preserve);
+  }
   return CRESSET_UNLIKELY(out.lacks_data() || as_batched(out)) ? cresset::ones_like(out.detach()) : cresset::ones(out.sizes(), out.options());
 }
 

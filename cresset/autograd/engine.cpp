@@ -1,4 +1,5 @@
 #include "cresset/autograd/engine.h"
+#include "cresset/dispatch/listen.h"
 
 #include <algorithm>
 #include <thread>
@@ -99,7 +100,8 @@ void add_gradient(Tensor& sum, Tensor&& more) {
     sum = std::move(more);
     return;
   }
-  if (!GradMode::is_enabled() && sum.layout() == Layout::Strided && more.layout() == Layout::Strided) {
+  // A program that listens is told of a sum in a tensor of its own, as PyTorch makes one there.
+  if (!GradMode::is_enabled() && CRESSET_LIKELY(!dispatch::is_listening()) && sum.layout() == Layout::Strided && more.layout() == Layout::Strided) {
     if (is_exclusive(sum)) {
       sum.add_(more);
       return;

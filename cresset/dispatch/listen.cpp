@@ -38,7 +38,7 @@ template <class F> void with_own_stack(const OpEntry& op, Stack& stack, F&& run)
 
 Listener::~Listener() = default;
 bool Listener::opens(const OpEntry&, bool) { return false; }
-void Listener::open(const OpEntry& op, Stack&) { CRESSET_CHECK(false, op.name, ": the listener has no body for it"); }
+void Listener::open(const OpEntry& op, Stack&, bool) { CRESSET_CHECK(false, op.name, ": the listener has no body for it"); }
 
 Listener* listener_at(ListenPlace place) { return at(place); }
 
@@ -70,11 +70,12 @@ void heard_below(const OpEntry& op, Stack& stack) {
 // The operators that the body calls are heard like any others.
 void opened_at_autograd(const OpEntry& op, Stack& stack) {
   Listener* const listener = at(ListenPlace::below_autograd);
-  with_own_stack(op, stack, [&](Stack& own) { listener->open(op, own); });
+  with_own_stack(op, stack, [&](Stack& own) { listener->open(op, own, true); });
 }
 void opened_below(const OpEntry& op, Stack& stack) {
+  Listener* const listener = at(ListenPlace::below_autograd);
   const ExcludeLayers passed(kPassed);
-  opened_at_autograd(op, stack);
+  with_own_stack(op, stack, [&](Stack& own) { listener->open(op, own, false); });
 }
 
 }  // namespace cresset::dispatch

@@ -19,7 +19,7 @@ class CRESSET_API Listener {
   // Below autograd only: whether `open`, which calls other operators, runs in place of the operator; asked at the autograd layer, where their gradients
   // are then those of the call, and below it.
   virtual bool opens(const OpEntry& op, bool at_autograd);
-  virtual void open(const OpEntry& op, Stack& stack);
+  virtual void open(const OpEntry& op, Stack& stack, bool at_autograd);
 };
 
 // Puts a listener at a place for its scope, in place of the one there; null: none.
@@ -44,10 +44,11 @@ CRESSET_API Listener* set_listener(ListenPlace place, Listener* listener);
 inline bool is_listening() {
   const LayerState& state = layer_state();
   const uint8_t awake = state.included & ~state.excluded;
-  return CRESSET_UNLIKELY(awake & (layer_bit(Layer::Capture) | kLazyMathLayer)) && (listener_at(ListenPlace::above_layers) || listener_at(ListenPlace::below_autograd));
+  return CRESSET_UNLIKELY(awake & (layer_bit(Layer::Capture) | kLazyMathLayer)) &&
+         (listener_at(ListenPlace::above_layers) || listener_at(ListenPlace::below_autograd));
 }
 
-// What the layers of the dispatcher run.
+// Run by the layers of the dispatcher.
 void heard_above(const OpEntry& op, Stack& stack);
 void heard_below(const OpEntry& op, Stack& stack);
 void opened_at_autograd(const OpEntry& op, Stack& stack);

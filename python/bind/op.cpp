@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/table.h"
 #include "cresset/kernels/providers/library.h"
@@ -423,7 +424,9 @@ PyObject* call_op(OpData& op, const Call& call) {
   }
   if (CRESSET_UNLIKELY(!op.parsed)) parse(op);
   Fit fit;
-  for (const bool relaxed : {false, true})
+  // For programs that listen numbers are tensors wherever they may be, as in PyTorch.
+  const bool numbers = op.numbers_as_tensors && CRESSET_UNLIKELY(g_modes_active) && dispatch::is_listening();
+  for (const bool relaxed : {numbers, true})
     for (const Overload& o : op.overloads)
       if (fit_overload(op, o, call, relaxed, fit)) return run(op, o, fit);
   for (const Overload& o : op.overloads)
@@ -437,7 +440,7 @@ template <bool Method> PyObject* op_vectorcall(PyObject* self, PyObject* const* 
   OpData& op = data_of(self);
   const Call call{args, PyVectorcall_NARGS(nargsf), names, Method};
   return guarded([&] {
-    if (op.shortcut && (CRESSET_LIKELY(!g_modes_active) || !any_mode()))
+    if (op.shortcut && (CRESSET_LIKELY(!g_modes_active) || !(any_mode() || dispatch::is_listening())))
       if (PyObject* result = op.shortcut(call); result != pass) return result;
     if (Method) CRESSET_CHECK_TYPE(call.n > 0 && is_tensor(args[0]), op.name, ": a method of Tensor, called without one");
     return call_op(op, call);

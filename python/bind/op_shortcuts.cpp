@@ -3,6 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "cresset/dispatch/listen.h"
 #include "python/bind/autograd.h"
 #include "python/bind/op.h"
 
@@ -239,7 +240,7 @@ const std::unordered_map<std::string, Shortcut>& shortcuts() {
 
 // ---- slots -------------------------------------------------------------------------------------------------------------
 
-bool quick() { return CRESSET_LIKELY(!g_modes_active) || !any_mode(); }
+bool quick() { return CRESSET_LIKELY(!g_modes_active) || !(any_mode() || dispatch::is_listening()); }
 
 // A call that may not know its operands: a TypeError lets Python ask the other side.
 PyObject* attempt(const char* name, PyObject* a, PyObject* b, bool method) {

@@ -47,6 +47,7 @@ Tensor product_of_others(const Tensor& x, int64_t dim) {
 }  // namespace
 
 Tensor sum_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim, bool keepdim) {
+  if (grad.dim() == 0) return grad.expand(sizes);
   return restore(grad, static_cast<int64_t>(sizes.size()), dim, keepdim).expand(sizes);
 }
 

@@ -1,4 +1,9 @@
 #include "cresset/autograd/rules/rules.h"
+
+#include <limits>
+
+#include "cresset/autograd/grad_mode.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/batched.h"
 #include "cresset/ops/layout/view_geometry.h"
 
@@ -13,24 +18,58 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
   return grad.permute(inverse);
 }
 
-Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+namespace {
+
+Tensor plain_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
   // The parts of a sparse tensor are no views of it that could be written through.
-  if (grad.layout() != Layout::Strided) return select_backward(grad.to_dense(), sizes, dim, index);
+  if (grad.layout() != Layout::Strided) return plain_select_backward(grad.to_dense(), sizes, dim, index);
   Tensor full = ops::zeros_for(grad, sizes);
   full.select(dim, index).copy_(grad);
   return full;
 }
-
-Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+Tensor plain_slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
   Tensor full = ops::zeros_for(grad, sizes);
   full.slice(dim, start, end, step).copy_(grad);
   return full;
 }
+Tensor plain_diagonal_backward(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2) {
+  Tensor full = ops::zeros_for(grad, sizes);
+  full.diagonal(offset, dim1, dim2).copy_(grad);
+  return full;
+}
+
+// These steps are operators for programs that listen; they have no gradients of their own.
+using Step4 = Tensor(const Tensor&, IntArrayRef, int64_t, int64_t);
+using Step5 = Tensor(const Tensor&, IntArrayRef, int64_t, int64_t, int64_t);
+using Step6 = Tensor(const Tensor&, IntArrayRef, int64_t, int64_t, int64_t, int64_t);
+const dispatch::Op<Step4> kSelectBackward("select_backward", "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor", 0, nullptr,
+                                          &plain_select_backward, &plain_select_backward, nullptr, nullptr);
+const dispatch::Op<Step6> kSliceBackward("slice_backward",
+                                         "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor", 0, nullptr,
+                                         &plain_slice_backward, &plain_slice_backward, nullptr, nullptr);
+const dispatch::Op<Step5> kDiagonalBackward("diagonal_backward",
+                                            "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor", 0, nullptr,
+                                            &plain_diagonal_backward, &plain_diagonal_backward, nullptr, nullptr);
+
+template <class R, class... A> R step(const dispatch::Op<R(const Tensor&, A...)>& op, R (*plain)(const Tensor&, A...), const Tensor& grad, A... args) {
+  const bool heard = CRESSET_UNLIKELY(dispatch::is_listening()) && !(GradMode::is_enabled() && grad.requires_grad()) &&
+                     !(grad.impl()->layers() & ~(kAutogradLayer | kLazyMathLayer));
+  return heard ? dispatch::call(op, dispatch::key_of(grad), grad, args...) : plain(grad, args...);
+}
+
+}  // namespace
+
+Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+  return step<Tensor, IntArrayRef, int64_t, int64_t>(kSelectBackward, &plain_select_backward, grad, sizes, dim, index);
+}
+
+Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step_size) {
+  return step<Tensor, IntArrayRef, int64_t, int64_t, int64_t, int64_t>(kSliceBackward, &plain_slice_backward, grad, sizes, dim, start.value_or(0),
+                                                                       end.value_or(std::numeric_limits<int64_t>::max()), step_size);
+}
 
 Tensor narrow_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t length) {
-  Tensor full = ops::zeros_for(grad, sizes);
-  full.narrow(dim, start, length).copy_(grad);
-  return full;
+  return slice_backward(grad, sizes, dim, start, start + length, 1);
 }
 
 namespace {
@@ -69,9 +108,7 @@ Tensor unbind_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, cons
 }
 
 Tensor diagonal_backward(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-  Tensor full = ops::zeros_for(grad, sizes);
-  full.diagonal(offset, dim1, dim2).copy_(grad);
-  return full;
+  return step<Tensor, IntArrayRef, int64_t, int64_t, int64_t>(kDiagonalBackward, &plain_diagonal_backward, grad, sizes, offset, dim1, dim2);
 }
 
 Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dimension, int64_t size, int64_t step) {

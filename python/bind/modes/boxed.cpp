@@ -34,6 +34,7 @@ bool is_default(const Argument& a, const Value& v) {
 
 Value from_python(const OpEntry& op, const Type& type, PyObject* o) {
   Value v;
+  if (o == Py_None && type.kind == TypeKind::Tensor && !type.list) return Tensor();
   CRESSET_CHECK_TYPE(read_value(o, type, true, true, v), op.name, ": what listens returned ", Py_TYPE(o)->tp_name, " where the schema has ",
                      dispatch::type_name(type));
   return v;

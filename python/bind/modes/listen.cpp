@@ -7,6 +7,7 @@
 
 #include "python/bind/autograd.h"
 #include "python/bind/modes/boxed.h"
+#include "python/bind/override.h"
 
 namespace cresset::python {
 
@@ -17,12 +18,13 @@ using dispatch::ListenPlace;
 using dispatch::OpEntry;
 using dispatch::Stack;
 
-// What the package says of operators, where PyTorch's modes see something else than our rows.
+// Facts that the package gives of operators, where PyTorch's modes see something else than our rows.
 struct Hearing {
-  bool whole = false;           // a composite that PyTorch's modes see whole, where no gradient is recorded
-  bool unknown = false;         // a composite that PyTorch does not have: only its parts are seen
-  PyObject* opened = nullptr;   // runs in place of the operator and its gradient; None: the row's own decomposition
-  PyObject* renamed = nullptr;  // runs in place of the operator, below autograd: calls it as PyTorch does
+  bool whole = false;            // a composite that PyTorch's modes see whole, where no gradient is recorded
+  bool unknown = false;          // a composite that PyTorch does not have: only its parts are seen
+  PyObject* opened = nullptr;    // runs in place of the operator and its gradient; None: the row's own decomposition
+  PyObject* recorded = nullptr;  // the same, only where a gradient is recorded
+  PyObject* renamed = nullptr;   // runs in place of the operator, below autograd: calls it as PyTorch does
 };
 std::unordered_map<const OpEntry*, Hearing>& hearings() {
   static auto& all = *new std::unordered_map<const OpEntry*, Hearing>();
@@ -62,11 +64,11 @@ class PythonListener final : public Listener {
   }
   bool opens(const OpEntry& op, bool at_autograd) override {
     const Hearing& hearing = hearing_of(op);
-    return below_ && (hearing.opened || (!at_autograd && hearing.renamed));
+    return below_ && (hearing.opened || (at_autograd ? hearing.recorded : hearing.renamed));
   }
-  void open(const OpEntry& op, Stack& stack) override {
+  void open(const OpEntry& op, Stack& stack, bool at_autograd) override {
     const Hearing& hearing = hearing_of(op);
-    PyObject* const body = hearing.opened ? hearing.opened : hearing.renamed;
+    PyObject* const body = hearing.opened ? hearing.opened : at_autograd ? hearing.recorded : hearing.renamed;
     if (body == Py_None) return op.call_typed(op.slot(OpEntry::decomposition_slot), stack);
     with_gil([&] {
       const PythonCall call = to_python(op, stack);
@@ -100,6 +102,7 @@ PyObject* listen(PyObject*, PyObject* args) {
     Ref before = Ref::share(now ? own.function() : Py_None);
     own.set(function);
     dispatch::set_listener(place, function == Py_None ? nullptr : &own);
+    g_modes_active = true;
     return before.release();
   });
 }
@@ -118,7 +121,7 @@ PyObject* entry(PyObject*, PyObject* name) {
   });
 }
 
-// _hear(entry name, kind, function or None): "whole", "unknown", "opened" or "renamed", see Hearing.
+// _hear(entry name, kind, function or None): "whole", "unknown", "opened", "recorded" or "renamed", see Hearing.
 PyObject* hear(PyObject*, PyObject* args) {
   PyObject *name, *function = Py_None;
   const char* kind;
@@ -127,12 +130,12 @@ PyObject* hear(PyObject*, PyObject* args) {
     const OpEntry& op = entry_named(name);
     Hearing& hearing = hearings()[&op];
     const std::string_view text = kind;
-    CRESSET_CHECK_VALUE(text == "whole" || text == "unknown" || text == "opened" || text == "renamed", "_hear: got the kind ", kind);
+    CRESSET_CHECK_VALUE(text == "whole" || text == "unknown" || text == "opened" || text == "recorded" || text == "renamed", "_hear: got the kind ", kind);
     CRESSET_CHECK_VALUE(text != "opened" || function != Py_None || op.slot(OpEntry::decomposition_slot), "_hear: ", op.name,
                         " has no decomposition, expected a function");
     if (text == "whole") hearing.whole = true;
     else if (text == "unknown") hearing.unknown = true;
-    else (text == "opened" ? hearing.opened : hearing.renamed) = Ref::share(function).release();
+    else (text == "opened" ? hearing.opened : text == "recorded" ? hearing.recorded : hearing.renamed) = Ref::share(function).release();
     Py_RETURN_NONE;
   });
 }

@@ -119,6 +119,137 @@ def select_backward(grad_output, input_sizes, dim, index):
     return out
 
 
+@_operator("diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor")
+def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
+    out = grad_output.new_zeros(input_sizes)
+    out.diagonal(offset, dim1, dim2).copy_(grad_output)
+    return out
+
+
+# ---- attention --------------------------------------------------------------------------------------------------------------
+
+
+def _scale(query, scale):
+    return query.shape[-1] ** -0.5 if scale is None else scale
+
+
+@_operator(
+    "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, "
+    "Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"
+)
+def flash_attention(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
+    return tuple(_row("_attention")(query, key, value, attn_mask, is_causal, _scale(query, scale)))
+
+
+@_operator(
+    "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, "
+    "float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)"
+)
+def flash_attention_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
+    return tuple(_row("_attention_backward")(grad_out, query, key, value, attn_mask, out, logsumexp, is_causal, _scale(query, scale)))
+
+
+# ---- convolution ------------------------------------------------------------------------------------------------------------
+
+
+@_operator(
+    "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
+    "bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
+)
+def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask):
+    rest = (stride, padding, dilation, transposed, output_padding, groups)
+    results = (
+        _row("convolution_grad_input")(grad_output, weight, input.shape, *rest) if output_mask[0] else None,
+        _row("convolution_grad_weight")(grad_output, input, weight.shape, *rest) if output_mask[1] else None,
+        grad_output.sum([d for d in range(grad_output.dim()) if d != 1]) if output_mask[2] else None,
+    )
+    return results
+
+
+# ---- pools ------------------------------------------------------------------------------------------------------------------
+
+
+def _of_dimensions(n):
+    @_operator(
+        f"avg_pool{n}d_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, int[{n}] stride, int[{n}] padding, bool ceil_mode, "
+        "bool count_include_pad, int? divisor_override) -> Tensor"
+    )
+    def avg_pool_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        row = _row("_avg_pool_backward")
+        return row(grad_output, self, kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override, n)
+
+    @_operator(f"_adaptive_avg_pool{n}d_backward(Tensor grad_output, Tensor self) -> Tensor")
+    def adaptive_avg_pool_backward(grad_output, self):
+        return _row("_adaptive_avg_pool_backward")(grad_output, self, n)
+
+    @_operator(f"adaptive_max_pool{n}d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor")
+    def adaptive_max_pool_backward(grad_output, self, indices):
+        return _row("_pool_backward_by_index")(grad_output, indices, self.shape, n)
+
+    if n == 3:
+
+        @_operator(
+            "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, "
+            "bool ceil_mode, Tensor indices) -> Tensor"
+        )
+        def max_pool_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+            return _row("_pool_backward_by_index")(grad_output, indices, self.shape, n)
+
+
+_of_dimensions(2)
+_of_dimensions(3)
+
+
+# ---- padding and resizing ---------------------------------------------------------------------------------------------------
+
+
+def _padding(kind, mode, n):
+    @_operator(f"{kind}_pad{n}d(Tensor self, SymInt[{2 * n}] padding) -> Tensor")
+    def forward(self, padding):
+        return _row("_pad_mode")(self, padding, mode)
+
+    @_operator(f"{kind}_pad{n}d_backward(Tensor grad_output, Tensor self, SymInt[{2 * n}] padding) -> Tensor")
+    def backward(grad_output, self, padding):
+        return _row("_pad_mode_backward")(grad_output, self.shape, padding, mode)
+
+
+PAD_KINDS = ("reflection", "replication")
+for _mode, _kind in enumerate(PAD_KINDS):
+    for _n in (1, 2, 3):
+        _padding(_kind, _mode, _n)
+
+_AXES = {1: ("",), 2: ("_h", "_w"), 3: ("_d", "_h", "_w")}
+
+
+def _resizing(name, mode, n, antialias=False):
+    aligned = ", bool align_corners" if mode >= 2 else ""
+    scales = "".join(f", float? scales{axis}=None" for axis in _AXES[n])
+
+    @_operator(f"{name}(Tensor self, SymInt[{n}] output_size{aligned}{scales}) -> Tensor")
+    def forward(self, output_size, *rest):
+        return _row("_resize_images")(self, output_size, mode, *_resize_rest(mode, n, antialias, rest))
+
+    @_operator(f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, SymInt[{n + 2}] input_size{aligned}{scales}) -> Tensor")
+    def backward(grad_output, output_size, input_size, *rest):
+        return _row("_resize_images_backward")(grad_output, input_size, mode, *_resize_rest(mode, n, antialias, rest))
+
+
+def _resize_rest(mode, n, antialias, rest):
+    corners, scales = (rest[0], rest[1:]) if mode >= 2 else (False, rest)
+    return corners, antialias, list(scales) if len(scales) == n and None not in scales else None
+
+
+RESIZE_NAMES = {
+    (0, 1): "upsample_nearest1d", (0, 2): "upsample_nearest2d", (0, 3): "upsample_nearest3d", (1, 1): "_upsample_nearest_exact1d",
+    (1, 2): "_upsample_nearest_exact2d", (1, 3): "_upsample_nearest_exact3d", (2, 1): "upsample_linear1d", (2, 2): "upsample_bilinear2d",
+    (2, 3): "upsample_trilinear3d", (3, 2): "upsample_bicubic2d",
+}  # fmt: skip
+for (_mode, _n), _name in RESIZE_NAMES.items():
+    _resizing(_name, _mode, _n)
+for _mode, _name in ((2, "_upsample_bilinear2d_aa"), (3, "_upsample_bicubic2d_aa")):
+    _resizing(_name, _mode, 2, True)
+
+
 def install(made):
     """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it."""
     for title, (schema, function) in _known.items():

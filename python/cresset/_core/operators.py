@@ -17,7 +17,7 @@ __all__ = ["OpOverload", "OpOverloadPacket"]
 
 
 class OperatorBase:
-    """What operators of all kinds have."""
+    """The base of operators of all kinds."""
 
     def __deepcopy__(self, memo):
         return self
@@ -76,7 +76,7 @@ class OpOverload(OperatorBase):
 
     @functools.cached_property
     def tags(self):
-        """What `torch.Tag` says of it."""
+        """Its members of `torch.Tag`."""
         from . import operator_tags
 
         return operator_tags.of(self)

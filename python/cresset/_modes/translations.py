@@ -2,22 +2,415 @@
 
 import _cresset
 
-from .._core import aten_names as _names
+from .. import ops
+from .._core import aten_extra, aten_names
+from .stack import none_active, present
 
-_installed = False
+aten = ops.aten
+_renamed, _opened = {}, {}
+
+
+def _renames(*entries):
+    def register(function):
+        for entry in entries:
+            _renamed[entry] = function
+        return function
+
+    return register
+
+
+def _opens(*entries):
+    def register(function):
+        for entry in entries:
+            _opened[entry] = function
+        return function
+
+    return register
+
+
+# ---- the same step under another name or schema ---------------------------------------------------------------------------
+
+
+def _mode_of_division(mode):
+    def division(self, other):
+        return present(aten.div.Tensor_mode, self, other, rounding_mode=mode)
+
+    return division
+
+
+for _mode in ("floor", "trunc"):
+    for _kind in ("Tensor", "Scalar"):
+        _renamed[f"_div_{_mode}.{_kind}"] = _mode_of_division(_mode)
+
+
+@_renames("_softmax")
+def _softmax(self, dim):
+    return present(aten._softmax.default, self, dim, False)
+
+
+@_renames("_log_softmax")
+def _log_softmax(self, dim):
+    return present(aten._log_softmax.default, self, dim, False)
+
+
+@_renames("log_sigmoid")
+def _log_sigmoid(self):
+    return present(aten.log_sigmoid_forward.default, self)[0]
+
+
+@_renames("log_sigmoid_backward")
+def _log_sigmoid_backward(grad_output, self):
+    with none_active():
+        buffer = self.new_empty(0)
+    return present(aten.log_sigmoid_backward.default, grad_output, self, buffer)
+
+
+@_renames("native_layer_norm_backward")
+def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight):
+    mask = [True, weight is not None, weight is not None]
+    return present(aten.native_layer_norm_backward.default, grad_out, input, normalized_shape, mean, rstd, weight, weight, mask)
+
+
+@_renames("native_group_norm_backward")
+def _group_norm_backward(grad_out, input, mean, rstd, weight, num_groups):
+    mask = [True, weight is not None, weight is not None]
+    sizes = (input.shape[0], input.shape[1], input.shape[2:].numel())
+    return present(aten.native_group_norm_backward.default, grad_out, input, mean, rstd, weight, *sizes, num_groups, mask)
+
+
+@_renames("native_batch_norm_backward")
+def _batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_rstd, training, eps):
+    mask = [True, weight is not None, weight is not None]
+    saved = (running_mean, running_var, save_mean, save_rstd, training, eps)
+    return present(aten.native_batch_norm_backward.default, grad_out, input, weight, *saved, mask)
+
+
+def _whole_reduction(full, partial):
+    def reduction(self, dim, keepdim=False, *, dtype=None):
+        options = {} if dtype is None else {"dtype": dtype}
+        if dim is None and not keepdim:
+            return present(full, self, **options)
+        return present(partial, self, dim, *([True] if keepdim else []), **options)
+
+    return reduction
+
+
+_renamed["sum.dim_IntList"] = _whole_reduction(aten.sum.default, aten.sum.dim_IntList)
+_renamed["mean.dim"] = _whole_reduction(aten.mean.default, aten.mean.dim)
+
+
+@_renames("_attention")
+def _attention(query, key, value, attn_mask, is_causal, scale):
+    options = {} if attn_mask is None else {"attn_mask": attn_mask}
+    if scale != query.shape[-1] ** -0.5:
+        options["scale"] = scale
+    return present(aten._scaled_dot_product_flash_attention_for_cpu.default, query, key, value, 0.0, is_causal, **options)
+
+
+@_renames("_attention_backward")
+def _attention_backward(grad_out, query, key, value, attn_mask, out, logsumexp, is_causal, scale):
+    options = {"attn_mask": attn_mask}
+    if scale != query.shape[-1] ** -0.5:
+        options["scale"] = scale
+    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+    return present(backward, grad_out, query, key, value, out, logsumexp, 0.0, is_causal, **options)
+
+
+def _spread(sizes, like):
+    return list(sizes) * like if len(sizes) == 1 else list(sizes)
+
+
+@_renames("_avg_pool")
+def _avg_pool(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    rest = (ceil_mode, count_include_pad, divisor_override)
+    n = len(kernel_size)
+    stride, padding = stride or kernel_size, _spread(padding, n)
+    if n == 1:
+        out = present(aten.avg_pool2d.default, self.unsqueeze(-2), [1, *kernel_size], [1, *stride], [0, *padding], *rest)
+        return out.squeeze(-2)
+    return present((aten.avg_pool2d if n == 2 else aten.avg_pool3d).default, self, list(kernel_size), _spread(stride, n), padding, *rest)
+
+
+@_renames("_avg_pool_backward")
+def _avg_pool_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, dims):
+    rest = (ceil_mode, count_include_pad, divisor_override)
+    stride, padding = stride or kernel_size, _spread(padding, dims)
+    if dims == 1:
+        row = aten.avg_pool2d_backward.default
+        return present(row, grad_output.unsqueeze(-2), self.unsqueeze(-2), [1, *kernel_size], [1, *stride], [0, *padding], *rest).squeeze(-2)
+    row = aten.avg_pool2d_backward if dims == 2 else aten.avg_pool3d_backward
+    return present(row.default, grad_output, self, list(kernel_size), _spread(stride, dims), padding, *rest)
+
+
+def _adaptive(two, three):
+    def pool(self, output_size):
+        n = len(output_size)
+        if n == 1:
+            out = present(two, self.unsqueeze(-2), [1, *output_size])
+            return tuple(t.squeeze(-2) for t in out) if isinstance(out, (tuple, list)) else out.squeeze(-2)
+        return present(two if n == 2 else three, self, list(output_size))
+
+    return pool
+
+
+_renamed["_adaptive_avg_pool"] = _adaptive(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default)
+_renamed["_adaptive_max_pool"] = _adaptive(aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
+
+
+@_renames("_adaptive_avg_pool_backward")
+def _adaptive_avg_pool_backward(grad_output, self, dims):
+    if dims == 1:
+        return present(aten._adaptive_avg_pool2d_backward.default, grad_output.unsqueeze(-2), self.unsqueeze(-2)).squeeze(-2)
+    return present((aten._adaptive_avg_pool2d_backward if dims == 2 else aten._adaptive_avg_pool3d_backward).default, grad_output, self)
+
+
+def _of(name):
+    return getattr(aten, name).default
+
+
+@_renames("_pad_mode")
+def _pad_mode(self, pad, mode):
+    if mode < len(aten_extra.PAD_KINDS):
+        return present(_of(f"{aten_extra.PAD_KINDS[mode]}_pad{len(pad) // 2}d"), self, pad)
+    for axis in range(len(pad) // 2):  # circular: each dimension with its own ends beside it
+        before, after = pad[2 * axis], pad[2 * axis + 1]
+        dim = self.dim() - 1 - axis
+        size = self.shape[dim]
+        start, end = max(-before, 0), size - max(-after, 0)
+        middle = aten.slice.Tensor(self, dim, start, end) if (start, end) != (0, size) else self
+        parts = [aten.slice.Tensor(self, dim, size - before, size)] * (before > 0) + [middle] + [aten.slice.Tensor(self, dim, 0, after)] * (after > 0)
+        self = aten.cat.default(parts, dim) if len(parts) > 1 else parts[0]
+    return self.clone() if all(p <= 0 for p in pad) else self
+
+
+@_renames("_pad_mode_backward")
+def _pad_mode_backward(grad_output, sizes, pad, mode):
+    with none_active():
+        like = grad_output.new_empty(sizes)
+    if mode < len(aten_extra.PAD_KINDS):
+        return present(_of(f"{aten_extra.PAD_KINDS[mode]}_pad{len(pad) // 2}d_backward"), grad_output, like, pad)
+    raise NotImplementedError("the gradient of circular padding has no operator of PyTorch's")
+
+
+def _resize_arguments(mode, n, align_corners, scales):
+    return (*([align_corners] if mode >= 2 else []), *(scales if scales is not None else [None] * n))
+
+
+def _resize_name(mode, n, antialias):
+    return ("_" if antialias else "") + aten_extra.RESIZE_NAMES[mode, n] + ("_aa" if antialias else "")
+
+
+def _without_trailing_none(values):
+    values = list(values)
+    while values and values[-1] is None:
+        values.pop()
+    return values
+
+
+@_renames("_resize_images")
+def _resize_images(self, output_size, mode, align_corners, antialias, scales):
+    n = len(output_size)
+    rest = _without_trailing_none(_resize_arguments(mode, n, align_corners, scales))
+    return present(_of(_resize_name(mode, n, antialias)), self, output_size, *rest)
+
+
+@_renames("_resize_images_backward")
+def _resize_images_backward(grad_output, input_size, mode, align_corners, antialias, scales):
+    n = len(input_size) - 2
+    rest = _without_trailing_none(_resize_arguments(mode, n, align_corners, scales))
+    return present(_of(_resize_name(mode, n, antialias) + "_backward"), grad_output, list(grad_output.shape[2:]), input_size, *rest)
+
+
+@_renames("_im2col")
+def _im2col(self, kernel_size, dilation, padding, stride):
+    return present(aten.im2col.default, self, kernel_size, dilation, padding, stride)
+
+
+@_renames("_col2im")
+def _col2im(self, output_size, kernel_size, dilation, padding, stride):
+    return present(aten.col2im.default, self, output_size, kernel_size, dilation, padding, stride)
+
+
+@_renames("_masked_select")
+def _masked_select(self, mask):
+    return present(aten.masked_select.default, self, mask)
+
+
+@_renames("_linalg_qr")
+def _linalg_qr(A, mode="reduced"):
+    return present(aten.linalg_qr.default, A, *([] if mode == "reduced" else [mode]))
+
+
+@_renames("_cumulative_extreme")
+def _cumulative_extreme(self, dim, largest):
+    return present((aten.cummax if largest else aten.cummin).default, self, dim)
+
+
+@_renames("_median")
+def _median(self, dim, keepdim, ignore_nan):
+    return present((aten.nanmedian if ignore_nan else aten.median).dim, self, dim, *([True] if keepdim else []))
+
+
+@_renames("_bernoulli")
+def _bernoulli(self, p, *, generator=None):
+    options = {} if generator is None else {"generator": generator}
+    return present(aten.bernoulli.default, self, **options) if p is None else present(aten.bernoulli.p, self, p, **options)
+
+
+@_renames("_random_")
+def _random_(self, start, to, *, generator=None):
+    options = {} if generator is None else {"generator": generator}
+    if start is None:
+        return present(aten.random_.default, self, **options) if to is None else present(aten.random_.to, self, to, **options)
+    return present(getattr(aten.random_, "from"), self, start, to, **options)
+
+
+@_renames("_normal")
+def _normal(mean, std, mean_number, std_number, *, generator=None):
+    options = {} if generator is None else {"generator": generator}
+    if mean is not None and std is not None:
+        return present(aten.normal.Tensor_Tensor, mean, std, **options)
+    return present(aten.normal.Tensor_float, mean, std_number, **options) if std is None else present(aten.normal.float_Tensor, mean_number, std, **options)
+
+
+# ---- other parts, with other gradients --------------------------------------------------------------------------------------
+
+
+@_opens("narrow")
+def _narrow(self, dim, start, length):
+    size = self.shape[dim]
+    if not -size <= start <= size or length < 0 or (start + size if start < 0 else start) + length > size:
+        with none_active():
+            return self.narrow(dim, start, length)  # which says what is wrong
+    start = start + size if start < 0 else start
+    return aten.slice.Tensor(self, dim, start, start + length)
+
+
+@_opens("where.ScalarOther")
+def _where_other(condition, self, other):
+    return aten.where.self(condition, self, aten.scalar_tensor.default(other, dtype=_dtype_beside(self, other)))
+
+
+@_opens("where.ScalarSelf")
+def _where_self(condition, self, other):
+    return aten.where.self(condition, aten.scalar_tensor.default(self, dtype=_dtype_beside(other, self)), other)
+
+
+def _dtype_beside(tensor, number):
+    import cresset as torch
+
+    return torch.result_type(tensor, number)
+
+
+@_opens("cross_entropy_loss")
+def _cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
+    from ..nn import functional as F
+
+    dim = 0 if self.dim() == 1 else 1
+    log_probabilities = F.log_softmax(self, dim)
+    if target.is_floating_point():
+        return _against_probabilities(log_probabilities, target, weight, reduction, label_smoothing, dim)
+    how = ("none", "mean", "sum")[reduction]
+    loss = F.nll_loss(log_probabilities, target, weight, ignore_index=ignore_index, reduction=how)
+    if label_smoothing == 0:
+        return loss
+    smooth = -(log_probabilities if weight is None else log_probabilities * _along(weight, self, dim)).sum(dim)
+    ignored = target == ignore_index
+    smooth = smooth.masked_fill(ignored, 0.0)
+    if reduction == 1:
+        counted = ignored.logical_not().sum() if weight is None else weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0).sum()
+        smooth = smooth.sum() / counted
+    elif reduction == 2:
+        smooth = smooth.sum()
+    return (1 - label_smoothing) * loss + smooth * (label_smoothing / self.shape[dim])
+
+
+def _along(weight, like, dim):
+    return weight.view([-1 if d == dim else 1 for d in range(like.dim())])
+
+
+def _against_probabilities(log_probabilities, target, weight, reduction, label_smoothing, dim):
+    classes = log_probabilities.shape[dim]
+    if label_smoothing > 0:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    product = log_probabilities * target
+    if weight is not None:
+        product = product * _along(weight, product, dim)
+    if reduction == 0:
+        return -product.sum(dim)
+    return -product.sum() / (product.numel() / classes) if reduction == 1 else -product.sum()
+
+
+# ---- gradients in other steps -----------------------------------------------------------------------------------------------
+
+
+def _whole(function, formula):
+    """The operator whole where a gradient is recorded, which `formula(needs, args, outputs, gradients)` then computes."""
+    from ..autograd import Function
+
+    class Whole(Function):
+        @staticmethod
+        def forward(ctx, args, *tensors):
+            out = function(*args)
+            outputs = out if isinstance(out, tuple) else (out,)
+            ctx.places = [i for i, a in enumerate(args) if isinstance(a, _cresset.Tensor)]
+            ctx.rest = [None if isinstance(a, _cresset.Tensor) else a for a in args]
+            ctx.mark_non_differentiable(*[t for t in outputs if not t.is_floating_point() and not t.is_complex()])
+            ctx.save_for_backward(*tensors, *outputs)
+            return out
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            saved, args = ctx.saved_tensors, list(ctx.rest)
+            for i, t in zip(ctx.places, saved):
+                args[i] = t
+            needs = [False] * len(args)
+            for i, need in zip(ctx.places, ctx.needs_input_grad[1:]):
+                needs[i] = need
+            found = formula(needs, args, saved[len(ctx.places) :], gradients)
+            return (None, *[found[i] for i in ctx.places])
+
+    def opened(*args):
+        return Whole.apply(args, *[a for a in args if isinstance(a, _cresset.Tensor)])
+
+    return opened
+
+
+def _convolution(needs, args, outputs, gradients):
+    input, weight, bias, *rest = args
+    mask = [needs[0], needs[1], needs[2]]
+    sizes = None if bias is None else [weight.shape[1] * rest[5] if rest[3] else weight.shape[0]]
+    return present(aten.convolution_backward.default, gradients[0], input, weight, sizes, *rest, mask)
+
+
+def _max_pool(n):
+    def formula(needs, args, outputs, gradients):
+        self, kernel, *rest = args
+        stride, padding, dilation, ceil_mode = (*rest, *([], [0] * n, [1] * n, False)[len(rest) :])
+        row = aten.max_pool2d_with_indices_backward if n == 2 else aten.max_pool3d_with_indices_backward
+        return [present(row.default, gradients[0], self, kernel, stride or kernel, padding, dilation, ceil_mode, outputs[1])]
+
+    return formula
+
+
+def _recorded():
+    return {
+        "convolution": _whole(aten.convolution.default, _convolution),
+        "max_pool2d_with_indices": _whole(aten.max_pool2d_with_indices.default, _max_pool(2)),
+        "max_pool3d_with_indices": _whole(aten.max_pool3d_with_indices.default, _max_pool(3)),
+    }
 
 
 def install():
     """Tells the dispatcher, once."""
-    global _installed
-    if _installed:
-        return
-    _installed = True
-    for name in _names.UNKNOWN:
+    for name in aten_names.UNKNOWN:
         _cresset._hear(name, "unknown")
     entries = {}
     for name, overload, *_ in _cresset.operators():
         entries.setdefault(name, []).append(f"{name}.{overload}" if overload else name)
-    for name in _names.WHOLE:
+    for name in aten_names.WHOLE:
         for entry in [name] if name not in entries or "." in name else entries[name]:
             _cresset._hear(entry, "whole")
+    for kind, functions in (("renamed", _renamed), ("opened", _opened), ("recorded", _recorded())):
+        for entry, function in functions.items():
+            _cresset._hear(entry, kind, function)

@@ -24,7 +24,7 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_cor
 
 class TorchDispatchMode:
     """A mode whose `__torch_dispatch__(func, types, args, kwargs)` gets each operator that runs in its scope, gradients' operators too, and returns its
-    result. `func` is an overload of `torch.ops`. What the mode calls itself goes to the modes around it.
+    result. `func` is an overload of `torch.ops`. Operators that the mode calls itself go to the modes around it.
 
     Errors: whatever `__torch_dispatch__` raises comes out of the call that was heard.
     """
@@ -191,7 +191,7 @@ def _shares(out, given):
 
 
 def return_and_correct_aliasing(func, args, kwargs, out):
-    """What `__torch_dispatch__` of a wrapper class returns for `func`: an argument that was written is returned itself, and a view's result looks at
+    """The result that `__torch_dispatch__` of a wrapper class returns for `func`: an argument that was written is returned itself, and a view's result looks at
     the memory of what it is a view of.
 
     Args:

@@ -152,8 +152,9 @@ def _lifted(tracer, args):
     source = args[0]
     out = source
     constant = source if source.numel() <= CONSTANT_NUMEL_LIMIT and not torch._subclasses.fake_tensor.is_fake(source) else None
-    node = tracer.create_node("call_function", aten.lift_fresh_copy.default, (tracer.constant_node(source.clone() if constant is None else constant.clone()),), {},
-                              "lift_fresh_copy")
+    node = tracer.create_node(
+        "call_function", aten.lift_fresh_copy.default, (tracer.constant_node(source.clone() if constant is None else constant.clone()),), {}, "lift_fresh_copy"
+    )
     tracer.record_outputs(node, out, None if constant is None else constant.clone())
     return out
 
@@ -260,7 +261,7 @@ def set_meta(proxy, val):
 
 
 def extract_val(val, include_real=False):
-    """What `meta["val"]` has for a value: a fake tensor, or the value itself."""
+    """The value as `meta["val"]` holds it: a fake tensor, or the value itself."""
     mode = get_proxy_mode()
     return _proxy_tracer.snapshot(val, mode.tracer if mode is not None else PythonKeyTracer())
 
@@ -331,7 +332,7 @@ def decompose(decomposition_table):
 
 
 def maybe_handle_decomp(proxy_mode, op, args, kwargs):
-    """What the decomposition in force gives for a call; NotImplemented where there is none."""
+    """The result of the decomposition in force for a call; NotImplemented where there is none."""
     if op not in proxy_mode.decomposition_table:
         return NotImplemented
     with proxy_mode:
