@@ -37,7 +37,7 @@ TIERS = [
     ["utils.hooks", "utils._pytree", "utils._python_dispatch"],
     ["autograd", "amp", "backends"],
     ["nn", "cpu", "cuda", "profiler"],
-    ["optim", "distributions", "func", "library", "multiprocessing", "io", "jit", "hub", "functorch", "fx", "_functorch", "_higher_order_ops"],
+    ["optim", "distributions", "func", "library", "multiprocessing", "io", "jit", "hub", "functorch", "fx", "_decomp", "_functorch", "_higher_order_ops"],
     ["utils"],
     ["distributed", "lightning", "vision"],
 ]

@@ -37,9 +37,7 @@ double linear(const Point& at, const Settings& a) {
   const double rise = a[1] - a[0];
   return at.now * (1.0 + rise / (a[2] * a[0] + (at.epoch - 1) * rise));
 }
-double linear_closed(const Point& at, const Settings& a) {
-  return at.base * (a[0] + (a[1] - a[0]) * (at.epoch <= 0 ? 0 : std::min(a[2], at.epoch) / a[2]));
-}
+double linear_closed(const Point& at, const Settings& a) { return at.base * (a[0] + (a[1] - a[0]) * (at.epoch <= 0 ? 0 : std::min(a[2], at.epoch) / a[2])); }
 
 double exponential(const Point& at, const Settings& a) { return at.initial || at.epoch == 0 ? at.now : at.now * a[0]; }
 double exponential_closed(const Point& at, const Settings& a) { return at.base * std::pow(a[0], at.epoch); }
@@ -48,9 +46,7 @@ double polynomial(const Point& at, const Settings& a) {
   if (at.initial || at.epoch == 0 || at.epoch > a[0]) return at.now;
   return at.now * std::pow((1.0 - at.epoch / a[0]) / (1.0 - (at.epoch - 1) / a[0]), a[1]);
 }
-double polynomial_closed(const Point& at, const Settings& a) {
-  return at.base * (at.epoch <= 0 ? 1 : std::pow(1.0 - std::min(a[0], at.epoch) / a[0], a[1]));
-}
+double polynomial_closed(const Point& at, const Settings& a) { return at.base * (at.epoch <= 0 ? 1 : std::pow(1.0 - std::min(a[0], at.epoch) / a[0], a[1])); }
 
 double cosine_closed(const Point& at, const Settings& a) { return a[1] + (at.base - a[1]) * half_cosine(at.epoch / a[0]); }
 double cosine(const Point& at, const Settings& a) {
@@ -68,9 +64,7 @@ double cycle(const Point& at, const Settings& a) {
 }
 double triangular2(const Point&, const Settings& a) { return 1 / std::pow(2.0, a[0] - 1); }
 double exp_range(const Point&, const Settings& a) { return std::pow(a[1], a[0]); }
-double anneal(const Point&, const Settings& a) {
-  return a[0] != 0 ? (a[2] - a[1]) * a[3] + a[1] : a[2] + (a[1] - a[2]) / 2.0 * (std::cos(kPi * a[3]) + 1);
-}
+double anneal(const Point&, const Settings& a) { return a[0] != 0 ? (a[2] - a[1]) * a[3] + a[1] : a[2] + (a[1] - a[2]) / 2.0 * (std::cos(kPi * a[3]) + 1); }
 
 double swa_share(double step, const Settings& a) {
   const double t = std::clamp(step / std::max(1.0, a[1]), 0.0, 1.0);

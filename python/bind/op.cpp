@@ -318,6 +318,11 @@ int64_t elements_of(const Stack& stack) {
   return n;
 }
 
+void call(const OpData& op, const Overload& o, Stack& stack) {
+  if (op.bodies) return o.entry->call_typed(o.entry->slot(dispatch::OpEntry::decomposition_slot), stack);
+  dispatch::call_boxed(*o.entry, stack);
+}
+
 PyObject* run(const OpData& op, const Overload& o, Fit& fit) {
   if (fit.out_dtype && o.out >= 0) {
     const ScalarType got = tensor_of(fit.objects[o.out]).scalar_type();
@@ -325,9 +330,9 @@ PyObject* run(const OpData& op, const Overload& o, Fit& fit) {
   }
   if (elements_of(fit.stack) >= kReleaseElements) {
     const NoGil free;
-    dispatch::call_boxed(*o.entry, fit.stack);
+    call(op, o, fit.stack);
   } else {
-    dispatch::call_boxed(*o.entry, fit.stack);
+    call(op, o, fit.stack);
   }
   return results_of(o, fit);
 }
@@ -541,6 +546,19 @@ PyObject* decomposition(PyObject*, PyObject* name) {
     return Ref::share(new_data(made.get())->function).release();
   });
 }
+// body(entry name): the operators that a composite or fused operator is made of, as a function of its arguments; None for any other.
+PyObject* body(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) throw PythonError();
+    const dispatch::OpEntry& op = dispatch::find_op(text).entry();
+    if (!op.slot(dispatch::OpEntry::decomposition_slot)) Py_RETURN_NONE;
+    const Ref made = checked(Py_BuildValue("(s[s])", op.function_schema().name.c_str(), text));
+    OpData* data = new_data(made.get());
+    data->bodies = true;
+    return Ref::share(data->function).release();
+  });
+}
 // open_ops(library): opens libcresset_<library>.so. Returns the names and the arguments' names of its ops, and the library's notes.
 PyObject* open_ops(PyObject*, PyObject* library) {
   return guarded([&] {
@@ -583,6 +601,7 @@ PyObject* named_result(PyObject*, PyObject* entry) {
 PyMethodDef functions[] = {{"make_op", make_op, METH_VARARGS, nullptr},
                            {"add_op", add_named_op, METH_VARARGS, nullptr},
                            {"named_result", named_result, METH_O, nullptr},
+                           {"body", body, METH_O, nullptr},
                            {"decomposition", decomposition, METH_O, nullptr},
                            {"open_ops", open_ops, METH_O, nullptr},
                            {"_set_default_device", set_default_device, METH_O, nullptr},

@@ -51,6 +51,7 @@ struct OpData {
   PyObject* method = nullptr;
   bool parsed = false;
   bool numbers_as_tensors = false;
+  bool bodies = false;   // runs the bodies of composite and fused operators, not the operators
   bool factory = false;  // makes tensors of a dtype that may be named
   std::vector<Overload> overloads;
   bool warned = false;  // of numbers in old places

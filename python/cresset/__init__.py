@@ -156,6 +156,7 @@ _lazy.update(
             "jit",
             "_C",
             "__config__",
+            "_decomp",
             "_dynamo",
             "_functorch",
             "_higher_order_ops",

@@ -36,7 +36,8 @@ TEST(ChooseKept, NoOtherChoiceTakesFewerBytes) {
       for (size_t i = 0; i < v; i++)
         if (random() % 3 == 0) value.inputs.push_back(i);
       value.forward = v < n - 3;
-      if (value.forward) value.inputs.erase(std::remove_if(value.inputs.begin(), value.inputs.end(), [&](size_t i) { return !values[i].forward; }), value.inputs.end());
+      if (value.forward)
+        value.inputs.erase(std::remove_if(value.inputs.begin(), value.inputs.end(), [&](size_t i) { return !values[i].forward; }), value.inputs.end());
       value.bytes = 1 + static_cast<int64_t>(random() % 20);
       value.recompute = random() % 4 != 0;
       value.needed = value.forward && random() % 8 == 0;
@@ -65,12 +66,12 @@ TEST(ChooseKept, NoOtherChoiceTakesFewerBytes) {
 TEST(ChooseKept, AmongEqualChoicesTheOneThatComputesLeastAgain) {
   // 0 -> 1 -> 2, all of one size; backward reads 2.
   std::vector<JointValue> values(4);
-  for (size_t v = 0; v < 4; v++) values[v] = {v ? std::vector<size_t>{v - 1} : std::vector<size_t>{}, 8, v < 3, false, v > 0, true};
+  for (size_t v = 0; v < 4; v++) values[v] = {v ? std::vector<size_t>{v - 1} : std::vector<size_t>{}, 8, v<3, false, v> 0, true};
   EXPECT_EQ(choose_kept(values), std::vector<size_t>({2}));
 }
 TEST(ChooseKept, AHundredThousandValuesInALine) {
   std::vector<JointValue> values(100000);
-  for (size_t v = 0; v < values.size(); v++) values[v] = {v ? std::vector<size_t>{v - 1} : std::vector<size_t>{}, 8, v < 50000, false, v > 0, true};
+  for (size_t v = 0; v < values.size(); v++) values[v] = {v ? std::vector<size_t>{v - 1} : std::vector<size_t>{}, 8, v<50000, false, v> 0, true};
   EXPECT_EQ(choose_kept(values), std::vector<size_t>({49999}));
   EXPECT_EQ(error_of([] { choose_kept({JointValue{{3}}}); }), "choose_kept: value 0 is computed from value 3, which comes later");
 }
