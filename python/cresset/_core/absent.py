@@ -73,7 +73,6 @@ WINGS = {
         "_dynamo.utils": "is_compile_supported=True",
         "_inductor": "compile list_mode_options list_options standalone_compile",
         "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex",
-        "_functorch.aot_autograd": "aot_function aot_module aot_module_simplified",
     },
     "profiler": {
         "profiler": "DeviceType ExecutionTraceObserver ProfilerAction ProfilerActivity kineto_available=False profile schedule "

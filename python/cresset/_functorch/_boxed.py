@@ -1,0 +1,33 @@
+"""Boxed functions: of one list of arguments, which they may empty, so that tensors are released as soon as they are not needed."""
+
+__all__ = ["call_boxed", "make_boxed_compiler", "make_boxed_func"]
+
+
+def make_boxed_func(f):
+    """A boxed function that calls `f` with the list's items.
+
+    >>> from functorch.compile import make_boxed_func
+    >>> make_boxed_func(lambda x, y: x + y)([1, 2])
+    3
+    """
+
+    def boxed(args):
+        return f(*args)
+
+    boxed._boxed_call = True
+    return boxed
+
+
+def make_boxed_compiler(compiler):
+    """A compiler whose functions are boxed."""
+
+    def compile_boxed(graph, inputs):
+        return make_boxed_func(compiler(graph, inputs))
+
+    return compile_boxed
+
+
+def call_boxed(function, args):
+    """Calls a boxed function with a list, or a plain one with its items; returns a tuple or list of results."""
+    found = function(args) if getattr(function, "_boxed_call", False) else function(*args)
+    return found if isinstance(found, (tuple, list)) else (found,)

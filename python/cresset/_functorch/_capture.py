@@ -1,0 +1,169 @@
+"""Functions of flat tensors as graphs without writes: of forward alone, or of forward and backward together.
+
+A function runs once on fake tensors, wrapped as `functionalize` wraps them, so that its writes become values; inputs that it wrote are further results.
+"""
+
+import dataclasses
+
+import _cresset
+from _cresset import Tensor
+
+import cresset as torch
+
+from .._subclasses.fake_tensor import FakeTensorMode, is_fake, maybe_get_fake_mode
+from ..fx.experimental.proxy_tensor import make_fx
+from ..utils._pytree import tree_flatten
+
+
+@dataclasses.dataclass
+class Facts:
+    """How a function treats its flat inputs, and what its flat results are: `out_kinds` has for each a ("value", None), ("input", i), ("view", i) or
+    ("constant", value)."""
+
+    mutated: list = dataclasses.field(default_factory=list)
+    out_kinds: list = dataclasses.field(default_factory=list)
+    out_spec: object = None
+    views: dict = dataclasses.field(default_factory=dict)  # number of a result -> (size, stride, offset)
+    differentiable: list = dataclasses.field(default_factory=list)  # of the results of the graph: whether each has a gradient
+
+
+def fake_inputs(flat):
+    """A mode, and the tensors of `flat` as its fakes."""
+    mode = next((maybe_get_fake_mode(leaf) for leaf in flat if isinstance(leaf, Tensor) and is_fake(leaf)), None)
+    mode = mode or FakeTensorMode(allow_non_fake_inputs=True)
+    return mode, [mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf for leaf in flat]
+
+
+def _memory(tensor):
+    return tensor.untyped_storage()._cdata if tensor.layout is torch.strided else id(tensor)
+
+
+def look(flat_fn, flat):
+    """`Facts` of a function, by one run on fake tensors. Random generators keep their states."""
+    mode, fakes = fake_inputs(flat)
+    # A history of their own: leaves that require gradients may not be written.
+    fakes = [leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, Tensor) else leaf for leaf in fakes]
+    seen = [leaf.view_as(leaf) if isinstance(leaf, Tensor) and leaf.requires_grad else leaf for leaf in fakes]
+    versions = [leaf._version if isinstance(leaf, Tensor) else 0 for leaf in seen]
+    with mode:
+        outs, spec = tree_flatten(flat_fn(*seen))
+    facts = Facts(out_spec=spec)
+    facts.mutated = [i for i, leaf in enumerate(seen) if isinstance(leaf, Tensor) and leaf._version != versions[i]]
+    by_memory = {_memory(leaf): i for i, leaf in enumerate(seen) if isinstance(leaf, Tensor) and leaf.numel()}
+    for number, out in enumerate(outs):
+        if not isinstance(out, Tensor):
+            facts.out_kinds.append(("constant", out))
+            continue
+        same = next((i for i, leaf in enumerate(seen) if leaf is out), None)
+        source = by_memory.get(_memory(out)) if out.numel() else None
+        if same is not None:
+            facts.out_kinds.append(("input", same))
+        elif source is not None:
+            facts.out_kinds.append(("view", source))
+            facts.views[number] = (tuple(out.shape), out.stride(), out.storage_offset())
+        else:
+            facts.out_kinds.append(("value", None))
+    return facts
+
+
+def functional_results(flat_fn, facts, flat, *, keep_views=False):
+    """Runs a function on wrapped inputs: what its written inputs became, then its results, without those that are inputs or (unless `keep_views`) views
+    of them."""
+    scope = _cresset.enter_functional(False)
+    try:
+        wrapped = [_cresset.to_functional(leaf) if isinstance(leaf, Tensor) else leaf for leaf in flat]
+        outs, _ = tree_flatten(flat_fn(*wrapped))
+    finally:
+        _cresset.exit_functional(scope)
+    kept = ("value", "input", "view") if keep_views else ("value",)
+    chosen = [wrapped[i] for i in facts.mutated] + [out for out, (kind, _) in zip(outs, facts.out_kinds, strict=True) if kind in kept]
+    return [_cresset.from_functional(out) if isinstance(out, Tensor) else out for out in chosen]
+
+
+def _tidy(module):
+    """Drops nodes that nothing uses. Writes of the trace have become values, so that only random numbers are left, which stay."""
+    module.graph.eliminate_dead_code()
+    module.recompile()
+    return module
+
+
+def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre_dispatch=False):
+    """The graph of forward: its results are those of `functional_results`."""
+    mode, fakes = fake_inputs(flat)
+
+    def forward(*inputs):
+        with torch.no_grad():
+            found = functional_results(flat_fn, facts, list(inputs), keep_views=keep_views)
+        return [out.detach() if out.requires_grad else out for out in found]
+
+    fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
+    with mode:
+        traced = make_fx(forward, decomposition_table=decompositions, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*fakes)
+    facts.differentiable = [False] * len(_output(traced))
+    return _tidy(traced)
+
+
+def _output(module):
+    (node,) = module.graph.find_nodes(op="output")
+    return list(node.args[0]) if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
+
+
+def _has_gradient(out):
+    return isinstance(out, Tensor) and out.requires_grad and (out.is_floating_point() or out.is_complex())
+
+
+def _leaves(flat, alone):
+    """Inputs for differentiation: leaves of their own, and what the function gets for them, which may be written."""
+    leaves = [leaf.detach().requires_grad_(want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, alone, strict=True)]
+    return leaves, [leaf.view_as(leaf) if want else leaf for leaf, want in zip(leaves, alone, strict=True)]
+
+
+def wants_gradient(leaf):
+    """Whether an input is one that gradients are computed by."""
+    return isinstance(leaf, Tensor) and leaf.requires_grad
+
+
+def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None):
+    """The graph of forward and backward. Its inputs are `primals`, then `tangents`, one for each result with a gradient, or none where the result `loss`
+    is a number whose gradient is 1; it gives the results of forward, then a gradient or None for each input."""
+    mode, fakes = fake_inputs(flat)
+    wanted = [wants_gradient(leaf) for leaf in flat]
+
+    def forward(primals):
+        leaves, given = _leaves(primals, wanted)
+        return leaves, functional_results(flat_fn, facts, given, keep_views=loss is not None)
+
+    with mode, torch.enable_grad():
+        _, outs = forward(fakes)
+    facts.differentiable = [_has_gradient(out) for out in outs]
+    tangents = [torch.empty_like(out).detach() if loss is None else None for out in outs if _has_gradient(out)]
+
+    def joint(primals, tangents):
+        with torch.enable_grad():
+            leaves, outs = forward(primals)
+        inputs = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
+        if loss is None:
+            roots, seeds = [out for out in outs if _has_gradient(out)], list(tangents)
+        else:
+            roots, seeds = [outs[loss]], [torch.ones_like(outs[loss])]
+        found = iter(torch.autograd.grad(roots, inputs, seeds, allow_unused=True) if inputs and roots else [None] * len(inputs))
+        return [out.detach() if isinstance(out, Tensor) else out for out in outs] + [next(found) if want else None for want in wanted]
+
+    fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
+    with mode:
+        if loss is None:
+            traced = make_fx(joint, decomposition_table=decompositions, _allow_non_fake_inputs=True)(fakes, tangents)
+        else:
+            traced = make_fx(lambda *primals: joint(primals, []), decomposition_table=decompositions, _allow_non_fake_inputs=True)(*fakes)
+    return _without_detach(_tidy(traced))
+
+
+def _without_detach(module):
+    """Takes out `detach` nodes, which mean nothing in a graph that has its gradients."""
+    aten = torch.ops.aten
+    for node in list(module.graph.nodes):
+        if node.target in (aten.detach.default, aten.alias.default):
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+    module.recompile()
+    return module

@@ -1,0 +1,385 @@
+"""Forward and backward of a function captured ahead of time, as graphs for a compiler: `aot_function`, `aot_module` and graphs for export.
+
+>>> from functorch.compile import aot_function
+>>> def show(graph, inputs):
+...     print(graph.code.strip())
+...     return graph
+>>> aot_function(lambda x: x.sin() * 2, show)(torch.zeros(2))
+def forward(self, arg0_1):
+    sin = torch.ops.aten.sin.default(arg0_1);  arg0_1 = None
+    mul = torch.ops.aten.mul.Tensor(sin, 2);  sin = None
+    return (mul,)
+tensor([0., 0.])
+"""
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+
+from _cresset import Tensor
+
+import cresset as torch
+
+from .. import nn
+from ..utils._pytree import tree_flatten, tree_unflatten
+from . import _capture
+from ._boxed import call_boxed, make_boxed_compiler, make_boxed_func
+from .partitioners import default_partition
+
+__all__ = ["BackwardSignature", "GraphSignature", "aot_export_joint_simple", "aot_export_module", "aot_function", "aot_module", "aot_module_simplified",
+           "compiled_function", "compiled_module", "get_aot_compilation_context", "get_aot_graph_name", "get_graph_being_compiled", "make_boxed_compiler",
+           "make_boxed_func"]  # fmt: skip
+
+_counter = itertools.count()
+_compiling = []  # names of the graphs that are being compiled: (kind, number)
+
+
+# ---- the graph that is being compiled -------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _compiling_graph(number, kind):
+    _compiling.append((f"{number}_{kind}", next(_counter)))
+    try:
+        yield
+    finally:
+        _compiling.pop()
+
+
+def get_aot_compilation_context():
+    """The kinds of the graphs that are being compiled, the name of the model, and the number of the graph."""
+    return [kind for kind, _ in _compiling], "model", _compiling[-1][1] if _compiling else 0
+
+
+def get_aot_graph_name():
+    """Name of the graph that a compiler is looking at: "model__0_forward_1"."""
+    kinds, model, number = get_aot_compilation_context()
+    return f"{model}__{'_'.join(kinds)}_{number}"
+
+
+get_graph_being_compiled = get_aot_graph_name
+
+
+# ---- running --------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class _Settings:
+    fw_compiler: object
+    bw_compiler: object = None
+    partition_fn: object = default_partition
+    decompositions: dict | None = None
+    num_params_buffers: int = 0
+    keep_inference_input_mutations: bool = False
+    inference_compiler: object = None
+    number: int = dataclasses.field(default_factory=_counter.__next__)
+
+
+def _compiled_forward(flat_fn, facts, flat, settings):
+    """A function from flat inputs to the graph's results, for calls without gradients."""
+    graph = _capture.trace_forward(flat_fn, facts, flat, settings.decompositions)
+    with _compiling_graph(settings.number, "inference"):
+        compiled = (settings.inference_compiler or settings.fw_compiler)(graph, flat)
+    return lambda inputs: call_boxed(compiled, list(inputs))
+
+
+class _Halves:
+    """Compiled forward and backward of a function."""
+
+    def __init__(self, flat_fn, facts, flat, settings):
+        joint = _capture.trace_joint(flat_fn, facts, flat, settings.decompositions)
+        self.num_results = len(facts.differentiable)
+        tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
+        static = list(range(settings.num_params_buffers))
+        options = {"static_lifetime_input_indices": static} if static else {}
+        forward, backward = settings.partition_fn(joint, [flat, tangents], num_fwd_outputs=self.num_results, **options)
+        self.wanted = [_capture.wants_gradient(leaf) for leaf in flat]
+        self.differentiable = facts.differentiable
+        with _compiling_graph(settings.number, "forward"):
+            self.forward = settings.fw_compiler(forward, flat)
+        inputs = [node.meta.get("val") for node in backward.graph.find_nodes(op="placeholder")]
+        with _compiling_graph(settings.number, "backward"):
+            self.backward = (settings.bw_compiler or settings.fw_compiler)(backward, inputs)
+
+    def __call__(self, flat):
+        return _Step.apply(self, *flat)
+
+
+class _Step(torch.autograd.Function):
+    """One run of both halves. What forward keeps is saved; numbers among it are kept beside the tensors."""
+
+    @staticmethod
+    def forward(ctx, halves, *flat):
+        found = list(call_boxed(halves.forward, list(flat)))
+        results, kept = found[: halves.num_results], found[halves.num_results :]
+        ctx.halves = halves
+        ctx.numbers = [None if isinstance(value, Tensor) else value for value in kept]
+        ctx.save_for_backward(*[value for value in kept if isinstance(value, Tensor)])
+        ctx.mark_non_differentiable(*[r for r, has in zip(results, halves.differentiable, strict=True) if isinstance(r, Tensor) and not has])
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, *grads):
+        halves, tensors = ctx.halves, iter(ctx.saved_tensors)
+        kept = [next(tensors) if number is None else number for number in ctx.numbers]
+        tangents = [g.contiguous() for g, has in zip(grads, halves.differentiable, strict=True) if has]
+        return (None, *call_boxed(halves.backward, [*kept, *tangents]))
+
+
+def _with_updates(run, facts):
+    """Runs a compiled graph and does what the graph does not: writes inputs, and gives results that are inputs or views of them."""
+
+    def call(flat):
+        found = list(run(flat))
+        for i, value in zip(facts.mutated, found[: len(facts.mutated)], strict=True):
+            with contextlib.nullcontext() if value.requires_grad else torch.no_grad():
+                flat[i].copy_(value)
+        values = iter(found[len(facts.mutated) :])
+        outs = []
+        for number, (kind, which) in enumerate(facts.out_kinds):
+            if kind == "view":
+                outs.append(flat[which].as_strided(*facts.views[number]))
+            else:
+                outs.append(next(values) if kind == "value" else flat[which] if kind == "input" else which)
+        return tree_unflatten(outs, facts.out_spec)
+
+    return call
+
+
+def _compile(flat_fn, flat, settings):
+    facts = _capture.look(flat_fn, flat)
+    if torch.is_grad_enabled() and any(_capture.wants_gradient(leaf) for leaf in flat):
+        return _with_updates(_Halves(flat_fn, facts, flat, settings), facts)
+    return _with_updates(_compiled_forward(flat_fn, facts, flat, settings), facts)
+
+
+def _key(leaf):
+    if not isinstance(leaf, Tensor):
+        return (type(leaf), leaf)
+    strides = leaf.stride() if leaf.layout is torch.strided else ()
+    return tuple(leaf.shape), strides, leaf.dtype, leaf.device, leaf.requires_grad, leaf.layout
+
+
+class _Compiled:
+    """A function with its compiled graphs, one for each kind of inputs: shapes, dtypes, whether gradients are wanted, values that are no tensors."""
+
+    def __init__(self, settings):
+        self.settings, self.known = settings, {}
+
+    def __call__(self, fn, args, kwargs):
+        flat, spec = tree_flatten((args, kwargs))
+        key = (str(spec), torch.is_grad_enabled(), *map(_key, flat))
+        if key not in self.known:
+
+            def flat_fn(*leaves):
+                given, named = tree_unflatten(list(leaves), spec)
+                return fn(*given, **named)
+
+            self.known[key] = _compile(flat_fn, flat, self.settings)
+        return self.known[key](flat)
+
+
+def _settings(fw_compiler, bw_compiler, partition_fn, **others):
+    if not callable(fw_compiler):
+        raise TypeError(f"aot_autograd: expected a compiler, a function of a graph and its inputs, got {type(fw_compiler).__name__}")
+    return _Settings(fw_compiler, bw_compiler, partition_fn, **others)
+
+
+def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None, num_params_buffers=0,
+                 keep_inference_input_mutations=False, inference_compiler=None, *, dynamic=False, enable_log=True, disable_functionalization=False):  # fmt: skip
+    """A function that computes what `fn` does, by graphs of its forward and backward that compilers get at the first call with inputs of a kind.
+
+    Args:
+        fn: a function of tensors, and other values, in nested containers. It may write its inputs.
+        fw_compiler: a function (GraphModule, inputs) that returns what runs in its place: a function of the inputs, or a boxed one, of a list of them.
+        bw_compiler: the same for backward; `fw_compiler` by default.
+        partition_fn: how a graph of forward and backward is split: `default_partition`, `min_cut_rematerialization_partition`.
+        decompositions: {overload of `torch.ops`: function that is traced in its place}.
+        num_params_buffers: how many of the first inputs stay in memory anyway.
+        inference_compiler: for calls without gradients; `fw_compiler` by default.
+
+    The graphs hold no writes: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
+    of these. Inputs of other shapes are captured anew. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace.
+
+    >>> from functorch.compile import aot_function, nop
+    >>> aot_function(torch.sin, nop)(torch.zeros(2))
+    tensor([0., 0.])
+    """
+    compiled = _Compiled(
+        _settings(
+            fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=num_params_buffers,
+            keep_inference_input_mutations=keep_inference_input_mutations, inference_compiler=inference_compiler,
+        )
+    )  # fmt: skip
+
+    @functools.wraps(fn, updated=())
+    def returned_function(*args, **kwargs):
+        return compiled(fn, args, kwargs)
+
+    return returned_function
+
+
+class _Module(nn.Module):
+    def __init__(self, mod, options):
+        super().__init__()
+        self.orig_module = mod
+
+        def call(parameters, buffers, args, kwargs):
+            return torch.func.functional_call(mod, {**parameters, **buffers}, args, kwargs)
+
+        self._call = aot_function(call, *options[0], **options[1])
+
+    def forward(self, *args, **kwargs):
+        """The module's result, by its graphs."""
+        return self._call(dict(self.orig_module.named_parameters()), dict(self.orig_module.named_buffers()), args, kwargs)
+
+
+def aot_module(mod, *args, **kwargs):
+    """A module that computes what `mod` does, by graphs of its forward and backward; its parameters and buffers are inputs of these, and are those of `mod`.
+
+    The other arguments are those of `aot_function`.
+    """
+    if not isinstance(mod, nn.Module):
+        raise TypeError(f"aot_module: expected a module, got {type(mod).__name__}")
+    return _Module(mod, (args, kwargs))
+
+
+compiled_function, compiled_module = aot_function, aot_module
+
+
+def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None,
+                          keep_inference_input_mutations=False, inference_compiler=None, **others):  # fmt: skip
+    """A function of the inputs of `mod`, a module of flat inputs and results, captured for inputs like `args` now; parameters and buffers come first among
+    the inputs of the graphs. The other arguments are those of `aot_function`."""
+    state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
+    names = list(state)
+
+    def flat_fn(*flat):
+        return torch.func.functional_call(mod, dict(zip(names, flat[: len(names)], strict=True)), tuple(flat[len(names) :]))
+
+    settings = _settings(
+        fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=len(names), inference_compiler=inference_compiler
+    )
+    compiled = _compile(flat_fn, [*state.values(), *args], settings)
+
+    def forward(*runtime_args):
+        return compiled([*state.values(), *runtime_args])
+
+    forward.zero_grad, forward.named_parameters, forward.named_buffers = mod.zero_grad, mod.named_parameters, mod.named_buffers
+    return forward
+
+
+# ---- graphs for export ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class BackwardSignature:
+    """Which result of a joint graph is the gradient of what, and which is the loss: names of nodes."""
+
+    gradients_to_parameters: dict
+    gradients_to_user_inputs: dict
+    loss_output: str
+
+
+@dataclasses.dataclass
+class GraphSignature:
+    """Which inputs and results of a graph are parameters, buffers, and inputs and results of the module: names of nodes and of the module's tensors."""
+
+    parameters: list
+    buffers: list
+    user_inputs: list
+    user_outputs: list
+    inputs_to_parameters: dict
+    inputs_to_buffers: dict
+    buffers_to_mutate: dict
+    parameters_to_mutate: dict
+    user_inputs_to_mutate: dict
+    in_spec: object
+    out_spec: object
+    backward_signature: BackwardSignature | None
+    input_tokens: list = dataclasses.field(default_factory=list)
+    output_tokens: list = dataclasses.field(default_factory=list)
+
+
+def _names(nodes):
+    return [node.name if hasattr(node, "name") else node for node in nodes]
+
+
+def _signature(graph, facts, parameters, buffers, spec, loss):
+    inputs = _names(graph.graph.find_nodes(op="placeholder"))
+    results = _names(_capture._output(graph))
+    state = [*parameters, *buffers]
+    num_mutated = len(facts.mutated)
+    num_results = num_mutated + sum(kind != "constant" for kind, _ in facts.out_kinds)
+    written = dict(zip(results, facts.mutated))
+    named = {name: inputs[i] if i >= len(state) else state[i] for name, i in written.items()}
+    backward = None
+    if loss is not None:
+        grads = dict(zip(inputs, results[num_results:]))
+        backward = BackwardSignature(
+            {grads[i]: name for i, name in zip(inputs, parameters) if grads.get(i) is not None},
+            {grads[i]: i for i in inputs[len(state) :] if grads.get(i) is not None},
+            results[num_mutated + loss],
+        )
+    return GraphSignature(
+        parameters=list(parameters), buffers=list(buffers), user_inputs=inputs[len(state) :], user_outputs=results[num_mutated:num_results],
+        inputs_to_parameters=dict(zip(inputs, parameters)), inputs_to_buffers=dict(zip(inputs[len(parameters) :], buffers)),
+        buffers_to_mutate={n: named[n] for n, i in written.items() if len(parameters) <= i < len(state)},
+        parameters_to_mutate={n: named[n] for n, i in written.items() if i < len(parameters)},
+        user_inputs_to_mutate={n: named[n] for n, i in written.items() if i >= len(state)},
+        in_spec=spec, out_spec=facts.out_spec, backward_signature=backward,
+    )  # fmt: skip
+
+
+def aot_export_module(mod, args, *, decompositions=None, trace_joint, output_loss_index=None, pre_dispatch=False, dynamic_shapes=None, kwargs=None):
+    """The graph of a module without writes, for `args`, with its signature: parameters, buffers and then inputs are those of the graph, in this order.
+
+    Args:
+        mod: a module that returns a tuple.
+        trace_joint: capture forward and backward from the result `output_loss_index`, a number; each input that requires a gradient gets one as a result.
+        pre_dispatch: write composites down whole.
+
+    Returns a GraphModule and a GraphSignature. Errors: RuntimeError for a module that returns no tuple, and a loss that is no number with a gradient.
+    """
+    if trace_joint and output_loss_index is None:
+        raise RuntimeError("aot_export_module: trace_joint=True needs output_loss_index, the number of the result that is the loss")
+    if dynamic_shapes:
+        raise NotImplementedError("aot_export_module: dynamic_shapes is not supported; torch.export.export has dynamic shapes")
+    parameters, buffers = dict(mod.named_parameters(remove_duplicate=False)), dict(mod.named_buffers(remove_duplicate=False))
+    state = [*parameters, *buffers]
+    flat, spec = tree_flatten((tuple(args), kwargs or {}))
+    flat = [*parameters.values(), *buffers.values(), *flat]
+
+    def flat_fn(*leaves):
+        given, named = tree_unflatten(list(leaves[len(state) :]), spec)
+        out = torch.func.functional_call(mod, dict(zip(state, leaves[: len(state)], strict=True)), given, named)
+        if not isinstance(out, (tuple, list)):
+            raise RuntimeError(f"aot_export_module: expected the module to return a tuple, got {type(out).__name__}")
+        return out
+
+    with contextlib.nullcontext() if trace_joint else torch.no_grad():
+        facts = _capture.look(flat_fn, flat)
+        if trace_joint:
+            loss = len(facts.mutated) + output_loss_index
+            graph = _capture.trace_joint(flat_fn, facts, flat, decompositions, loss=loss)
+        else:
+            graph = _capture.trace_forward(flat_fn, facts, flat, decompositions, keep_views=True, pre_dispatch=pre_dispatch)
+    return graph, _signature(graph, facts, parameters, buffers, spec, output_loss_index if trace_joint else None)
+
+
+def aot_export_joint_simple(func, args, *, trace_joint, num_params_buffers=0, decompositions=None):
+    """The graph of a function of flat tensors, or with `trace_joint` of its forward and backward: from `primals` and `tangents` to results and gradients.
+
+    Errors: RuntimeError for functions that write inputs or return them, and for containers in `args` or results.
+    """
+    flat, spec = tree_flatten(tuple(args))
+    if len(flat) != len(tuple(args)) or any(not isinstance(leaf, Tensor) for leaf in flat):
+        raise RuntimeError("aot_export_joint_simple: expected args to be tensors, without containers")
+    facts = _capture.look(func, flat)
+    if facts.mutated or any(kind != "value" for kind, _ in facts.out_kinds):
+        raise RuntimeError("aot_export_joint_simple: expected a function that writes no input and returns new tensors")
+    if trace_joint:
+        return _capture.trace_joint(func, facts, flat, decompositions)
+    return _capture.trace_forward(func, facts, flat, decompositions)
