@@ -273,6 +273,9 @@ class Split {
     for (size_t i = 0; i < options_.results; i++)
       if (const auto found = numbers_.find(joint_.block().results()[i]); found != numbers_.end()) leads[found->second] = true;
     for (size_t v = values.size(); v-- > 0;) {
+      // Results of one node are computed together.
+      if (const Node* n = of_[v]->node())
+        for (const auto& o : n->outputs()) leads[v] = leads[v] || leads[numbers_.at(o.get())];
       for (const size_t from : values[v].inputs) leads[from] = leads[from] || leads[v];
       values[v].forward = values[v].forward && (leads[v] || values[v].inputs.empty());
       values[v].recompute = !values[v].keep && values[v].recompute;

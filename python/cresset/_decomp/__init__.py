@@ -3,7 +3,7 @@
 A composite or fused row of the table of operators is decomposed by its body in C++; other operators by the formulas of `decompositions.py`. `make_fx`,
 `aot_function` and exported programs take such tables.
 
->>> from torch._decomp import get_decompositions
+>>> from cresset._decomp import get_decompositions
 >>> table = get_decompositions([torch.ops.aten.silu])
 >>> table[torch.ops.aten.silu.default](torch.zeros(2))
 tensor([0., 0.])

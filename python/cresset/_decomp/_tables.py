@@ -41,15 +41,22 @@ def overloads_of(op):
 
 
 class Body:
-    """The body of a composite or fused row, as a function: its operators run, and are seen by modes."""
+    """The body of a composite or fused row, as a function: its operators run, and are seen by modes. NotImplemented where a mode sees the operator itself
+    in its body: that is under PyTorch's name what the row has under another."""
 
     def __init__(self, overload):
-        self.overload, self._function = overload, None
+        self.overload, self._function, self._running = overload, None, False
 
     def __call__(self, *args, **kwargs):
+        if self._running:
+            return NotImplemented
         if self._function is None:
             self._function = _cresset.body(self.overload._entry)
-        return self._function(*args, **kwargs)
+        self._running = True
+        try:
+            return self._function(*args, **kwargs)
+        finally:
+            self._running = False
 
     def __repr__(self):
         return f"<body of {self.overload}>"
@@ -62,8 +69,11 @@ class Copied:
         self.functional, self.names = functional, [a.name for a in overload._schema.arguments if a.is_out]
 
     def __call__(self, *args, **kwargs):
+        kwargs = dict(kwargs)
         outs = [kwargs.pop(name) for name in self.names] or [args[0]]
         found = self.functional(*args, **kwargs)
+        if found is NotImplemented:
+            return found
         for out, value in zip(outs, found if isinstance(found, tuple) else (found,), strict=True):
             if self.names:
                 out.resize_(value.shape)

@@ -407,6 +407,10 @@ def std(self, dim=None, *, correction=None, keepdim=False):
     return torch.var(self, dim, correction=1 if correction is None else correction, keepdim=keepdim).sqrt()
 
 
+def sum(self, *, dtype=None):
+    return torch.sum(self, list(range(self.dim())), dtype=dtype)
+
+
 def nansum(self, dim=None, keepdim=False, *, dtype=None):
     return torch.where(self.isnan(), 0, self).sum(list(range(self.dim())) if dim is None else dim, keepdim=keepdim, dtype=dtype)
 
@@ -492,6 +496,6 @@ FORMULAS = {
     "lerp.Tensor": lerp, "rsub.Tensor": rsub, "rsub.Scalar": rsub, "frac": frac, "logaddexp": logaddexp, "logaddexp2": logaddexp2,
     "logit": logit, "xlogy.Tensor": xlogy, "xlogy.Scalar_Self": xlogy, "xlogy.Scalar_Other": xlogy, "sgn": sgn, "heaviside": heaviside,
     "clamp_min": clamp_min, "clamp_min.Tensor": clamp_min, "clamp_max": clamp_max, "clamp_max.Tensor": clamp_max, "std.correction": std,
-    "nansum": nansum, "nan_to_num": nan_to_num, "masked_fill.Scalar": masked_fill, "tril": tril, "triu": triu, "t": t, "transpose.int": transpose,
+    "sum": sum, "nansum": nansum, "nan_to_num": nan_to_num, "masked_fill.Scalar": masked_fill, "tril": tril, "triu": triu, "t": t, "transpose.int": transpose,
     "unbind.int": unbind, "embedding_dense_backward": embedding_dense_backward, "index_add": index_add, "index_copy": index_copy,
 }  # fmt: skip

@@ -6,7 +6,7 @@ __all__ = ["call_boxed", "make_boxed_compiler", "make_boxed_func"]
 def make_boxed_func(f):
     """A boxed function that calls `f` with the list's items.
 
-    >>> from functorch.compile import make_boxed_func
+    >>> from cresset.functorch.compile import make_boxed_func
     >>> make_boxed_func(lambda x, y: x + y)([1, 2])
     3
     """
@@ -19,7 +19,12 @@ def make_boxed_func(f):
 
 
 def make_boxed_compiler(compiler):
-    """A compiler whose functions are boxed."""
+    """A compiler whose functions are boxed.
+
+    >>> from cresset.functorch.compile import aot_function, make_boxed_compiler, nop
+    >>> aot_function(torch.sin, make_boxed_compiler(nop))(torch.zeros(2))
+    tensor([0., 0.])
+    """
 
     def compile_boxed(graph, inputs):
         return make_boxed_func(compiler(graph, inputs))
@@ -29,5 +34,5 @@ def make_boxed_compiler(compiler):
 
 def call_boxed(function, args):
     """Calls a boxed function with a list, or a plain one with its items; returns a tuple or list of results."""
-    found = function(args) if getattr(function, "_boxed_call", False) else function(*args)
+    found = function(args) if getattr(function, "_boxed_call", False) is True else function(*args)
     return found if isinstance(found, (tuple, list)) else (found,)

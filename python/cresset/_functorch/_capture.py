@@ -66,6 +66,13 @@ def look(flat_fn, flat):
     return facts
 
 
+def plain_results(flat_fn, facts, flat, *, keep_views=False):
+    """Runs a function that writes nothing: its results, as `functional_results` gives them."""
+    outs, _ = tree_flatten(flat_fn(*flat))
+    kept = ("value", "input", "view") if keep_views else ("value",)
+    return [out for out, (kind, _) in zip(outs, facts.out_kinds, strict=True) if kind in kept]
+
+
 def functional_results(flat_fn, facts, flat, *, keep_views=False):
     """Runs a function on wrapped inputs: what its written inputs became, then its results, without those that are inputs or (unless `keep_views`) views
     of them."""
@@ -87,18 +94,35 @@ def _tidy(module):
     return module
 
 
+def _writes(module):
+    """Whether an operator of a graph writes to an argument."""
+    return any(getattr(getattr(node.target, "_schema", None), "is_mutable", False) for node in module.graph.nodes if node.op == "call_function")
+
+
+def _functional(trace, facts):
+    """The graph that `trace(run)` makes, `run` being how the function runs: as it is where it writes nothing, else with its writes made into values."""
+    if not facts.mutated:
+        traced = trace(plain_results)
+        if not _writes(traced):
+            return traced
+    return trace(functional_results)
+
+
 def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre_dispatch=False):
     """The graph of forward: its results are those of `functional_results`."""
     mode, fakes = fake_inputs(flat)
 
-    def forward(*inputs):
-        with torch.no_grad():
-            found = functional_results(flat_fn, facts, list(inputs), keep_views=keep_views)
-        return [out.detach() if out.requires_grad else out for out in found]
-
     fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
-    with mode:
-        traced = make_fx(forward, decomposition_table=decompositions, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*fakes)
+
+    def trace(run):
+        def forward(*inputs):
+            with torch.no_grad():
+                return run(flat_fn, facts, list(inputs), keep_views=keep_views)
+
+        with mode:
+            return make_fx(forward, decomposition_table=decompositions, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*fakes)
+
+    traced = _functional(trace, facts)
     facts.differentiable = [False] * len(_output(traced))
     return _tidy(traced)
 
@@ -112,10 +136,10 @@ def _has_gradient(out):
     return isinstance(out, Tensor) and out.requires_grad and (out.is_floating_point() or out.is_complex())
 
 
-def _leaves(flat, alone):
-    """Inputs for differentiation: leaves of their own, and what the function gets for them, which may be written."""
-    leaves = [leaf.detach().requires_grad_(want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, alone, strict=True)]
-    return leaves, [leaf.view_as(leaf) if want else leaf for leaf, want in zip(leaves, alone, strict=True)]
+def _leaves(flat, wanted, written):
+    """Inputs for differentiation: leaves of their own, and what the function gets for them; those that it writes are no leaves."""
+    leaves = [leaf.detach().requires_grad_(want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, wanted, strict=True)]
+    return leaves, [leaf.view_as(leaf) if want and i in written else leaf for i, (leaf, want) in enumerate(zip(leaves, wanted, strict=True))]
 
 
 def wants_gradient(leaf):
@@ -129,33 +153,36 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None):
     mode, fakes = fake_inputs(flat)
     wanted = [wants_gradient(leaf) for leaf in flat]
 
-    def forward(primals):
-        leaves, given = _leaves(primals, wanted)
-        return leaves, functional_results(flat_fn, facts, given, keep_views=loss is not None)
+    def forward(primals, run):
+        leaves, given = _leaves(primals, wanted, facts.mutated)
+        return leaves, run(flat_fn, facts, given, keep_views=loss is not None)
 
     with mode, torch.enable_grad():
-        _, outs = forward(fakes)
+        _, outs = forward(fakes, functional_results if facts.mutated else plain_results)
     facts.differentiable = [_has_gradient(out) for out in outs]
     tangents = [torch.empty_like(out).detach() if loss is None else None for out in outs if _has_gradient(out)]
 
-    def joint(primals, tangents):
+    def joint(primals, tangents, run):
         with torch.enable_grad():
-            leaves, outs = forward(primals)
+            leaves, outs = forward(primals, run)
         inputs = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
         if loss is None:
             roots, seeds = [out for out in outs if _has_gradient(out)], list(tangents)
         else:
-            roots, seeds = [outs[loss]], [torch.ones_like(outs[loss])]
+            roots, seeds = [outs[loss]], [torch.ones_like(outs[loss].detach())]
         found = iter(torch.autograd.grad(roots, inputs, seeds, allow_unused=True) if inputs and roots else [None] * len(inputs))
-        return [out.detach() if isinstance(out, Tensor) else out for out in outs] + [next(found) if want else None for want in wanted]
+        return [*outs, *(next(found) if want else None for want in wanted)]
 
     fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
-    with mode:
-        if loss is None:
-            traced = make_fx(joint, decomposition_table=decompositions, _allow_non_fake_inputs=True)(fakes, tangents)
-        else:
-            traced = make_fx(lambda *primals: joint(primals, []), decomposition_table=decompositions, _allow_non_fake_inputs=True)(*fakes)
-    return _without_detach(_tidy(traced))
+
+    def trace(run):
+        options = {"decomposition_table": decompositions, "_allow_non_fake_inputs": True}
+        with mode:
+            if loss is None:
+                return make_fx(lambda primals, tangents: joint(primals, tangents, run), **options)(fakes, tangents)
+            return make_fx(lambda *primals: joint(primals, [], run), **options)(*fakes)
+
+    return _without_detach(_tidy(_functional(trace, facts)))
 
 
 def _without_detach(module):

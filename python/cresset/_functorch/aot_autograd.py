@@ -1,6 +1,6 @@
 """Forward and backward of a function captured ahead of time, as graphs for a compiler: `aot_function`, `aot_module` and graphs for export.
 
->>> from functorch.compile import aot_function
+>>> from cresset.functorch.compile import aot_function
 >>> def show(graph, inputs):
 ...     print(graph.code.strip())
 ...     return graph
@@ -48,12 +48,26 @@ def _compiling_graph(number, kind):
 
 
 def get_aot_compilation_context():
-    """The kinds of the graphs that are being compiled, the name of the model, and the number of the graph."""
+    """The kinds of the graphs that are being compiled, the name of the model, and the number of the graph.
+
+    >>> from cresset.functorch.compile import get_aot_compilation_context
+    >>> get_aot_compilation_context()
+    ([], 'model', 0)
+    """
     return [kind for kind, _ in _compiling], "model", _compiling[-1][1] if _compiling else 0
 
 
 def get_aot_graph_name():
-    """Name of the graph that a compiler is looking at: "model__0_forward_1"."""
+    """Name of the graph that a compiler is looking at.
+
+    >>> from cresset.functorch.compile import aot_function, get_aot_graph_name
+    >>> def compiler(graph, inputs):
+    ...     print(get_aot_graph_name().startswith("model__"))
+    ...     return graph
+    >>> aot_function(torch.sin, compiler)(torch.zeros(1))
+    True
+    tensor([0.])
+    """
     kinds, model, number = get_aot_compilation_context()
     return f"{model}__{'_'.join(kinds)}_{number}"
 
@@ -203,7 +217,7 @@ def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partiti
     The graphs hold no writes: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
     of these. Inputs of other shapes are captured anew. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace.
 
-    >>> from functorch.compile import aot_function, nop
+    >>> from cresset.functorch.compile import aot_function, nop
     >>> aot_function(torch.sin, nop)(torch.zeros(2))
     tensor([0., 0.])
     """
@@ -240,6 +254,10 @@ def aot_module(mod, *args, **kwargs):
     """A module that computes what `mod` does, by graphs of its forward and backward; its parameters and buffers are inputs of these, and are those of `mod`.
 
     The other arguments are those of `aot_function`.
+
+    >>> from cresset.functorch.compile import aot_module, nop
+    >>> aot_module(nn.ReLU(), nop)(torch.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
     """
     if not isinstance(mod, nn.Module):
         raise TypeError(f"aot_module: expected a module, got {type(mod).__name__}")
@@ -252,7 +270,12 @@ compiled_function, compiled_module = aot_function, aot_module
 def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None,
                           keep_inference_input_mutations=False, inference_compiler=None, **others):  # fmt: skip
     """A function of the inputs of `mod`, a module of flat inputs and results, captured for inputs like `args` now; parameters and buffers come first among
-    the inputs of the graphs. The other arguments are those of `aot_function`."""
+    the inputs of the graphs. The other arguments are those of `aot_function`.
+
+    >>> from cresset.functorch.compile import aot_module_simplified, nop
+    >>> aot_module_simplified(nn.ReLU(), [torch.zeros(2)], nop)(torch.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
+    """
     state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     names = list(state)
 

@@ -16,7 +16,7 @@ __all__ = ["debug_compile", "default_decompositions", "draw_graph_compile", "mem
 def nop(fx_g, _):
     """The graph itself.
 
-    >>> from functorch.compile import aot_function, nop
+    >>> from cresset.functorch.compile import aot_function, nop
     >>> aot_function(lambda x: x + 1, nop)(torch.zeros(2))
     tensor([1., 1.])
     """
@@ -24,13 +24,23 @@ def nop(fx_g, _):
 
 
 def print_compile(fx_g, _):
-    """Prints the graph's code; runs the graph."""
+    """Prints the graph's code; runs the graph.
+
+    >>> from cresset.functorch.compile import aot_function, print_compile
+    >>> _ = aot_function(torch.sin, print_compile)(torch.zeros(2))  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+    def forward(self, arg0_1): ...
+    """
     print(fx_g.code)
     return fx_g
 
 
 def draw_graph_compile(name):
-    """A compiler that draws the graph to a file of this name, and runs it."""
+    """A compiler that draws the graph to a file of this name, and runs it.
+
+    >>> from cresset.functorch.compile import draw_graph_compile
+    >>> callable(draw_graph_compile("graph.svg"))
+    True
+    """
 
     def compile_drawing(fx_g, inputs):
         draw_graph(fx_g, name, clear_meta=False)
@@ -44,7 +54,15 @@ def _no_torchscript(name):
         raise NotImplementedError(f"{name}: Cresset has no TorchScript compiler; use nop to run graphs, or a compiler of your own")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "Refuses: it needs TorchScript, which is not there. Errors: NotImplementedError."
+    refuse.__doc__ = f"""Refuses: it needs TorchScript, which is not there. Errors: NotImplementedError.
+
+    >>> from cresset.functorch.compile import {name}
+    >>> try:
+    ...     {name}(None, [])
+    ... except NotImplementedError as error:
+    ...     print("no TorchScript" in str(error))
+    True
+    """
     return refuse
 
 
@@ -71,6 +89,10 @@ def memory_efficient_fusion(fn, **kwargs):
     """`aot_function`, or `aot_module` for a module, with the partition that keeps the fewest bytes and simple pieces of backward.
 
     Values are computed again in backward where that is cheap; nothing is fused, since there is no compiler.
+
+    >>> from cresset.functorch.compile import memory_efficient_fusion
+    >>> memory_efficient_fusion(torch.sin)(torch.zeros(2))
+    tensor([0., 0.])
     """
     options = {"fw_compiler": nop, "bw_compiler": nop, "partition_fn": min_cut_rematerialization_partition, "decompositions": _defaults(), **kwargs}
     return aot_module(fn, **options) if isinstance(fn, torch.nn.Module) else aot_function(fn, **options)
@@ -78,5 +100,11 @@ def memory_efficient_fusion(fn, **kwargs):
 
 @contextlib.contextmanager
 def pythonkey_decompose(decomposition_table):
-    """In its scope a table of decompositions; yields it."""
+    """In its scope a table of decompositions; yields it.
+
+    >>> from cresset.functorch.compile import pythonkey_decompose
+    >>> with pythonkey_decompose({}) as table:
+    ...     print(table)
+    {}
+    """
     yield decomposition_table

@@ -95,7 +95,10 @@ class _Joint:
             if node not in leads:
                 leads.add(node)
                 todo += node.all_input_nodes
-        self.forward = {node: forward and (node in leads or not node.all_input_nodes) for node, forward in self.forward.items()}
+        for node, forward in self.forward.items():
+            # An item of several results is where they are.
+            taken = node.target is operator.getitem and self.forward[node.args[0]]
+            self.forward[node] = forward and (node in leads or taken or not node.all_input_nodes)
 
     def rows(self, recompute):
         """Rows of `choose_kept`: a node each, `recompute` saying which may run again."""
@@ -164,16 +167,28 @@ def default_partition(joint_module, _joint_inputs, *, num_fwd_outputs, static_li
         static_lifetime_input_indices: inputs that stay in memory anyway.
 
     Returns the modules of forward, whose results are followed by the values that it keeps, and of backward.
+
+    >>> from cresset.functorch.compile import aot_function, nop, default_partition
+    >>> x = torch.zeros(2, requires_grad=True)
+    >>> aot_function(torch.sin, nop, partition_fn=default_partition)(x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
     """
     joint = _Joint(joint_module, num_fwd_outputs, static_lifetime_input_indices or ())
     joint.leave_to_backward()
-    return joint.split(joint.kept(lambda node: node.op != "placeholder" and not _may_be_kept(node)))
+    return joint.split(joint.kept(lambda node: False))
 
 
 def min_cut_rematerialization_partition(joint_module, _joint_inputs, compiler="inductor", *, num_fwd_outputs, static_lifetime_input_indices=None):
     """Splits a joint graph so that the values that forward keeps for backward take the fewest bytes: cheap ones are computed again.
 
     Products, convolutions, sorts and random numbers are never computed again. Arguments and result are those of `default_partition`.
+
+    >>> from cresset.functorch.compile import aot_function, nop, min_cut_rematerialization_partition
+    >>> x = torch.zeros(2, requires_grad=True)
+    >>> aot_function(torch.sin, nop, partition_fn=min_cut_rematerialization_partition)(x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
     """
     joint = _Joint(joint_module, num_fwd_outputs, static_lifetime_input_indices or ())
     return joint.split(joint.kept(may_recompute))
@@ -184,6 +199,13 @@ def draw_graph(traced, fname, figname="fx_graph", clear_meta=True, prog=None, pa
     Graphviz; `.raw` for its input.
 
     Errors: RuntimeError where Graphviz is not installed.
+
+    >>> import pathlib, tempfile
+    >>> from cresset.functorch.compile import draw_graph
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "graph.raw"
+    >>> draw_graph(torch.fx.symbolic_trace(lambda x: x + 1), str(file))
+    >>> file.read_text().startswith("digraph")
+    True
     """
     import copy
     import os

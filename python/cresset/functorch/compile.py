@@ -1,6 +1,6 @@
 """Forward and backward of functions as graphs for compilers.
 
->>> from functorch.compile import aot_function, make_boxed_func, min_cut_rematerialization_partition, nop
+>>> from cresset.functorch.compile import aot_function, make_boxed_func, min_cut_rematerialization_partition, nop
 >>> f = aot_function(lambda x: x.sin().cos(), nop, partition_fn=min_cut_rematerialization_partition)
 >>> x = torch.zeros(2, requires_grad=True)
 >>> f(x).sum().backward()

@@ -48,7 +48,7 @@ SAMPLES = {
     "sgn": [(X,), (torch.complex(X, Y) * torch.tensor([0, 1, 1, 1, 1, 1]),)], "heaviside": [(torch.tensor([-1.0, 0.0, 2.0]), X[0, :3])],
     "clamp_min": [(X, 0.2)], "clamp_min.Tensor": [(X, Y)], "clamp_max": [(X, 0.2)], "clamp_max.Tensor": [(X, Y)],
     "std.correction": [(X, [1], {"correction": 1}), (X, None, {"correction": 0, "keepdim": True})],
-    "nansum": [(torch.where(X > 0, math.nan, X),), (X, [1], True)],
+    "sum": [(X,), (X.int(), {"dtype": torch.float64})], "nansum": [(torch.where(X > 0, math.nan, X),), (X, [1], True)],
     "nan_to_num": [(torch.tensor([math.nan, math.inf, -math.inf, 1.0]),), (torch.tensor([math.nan, math.inf, -math.inf]), 1.0, 2.0, 3.0)],
     "masked_fill.Scalar": [(X, X > 0, 3)], "tril": [(X,), (X, 1)], "triu": [(X,), (X, -1)], "t": [(X,)], "transpose.int": [(B, 0, -1)],
     "unbind.int": [(X, 1)], "index_add": [(X, 1, I, torch.ones(4, 3)), (X, -2, I, torch.ones(3, 6), {"alpha": 2})],

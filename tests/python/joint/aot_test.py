@@ -1,0 +1,251 @@
+"""Forward and backward of functions and modules are captured as graphs, which compute the same."""
+
+import contextlib
+import io
+import unittest
+
+from cresset._functorch.aot_autograd import aot_export_joint_simple, aot_export_module, aot_module_simplified
+from cresset.functorch import compile as fc
+from cresset.functorch.compile import aot_function, aot_module, default_partition, min_cut_rematerialization_partition, nop
+from cresset.utils._pytree import tree_leaves
+
+import cresset as torch
+from cresset import nn
+from cresset.nn import functional as F
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+class Graphs:
+    def __init__(self):
+        self.forward_graphs, self.backward_graphs = [], []
+
+    def forward(self, graph, inputs):
+        self.forward_graphs.append(graph)
+        return graph.forward
+
+    def backward(self, graph, inputs):
+        self.backward_graphs.append(graph)
+        return graph.forward
+
+
+def targets(graph):
+    return [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+
+
+def gradients(function, *inputs):
+    inputs = [x.detach().clone().requires_grad_(x.requires_grad) for x in inputs]
+    outs = [out for out in tree_leaves(function(*inputs)) if out.requires_grad]
+    owners = list(function.parameters()) if isinstance(function, nn.Module) else []
+    found = torch.autograd.grad(sum((out**2).sum() for out in outs), [x for x in inputs if x.requires_grad] + owners)
+    return [*outs, *found]
+
+
+class Case(unittest.TestCase):
+    def same(self, got, expected):
+        for a, b in zip(tree_leaves(got), tree_leaves(expected), strict=True):
+            self.assertTrue(torch.allclose(a, b, atol=1e-6), f"{a} is not {b}")
+
+    def check(self, function, *inputs, **options):
+        graphs = Graphs()
+        compiled = aot_function(function, graphs.forward, graphs.backward, **options)
+        self.same(gradients(compiled, *inputs), gradients(function, *inputs))
+        return graphs
+
+
+class Functions(Case):
+    def test_gradients_are_those_of_the_function(self):
+        x = X.clone().requires_grad_()
+        w = torch.ones(3, 4, requires_grad=True)
+        for partition in (default_partition, min_cut_rematerialization_partition):
+            self.check(lambda x: x.sin().cos().exp().sum(1), x, partition_fn=partition)
+            self.check(lambda x, w: torch.softmax(x @ w, -1), x, w, partition_fn=partition)
+            self.check(lambda x, w: F.layer_norm(x @ w, (4,)).relu(), x, w, partition_fn=partition)
+
+    def test_without_gradients_there_is_forward_alone(self):
+        graphs = Graphs()
+        self.same(aot_function(lambda x: x.sin() + 1, graphs.forward, graphs.backward)(X), X.sin() + 1)
+        self.assertEqual((len(graphs.forward_graphs), len(graphs.backward_graphs)), (1, 0))
+
+    def test_graphs_are_made_once_for_a_kind_of_inputs(self):
+        graphs = Graphs()
+        f = aot_function(lambda x, n: x * n, graphs.forward)
+        for n, x in ((2, X), (2, X + 1), (3, X), (2, torch.ones(4))):
+            self.same(f(x, n), x * n)
+        self.assertEqual(len(graphs.forward_graphs), 3)
+
+    def test_results_keep_their_structure(self):
+        f = aot_function(lambda d: {"s": d["a"] * d["b"], "t": (d["a"].sum(), 3, None)}, nop)
+        got = f({"a": X, "b": X})
+        self.same(got["s"], X * X)
+        self.assertEqual(got["t"][1:], (3, None))
+
+    def test_inputs_that_are_written_are_written(self):
+        graphs = Graphs()
+        x = X.clone()
+        self.same(aot_function(lambda x: x.mul_(2) + 1, graphs.forward)(x), X * 2 + 1)
+        self.same(x, X * 2)
+
+        def scaled(x):
+            y = x * 1
+            y.mul_(3)
+            return y
+
+        self.check(scaled, X.clone().requires_grad_())
+
+    def test_results_that_are_views_of_inputs_are_views(self):
+        x = X.clone()
+        flat, turned, same, other = aot_function(lambda x: (x.view(-1), x.t(), x, x + 1), nop)(x)
+        self.assertIs(same, x)
+        self.assertEqual((flat.data_ptr(), turned.data_ptr(), turned.stride()), (x.data_ptr(), x.data_ptr(), (1, 3)))
+        self.same(other, X + 1)
+
+    def test_random_numbers_are_drawn_when_the_graph_runs(self):
+        torch.manual_seed(4)
+        before = torch.get_rng_state()
+        f = aot_function(lambda x: x + torch.rand_like(x), nop)
+        first = f(X)
+        torch.set_rng_state(before)
+        self.same(first, X + torch.rand_like(X))
+        self.assertFalse(torch.equal(f(X), first))
+
+    def test_second_derivatives_are_refused(self):
+        x = X.clone().requires_grad_()
+        (d,) = torch.autograd.grad(aot_function(lambda x: x.sin(), nop)(x).sum(), x, create_graph=True)
+        self.assertRaises(RuntimeError, torch.autograd.grad, d.sum(), x)
+
+    def test_decompositions_apply_to_both_halves(self):
+        from cresset._decomp import get_decompositions
+
+        aten = torch.ops.aten
+        table = get_decompositions([aten.gelu, aten.gelu_backward])
+        graphs = self.check(lambda x: F.gelu(x), X.clone().requires_grad_(), decompositions=table)
+        self.assertFalse([t for g in (*graphs.forward_graphs, *graphs.backward_graphs) for t in targets(g) if "gelu" in t])
+
+    def test_boxed_functions_get_a_list(self):
+        seen = []
+
+        def compiler(graph, inputs):
+            def run(args):
+                seen.append(type(args))
+                return graph(*args)
+
+            run._boxed_call = True
+            return run
+
+        self.same(gradients(aot_function(lambda x: x.exp(), compiler), X.clone().requires_grad_())[0], X.exp())
+        self.assertEqual(seen, [list, list])
+
+
+class KeptBytes(Case):
+    def kept(self, function, x, partition):
+        graphs = self.check(function, x, partition_fn=partition)
+        (output,) = graphs.forward_graphs[0].graph.find_nodes(op="output")
+        return sum(n.meta["val"].numel() * n.meta["val"].element_size() for n in set(output.args[0][1:]))
+
+    def test_the_cut_keeps_less(self):
+        x = torch.randn(64, 64, requires_grad=True)
+
+        def block(x):
+            return F.gelu((x.sin() * 2).exp().tanh() + x.relu()).sum()
+
+        least, most = self.kept(block, x, min_cut_rematerialization_partition), self.kept(block, x, default_partition)
+        self.assertEqual(least, 64 * 64 * 4)
+        self.assertGreaterEqual(most, 4 * least)
+
+
+class Modules(Case):
+    def test_parameters_get_gradients(self):
+        net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+        compiled = aot_module(net, nop)
+        self.same(gradients(compiled, X.clone().requires_grad_()), gradients(net, X.clone().requires_grad_()))
+        self.assertEqual(len(list(compiled.parameters())), 4)
+
+    def test_buffers_are_written(self):
+        net, other = (nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)) for _ in range(2))
+        other.load_state_dict(net.state_dict())
+        self.same(aot_module(net, nop)(X), other(X))
+        self.same(list(net.buffers()), list(other.buffers()))
+
+    def test_convolutions_and_pools(self):
+        net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 2))
+        image = torch.randn(2, 2, 6, 6)
+        self.same(gradients(aot_module(net, nop), image), gradients(net, image))
+
+    def test_flat_modules_are_captured_at_once(self):
+        net, graphs = nn.Linear(3, 2), Graphs()
+        f = aot_module_simplified(net, [X], graphs.forward, graphs.backward)
+        self.assertEqual(len(graphs.forward_graphs), 1)
+        self.same(f(X), net(X))
+
+
+class Export(Case):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.norm = nn.Linear(3, 2), nn.BatchNorm1d(2)
+
+        def forward(self, x):
+            return (self.norm(self.linear(x)).pow(2).sum(),)
+
+    def test_the_signature_names_inputs_and_results(self):
+        net = self.Net()
+        graph, signature = aot_export_module(net, [X], trace_joint=False)
+        self.assertEqual(signature.parameters, ["linear.weight", "linear.bias", "norm.weight", "norm.bias"])
+        self.assertEqual(signature.user_inputs, ["arg7_1"])
+        self.assertEqual(sorted(signature.buffers_to_mutate.values()), ["norm.num_batches_tracked"])
+        results = graph(*net.parameters(), *net.buffers(), X)
+        self.same(results[1], net(X)[0])
+
+    def test_the_joint_graph_has_the_gradients_of_the_loss(self):
+        net = self.Net()
+        graph, signature = aot_export_module(net, [X], trace_joint=True, output_loss_index=0)
+        results = dict(zip([n.name for n in graph.graph.output_node().args[0] if n is not None],
+                           [r for r in graph(*net.parameters(), *net.buffers(), X) if r is not None]))  # fmt: skip
+        net(X)[0].backward()
+        parameters = dict(net.named_parameters())
+        for name, parameter in signature.backward_signature.gradients_to_parameters.items():
+            self.same(results[name], parameters[parameter].grad)
+
+    def test_modules_return_tuples(self):
+        with self.assertRaisesRegex(RuntimeError, "expected the module to return a tuple, got FakeTensor"):
+            aot_export_module(nn.Linear(3, 2), [X], trace_joint=False)
+        with self.assertRaisesRegex(RuntimeError, "needs output_loss_index"):
+            aot_export_module(self.Net(), [X], trace_joint=True)
+
+    def test_joint_graphs_of_functions(self):
+        y = X.clone().requires_grad_()
+        graph = aot_export_joint_simple(lambda x, y: (x * y,), (X, y), trace_joint=True)
+        product, by_x, by_y = graph([X, X], [X])
+        self.same((product, by_y), (X * X, X * X))
+        self.assertIsNone(by_x)
+        with self.assertRaisesRegex(RuntimeError, "writes no input"):
+            aot_export_joint_simple(lambda x: (x.add_(1),), (X.clone(),), trace_joint=False)
+
+
+class Tools(Case):
+    def test_compilers_that_do_little(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            aot_function(lambda x: x.sin(), fc.print_compile)(X)
+        self.assertIn("aten.sin", out.getvalue())
+        for refuses in (fc.ts_compile, fc.nnc_jit):
+            with self.assertRaisesRegex(NotImplementedError, "no TorchScript"):
+                aot_function(lambda x: x.sin(), refuses)(X)
+        x = X.clone().requires_grad_()
+        self.same(gradients(fc.memory_efficient_fusion(lambda x: F.gelu(x) * 2), x), gradients(lambda x: F.gelu(x) * 2, x))
+
+    def test_the_graph_that_is_compiled_has_a_name(self):
+        names = []
+
+        def compiler(graph, inputs):
+            names.append(fc.get_graph_being_compiled())
+            return graph
+
+        aot_function(lambda x: x.sin(), compiler)(X.clone().requires_grad_())
+        self.assertRegex(names[0], r"^model__\d+_forward_\d+$")
+        self.assertRegex(names[1], r"^model__\d+_backward_\d+$")
+
+
+if __name__ == "__main__":
+    unittest.main()
