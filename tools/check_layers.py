@@ -39,7 +39,7 @@ TIERS = [
     ["nn", "cpu", "cuda", "profiler"],
     ["optim", "distributions", "func", "library", "multiprocessing", "io", "jit", "hub", "functorch", "fx", "_decomp", "_functorch", "_higher_order_ops"],
     ["utils"],
-    ["distributed", "lightning", "vision"],
+    ["distributed", "export", "lightning", "vision"],
 ]
 
 # functional.py gives the names of the other two, whose functions use its helpers.

@@ -12,7 +12,7 @@ import types as _types
 
 import _cresset
 
-from ._core import aten_extra as _aten_extra
+from ._core import aten_extra as _aten_extra, aten_functions as _aten_functions
 from ._core.aten_names import RENAMED as _RENAMED
 from ._core.operators import OpOverload as _Overload, OpOverloadPacket as _Packet
 
@@ -57,6 +57,7 @@ def _overload_name(entry):
 _defined = {}  # namespace -> name -> what torch.library made
 aten = _Namespace("aten", _entries())
 _aten_extra.install(aten._made)
+_aten_functions.install(aten._made)
 
 
 def _overload_of(entry):

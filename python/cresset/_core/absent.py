@@ -34,15 +34,6 @@ WINGS = {
         "onnx.utils": "export",
     },
     "graph export": {
-        "export": "AdditionalInputs CustomDecompTable Dim ExportBackwardSignature ExportGraphSignature ExportedProgram "
-                  "ModuleCallEntry ModuleCallSignature ShapesCollection "
-                  "UnflattenedModule default_decompositions dims draft_export export export_for_training load register_dataclass "
-                  "save unflatten",
-        "export.dynamic_shapes": "Dim ShapesCollection",
-        "export._trace": "",
-        "export.decomp_utils": "CustomDecompTable",
-        "export.exported_program": "ExportedProgram",
-        "export.graph_signature": "ExportGraphSignature",
         "_export": "aot_compile aot_load",
     },
     "TorchScript": {

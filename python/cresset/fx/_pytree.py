@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from ..utils._pytree import TreeSpec
+from ..utils._pytree import TreeSpec, _registered
 
 SUPPORTED_NODES = {}
 SUPPORTED_NODES_EXACT_MATCH = {}
@@ -38,6 +38,11 @@ def tree_flatten_spec(pytree, spec, exact_structural_match=False):
         return [pytree]
     kind = spec.type
     lookup = namedtuple if isinstance(pytree, tuple) and hasattr(pytree, "_fields") else kind
+    if lookup not in SUPPORTED_NODES and lookup in _registered:
+        children, context = _registered[lookup][0](pytree)
+        if context != spec.context:
+            raise ValueError(f"expected a {kind.__name__} of {spec.context!r}, got one of {context!r}")
+        return [leaf for child, part in zip(children, spec.children_specs, strict=True) for leaf in tree_flatten_spec(child, part, exact_structural_match)]
     if lookup not in SUPPORTED_NODES:
         raise RuntimeError(
             f"{type(pytree)} does not have a flatten_fn_spec associated with it. Please register one with torch.fx._pytree.register_pytree_flatten_spec."

@@ -1,0 +1,74 @@
+"""Operators of PyTorch's table that are functions here, not rows: their schemas, and functions that compute them. Graphs and `.pt2` files name them."""
+
+import functools
+
+import cresset as torch
+
+from .operators import OpOverload
+
+
+def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None):
+    facts = {"size": size and list(size), "stride": stride and list(stride), "dtype": dtype, "device": device, "layout": layout}
+    found = {"size": list(a.shape), "stride": list(a.stride()), "dtype": a.dtype, "device": a.device, "layout": a.layout}
+    for name, wanted in facts.items():
+        if wanted is not None and found[name] != wanted and not (name == "device" and torch.device(wanted).type == a.device.type):
+            raise RuntimeError(f"_assert_tensor_metadata: expected {name} {wanted}, got {found[name]}")
+
+
+def _resized(mode, has_corners=False, antialias=False):
+    def resized(input, output_size, *rest):
+        corners = {"align_corners": rest[0]} if has_corners and mode not in ("nearest", "nearest-exact") else {}
+        scales = rest[-1]
+        return torch.nn.functional.interpolate(input, output_size, None if output_size is not None else list(scales), mode, antialias=antialias, **corners)
+
+    return resized
+
+
+def _copied(self, src, non_blocking=False):
+    return src.to(self.dtype, copy=True).expand_as(self).clone()
+
+
+_NEAREST = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
+_CORNERS = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
+
+
+
+def _spread(name):
+    def spread(self, dim, unbiased=True, keepdim=False):
+        return getattr(torch, name)(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+    return spread
+
+
+FUNCTIONS = {
+    "_assert_tensor_metadata": (
+        "(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
+        _assert_tensor_metadata,
+    ),
+    "_assert_scalar": ("(Scalar self, str assert_msg) -> ()", lambda value, text: torch._assert(value, text)),
+    "copy": ("(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", _copied),
+    "item": ("(Tensor self) -> Scalar", lambda self: self.item()),
+    "sym_constrain_range": ("(Scalar size, *, int? min=None, int? max=None) -> ()", lambda size, *, min=None, max=None: None),
+    "sym_constrain_range_for_size": ("(Scalar size, *, int? min=None, int? max=None) -> ()", lambda size, *, min=None, max=None: None),
+    **{f"upsample_nearest{n}d.vec": (_NEAREST, _resized("nearest")) for n in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{n}d.vec": (_NEAREST, _resized("nearest-exact")) for n in (1, 2, 3)},
+    **{f"{name}.dim": (f"(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {result}", _spread(name))
+       for name, result in (("var", "Tensor"), ("std", "Tensor"), ("var_mean", "(Tensor, Tensor)"), ("std_mean", "(Tensor, Tensor)"))},
+    "upsample_linear1d.vec": (_CORNERS, _resized("linear", True)),
+    "upsample_bilinear2d.vec": (_CORNERS, _resized("bilinear", True)),
+    "upsample_trilinear3d.vec": (_CORNERS, _resized("trilinear", True)),
+    "upsample_bicubic2d.vec": (_CORNERS, _resized("bicubic", True)),
+    "_upsample_bilinear2d_aa.vec": (_CORNERS, _resized("bilinear", True, True)),
+    "_upsample_bicubic2d_aa.vec": (_CORNERS, _resized("bicubic", True, True)),
+}
+
+
+def install(made):
+    """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it."""
+    for title, (schema, function) in FUNCTIONS.items():
+        name, _, overload = title.partition(".")
+        made.setdefault(name, {}).setdefault(overload or "default", functools.partial(_made, title + schema, function))
+
+
+def _made(schema, function, packet, overload):
+    return OpOverload(packet, overload, call=function, schema=schema)
