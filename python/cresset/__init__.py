@@ -185,7 +185,9 @@ _lazy.update(
 )
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
 _lazy.update(quasirandom=None, __future__=None, Storage="storage")
-_lazy.update(export=None, futures=None, graph=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag")
+_lazy.update(
+    export=None, futures=None, graph=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag"
+)
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

@@ -32,7 +32,6 @@ _NEAREST = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Ten
 _CORNERS = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 
 
-
 def _spread(name):
     def spread(self, dim, unbiased=True, keepdim=False):
         return getattr(torch, name)(self, dim, correction=int(unbiased), keepdim=keepdim)
@@ -52,8 +51,10 @@ FUNCTIONS = {
     "sym_constrain_range_for_size": ("(Scalar size, *, int? min=None, int? max=None) -> ()", lambda size, *, min=None, max=None: None),
     **{f"upsample_nearest{n}d.vec": (_NEAREST, _resized("nearest")) for n in (1, 2, 3)},
     **{f"_upsample_nearest_exact{n}d.vec": (_NEAREST, _resized("nearest-exact")) for n in (1, 2, 3)},
-    **{f"{name}.dim": (f"(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {result}", _spread(name))
-       for name, result in (("var", "Tensor"), ("std", "Tensor"), ("var_mean", "(Tensor, Tensor)"), ("std_mean", "(Tensor, Tensor)"))},
+    **{
+        f"{name}.dim": (f"(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {result}", _spread(name))
+        for name, result in (("var", "Tensor"), ("std", "Tensor"), ("var_mean", "(Tensor, Tensor)"), ("std_mean", "(Tensor, Tensor)"))
+    },
     "upsample_linear1d.vec": (_CORNERS, _resized("linear", True)),
     "upsample_bilinear2d.vec": (_CORNERS, _resized("bilinear", True)),
     "upsample_trilinear3d.vec": (_CORNERS, _resized("trilinear", True)),

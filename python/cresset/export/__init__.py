@@ -46,9 +46,7 @@ __all__ = [
 FileLike = str | _os.PathLike | _typing.IO[bytes]
 
 
-def export(
-    mod, args, kwargs=None, *, dynamic_shapes=None, strict=False, preserve_module_call_signature=(), prefer_deferred_runtime_asserts_over_guards=False
-):
+def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict=False, preserve_module_call_signature=(), prefer_deferred_runtime_asserts_over_guards=False):
     """A module as a graph of operators, captured while it runs once on example arguments without data.
 
     Args:

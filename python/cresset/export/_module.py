@@ -4,8 +4,8 @@ import cresset as torch
 
 from .. import nn
 from ..fx.graph import _PyTreeCodeGen, _PyTreeInfo
-from ..fx.graph_module import _assign_attr
 from ..utils import _pytree as pytree
+from . import _paths
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
 
@@ -67,7 +67,7 @@ def module_of(program, check_guards):
         graph.create_node("call_module", "_guards_fn", tuple(user_nodes), name="_guards_fn")
     for node in program.graph.nodes:
         if node.op == "get_attr":
-            _assign_attr(torch.fx.graph_module._get_attr(program.graph_module, node.target), attributes, node.target)
+            _paths.put(_paths.get(program.graph_module, node.target), attributes, node.target)
         if node.op not in ("placeholder", "output"):
             mapped[node] = graph.node_copy(node, mapped.__getitem__)
     _outputs(program, graph, mapped)
@@ -76,7 +76,7 @@ def module_of(program, check_guards):
     graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, signature.in_spec, signature.out_spec)))
     made = torch.fx.GraphModule(attributes, graph, "GraphModule")
     for path in sorted({path for path, _ in program.state_dict.items()}):
-        if not torch.fx.graph_module._has_attr(made, path):
+        if not _paths.has(made, path):
             _place(made, path, program.state_dict[path])
     made.meta.update(program.graph_module.meta)
     made.register_forward_pre_hook(_Nesting(signature.in_spec), with_kwargs=True)
@@ -130,7 +130,7 @@ def _default_names(in_spec):
 
 def _place(root, path, tensor):
     """Sets a parameter or buffer at a path."""
-    _assign_attr(tensor, root, path)
+    _paths.put(tensor, root, path)
 
 
 def _inputs(program, graph, attributes):
@@ -146,11 +146,11 @@ def _inputs(program, graph, attributes):
             continue
         is_constant = spec.kind is not InputKind.PARAMETER and (spec.kind is InputKind.CONSTANT_TENSOR or not spec.persistent)
         tensor = (program.constants if is_constant else program.state_dict)[spec.target]
-        if not torch.fx.graph_module._has_attr(attributes, spec.target):
+        if not _paths.has(attributes, spec.target):
             _place(attributes, spec.target, tensor)
             if is_constant:
                 *prefix, name = spec.target.split(".")
-                torch.fx.graph_module._holder(attributes, prefix)._non_persistent_buffers_set.add(name)
+                _paths.holder(attributes, prefix)._non_persistent_buffers_set.add(name)
         mapped[node] = graph.create_node("get_attr", spec.target, name=spec.target.replace(".", "_"))
         mapped[node].meta = dict(node.meta)
     return mapped

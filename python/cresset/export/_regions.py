@@ -38,9 +38,7 @@ def _move(graph, root, nodes, enabled, name):
     setattr(root, name, torch.fx.GraphModule(torch.nn.Module(), part))
     with graph.inserting_before(nodes[0]):
         body = graph.create_node("get_attr", name)
-        call = graph.create_node(
-            "call_function", wrap_with_set_grad_enabled, (enabled, body, *outside), name="wrap_with_set_grad_enabled"
-        )
+        call = graph.create_node("call_function", wrap_with_set_grad_enabled, (enabled, body, *outside), name="wrap_with_set_grad_enabled")
         call.meta["val"] = tuple(n.meta["val"] for n in results)
         replaced = {}
         for i, result in enumerate(results):

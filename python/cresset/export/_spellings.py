@@ -115,4 +115,3 @@ def of(func):
     if _known is None:
         _known = _table()
     return _known.get(func)
-

@@ -282,7 +282,12 @@ def _argument_names(module, in_spec):
 
 def argument_of(node, value, name=""):
     """How a signature names a value: its node, or itself where it is constant."""
-    for kind, argument in ((torch.Tensor, TensorArgument), (torch.SymInt, SymIntArgument), (torch.SymFloat, SymFloatArgument), (torch.SymBool, SymBoolArgument)):
+    for kind, argument in (
+        (torch.Tensor, TensorArgument),
+        (torch.SymInt, SymIntArgument),
+        (torch.SymFloat, SymFloatArgument),
+        (torch.SymBool, SymBoolArgument),
+    ):
         if isinstance(value, kind):
             return argument(node.name)
     return ConstantArgument(name, value)
@@ -293,13 +298,11 @@ def _refusal(strict):
         from .._dynamo.exc import Unsupported
 
         return Unsupported
-    from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-
-    return GuardOnDataDependentSymNode
+    return RuntimeError
 
 
 def _advice(error):
-    """What the program asked for, where, and two ways out."""
+    """The number that the program asked for, the line, and two ways out."""
     import traceback
 
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_PACKAGE)]

@@ -16,7 +16,7 @@ __all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "dims", 
 
 
 class _DimHint:
-    """What a size is to be: AUTO (decided by the program), DYNAMIC (any), STATIC (the example's); with bounds."""
+    """Kind of a size without a name: AUTO (decided by the program), DYNAMIC (any), STATIC (the example's); with bounds."""
 
     def __init__(self, kind, min=None, max=None):
         self.type, self.min, self.max = kind, min, max

@@ -121,7 +121,7 @@ class ExportedProgram:
 
     @property
     def graph_signature(self):
-        """What each input and output of the graph is."""
+        """Kinds, nodes and targets of the graph's inputs and outputs."""
         return self._graph_signature
 
     @property

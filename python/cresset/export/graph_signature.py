@@ -152,13 +152,13 @@ class ExportBackwardSignature:
 
 
 def _value(arg):
-    """What a user's argument is to a program: the name of its node, or the value itself."""
+    """A user's argument as lists show it: the name of its node, or the value itself."""
     return arg.value if isinstance(arg, ConstantArgument) else arg.name
 
 
 @dataclasses.dataclass
 class ExportGraphSignature:
-    """What each input and output of a graph is, in their order. Properties tell the same by path and by name of the node.
+    """Kinds, nodes and targets of a graph's inputs and outputs, in their order. Properties tell the same by path and by name of the node.
 
     >>> program = torch.export.export(nn.Linear(2, 3), (torch.ones(1, 2),))
     >>> dict(program.graph_signature.inputs_to_parameters)

@@ -36,5 +36,3 @@ def move_to_device_pass(ep, location):
     ep.graph_module.recompile()
     ep.validate()
     return ep
-
-

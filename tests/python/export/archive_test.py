@@ -1,0 +1,131 @@
+"""`.pt2` files: written and read again, damaged ones."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+import cresset as torch
+from cresset import nn
+from cresset.export import export, load, save
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def again(program, **options):
+    buffer = io.BytesIO()
+    save(program, buffer)
+    buffer.seek(0)
+    return load(buffer, **options)
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+def changed(program, change):
+    """The archive of a program with its document changed."""
+    buffer, out = io.BytesIO(), io.BytesIO()
+    save(program, buffer)
+    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("models/model.json"):
+                document = json.loads(data)
+                change(document["graph_module"]["graph"], document)
+                data = json.dumps(document)
+            new.writestr(name, data)
+    out.seek(0)
+    return out
+
+
+class RoundTrip(unittest.TestCase):
+    def test_a_program_comes_back(self):
+        module = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        program = export(module, (X,))
+        loaded = again(program)
+        self.assertEqual(str(loaded.graph_signature), str(program.graph_signature))
+        self.assertEqual(loaded.graph_module.code, program.graph_module.code)
+        torch.testing.assert_close(loaded.module()(X), module(X), rtol=0, atol=0)
+
+    def test_arguments_of_all_kinds(self):
+        def f(x, i, n, s):
+            return (
+                x[:, i], x.to(torch.float64), nn.functional.pad(x, [1, 2], value=float("inf")), x.clamp(-0.5, None), x.sum([0, 1]), x.chunk(3, 1)[1],
+                x.clone(memory_format=torch.contiguous_format), torch.einsum("ij->ji", x), n, None, s, *x.topk(2),
+            )  # fmt: skip
+
+        args = (X, torch.tensor([0, 1]), 3, "text")
+        loaded = again(export(Function(f), args))
+        for got, expected in zip(loaded.module()(*args), f(*args), strict=True):
+            if isinstance(expected, torch.Tensor):
+                torch.testing.assert_close(got, expected)
+
+    def test_memory_that_is_shared_is_kept_once(self):
+        layer = nn.Linear(3, 3)
+        module = nn.Sequential(layer, nn.ReLU(), nn.Linear(3, 3))
+        module[2].weight = layer.weight
+        buffer = io.BytesIO()
+        save(export(module, (X,)), buffer)
+        with zipfile.ZipFile(buffer) as archive:
+            self.assertEqual(len([n for n in archive.namelist() if "weights/weight_" in n]), 3)
+
+    def test_extra_files(self):
+        buffer, extra = io.BytesIO(), {"note.txt": ""}
+        save(export(nn.ReLU(), (X,)), buffer, extra_files={"note.txt": "hi"})
+        buffer.seek(0)
+        load(buffer, extra_files=extra)
+        self.assertEqual(extra["note.txt"], "hi")
+
+    def test_the_file_runs_as_a_graph_without_python(self):
+        module = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        path = os.path.join(tempfile.mkdtemp(), "m.pt2")
+        save(export(module, (X,)), path)
+        shown = subprocess.run([sys.executable, "-m", "cresset.graph", "show", path], capture_output=True, text=True, check=True)
+        self.assertIn("linear", shown.stdout)
+
+
+class Damaged(unittest.TestCase):
+    def setUp(self):
+        self.program = export(nn.Sequential(nn.Linear(3, 4), nn.ReLU()), (X,))
+
+    def refused(self, change, words):
+        with self.assertRaisesRegex(ValueError, words):
+            load(changed(self.program, change))
+
+    def test_truncated(self):
+        buffer = io.BytesIO()
+        save(self.program, buffer)
+        with self.assertRaisesRegex(ValueError, "damaged|expected an archive"):
+            load(io.BytesIO(buffer.getvalue()[:-200]))
+
+    def test_newer_version(self):
+        self.refused(lambda graph, root: root["schema_version"].update(major=9), "schema_version: expected version 8, got 9")
+
+    def test_unknown_operator(self):
+        self.refused(lambda graph, root: graph["nodes"][1].update(target="torch.ops.aten.nothing.default"), r"nodes\[1\].target: this library has no operator")
+
+    def test_code_is_no_operator(self):
+        self.refused(lambda graph, root: graph["nodes"][1].update(target="os.system"), r"nodes\[1\].target: 'os.system' names no operator")
+
+    def test_use_before_definition(self):
+        self.refused(lambda graph, root: graph["nodes"].reverse(), "'linear' is used before it is defined")
+
+    def test_sizes_that_contradict_the_weights(self):
+        self.refused(lambda graph, root: graph["tensor_values"]["p_0_weight"].update(sizes=[{"as_int": 5}, {"as_int": 3}]), "the weight '0.weight' is")
+
+    def test_a_missing_field(self):
+        self.refused(lambda graph, root: graph["nodes"][0].pop("inputs"), r"nodes\[0\]: expected the field 'inputs'")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,147 @@
+"""Exported programs: their graphs and signatures, their modules, the trees of modules that they were."""
+
+import unittest
+
+import cresset as torch
+from cresset import nn
+from cresset.export import Dim, export
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def targets(program):
+    return [str(n.target) for n in program.graph.nodes if n.op == "call_function"]
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+class Graphs(unittest.TestCase):
+    def test_weights_are_inputs_and_composites_stay_whole(self):
+        program = export(mlp(), (X,))
+        self.assertEqual([n.name for n in program.graph.nodes][:5], ["p_0_weight", "p_0_bias", "p_2_weight", "p_2_bias", "input"])
+        self.assertEqual(targets(program), ["aten.linear.default", "aten.relu.default", "aten.linear.default"])
+
+    def test_nodes_know_the_modules_that_they_ran_in(self):
+        program = export(mlp(), (X,))
+        paths = [list(n.meta["nn_module_stack"].values())[-1] for n in program.graph.nodes if n.op == "call_function"]
+        self.assertEqual([path for path, _ in paths], ["0", "1", "2"])
+        self.assertEqual(paths[0][1], "torch.nn.modules.linear.Linear")
+
+    def test_results_equal_the_module(self):
+        module = mlp()
+        torch.testing.assert_close(export(module, (X,)).module()(X), module(X), rtol=0, atol=0)
+
+    def test_tensors_from_elsewhere_are_constants(self):
+        held = torch.ones(3)
+        program = export(Function(lambda x: x + held + torch.tensor([1.0, 2.0, 3.0])), (X,))
+        self.assertEqual(program.graph_signature.lifted_tensor_constants, ("lifted_tensor_0", "lifted_tensor_1"))
+        torch.testing.assert_close(program.module()(X), X + 1 + torch.tensor([1.0, 2.0, 3.0]))
+
+    def test_buffers_are_written(self):
+        class Counter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("n", torch.zeros(1))
+
+            def forward(self, x):
+                self.n.add_(1)
+                return x + self.n
+
+        module = export(Counter(), (X,)).module()
+        module(X)
+        self.assertEqual(module(X)[0, 0].item(), 1.0)
+        self.assertEqual(module.n.item(), 2.0)
+
+    def test_stretches_without_gradients_are_graphs_of_their_own(self):
+        def f(x):
+            with torch.no_grad():
+                y = x.sin()
+            return y + x
+
+        program = export(Function(f), (X,))
+        self.assertEqual(targets(program)[0], "wrap_with_set_grad_enabled")
+        x = X.clone().requires_grad_()
+        program.module()(x).sum().backward()
+        torch.testing.assert_close(x.grad, torch.ones(2, 3))
+
+    def test_a_branch_on_data_is_refused_with_its_line(self):
+        with self.assertRaisesRegex(RuntimeError, r"export_test.py.*torch.cond or torch.where"):
+            export(Function(lambda x: x if x.sum() > 0 else -x), (X,))
+
+
+class Calls(unittest.TestCase):
+    def test_other_sizes_are_refused(self):
+        with self.assertRaisesRegex(AssertionError, r"input.size\(\)\[0\] == 2, got 3"):
+            export(mlp(), (X,)).module()(torch.ones(3, 3))
+
+    def test_other_nesting_is_refused(self):
+        module = export(Function(lambda d: d["a"] + d["b"]), ({"a": X, "b": X},)).module()
+        with self.assertRaisesRegex(ValueError, "nested as"):
+            module({"a": X})
+        torch.testing.assert_close(module({"b": X, "a": 2 * X}), 3 * X)
+
+    def test_constants_are_part_of_the_program(self):
+        module = export(Function(lambda x, n: x * n), (X, 3)).module()
+        with self.assertRaisesRegex(AssertionError, "args_1 == 3, got 4"):
+            module(X, 4)
+
+    def test_the_mode_cannot_change(self):
+        with self.assertRaises(NotImplementedError):
+            export(mlp(), (X,)).module().eval()
+
+    def test_what_is_no_module_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "expected an nn.Module"):
+            export(lambda x: x, (X,))
+
+
+class Trees(unittest.TestCase):
+    def test_modules_come_back(self):
+        module = mlp()
+        tree = torch.export.unflatten(export(module, (X,)))
+        torch.testing.assert_close(tree(X), module(X))
+        setattr(tree, "1", nn.Sigmoid())
+        torch.testing.assert_close(tree(X), module[2](module[0](X).sigmoid()))
+
+    def test_calls_keep_their_signature(self):
+        class Inner(nn.Module):
+            def forward(self, x, *, k):
+                return x * k, {"y": x + 1}
+
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, x):
+                a, d = self.inner(x, k=2.0)
+                return a + d["y"]
+
+        tree = torch.export.unflatten(export(Outer(), (X,), preserve_module_call_signature=("inner",)))
+        torch.testing.assert_close(tree(X), 3 * X + 1)
+        torch.testing.assert_close(tree.inner(X, k=2.0)[1]["y"], X + 1)
+
+
+class Dims(unittest.TestCase):
+    def test_dims_are_linear_functions(self):
+        self.assertEqual(str(2 * Dim("b") + 1), "2*b + 1")
+        with self.assertRaisesRegex(NotImplementedError, "increasing linear"):
+            Dim("b") * -1
+
+    def test_bounds_that_contradict_each_other_are_refused(self):
+        with self.assertRaisesRegex(AssertionError, "min=5, max=2"):
+            Dim("b", min=5, max=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
