@@ -13,7 +13,7 @@ import typing as _typing
 import cresset as torch
 
 from ..utils import _pytree as _pytree
-from . import decomp_utils, dynamic_shapes, exported_program, graph_signature, passes
+from . import decomp_utils, exported_program, graph_signature, passes
 from .decomp_utils import CustomDecompTable
 from .dynamic_shapes import AdditionalInputs, Constraint, Dim, ShapesCollection, dims
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, default_decompositions

@@ -272,7 +272,7 @@ class GraphReader:
         node.meta["val"] = self.value_of(name, place)
 
     def value_of(self, name, place):
-        """What the tables say of a name."""
+        """The entry of a name in the tables of values."""
         for table, make in (("tensor_values", self.fake), ("sym_int_values", _shapes.loaded_size), ("sym_float_values", _shapes.loaded_real),
                             ("sym_bool_values", _shapes.loaded_truth)):  # fmt: skip
             found = self.place.get(table)

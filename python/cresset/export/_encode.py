@@ -150,7 +150,7 @@ def device(value):
 
 
 def facts(tensor):
-    """What a file says of a tensor."""
+    """The facts of a tensor that files keep."""
     return {
         "dtype": DTYPES[tensor.dtype],
         "sizes": [_symbols.size(n) for n in tensor.shape],

@@ -54,6 +54,11 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     )  # fmt: skip
 
 
+def drafted(*arguments):
+    """The exported program, with the example's values where the program depends on data."""
+    return exported(*arguments)
+
+
 # ---- arguments ------------------------------------------------------------------------------------------------------------
 
 

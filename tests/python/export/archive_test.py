@@ -9,9 +9,10 @@ import tempfile
 import unittest
 import zipfile
 
+from cresset.export import export, load, save
+
 import cresset as torch
 from cresset import nn
-from cresset.export import export, load, save
 
 X = torch.linspace(-1, 1, 6).reshape(2, 3)
 

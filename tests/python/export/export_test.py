@@ -2,9 +2,10 @@
 
 import unittest
 
+from cresset.export import Dim, export
+
 import cresset as torch
 from cresset import nn
-from cresset.export import Dim, export
 
 X = torch.linspace(-1, 1, 6).reshape(2, 3)
 
