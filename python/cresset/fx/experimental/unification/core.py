@@ -1,91 +1,20 @@
-"""Unification: values for variables that make two terms equal."""
+"""Values for variables that make two terms equal."""
 
-import contextlib
-import itertools
+from .variable import isvar
 
-__all__ = ["Var", "var", "vars", "variables", "isvar", "unify", "reify", "unifiable"]
-
-_numbers = itertools.count(1)
-_values = set()  # values that are variables within a `variables` block
+__all__ = ["reify", "unify", "walk"]
 
 
-class Var:
-    """A variable. Those of one token are one.
+def walk(key, d):
+    """The term that a variable stands for in the end; other terms as they are.
 
-    >>> Var = torch.fx.experimental.unification.Var
-    >>> Var("x"), Var("x") == Var("x"), Var() == Var()
-    (~x, True, False)
+    >>> x, y = torch.fx.experimental.unification.vars(2)
+    >>> torch.fx.experimental.unification.core.walk(x, {x: y, y: 1})
+    1
     """
-
-    def __init__(self, *token):
-        if len(token) > 1:
-            raise TypeError(f"Var: expected one token, got {len(token)}")
-        self.token = token[0] if token else f"_{next(_numbers)}"
-
-    def __repr__(self):
-        return f"~{self.token}"
-
-    def __eq__(self, other):
-        return type(self) is type(other) and self.token == other.token
-
-    def __hash__(self):
-        return hash((Var, self.token))
-
-
-def var(*token):
-    """A variable.
-
-    >>> torch.fx.experimental.unification.var("x")
-    ~x
-    """
-    return Var(*token)
-
-
-def vars(n):  # noqa: A001  PyTorch's name
-    """A list of new variables.
-
-    >>> len(torch.fx.experimental.unification.vars(2))
-    2
-    """
-    return [Var() for _ in range(n)]
-
-
-def isvar(v):
-    """Whether a value is a variable.
-
-    >>> torch.fx.experimental.unification.isvar(torch.fx.experimental.unification.Var())
-    True
-    """
-    if isinstance(v, Var):
-        return True
-    try:
-        return v in _values
-    except TypeError:
-        return False
-
-
-@contextlib.contextmanager
-def variables(*values):
-    """Take values for variables within a `with` block.
-
-    >>> unification = torch.fx.experimental.unification
-    >>> with unification.variables("?"):
-    ...     unification.unify("?", 1)
-    {'?': 1}
-    """
-    new = set(values) - _values
-    _values.update(new)
-    try:
-        yield
-    finally:
-        _values.difference_update(new)
-
-
-def _value(term, s):
-    """The term that a variable stands for in the end."""
-    while isvar(term) and term in s:
-        term = s[term]
-    return term
+    while isvar(key) and key in d:
+        key = d[key]
+    return key
 
 
 def _parts(term):
@@ -116,7 +45,7 @@ def unify(u, v, s=None):
     todo = [(u, v)]
     while todo:
         a, b = todo.pop()
-        a, b = _value(a, s), _value(b, s)
+        a, b = walk(a, s), walk(b, s)
         if a is b or (not isvar(a) and not isvar(b) and type(a) is type(b) and _parts(a) is None and a == b):
             continue
         if isvar(a) or isvar(b):
@@ -144,7 +73,7 @@ def reify(e, s):
     >>> unification.reify((1, [x]), {x: 2})
     (1, [2])
     """
-    e = _value(e, s)
+    e = walk(e, s)
     if isvar(e):
         return e
     if isinstance(e, (tuple, list)):
@@ -158,19 +87,3 @@ def reify(e, s):
         made.__dict__.update({name: reify(value, s) for name, value in e.__dict__.items()})
         return made
     return e
-
-
-def unifiable(cls):
-    """A decorator that lets objects of a class be terms, whose parts are their attributes.
-
-    >>> unification = torch.fx.experimental.unification
-    >>> @unification.unifiable
-    ... class Point:
-    ...     def __init__(self, x):
-    ...         self.x = x
-    >>> v = unification.Var("v")
-    >>> unification.unify(Point(v), Point(3))
-    {~v: 3}
-    """
-    cls._as_tuple = lambda self: tuple(value for _, value in sorted(self.__dict__.items()))
-    return cls
