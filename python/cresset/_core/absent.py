@@ -51,7 +51,6 @@ WINGS = {
         "utils.mobile_optimizer": "optimize_for_mobile",
     },
     "capture of operators in graphs (make_fx) and symbolic shapes": {
-        "fx.experimental.proxy_tensor": "DecompositionInterpreter PythonKeyTracer get_proxy_mode=None make_fx",
         "fx.experimental.symbolic_shapes": "DimDynamic GuardOnDataDependentSymNode ShapeEnv StatelessSymbolicContext free_symbols "
                                            "free_unbacked_symbols guard_or_false guard_or_true "
                                            "statically_known_true",
@@ -231,9 +230,6 @@ WINGS = {
     },
     "symbolic sizes": {
         "": "SymBool SymFloat SymInt",
-    },
-    "counter of operations": {
-        "utils.flop_counter": "FlopCounterMode register_flop_formula",
     },
 }  # fmt: skip
 

@@ -34,6 +34,10 @@ class Argument:
         inner = self.base + ("?" if self.optional_items else "")
         return inner + ("[]" if self.listed else "") + ("?" if self.optional else "")
 
+    def has_default(self, value):
+        """Whether a value is the default."""
+        return self.default is not _NOTHING and not isinstance(value, torch.Tensor) and value == self.default
+
     def accepts(self, value):
         if value is None:
             return self.optional
@@ -151,7 +155,7 @@ def parse(text, namespace=None):
     outside = outside.strip()
     returns = _split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
     title = f"{owner or (namespace + '::' if namespace else '')}{name or ''}{'.' + overload if overload else ''}"
-    return Schema(name or "", overload or "default", arguments, returns, f"{title}({inside.strip()}) -> {outside}")
+    return Schema(name or "", overload or "default", arguments, returns, re.sub(r"=(-?\d+)\.0(?=[,) ]|$)", r"=\1.", f"{title}({inside.strip()}) -> {outside}"))
 
 
 # ---- of annotations -------------------------------------------------------------------------------------------------------

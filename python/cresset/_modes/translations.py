@@ -393,8 +393,17 @@ def _max_pool(n):
     return formula
 
 
+def _power(needs, args, outputs, gradients):
+    self, exponent = args
+    if exponent == 0:
+        return [aten.zeros_like.default(self)]
+    slope = aten.mul.Scalar(aten.pow.Tensor_Scalar(self, exponent - 1), exponent)
+    return [gradients[0] * (slope.conj() if slope.is_complex() else slope)]
+
+
 def _recorded():
     return {
+        "pow.Tensor_Scalar": _whole(aten.pow.Tensor_Scalar, _power),
         "convolution": _whole(aten.convolution.default, _convolution),
         "max_pool2d_with_indices": _whole(aten.max_pool2d_with_indices.default, _max_pool(2)),
         "max_pool3d_with_indices": _whole(aten.max_pool3d_with_indices.default, _max_pool(3)),
