@@ -8,7 +8,7 @@ namespace cresset::dispatch {
 
 enum class ListenPlace : uint8_t { above_layers, below_autograd };
 
-// What listens at a place, in one thread. While one of its functions runs, the place is empty.
+// Functions of a program that hear of calls at a place, in one thread. While one of its functions runs, the place is empty.
 class CRESSET_API Listener {
  public:
   virtual ~Listener();
@@ -35,12 +35,12 @@ class CRESSET_API ListenScope {
   Listener* const saved_;
 };
 
-// Who listens at the place in this thread; null: nobody.
+// The listener at the place in this thread; null: none.
 CRESSET_API Listener* listener_at(ListenPlace place);
 // The same, for callers that keep no scope: returns the former listener.
 CRESSET_API Listener* set_listener(ListenPlace place, Listener* listener);
 
-// Whether calls of methods that are no rows of the table (detach, item) are to be told to somebody.
+// Whether a listener is to hear of methods that are no rows of the table (detach, item).
 inline bool is_listening() {
   const LayerState& state = layer_state();
   const uint8_t awake = state.included & ~state.excluded;

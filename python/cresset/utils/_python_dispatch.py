@@ -1,7 +1,6 @@
 """Modes that get every operator as it runs, below autograd: `TorchDispatchMode`, its stack, and tools for tensor classes with `__torch_dispatch__`.
 
->>> from torch.utils._python_dispatch import TorchDispatchMode
->>> class Names(TorchDispatchMode):
+>>> class Names(torch.utils._python_dispatch.TorchDispatchMode):
 ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
 ...         print(func)
 ...         return func(*args, **(kwargs or {}))
@@ -158,8 +157,7 @@ def is_traceable_wrapper_subclass_type(t):
 def is_traceable_wrapper_subclass(t):
     """Whether `t` is a tensor of such a class.
 
-    >>> from torch.utils._python_dispatch import is_traceable_wrapper_subclass
-    >>> is_traceable_wrapper_subclass(torch.ones(2))
+    >>> torch.utils._python_dispatch.is_traceable_wrapper_subclass(torch.ones(2))
     False
     """
     return isinstance(t, torch.Tensor) and is_traceable_wrapper_subclass_type(type(t))

@@ -1,7 +1,6 @@
 """Counts the floating point operations of products, convolutions and attention, forward and backward, by module.
 
->>> from torch.utils.flop_counter import FlopCounterMode
->>> with FlopCounterMode(display=False) as counter:
+>>> with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
 ...     _ = nn.Linear(3, 4)(torch.ones(5, 3))
 >>> counter.get_total_flops()
 120
@@ -47,6 +46,15 @@ def register_flop_formula(targets, get_raw=False):
         get_raw: the function gets the tensors themselves, and `out_val`.
 
     Errors: ValueError for what is no operator, RuntimeError for an operator that has a formula.
+
+    >>> @torch.utils.flop_counter.register_flop_formula(torch.ops.aten.erf)
+    ... def erf_flop(x_shape, out_shape=None, **kwargs):
+    ...     return 10 * x_shape.numel()
+    >>> with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+    ...     _ = torch.ones(3).erf()
+    >>> counter.get_total_flops()
+    30
+    >>> _ = torch.utils.flop_counter.flop_registry.pop(torch.ops.aten.erf)
     """
 
     def register(formula):
@@ -174,6 +182,13 @@ class FlopCounterMode(TorchDispatchMode):
         depth: how deep in the tree of modules the table goes; None: all the way.
         display: whether the table is printed.
         custom_mapping: {operator: formula} besides those of `register_flop_formula`; a formula with the attribute `_get_raw` gets tensors.
+
+    >>> with torch.utils.flop_counter.FlopCounterMode(depth=1):
+    ...     _ = torch.ones(20, 30) @ torch.ones(30, 50)
+    Module         FLOP  % Total
+    ----------  -------  -------
+    Global      60.000K  100.00%
+     - aten.mm  60.000K  100.00%
     """
 
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):

@@ -1,14 +1,4 @@
-"""Which modules a program is in, forward and backward.
-
->>> from torch.utils.module_tracker import ModuleTracker
->>> class Inner(nn.Module):
-...     def forward(self, x):
-...         print(sorted(tracker.parents))
-...         return x
->>> with ModuleTracker() as tracker:
-...     _ = nn.Sequential(Inner())(torch.ones(1))
-['Global', 'Sequential', 'Sequential.0']
-"""
+"""Which modules a program is in, forward and backward."""
 
 import weakref
 
@@ -31,6 +21,14 @@ class ModuleTracker:
 
     The module called first has the name of its class, those within it the paths from there. In backward a module is entered when the gradients of its
     results are there, and left when those of its arguments are.
+
+    >>> class Inner(nn.Module):
+    ...     def forward(self, x):
+    ...         print(sorted(tracker.parents))
+    ...         return x
+    >>> with torch.utils.module_tracker.ModuleTracker() as tracker:
+    ...     _ = nn.Sequential(Inner())(torch.ones(1))
+    ['Global', 'Sequential', 'Sequential.0']
     """
 
     def __init__(self):

@@ -45,7 +45,12 @@ def _geometry(t):
 
 
 class PythonKeyTracer(Tracer):
-    """Makes nodes of operators on tensors that it knows; tensors that come from elsewhere become constants of the root."""
+    """Makes nodes of operators on tensors that it knows; tensors that come from elsewhere become constants of the root.
+
+    >>> tracer = torch.fx.experimental.proxy_tensor.PythonKeyTracer()
+    >>> tracer.create_arg([torch.ones(1), 2])
+    [_tensor_constant0, 2]
+    """
 
     def __init__(self):
         super().__init__(autowrap_modules=())

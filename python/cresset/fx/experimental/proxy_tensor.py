@@ -1,7 +1,6 @@
 """`make_fx`: runs a function and writes down the operators that it is made of, gradients included, as a graph.
 
->>> from torch.fx.experimental.proxy_tensor import make_fx
->>> graph = make_fx(lambda x: x.sin().sum())(torch.ones(2))
+>>> graph = torch.fx.experimental.proxy_tensor.make_fx(lambda x: x.sin().sum())(torch.ones(2))
 >>> [str(node.target) for node in graph.graph.nodes]
 ['x_1', 'aten.sin.default', 'aten.sum.default', 'output']
 """
@@ -43,6 +42,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         tracer: a PythonKeyTracer.
         tracing_mode: "real", "fake" or "symbolic".
         pre_dispatch: hear composites whole, above autograd.
+
+    >>> tracing = torch.fx.experimental.proxy_tensor
+    >>> tracer = tracing.PythonKeyTracer()
+    >>> with tracing.ProxyTorchDispatchMode(tracer):
+    ...     _ = torch.ones(2).sin()
+    >>> [node.name for node in tracer.graph.nodes]
+    ['ones', 'sin']
     """
 
     def __init__(self, tracer, tracing_mode="real", pre_dispatch=False, _allow_fake_constant=False, _error_on_data_dependent_ops=True):
@@ -163,12 +169,20 @@ def _lifted(tracer, args):
 
 
 def get_innermost_proxy_mode():
-    """The innermost ProxyTorchDispatchMode below autograd, or None."""
+    """The innermost ProxyTorchDispatchMode below autograd, or None.
+
+    >>> torch.fx.experimental.proxy_tensor.get_innermost_proxy_mode() is None
+    True
+    """
     return next((mode for mode in reversed(_stack.active()) if isinstance(mode, ProxyTorchDispatchMode)), None)
 
 
 def get_proxy_mode():
-    """The ProxyTorchDispatchMode in force, at either place; None: nothing is traced."""
+    """The ProxyTorchDispatchMode in force, at either place; None: nothing is traced.
+
+    >>> torch.fx.experimental.proxy_tensor.get_proxy_mode() is None
+    True
+    """
     above = next((mode for mode in reversed(_stack.active(_stack.ABOVE_LAYERS)) if isinstance(mode, ProxyTorchDispatchMode)), None)
     return above or get_innermost_proxy_mode()
 
@@ -182,12 +196,12 @@ def get_torch_dispatch_modes():
 def disable_proxy_modes_tracing():
     """In its scope operators run, and are not written down.
 
-    >>> from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
+    >>> tracing = torch.fx.experimental.proxy_tensor
     >>> def f(x):
-    ...     with disable_proxy_modes_tracing():
+    ...     with tracing.disable_proxy_modes_tracing():
     ...         torch.ones(1).sin()
     ...     return x.cos()
-    >>> len(make_fx(f)(torch.ones(1)).graph.nodes)
+    >>> len(tracing.make_fx(f)(torch.ones(1)).graph.nodes)
     3
     """
     with _stack.without(lambda mode: isinstance(mode, ProxyTorchDispatchMode)):
@@ -275,7 +289,11 @@ def snapshot_fake(val, include_real=False):
 
 
 class Thunk:
-    """A value that is computed when it is first asked for."""
+    """A value that is computed when it is first asked for.
+
+    >>> torch.fx.experimental.proxy_tensor.Thunk(lambda: 3).force()
+    3
+    """
 
     def __init__(self, f):
         self.f, self.r = f, None
@@ -288,7 +306,12 @@ class Thunk:
 
 
 def thunkify(tracer, f, *args, **kwargs):
-    """A Thunk of a call; computed at once, unless the tracer asks for thunks."""
+    """A Thunk of a call; computed at once, unless the tracer asks for thunks.
+
+    >>> tracing = torch.fx.experimental.proxy_tensor
+    >>> tracing.thunkify(tracing.PythonKeyTracer(), max, 1, 2).force()
+    2
+    """
     thunk = Thunk(functools.partial(f, *args, **kwargs))
     if not tracer.enable_thunkify:
         thunk.force()
@@ -307,12 +330,20 @@ def _thunkify(on):
 
 
 def maybe_disable_thunkify():
-    """In its scope arithmetic on symbolic numbers is written down where it happens."""
+    """In its scope arithmetic on symbolic numbers is written down where it happens.
+
+    >>> with torch.fx.experimental.proxy_tensor.maybe_disable_thunkify():
+    ...     pass
+    """
     return _thunkify(False)
 
 
 def maybe_enable_thunkify():
-    """In its scope arithmetic on symbolic numbers is written down when it is used."""
+    """In its scope arithmetic on symbolic numbers is written down when it is used.
+
+    >>> with torch.fx.experimental.proxy_tensor.maybe_enable_thunkify():
+    ...     pass
+    """
     return _thunkify(True)
 
 
@@ -348,11 +379,19 @@ def __getattr__(name):
 
 
 def handle_sym_dispatch(func, args, kwargs):
-    """Runs a function of symbolic numbers under the mode in force, which writes it down."""
+    """Runs a function of symbolic numbers under the mode in force, which writes it down.
+
+    >>> tracing = torch.fx.experimental.proxy_tensor
+    >>> def f(x):
+    ...     return tracing.handle_sym_dispatch(torch.ops.aten.sin.default, (x,), {})
+    >>> [node.name for node in tracing.make_fx(f)(torch.ones(2)).graph.nodes]
+    ['x_1', 'sin', 'output']
+    """
     mode = get_proxy_mode()
     if mode is None:
         raise AssertionError("handle_sym_dispatch: nothing is traced")
-    return mode.__torch_dispatch__(func, (), args, kwargs)
+    with disable_proxy_modes_tracing():
+        return mode.__torch_dispatch__(func, (), args, kwargs)
 
 
 # ---- tracing --------------------------------------------------------------------------------------------------------------
@@ -366,7 +405,17 @@ def fake_signature(fn, nargs):
 
 @compatibility(is_backward_compatible=False)
 def dispatch_trace(root, tracer, concrete_args=None):
-    """The module of what `root`, a function of proxies, returns in proxies."""
+    """The module of what `root`, a function of proxies, returns in proxies.
+
+    >>> tracing = torch.fx.experimental.proxy_tensor
+    >>> tracer = tracing.PythonKeyTracer()
+    >>> def f(x):
+    ...     return x * 2
+    >>> with tracing.ProxyTorchDispatchMode(tracer):
+    ...     traced = tracing.dispatch_trace(tracing.wrap_key(f, (torch.ones(2),), tracer), tracer, (torch.fx.PH,))
+    >>> traced(torch.ones(1))
+    tensor([2.])
+    """
     function, args = tracer.create_args_for_root(root, False, concrete_args)
     result = function(*args)
     tracer.create_node("output", "output", (tracer.create_arg(result),), {})
@@ -471,7 +520,7 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
 
     Errors: RuntimeError for a number that depends on the values of traced tensors (`item`, `if` on a tensor), AssertionError for another tracing mode.
 
-    >>> from torch.fx.experimental.proxy_tensor import make_fx
+    >>> make_fx = torch.fx.experimental.proxy_tensor.make_fx
     >>> print(make_fx(lambda x, y: x @ y)(torch.ones(2, 2), torch.ones(2, 2)).code.strip())
     def forward(self, x_1, y_1):
         mm = torch.ops.aten.mm.default(x_1, y_1);  x_1 = y_1 = None
@@ -488,7 +537,12 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
 
 
 def get_isolated_graphmodule(func, args, kwargs, tracing_mode="real", decomposition_table=None):
-    """The GraphModule of a call of `func`, traced apart from whatever is being traced now. Its inputs are the leaves of (args, kwargs)."""
+    """The GraphModule of a call of `func`, traced apart from whatever is being traced now. Its inputs are the leaves of (args, kwargs).
+
+    >>> graph = torch.fx.experimental.proxy_tensor.get_isolated_graphmodule(torch.cos, (torch.ones(2),), {})
+    >>> graph([torch.zeros(2)])
+    tensor([1., 1.])
+    """
     flat, spec = tree_flatten((args, kwargs))
 
     def of_leaves(leaves):

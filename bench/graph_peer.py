@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Capture of programs as graphs on Cresset and on PyTorch in one process, in turns: `name<TAB>ours<TAB>peer's<TAB>ours / peer's`, in milliseconds.
+
+The interpreter needs torch: $PEER, $CRESSET_PARITY_PYTHON or build/venv/bin/python, which this program starts itself with where it runs in another.
+
+    bench/graph_peer.py [--only REGEX] [--pairs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def start_in_peer() -> None:
+    named = os.environ.get("PEER") or os.environ.get("CRESSET_PARITY_PYTHON") or str(ROOT / "build" / "venv" / "bin" / "python")
+    if os.environ.get("CRESSET_OPS_PEER") or not Path(named).exists():
+        sys.exit(f"graph_peer.py: {named} has no torch (scripts/parity makes build/venv; or set PEER)")
+    path = os.pathsep.join(filter(None, [str(ROOT / "build" / "release" / "python"), os.environ.get("PYTHONPATH")]))
+    os.execve(named, [named, *sys.argv], {**os.environ, "CRESSET_OPS_PEER": "1", "PYTHONPATH": path})
+
+
+def gpt_block(t: Any) -> tuple[Any, Any]:
+    """A block of GPT with 4 heads of 16, and its input."""
+    nn, functional = t.nn, t.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norms = nn.ModuleList(nn.LayerNorm(64) for _ in range(2))
+            self.mix, self.out = nn.Linear(64, 192), nn.Linear(64, 64)
+            self.wide, self.narrow = nn.Linear(64, 256), nn.Linear(256, 64)
+
+        def forward(self, x: Any) -> Any:
+            b, n, d = x.shape
+            heads = (part.view(b, n, 4, d // 4).transpose(1, 2) for part in self.mix(self.norms[0](x)).split(d, 2))
+            mixed = functional.scaled_dot_product_attention(*heads, is_causal=True).transpose(1, 2).reshape(b, n, d)
+            x = x + self.out(mixed)
+            return x + self.narrow(functional.gelu(self.wide(self.norms[1](x))))
+
+    return Block(), t.randn(2, 16, 64)
+
+
+def make_fx_of_gpt(t: Any, mode: str) -> Callable[[], Any]:
+    """make_fx of the loss of a block with its gradients."""
+    make_fx = importlib.import_module(f"{t.__name__}.fx.experimental.proxy_tensor").make_fx
+    block, x = gpt_block(t)
+    names = [name for name, _ in block.named_parameters()]
+
+    def step(values: list[Any], x: Any) -> Any:
+        loss = t.func.functional_call(block, dict(zip(names, values)), (x,)).pow(2).mean()
+        return loss, t.autograd.grad(loss, values)
+
+    return lambda: make_fx(step, tracing_mode=mode)([p.detach().requires_grad_() for p in block.parameters()], x)
+
+
+ROWS: dict[str, Callable[[Any], Callable[[], Any]]] = {
+    "make_fx_gpt_block_backward_real": lambda t: make_fx_of_gpt(t, "real"),
+    "make_fx_gpt_block_backward_fake": lambda t: make_fx_of_gpt(t, "fake"),
+}
+
+
+def least(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", metavar="REGEX", help="rows whose names match")
+    parser.add_argument("--pairs", type=int, default=7, metavar="N", help="turns")
+    arguments = parser.parse_args()
+    if importlib.util.find_spec("torch") is None:
+        start_in_peer()
+    sides = [importlib.import_module(name) for name in ("cresset", "torch")]
+    for side in sides:
+        side.set_num_threads(1)
+    for name, make in ROWS.items():
+        if not re.search(arguments.only, name):
+            continue
+        calls = [make(side) for side in sides]
+        for call in calls:
+            call()
+        best = [float("inf")] * 2
+        for _ in range(arguments.pairs):
+            best = [min(b, least(call)) for b, call in zip(best, calls)]
+        print(f"{name}\t{best[0] * 1e3:.2f}\t{best[1] * 1e3:.2f}\t{best[0] / best[1]:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
