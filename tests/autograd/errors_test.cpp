@@ -137,7 +137,7 @@ TEST(Mistakes, InPlaceOnATensorSavedForBackward) {
   const std::string maker = y.grad_fn()->name();
   y.add_(1);
   EXPECT_MISTAKE(Error, y.sum().backward(),
-                 "backward: one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of shape [2] and "
+                 "backward: a value that it needs has been modified by an inplace operation: a tensor of shape [2] and "
                  "dtype float64, which is output 0 of " +
                      maker + ", is at version 1, expected version 0; anomaly mode shows the operation whose gradient needs it");
 }

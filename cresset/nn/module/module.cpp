@@ -79,7 +79,7 @@ const std::string& Module::name() const noexcept {
 }
 
 std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
-  CRESSET_CHECK(false, "clone() has not been implemented for ", name(), ", derive it from cresset::nn::Cloneable<", name(), "> instead of Module");
+  CRESSET_CHECK(false, "clone() has not been implemented by ", name(), ", derive it from cresset::nn::Cloneable<", name(), "> instead of Module");
 }
 
 void Module::clone_(Module&, const std::optional<Device>&) {

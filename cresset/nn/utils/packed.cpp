@@ -52,9 +52,8 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
 
 std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value, std::optional<int64_t> total_length) {
   const int64_t steps = sequence.batch_sizes().numel(), count = sequence.batch_sizes()[0].item<int64_t>();
-  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps,
-                      "pad_packed_sequence: Expected total_length to be at least the length of the longest sequence in input, got ",
-                      total_length.value_or(steps), " and ", steps);
+  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps, "pad_packed_sequence: expected a total_length of at least ", steps,
+                      ", the length of the longest sequence, got ", total_length.value_or(steps));
   const Tensor inside = arange(count).unsqueeze(0).lt(sequence.batch_sizes().unsqueeze(1));
   std::vector<int64_t> shape = sequence.data().sizes().vec();
   shape[0] = count;
