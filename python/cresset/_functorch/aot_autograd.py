@@ -105,6 +105,7 @@ class _Halves:
         joint = _capture.trace_joint(flat_fn, facts, flat, settings.decompositions)
         self.num_results = len(facts.differentiable)
         tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
+        self.strides = [tangent.stride() for tangent in tangents]
         static = list(range(settings.num_params_buffers))
         options = {"static_lifetime_input_indices": static} if static else {}
         forward, backward = settings.partition_fn(joint, [flat, tangents], num_fwd_outputs=self.num_results, **options)
@@ -118,6 +119,13 @@ class _Halves:
 
     def __call__(self, flat):
         return _Step.apply(self, *flat)
+
+
+def _laid_out(tensor, strides):
+    """A tensor with the strides that the graph was made for."""
+    if tensor.stride() == strides:
+        return tensor
+    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 class _Step(torch.autograd.Function):
@@ -138,7 +146,8 @@ class _Step(torch.autograd.Function):
     def backward(ctx, *grads):
         halves, tensors = ctx.halves, iter(ctx.saved_tensors)
         kept = [next(tensors) if number is None else number for number in ctx.numbers]
-        tangents = [g.contiguous() for g, has in zip(grads, halves.differentiable, strict=True) if has]
+        tangents = [g for g, has in zip(grads, halves.differentiable, strict=True) if has]
+        tangents = [_laid_out(g, strides) for g, strides in zip(tangents, halves.strides, strict=True)]
         return (None, *call_boxed(halves.backward, [*kept, *tangents]))
 
 

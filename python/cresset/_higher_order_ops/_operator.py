@@ -3,7 +3,9 @@
 from _cresset import Tensor, set_control_flow_error
 
 from .. import _subclasses  # noqa: F401  names the classes of fake tensors and of their errors
+from .._core.operators import OperatorBase
 from .._dynamo.exc import UncapturedHigherOrderOpError
+from ..utils._python_dispatch import _get_current_dispatch_mode
 from ..utils._pytree import tree_flatten, tree_unflatten
 
 set_control_flow_error(UncapturedHigherOrderOpError)
@@ -11,7 +13,7 @@ set_control_flow_error(UncapturedHigherOrderOpError)
 operators = {}  # `torch.ops.higher_order`, by name
 
 
-class HigherOrderOperator:
+class HigherOrderOperator(OperatorBase):
     """An operator whose arguments are functions, too; `torch.ops.higher_order` has it by its name.
 
     Errors: ValueError for a name that is taken.
@@ -20,7 +22,8 @@ class HigherOrderOperator:
     def __init__(self, name, *, cacheable=False):
         if name in operators:
             raise ValueError(f"HigherOrderOperator: torch.ops.higher_order has {name!r} already")
-        self._name = self.__name__ = name
+        self._name = self.__name__ = self.__qualname__ = name
+        self.__module__ = "torch.ops.higher_order"
         self._rules, self._cacheable = {}, cacheable
         operators[name] = self
 
@@ -52,8 +55,24 @@ class HigherOrderOperator:
     def __repr__(self):
         return f"<HigherOrderOperator {self._name}>"
 
-    def __deepcopy__(self, memo):
-        return self
+    def __call__(self, *args):
+        """The innermost mode's rule for it, or a node of the graph that is being traced, or its result."""
+        from . import _capture
+
+        mode = _get_current_dispatch_mode()
+        rule = next((self._rules[kind] for kind in type(mode).__mro__ if kind in self._rules), None) if mode is not None else None
+        if rule is not None:
+            return rule(mode, *args)
+        tracing = _capture.tracing_mode()
+        return self.run(*args) if tracing is None else self.trace(tracing, *args)
+
+    def run(self, *args):
+        """The result, by the operators of its functions."""
+        raise NotImplementedError(f"{self}: has no rule for what is active, and does not run by itself")
+
+    def trace(self, mode, *args):
+        """The result, with what the graph of `mode` gets for it; by default the operators of its functions."""
+        return self.run(*args)
 
     def __reduce__(self):
         return _by_name, (self._name,)

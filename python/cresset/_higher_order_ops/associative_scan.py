@@ -13,7 +13,8 @@ class AssociativeScanOp(HigherOrderOperator):
     def __init__(self):
         super().__init__("associative_scan")
 
-    def __call__(self, combine_fn, xs, additional_inputs=()):
+    def run(self, combine_fn, xs, additional_inputs=()):
+        """All prefixes, level by level."""
         more = list(additional_inputs)
         return list(_cresset.control_associative_scan(lambda *a: combine_fn(*a, *more), list(xs), 0, False))
 

@@ -6,6 +6,7 @@ import _cresset
 from _cresset import Tensor
 
 from ..utils._pytree import tree_flatten
+from . import _capture
 from ._operator import Body, HigherOrderOperator, check_callable, same_structure
 
 
@@ -15,11 +16,39 @@ class CondOp(HigherOrderOperator):
     def __init__(self):
         super().__init__("cond")
 
-    def __call__(self, pred, true_fn, false_fn, operands):
-        return _cresset.control_cond(pred, true_fn, false_fn, operands)
+    def run(self, pred, true_fn, false_fn, operands):
+        """One of the branches."""
+        true_fn, false_fn = (_listed(branch) for branch in (true_fn, false_fn))
+        return _cresset.control_cond(pred, true_fn, false_fn, list(operands))
+
+    def trace(self, mode, pred, true_fn, false_fn, operands):
+        """A node with a module for each branch."""
+        operands = list(operands)
+        modules, lifted = _capture.modules_of(mode, [true_fn, false_fn], operands)
+        tensors = [*operands, *lifted]
+
+        def call(*tensors):
+            results = _capture.unheard(self.run, pred, *modules, tensors)
+            return _capture.record(mode, self, ("true_graph", "false_graph"), modules, ((pred,), (tuple(tensors),)), results)
+
+        def pullback(tensors, grads):
+            pulls = [_capture.pullback_of(module, len(tensors)) for module in modules]
+            return self.trace(mode, pred, *pulls, [*tensors, *grads])
+
+        if _capture.is_below_autograd(mode) and _capture.needs_gradient(tensors):
+            return _capture.Recorded.apply(call, pullback, *tensors)
+        return call(*tensors)
 
 
 cond_op = CondOp()
+
+
+def _listed(branch):
+    def call(*tensors):
+        found = branch(*tensors)
+        return [found] if isinstance(found, Tensor) else found
+
+    return call
 
 
 def _check_predicate(pred):

@@ -4,6 +4,7 @@ import _cresset
 from _cresset import Tensor
 
 from ..utils._pytree import tree_flatten, tree_unflatten
+from . import _capture
 from ._operator import Body, HigherOrderOperator, check_callable
 
 
@@ -13,15 +14,51 @@ class MapImpl(HigherOrderOperator):
     def __init__(self):
         super().__init__("map_impl")
 
-    def __call__(self, f, xs, pos_args):
+    def run(self, f, xs, pos_args):
+        """The slices, one after the other."""
         # Other arguments than tensors are put into their places at each call.
         tensors = [a for a in pos_args if isinstance(a, Tensor)]
 
         def given(*arguments):
             others = iter(arguments[len(xs) :])
-            return f(*arguments[: len(xs)], *[next(others) if isinstance(a, Tensor) else a for a in pos_args])
+            found = f(*arguments[: len(xs)], *[next(others) if isinstance(a, Tensor) else a for a in pos_args])
+            return [found] if isinstance(found, Tensor) else found
 
         return _cresset.control_map(given, list(xs), tensors)
+
+    def trace(self, mode, f, xs, pos_args):
+        """A node with a module for a slice."""
+        xs, fixed = list(xs), [a for a in pos_args if not isinstance(a, Tensor)]
+        others = [a for a in pos_args if isinstance(a, Tensor)]
+
+        def of_tensors(*arguments):
+            given = iter(arguments[len(xs) :])
+            numbers = iter(fixed)
+            return f(*arguments[: len(xs)], *[next(given) if isinstance(a, Tensor) else next(numbers) for a in pos_args])
+
+        (module,), lifted = _capture.modules_of(mode, [of_tensors], [*_capture.first_slices(xs), *others])
+        others = [*others, *lifted]
+
+        def call(*tensors):
+            over, with_all = list(tensors[: len(xs)]), list(tensors[len(xs) :])
+            results = _capture.unheard(self.run, module, over, with_all)
+            return _capture.record(mode, self, ("body_graph",), [module], ((), (over, with_all)), results)
+
+        def pullback(tensors, grads):
+            over, with_all, n = tensors[: len(xs)], tensors[len(xs) :], len(tensors)
+            pull = _capture.pullback_of(module, n)
+
+            def of_slice(*arguments):
+                slices, grad_slices = arguments[: len(over)], arguments[len(over) : len(over) + len(grads)]
+                return pull(*slices, *arguments[len(over) + len(grads) :], *grad_slices)
+
+            found = self.trace(mode, of_slice, [*over, *grads], with_all)
+            return [*found[: len(over)], *(g.sum(0) for g in found[len(over) :])]
+
+        tensors = [*xs, *others]
+        if _capture.is_below_autograd(mode) and _capture.needs_gradient(tensors):
+            return _capture.Recorded.apply(call, pullback, *tensors)
+        return call(*tensors)
 
 
 map_impl = MapImpl()

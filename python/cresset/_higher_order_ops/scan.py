@@ -3,8 +3,11 @@
 import _cresset
 from _cresset import Tensor
 
+import cresset as torch
+
 from .._dynamo.exc import UncapturedHigherOrderOpError
 from ..utils._pytree import tree_flatten, tree_unflatten
+from . import _capture
 from ._operator import Body, HigherOrderOperator, check_callable
 
 
@@ -14,10 +17,57 @@ class ScanOp(HigherOrderOperator):
     def __init__(self):
         super().__init__("scan")
 
-    def __call__(self, combine_fn, init, xs, additional_inputs=()):
+    def run(self, combine_fn, init, xs, additional_inputs=()):
+        """The slices, one after the other."""
         more = list(additional_inputs)
         carry, outputs = _cresset.control_scan(lambda *a: combine_fn(*a, *more), list(init), list(xs), 0, False)
         return [*carry, *outputs]
+
+    def trace(self, mode, combine_fn, init, xs, additional_inputs=()):
+        """A node with a module for a step."""
+        init, xs, more = list(init), list(xs), list(additional_inputs)
+        (module,), lifted = _capture.modules_of(mode, [combine_fn], [*init, *_capture.first_slices(xs), *more])
+        more = [*more, *lifted]
+
+        def call(*tensors):
+            first, over, with_all = tensors[: len(init)], tensors[len(init) : len(init) + len(xs)], tensors[len(init) + len(xs) :]
+            results = _capture.unheard(self.run, module, first, over, with_all)
+            return _capture.record(mode, self, ("scan_combine_graph",), [module], ((), (list(first), list(over), tuple(with_all))), results)
+
+        def pullback(tensors, grads):
+            return self._pullback(mode, module, tensors, grads, len(init), len(xs))
+
+        tensors = [*init, *xs, *more]
+        if _capture.is_below_autograd(mode) and _capture.needs_gradient(tensors):
+            return _capture.Recorded.apply(call, pullback, *tensors)
+        return call(*tensors)
+
+    def _pullback(self, mode, module, tensors, grads, num_init, num_xs):
+        """Gradients of all tensors: the carries are computed again, then a scan goes back through the steps."""
+        init, xs, more = tensors[:num_init], tensors[num_init : num_init + num_xs], tensors[num_init + num_xs :]
+
+        def with_carry(*arguments):
+            found = list(module(*arguments))
+            return [*found[:num_init], *(c.clone() for c in arguments[:num_init])]
+
+        carries = self.trace(mode, with_carry, init, xs, more)[num_init:]
+        pull = _capture.pullback_of(module, len(tensors))
+        grad_carry, grad_out = grads[:num_init], grads[num_init:]
+        sums = [*grad_carry, *(torch.zeros_like(t) for t in more)]
+
+        def back(*arguments):
+            arguments = list(arguments)
+            by_carry, by_more = arguments[:num_init], arguments[num_init : num_init + len(more)]
+            rest = arguments[num_init + len(more) :]
+            slices, outs = rest[: num_init + num_xs], rest[num_init + num_xs : num_init + num_xs + len(grad_out)]
+            found = pull(*slices, *rest[num_init + num_xs + len(grad_out) :], *by_carry, *outs)
+            added = [a + b for a, b in zip(by_more, found[num_init + num_xs :], strict=True)]
+            return [*found[:num_init], *added, *found[num_init : num_init + num_xs]]
+
+        over = [t.flip(0) for t in (*carries, *xs, *grad_out)]
+        found = self.trace(mode, back, sums, over, more)
+        by_init, by_more, by_xs = found[:num_init], found[num_init : num_init + len(more)], found[num_init + len(more) :]
+        return [*by_init, *(g.flip(0) for g in by_xs), *by_more]
 
 
 scan_op = ScanOp()

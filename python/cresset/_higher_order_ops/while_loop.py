@@ -6,6 +6,7 @@ from _cresset import Tensor
 from .._core.creation import tensor
 from .._dynamo.exc import UncapturedHigherOrderOpError
 from ..utils._pytree import tree_flatten, tree_unflatten
+from . import _capture
 from ._operator import Body, HigherOrderOperator, check_callable
 
 
@@ -15,10 +16,20 @@ class WhileLoopOp(HigherOrderOperator):
     def __init__(self):
         super().__init__("while_loop")
 
-    def __call__(self, cond_fn, body_fn, carried_inputs, additional_inputs=()):
+    def run(self, cond_fn, body_fn, carried_inputs, additional_inputs=()):
+        """The steps, one after the other."""
         more = list(additional_inputs)
         one_of = lambda result: (result,) if isinstance(result, Tensor) else result  # noqa: E731
         return _cresset.control_while_loop(lambda *c: one_of(cond_fn(*c, *more)), lambda *c: one_of(body_fn(*c, *more)), list(carried_inputs))
+
+    def trace(self, mode, cond_fn, body_fn, carried_inputs, additional_inputs=()):
+        """A node with a module for the condition and one for the body."""
+        carried, more = list(carried_inputs), list(additional_inputs)
+        modules, lifted = _capture.modules_of(mode, [cond_fn, body_fn], [*carried, *more], singles=(0,))
+        if _capture.is_below_autograd(mode) and _capture.needs_gradient([*carried, *more, *lifted]):
+            raise NotImplementedError("while_loop: gradients of a loop that is being captured are not supported; use scan, which has a fixed number of steps")
+        results = _capture.unheard(self.run, *modules, carried, [*more, *lifted])
+        return _capture.record(mode, self, ("while_loop_cond_graph", "while_loop_body_graph"), modules, ((), (tuple(carried), (*more, *lifted))), results)
 
 
 while_loop_op = WhileLoopOp()
