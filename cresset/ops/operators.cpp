@@ -58,7 +58,7 @@ Tensor Tensor::toBackend(Backend b) const {
 
 Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
   const FakeModeScope off(nullptr);
-  const ExcludeLayers unheard(layer_bit(Layer::Capture));
+  const ExcludeLayers unheard(static_cast<uint8_t>(layer_bit(Layer::Capture) | layer_bit(Layer::Functionalize)));
   Tensor t = scalar_tensor(value, TensorOptions(value.type()).device(device.is_meta() ? device : Device(kCPU)));
   t.impl()->set_wrapped_number(true);
   return t;

@@ -24,6 +24,11 @@ def _resized(mode, has_corners=False, antialias=False):
     return resized
 
 
+def _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    mean, var = running_mean.clone(), running_var.clone()
+    return (*torch.ops.aten.native_batch_norm.default(input, weight, bias, mean, var, training, momentum, eps), mean, var)
+
+
 def _copied(self, src, non_blocking=False):
     return src.to(self.dtype, copy=True).expand_as(self).clone()
 
@@ -40,6 +45,11 @@ def _spread(name):
 
 
 FUNCTIONS = {
+    "_native_batch_norm_legit_functional": (
+        "(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) "
+        "-> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
+        _normalized,
+    ),
     "_assert_tensor_metadata": (
         "(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
         _assert_tensor_metadata,

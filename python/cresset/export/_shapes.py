@@ -54,7 +54,7 @@ def loaded_mode(ranges):
     """The mode of the fake tensors of a program that is loaded."""
     from .._subclasses.fake_tensor import FakeTensorMode
 
-    return FakeTensorMode()
+    return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def loaded_size(mode, place):

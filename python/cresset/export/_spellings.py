@@ -38,6 +38,13 @@ def _spread(recorder, func, args, kwargs):
     return func.overloadpacket.dim, (*args, *rest), {}
 
 
+def _without_cudnn(recorder, func, args, kwargs):
+    """Whether cuDNN may be used is always written, and it may not here."""
+    given = (*args, *[a.default_value for a in func._schema.arguments[len(args) :]])
+    given = (*given[:-1], False)
+    return func, tuple(kwargs.get(a.name, v) for a, v in zip(func._schema.arguments[:-1], given, strict=False)) + (False,), {}
+
+
 def _split(recorder, func, args, kwargs):
     return _aten.split_with_sizes.default, args, kwargs
 
@@ -98,6 +105,7 @@ def _table():
         found[getattr(_aten, name).correction] = _spread
     for name in "mse_loss l1_loss smooth_l1_loss huber_loss".split():
         found[getattr(_aten, name).default] = _loss
+    found.update({getattr(_aten, name).default: _without_cudnn for name in ("batch_norm", "layer_norm")})
     packet = _aten.to
     found.update({getattr(packet, o): _cast for o in packet.overloads()})
     found[_aten.split.sizes] = _split

@@ -34,7 +34,7 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     names, leaves, in_spec = _inputs(module, args, kwargs)
     shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves)
     for _ in range(_shapes.MAX_RESTARTS):
-        recorder = Recorder(FakeTensorMode(shape_env=shapes.new_environment()) if shapes.are_dynamic else FakeTensorMode())
+        recorder = Recorder(FakeTensorMode(shape_env=shapes.new_environment()) if shapes.are_dynamic else FakeTensorMode(allow_non_fake_inputs=True))
         run = _Run(module, recorder, strict, preserved)
         try:
             run.trace(names, leaves, in_spec, shapes)
@@ -273,7 +273,9 @@ class _Run:
 
     def state(self):
         """The state by path, as the module's `state_dict`, and what else the graph needs."""
-        state = {path: tensor for path, tensor in self.module.state_dict(keep_vars=True).items() if isinstance(tensor, torch.Tensor)}
+        persistent = self._persistent()
+        state = dict(self.module.named_parameters(remove_duplicate=False))
+        state.update({path: tensor for path, tensor in self.module.named_buffers(remove_duplicate=False) if path in persistent})
         constants = {path: tensor for _, what in self.inputs if isinstance(what, tuple) and len(what) == 3 for _, path, tensor in [what] if path not in state}
         return state, {**constants, **self.recorder.constants}
 

@@ -1,0 +1,131 @@
+"""Programs without writes, their operators replaced by those of a table: the graph runs again on fake tensors, functionalized, below autograd."""
+
+import functools
+
+import cresset as torch
+
+from ..fx.experimental.proxy_tensor import make_fx
+from .exported_program import ExportedProgram, Verifier, default_decompositions
+from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
+
+_COPY = torch.ops.aten.copy_.default
+
+
+def decomposed(program, table):
+    """The functional program. `table`: operator -> function; None for the core operators."""
+    table = default_decompositions() if table is None else dict(table)
+    graph = _traced(program, table)
+    placeholders = graph.find_nodes(op="placeholder")
+    inputs = []
+    for node, old, spec in zip(placeholders, program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True):
+        node.target = old.target
+        node.name = old.name
+        node.meta["val"] = old.meta["val"]
+        inputs.append(InputSpec(spec.kind, _renamed(spec.arg, node.name), spec.target, spec.persistent))
+    _out_of_place(graph)
+    outputs = _outputs(graph, placeholders, program.graph_signature)
+    _tidy(graph)
+    return ExportedProgram(
+        torch.fx.GraphModule(torch.nn.Module(), graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, program.range_constraints,
+        program.module_call_graph, program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
+    )  # fmt: skip
+
+
+class _Functional(torch.fx.Interpreter):
+    """Runs the graph; operators that write statistics without saying so in their schema do it by `copy_`."""
+
+    def call_function(self, target, args, kwargs):
+        if target is torch.ops.aten.batch_norm.default and args[5] and args[3] is not None:
+            x, weight, bias, mean, var, _, momentum, eps = args[:8]
+            found = torch.ops.aten._native_batch_norm_legit_functional.default(x, weight, bias, mean, var, True, momentum, eps)
+            mean.copy_(found[3])
+            var.copy_(found[4])
+            return found[0]
+        return super().call_function(target, args, kwargs)
+
+
+def _renamed(arg, name):
+    return arg if isinstance(arg, ConstantArgument) else type(arg)(name)
+
+
+def _traced(program, table):
+    values = [n.meta["val"] for n in program.graph.find_nodes(op="placeholder")]
+    fakes = [v for v in values if isinstance(v, torch.Tensor)]
+    mode = torch._subclasses.fake_tensor.maybe_get_fake_mode(fakes[0]) if fakes else None
+
+    def run(*tensors):
+        given = iter(tensors)
+        arguments = [next(given) if isinstance(v, torch.Tensor) else v for v in values]
+        return _Functional(program.graph_module, graph=program.graph).run(*arguments)
+
+    detached = [v.detach() for v in fakes]
+    with torch.no_grad(), mode if mode is not None else torch.no_grad():
+        made = make_fx(torch.func.functionalize(run, remove="mutations"), decomposition_table=table)(*detached)
+    graph = made.graph
+    tensor_nodes = iter(graph.find_nodes(op="placeholder"))
+    first = next((n for n in graph.nodes if n.op != "placeholder"), None)
+    # Arguments that are no tensors are placeholders, too, in their places.
+    last = None
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            last = next(tensor_nodes)
+            continue
+        with graph.inserting_after(last) if last is not None else graph.inserting_before(next(iter(graph.nodes), first)):
+            last = graph.create_node("placeholder", f"constant_{len(graph.nodes)}")
+    return graph
+
+
+def _outputs(graph, placeholders, signature):
+    """Writes to inputs become outputs, in front of the results."""
+    output = graph.output_node()
+    written = {}
+    for node in list(graph.nodes):
+        if node.target is _COPY and node.args[0] in placeholders:
+            written[node.args[0]] = node.args[1]
+            node.replace_all_uses_with(node.args[1])
+            graph.erase_node(node)
+    kinds = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION, InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION, InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}
+    results, specs = [], []
+    for node, spec in zip(placeholders, signature.input_specs, strict=True):
+        if node in written:
+            results.append(written[node])
+            specs.append((kinds[spec.kind], spec.target if spec.kind is not InputKind.USER_INPUT else node.name))
+    plain = output.args[0]
+    plain = list(plain) if isinstance(plain, (list, tuple)) else [plain]
+    user = [s for s in signature.output_specs if s.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)]
+    output.args = (tuple(results + plain),)
+    made = [OutputSpec(kind, TensorArgument(node.name), target) for node, (kind, target) in zip(results, specs, strict=True)]
+    for value, spec in zip(plain, user, strict=True):
+        made.append(OutputSpec(spec.kind, _renamed(spec.arg, value.name) if isinstance(value, torch.fx.Node) else spec.arg, spec.target))
+    return made
+
+
+def _out_of_place(graph):
+    """A write to a fresh copy, which nothing else reads, is the operator without the write."""
+    for node in list(graph.nodes):
+        copy = node.args[0] if node.op == "call_function" and node.args else None
+        if not isinstance(copy, torch.fx.Node) or copy.target is not torch.ops.aten.clone.default or len(copy.users) != 1 or copy.kwargs:
+            continue
+        found = _functional(node.target)
+        if found is not None:
+            node.target, node.args = found, (copy.args[0], *node.args[1:])
+            node._rename(found._opname)
+            graph.erase_node(copy)
+
+
+@functools.cache
+def _functional(target):
+    """The overload without the write of one that writes its first argument; None where there is none."""
+    name, overload = getattr(target, "_opname", ""), getattr(target, "_overloadname", "")
+    if not name.endswith("_") or name.endswith("__") or not hasattr(torch.ops.aten, name[:-1]):
+        return None
+    return getattr(getattr(torch.ops.aten, name[:-1]), overload, None)
+
+
+def _tidy(graph):
+    """Drops aliases and nodes without users."""
+    for node in list(graph.nodes):
+        if node.op == "call_function" and str(node.target) in ("aten.detach.default", "aten.alias.default", "aten.lift_fresh_copy.default"):
+            node.replace_all_uses_with(node.args[0])
+    graph.eliminate_dead_code()
+    graph.lint()
