@@ -50,6 +50,14 @@ FUNCTIONS = {
         "-> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
         _normalized,
     ),
+    "_native_batch_norm_legit_no_training": (
+        "(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+        lambda x, weight, bias, mean, var, momentum, eps: torch.ops.aten.native_batch_norm.default(x, weight, bias, mean, var, False, momentum, eps),
+    ),
+    "_native_batch_norm_legit.no_stats": (
+        "(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+        lambda x, weight, bias, training, momentum, eps: torch.ops.aten.native_batch_norm.default(x, weight, bias, None, None, training, momentum, eps),
+    ),
     "_assert_tensor_metadata": (
         "(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
         _assert_tensor_metadata,

@@ -21,4 +21,3 @@ class _WithAutocast(HigherOrderOperator):
 
 wrap_with_set_grad_enabled = _WithGradMode("wrap_with_set_grad_enabled")
 wrap_with_autocast = _WithAutocast("wrap_with_autocast")
-wrap_with_set_grad_enabled.__module__ = wrap_with_autocast.__module__ = "torch.ops.higher_order"

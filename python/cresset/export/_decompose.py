@@ -1,6 +1,7 @@
 """Programs without writes, their operators replaced by those of a table: the graph runs again on fake tensors, functionalized, below autograd."""
 
 import functools
+import operator
 
 import cresset as torch
 
@@ -22,6 +23,7 @@ def decomposed(program, table):
         node.name = old.name
         node.meta["val"] = old.meta["val"]
         inputs.append(InputSpec(spec.kind, _renamed(spec.arg, node.name), spec.target, spec.persistent))
+    _batch_norms(graph)
     _out_of_place(graph)
     outputs = _outputs(graph, placeholders, program.graph_signature)
     _tidy(graph)
@@ -37,10 +39,11 @@ class _Functional(torch.fx.Interpreter):
     def call_function(self, target, args, kwargs):
         if target is torch.ops.aten.batch_norm.default and args[5] and args[3] is not None:
             x, weight, bias, mean, var, _, momentum, eps = args[:8]
-            found = torch.ops.aten._native_batch_norm_legit_functional.default(x, weight, bias, mean, var, True, momentum, eps)
-            mean.copy_(found[3])
-            var.copy_(found[4])
-            return found[0]
+            new_mean, new_var = mean.clone(), var.clone()
+            result = torch.ops.aten.native_batch_norm.default(x, weight, bias, new_mean, new_var, True, momentum, eps)[0]
+            mean.copy_(new_mean)
+            var.copy_(new_var)
+            return result
         return super().call_function(target, args, kwargs)
 
 
@@ -84,7 +87,11 @@ def _outputs(graph, placeholders, signature):
             written[node.args[0]] = node.args[1]
             node.replace_all_uses_with(node.args[1])
             graph.erase_node(node)
-    kinds = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION, InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION, InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}
+    kinds = {
+        InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
+        InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
+        InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION,
+    }
     results, specs = [], []
     for node, spec in zip(placeholders, signature.input_specs, strict=True):
         if node in written:
@@ -120,6 +127,26 @@ def _functional(target):
     if not name.endswith("_") or name.endswith("__") or not hasattr(torch.ops.aten, name[:-1]):
         return None
     return getattr(getattr(torch.ops.aten, name[:-1]), overload, None)
+
+
+def _batch_norms(graph):
+    """Normalization by batches under the names of its parts: with statistics given, made new, or neither."""
+    aten = torch.ops.aten
+    for node in [n for n in graph.nodes if n.target is aten.native_batch_norm.default]:
+        x, weight, bias, mean, var, training, momentum, eps = node.args
+        if not training:
+            node.target, node.args = aten._native_batch_norm_legit_no_training.default, (x, weight, bias, mean, var, momentum, eps)
+        elif mean is None:
+            node.target, node.args = aten._native_batch_norm_legit.no_stats, (x, weight, bias, True, momentum, eps)
+        elif mean.target is aten.clone.default and var.target is aten.clone.default:
+            node.target, node.args = aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean.args[0], var.args[0], True, momentum, eps)
+            for i, old in ((3, mean), (4, var)):
+                with graph.inserting_after(node):
+                    new = graph.create_node("call_function", operator.getitem, (node, i), name="getitem")
+                new.meta["val"] = old.meta["val"]
+                old.replace_all_uses_with(new)
+                graph.erase_node(old)
+        node._rename(node.target._opname)
 
 
 def _tidy(graph):

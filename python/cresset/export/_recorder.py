@@ -23,12 +23,14 @@ _MODULES = os.path.join(PACKAGE, "nn", "modules") + os.sep
 class Recorder:
     """Listens while a module runs on fake tensors. `nodes` tells the node of a tensor by its identity; tensors are kept alive for that."""
 
-    def __init__(self, mode):
-        self.mode, self.graph = mode, fx.Graph()
+    def __init__(self, mode, outer=None):
+        self.mode, self.graph, self.outer = mode, fx.Graph(), outer
+        self.root, self.lifted_from_outer = nn.Module() if outer is None else outer.root, {}
         self.nodes, self.kept, self.fakes = {}, [], {}
         self.constants, self.names = {}, {}  # name -> tensor; identity of a module's own tensor -> its path
         self.stack, self.counts = [], {}  # the modules that are running: (key, (path, class))
-        self.first_user_input = None
+        self.first_user_input = self.mark = None
+        self.results, self.single = [], False
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
         self._root = None
         self._where = {}
@@ -56,21 +58,26 @@ class Recorder:
 
     def faked(self, tensor):
         """The fake tensor of a real one that the program holds, which becomes a constant of the graph."""
+        if self.outer is not None:
+            return self._from_outer(tensor)
         fake = self.fakes.get(id(tensor))
-        if fake is not None:
-            return fake
-        if id(tensor) in self.nodes:
-            return tensor
-        name = self.names.get(id(tensor))
-        return self.lift(tensor, name, fresh=name is None and not self._is_held(tensor))
+        return self.lift(tensor, self.names.get(id(tensor))) if fake is None else fake
 
-    @staticmethod
-    def _is_held(tensor):
-        # Besides the listener's own references, a fresh result of torch.tensor is held by the frame that made it alone.
-        return True
+    def _from_outer(self, tensor):
+        """A tensor from around a function whose graph this is: one more input of it."""
+        fake = self.outer._all_fake(tensor)
+        if id(fake) not in self.nodes:
+            with self.graph.inserting_before(self.first_user_input):
+                node = self.graph.create_node("placeholder", self.outer.node_of(fake).name, name=self.outer.node_of(fake).name)
+            node.meta["val"] = fake
+            self.know(fake, node)
+            self.lifted_from_outer[id(fake)] = fake
+        return fake
 
     def lift(self, tensor, name=None, *, fresh=False):
         """Makes a tensor with data an input of the graph, in front of the program's arguments; returns its fake."""
+        if self.outer is not None:
+            return self._copied(self._from_outer(self.outer.lift(tensor, name))) if fresh else self._from_outer(self.outer.lift(tensor, name))
         if name is None:
             name = f"lifted_tensor_{sum(n.startswith('lifted_tensor_') for n in self.constants)}"
         self.constants[name] = tensor.detach() if not isinstance(tensor, nn.Parameter) else tensor
@@ -81,9 +88,10 @@ class Recorder:
         self.fakes[id(tensor)] = fake
         self.kept.append(tensor)
         self.know(fake, node)
-        if fresh:
-            return self.write(torch.ops.aten.lift_fresh_copy.default, (fake,), {}, self._run(torch.ops.aten.clone.default, (fake,), {}))
-        return fake
+        return self._copied(fake) if fresh else fake
+
+    def _copied(self, fake):
+        return self.write(torch.ops.aten.lift_fresh_copy.default, (fake,), {}, self._run(torch.ops.aten.clone.default, (fake,), {}))
 
     def lifted(self, number, dtype):
         """The constant tensor of a number, as PyTorch makes it for an assignment."""
@@ -156,6 +164,62 @@ class Recorder:
         self.counts[name] = self.counts.get(name, 0) + 1
         node.meta["torch_fn"] = f"{name}_{self.counts[name]}", f"builtin_function_or_method.{name}"
 
+    # ---- functions in calls -----------------------------------------------------------------------------------------------
+
+    def higher_order(self, op, args):
+        """A call of an operator over functions: each becomes a graph of its own, with the tensors that it uses from around it as further inputs."""
+        count, names, inputs, rebuilt = _BODIES[op.name()](self, args)
+        bodies = [self._body(function, inputs) for function in args[count : count + len(names)]]
+        lifted = list({id(t): t for body in bodies for t in body.lifted_from_outer.values()}.values())
+        nodes = []
+        for name, body in zip(names, bodies, strict=True):
+            number = sum(n.startswith(name) for n in self.root._modules)
+            setattr(self.root, f"{name}_{number}", body.module(lifted))
+            nodes.append(self.graph.create_node("get_attr", f"{name}_{number}"))
+        given = rebuilt(lifted)
+        modules = [getattr(self.root, n.target) for n in nodes]
+        with self.mode:
+            result = op.run(*args[:count], *modules, *given)
+        node = self.graph.create_node("call_function", op, self.node_of((*args[:count], *nodes, *given)), {}, name=op.name())
+        self._note(node, op.name())
+        node.meta["val"] = tuple(result)
+        for i, item in enumerate(result):
+            self._part(node, i, item)
+        return result
+
+    def _body(self, function, inputs):
+        body = Recorder(self.mode, self)
+        for i, tensor in enumerate(inputs):
+            node = body.graph.create_node("placeholder", f"arg{i}_1", name=f"arg{i}_1")
+            node.meta["val"] = tensor
+            body.know(tensor, node)
+        mark = body.first_user_input = body.graph.create_node("placeholder", "end_of_inputs", name="end_of_inputs")
+        body._root, body._where = self._root, self._where
+        with body.recording(nested=True):
+            found = function(*inputs)
+            body.single = isinstance(found, torch.Tensor)
+            body.results = [body._all_fake(t) if isinstance(t, torch.Tensor) else t for t in ([found] if body.single else found)]
+        for tensor in body.results:
+            body.node_of(tensor)
+        body.first_user_input = None
+        body.mark = mark
+        return body
+
+    def module(self, lifted):
+        """The graph of a body with an input for each of the tensors from around, in this order."""
+        mark = self.mark
+        for tensor in lifted:
+            if id(tensor) in self.lifted_from_outer:
+                mark.prepend(self.nodes[id(tensor)])
+            else:
+                with self.graph.inserting_before(mark):
+                    node = self.graph.create_node("placeholder", f"unused_{len(self.graph.nodes)}")
+                node.meta["val"] = tensor
+        self.graph.erase_node(mark)
+        out = tuple(self.node_of(t) for t in self.results)
+        self.graph.output(out)
+        return fx.GraphModule(self.root, self.graph)
+
     # ---- places in the program --------------------------------------------------------------------------------------------
 
     def _trace(self):
@@ -195,15 +259,83 @@ class Recorder:
         return torch.get_default_device()
 
     @contextlib.contextmanager
-    def recording(self):
+    def recording(self, nested=False):
         """In its scope the calls of this thread are written down."""
         _stack._loaded()
-        self._root = sys._getframe(2)
+        if not nested:
+            self._root = sys._getframe(2)
         before = _cresset._listen(ABOVE_LAYERS, self)
+        patched = [] if nested else _patched()
         try:
             yield
         finally:
+            for cls, call in patched:
+                cls.__call__ = call
             _cresset._listen(ABOVE_LAYERS, before)
+
+
+# ---- operators that are Python's --------------------------------------------------------------------------------------------
+
+
+def _patched():
+    """Operators that Python defines are heard like those of the dispatcher. Returns their own calls, to be put back."""
+    from .._higher_order_ops._operator import HigherOrderOperator
+    from ..library import _Defined
+
+    own = [(_Defined, _Defined.__call__), (HigherOrderOperator, HigherOrderOperator.__call__)]
+
+    def defined(op, *args, **kwargs):
+        heard = _cresset._listen(ABOVE_LAYERS, None)
+        try:
+            return own[0][1](op, *args, **kwargs) if not isinstance(heard, Recorder) else heard(op, args, kwargs)
+        finally:
+            _cresset._listen(ABOVE_LAYERS, heard)
+
+    def higher_order(op, *args):
+        heard = _cresset._listen(ABOVE_LAYERS, None)
+        try:
+            if not isinstance(heard, Recorder) or op.name() not in _BODIES:
+                _cresset._listen(ABOVE_LAYERS, heard)
+                return own[1][1](op, *args)
+            return heard.higher_order(op, args)
+        finally:
+            _cresset._listen(ABOVE_LAYERS, heard)
+
+    _Defined.__call__, HigherOrderOperator.__call__ = defined, higher_order
+    return own
+
+
+def _slices(recorder, tensors):
+    return [recorder._run(torch.ops.aten.select.int, (recorder._all_fake(t), 0, 0), {}) for t in tensors]
+
+
+def _known(recorder, tensors):
+    return [recorder._all_fake(t) if isinstance(t, torch.Tensor) else t for t in tensors]
+
+
+def _of_cond(recorder, args):
+    operands = _known(recorder, args[3])
+    return 1, ("true_graph", "false_graph"), operands, lambda lifted: ((*operands, *lifted),)
+
+
+def _of_while_loop(recorder, args):
+    carried = _known(recorder, args[2])
+    more = _known(recorder, args[3] if len(args) > 3 else ())
+    return 0, ("while_loop_cond_graph", "while_loop_body_graph"), [*carried, *more], lambda lifted: (tuple(carried), (*more, *lifted))
+
+
+def _of_map(recorder, args):
+    over, fixed = _known(recorder, args[1]), _known(recorder, args[2])
+    return 0, ("body_graph",), [*_slices(recorder, over), *fixed], lambda lifted: (over, [*fixed, *lifted])
+
+
+def _of_scan(recorder, args):
+    first, over, more = _known(recorder, args[1]), _known(recorder, args[2]), _known(recorder, args[3] if len(args) > 3 else ())
+    return 0, ("scan_combine_graph",), [*first, *_slices(recorder, over), *more], lambda lifted: (first, over, [*more, *lifted])
+
+
+# Name -> (recorder, arguments) -> how many arguments stand before the functions, names of their graphs, their inputs, the arguments behind them.
+_BODIES = {"cond": _of_cond, "while_loop": _of_while_loop, "map_impl": _of_map, "scan": _of_scan}
 
 
 @contextlib.contextmanager

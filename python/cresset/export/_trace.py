@@ -104,7 +104,7 @@ class _Run:
 
     def __init__(self, module, recorder, strict, preserved):
         self.module, self.recorder, self.strict, self.preserved = module, recorder, strict, preserved
-        self.root, self.signatures = nn.Module(), {}
+        self.root, self.signatures = recorder.root, {}
         self.inputs, self.outputs, self.ran = [], [], []
         self.fakes = {}  # path of a parameter or buffer -> its fake
 
