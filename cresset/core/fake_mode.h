@@ -34,6 +34,34 @@ class CRESSET_API MixedFakeError : public Error {
   using Error::Error;
 };
 
+namespace dispatch {
+struct OpEntry;
+class Value;
+}  // namespace dispatch
+
+// Sizes that are symbols, of the tensors of a mode (`cresset/graph/symbolic/shape_env.h`).
+class CRESSET_API SymbolicShapes : public RefCounted {
+ public:
+  // A fake tensor of the mode that no operator made.
+  virtual void made(const intrusive_ptr<TensorImpl>& fake) = 0;
+  // Runs `body`, which replaces the arguments on the stack by the results.
+  virtual void run(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack, const std::function<void()>& body) = 0;
+  // The same for an operator over others, whose results are theirs.
+  virtual void run_composite(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack, const std::function<void()>& body) = 0;
+  // Gives results whose sizes depend on data; false where the operator is none of those that are known.
+  virtual bool run_data_dependent(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack) = 0;
+};
+
+// A condition on a symbol whose number only the data tells.
+class CRESSET_API DataDependentGuardError : public Error {
+  using Error::Error;
+};
+
+// A condition has been found that the trace so far does not know: it is to begin again.
+class CRESSET_API RestartTraceError : public Error {
+  using Error::Error;
+};
+
 // The mode that fake tensors belong to. It counts the bytes that they would take on each device.
 class CRESSET_API FakeMode final : public RefCounted {
  public:
@@ -41,6 +69,15 @@ class CRESSET_API FakeMode final : public RefCounted {
 
   // Real tensors in a call count as fake ones of their device.
   bool allow_non_fake_inputs() const { return allow_non_fake_inputs_; }
+
+  // Null where all sizes are numbers.
+  SymbolicShapes* shapes() const { return shapes_.get(); }
+  // `front`: the front end's object for them, which lives as long as the mode.
+  void set_shapes(intrusive_ptr<SymbolicShapes> shapes, intrusive_ptr<RefCounted> front) {
+    shapes_ = std::move(shapes);
+    front_ = std::move(front);
+  }
+  RefCounted* shapes_front() const { return front_.get(); }
 
   struct Memory {
     int64_t allocated_bytes = 0;
@@ -71,6 +108,8 @@ class CRESSET_API FakeMode final : public RefCounted {
   Memory& memory_of(Device device) const;
 
   const bool allow_non_fake_inputs_;
+  intrusive_ptr<SymbolicShapes> shapes_;
+  intrusive_ptr<RefCounted> front_;
   mutable std::mutex mutex_;
   mutable SmallVector<std::pair<Device, Memory>, 2> memory_;
   Memo<StorageImpl> storages_;

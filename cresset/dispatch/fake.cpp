@@ -100,9 +100,12 @@ void run_fake(const OpEntry& op, Stack& stack) {
   Value* arguments = stack.data() + (stack.size() - n);
   const Call call = call_of(op, arguments, n);
   const FakeModeScope mode(call.mode);
+  SymbolicShapes* const shapes = call.mode ? call.mode->shapes() : nullptr;
   if (op.flags & kCompositeOp) {
     const AnyFn body = op.slot(OpEntry::autograd_slot);
-    op.call_typed(body ? body : builtin_of(op, OpEntry::cpu_slot), stack);
+    auto composite = [&] { op.call_typed(body ? body : builtin_of(op, OpEntry::cpu_slot), stack); };
+    if (shapes) shapes->run_composite(op, stack, composite);
+    else composite();
     return;
   }
   // Hidden: the values are being computed, by a kernel that reads stored dtypes itself.
@@ -116,11 +119,13 @@ void run_fake(const OpEntry& op, Stack& stack) {
     bool tensors = false;
     for (const Argument& a : schema.returns) tensors = tensors || a.type.kind == TypeKind::Tensor;
     const std::string name = torch_name(op);
+    if (shapes && shapes->run_data_dependent(op, stack)) return;
     if (tensors) throw DynamicOutputShapeError(name, name + ": the shape of the result depends on data, which fake tensors do not have");
     throw DataDependentOutputError(name, name + ": the result depends on data, which fake tensors do not have");
   }
   if (target.no_data == NoData::None) {  // a body over other operators
-    run(target, op, stack);
+    if (shapes) shapes->run_composite(op, stack, [&] { run(target, op, stack); });
+    else run(target, op, stack);
     return;
   }
   bool writes = false;
@@ -141,10 +146,12 @@ void run_fake(const OpEntry& op, Stack& stack) {
     }
   }
   const size_t below = stack.size() - n;
-  {
+  auto body = [&] {
     const NoDataScope fake(NoData::Fake);
     run(target, op, stack);
-  }
+  };
+  if (shapes) shapes->run(op, stack, body);
+  else body();
   if (follow) compute_known(op, inputs, Stack(stack.begin() + static_cast<int64_t>(below), stack.end()));
 }
 

@@ -49,6 +49,7 @@ void set_python_error();
 bool set_fake_error(const std::exception& error);
 // Whether Python's error indicator is set to that of an operator whose result depends on data that a fake tensor lacks.
 bool has_fake_data_error();
+bool set_symbol_error(const std::exception& error);
 // Runs `body`; an exception becomes Python's and `failed` is returned.
 template <class F, class R = decltype(std::declval<F>()())> R guarded(F&& body, R failed) {
   try {
@@ -138,6 +139,7 @@ bool add_distributed(PyObject* module);
 bool add_fake(PyObject* module);
 bool add_batches(PyObject* module);
 bool add_listen(PyObject* module);
+bool add_symbols(PyObject* module);
 
 // `grad_fn` of a tensor as an object, or None.
 PyObject* wrap_grad_fn(const Tensor& t);

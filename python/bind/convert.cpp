@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "python/bind/modes/symbols.h"
 #include "python/bind/tensor.h"
 
 namespace cresset::python {
@@ -29,6 +30,12 @@ bool read_int(PyObject* given, int64_t& out) {
     out = tensor_of(given).item().toLong();
     return true;
   }
+  if (is_symbol(given)) {
+    const Ref number = symbol_number(given);
+    if (!PyLong_Check(number.get())) return false;
+    out = PyLong_AsLongLong(number.get());
+    return true;
+  }
   Ref o = plain_number(given);
   if (!PyLong_Check(o.get()) && PyIndex_Check(o.get())) o = Ref(PyNumber_Index(o.get()));
   if (!o) PyErr_Clear();
@@ -47,7 +54,7 @@ bool read_scalar(PyObject* given, bool relaxed, Scalar& out) {
     out = tensor_of(given).item();
     return true;
   }
-  if (!is_number(given)) return false;
+  if (!is_number(given) && !is_symbol(given)) return false;
   out = to_scalar(given);
   return true;
 }
@@ -109,7 +116,7 @@ bool read_list(PyObject* o, const dispatch::Type& type, dispatch::Value& out) {
 bool is_numpy(PyObject* o) { return !strncmp(Py_TYPE(o)->tp_name, "numpy.", 6); }
 
 bool is_number(PyObject* o) {
-  if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o)) return true;
+  if (is_symbol(o) || PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o)) return true;
   if (!is_numpy(o) || !strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray")) return false;
   return PyObject_HasAttrString(o, "item") && PyNumber_Check(o);
 }
@@ -127,6 +134,7 @@ std::vector<int64_t> to_int_list(PyObject* o, const char* name) {
 }
 
 Scalar to_scalar(PyObject* given) {
+  if (is_symbol(given)) return to_scalar(symbol_number(given).get());
   CRESSET_CHECK_TYPE(is_number(given), "expected a number, got ", Py_TYPE(given)->tp_name);
   const Ref o = plain_number(given);
   if (PyBool_Check(o.get())) return o.get() == Py_True;
@@ -165,8 +173,10 @@ bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numb
       out = number.as<double>();
       return true;
     case TypeKind::Bool: {
-      if (!PyBool_Check(o) && !is_numpy_bool(o)) return false;
-      out = PyObject_IsTrue(o) == 1;
+      if (!PyBool_Check(o) && !is_numpy_bool(o) && Py_TYPE(o) != sym_bool_type) return false;
+      const int truth = PyObject_IsTrue(o);
+      if (truth < 0) throw PythonError();
+      out = truth == 1;
       return true;
     }
     case TypeKind::Scalar:

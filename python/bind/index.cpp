@@ -2,6 +2,7 @@
 
 #include "cresset/ops/index/indexing_checks.h"
 #include "python/bind/autograd.h"
+#include "python/bind/modes/symbols.h"
 #include "python/bind/override.h"
 
 namespace cresset::python {
@@ -14,7 +15,7 @@ constexpr int64_t kReleaseElements = 32768;
 
 int64_t integer_of(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o).item().toLong();
-  const Ref index = checked(PyNumber_Index(o));
+  const Ref index = is_symbol(o) ? symbol_number(o) : checked(PyNumber_Index(o));
   const long long v = PyLong_AsLongLong(index.get());
   if (v == -1 && PyErr_Occurred()) {
     PyErr_Clear();
@@ -31,7 +32,7 @@ std::optional<int64_t> bound_of(PyObject* o) {
     PyErr_SetString(PyExc_TypeError, "slice indices must be integers or None or have an __index__ method");
     throw PythonError();
   }
-  const Ref index = checked(PyNumber_Index(o));
+  const Ref index = is_symbol(o) ? symbol_number(o) : checked(PyNumber_Index(o));
   int overflow;
   const long long v = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
   return overflow == 0 ? v : overflow > 0 ? INT64_MAX : INT64_MIN;

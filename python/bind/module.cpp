@@ -63,7 +63,7 @@ void set_python_error() {
   } catch (const LinAlgError& e) { set(lin_alg_error, e); } catch (const std::bad_alloc& e) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {
-    if (!set_fake_error(e) && !set_checkpoint_error(e) && !set_control_flow_error(e)) set(PyExc_RuntimeError, e);
+    if (!set_fake_error(e) && !set_symbol_error(e) && !set_checkpoint_error(e) && !set_control_flow_error(e)) set(PyExc_RuntimeError, e);
   }
 }
 
@@ -82,7 +82,7 @@ PyMODINIT_FUNC PyInit__cresset() {
   cresset::set_warning_handler(warn_in_python);
   const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) && add_state(module) &&
                      add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) && add_autocast(module) && add_build_info(module) &&
-                     add_distributed(module) && add_fake(module) && add_batches(module) && add_listen(module);
+                     add_distributed(module) && add_fake(module) && add_batches(module) && add_listen(module) && add_symbols(module);
   if (!added) return nullptr;
   return module;
 }

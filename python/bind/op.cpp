@@ -14,6 +14,7 @@
 #include "cresset/dispatch/table.h"
 #include "cresset/kernels/providers/library.h"
 #include "python/bind/autograd.h"
+#include "python/bind/modes/symbols.h"
 
 #include <structmember.h>
 
@@ -417,6 +418,19 @@ OpData* find_op_data(const char* name) {
   return found == operators().end() ? nullptr : found->second;
 }
 
+namespace {
+
+// Reads the arguments again where symbols stand among real tensors: there they are the numbers of the example.
+void settle_symbols(const OpData& op, const Overload& o, const Call& call, bool relaxed, Fit& fit) {
+  bool fake = layer_state().fake_mode != nullptr;
+  for (const Value& v : fit.stack) dispatch::for_each_tensor(v, [&](const Tensor& t) { fake = fake || is_fake(*t.impl()); });
+  if (fake) return;
+  const SymbolsAsNumbers scope;
+  fit_overload(op, o, call, relaxed, fit);
+}
+
+}  // namespace
+
 PyObject* call_op(OpData& op, const Call& call) {
   bool over = CRESSET_UNLIKELY(g_modes_active) && any_mode();
   for (Py_ssize_t i = 0; !over && i < call.n + call.named(); i++) over = takes_over(call.args[i], 1);
@@ -433,7 +447,10 @@ PyObject* call_op(OpData& op, const Call& call) {
   const bool numbers = op.numbers_as_tensors && CRESSET_UNLIKELY(g_modes_active) && dispatch::is_listening();
   for (const bool relaxed : {numbers, true})
     for (const Overload& o : op.overloads)
-      if (fit_overload(op, o, call, relaxed, fit)) return run(op, o, fit);
+      if (fit_overload(op, o, call, relaxed, fit)) {
+        if (CRESSET_UNLIKELY(sym_int_type != nullptr) && symbols_read()) settle_symbols(op, o, call, relaxed, fit);
+        return run(op, o, fit);
+      }
   for (const Overload& o : op.overloads)
     if (PyObject* result = call_by_old_order(op, o, call)) return result;
   throw_unfit(op, call);

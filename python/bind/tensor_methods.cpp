@@ -12,6 +12,7 @@
 #include "cresset/ops/conv/mkldnn.h"
 #include "cresset/transform/vmap.h"
 #include "cresset/transform/vmap_layer.h"
+#include "python/bind/modes/symbols.h"
 #include "python/bind/override.h"
 #include "python/bind/tensor.h"
 
@@ -36,8 +37,18 @@ PyObject* is_neg(const Tensor& t) { return PyBool_FromLong(is_negative_view(*t.i
 
 // ---- geometry ----------------------------------------------------------------------------------------------------------
 
-PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }
-PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
+PyObject* size_number(const Tensor& t, int64_t v) { return has_symbols(t) ? wrap_symbol(t, v) : PyLong_FromLongLong(v); }
+PyObject* storage_offset(const Tensor& t) { return size_number(t, t.storage_offset()); }
+// Of symbols: their product, which the number of elements may be too large for.
+PyObject* numel(const Tensor& t) {
+  if (!has_symbols(t)) return PyLong_FromLongLong(t.numel());
+  Ref product = checked(PyLong_FromLong(1));
+  for (const int64_t size : t.sizes()) {
+    const Ref factor = checked(wrap_symbol(t, size));
+    product = checked(PyNumber_Multiply(product.get(), factor.get()));
+  }
+  return product.release();
+}
 PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* element_size_of(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
 PyObject* data_ptr(const Tensor& t) {
@@ -65,9 +76,11 @@ template <bool Sizes> PyObject* list_or_entry(PyObject* self, PyObject* const* a
     const Tensor& t = tensor_of(self);
     CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse,
                   is_mkldnn(t) ? "tensors in the mkldnn layout do not have strides" : "Sparse CSR tensors do not have strides");
+    if (n + named == 0 || args[0] == Py_None)
+      if (has_symbols(t)) return wrap_symbols(t, Sizes ? t.sizes() : t.strides(), Sizes);
     if (n + named == 0 || args[0] == Py_None) return Sizes ? wrap_size(t.sizes()) : wrap(t.strides());
     const int64_t d = to_index(args[0], "dim");
-    return PyLong_FromLongLong(Sizes ? t.size(d) : t.stride(d));
+    return size_number(t, Sizes ? t.size(d) : t.stride(d));
   });
 }
 
@@ -137,6 +150,7 @@ PyObject* item(const Tensor& t) {
   if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && impl.has_storage() && !dispatch::is_listening()))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements is no single number");
+  if (has_symbols(t) && !known_values(impl)) return symbol_item(t);
   return wrap(t.item());
 }
 
@@ -173,6 +187,7 @@ int tensor_bool(PyObject* self) {
         CRESSET_CHECK(!as_batched(t), "vmap: a batch has no single truth value to branch on; use torch.where, which takes both values");
         CRESSET_CHECK(t.numel() != 0, "bool: a tensor without elements is neither true nor false");
         CRESSET_CHECK(t.numel() == 1, "bool: a tensor of several elements is neither true nor false");
+        if (has_symbols(t)) return PyObject_IsTrue(checked(item(t)).get());
         return static_cast<int>(t.item().toBool());
       },
       -1);
@@ -349,7 +364,11 @@ Py_ssize_t tensor_length(PyObject* self) {
   return guarded(
       [&]() -> Py_ssize_t {
         CRESSET_CHECK_TYPE(tensor_of(self).dim() > 0, "len() of a 0-d tensor");
-        return tensor_of(self).sizes()[0];
+        if (!has_symbols(tensor_of(self))) return tensor_of(self).sizes()[0];
+        const Ref n = checked(wrap_symbol(tensor_of(self), tensor_of(self).sizes()[0]));
+        const Py_ssize_t number = PyNumber_AsSsize_t(n.get(), PyExc_OverflowError);
+        if (number == -1 && PyErr_Occurred()) throw PythonError();
+        return number;
       },
       Py_ssize_t{-1});
 }

@@ -5,6 +5,7 @@
 
 #include "cresset/core/fake_mode.h"
 #include "python/bind/bind.h"
+#include "python/bind/modes/symbols.h"
 
 #include <structmember.h>
 
@@ -188,7 +189,7 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!self) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.get()); i++) {
     PyObject* item = PyTuple_GET_ITEM(self.get(), i);
-    if (PyLong_Check(item)) continue;
+    if (PyLong_Check(item) || is_symbol(item)) continue;
     PyObject* number = is_tensor(item) && tensor_of(item).numel() != 1 ? nullptr : PyNumber_Index(item);
     if (!number) {
       PyErr_Clear();
@@ -204,9 +205,9 @@ PyObject* size_repr(PyObject* self) {
   return list ? PyUnicode_FromFormat("torch.Size(%R)", list.get()) : nullptr;
 }
 PyObject* size_numel(PyObject* self, PyObject*) {
-  long long n = 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) n *= PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
-  return PyErr_Occurred() ? nullptr : PyLong_FromLongLong(n);
+  Ref product(PyLong_FromLong(1));
+  for (Py_ssize_t i = 0; product && i < PyTuple_GET_SIZE(self); i++) product = Ref(PyNumber_Multiply(product.get(), PyTuple_GET_ITEM(self, i)));
+  return product.release();
 }
 PyObject* size_reduce(PyObject* self, PyObject*) {
   Ref list(PySequence_List(self));

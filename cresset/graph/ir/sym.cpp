@@ -12,6 +12,7 @@ struct Sym::Atom {
   Function function;
   std::string name;            // of a symbol
   std::vector<Sym> arguments;  // of a function
+  std::shared_ptr<const SymFunction> other;
 };
 
 namespace {
@@ -56,7 +57,7 @@ Sym::Sym(int64_t value) {
 }
 
 Sym Sym::of(Function function, std::string name, std::vector<Sym> arguments) {
-  auto atom = std::make_shared<Atom>(Atom{function, std::move(name), std::move(arguments)});
+  auto atom = std::make_shared<Atom>(Atom{function, std::move(name), std::move(arguments), nullptr});
   std::string text = atom->name;
   if (function != Function::Symbol)
     text = std::string(kNames[static_cast<int>(function)]) + "(" + atom->arguments[0].text() + ", " + atom->arguments[1].text() + ")";
@@ -72,10 +73,36 @@ Sym Sym::symbol(std::string name) {
   CRESSET_CHECK_VALUE(fits, "size expression: expected letters, digits and underscores as the name of a symbol, got '", name, "'");
   return of(Function::Symbol, std::move(name), {});
 }
+Sym Sym::function(std::shared_ptr<const SymFunction> f) {
+  const std::string text = f->text();
+  Sym s;
+  s.terms_[{{text, 1}}] = 1;
+  s.atoms_[text] = std::make_shared<Atom>(Atom{Function::Other, "", {}, std::move(f)});
+  return s;
+}
 Sym Sym::unknown() {
   Sym s;
   s.known_ = false;
   return s;
+}
+
+// a / b where b is one product of symbols that every term of a holds.
+std::optional<Sym> Sym::quotient(const Sym& a, const Sym& b) {
+  if (b.terms_.size() != 1 || a.terms_.empty()) return std::nullopt;
+  const auto& [divisor, factor] = *b.terms_.begin();
+  Sym out;
+  for (const auto& [monomial, coefficient] : a.terms_) {
+    if (coefficient % factor != 0) return std::nullopt;
+    Monomial rest = monomial;
+    for (const auto& [text, power] : divisor) {
+      const auto found = rest.find(text);
+      if (found == rest.end() || found->second < power) return std::nullopt;
+      if ((found->second -= power) == 0) rest.erase(found);
+    }
+    for (const auto& kept : rest) out.atoms_[kept.first] = a.atoms_.at(kept.first);
+    out.terms_[std::move(rest)] = factor == -1 ? checked_mul(coefficient, -1) : coefficient / factor;
+  }
+  return out;
 }
 
 Sym Sym::floordiv(const Sym& a, const Sym& b) {
@@ -94,6 +121,7 @@ Sym Sym::floordiv(const Sym& a, const Sym& b) {
     if (divides) return out;
   }
   if (a == b) return 1;
+  if (const auto whole = quotient(a, b)) return *whole;
   return of(Function::FloorDiv, "", {a, b});
 }
 Sym Sym::mod(const Sym& a, const Sym& b) {
@@ -103,7 +131,7 @@ Sym Sym::mod(const Sym& a, const Sym& b) {
   if (x && y) return floor_modulo(*x, *y);
   bool divides = bool(y);
   for (const auto& term : a.terms_) divides = divides && term.second % *y == 0;
-  if (divides || a == b) return 0;
+  if (divides || a == b || quotient(a, b)) return 0;
   return of(Function::Mod, "", {a, b});
 }
 Sym Sym::max(const Sym& a, const Sym& b) {
@@ -145,6 +173,12 @@ std::optional<int64_t> Sym::evaluate(const Bindings& bindings) const {
       values[text] = found->second;
       continue;
     }
+    if (atom->function == Function::Other) {
+      const auto value = atom->other->evaluate(bindings);
+      if (!value) return std::nullopt;
+      values[text] = *value;
+      continue;
+    }
     const auto a = atom->arguments[0].evaluate(bindings), b = atom->arguments[1].evaluate(bindings);
     if (!a || !b) return std::nullopt;
     values[text] = apply(atom->function, *a, *b);
@@ -159,10 +193,25 @@ std::optional<int64_t> Sym::evaluate(const Bindings& bindings) const {
   return sum;
 }
 
+std::vector<Sym::Term> Sym::terms() const {
+  std::vector<Term> out;
+  for (const auto& [monomial, coefficient] : terms_) {
+    Term term{coefficient, {}};
+    for (const auto& [text, power] : monomial) {
+      const Atom& atom = *atoms_.at(text);
+      term.factors.push_back({atom.function, atom.name, atom.arguments, atom.other, power});
+    }
+    out.push_back(std::move(term));
+  }
+  return out;
+}
+
 std::vector<std::string> Sym::symbols() const {
   std::set<std::string> found;
   for (const auto& [text, atom] : atoms_) {
     if (atom->function == Function::Symbol) found.insert(atom->name);
+    if (atom->other)
+      for (std::string& s : atom->other->symbols()) found.insert(std::move(s));
     for (const Sym& a : atom->arguments)
       for (std::string& s : a.symbols()) found.insert(std::move(s));
   }
@@ -186,6 +235,7 @@ template <class F> Sym Sym::map_atoms(F&& replace) const {
 Sym Sym::substitute(std::string_view name, const Sym& by) const {
   return map_atoms([&](const Atom& atom) {
     if (atom.function == Function::Symbol) return atom.name == name ? by : symbol(atom.name);
+    if (atom.other) return atom.other->substitute(name, by);
     const Sym a = atom.arguments[0].substitute(name, by), b = atom.arguments[1].substitute(name, by);
     switch (atom.function) {
       case Function::FloorDiv: return floordiv(a, b);

@@ -16,9 +16,21 @@ namespace cresset::graph {
 // The value of each symbol.
 using Bindings = std::map<std::string, int64_t, std::less<>>;
 
+class Sym;
+
+// An integer function that polynomials do not have (`cresset/graph/symbolic/expr.h`). Equal functions have equal texts.
+class CRESSET_API SymFunction {
+ public:
+  virtual ~SymFunction() = default;
+  virtual std::string text() const = 0;
+  virtual std::optional<int64_t> evaluate(const Bindings& bindings) const = 0;
+  virtual std::vector<std::string> symbols() const = 0;
+  virtual Sym substitute(std::string_view name, const Sym& by) const = 0;
+};
+
 class CRESSET_API Sym {
  public:
-  enum class Function : uint8_t { Symbol, FloorDiv, Mod, Max, Min };
+  enum class Function : uint8_t { Symbol, FloorDiv, Mod, Max, Min, Other };
 
   Sym() : Sym(int64_t{0}) {}
   Sym(int64_t value);
@@ -31,6 +43,15 @@ class CRESSET_API Sym {
   static Sym mod(const Sym& a, const Sym& b);
   static Sym max(const Sym& a, const Sym& b);
   static Sym min(const Sym& a, const Sym& b);
+  static Sym function(std::shared_ptr<const SymFunction> f);
+
+  // The sum taken apart: each term is a number times powers of symbols and functions.
+  struct Factor;
+  struct Term {
+    int64_t coefficient;
+    std::vector<Factor> factors;
+  };
+  std::vector<Term> terms() const;
 
   bool is_known() const { return known_; }
   // The number that it is, if it holds no symbols.
@@ -61,12 +82,21 @@ class CRESSET_API Sym {
   // Atoms in the order of their texts, with powers.
   using Monomial = std::map<std::string, int>;
 
+  static std::optional<Sym> quotient(const Sym& a, const Sym& b);
   static Sym of(Function function, std::string name, std::vector<Sym> arguments);
   template <class F> Sym map_atoms(F&& replace) const;
 
   bool known_ = true;
   std::map<Monomial, int64_t> terms_;     // coefficients, none of which is 0
   std::map<std::string, AtomPtr> atoms_;  // by text
+};
+
+struct Sym::Factor {
+  Function function;
+  std::string name;                          // of a symbol
+  std::vector<Sym> arguments;                // of a function of this file
+  std::shared_ptr<const SymFunction> other;  // of any other
+  int power;
 };
 
 }  // namespace cresset::graph

@@ -3,7 +3,7 @@
 
 #include "cresset/transform/fake.h"
 #include "cresset/dispatch/listen.h"
-#include "python/bind/bind.h"
+#include "python/bind/tensor.h"
 
 namespace cresset::python {
 
@@ -45,6 +45,56 @@ PyObject* swap(PyObject*, PyObject* capsule) {
     const bool heard = mode || dispatch::listener_at(dispatch::ListenPlace::below_autograd);
     state.included = static_cast<uint8_t>(heard ? state.included | kLazyMathLayer : state.included & ~kLazyMathLayer);
     return Ref::share(before.get()).release();
+  });
+}
+
+struct KeptObject final : RefCounted {
+  explicit KeptObject(PyObject* o) : object(Ref::share(o).release()) {}
+  ~KeptObject() override {
+    if (!Py_IsInitialized()) return;
+    const PyGILState_STATE held = PyGILState_Ensure();
+    Py_DECREF(object);
+    PyGILState_Release(held);
+  }
+  PyObject* object;
+};
+
+// shape_env(mode): the object given to set_shapes, or None.
+PyObject* shape_env(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    auto* const kept = static_cast<KeptObject*>(mode_of(capsule).shapes_front());
+    return Ref::share(kept ? kept->object : Py_None).release();
+  });
+}
+
+// set_shapes(mode, capsule of symbolic shapes, the environment that owns them)
+PyObject* set_shapes(PyObject*, PyObject* args) {
+  PyObject *capsule, *shapes, *env;
+  if (!PyArg_ParseTuple(args, "OOO", &capsule, &shapes, &env)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto* const given = static_cast<SymbolicShapes*>(PyCapsule_GetPointer(shapes, "cresset.SymbolicShapes"));
+    if (!given) throw PythonError();
+    mode_of(capsule).set_shapes(intrusive_ptr<SymbolicShapes>::share(given), make_intrusive<KeptObject>(env));
+    Py_RETURN_NONE;
+  });
+}
+
+// set_geometry(fake tensor, sizes, strides, storage offset): numbers that stand for symbols; the storage takes what the geometry needs.
+PyObject* set_geometry(PyObject*, PyObject* args) {
+  PyObject *tensor, *sizes, *strides;
+  long long offset;
+  if (!PyArg_ParseTuple(args, "O!OOL", tensor_type, &tensor, &sizes, &strides, &offset)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(tensor);
+    CRESSET_CHECK(is_fake(t), "set_geometry: expected a fake tensor, got ", t);
+    const std::vector<int64_t> n = to_int_list(sizes, "sizes"), step = to_int_list(strides, "strides");
+    t.impl()->set_geometry(n, step, offset);
+    int64_t last = offset;
+    for (size_t d = 0; d < n.size(); d++) last += (n[d] - 1) * step[d];
+    const size_t bytes = t.numel() ? static_cast<size_t>(last + 1) * t.element_size() : 0;
+    if (t.impl()->storage()->nbytes() < bytes) t.impl()->storage()->resize(bytes);
+    if (SymbolicShapes* s = t.impl()->storage()->fake_mode()->shapes()) s->made(intrusive_ptr<TensorImpl>::share(t.impl()));
+    Py_RETURN_NONE;
   });
 }
 
@@ -134,6 +184,9 @@ PyObject* set_names(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {{"_fake_mode", make, METH_O, nullptr},
                            {"_fake_swap", swap, METH_O, nullptr},
+                           {"_fake_set_shapes", set_shapes, METH_VARARGS, nullptr},
+                           {"_fake_shape_env", shape_env, METH_O, nullptr},
+                           {"_fake_set_geometry", set_geometry, METH_VARARGS, nullptr},
                            {"_fake_from_tensor", from_tensor, METH_VARARGS, nullptr},
                            {"_fake_snapshot", snapshot, METH_VARARGS, nullptr},
                            {"_fake_from_meta", from_meta, METH_VARARGS, nullptr},

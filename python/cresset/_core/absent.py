@@ -228,9 +228,6 @@ WINGS = {
         "lightning.tuner": "Tuner",
         "lightning.plugins": "MixedPrecision",
     },
-    "symbolic sizes": {
-        "": "SymBool SymFloat SymInt",
-    },
 }  # fmt: skip
 
 _HOLDS = {module: (wing, dict(name.replace("()", "=()").partition("=")[::2] for name in names.split()))

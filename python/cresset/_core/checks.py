@@ -10,11 +10,19 @@ def _check_with(error_type, cond, message=None):
     """Raises an error of the type unless `cond`, a bool; `message` is a function that gives the text."""
     if not isinstance(cond, (bool, _torch.SymBool)):
         raise TypeError(f"_check: expected a bool, got {type(cond).__name__}")
+    if isinstance(cond, _torch.SymBool):
+        cond = _holds(cond)
     if cond:
         return
     if message is not None and not callable(message):
         raise TypeError(f"_check: expected a function that gives the message, got {type(message).__name__}")
     raise error_type("expected the condition to be true" if message is None else str(message()))
+
+
+def _holds(cond):
+    """Takes a symbolic condition for true from now on; False where it is not in the example."""
+    known = cond.node.hint
+    return cond.node.expect_true() if known is None or known else False
 
 
 def _checker(name, error_type):
@@ -32,6 +40,10 @@ _check_type, _check_not_implemented = _checker("_check_type", TypeError), _check
 
 def _check_is_size(i, message=None, *, max=None):
     """Raises RuntimeError unless `i` is at least 0, and at most `max`."""
+    if isinstance(i, _torch.SymInt):
+        _check(i >= 0, message)
+        _check(max is None or i <= max, message)
+        return
     _check(i >= 0 and (max is None or i <= max), message or (lambda: f"expected a size from 0{'' if max is None else f' to {max}'}, got {i}"))
 
 

@@ -163,15 +163,16 @@ class FakeTensorMode:
     _known = weakref.WeakValueDictionary()
 
     def __init__(self, *, allow_fallback_kernels=True, allow_non_fake_inputs=False, shape_env=None, static_shapes=None, export=False):
-        if shape_env is not None or static_shapes is False:
-            raise NotImplementedError("FakeTensorMode: shapes are numbers here; there are no symbolic ones")
         self.allow_fallback_kernels = allow_fallback_kernels
         self.allow_non_fake_inputs = allow_non_fake_inputs
-        self.shape_env, self.static_shapes, self.export = None, True, export
+        self.shape_env, self.export = shape_env, export
+        self.static_shapes = shape_env is None if static_shapes is None else static_shapes
         self._bind(_cresset._fake_mode(allow_non_fake_inputs))
+        if shape_env is not None:
+            _cresset._fake_set_shapes(self._handle, shape_env._env.capsule(), shape_env)
 
     def _bind(self, handle):
-        self._handle, self._before = handle, []
+        self._handle, self._before, self._symbolic = handle, [], {}
         FakeTensorMode._known[_cresset._fake_address(handle)] = self
 
     @classmethod
@@ -180,7 +181,8 @@ class FakeTensorMode:
         if known is None:
             known = cls.__new__(cls)
             known.allow_fallback_kernels, known.allow_non_fake_inputs = True, False
-            known.shape_env, known.static_shapes, known.export = None, True, False
+            known.shape_env, known.export = _cresset._fake_shape_env(handle), False
+            known.static_shapes = known.shape_env is None
             known._bind(handle)
         return known
 
@@ -194,11 +196,31 @@ class FakeTensorMode:
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
         """A fake tensor like `tensor`; the same one for the same tensor. Parameters stay parameters, and shared memory is shared.
 
+        In a mode with a `shape_env` its sizes are symbols, unless `static_shapes`; `source` names it in guards, and `symbolic_context` says which
+        dimensions are.
+
         >>> fake = torch._subclasses.fake_tensor
         >>> fake.FakeTensorMode().from_tensor(nn.Parameter(torch.ones(2)))
         Parameter(FakeTensor(..., size=(2,), requires_grad=True))
         """
+        static = self.static_shapes if static_shapes is None else static_shapes
+        symbolic = self.shape_env is not None and (not static or symbolic_context is not None)
+        known = symbolic and self._symbolic.get(id(tensor))
+        if known and known[0]() is tensor and known[1]() is not None:
+            return known[1]()
+        if symbolic and is_fake(tensor) and tensor.dim() == 0:  # what it is known to hold is not known of an input
+            import cresset
+
+            with unset_fake_temporarily():
+                return FakeTensor(self, cresset.empty((), dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad), tensor.device)
         out = _cresset._fake_from_tensor(self._handle, tensor)
+        if out is not tensor and symbolic and tensor.layout is _cresset.strided:
+            self.shape_env.make_symbolic(out, tensor, source, symbolic_context)
+            self._symbolic[id(tensor)] = weakref.ref(tensor), weakref.ref(out)
+        elif self.shape_env is not None:
+            for size in (*out.shape, out.numel()):
+                if isinstance(size, int):
+                    self.shape_env._env.note_constant(size)
         if out is not tensor:
             from cresset import nn
 

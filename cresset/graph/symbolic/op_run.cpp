@@ -1,0 +1,502 @@
+// One operator on fake tensors whose sizes are symbols: it runs at the point, and again at others, so that the expressions of its results are exact and
+// conditions on sizes show.
+
+#include <algorithm>
+
+#include "cresset/dispatch/listen.h"
+#include "cresset/graph/symbolic/fit.h"
+#include "cresset/graph/symbolic/shape_env.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset::graph {
+
+using dispatch::OpEntry;
+using dispatch::Stack;
+using dispatch::Value;
+
+namespace {
+
+struct Geometry {
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+};
+
+// All integers of the results, in order.
+std::vector<int64_t> integers_of(const Stack& results) {
+  std::vector<int64_t> out;
+  for (const Value& v : results) {
+    dispatch::for_each_tensor(v, [&](const Tensor& t) {
+      out.push_back(t.dim());
+      out.insert(out.end(), t.sizes().begin(), t.sizes().end());
+      if (t.layout() != Layout::Strided) return;
+      out.insert(out.end(), t.strides().begin(), t.strides().end());
+      out.push_back(t.storage_offset());
+    });
+    if (v.is<int64_t>()) out.push_back(v.to_int());
+  }
+  return out;
+}
+
+constexpr size_t kStorageBytes = size_t{1} << 44;
+
+}  // namespace
+
+class OpRun {
+ public:
+  OpRun(ShapeEnv& env, const OpEntry& op, Stack& stack) : env_(env), op_(op), stack_(stack), below_(stack.size() - op.function_schema().arguments.size()) {
+    inputs_.assign(stack.begin() + static_cast<std::ptrdiff_t>(below_), stack.end());
+    for (const Value& v : inputs_) {
+      dispatch::for_each_tensor(v, [&](const Tensor& t) {
+        const bool strided = t.layout() == Layout::Strided;
+        geometries_.push_back({t.sizes().vec(), strided ? t.strides().vec() : std::vector<int64_t>(), strided ? t.storage_offset() : 0});
+        for (const int64_t s : t.sizes()) symbolic_ = see(s) || symbolic_;
+        if (!strided) return;
+        for (const int64_t s : t.strides()) symbolic_ = see(s) || symbolic_;
+        symbolic_ = see(t.storage_offset()) || symbolic_;
+      });
+      if (v.is<int64_t>()) symbolic_ = see(v.to_int()) || symbolic_;
+      if (v.is<std::vector<int64_t>>())
+        for (const int64_t i : v.to_int_list()) symbolic_ = see(i) || symbolic_;
+      if (v.is<double>()) symbolic_ = !env_.lift(v.to_double()).constant() || symbolic_;
+    }
+  }
+
+  void run(const std::function<void()>& body) {
+    if (!symbolic_) {
+      env_.runs_++;
+      body();
+      note_results();
+      return;
+    }
+    env_.runs_++;
+    settle_list();
+    for (int attempt = 0; attempt < 3; attempt++) {
+      run_at_point(body);
+      note_results();
+      if (learn()) return;
+      stack_.resize(below_);
+      renew_inputs();
+      stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
+    }
+    run_at_point(body);
+  }
+
+  // A composite: what it is made of is learnt on the way.
+  void run_composite(const std::function<void()>& body) {
+    if (!symbolic_) return body();
+    settle_list();
+    run_at_point(body);
+  }
+
+ private:
+  void run_at_point(const std::function<void()>& body) {
+    for (int attempt = 0;; attempt++) {
+      const int64_t before = env_.runs_;
+      try {
+        body();
+        return;
+      } catch (const UnsupportedFakeTensorError&) { throw; } catch (const DataDependentGuardError&) {
+        throw;
+      } catch (const RestartTraceError&) { throw; } catch (const Error&) {
+        const std::exception_ptr here = std::current_exception();
+        if (!at_point(1) && example_error_) std::rethrow_exception(example_error_);
+        if (attempt >= 4 || !find_guards()) std::rethrow_exception(here);
+        // Parts of a composite have been written down already.
+        if (env_.runs_ != before && dispatch::listener_at(dispatch::ListenPlace::below_autograd))
+          throw RestartTraceError(str("symbolic shapes: ", op_.name, " needs a condition that the trace so far does not know; run it again"));
+      }
+      stack_.resize(below_);
+      renew_inputs();
+      stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
+    }
+  }
+
+  // The number of results is no symbol: sizes that it follows from become numbers.
+  void settle_list() {
+    bool list = false;
+    for (const dispatch::Argument& a : op_.function_schema().returns) list = list || a.type.list;
+    if (!list) return;
+    const auto example = at_point(1);
+    if (!example) return;
+    for (const std::string& name : symbols()) {
+      if (!env_.hints.count(name)) continue;
+      Bindings larger = env_.points_[1];
+      larger[name] = 3 * larger[name] + 1;
+      if (!env_.fit_facts(larger)) continue;
+      const auto other = at_bindings(larger);
+      if (other && other->size() != example->size()) env_.specialize(Expr(Sym::symbol(name)));
+    }
+    renew_inputs();
+    stack_.resize(below_);
+    stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
+  }
+
+  bool see(int64_t v) {
+    if ((v < ShapeEnv::kLeast && v > -ShapeEnv::kLeast) || !env_.is_symbolic(v)) return false;
+    if (std::find(seen_.begin(), seen_.end(), v) == seen_.end()) seen_.push_back(v);
+    return true;
+  }
+
+  void note_results() {
+    for (size_t i = below_; i < stack_.size(); i++)
+      dispatch::for_each_tensor(stack_[i], [&](const Tensor& t) { env_.made(intrusive_ptr<TensorImpl>::share(t.impl())); });
+  }
+
+  // ---- at other points
+
+  int64_t moved(int64_t v, size_t p) const {
+    const auto& known = env_.at_points(v)[p];
+    CRESSET_CHECK(known, "symbolic shapes: no value at this point");
+    return *known;
+  }
+  std::vector<int64_t> moved(const std::vector<int64_t>& list, size_t p) const {
+    std::vector<int64_t> out;
+    for (const int64_t v : list) out.push_back(moved(v, p));
+    return out;
+  }
+  Tensor moved(const Tensor& t, const Geometry& g, size_t p) const {
+    auto storage = t.has_storage() ? make_intrusive<StorageImpl>(kStorageBytes, t.device(), *env_.shadow_) : intrusive_ptr<StorageImpl>();
+    if (storage)
+      if (const auto constant = t.impl()->storage()->constant()) storage->set_constant(constant);
+    auto impl = make_intrusive<TensorImpl>(std::move(storage), t.scalar_type(), t.device(), t.layout());
+    impl->set_backend(t.impl()->backend());
+    if (t.layout() == Layout::Strided) impl->set_geometry(moved(g.sizes, p), moved(g.strides, p), moved(g.offset, p));
+    impl->set_conj(t.impl()->is_conj());
+    impl->set_neg(t.impl()->is_neg());
+    impl->set_wrapped_number(t.impl()->is_wrapped_number());
+    return Tensor(std::move(impl));
+  }
+  Value moved(const Value& v, size_t& next, size_t p) const {
+    if (v.is<int64_t>()) return moved(v.to_int(), p);
+    if (v.is<std::vector<int64_t>>()) return moved(v.to_int_list(), p);
+    if (v.is<double>()) {
+      const auto value = env_.lift(v.to_double()).evaluate(env_.points_[p]);
+      return value ? Value(to_double(*value)) : v;
+    }
+    return dispatch::map_tensors(v, [&](const Tensor& t) { return moved(t, geometries_[next++], p); });
+  }
+
+  // The integers of the results at a point, none where the operator fails there.
+  std::optional<std::vector<int64_t>> at_point(size_t p) {
+    if (p == 1) example_error_ = nullptr;
+    if (env_.points_.empty()) env_.make_points();
+    if (env_.points_[p].empty()) return std::nullopt;
+    if (!env_.shadow_) env_.shadow_ = make_intrusive<FakeMode>(true);
+    const FakeModeScope mode(env_.shadow_.get());
+    const ExcludeLayers below(static_cast<uint8_t>(~kLazyMathLayer));
+    const dispatch::ListenScope deaf(dispatch::ListenPlace::below_autograd, nullptr);
+    try {
+      Stack stack;
+      size_t next = 0;
+      for (const Value& v : inputs_) stack.push_back(moved(v, next, p));
+      dispatch::call_boxed(op_, stack);
+      return integers_of(stack);
+    } catch (const UnsupportedFakeTensorError&) { return std::nullopt; } catch (const Error&) {
+      if (p == 1) example_error_ = std::current_exception();
+      return std::nullopt;
+    }
+  }
+  std::optional<std::vector<int64_t>> at_bindings(const Bindings& b) {
+    if (env_.points_.empty()) env_.make_points();
+    env_.points_.push_back(b);
+    env_.at_points_.clear();
+    auto out = at_point(env_.points_.size() - 1);
+    env_.points_.pop_back();
+    env_.at_points_.clear();
+    return out;
+  }
+
+  // ---- conditions
+
+  // Reads the arguments anew after the point has moved.
+  void renew_inputs() {
+    size_t next = 0;
+    auto now = [&](int64_t v) {
+      const Number n = env_.value(env_.lift(v));
+      return std::get<int64_t>(n);
+    };
+    seen_.clear();
+    for (Value& v : inputs_) {
+      if (v.is<int64_t>()) v = now(v.to_int());
+      if (v.is<std::vector<int64_t>>()) {
+        std::vector<int64_t> list = v.to_int_list();
+        for (int64_t& i : list) i = now(i);
+        v = list;
+      }
+      dispatch::for_each_tensor(v, [&](const Tensor& t) {
+        Geometry& g = geometries_[next++];
+        for (int64_t& s : g.sizes) s = now(s);
+        for (int64_t& s : g.strides) s = now(s);
+        g.offset = now(g.offset);
+        if (t.layout() == Layout::Strided && (t.sizes() != IntArrayRef(g.sizes) || t.strides() != IntArrayRef(g.strides)))
+          t.impl()->set_geometry(g.sizes, g.strides, g.offset);
+        for (const int64_t s : g.sizes) see(s);
+      });
+    }
+  }
+
+  // Numbers that are equal in the example and not at the point: pairs of sizes, and sizes with numbers of the program.
+  std::vector<Sym> equalities() {
+    std::vector<int64_t> numbers = seen_;
+    for (const Geometry& g : geometries_) numbers.insert(numbers.end(), g.sizes.begin(), g.sizes.end());
+    for (const Value& v : inputs_) {
+      if (v.is<int64_t>()) numbers.push_back(v.to_int());
+      if (v.is<std::vector<int64_t>>())
+        for (const int64_t i : v.to_int_list()) numbers.push_back(i);
+    }
+    std::vector<Sym> out;
+    for (size_t i = 0; i < numbers.size(); i++)
+      for (size_t j = 0; j < i; j++) {
+        const auto &a = env_.at_points(numbers[i])[1], &b = env_.at_points(numbers[j])[1];
+        if (!a || !b || *a != *b) continue;
+        const Sym d = env_.lift(numbers[i]).integer() - env_.lift(numbers[j]).integer();
+        if (!d.constant() && std::find(out.begin(), out.end(), d) == out.end()) out.push_back(d);
+      }
+    return out;
+  }
+
+  // The point with these differences 0; none where that cannot be solved.
+  std::optional<Bindings> solved(std::vector<Sym> differences) {
+    Bindings b = env_.point_;
+    std::vector<std::pair<std::string, Sym>> written;
+    for (Sym& d : differences) {
+      for (const auto& [name, by] : written) d = d.substitute(name, by);
+      if (d.constant()) continue;
+      const auto one = env_.solution(d);
+      if (!one) return std::nullopt;
+      for (auto& w : written) w.second = w.second.substitute(one->first, one->second);
+      written.push_back(*one);
+    }
+    for (const auto& [name, by] : written) {
+      const auto v = by.evaluate(b);
+      if (!v) return std::nullopt;
+      b[name] = *v;
+    }
+    return env_.fit_facts(b) ? std::optional<Bindings>(b) : std::nullopt;
+  }
+
+  bool find_guards() {
+    std::vector<Sym> needed = equalities();
+    for (const Sym& d : needed)
+      if (const auto b = solved({d}); b && at_bindings(*b)) return equal({d});
+    if (needed.empty()) return find_divisibility() || specialize_all();
+    // Several at once: all of them, less those that are not needed.
+    if (const auto b = solved(needed); b && at_bindings(*b)) {
+      for (size_t i = needed.size(); i-- > 0 && needed.size() > 1;) {
+        std::vector<Sym> fewer = needed;
+        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+        if (const auto without = solved(fewer); without && at_bindings(*without)) needed = fewer;
+      }
+      return equal(needed);
+    }
+    return find_divisibility() || specialize_all();
+  }
+  bool equal(const std::vector<Sym>& differences) {
+    for (const Sym& d : differences) {
+      // Written as the difference was: one side each.
+      Sym left, right;
+      for (const Sym::Term& t : d.terms()) {
+        Sym term = std::abs(t.coefficient);
+        for (const Sym::Factor& f : t.factors)
+          for (int i = 0; i < f.power; i++) term = term * factor_of(f);
+        (t.coefficient > 0 ? left : right) = (t.coefficient > 0 ? left : right) + term;
+      }
+      // The symbol that goes stands last, as a number does.
+      const auto gone = env_.solution(d);
+      if (left.constant() || (gone && left.as_symbol() == gone->first && !right.constant())) std::swap(left, right);
+      env_.evaluate(Expr::apply(Op::Eq, {left, right}));
+    }
+    return true;
+  }
+  static Sym factor_of(const Sym::Factor& f) {
+    switch (f.function) {
+      case Sym::Function::Symbol: return Sym::symbol(f.name);
+      case Sym::Function::FloorDiv: return Sym::floordiv(f.arguments[0], f.arguments[1]);
+      case Sym::Function::Mod: return Sym::mod(f.arguments[0], f.arguments[1]);
+      case Sym::Function::Max: return Sym::max(f.arguments[0], f.arguments[1]);
+      case Sym::Function::Min: return Sym::min(f.arguments[0], f.arguments[1]);
+      default: return Sym::function(f.other);
+    }
+  }
+
+  // A symbol whose remainder by a small number must be that of the example.
+  bool find_divisibility() {
+    for (const std::string& name : symbols())
+      for (int64_t k = 2; k <= 64; k++) {
+        if (!env_.hints.count(name)) continue;
+        Bindings good = env_.point_, bad = env_.point_;
+        const int64_t rest = env_.hints.at(name) % k;
+        good[name] += ((rest - good[name]) % k + k) % k;
+        bad[name] = good[name] + 1;
+        if (!env_.fit_facts(good) || !at_bindings(good) || at_bindings(bad)) continue;
+        env_.evaluate(Expr::apply(Op::Eq, {Sym::mod(Sym::symbol(name), k), Sym(rest)}));
+        return true;
+      }
+    return false;
+  }
+  std::vector<std::string> symbols() {
+    std::vector<std::string> out;
+    for (const int64_t v : seen_)
+      for (const std::string& s : env_.lift(v).symbols())
+        if (std::find(out.begin(), out.end(), s) == out.end()) out.push_back(s);
+    return out;
+  }
+  bool specialize_all() {
+    bool any = false;
+    for (const std::string& s : symbols()) {
+      if (!env_.hints.count(s)) continue;
+      env_.specialize(Expr(Sym::symbol(s)));
+      any = true;
+    }
+    return any;
+  }
+
+  // ---- results
+
+  // False: sizes of the arguments have become numbers, and the operator is to run again.
+  bool learn() {
+    const Stack results(stack_.begin() + static_cast<std::ptrdiff_t>(below_), stack_.end());
+    const std::vector<int64_t> here = integers_of(results);
+    if (here.empty()) return true;
+    bool unbacked = false;
+    for (const std::string& s : symbols()) unbacked = unbacked || !env_.hints.count(s);
+    std::vector<std::optional<std::vector<int64_t>>> seen{here};
+    for (size_t p = 1; p < 4; p++) {
+      seen.push_back(at_point(p));
+      if (p == 1 && !seen[1] && !unbacked && example_error_) std::rethrow_exception(example_error_);
+    }
+    for (auto& s : seen)
+      if (s && s->size() != here.size()) s.reset();
+    // It fails beside the point: some size must divide.
+    if (!seen[3] && seen[1] && !env_.points_[3].empty() && find_divisibility()) {
+      for (size_t p = 1; p < 4; p++) seen[p] = at_point(p);
+      for (auto& s : seen)
+        if (s && s->size() != here.size()) s.reset();
+    }
+    for (size_t i = 0; i < here.size(); i++)
+      if (!learn_one(here, i, seen)) return false;
+    return true;
+  }
+
+  bool learn_one(const std::vector<int64_t>& here, size_t i, std::vector<std::optional<std::vector<int64_t>>>& seen) {
+    const int64_t v = here[i];
+    const auto& known = env_.at_points(v);
+    bool fits = true;
+    for (size_t p = 1; p < seen.size(); p++) fits = fits && (!seen[p] || known[p] == (*seen[p])[i]);
+    if (fits) return true;
+    for (size_t p = seen.size(); p < env_.points_.size(); p++) {
+      seen.push_back(at_point(p));
+      if (seen.back() && seen.back()->size() != here.size()) seen.back().reset();
+    }
+    Observed observed;
+    for (const auto& s : seen) observed.push_back(s ? std::optional<int64_t>((*s)[i]) : std::nullopt);
+    const std::vector<Candidate> local = candidates(here, i);
+    auto expr = fit(observed, local);
+    if (!expr) {
+      // Small sizes may be another case.
+      observed[2].reset();
+      expr = fit(observed, local);
+    }
+    if (!expr) {
+      CRESSET_CHECK_NOT_IMPLEMENTED(specialize_all(), "symbolic shapes: ", op_.name,
+                                    ": a size of the result is no expression of the sizes of its arguments; it is ", v, " where they are evaluated");
+      return false;
+    }
+    const Sym s = env_.simplify(*expr);
+    if (v >= ShapeEnv::kLeast || v <= -ShapeEnv::kLeast) env_.enter(v, s);
+    else if (!s.constant()) env_.specialize(Expr(s));
+    return true;
+  }
+
+  // The sizes of the arguments, products of neighbours, and the results' numbers before this one.
+  std::vector<Candidate> candidates(const std::vector<int64_t>& here, size_t i) {
+    std::vector<Candidate> out;
+    auto add = [&](const Sym& s) {
+      if (s.constant() || out.size() > 48) return;
+      for (const Candidate& c : out)
+        if (c.expr == s) return;
+      Candidate c{s, {}};
+      for (const Bindings& p : env_.points_) {
+        const auto v = p.empty() ? std::nullopt : Expr(s).evaluate(p);
+        c.values.push_back(v ? std::optional<int64_t>(std::get<int64_t>(*v)) : std::nullopt);
+      }
+      out.push_back(std::move(c));
+    };
+    for (const int64_t v : seen_) add(env_.lift(v).integer());
+    for (size_t j = 0; j < i; j++)
+      if (env_.is_symbolic(here[j])) add(env_.lift(here[j]).integer());
+    for (const Geometry& g : geometries_) {
+      Sym product = 1;
+      for (size_t d = g.sizes.size(); d-- > 0;) add(product = product * env_.lift(g.sizes[d]).integer());
+    }
+    // Sums over a list of tensors, as of cat.
+    if (geometries_.size() > 1)
+      for (size_t d = 0; d < geometries_[0].sizes.size(); d++) {
+        Sym sum;
+        for (const Geometry& g : geometries_)
+          if (d < g.sizes.size()) sum = sum + env_.lift(g.sizes[d]).integer();
+        add(sum);
+      }
+    const size_t singles = std::min<size_t>(seen_.size(), 6);
+    for (size_t a = 0; a < singles; a++)
+      for (size_t b = 0; b <= a; b++) add(env_.lift(seen_[a]).integer() * env_.lift(seen_[b]).integer());
+    return out;
+  }
+
+  ShapeEnv& env_;
+  const OpEntry& op_;
+  Stack& stack_;
+  size_t below_;
+  Stack inputs_;
+  std::vector<Geometry> geometries_;
+  std::vector<int64_t> seen_;
+  bool symbolic_ = false;
+  std::exception_ptr example_error_;
+};
+
+void ShapeEnv::run(const OpEntry& op, Stack& stack, const std::function<void()>& body) { OpRun(*this, op, stack).run(body); }
+
+void ShapeEnv::run_composite(const OpEntry& op, Stack& stack, const std::function<void()>& body) { OpRun(*this, op, stack).run_composite(body); }
+
+bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
+  if (!options.allow_dynamic_output_shape_ops) return false;
+  const std::string_view name = op.name;
+  const size_t n = op.function_schema().arguments.size();
+  const Value* arguments = stack.data() + (stack.size() - n);
+  auto length = [&] { return std::get<int64_t>(value(size_symbol())); };
+  auto made = [&](IntArrayRef sizes, ScalarType dtype, const Tensor& like) { return cresset::empty(sizes, TensorOptions(dtype).device(like.device())); };
+  Stack results;
+  const Tensor self = arguments[0].is_tensor() ? arguments[0].to_tensor() : Tensor();
+  if (name == "nonzero") {
+    const int64_t u = length();
+    results.push_back(made({self.dim(), u}, kLong, self).t());
+  } else if (name == "masked_select" || name == "_masked_select") {
+    results.push_back(made({length()}, self.scalar_type(), self));
+  } else if (name == "repeat_interleave.Tensor") {
+    results.push_back(made({length()}, self.scalar_type(), self));
+  } else if (name == "_unique2" || name == "_unique" || name == "unique_consecutive" || name == "unique_dim" || name == "unique_dim_consecutive") {
+    const bool along = name == "unique_dim" || name == "unique_dim_consecutive";
+    std::optional<int64_t> dim;
+    if (along || (name == "unique_consecutive" && n > 3 && !arguments[3].is_none())) dim = arguments[along ? 1 : 3].to_int();
+    const int64_t u = length();
+    std::vector<int64_t> sizes{u};
+    if (dim) sizes = self.sizes().vec(), sizes[static_cast<size_t>(*dim < 0 ? *dim + self.dim() : *dim)] = u;
+    results.push_back(made(sizes, self.scalar_type(), self));
+    results.push_back(dim ? made({self.size(*dim)}, kLong, self) : made(self.sizes(), kLong, self));
+    if (name != "_unique") results.push_back(made({u}, kLong, self));
+  } else {
+    return false;
+  }
+  stack.resize(stack.size() - n);
+  stack.insert(stack.end(), results.begin(), results.end());
+  return true;
+}
+
+// A size of which nothing is known but that it is one.
+Expr ShapeEnv::size_symbol() {
+  const Expr s = create_unbacked(Kind::Int);
+  constrain(*s.integer().as_symbol(), {0, kInfinity});
+  return s;
+}
+
+}  // namespace cresset::graph

@@ -1,0 +1,233 @@
+// The point at which fake tensors are evaluated, and the way back from its numbers to expressions.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "cresset/graph/symbolic/shape_env.h"
+
+namespace cresset::graph {
+
+namespace {
+
+constexpr int kExtraPoints = 6;
+// Values from here on are ours, as are their multiples.
+constexpr int64_t kTelling = 1000;
+
+bool is_prime(int64_t n) {
+  for (int64_t d = 2; d * d <= n; d++)
+    if (n % d == 0) return false;
+  return n > 1;
+}
+
+// The largest extent in bytes that a tensor of this geometry reaches.
+size_t extent(const TensorImpl& t) {
+  int64_t last = t.storage_offset();
+  for (size_t d = 0; d < t.sizes().size(); d++) {
+    if (t.sizes()[d] == 0) return 0;
+    last += (t.sizes()[d] - 1) * t.strides()[d];
+  }
+  return static_cast<size_t>(last + 1) * element_size(t.dtype());
+}
+
+}  // namespace
+
+void ShapeEnv::expect_rank(size_t rank) { rank_ = std::max(rank_, rank); }
+
+// A number that programs do not hold by chance: a prime of its own, small enough for products of sizes within 64 bits, and one below a multiple of 60, so
+// that small divisors tell floor from ceiling.
+int64_t ShapeEnv::new_base() {
+  constexpr int kBits[] = {18, 18, 16, 14, 12, 10};
+  int64_t prime = (int64_t{1} << kBits[std::min<size_t>(rank_, 5)]) / 60 * 60 + 59;
+  for (size_t i = 0;; prime += 60)
+    if (is_prime(prime) && i++ == primes_) break;
+  primes_++;
+  return prime;
+}
+
+void ShapeEnv::enter(int64_t value, const Sym& s) {
+  by_value_.insert_or_assign(value, s);
+  at_points_.erase(value);
+}
+
+Number ShapeEnv::value(const Expr& given) {
+  const Expr e = simplify(given);
+  if (const auto known = e.constant()) return *known;
+  if (e.kind() == Kind::Bool) return evaluate(e);
+  const auto number = e.evaluate(point_);
+  CRESSET_CHECK(number, "symbolic shapes: ", e.text(), " is beyond 64 bits where the sizes of fake tensors are evaluated");
+  if (e.kind() == Kind::Float) {
+    by_double_.insert_or_assign(std::bit_cast<int64_t>(std::get<double>(*number)), e);
+    return *number;
+  }
+  const int64_t v = std::get<int64_t>(*number);
+  // Small numbers, remainders above all, cannot be told from the program's own.
+  if (v < kLeast && v > -kLeast) return specialize(e);
+  CRESSET_CHECK(!constants_.count(v), "symbolic shapes: the size ", e.text(), " stands for ", v, ", which the program uses as a number too");
+  enter(v, e.integer());
+  return v;
+}
+
+Expr ShapeEnv::lift(int64_t value) {
+  if (value < kLeast && value > -kLeast) return value;
+  if (const auto found = by_value_.find(value); found != by_value_.end()) return simplify(found->second);
+  if (constants_.count(value)) return value;
+  if (const auto found = searched(value)) {
+    enter(value, *found);
+    return *found;
+  }
+  return value;
+}
+
+Expr ShapeEnv::lift(double value) {
+  const auto found = by_double_.find(std::bit_cast<int64_t>(value));
+  return found == by_double_.end() ? Expr::number(value) : simplify(found->second);
+}
+
+bool ShapeEnv::is_symbolic(int64_t value) { return (value >= kLeast || value <= -kLeast) && !lift(value).constant(); }
+
+// A number that code below a composite operator has computed from sizes.
+std::optional<Sym> ShapeEnv::searched(int64_t value) const {
+  if (by_value_.count(-value)) return Sym(0) - by_value_.at(-value);
+  // Multiples of a symbol, or of two.
+  for (const auto& [v, s] : by_value_) {
+    if ((v < kTelling && v > -kTelling) || value % v != 0) continue;
+    const int64_t factor = value / v;
+    if (factor < kLeast && factor > -kLeast) return simplify(Sym(factor) * s);
+    if (const auto other = by_value_.find(factor); other != by_value_.end()) return simplify(s * other->second);
+  }
+  for (const std::string& name : order) {
+    const auto at = point_.find(name);
+    if (replacements.count(name) || at == point_.end() || !ranges.count(name)) continue;
+    for (int64_t d = 2; d <= 16; d++) {
+      const Sym s = Sym::symbol(name);
+      if (value == at->second / d) return Sym::floordiv(s, d);
+      if (value == at->second / d + 1) return Sym::floordiv(s + (d - 1), d);
+    }
+  }
+  // A little more or less than a size.
+  if (value < kTelling && value > -kTelling) return std::nullopt;
+  for (int64_t c = 1; c <= 16; c++)
+    for (const int64_t shift : {-c, c})
+      if (const auto near = by_value_.find(value - shift); near != by_value_.end()) return simplify(near->second) + shift;
+  return std::nullopt;
+}
+
+// ---- moving the point --------------------------------------------------------------------------------------------------
+
+bool ShapeEnv::fit_facts(Bindings& point) const {
+  auto write_replaced = [&] {
+    for (const auto& [name, by] : replacements)
+      if (const auto v = by.evaluate(point)) point[name] = *v;
+  };
+  auto holds = [&] {
+    return std::all_of(divisible_.begin(), divisible_.end(), [&](const Divisible& d) {
+      const auto v = simplify(d.dividend).evaluate(point);
+      return v && ((*v - d.remainder) % d.divisor + d.divisor) % d.divisor == 0;
+    });
+  };
+  write_replaced();
+  for (int round = 0; round < 4 && !holds(); round++)
+    for (const Divisible& d : divisible_)
+      for (const std::string& name : simplify(d.dividend).symbols()) {
+        const int64_t base = point[name];
+        for (int64_t j = 0; j < 2 * d.divisor && !holds(); j++) {
+          point[name] = base + j;
+          write_replaced();
+        }
+        if (holds()) break;
+      }
+  return holds();
+}
+
+void ShapeEnv::settle() {
+  if (!stale_) return;
+  stale_ = false;
+  fit_facts(point_);
+  refresh();
+}
+
+// Live tensors take the sizes that their expressions have now. The numbers of before still stand for the same expressions.
+void ShapeEnv::refresh() {
+  points_.clear();
+  at_points_.clear();
+  std::map<StorageImpl*, size_t> extents;
+  auto moved = [&](IntArrayRef list) {
+    std::vector<int64_t> out(list.begin(), list.end());
+    for (int64_t& v : out) {
+      const auto found = by_value_.find(v);
+      if (found == by_value_.end()) continue;
+      const Sym s = simplify(found->second);
+      const auto now = s.evaluate(point_);
+      if (!now || *now == v) continue;
+      v = *now;
+      if (!s.constant()) by_value_.insert_or_assign(v, s);
+    }
+    return out;
+  };
+  for (const auto& weak : live_) {
+    const auto t = weak.lock();
+    if (!t) continue;
+    const std::vector<int64_t> sizes = moved(t->sizes()), strides = moved(t->strides());
+    const int64_t offset = moved(IntArrayRef({t->storage_offset()}))[0];
+    t->set_geometry(sizes, strides, offset);
+    if (t->has_storage()) extents[t->storage().get()] = std::max(extents[t->storage().get()], extent(*t));
+  }
+  for (const auto& [storage, bytes] : extents)
+    if (storage->nbytes() < bytes) storage->resize(bytes);
+}
+
+void ShapeEnv::made(const intrusive_ptr<TensorImpl>& fake) {
+  if (live_.size() >= live_limit_) {
+    live_.erase(std::remove_if(live_.begin(), live_.end(), [](const auto& w) { return w.expired(); }), live_.end());
+    live_limit_ = std::max<size_t>(256, 2 * live_.size());
+  }
+  live_.push_back(fake);
+}
+
+// ---- further points ----------------------------------------------------------------------------------------------------
+
+// The point itself, the example, a small one, and some beside the first, whose remainders tell floor from ceiling.
+void ShapeEnv::make_points() {
+  points_.assign(1, point_);
+  Bindings example = hints, small;
+  int64_t i = 0;
+  for (const auto& [name, range] : ranges) {
+    const int64_t low = std::max<int64_t>(range.lower, hints.count(name) ? 2 : 0);
+    small[name] = std::min(low + i, range.upper);
+    if (!example.count(name)) example[name] = std::min(low + 3 + i, range.upper);
+    i++;
+  }
+  for (const auto& [name, v] : point_)
+    if (!ranges.count(name)) example[name] = small[name] = v;
+  points_.push_back(example);
+  points_.push_back(small);
+  for (int k = 0; k < kExtraPoints; k++) {
+    Bindings beside = point_;
+    int64_t shift = k == 0 ? 1 : 7 * k * k + 4;
+    for (const auto& [name, range] : ranges)
+      if (range.upper > 1) beside[name] += shift, shift = shift * 3 % 101 + 1;
+    points_.push_back(beside);
+  }
+  for (size_t p = 1; p < points_.size(); p++)
+    if (!fit_facts(points_[p])) points_[p].clear();
+}
+
+const std::vector<std::optional<int64_t>>& ShapeEnv::at_points(int64_t value) {
+  if (points_.empty()) make_points();
+  auto& known = at_points_[value];
+  if (!known.empty()) return known;
+  const auto found = value < kLeast && value > -kLeast ? by_value_.end() : by_value_.find(value);
+  if (found == by_value_.end()) {
+    known.assign(points_.size(), value);
+    return known;
+  }
+  const Expr e = simplify(found->second);
+  for (const Bindings& p : points_) {
+    const auto v = p.empty() ? std::nullopt : e.evaluate(p);
+    known.push_back(v ? std::optional<int64_t>(std::get<int64_t>(*v)) : std::nullopt);
+  }
+  return known;
+}
+
+}  // namespace cresset::graph

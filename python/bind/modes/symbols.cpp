@@ -1,0 +1,66 @@
+#include "python/bind/modes/symbols.h"
+
+namespace cresset::python {
+
+PyTypeObject *sym_int_type, *sym_float_type, *sym_bool_type;
+
+namespace {
+
+constexpr int64_t kLeastSymbol = 200;  // what is smaller stands for itself
+
+PyObject *number_of, *specialized, *lift, *item, *guard_error, *restart_error;
+thread_local bool t_read = false, t_as_numbers = false;
+
+// _set_symbols(SymInt, SymFloat, SymBool, number, specialize, lift, item, GuardOnDataDependentSymNode, RestartTrace)
+PyObject* set_symbols(PyObject*, PyObject* args) {
+  PyObject *types[3], *functions[6];
+  if (!PyArg_ParseTuple(args, "O!O!O!OOOOOO", &PyType_Type, &types[0], &PyType_Type, &types[1], &PyType_Type, &types[2], &functions[0], &functions[1],
+                        &functions[2], &functions[3], &functions[4], &functions[5]))
+    return nullptr;
+  PyTypeObject** named[] = {&sym_int_type, &sym_float_type, &sym_bool_type};
+  PyObject** kept[] = {&number_of, &specialized, &lift, &item, &guard_error, &restart_error};
+  for (int i = 0; i < 3; i++) *named[i] = reinterpret_cast<PyTypeObject*>(Ref::share(types[i]).release());
+  for (int i = 0; i < 6; i++) *kept[i] = Ref::share(functions[i]).release();
+  Py_RETURN_NONE;
+}
+PyMethodDef functions[] = {{"_set_symbols", set_symbols, METH_VARARGS, nullptr}, {}};
+
+}  // namespace
+
+Ref symbol_number(PyObject* symbol) {
+  t_read = true;
+  return checked(PyObject_CallOneArg(t_as_numbers ? specialized : number_of, symbol));
+}
+bool symbols_read() { return std::exchange(t_read, false); }
+SymbolsAsNumbers::SymbolsAsNumbers() { t_as_numbers = true; }
+SymbolsAsNumbers::~SymbolsAsNumbers() { t_as_numbers = false; }
+
+PyObject* wrap_symbol(const Tensor& t, int64_t value) {
+  Ref number = checked(PyLong_FromLongLong(value));
+  if (!lift || (value < kLeastSymbol && value > -kLeastSymbol)) return number.release();
+  const Ref env = checked(PyLong_FromVoidPtr(t.impl()->storage()->fake_mode()->shapes()));
+  return checked(PyObject_CallFunctionObjArgs(lift, env.get(), number.get(), nullptr)).release();
+}
+
+PyObject* wrap_symbols(const Tensor& t, IntArrayRef values, bool size) {
+  PyTypeObject* type = size ? size_type : &PyTuple_Type;
+  Ref tuple = checked(size ? type->tp_alloc(type, static_cast<Py_ssize_t>(values.size())) : PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t i = 0; i < values.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap_symbol(t, values[i]));
+  return tuple.release();
+}
+
+PyObject* symbol_item(const Tensor& t) {
+  const Ref env = checked(PyLong_FromVoidPtr(t.impl()->storage()->fake_mode()->shapes()));
+  return checked(PyObject_CallFunctionObjArgs(item, env.get(), constant(t.scalar_type()), nullptr)).release();
+}
+
+bool set_symbol_error(const std::exception& error) {
+  const bool restart = dynamic_cast<const RestartTraceError*>(&error) != nullptr;
+  if (!guard_error || !(restart || dynamic_cast<const DataDependentGuardError*>(&error))) return false;
+  PyErr_SetString(restart ? restart_error : guard_error, error.what());
+  return true;
+}
+
+bool add_symbols(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::python

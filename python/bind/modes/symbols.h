@@ -1,0 +1,35 @@
+#pragma once
+// Numbers that are symbols: `torch.SymInt`, `SymFloat` and `SymBool`, which the package names once symbolic shapes are in use.
+
+#include "cresset/core/fake_mode.h"
+#include "python/bind/bind.h"
+
+namespace cresset::python {
+
+extern PyTypeObject *sym_int_type, *sym_float_type, *sym_bool_type;
+inline bool is_symbol(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  return CRESSET_UNLIKELY(type == sym_int_type || type == sym_float_type || type == sym_bool_type);
+}
+// The number that stands for it in the sizes of fake tensors; its number in the example, with a guard, within SymbolsAsNumbers.
+Ref symbol_number(PyObject* symbol);
+// Whether symbol_number was asked since the last question.
+bool symbols_read();
+
+class SymbolsAsNumbers {
+ public:
+  SymbolsAsNumbers();
+  ~SymbolsAsNumbers();
+};
+
+// Whether the sizes of the tensor may be symbols.
+inline bool has_symbols(const Tensor& t) {
+  return CRESSET_UNLIKELY(t.impl()->backend() == kFakeBackend) && t.has_storage() && t.impl()->storage()->fake_mode()->shapes();
+}
+// A size, stride or number of elements of such a tensor: an int or a SymInt.
+PyObject* wrap_symbol(const Tensor& t, int64_t value);
+// The result of item() for such a tensor: a symbol without a hint.
+PyObject* symbol_item(const Tensor& t);
+PyObject* wrap_symbols(const Tensor& t, IntArrayRef values, bool size);
+
+}  // namespace cresset::python

@@ -1,0 +1,146 @@
+"""Symbolic numbers, their environment, and fake tensors whose sizes are symbols."""
+
+import copy
+import pickle
+
+import pytest
+from cresset._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+from cresset.fx.experimental import _shape_env
+from cresset.fx.experimental import symbolic_shapes as shapes
+
+import cresset as torch
+
+
+def setting(*sizes, **options):
+    """An environment and fake tensors of these sizes."""
+    mode = FakeTensorMode(shape_env=shapes.ShapeEnv(**options))
+    return mode.shape_env, *(mode.from_tensor(torch.ones(s)) for s in sizes)
+
+
+def guards(env):
+    return [str(g.expr) for g in env.guards]
+
+
+def test_sizes_of_fake_tensors_are_symbols():
+    _, x = setting((4, 6, 4, 1))
+    assert repr(x.shape) == "torch.Size([s0, s1, s0, 1])"
+    assert [type(s) for s in x.shape] == [torch.SymInt] * 3 + [int]
+    assert [str(s) for s in x.stride()] == ["s0*s1", "s0", "1", "1"]
+    assert str(x.numel()) == "s0**2*s1" and len(x) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("s * 2 + 1", "2*s0 + 1"), ("s // 2", "(s0//2)"), ("s % 3", "Mod(s0, 3)"), ("s / 2", "IntTrueDiv(s0, 2)"), ("-s", "-s0"), ("3 - s", "3 - s0"),
+     ("s == t", "Eq(s0, s1)"), ("s < t", "s0 < s1"), ("torch.sym_max(s, t)", "Max(s0, s1)"), ("s << 1", "2*s0"), ("s ** 2", "s0**2"),
+     ("s * t // t", "s0"), ("torch.sym_sum([s, t, 1])", "s0 + s1 + 1")],
+)  # fmt: skip
+def test_operators_give_expressions(text, expected):
+    env, x = setting((4, 6))
+    assert str(eval(text, {"torch": torch, "s": x.shape[0], "t": x.shape[1]})) == expected
+    assert not env.guards
+
+
+def test_conditions_become_guards_with_the_line_of_the_user():
+    env, x = setting((4, 6))
+    assert x.shape[0] > 3
+    assert guards(env) == ["s0 > 3"]
+    assert "symbolic_test.py" in str(env.guards[0].sloc)
+    assert x.shape[0] > 2  # follows
+    assert len(env.guards) == 1
+
+
+def test_an_int_of_a_size_makes_it_a_number():
+    env, x = setting((4, 6))
+    assert int(x.shape[0] * 2) == 8
+    assert guards(env) == ["Eq(2*s0, 8)"]
+    assert repr(x.shape) == "torch.Size([4, s1])"
+
+
+def test_operators_compute_with_symbols():
+    _, x = setting((4, 6))
+    s, t = x.shape
+    assert repr(torch.cat([x, x]).shape) == "torch.Size([2*s0, s1])"
+    assert repr(x.reshape(-1).shape) == "torch.Size([s0*s1])"
+    assert repr((x @ x.t()).shape) == "torch.Size([s0, s0])"
+    assert repr(x.view(s * t).shape) == "torch.Size([s0*s1])"
+    assert repr(x.expand(3, s, t).shape) == "torch.Size([3, s0, s1])"
+    assert repr(x[: s - 1].shape) == "torch.Size([s0 - 1, s1])"
+    with x.fake_mode:
+        assert repr(torch.zeros(s * 2, t + 1).shape) == "torch.Size([2*s0, s1 + 1])"
+
+
+def test_a_convolution_has_the_size_of_its_formula():
+    env, x = setting((2, 3, 33, 35))
+    mode = x.fake_mode
+    w = mode.from_tensor(torch.ones(8, 3, 3, 3), static_shapes=True)
+    y = torch.nn.functional.conv2d(x, w, stride=2, padding=1)
+    assert [s.node.expr.evaluate({"s0": 2, "s1": 3, "s2": 50, "s3": 51}) if isinstance(s, torch.SymInt) else s for s in y.shape] == [2, 8, 25, 26]
+    assert guards(env) == ["Eq(s1, 3)"]
+
+
+def test_sizes_that_must_be_equal_become_one_symbol():
+    env, x, y = setting((4, 6), (4, 6), duck_shape=False)
+    assert repr((x + y).shape) == "torch.Size([s0, s1])"
+    assert guards(env) == ["Eq(s0, s2)", "Eq(s1, s3)"]
+    assert repr(y.shape) == "torch.Size([s0, s1])"
+
+
+def test_errors_speak_of_the_sizes_of_the_example():
+    _, x = setting((4, 6))
+    with pytest.raises(RuntimeError, match="4"):
+        x @ x
+
+
+def test_unbacked_symbols_answer_what_is_stated_of_them():
+    env, x = setting((4, 6))
+    with x.fake_mode:
+        n = x.fake_mode.from_tensor(torch.tensor(3)).item()
+    assert str(n) == "u0"
+    with pytest.raises(shapes.GuardOnDataDependentSymNode, match="u0 > 5"):
+        bool(n > 5)
+    torch._check(n >= 2)
+    assert bool(n >= 1)
+    assert shapes.guard_or_false(n > 5) is False
+    assert repr(x.nonzero().shape) == "torch.Size([u1, 2])"
+    assert repr(x[x > 0].shape) == "torch.Size([u2])"
+    assert repr(x.masked_select(x > 0).shape) == "torch.Size([u3])"
+
+
+def test_without_the_options_data_dependence_is_an_error():
+    _, x = setting((4, 6), allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+    with pytest.raises(DynamicOutputShapeException):
+        x.nonzero()
+    with pytest.raises(DataDependentOutputException):
+        x.sum().item()
+
+
+def test_numbers_are_lifted_to_what_they_stand_for():
+    env, x = setting((4, 6))
+    raw = _shape_env.number(x.shape[0] * 2)
+    assert isinstance(raw, int) and str(env.lift(raw)) == "2*s0"
+    assert env.lift([3, raw])[0] == 3 and env.lift(7) == 7
+
+
+def test_symbols_copy_and_are_not_hashable():
+    _, x = setting((4, 6))
+    s = x.shape[0]
+    assert copy.deepcopy(s) is s
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(s)
+    assert pickle.loads(pickle.dumps((s * 2).node.expr)) == (s * 2).node.expr
+
+
+def test_guards_as_an_expression_of_the_inputs():
+    env, x = setting((4, 6, 4))
+    code = env.produce_guards_expression([x])
+    assert env.evaluate_guards_expression(code, [torch.ones(5, 2, 5)])
+    assert not env.evaluate_guards_expression(code, [torch.ones(5, 2, 6)])
+    assert env.bind_symbols([x], [torch.ones(5, 2, 5)]) == {x.shape[0].node.expr: 5, x.shape[1].node.expr: 2}
+
+
+def test_backward_has_symbolic_sizes():
+    mode = FakeTensorMode(shape_env=shapes.ShapeEnv())
+    x = mode.from_tensor(torch.ones(4, 6, requires_grad=True))
+    (x.view(-1).sin().sum() + (x @ x.t()).mean()).backward()
+    assert repr(x.grad.shape) == "torch.Size([s0, s1])"
