@@ -65,6 +65,27 @@ class Files(unittest.TestCase):
 
 
 class Structures(unittest.TestCase):
+    def test_leaves_are_chosen_by_types_and_conditions(self):
+        tree = [1, "a", (2.5, None)]
+        for kind in ((int, float), int | float, lambda leaf: isinstance(leaf, (int, float))):
+            self.assertEqual(pytree.tree_map_only(kind, lambda x: -x, tree), [-1, "a", (-2.5, None)])
+            self.assertTrue(pytree.tree_all_only(kind, lambda x: x > 0, tree))
+            self.assertFalse(pytree.tree_any_only(kind, lambda x: x < 0, tree))
+        with self.assertRaisesRegex(TypeError, "got int"):
+            pytree.tree_map_only(3, str, tree)
+
+    def test_registered_classes_are_told_and_forgotten(self):
+        class Own:
+            pass
+
+        pytree.register_constant(Own)
+        self.assertTrue(pytree.is_constant_class(Own))
+        self.assertEqual(pytree.SUPPORTED_NODES[Own].type, Own)
+        pytree._deregister_pytree_node(Own)
+        self.assertEqual((pytree.is_constant_class(Own), Own in pytree.SUPPORTED_NODES), (False, False))
+        own = Own()
+        self.assertEqual(pytree.tree_leaves([own]), [own])
+
     def test_deques_keep_their_bound(self):
         doubled = pytree.tree_map(lambda x: 2 * x, collections.deque([1, 2], maxlen=5))
         self.assertEqual((doubled, doubled.maxlen), (collections.deque([2, 4]), 5))

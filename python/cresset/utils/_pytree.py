@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import types
 import typing
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
@@ -88,6 +89,10 @@ _LEAF = TreeSpec(None, None, ())
 _files = {}  # the names of containers in files, with how to write and read their contexts
 _named_children = {}  # container: how to take it apart into pairs of a key and a child
 _registered = {}  # container: how to take it apart, and how to put it together
+CONSTANT_NODES = set()
+STANDARD_DICT_TYPES = frozenset((dict, OrderedDict, defaultdict))
+BUILTIN_TYPES = STANDARD_DICT_TYPES | {tuple, list, namedtuple, deque}
+DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL = 1
 
 
 def register_pytree_node(
@@ -113,7 +118,7 @@ def register_pytree_node(
     """
     if not isinstance(cls, type):
         raise TypeError(f"register_pytree_node: expected a class, got {type(cls).__name__}")
-    if cls in _registered or cls in (list, tuple, dict, OrderedDict, defaultdict, deque):
+    if cls in _registered or cls in BUILTIN_TYPES:
         raise ValueError(f"{cls} is a registered pytree node already.")
     if (to_dumpable_context is None) != (from_dumpable_context is None):
         raise ValueError(f"register_pytree_node of {cls}: to_dumpable_context and from_dumpable_context go together")
@@ -225,13 +230,32 @@ def tree_map(func, tree, *rests, is_leaf=None):
     return tree_unflatten([func(*row) for row in zip(*columns, strict=True)], spec)
 
 
+def _chosen(kind):
+    """Whether a leaf is meant by a type, a tuple or union of types, or a condition."""
+    if isinstance(kind, (type, tuple, types.UnionType)):
+        return lambda leaf: isinstance(leaf, kind)
+    if callable(kind):
+        return kind
+    raise TypeError(f"expected a type, a tuple or union of types, or a function of a leaf, got {type(kind).__name__}")
+
+
+def map_only(type_or_types_or_pred, /):
+    """A decorator: the function gets the leaves of a type, or those for which a condition holds, and others come back as they are.
+
+    >>> torch.utils._pytree.map_only(int)(lambda x: -x)("a")
+    'a'
+    """
+    meant = _chosen(type_or_types_or_pred)
+    return lambda func: lambda leaf: func(leaf) if meant(leaf) else leaf
+
+
 def tree_map_only(kind, func, tree, is_leaf=None):
-    """Apply a function to the leaves of a type, or of one of several, and leave the others.
+    """Apply a function to the leaves of a type, of one of several, or for which a condition holds, and leave the others.
 
     >>> torch.utils._pytree.tree_map_only(int, lambda x: -x, [1, "a"])
     [-1, 'a']
     """
-    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree, is_leaf=is_leaf)
+    return tree_map(map_only(kind)(func), tree, is_leaf=is_leaf)
 
 
 def tree_any(pred, tree, is_leaf=None):
@@ -298,7 +322,7 @@ def tree_all_only(kind, pred, tree, is_leaf=None):
     >>> torch.utils._pytree.tree_all_only(int, lambda x: x > 0, [1, "a"])
     True
     """
-    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, kind))
+    return all(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
 
 
 def tree_any_only(kind, pred, tree, is_leaf=None):
@@ -307,7 +331,7 @@ def tree_any_only(kind, pred, tree, is_leaf=None):
     >>> torch.utils._pytree.tree_any_only(int, lambda x: x > 1, [1, "a"])
     False
     """
-    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, kind))
+    return any(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
 
 
 def arg_tree_leaves(*args, **kwargs):
@@ -441,9 +465,39 @@ def register_constant(cls):
     [1]
     """
     register_pytree_node(cls, lambda obj: ([], obj), lambda _, context: context)
+    CONSTANT_NODES.add(cls)
+
+
+def is_constant_class(cls):
+    """Whether `register_constant` knows a class.
+
+    >>> torch.utils._pytree.is_constant_class(int)
+    False
+    """
+    return cls in CONSTANT_NODES
+
+
+def _deregister_pytree_node(cls):
+    """Let a registered class be a leaf again."""
+    for table in (_registered, _files, _named_children):
+        table.pop(cls, None)
+    CONSTANT_NODES.discard(cls)
 
 
 # ---- paths: where a leaf lies in its tree ---------------------------------------------------------------------------------
+
+
+@typing.runtime_checkable
+class KeyEntry(typing.Protocol):
+    """A step on the way to a leaf, which gets the value below it.
+
+    >>> isinstance(torch.utils._pytree.SequenceKey(0), torch.utils._pytree.KeyEntry)
+    True
+    """
+
+    def get(self, parent):
+        """The value of this step within a container."""
+        ...
 
 
 class SequenceKey(namedtuple("SequenceKey", "idx")):
@@ -692,18 +746,35 @@ def is_structseq(obj):
 
 
 _register_pytree_node = register_pytree_node
+pytree_to_str, str_to_pytree = treespec_dumps, treespec_loads
 
 
 class _SupportedNodes:
     """The containers that are known."""
 
-    _BUILT_IN = (list, tuple, dict, OrderedDict, defaultdict, deque, namedtuple)
-
     def __contains__(self, kind):
-        return kind in self._BUILT_IN or kind in _registered
+        return kind in BUILTIN_TYPES or kind in _registered
 
     def __iter__(self):
-        return iter((*self._BUILT_IN, *_registered))
+        return iter((*BUILTIN_TYPES, *_registered))
+
+    def __getitem__(self, kind):
+        if kind not in _registered:
+            raise KeyError(kind)
+        return NodeDef(kind, *_registered[kind], _named_children.get(kind))
+
+
+class NodeDef(typing.NamedTuple):
+    """A registered container: how to take it apart and put it together.
+
+    >>> torch.utils._pytree.NodeDef(set, list, lambda values, _: set(values), None).type
+    <class 'set'>
+    """
+
+    type: type
+    flatten_fn: typing.Callable
+    unflatten_fn: typing.Callable
+    flatten_with_keys_fn: typing.Callable | None
 
 
 SUPPORTED_NODES = _SupportedNodes()
