@@ -26,6 +26,13 @@ HOMES = {
     "functional": {"": "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split "
                        "stft svd_lowrank tensordot unique unique_consecutive unravel_index"},
     "fx": {"fx.subgraph_rewriter": "replace_pattern"},
+    "fx._symbolic_trace": {"fx.proxy": "Proxy", "fx.node": "map_aggregate"},
+    "fx.experimental.normalize": {"fx.experimental.schema_type_annotation": "AnnotateTypesWithSchema"},
+    "fx.graph": {"fx.node": "_get_qualified_name _type_repr"},
+    "fx.interpreter": {"fx.graph_module": "GraphModule", "fx.node": "Node"},
+    "fx.node": {"fx.operator_schemas": "ArgsKwargsPair normalize_function normalize_module"},
+    "fx.passes.utils": {"fx.passes.utils.common": "HolderModule compare_graphs lift_subgraph_as_module"},
+    "fx.passes.utils.fuser_utils": {"fx.passes.tools_common": "legalize_graph"},
     "jit": {"jit": "_script_if_tracing=script_if_tracing _overload=export _overload_method=export"},
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export _overload=export _overload_method=export export ignore is_scripting unused"},
     "lightning": {"lightning.fabric": "Fabric"},

@@ -7,7 +7,7 @@ MISSING = object()
 
 
 def found_at(module, path, default=MISSING):
-    """What a module has at a path; the default where a part of the path is not there."""
+    """The value at a path of a module; the default where a part of the path is not there."""
     for part in path.split("."):
         module = getattr(module, part, MISSING)
         if module is MISSING:

@@ -385,7 +385,7 @@ class Graph:
                 self._lint_target(node)
 
     def _fault(self, node, before):
-        """What is wrong with a node after those before it, in words that follow its name; None where nothing is."""
+        """The fault of a node after those before it, in words that follow its name; None where there is none."""
         if node.op == "root" or node.op not in _legal_ops:
             return f"had unknown opcode {node.op}"
         if node.graph is not self:

@@ -27,6 +27,8 @@ from .graph import Graph, _BoxedCodeGen, _custom_builtins, _is_from_torch, _PyTr
 
 __all__ = ["reduce_graph_module", "GraphModule"]
 
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # of `meta`, for exporters; copies keep all attributes
+
 
 class _EvalCacheLoader:
     """The source of generated code, for tracebacks and debuggers."""

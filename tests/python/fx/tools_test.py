@@ -13,6 +13,7 @@ from cresset.fx.passes import annotate_getitem_nodes, graph_drawer, net_min_base
 from cresset.fx.passes.graph_transform_observer import GraphTransformObserver
 from cresset.fx.passes.operator_support import OperatorSupport
 from cresset.fx.passes.shape_prop import ShapeProp
+from cresset.fx.passes.split_module import split_module_simple
 from cresset.fx.passes.utils.matcher_with_name_node_map_utils import SubgraphMatcherWithNameNodeMap
 from cresset.fx.passes.utils.source_matcher_utils import check_subgraphs_connected, get_source_partitions
 from cresset.fx.tensor_type import Dyn, TensorType, is_consistent, is_more_precise
@@ -52,6 +53,31 @@ class Splitters(unittest.TestCase):
 
         _, split = self.split(f, X)
         self.assertTrue(torch.equal(split(X), f(X)))
+
+    def test_values_that_are_no_tensors_go_where_they_are_used(self):
+        def f(x):
+            return torch.relu(x).reshape(x.size(1) * 2, -1)
+
+        support = OperatorSupport({"torch.relu": None, "size": None, "_operator.mul": None})
+        traced = fx.symbolic_trace(f)
+        ShapeProp(traced).propagate(X)
+        parts = {}
+        for move in (False, True):
+            for node in traced.graph.nodes:
+                vars(node).pop("tag", None)
+            settings = splitter_base._SplitterSettingBase(allow_non_tensor=True, skip_fusion=True, move_non_tensor_nodes_on_boundary=move)
+            splitter = splitter_base._SplitterBase(traced, (X,), support, settings)
+            self.assertTrue(torch.equal(splitter()(X), f(X)))
+            parts[move] = splitter.get_node_submodule_map()
+        self.assertEqual({parts[False][name] for name in ("size", "mul", "relu")}, {"_run_on_acc_0"})
+        self.assertEqual((parts[True]["size"], parts[True]["mul"], parts[True]["relu"]), (parts[True]["reshape"],) * 2 + ("_run_on_acc_0",))
+
+    def test_parts_by_a_table(self):
+        traced = fx.symbolic_trace(lambda x: torch.relu(x + 1).sum())
+        numbers = {node: i // 2 for i, node in enumerate(n for n in traced.graph.nodes if n.op.startswith("call"))}
+        split = split_module_simple(traced, numbers, partition_affix="a")
+        self.assertEqual([name for name, _ in split.named_children()], ["submod_a_0", "submod_a_1"])
+        self.assertEqual(split(X), traced(X))
 
     def test_inputs_of_parts(self):
         _, split = self.split(lambda x: torch.relu(x).sin(), X)

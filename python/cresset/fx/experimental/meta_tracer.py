@@ -26,7 +26,7 @@ class MetaProxy(Proxy):
         vars(self)["_tensor_meta"] = tensor_meta
 
     def _asked(self, method, *args):
-        """What a method of the tensor says, or a node where the tensor is not known."""
+        """The answer of a method of the tensor, or a node where the tensor is not known."""
         known = vars(self).get("_tensor_meta")
         return self.tracer.create_proxy("call_method", method, (self, *args), {}) if known is None else getattr(known, method)(*args)
 

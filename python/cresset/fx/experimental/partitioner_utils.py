@@ -63,7 +63,7 @@ class PartitionMode(enum.Enum):
 
 
 class PartitionerConfig(NamedTuple):
-    """What a partitioner goes by.
+    """Devices and choices of a partitioner.
 
     `transfer_rate_bytes_per_sec` and `node_to_latency_mapping` serve the modes cost_aware and kl_based, `node_to_partition_mapping` and
     `partition_to_logical_device_mapping` serve aot_based, and `saturate_host` lets further devices run copies of the partitions.

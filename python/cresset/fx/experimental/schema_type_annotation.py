@@ -63,7 +63,7 @@ def _result_of_function(target):
 
 
 def _result_of_module(module):
-    """What the class declares; a layer of torch.nn gives a tensor, but for those whose results are several."""
+    """The type that the class declares; a layer of torch.nn gives a tensor, but for those whose results are several."""
     if not type(module).__module__.startswith("cresset.nn."):
         return _declared(type(module).forward)
     return None if isinstance(module, _OF_SEVERAL) or getattr(module, "return_indices", False) else torch.Tensor

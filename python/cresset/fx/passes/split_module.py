@@ -3,11 +3,12 @@
 from operator import getitem
 
 from .._compatibility import compatibility
+from .._paths import _get_attr
 from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import map_arg
 
-__all__ = ["Partition", "split_module"]
+__all__ = ["Partition", "split_module", "split_module_simple"]
 
 
 @compatibility(is_backward_compatible=True)
@@ -29,12 +30,6 @@ class Partition:
             f"name: {self.name},\n nodes: {self.node_names},\n inputs: {list(self.inputs)},\n outputs: {list(self.outputs)},\n "
             f"partitions depended on: {list(self.dependencies)},\n partition dependents: {list(self.dependents)}"
         )
-
-
-def _attribute(module, path):
-    for part in path.split("."):
-        module = getattr(module, part)
-    return module
 
 
 @compatibility(is_backward_compatible=True)
@@ -126,7 +121,7 @@ class _Splitter:
         base, env, attributes = Graph(tracer_cls=self.m.graph._tracer_cls), {}, {}
 
         def attribute(node):
-            attributes[node.target] = _attribute(self.m, node.target)
+            attributes[node.target] = _get_attr(self.m, node.target)
             env[node] = base.get_attr(node.target, node.type)
             env[node].meta = node.meta.copy()
 
@@ -162,7 +157,7 @@ class _Splitter:
             target = node.target
             if node.op == "call_module":
                 target = node.target.replace(".", "_")
-                targets[target] = _attribute(self.m, node.target)
+                targets[target] = _get_attr(self.m, node.target)
                 paths[f"{part.submod_name}.{target}"] = node.target
             args, kwargs = map_arg(node.args, part.environment.__getitem__), map_arg(node.kwargs, part.environment.__getitem__)
             made = part.graph.create_node(node.op, target, args, dict(kwargs), node.name if self.keep_node_names else None, node.type)
@@ -180,3 +175,21 @@ class _Splitter:
             return
         for i, node in enumerate(part.outputs):
             env[node] = base.call_function(getitem, (called, i))
+
+
+@compatibility(is_backward_compatible=False)
+def split_module_simple(m, node_to_partition, *, partition_affix=None):
+    """`split_module` by a table.
+
+    Args:
+        m: the GraphModule to split.
+        node_to_partition: {node: the number of its part}, of the nodes that compute something.
+        partition_affix: a word in the names of parts.
+
+    >>> traced = torch.fx.symbolic_trace(lambda x: (x + 1).relu())
+    >>> x, add, relu, output = traced.graph.nodes
+    >>> split = torch.fx.passes.split_module.split_module_simple(traced, {add: 0, relu: 1})
+    >>> [name for name, _ in split.named_children()]
+    ['submod_0', 'submod_1']
+    """
+    return split_module(m, None, node_to_partition.__getitem__, partition_affix=partition_affix)

@@ -1,6 +1,7 @@
 """A module split into submodules, by the tags of its nodes."""
 
 import copy
+from collections import deque
 from dataclasses import dataclass, field
 from operator import getitem
 
@@ -8,9 +9,10 @@ from .._compatibility import compatibility
 from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import map_arg
+from .tools_common import CALLABLE_NODE_OPS, is_node_output_tensor
 from .utils.common import HolderModule, lift_subgraph_as_module
 
-__all__ = ["getattr_recursive", "setattr_recursive", "Component", "split_by_tags"]
+__all__ = ["getattr_recursive", "setattr_recursive", "Component", "split_by_tags", "move_non_tensor_nodes_on_boundary"]
 
 
 @compatibility(is_backward_compatible=False)
@@ -145,3 +147,53 @@ def _finish(part, gm, inner, return_tuple, paths):
     part.graph.output(results[0] if len(results) == 1 and not return_tuple else results)
     part.gm, part.getattr_maps = lift_subgraph_as_module(gm, part.graph, comp_name=part.name)
     paths.update({old: f"{part.name}.{old}" for old in part.getattr_maps})
+
+
+@compatibility(is_backward_compatible=False)
+def move_non_tensor_nodes_on_boundary(subgraphs):
+    """Move nodes whose value is no tensor out of parts for an accelerator, into the part that uses them.
+
+    A node moves with those of its part that depend on it, if all their users outside are in one other part. Nodes before it follow by the same rule.
+
+    Args:
+        subgraphs: the parts in order, with `nodes` and `is_acc`; their nodes have the types that ShapeProp notes.
+
+    >>> traced = torch.fx.symbolic_trace(lambda x: x.reshape(x.size(0), -1))
+    >>> _ = torch.fx.passes.shape_prop.ShapeProp(traced).propagate(torch.ones(2, 3))
+    >>> x, size, reshape, output = traced.graph.nodes
+    >>> Subgraph = torch.fx.passes.splitter_base.Subgraph
+    >>> parts = [Subgraph(True, [size]), Subgraph(False, [reshape])]
+    >>> torch.fx.passes.split_utils.move_non_tensor_nodes_on_boundary(parts)
+    >>> [part.nodes for part in parts]
+    [[], [size, reshape]]
+    """
+    homes = {node: i for i, part in enumerate(subgraphs) for node in part.nodes}
+
+    def is_number(node):
+        return node.op in CALLABLE_NODE_OPS and not is_node_output_tensor(node)
+
+    for i, part in enumerate(subgraphs):
+        outward = [n for n in part.nodes if is_number(n) and any(homes.get(user, i) != i for user in n.users)]
+        todo = deque(outward if part.is_acc else ())
+        while todo:
+            group, targets = _with_dependents(todo.popleft(), i, homes)
+            if len(targets) != 1 or not group:
+                continue
+            (target,) = targets
+            part.nodes[:] = [n for n in part.nodes if n not in group]
+            subgraphs[target].nodes[:] = [*sorted(group), *subgraphs[target].nodes]
+            homes.update(dict.fromkeys(group, target))
+            todo.extend(n for node in group for n in node.all_input_nodes if homes.get(n) == i and is_number(n))
+
+
+def _with_dependents(node, home, homes):
+    """A node with those of its part that depend on it, and the parts of their other users."""
+    group, todo, targets = set(), [node], set()
+    while todo:
+        current = todo.pop()
+        if homes.get(current) == home and current not in group:
+            group.add(current)
+            todo += current.users
+        elif current in homes and current not in group:
+            targets.add(homes[current])
+    return group, targets

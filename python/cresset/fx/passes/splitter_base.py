@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .._compatibility import compatibility
 from ..graph_module import GraphModule
 from .operator_support import OperatorSupportBase, get_node_target
-from .split_utils import split_by_tags
+from .split_utils import move_non_tensor_nodes_on_boundary, split_by_tags
 from .tools_common import CALLABLE_NODE_OPS, FxNetAccFusionsFinder, is_node_output_tensor
 
 __all__ = ["FxNetAccNodesFinder", "FxNetSplitterInternalError", "Subgraph", "SplitResult", "generate_inputs_for_submodules"]
@@ -22,13 +22,12 @@ class _SplitterSettingBase:
         skip_fusion: do not keep nodes together between which a value is no tensor.
         allow_non_tensor: let parts of the accelerator take and give values that are no tensors.
         max_acc_splits: the largest number of parts on the accelerator; -1 for any.
+        move_non_tensor_nodes_on_boundary: let nodes whose value is no tensor run where it is used.
     """
 
     def __init__(self, min_acc_module_size=1, skip_fusion=False, allow_non_tensor=False, max_acc_splits=-1, move_non_tensor_nodes_on_boundary=False):
         self.min_acc_module_size, self.skip_fusion, self.allow_non_tensor = min_acc_module_size, skip_fusion, allow_non_tensor
         self.max_acc_splits, self.move_non_tensor_nodes_on_boundary = max_acc_splits, move_non_tensor_nodes_on_boundary
-        if move_non_tensor_nodes_on_boundary:
-            raise NotImplementedError("move_non_tensor_nodes_on_boundary: nodes stay in the part to which they were given")
 
 
 def _steps(module):
@@ -262,6 +261,9 @@ class _SplitterBase:
 
     def __call__(self):
         subgraphs = self.remove_small_acc_subgraphs(self.put_nodes_into_subgraphs())
+        if self.settings.move_non_tensor_nodes_on_boundary:
+            move_non_tensor_nodes_on_boundary(subgraphs)
+            subgraphs = [part for part in subgraphs if part.nodes]
         count = sum(part.is_acc for part in subgraphs)
         if 0 <= self.settings.max_acc_splits < count:
             raise ValueError(f"splitter: found {count} parts for the accelerator, allowed are {self.settings.max_acc_splits}")
