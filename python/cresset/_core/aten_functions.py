@@ -15,6 +15,11 @@ def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=Non
             raise RuntimeError(f"_assert_tensor_metadata: expected {name} {wanted}, got {found[name]}")
 
 
+def _assert_scalar(value, text):
+    if not value:
+        raise RuntimeError(text)
+
+
 def _resized(mode, has_corners=False, antialias=False):
     def resized(input, output_size, *rest):
         corners = {"align_corners": rest[0]} if has_corners and mode not in ("nearest", "nearest-exact") else {}
@@ -62,7 +67,7 @@ FUNCTIONS = {
         "(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
         _assert_tensor_metadata,
     ),
-    "_assert_scalar": ("(Scalar self, str assert_msg) -> ()", lambda value, text: torch._assert(value, text)),
+    "_assert_scalar": ("(Scalar self, str assert_msg) -> ()", _assert_scalar),
     "copy": ("(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", _copied),
     "item": ("(Tensor self) -> Scalar", lambda self: self.item()),
     "sym_constrain_range": ("(Scalar size, *, int? min=None, int? max=None) -> ()", lambda size, *, min=None, max=None: None),

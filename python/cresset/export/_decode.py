@@ -7,7 +7,7 @@ import cresset as torch
 
 from .. import ops
 from ..utils import _pytree as pytree
-from . import _encode, _shapes
+from . import _encode, _shapes, _symbols
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, TrainingIRVerifier, Verifier
 from .graph_signature import (
     ConstantArgument,
@@ -79,7 +79,7 @@ def program(document, state, constants, examples, opset):
         root.at("opset_version").fail(f"expected {opset}, got {root.at('opset_version').value}")
     module = root.at("graph_module")
     ranges = _shapes.ranges_from(root.get("range_constraints"))
-    reader = GraphReader(module.at("graph"), _shapes.loaded_mode(ranges))
+    reader = GraphReader(module.at("graph"), _symbols.Symbols(ranges, document))
     graph, owner = reader.read(module.at("signature"))
     signature = ExportGraphSignature(
         [_input_spec(p) for p in module.at("signature").at("input_specs").each()], [_output_spec(p) for p in module.at("signature").at("output_specs").each()]
@@ -88,8 +88,7 @@ def program(document, state, constants, examples, opset):
     entries = [ModuleCallEntry(p.at("fqn").of(str), _call_signature(p.get("signature"))) for p in module.at("module_call_graph").each()]
     verifiers = [Verifier if v == "ATEN" else TrainingIRVerifier for v in (root.get("verifiers").value if root.get("verifiers") else ["TRAINING"])]
     made = ExportedProgram(
-        torch.fx.GraphModule(owner, graph), graph, signature, state, ranges, entries, examples, constants, verifiers=verifiers,
-        guards=_shapes.loaded_guards(graph, signature, ranges),
+        torch.fx.GraphModule(owner, graph), graph, signature, state, ranges, entries, examples, constants, verifiers=verifiers
     )  # fmt: skip
     made.example_inputs = examples
     return made
@@ -235,8 +234,8 @@ def plain(kind, place):
 class GraphReader:
     """Reads one graph; those within it get readers of their own."""
 
-    def __init__(self, place, mode, depth=0):
-        self.place, self.mode, self.depth = place, mode, depth
+    def __init__(self, place, symbols, depth=0):
+        self.place, self.symbols, self.depth = place, symbols, depth
         self.graph, self.owner, self.nodes = torch.fx.Graph(), torch.nn.Module(), {}
         if depth > 32:
             place.fail("expected at most 32 graphs within graphs")
@@ -273,21 +272,26 @@ class GraphReader:
 
     def value_of(self, name, place):
         """The entry of a name in the tables of values."""
-        for table, make in (("tensor_values", self.fake), ("sym_int_values", _shapes.loaded_size), ("sym_float_values", _shapes.loaded_real),
-                            ("sym_bool_values", _shapes.loaded_truth)):  # fmt: skip
+        symbols = self.symbols
+        for table, make in (
+            ("tensor_values", self.fake),
+            ("sym_int_values", symbols.size),
+            ("sym_float_values", symbols.value),
+            ("sym_bool_values", symbols.value),
+        ):
             found = self.place.get(table)
             if found is not None and name in found.value:
-                return make(self.mode, found.at(name))
+                return make(found.at(name))
         return place.fail(f"no table of values has {name!r}")
 
-    def fake(self, mode, place):
+    def fake(self, place):
         """A tensor of the facts that a table has."""
-        sizes = [_shapes.loaded_size(mode, p) for p in place.at("sizes").each()]
-        strides = [_shapes.loaded_size(mode, p) for p in place.at("strides").each()]
+        sizes = [self.symbols.size(p) for p in place.at("sizes").each()]
+        strides = [self.symbols.size(p) for p in place.at("strides").each()]
         if len(sizes) != len(strides):
             place.fail(f"has {len(sizes)} sizes and {len(strides)} strides")
         dtype = dtype_of(place.at("dtype"))
-        with mode:
+        with self.symbols.mode:
             made = torch.empty_strided(sizes, strides, dtype=dtype, device=_device(place.at("device")))
         return made.requires_grad_(True) if place.at("requires_grad").of(bool) and (dtype.is_floating_point or dtype.is_complex) else made
 
@@ -317,7 +321,7 @@ class GraphReader:
 
     def _nested(self, place):
         name = place.at("name").of(str)
-        graph, owner = GraphReader(place.at("graph"), self.mode, self.depth + 1).read()
+        graph, owner = GraphReader(place.at("graph"), self.symbols, self.depth + 1).read()
         setattr(self.owner, name, torch.fx.GraphModule(owner, graph))
         return self.graph.create_node("get_attr", name)
 

@@ -6,6 +6,7 @@ from .. import nn
 from ..fx.graph import _PyTreeCodeGen, _PyTreeInfo
 from ..utils import _pytree as pytree
 from . import _paths
+from ._shapes import SymbolCheck
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
 
@@ -157,7 +158,7 @@ def _inputs(program, graph, attributes):
 
 
 def _checks(program):
-    checks, index = [], -1
+    checks, symbolic, index = [], [], -1
     for node, spec in zip((n for n in program.graph.nodes if n.op == "placeholder"), program.graph_signature.input_specs, strict=True):
         if spec.kind is not InputKind.USER_INPUT:
             continue
@@ -169,8 +170,14 @@ def _checks(program):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
             checks.append(_Rank(node.name, index, value.dim()))
-            checks += [_Size(node.name, index, d, n) for d, n in enumerate(value.shape) if type(n) is int]
-    return checks + list(program._guards)
+            for d, n in enumerate(value.shape):
+                if type(n) is int:
+                    checks.append(_Size(node.name, index, d, n))
+                else:
+                    symbolic.append((node.name, index, d, n.node.expr))
+    if symbolic:
+        checks.append(SymbolCheck(symbolic, program.range_constraints, program._guards))
+    return checks
 
 
 def _outputs(program, graph, mapped):

@@ -2,17 +2,20 @@
 
 import contextlib
 import linecache
+import math
 import operator
 import os
 import sys
 
 import _cresset
+import _cresset_graph
 
 import cresset as torch
 
 from .. import fx, nn
 from .._modes import stack as _stack
 from .._modes.stack import ABOVE_LAYERS
+from .._subclasses.fake_tensor import unset_fake_temporarily
 from . import _spellings
 
 _tensor = torch.tensor  # the function itself: another stands in its place while a module runs
@@ -31,6 +34,7 @@ class Recorder:
         self.stack, self.counts = [], {}  # the modules that are running: (key, (path, class))
         self.first_user_input = self.mark = None
         self.results, self.single = [], False
+        self.env, self.known = mode.shape_env, {}  # symbols; text of an expression -> its node, or (node, dimension)
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
         self._root = None
         self._where = {}
@@ -52,9 +56,74 @@ class Recorder:
         symbol = getattr(value, "node", None)
         return self.symbols(value) if symbol is not None and isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) else value
 
+    # ---- symbolic numbers -------------------------------------------------------------------------------------------------
+
+    def learn(self, size, node, dim):
+        """A size of a tensor, where it is a symbol, can be asked for there."""
+        if isinstance(size, torch.SymInt) and size.node.expr.is_symbol:
+            self.known.setdefault(str(size.node.expr), (node, dim))
+
     def symbols(self, value):
         """The node that computes a symbolic number."""
-        raise NotImplementedError(f"export: a symbolic number {value} in a call")
+        return self._of_tree(value.node.expr.tree(), self.env)
+
+    def _of_tree(self, tree, env):
+        if not isinstance(tree, (str, tuple)):
+            return tree
+        key = tree if isinstance(tree, str) else str(_cresset_graph.expr_from_tree(tree))
+        found = self.known.get(key)
+        if isinstance(found, fx.Node):
+            return found
+        if isinstance(tree, str):
+            made = self._of_symbol(tree, found)
+        else:
+            op, *parts = tree
+            made = self._arithmetic(op, [self._of_tree(p, env) for p in parts], tree)
+        self.known[key] = made
+        return made
+
+    def _of_symbol(self, name, found):
+        if found is None and self.outer is not None:
+            raise NotImplementedError(f"export: the size {name} from around a function of an operator of control flow")
+        if found is None:
+            raise RuntimeError(f"export: no tensor of the graph has the size {name}")
+        source, dim = found
+        with self.graph.inserting_before(self.mark) if source.op == "placeholder" else self.graph.inserting_after(source):
+            node = self.graph.create_node("call_function", torch.ops.aten.sym_size.int, (source, dim), name="sym_size_int")
+        node.meta["val"] = source.meta["val"].shape[dim]
+        return node
+
+    def _arithmetic(self, op, parts, tree):
+        functions = {"sub": operator.sub, "max": torch.sym_max, "min": torch.sym_min, "not": torch.sym_not, "float": torch.sym_float, "and": operator.and_,
+                     "or": operator.or_}  # fmt: skip
+        function = functions.get(op) or getattr(operator, op, None) or getattr(math, op)
+        node = parts[0]
+        for part in parts[1:] or [None]:
+            args = (node,) if part is None else (node, part)
+            value = self.env.wrap(_cresset_graph.expr_from_tree(tree)) if part is parts[-1] or part is None else None
+            node = self.graph.create_node("call_function", function, args, name=function.__name__)
+            node.meta["val"] = value if value is not None else function(*[a.meta["val"] if isinstance(a, fx.Node) else a for a in args])
+        return node
+
+    def assert_that(self, condition, text):
+        """Adds an assertion."""
+        if isinstance(condition, torch.SymBool):
+            node = self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, (self.symbols(condition), text), name="_assert_scalar")
+            node.meta["val"] = None
+
+    def assert_range(self, name, low, high):
+        """Adds the assertions that an integer from the data lies between two numbers."""
+        if name not in self.known:
+            return
+        value = self.env.wrap(_cresset_graph.symbol(name))
+        for bound, function, sign in ((low, operator.ge, ">="), (high, operator.le, "<=")):
+            if abs(bound) < 2**60:
+                node = self.graph.create_node("call_function", function, (self.symbols(value), int(bound)), name=function.__name__)
+                node.meta["val"] = True
+                check = self.graph.create_node(
+                    "call_function", torch.ops.aten._assert_scalar.default, (node, f"expected {name} {sign} {bound}"), name="_assert_scalar"
+                )
+                check.meta["val"] = None
 
     def faked(self, tensor):
         """The fake tensor of a real one that the program holds, which becomes a constant of the graph."""
@@ -81,7 +150,7 @@ class Recorder:
         if name is None:
             name = f"lifted_tensor_{sum(n.startswith('lifted_tensor_') for n in self.constants)}"
         self.constants[name] = tensor.detach() if not isinstance(tensor, nn.Parameter) else tensor
-        fake = self.mode.from_tensor(tensor)
+        fake = self.mode.from_tensor(tensor, static_shapes=True)
         with self.graph.inserting_before(self.first_user_input):
             node = self.graph.create_node("placeholder", "c_" + name.replace(".", "_"), name="c_" + name.replace(".", "_"))
         node.meta["val"] = fake
@@ -98,12 +167,19 @@ class Recorder:
         kind = torch.bool if isinstance(number, bool) else torch.int64 if isinstance(number, int) else torch.get_default_dtype()
         return self.lift(_tensor(number, dtype=kind if not isinstance(number, complex) else dtype), fresh=True)
 
+    def innermost(self):
+        """The recorder that listens now: this one, or that of a function within."""
+        now = _cresset._listen(ABOVE_LAYERS, None)
+        _cresset._listen(ABOVE_LAYERS, now)
+        return now if isinstance(now, Recorder) else self
+
     @contextlib.contextmanager
     def paused(self):
         """In its scope nothing is written down."""
         before = _cresset._listen(ABOVE_LAYERS, None)
         try:
-            yield
+            with unset_fake_temporarily():
+                yield
         finally:
             _cresset._listen(ABOVE_LAYERS, before)
 
@@ -116,9 +192,9 @@ class Recorder:
         result = self._run(func, args, kwargs)
         return self.write(*said, result)
 
-    def _run(self, func, args, kwargs):
-        with self.mode:
-            return func(*args, **kwargs)
+    @staticmethod
+    def _run(func, args, kwargs):
+        return func(*args, **kwargs)
 
     def _all_fake(self, value):
         if isinstance(value, torch.Tensor):
@@ -130,6 +206,8 @@ class Recorder:
     def write(self, func, args, kwargs, result, listed=False):
         """Adds the node of a call, and those that take its result apart; returns the result, or with `listed` these nodes."""
         name = getattr(func, "_opname", None) or func.__name__
+        if self.env is not None:
+            args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}
         node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=name)
         self._note(node, name)
         if isinstance(result, torch.Tensor):
@@ -140,6 +218,8 @@ class Recorder:
             return parts if listed else result
         else:
             node.meta["val"] = result
+            if isinstance(result, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+                self.known[str(result.node.expr)] = node
         return result
 
     def _part(self, node, index, tensor):
@@ -151,6 +231,8 @@ class Recorder:
     def _result(self, node, tensor):
         node.meta["val"] = tensor
         self.know(tensor, node)
+        for d, size in enumerate(tensor.shape):
+            self.learn(size, node, d)
 
     def _note(self, node, name, like=None):
         self.grad_modes[node] = torch.is_grad_enabled()
@@ -178,8 +260,7 @@ class Recorder:
             nodes.append(self.graph.create_node("get_attr", f"{name}_{number}"))
         given = rebuilt(lifted)
         modules = [getattr(self.root, n.target) for n in nodes]
-        with self.mode:
-            result = op.run(*args[:count], *modules, *given)
+        result = op.run(*args[:count], *modules, *given)
         node = self.graph.create_node("call_function", op, self.node_of((*args[:count], *nodes, *given)), {}, name=op.name())
         self._note(node, op.name())
         node.meta["val"] = tuple(result)
@@ -267,10 +348,11 @@ class Recorder:
         before = _cresset._listen(ABOVE_LAYERS, self)
         patched = [] if nested else _patched()
         try:
-            yield
+            with self.mode:
+                yield
         finally:
-            for cls, call in patched:
-                cls.__call__ = call
+            for cls, name, call in patched:
+                setattr(cls, name, call)
             _cresset._listen(ABOVE_LAYERS, before)
 
 
@@ -282,12 +364,16 @@ def _patched():
     from .._higher_order_ops._operator import HigherOrderOperator
     from ..library import _Defined
 
-    own = [(_Defined, _Defined.__call__), (HigherOrderOperator, HigherOrderOperator.__call__)]
+    own = [
+        (_Defined, "__call__", _Defined.__call__),
+        (HigherOrderOperator, "__call__", HigherOrderOperator.__call__),
+        (torch.Tensor, "item", torch.Tensor.item),
+    ]
 
     def defined(op, *args, **kwargs):
         heard = _cresset._listen(ABOVE_LAYERS, None)
         try:
-            return own[0][1](op, *args, **kwargs) if not isinstance(heard, Recorder) else heard(op, args, kwargs)
+            return own[0][2](op, *args, **kwargs) if not isinstance(heard, Recorder) else heard(op, args, kwargs)
         finally:
             _cresset._listen(ABOVE_LAYERS, heard)
 
@@ -296,12 +382,22 @@ def _patched():
         try:
             if not isinstance(heard, Recorder) or op.name() not in _BODIES:
                 _cresset._listen(ABOVE_LAYERS, heard)
-                return own[1][1](op, *args)
+                return own[1][2](op, *args)
             return heard.higher_order(op, args)
         finally:
             _cresset._listen(ABOVE_LAYERS, heard)
 
-    _Defined.__call__, HigherOrderOperator.__call__ = defined, higher_order
+    def item(tensor):
+        heard = _cresset._listen(ABOVE_LAYERS, None)
+        try:
+            value = own[2][2](tensor)
+            symbolic = isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) and isinstance(heard, Recorder)
+            return heard.write(torch.ops.aten.item.default, (tensor,), {}, value) if symbolic else value
+        finally:
+            _cresset._listen(ABOVE_LAYERS, heard)
+
+    for (cls, name, _), function in zip(own, (defined, higher_order, item), strict=True):
+        setattr(cls, name, function)
     return own
 
 

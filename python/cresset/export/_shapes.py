@@ -1,45 +1,278 @@
-"""Sizes of the arguments of an exported program: which are symbols, what is known of them."""
+"""Sizes of the arguments of an exported program: which are symbols, and what is known of them."""
+
+import math
 
 import cresset as torch
 
-MAX_RESTARTS = 32
-WRAPPERS = ()
+from .._dynamo.exc import UserError, UserErrorType
+from .._subclasses.fake_tensor import FakeTensorMode
+from ..fx.experimental._dims import DimDynamic, StatelessSymbolicContext
+from ..fx.experimental._guards import suggested_fixes
+from ..fx.experimental.symbolic_shapes import RestartTrace, ShapeEnv, ValueRanges
+from ..utils import _pytree as pytree
+from .dynamic_shapes import _NO_BOUND, AdditionalInputs, Dim, ShapesCollection, _DimHint, combined
+
+MAX_RESTARTS = 64
 
 
-class _NoRestart(Exception):
-    pass
+class _Known(StatelessSymbolicContext):
+    """Sizes of a tensor whose symbols are there already."""
+
+    places = None
+
+    def remembered(self, shape_env):
+        """The expressions by place."""
+        return self.places
 
 
 class Shapes:
-    """The sizes of one export."""
+    """The sizes of one export: the same symbols for every run of the module."""
 
-    restart = _NoRestart
+    restart = RestartTrace
 
-    def __init__(self, module, args, kwargs, dynamic_shapes, names, leaves):
-        self.are_dynamic = False
+    def __init__(self, module, args, kwargs, dynamic_shapes, names, leaves, deferred=False):
+        if isinstance(dynamic_shapes, (ShapesCollection, AdditionalInputs)):
+            dynamic_shapes = dynamic_shapes.dynamic_shapes(module, args, kwargs)
+        given = combined(module, args, kwargs)
+        specs = _specs(given, dynamic_shapes)
+        self.specs = dict(zip(names, _aligned(specs, leaves), strict=True))
+        self.deferred, self.dims, self.exprs, self.named = deferred, {}, {}, {}
+        self.env = ShapeEnv(prefer_deferred_runtime_asserts_over_guards=deferred, duck_shape=False)
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.env)
 
-    def new_environment(self):
-        return None
+    # ---- arguments --------------------------------------------------------------------------------------------------------
 
     def fake(self, recorder, name, leaf, node):
         """The stand-in of an argument while the module runs."""
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        fake = recorder.mode.from_tensor(leaf)
-        if id(fake) in recorder.nodes:  # the example has it twice; the program may be called with two
-            fake = recorder.mode.from_tensor(leaf.detach().requires_grad_(leaf.requires_grad))
+        plain = leaf.detach().requires_grad_(leaf.requires_grad)
+        spec = self.specs[name]
+        if not any(_is_dynamic(s) for s in spec):
+            fake = self.mode.from_tensor(plain, static_shapes=True)
+        else:
+            context = _Known([DimDynamic.DYNAMIC if _is_dynamic(s) else DimDynamic.STATIC for s in spec])
+            context.places = {
+                f"{name}.size()[{d}]": self.env.replace(self._expr(f"{name}.size()[{d}]", s, leaf.shape[d])) for d, s in enumerate(spec) if _is_dynamic(s)
+            }
+            fake = self.mode.from_tensor(plain, symbolic_context=context, source=name)
         recorder.know(fake, node)
+        for d, size in enumerate(fake.shape):
+            recorder.learn(size, node, d)
         return fake
 
-    def ran(self, recorder): ...
+    def _expr(self, place, spec, size):
+        """The expression of a size."""
+        if place in self.exprs:
+            return self.exprs[place]
+        if isinstance(spec, _DimHint):
+            made = self._symbol(place, size, spec.min, spec.max)
+            if spec.type == "DYNAMIC":
+                self.named[place] = (made, spec.min, spec.max)
+        else:
+            made = self._of_dim(place, spec, size)
+        self.exprs[place] = made
+        return made
 
-    def check(self): ...
+    def _of_dim(self, place, dim, size):
+        root = dim.root or dim
+        if (size - dim.offset) % dim.factor:
+            raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} is {size} in the example, which is no {dim.__name__}")
+        number = (size - dim.offset) // dim.factor
+        if root.__name__ not in self.dims:
+            if not root.min <= number <= root.max:
+                raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} is {size} in the example, which {root!r} does not allow")
+            made = self._symbol(place, number, root.min, root.max)
+            self.dims[root.__name__] = (made, number)
+            self.named[root.__name__] = (made, root.min, root.max)
+        expr, known = self.dims[root.__name__]
+        if known != number:
+            raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} makes {root.__name__} {number}, elsewhere in the example it is {known}")
+        return expr if dim is root else _as_expr(self.env.wrap(expr) * dim.factor + dim.offset)
 
-    def constraints(self):
-        return {}
+    def _symbol(self, place, size, low, high):
+        made = self.env._create(size, place, DimDynamic.DYNAMIC)
+        if made.is_symbol:
+            self.env._env.constrain(str(made), max(low or 0, 2), None if high is None or high is _NO_BOUND else high)
+        return made
+
+    # ---- after the run ----------------------------------------------------------------------------------------------------
+
+    def ran(self, recorder):
+        """Writes assertions of what only the data tells into the graph."""
+        for expr, place in self.env._env.deferred:
+            recorder.assert_that(self.env.wrap(self.env.replace(expr)), f"expected {expr} {place}".strip())
+        for name, _, low, high, replaced, _ in self.env._env.symbols:
+            if name.startswith("u") and replaced is None and not any(name in expr.symbols for expr, _ in self.env._env.deferred):
+                recorder.assert_range(name, low, high)
+
+    def check(self):
+        """Errors: UserError where the program allows less than the Dims say."""
+        wrong, names = [], {}
+        ranges = {name: (low, high) for name, _, low, high, _, _ in self.env._env.symbols}
+        for name, (expr, low, high) in self.named.items():
+            names[str(expr)] = name
+            number = self.env.replace(expr).constant
+            if number is not None:
+                wrong.append(f"{name} was to be dynamic, and the program makes it {number}")
+                continue
+            found = ranges.get(str(self.env.replace(expr)))
+            if found is not None and (found[0] > max(low or 0, 2) or found[1] < (math.inf if high is None or high is _NO_BOUND else high)):
+                wrong.append(
+                    f"{name} was to be from {low or 0} to {'any size' if high is None or high is _NO_BOUND else high}, the program takes it from {found[0]} to {found[1]}"
+                )
+        if wrong:
+            fixes = [line for line in suggested_fixes(self.env, names) if line] + [
+                f"{name} = {self.env.replace(e).constant}" for name, (e, _, _) in self.named.items() if self.env.replace(e).constant is not None
+            ]
+            text = "\n  ".join(dict.fromkeys(fixes))
+            raise UserError(UserErrorType.CONSTRAINT_VIOLATION, f"export: {'; '.join(wrong)}.\nSuggested fixes:\n  {text}\n")
+
+    def constraints(self, graph):
+        """The range of each symbol that the graph's values have."""
+        used = {n for node in graph.nodes for n in symbols_of(node.meta.get("val"))}
+        return {_symbol(n): ValueRanges(low, _open(high)) for n, _, low, high, by, _ in self.env._env.symbols if by is None and n in used}
 
     def guards(self):
-        return []
+        """Conditions that were found while the module ran."""
+        found = [self.env.replace(guard) for guard, _ in self.env._env.guards]
+        return [g for g in found if g.constant is None and not self.env._env.statically(g)]
+
+
+def _open(high):
+    return math.inf if high >= 2**62 else high
+
+
+def _symbol(name):
+    import _cresset_graph
+
+    return _cresset_graph.symbol(name)
+
+
+def _as_expr(value):
+    return value.node.expr
+
+
+def symbols_of(value):
+    """The names of the symbols in a value: of a tensor, those in its sizes."""
+    if isinstance(value, torch.Tensor):
+        return {n for s in value.shape if isinstance(s, torch.SymInt) for n in s.node.expr.symbols}
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return set(value.node.expr.symbols)
+    if isinstance(value, (list, tuple)):
+        return {n for v in value for n in symbols_of(v)}
+    return set()
+
+
+# ---- what the user wrote ----------------------------------------------------------------------------------------------------
+
+
+def _is_dynamic(spec):
+    return isinstance(spec, Dim) or (isinstance(spec, _DimHint) and spec.type != "STATIC")
+
+
+def _wrong(text):
+    return UserError(UserErrorType.INVALID_INPUT, f"dynamic_shapes: {text}")
+
+
+def _specs(given, shapes):
+    """(tensor, spec of each dimension) for every tensor of the arguments."""
+    if shapes is None:
+        shapes = dict.fromkeys(given)
+    if isinstance(shapes, (tuple, list)):
+        if len(shapes) != len(given):
+            raise _wrong(f"expected one for each of the {len(given)} arguments {list(given)}, got {len(shapes)}")
+        shapes = dict(zip(given, shapes, strict=True))
+    if not isinstance(shapes, dict):
+        raise _wrong(f"expected a dict or a tuple, got {type(shapes).__name__}")
+    if set(shapes) != set(given):
+        raise _wrong(f"expected the names of the arguments, {list(given)}, got {list(shapes)}")
+    found = []
+    for name, value in given.items():
+        _walk(value, shapes[name], name, found)
+    return found
+
+
+def _walk(value, spec, place, found):
+    if isinstance(value, torch.Tensor):
+        found.append((value, _of_tensor(value, spec, place)))
+        return
+    parts = pytree._parts(value)
+    if parts is None:
+        if spec is not None and not isinstance(spec, _DimHint):
+            raise _wrong(f"{place} is no tensor, expected None for it, got {spec!r}")
+        return
+    _, keys, children = parts
+    if spec is None:
+        inner = [None] * len(children)
+    elif isinstance(value, dict):
+        if not isinstance(spec, dict) or set(spec) != set(keys):
+            raise _wrong(f"{place}: expected a dict of {list(keys)}, got {spec!r}")
+        inner = [spec[key] for key in keys]
+    else:
+        inner = [spec[k] for k in sorted(spec)] if isinstance(spec, dict) else spec
+        if not isinstance(inner, (tuple, list)) or len(inner) != len(children):
+            raise _wrong(f"{place}: expected one for each of the {len(children)} parts, got {spec!r}")
+    for i, (child, part) in enumerate(zip(children, inner, strict=True)):
+        _walk(child, part, f"{place}[{i}]", found)
+
+
+def _of_tensor(tensor, spec, place):
+    if spec is None:
+        return [None] * tensor.dim()
+    if isinstance(spec, dict):
+        if any(not isinstance(d, int) or not -tensor.dim() <= d < tensor.dim() for d in spec):
+            raise _wrong(f"{place}: expected dimensions of a tensor of {tensor.dim()}, got {list(spec)}")
+        sizes = {d % tensor.dim(): s for d, s in spec.items()}
+        listed = [sizes.get(d) for d in range(tensor.dim())]
+    elif isinstance(spec, (tuple, list)):
+        if len(spec) != tensor.dim():
+            raise _wrong(f"{place}: expected one for each of the {tensor.dim()} dimensions, got {len(spec)}")
+        listed = list(spec)
+    else:
+        raise _wrong(f"{place}: expected a dict from dimensions, a tuple or None, got {spec!r}")
+    for d, s in enumerate(listed):
+        if not (s is None or isinstance(s, (Dim, _DimHint)) or type(s) is int):
+            raise _wrong(f"{place}: dimension {d}: expected a Dim, an int or None, got {s!r}")
+        if type(s) is int and s != tensor.shape[d]:
+            raise _wrong(f"{place}: dimension {d} is {tensor.shape[d]} in the example, got {s}")
+    return listed
+
+
+def _aligned(specs, leaves):
+    """The specs in the order of the leaves: arguments by name may come in another."""
+    rest = list(specs)
+    out = []
+    for leaf in leaves:
+        at = next((i for i, (tensor, _) in enumerate(rest) if tensor is leaf), None) if isinstance(leaf, torch.Tensor) else None
+        out.append(rest.pop(at)[1] if at is not None else [])
+    return out
+
+
+# ---- checks when the program runs -------------------------------------------------------------------------------------------
+
+
+class SymbolCheck:
+    """Binds the symbols to the sizes of arguments and checks the rest. `sizes`: (name, index of the argument, dimension, expression)."""
+
+    def __init__(self, sizes, ranges, guards):
+        self.sizes, self.ranges, self.guards = sizes, {str(s): r for s, r in ranges.items()}, guards
+
+    def __call__(self, args):
+        bound = {}
+        for _, index, dim, expr in self.sizes:
+            if expr.is_symbol:
+                bound.setdefault(str(expr), args[index].shape[dim])
+        for name, index, dim, expr in self.sizes:
+            expected, found = expr.evaluate(bound), args[index].shape[dim]
+            if expected is not None and expected != found:
+                raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expr}, expected {expected}, got {found}")
+            allowed = self.ranges.get(str(expr))
+            if allowed is not None and not (allowed.lower <= max(found, 2) and found <= allowed.upper):
+                raise AssertionError(f"Guard failed: {allowed.lower} <= {name}.size()[{dim}] <= {allowed.upper}, got {found}")
+        for guard in self.guards:
+            if guard.evaluate(bound) is False:
+                raise AssertionError(f"Guard failed: {guard}, with {bound}")
 
 
 # ---- programs that are loaded -----------------------------------------------------------------------------------------------
@@ -47,35 +280,10 @@ class Shapes:
 
 def ranges_from(place):
     """The ranges of the symbols of a file."""
-    return {}
-
-
-def loaded_mode(ranges):
-    """The mode of the fake tensors of a program that is loaded."""
-    from .._subclasses.fake_tensor import FakeTensorMode
-
-    return FakeTensorMode(allow_non_fake_inputs=True)
-
-
-def loaded_size(mode, place):
-    """A size of a file: a number; of an expression the example's."""
-    kind, value = place.choice()
-    if kind == "as_int":
-        return value.of(int)
-    hint = value.get("hint")
-    return hint.at("as_int").of(int) if hint is not None else 2
-
-
-def loaded_real(mode, place):
-    """A symbolic number of a file."""
-    return 0.0
-
-
-def loaded_truth(mode, place):
-    """A symbolic truth value of a file."""
-    return True
-
-
-def loaded_guards(graph, signature, ranges):
-    """Checks of the arguments of a program that was loaded."""
-    return []
+    if place is None:
+        return {}
+    found = {}
+    for name, r in place.of(dict).items():
+        low, high = r.get("min_val"), r.get("max_val")
+        found[_symbol(name)] = ValueRanges(low if isinstance(low, int) else -math.inf, high if isinstance(high, int) else math.inf)
+    return found

@@ -6,7 +6,9 @@ import inspect
 import cresset as torch
 
 from .. import nn
-from .._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from .._dynamo.exc import Unsupported
+from .._subclasses.fake_tensor import DataDependentOutputException
+from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..utils import _pytree as pytree
 from . import _regions, _shapes
 from ._recorder import PACKAGE as _PACKAGE, Recorder, modules_noted
@@ -32,15 +34,15 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
 
     kwargs = _ordered(module, args, kwargs or {})
     names, leaves, in_spec = _inputs(module, args, kwargs)
-    shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves)
+    shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred)
     for _ in range(_shapes.MAX_RESTARTS):
-        recorder = Recorder(FakeTensorMode(shape_env=shapes.new_environment()) if shapes.are_dynamic else FakeTensorMode(allow_non_fake_inputs=True))
+        recorder = Recorder(shapes.mode)
         run = _Run(module, recorder, strict, preserved)
         try:
             run.trace(names, leaves, in_spec, shapes)
             break
-        except shapes.restart as restart:
-            shapes.learn(restart)
+        except shapes.restart:
+            continue
     _regions.wrap(recorder, run)
     graph_module = torch.fx.GraphModule(run.root, recorder.graph)
     signature = ExportGraphSignature(run.input_specs(), run.output_specs())
@@ -49,7 +51,7 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     state, constants = run.state()
     shapes.check()
     return ExportedProgram(
-        graph_module, recorder.graph, signature, state, shapes.constraints(), entries, (tuple(args), dict(kwargs)), constants,
+        graph_module, recorder.graph, signature, state, shapes.constraints(recorder.graph), entries, (tuple(args), dict(kwargs)), constants,
         guards=shapes.guards(),
     )  # fmt: skip
 
@@ -87,7 +89,7 @@ def _inputs(module, args, kwargs):
         while name in names:
             name += "_1"
         names[name] = path
-        if not isinstance(leaf, (torch.Tensor, *_CONSTANTS, *_shapes.WRAPPERS)):
+        if not isinstance(leaf, (torch.Tensor, *_CONSTANTS)):
             raise ValueError(f"export: expected inputs that are tensors, numbers, strings or None, got {type(leaf)} for {name}")
     return names, leaves, spec
 
@@ -120,16 +122,15 @@ class _Run:
             self.inputs.append((node, leaf))
             fakes.append(fake)
         mark = recorder.graph.create_node("placeholder", "end_of_inputs", name="end_of_inputs")
+        recorder.mark = mark
         recorder.first_user_input = recorder.first_user_input or mark
         args, kwargs = pytree.tree_unflatten(fakes, in_spec)
         with self._swapped(), modules_noted(recorder, self.module, self._observers()), _fresh_constants(recorder):
             result = self._called(args, kwargs)
             self._written_buffers()
         shapes.ran(recorder)
-        if recorder.first_user_input is mark:
-            recorder.first_user_input = None
-        recorder.graph.erase_node(mark)
         self._finish(result)
+        recorder.graph.erase_node(mark)
 
     def _called(self, args, kwargs):
         with self.recorder.recording():
@@ -137,6 +138,10 @@ class _Run:
                 return self.module(*args, **kwargs)
             except DataDependentOutputException as error:
                 raise _refusal(self.strict)(_advice(error)) from error
+            except GuardOnDataDependentSymNode as error:
+                if not self.strict:
+                    raise
+                raise Unsupported(str(error)) from error
 
     def _lift_state(self):
         """Parameters and buffers are the first inputs of the graph, whether they are used or not."""
@@ -147,7 +152,7 @@ class _Run:
             for path, tensor in getattr(self.module, listing)(remove_duplicate=False):
                 title = f"{prefix}_{path.replace('.', '_')}"
                 node = recorder.graph.create_node("placeholder", title, name=title)
-                fake = recorder.mode.from_tensor(tensor)
+                fake = recorder.mode.from_tensor(tensor, static_shapes=True)
                 node.meta["val"] = fake
                 recorder.know(fake, node)
                 recorder.fakes[id(tensor)] = fake
@@ -301,11 +306,7 @@ def argument_of(node, value, name=""):
 
 
 def _refusal(strict):
-    if strict:
-        from .._dynamo.exc import Unsupported
-
-        return Unsupported
-    return RuntimeError
+    return Unsupported if strict else GuardOnDataDependentSymNode
 
 
 def _advice(error):
@@ -319,15 +320,22 @@ def _advice(error):
 
 @contextlib.contextmanager
 def _fresh_constants(recorder):
-    """In its scope `torch.tensor` makes constants of the graph."""
-    original = torch.tensor
+    """In its scope functions that make tensors of Python's data make constants of the graph."""
+    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "from_numpy")}
 
-    def tensor(*args, **kwargs):
-        with recorder.paused():
-            return recorder.lift(original(*args, **kwargs), fresh=True)
+    def lifting(original):
+        def made(data, *args, **kwargs):
+            if isinstance(data, torch.Tensor):
+                return original(data, *args, **kwargs)
+            with recorder.innermost().paused():
+                return recorder.innermost().lift(original(data, *args, **kwargs), fresh=True)
 
-    torch.tensor = tensor
+        return made
+
+    for name, original in originals.items():
+        setattr(torch, name, lifting(original))
     try:
         yield
     finally:
-        torch.tensor = original
+        for name, original in originals.items():
+            setattr(torch, name, original)

@@ -80,6 +80,20 @@ class RoundTrip(unittest.TestCase):
         with zipfile.ZipFile(buffer) as archive:
             self.assertEqual(len([n for n in archive.namelist() if "weights/weight_" in n]), 3)
 
+    def test_sizes_that_are_symbols(self):
+        program = export(nn.Linear(3, 4), (X,), dynamic_shapes=({0: torch.export.Dim("b", min=2, max=64)},))
+        loaded = again(program)
+        self.assertEqual(loaded.module()(torch.ones(7, 3)).shape, (7, 4))
+        self.assertEqual([(int(r.lower), int(r.upper)) for r in loaded.range_constraints.values()], [(2, 64)])
+        with self.assertRaisesRegex(AssertionError, "got 65"):
+            loaded.module()(torch.ones(65, 3))
+
+    def test_graphs_within_graphs(self):
+        program = export(Function(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))), (X,))
+        module = again(program).module()
+        torch.testing.assert_close(module(X + 1), (X + 1).sin())
+        torch.testing.assert_close(module(X - 1), (X - 1).cos())
+
     def test_extra_files(self):
         buffer, extra = io.BytesIO(), {"note.txt": ""}
         save(export(nn.ReLU(), (X,)), buffer, extra_files={"note.txt": "hi"})
