@@ -183,7 +183,8 @@ def _checks(program):
 def _outputs(program, graph, mapped):
     """Writes what is written, and returns the rest."""
     nodes = program.graph.output_node().args[0]
-    inputs = {s.target: n for n, s in zip(mapped, program.graph_signature.input_specs, strict=False) if s.target is not None}
+    pairs = zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True)
+    inputs = {s.target: n for n, s in pairs if s.target is not None}
     by_name = {n.name: m for n, m in mapped.items()}
     results = []
     for node, spec in zip(nodes, program.graph_signature.output_specs, strict=True):
