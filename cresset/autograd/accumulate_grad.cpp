@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/autograd/meta_extras.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/core/sparse.h"
 #include "cresset/ops/functions.h"

@@ -7,25 +7,16 @@ namespace cresset {
 namespace autograd {
 
 struct CRESSET_API AutogradMeta final : public AutogradMetaInterface {
-  AutogradMeta() = default;
+  AutogradMeta();
   ~AutogradMeta() override;
   static void* operator new(size_t n) { return cpu_allocate(n); }
   static void operator delete(void* p, size_t n) { cpu_deallocate(p, n); }
 
   bool requires_grad() const override { return requires_grad_ || grad_fn_; }
-  bool has_hooks() const { return extras_ && (extras_->hooks || !extras_->post_accumulate_hooks.empty()); }
+  bool has_hooks() const;
 
-  // Everything that most tensors with a history do not have.
-  struct Extras {
-    std::string name;
-    std::shared_ptr<TensorHooks> hooks;
-    std::vector<PostAccumulateHook> post_accumulate_hooks;
-    std::vector<intrusive_ptr<ForwardTangent>> tangents;
-  };
-  Extras& extras() {
-    if (!extras_) extras_ = std::make_unique<Extras>();
-    return *extras_;
-  }
+  struct Extras;  // cresset/autograd/meta_extras.h
+  Extras& extras();
 
   // Serialises the creation of the gradient accumulator and of a view's history.
   void lock();
@@ -35,7 +26,7 @@ struct CRESSET_API AutogradMeta final : public AutogradMetaInterface {
   Tensor grad_;
   // Weak, as the accumulator holds the tensor.
   weak_intrusive_ptr<Node> grad_accumulator_;
-  std::unique_ptr<Extras> extras_;
+  Owned<Extras> extras_;
   uint32_t output_nr_ = 0;
   bool requires_grad_ = false;
   bool retains_grad_ = false;

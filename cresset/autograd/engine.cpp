@@ -9,6 +9,7 @@
 #include "cresset/autograd/function_parts.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/autograd/graph_task.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/run_state.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/ops/functions.h"

@@ -66,6 +66,31 @@ void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, co
   for (Tensor& out : outputs) give_history(node, name, marks, inputs, out, outputs.size());
 }
 
+namespace detail {
+
+void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const Tensor& t) {
+  inputs.push_back(t);
+  is_tensor.push_back(true);
+}
+void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const std::optional<Tensor>& t) {
+  collect_argument(inputs, is_tensor, t ? *t : Tensor());
+}
+void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, TensorList list) {
+  for (const Tensor& t : list) collect_argument(inputs, is_tensor, t);
+}
+void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const variable_list& list) { collect_argument(inputs, is_tensor, TensorList(list)); }
+void collect_other(std::vector<bool>& is_tensor) { is_tensor.push_back(false); }
+
+variable_list to_list(Tensor&& t) { return {std::move(t)}; }
+
+}  // namespace detail
+
+CustomNode::CustomNode(Backward backward, const char* type_name) : backward_(backward), type_name_(type_name) {
+  ctx_.node_ = this;
+  // Zeros stand in for them.
+  wants_undefined_ = true;
+}
+
 AutogradContext::AutogradContext() = default;
 AutogradContext::~AutogradContext() = default;
 

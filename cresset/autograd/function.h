@@ -81,11 +81,7 @@ struct CRESSET_API AutogradContext {
 // The node of a custom function. Which function it is comes in through three pointers, so that little is compiled for each.
 struct CRESSET_API CustomNode : public Node {
   using Backward = variable_list (*)(AutogradContext*, variable_list);
-  CustomNode(Backward backward, const char* type_name) : backward_(backward), type_name_(type_name) {
-    ctx_.node_ = this;
-    // Zeros stand in for them.
-    wants_undefined_ = true;
-  }
+  CustomNode(Backward backward, const char* type_name);
   ~CustomNode() override;
 
   std::string name() const override;
@@ -111,19 +107,11 @@ struct CRESSET_API CustomNode : public Node {
 
 namespace detail {
 
-inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const Tensor& t) {
-  inputs.push_back(t);
-  is_tensor.push_back(true);
-}
-inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const std::optional<Tensor>& t) {
-  collect_argument(inputs, is_tensor, t ? *t : Tensor());
-}
-inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, TensorList list) {
-  for (const Tensor& t : list) collect_argument(inputs, is_tensor, t);
-}
-inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const variable_list& list) {
-  collect_argument(inputs, is_tensor, TensorList(list));
-}
+CRESSET_API void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const Tensor& t);
+CRESSET_API void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const std::optional<Tensor>& t);
+CRESSET_API void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, TensorList list);
+CRESSET_API void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const variable_list& list);
+CRESSET_API void collect_other(std::vector<bool>& is_tensor);
 template <class T> struct is_tensor_like : std::false_type {};
 template <> struct is_tensor_like<Tensor> : std::true_type {};
 template <> struct is_tensor_like<std::optional<Tensor>> : std::true_type {};
@@ -132,10 +120,10 @@ template <> struct is_tensor_like<variable_list> : std::true_type {};
 
 template <class T> void collect(variable_list& inputs, std::vector<bool>& is_tensor, const T& argument) {
   if constexpr (is_tensor_like<T>::value) collect_argument(inputs, is_tensor, argument);
-  else is_tensor.push_back(false);
+  else collect_other(is_tensor);
 }
 
-inline variable_list to_list(Tensor&& t) { return {std::move(t)}; }
+CRESSET_API variable_list to_list(Tensor&& t);
 inline variable_list to_list(variable_list&& list) { return std::move(list); }
 template <class R> R from_list(variable_list&& list) {
   if constexpr (std::is_same<R, Tensor>::value) return std::move(list[0]);

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "cresset/autograd/anomaly_mode.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/run_state.h"
 #include "cresset/ops/functions.h"
 
@@ -49,7 +50,7 @@ Tensor InputMetadata::zeros_like() const {
 Node::Node(edge_list next_edges) : sequence_nr_(t_sequence_nr++) {
   if (!next_edges.empty()) set_next_edges(std::move(next_edges));
   if (CRESSET_UNLIKELY(AnomalyMode::is_enabled())) {
-    trace_ = std::make_unique<NodeTrace>();
+    trace_ = make_owned<NodeTrace>();
     trace_->stack = AnomalyMode::current_stack();
     trace_->parent = get_current_node();
   }
@@ -91,7 +92,7 @@ bool Node::restricted_should_compute(size_t i) const {
 }
 
 NodeHooks& Node::hooks() {
-  if (!hooks_) hooks_ = std::make_unique<NodeHooks>();
+  if (!hooks_) hooks_ = make_owned<NodeHooks>();
   return *hooks_;
 }
 

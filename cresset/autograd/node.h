@@ -7,6 +7,7 @@
 #include "cresset/base/std_function.h"
 
 #include "cresset/autograd/edge.h"
+#include "cresset/base/owned.h"
 #include "cresset/core/tensor.h"
 
 namespace cresset {
@@ -56,32 +57,8 @@ struct ForwardTangent final : RefCounted {
   void release_resources() override { value.reset(); }
 };
 
-struct NodeHooks {
-  struct OutputTangent {
-    uint32_t output_nr;
-    intrusive_ptr<ForwardTangent> tangent;
-  };
-  struct ForOutput {
-    uint32_t output_nr;
-    std::shared_ptr<TensorHooks> hooks;
-  };
-  struct RetainGrad {
-    uint32_t output_nr;
-    weak_intrusive_ptr<TensorImpl> tensor;
-  };
-  std::vector<ForOutput> tensor_hooks;
-  std::vector<RetainGrad> retain_grad;
-  std::vector<NodePreHook> pre_hooks;
-  std::vector<NodePostHook> post_hooks;
-  // Of outputs that the node may have saved.
-  std::vector<OutputTangent> tangents;
-};
-
-// Where and under which node an operator ran forward; recorded in anomaly mode only.
-struct NodeTrace {
-  std::string stack;
-  intrusive_ptr<Node> parent;
-};
+struct NodeHooks;  // cresset/autograd/node_hooks.h
+struct NodeTrace;
 
 struct CRESSET_API Node : public RefCounted {
  public:
@@ -183,8 +160,8 @@ struct CRESSET_API Node : public RefCounted {
   uint64_t sequence_nr_ = 0, topological_nr_ = 0;
   edge_list next_edges_;
   SmallVector<InputMetadata, 1> input_metadata_;
-  std::unique_ptr<NodeHooks> hooks_;
-  std::unique_ptr<NodeTrace> trace_;
+  Owned<NodeHooks> hooks_;
+  Owned<NodeTrace> trace_;
 };
 
 class SavedFields;

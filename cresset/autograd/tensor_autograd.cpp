@@ -3,6 +3,8 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_mode.h"
+#include "cresset/autograd/meta_extras.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/functional.h"

@@ -5,13 +5,22 @@
 #include "cresset/autograd/accumulate_grad.h"
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/autograd/meta_extras.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/core/functional.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
 namespace autograd {
 
+AutogradMeta::AutogradMeta() = default;
 AutogradMeta::~AutogradMeta() { release_node(std::move(grad_fn_)); }
+
+bool AutogradMeta::has_hooks() const { return extras_ && (extras_->hooks || !extras_->post_accumulate_hooks.empty()); }
+AutogradMeta::Extras& AutogradMeta::extras() {
+  if (!extras_) extras_ = make_owned<Extras>();
+  return *extras_;
+}
 
 void AutogradMeta::lock() {
   while (locked_.exchange(true, std::memory_order_acquire)) sched_yield();

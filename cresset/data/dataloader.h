@@ -144,7 +144,7 @@ template <class Dataset, class Batch, class BatchRequest> class DataLoaderBase {
   // Called from the constructors of derived classes when all they need is there.
   template <class DatasetOf> void start_workers(DatasetOf dataset_of) {
     dataset_of_ = std::move(dataset_of);
-    pool_ = std::make_unique<detail::WorkerPool>(options_.workers);
+    pool_ = make_owned<detail::WorkerPool>(options_.workers);
   }
   static MaybeBatch get_batch(Dataset& dataset, BatchRequestType&& request) { return dataset.get_batch(std::move(request)); }
 
@@ -193,7 +193,7 @@ template <class Dataset, class Batch, class BatchRequest> class DataLoaderBase {
   uint64_t seed_ = 0, epoch_ = 0, batch_number_ = 0;
   std::weak_ptr<void> current_;  // of the iterator of the epoch
   // Last, so that its threads end before anything they use.
-  std::unique_ptr<detail::WorkerPool> pool_;
+  Owned<detail::WorkerPool> pool_;
 };
 
 // Batches of examples that a sampler picks; every worker has a copy of the dataset.

@@ -21,7 +21,7 @@ class CRESSET_API DataMutex {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  Owned<State> state_;
 };
 class DataLock {
  public:

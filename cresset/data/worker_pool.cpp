@@ -76,7 +76,7 @@ struct WorkerPool::State {
   }
 };
 
-WorkerPool::WorkerPool(size_t workers) : state_(std::make_unique<State>()) {
+WorkerPool::WorkerPool(size_t workers) : state_(make_owned<State>()) {
   for (size_t i = 0; i < workers; i++) state_->threads.emplace_back([state = state_.get(), i, workers] { state->work(i, workers); });
 }
 WorkerPool::~WorkerPool() { join(); }
@@ -152,14 +152,14 @@ uint64_t mix(uint64_t x) {
 }
 }  // namespace
 
-BatchRandomScope::BatchRandomScope(uint64_t seed, uint64_t epoch, uint64_t batch) : state_(std::make_unique<State>(mix(mix(mix(seed) + epoch) + batch))) {}
+BatchRandomScope::BatchRandomScope(uint64_t seed, uint64_t epoch, uint64_t batch) : state_(make_owned<State>(mix(mix(mix(seed) + epoch) + batch))) {}
 BatchRandomScope::~BatchRandomScope() = default;
 
 struct DataMutex::State {
   std::mutex mutex;
   std::condition_variable changed;
 };
-DataMutex::DataMutex() : state_(std::make_unique<State>()) {}
+DataMutex::DataMutex() : state_(make_owned<State>()) {}
 DataMutex::~DataMutex() = default;
 void DataMutex::lock() { state_->mutex.lock(); }
 void DataMutex::unlock() { state_->mutex.unlock(); }

@@ -9,6 +9,7 @@
 #include "cresset/base/std_function.h"
 
 #include "cresset/base/macros.h"
+#include "cresset/base/owned.h"
 
 namespace cresset::data {
 
@@ -59,7 +60,7 @@ class CRESSET_API WorkerPool {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  Owned<State> state_;
 };
 
 // Makes the default generator of this thread, for as long as it lives, one whose sequence depends only on epoch and batch: numbers that
@@ -73,7 +74,7 @@ class CRESSET_API BatchRandomScope {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  Owned<State> state_;
 };
 
 CRESSET_API uint64_t current_default_seed();

@@ -2,6 +2,7 @@
 
 #include "cresset/autograd/engine.h"
 #include "cresset/autograd/graph.h"
+#include "cresset/autograd/meta_extras.h"
 #include "cresset/autograd/run_backward.h"
 
 #include "cresset/autograd/variable.h"

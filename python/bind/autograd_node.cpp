@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "cresset/autograd/accumulate_grad.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/variable.h"
 #include "python/bind/autograd.h"
 

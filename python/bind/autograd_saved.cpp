@@ -1,6 +1,7 @@
 // Hooks on what the graph saves, and anomaly mode with the stacks of Python.
 
 #include "cresset/autograd/anomaly_mode.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/saved/saved_variable.h"
 #include "python/bind/autograd.h"
 

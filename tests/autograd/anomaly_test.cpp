@@ -1,6 +1,7 @@
 #include "cresset/autograd/anomaly_mode.h"
 
 #include "cresset/autograd/function.h"
+#include "cresset/autograd/node_hooks.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {

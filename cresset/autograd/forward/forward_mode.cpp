@@ -9,6 +9,8 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_layer.h"
+#include "cresset/autograd/meta_extras.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/core/functional.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/ops/functions.h"

@@ -2,6 +2,7 @@
 
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/variable.h"
 
 namespace cresset {
@@ -81,7 +82,7 @@ SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inp
 
 void SavedVariable::pack(const Tensor& variable, const PackHook& pack, UnpackHook unpack) {
   requires_grad_ = variable.requires_grad();
-  auto hooks = std::make_unique<Hooks>();
+  auto hooks = make_owned<Hooks>();
   {
     // The hook's own work is not part of the graph, and saves nothing through hooks itself.
     AutoGradMode no_grad(false);

@@ -75,7 +75,7 @@ class CRESSET_API SavedVariable {
   weak_intrusive_ptr<Node> weak_grad_fn_;
   // The history of a tensor that hooks have packed.
   intrusive_ptr<Node> grad_fn_;
-  std::unique_ptr<Hooks> hooks_;
+  Owned<Hooks> hooks_;
   uint32_t saved_version_ = 0, output_nr_ = 0;
   Kind kind_ = Kind::none;
   bool is_output_ = false, is_leaf_ = false, requires_grad_ = false, inplace_on_view_ = false, released_ = false;

@@ -84,11 +84,12 @@ struct CRESSET_API ThresholdOptions {
 #define CRESSET_DECLARE_ACTIVATION(Name)                                                  \
   class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
    public:                                                                                \
-    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}     \
+    explicit Name##Impl(const Name##Options& options = {});                               \
     void pretty_print(std::ostream& stream) const override;                               \
     Tensor forward(Tensor input);                                                         \
   };                                                                                      \
-  CRESSET_LAYER(Name);
+  CRESSET_LAYER(Name);                                                                    \
+  CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_ACTIVATION(ELU)
 CRESSET_DECLARE_ACTIVATION(SELU)
 CRESSET_DECLARE_ACTIVATION(GLU)
@@ -131,15 +132,17 @@ CRESSET_DECLARE_PLAIN_ACTIVATION(Tanhshrink)
 CRESSET_DECLARE_PLAIN_ACTIVATION(Softmax2d)
 #undef CRESSET_DECLARE_PLAIN_ACTIVATION
 
-#define CRESSET_DECLARE_SOFTMAX(Name)                                                     \
-  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
-   public:                                                                                \
-    explicit Name##Impl(int64_t dim) : Name##Impl(Name##Options(dim)) {}                  \
-    explicit Name##Impl(const Name##Options& options) : OptionsLayer(options) {}          \
-    void pretty_print(std::ostream& stream) const override;                               \
-    Tensor forward(const Tensor& input);                                                  \
-  };                                                                                      \
-  CRESSET_LAYER(Name);
+#define CRESSET_DECLARE_SOFTMAX(Name)                                                       \
+  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> {   \
+   public:                                                                                  \
+    explicit Name##Impl(int64_t dim);                                                       \
+    explicit Name##Impl(const Name##Options& options);                                      \
+    void pretty_print(std::ostream& stream) const override;                                 \
+    Tensor forward(const Tensor& input);                                                    \
+  };                                                                                        \
+  CRESSET_LAYER(Name);                                                                      \
+  CRESSET_IN_LAYERS(Name##Impl::Name##Impl(int64_t dim) : Name##Impl(Name##Options(dim)){}) \
+  CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_SOFTMAX(Softmax)
 CRESSET_DECLARE_SOFTMAX(Softmin)
 CRESSET_DECLARE_SOFTMAX(LogSoftmax)
@@ -147,12 +150,14 @@ CRESSET_DECLARE_SOFTMAX(LogSoftmax)
 
 class CRESSET_API ThresholdImpl : public detail::OptionsLayer<ThresholdImpl, ThresholdOptions> {
  public:
-  ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)) {}
-  explicit ThresholdImpl(const ThresholdOptions& options) : OptionsLayer(options) {}
+  ThresholdImpl(double threshold, double value);
+  explicit ThresholdImpl(const ThresholdOptions& options);
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(Tensor input);
 };
 CRESSET_LAYER(Threshold);
+CRESSET_IN_LAYERS(ThresholdImpl::ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)){})
+CRESSET_IN_LAYERS(ThresholdImpl::ThresholdImpl(const ThresholdOptions& options) : OptionsLayer(options){})
 
 // Learns the slope for negative inputs, one for all channels or one each.
 class CRESSET_API PReLUImpl : public Cloneable<PReLUImpl> {
@@ -182,7 +187,7 @@ struct CRESSET_API MultiheadAttentionOptions {
 // query (L, N, E), key (S, N, kdim), value (S, N, vdim) -> output (L, N, E), weights (N, L, S).
 class CRESSET_API MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
  public:
-  MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads) : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)) {}
+  MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads);
   explicit MultiheadAttentionImpl(const MultiheadAttentionOptions& options);
   std::tuple<Tensor, Tensor> forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& key_padding_mask = {}, bool need_weights = true,
                                      const Tensor& attn_mask = {}, bool average_attn_weights = true);
@@ -199,6 +204,8 @@ class CRESSET_API MultiheadAttentionImpl : public Cloneable<MultiheadAttentionIm
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(MultiheadAttention);
+CRESSET_IN_LAYERS(MultiheadAttentionImpl::MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads)
+                  : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)){})
 
 namespace functional {
 

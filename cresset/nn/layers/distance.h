@@ -17,19 +17,21 @@ struct CRESSET_API PairwiseDistanceOptions {
 
 class CRESSET_API CosineSimilarityImpl : public detail::OptionsLayer<CosineSimilarityImpl, CosineSimilarityOptions> {
  public:
-  explicit CosineSimilarityImpl(const CosineSimilarityOptions& options = {}) : OptionsLayer(options) {}
+  explicit CosineSimilarityImpl(const CosineSimilarityOptions& options = {});
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input1, const Tensor& input2);
 };
 CRESSET_LAYER(CosineSimilarity);
+CRESSET_IN_LAYERS(CosineSimilarityImpl::CosineSimilarityImpl(const CosineSimilarityOptions& options) : OptionsLayer(options){})
 
 class CRESSET_API PairwiseDistanceImpl : public detail::OptionsLayer<PairwiseDistanceImpl, PairwiseDistanceOptions> {
  public:
-  explicit PairwiseDistanceImpl(const PairwiseDistanceOptions& options = {}) : OptionsLayer(options) {}
+  explicit PairwiseDistanceImpl(const PairwiseDistanceOptions& options = {});
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input1, const Tensor& input2);
 };
 CRESSET_LAYER(PairwiseDistance);
+CRESSET_IN_LAYERS(PairwiseDistanceImpl::PairwiseDistanceImpl(const PairwiseDistanceOptions& options) : OptionsLayer(options){})
 
 namespace functional {
 

@@ -16,16 +16,18 @@ using AlphaDropoutOptions = DropoutOptions;
 using FeatureAlphaDropoutOptions = DropoutOptions;
 
 // Errors where they are made: p outside [0, 1].
-#define CRESSET_DECLARE_DROPOUT(Name)                                                                        \
-  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, DropoutOptions> {                   \
-   public:                                                                                                   \
-    explicit Name##Impl(double p) : Name##Impl(DropoutOptions(p)) {}                                         \
-    explicit Name##Impl(const DropoutOptions& options = {}) : OptionsLayer(options) { Name##Impl::reset(); } \
-    void reset() override;                                                                                   \
-    void pretty_print(std::ostream& stream) const override;                                                  \
-    Tensor forward(Tensor input);                                                                            \
-  };                                                                                                         \
-  CRESSET_LAYER(Name);
+#define CRESSET_DECLARE_DROPOUT(Name)                                                      \
+  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, DropoutOptions> { \
+   public:                                                                                 \
+    explicit Name##Impl(double p);                                                         \
+    explicit Name##Impl(const DropoutOptions& options = {});                               \
+    void reset() override;                                                                 \
+    void pretty_print(std::ostream& stream) const override;                                \
+    Tensor forward(Tensor input);                                                          \
+  };                                                                                       \
+  CRESSET_LAYER(Name);                                                                     \
+  CRESSET_IN_LAYERS(Name##Impl::Name##Impl(double p) : Name##Impl(DropoutOptions(p)){})    \
+  CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const DropoutOptions& options) : OptionsLayer(options) { Name##Impl::reset(); })
 CRESSET_DECLARE_DROPOUT(Dropout)
 // Whole channels.
 CRESSET_DECLARE_DROPOUT(Dropout2d)

@@ -31,7 +31,7 @@ struct CRESSET_API LinearOptions {
 // input (*, in_features) -> (*, out_features): input * weight^T + bias.
 class CRESSET_API LinearImpl : public Cloneable<LinearImpl> {
  public:
-  LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
+  LinearImpl(int64_t in_features, int64_t out_features);
   explicit LinearImpl(const LinearOptions& options);
   void reset() override;
   void reset_parameters();
@@ -42,6 +42,7 @@ class CRESSET_API LinearImpl : public Cloneable<LinearImpl> {
   Tensor weight, bias;
 };
 CRESSET_LAYER(Linear);
+CRESSET_IN_LAYERS(LinearImpl::LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)){})
 
 struct CRESSET_API BilinearOptions {
   BilinearOptions(int64_t in1_features, int64_t in2_features, int64_t out_features)
@@ -55,7 +56,7 @@ struct CRESSET_API BilinearOptions {
 // (*, in1_features), (*, in2_features) -> (*, out_features): input1^T * weight[k] * input2 + bias[k].
 class CRESSET_API BilinearImpl : public Cloneable<BilinearImpl> {
  public:
-  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features) : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
+  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features);
   explicit BilinearImpl(const BilinearOptions& options);
   void reset() override;
   void reset_parameters();
@@ -66,6 +67,8 @@ class CRESSET_API BilinearImpl : public Cloneable<BilinearImpl> {
   Tensor weight, bias;
 };
 CRESSET_LAYER(Bilinear);
+CRESSET_IN_LAYERS(BilinearImpl::BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
+                  : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)){})
 
 struct CRESSET_API FlattenOptions {
   CRESSET_ARG(int64_t, start_dim) = 1;
@@ -74,11 +77,12 @@ struct CRESSET_API FlattenOptions {
 
 class CRESSET_API FlattenImpl : public detail::OptionsLayer<FlattenImpl, FlattenOptions> {
  public:
-  explicit FlattenImpl(const FlattenOptions& options = {}) : OptionsLayer(options) {}
+  explicit FlattenImpl(const FlattenOptions& options = {});
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
 CRESSET_LAYER(Flatten);
+CRESSET_IN_LAYERS(FlattenImpl::FlattenImpl(const FlattenOptions& options) : OptionsLayer(options){})
 
 struct CRESSET_API UnflattenOptions {
   using namedshape_t = std::vector<std::pair<std::string, int64_t>>;
@@ -94,13 +98,17 @@ struct CRESSET_API UnflattenOptions {
 
 class CRESSET_API UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, UnflattenOptions> {
  public:
-  UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))) {}
-  UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape) : UnflattenImpl(UnflattenOptions(std::move(dimname), std::move(namedshape))) {}
-  explicit UnflattenImpl(const UnflattenOptions& options) : OptionsLayer(options) {}
+  UnflattenImpl(int64_t dim, std::vector<int64_t> sizes);
+  UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape);
+  explicit UnflattenImpl(const UnflattenOptions& options);
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
 CRESSET_LAYER(Unflatten);
+CRESSET_IN_LAYERS(UnflattenImpl::UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))){})
+CRESSET_IN_LAYERS(UnflattenImpl::UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape)
+                  : UnflattenImpl(UnflattenOptions(std::move(dimname), std::move(namedshape))){})
+CRESSET_IN_LAYERS(UnflattenImpl::UnflattenImpl(const UnflattenOptions& options) : OptionsLayer(options){})
 
 namespace functional {
 CRESSET_API Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});

@@ -124,11 +124,12 @@ struct CRESSET_API PoissonNLLLossOptions {
 #define CRESSET_DECLARE_LOSS(Name)                                                        \
   class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
    public:                                                                                \
-    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}     \
+    explicit Name##Impl(const Name##Options& options = {});                               \
     void pretty_print(std::ostream& stream) const override;                               \
     Tensor forward(const Tensor& input, const Tensor& target);                            \
   };                                                                                      \
-  CRESSET_LAYER(Name);
+  CRESSET_LAYER(Name);                                                                    \
+  CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_LOSS(L1Loss)
 CRESSET_DECLARE_LOSS(MSELoss)
 CRESSET_DECLARE_LOSS(KLDivLoss)
@@ -164,11 +165,12 @@ CRESSET_DECLARE_WEIGHTED_LOSS(CrossEntropyLoss, weight)
 #define CRESSET_DECLARE_TRIPLE_LOSS(Name)                                                 \
   class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
    public:                                                                                \
-    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}     \
+    explicit Name##Impl(const Name##Options& options = {});                               \
     void pretty_print(std::ostream& stream) const override;                               \
     Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third);       \
   };                                                                                      \
-  CRESSET_LAYER(Name);
+  CRESSET_LAYER(Name);                                                                    \
+  CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_TRIPLE_LOSS(CosineEmbeddingLoss)
 CRESSET_DECLARE_TRIPLE_LOSS(MarginRankingLoss)
 CRESSET_DECLARE_TRIPLE_LOSS(TripletMarginLoss)

@@ -94,7 +94,7 @@ CRESSET_DECLARE_NORM(Instance, 3)
 
 class CRESSET_API LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
-  LayerNormImpl(std::vector<int64_t> normalized_shape) : LayerNormImpl(LayerNormOptions(std::move(normalized_shape))) {}
+  LayerNormImpl(std::vector<int64_t> normalized_shape);
   explicit LayerNormImpl(LayerNormOptions options);
   void reset() override;
   void reset_parameters();
@@ -105,10 +105,11 @@ class CRESSET_API LayerNormImpl : public Cloneable<LayerNormImpl> {
   Tensor weight, bias;
 };
 CRESSET_LAYER(LayerNorm);
+CRESSET_IN_LAYERS(LayerNormImpl::LayerNormImpl(std::vector<int64_t> normalized_shape) : LayerNormImpl(LayerNormOptions(std::move(normalized_shape))){})
 
 class CRESSET_API GroupNormImpl : public Cloneable<GroupNormImpl> {
  public:
-  GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}
+  GroupNormImpl(int64_t num_groups, int64_t num_channels);
   explicit GroupNormImpl(const GroupNormOptions& options);
   void reset() override;
   void reset_parameters();
@@ -119,15 +120,18 @@ class CRESSET_API GroupNormImpl : public Cloneable<GroupNormImpl> {
   Tensor weight, bias;
 };
 CRESSET_LAYER(GroupNorm);
+CRESSET_IN_LAYERS(GroupNormImpl::GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)){})
 
 class CRESSET_API LocalResponseNormImpl : public detail::OptionsLayer<LocalResponseNormImpl, LocalResponseNormOptions> {
  public:
-  LocalResponseNormImpl(int64_t size) : LocalResponseNormImpl(LocalResponseNormOptions(size)) {}
-  explicit LocalResponseNormImpl(const LocalResponseNormOptions& options) : OptionsLayer(options) {}
+  LocalResponseNormImpl(int64_t size);
+  explicit LocalResponseNormImpl(const LocalResponseNormOptions& options);
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
 CRESSET_LAYER(LocalResponseNorm);
+CRESSET_IN_LAYERS(LocalResponseNormImpl::LocalResponseNormImpl(int64_t size) : LocalResponseNormImpl(LocalResponseNormOptions(size)){})
+CRESSET_IN_LAYERS(LocalResponseNormImpl::LocalResponseNormImpl(const LocalResponseNormOptions& options) : OptionsLayer(options){})
 
 namespace functional {
 

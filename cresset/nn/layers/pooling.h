@@ -68,59 +68,74 @@ using MaxUnpool1dOptions = MaxUnpoolOptions<1>;
 using MaxUnpool2dOptions = MaxUnpoolOptions<2>;
 using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
 
-#define CRESSET_DECLARE_POOLING(D)                                                                                                                \
-  class CRESSET_API MaxPool##D##dImpl : public detail::OptionsLayer<MaxPool##D##dImpl, MaxPoolOptions<D>> {                                       \
-   public:                                                                                                                                        \
-    MaxPool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(MaxPoolOptions<D>(kernel_size)) {}                                            \
-    explicit MaxPool##D##dImpl(const MaxPoolOptions<D>& options) : OptionsLayer(options) {}                                                       \
-    void pretty_print(std::ostream& stream) const override;                                                                                       \
-    Tensor forward(const Tensor& input);                                                                                                          \
-    /* Also the positions of the maxima in the flattened input, as max_unpool takes them. */                                                      \
-    std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                                         \
-  };                                                                                                                                              \
-  CRESSET_LAYER(MaxPool##D##d);                                                                                                                   \
-  class CRESSET_API AvgPool##D##dImpl : public detail::OptionsLayer<AvgPool##D##dImpl, AvgPoolOptions<D>> {                                       \
-   public:                                                                                                                                        \
-    AvgPool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(AvgPoolOptions<D>(kernel_size)) {}                                            \
-    explicit AvgPool##D##dImpl(const AvgPoolOptions<D>& options) : OptionsLayer(options) {}                                                       \
-    void pretty_print(std::ostream& stream) const override;                                                                                       \
-    Tensor forward(const Tensor& input);                                                                                                          \
-  };                                                                                                                                              \
-  CRESSET_LAYER(AvgPool##D##d);                                                                                                                   \
-  class CRESSET_API LPPool##D##dImpl : public detail::OptionsLayer<LPPool##D##dImpl, LPPoolOptions<D>> {                                          \
-   public:                                                                                                                                        \
-    LPPool##D##dImpl(double norm_type, ExpandingArray<D> kernel_size) : OptionsLayer(LPPoolOptions<D>(norm_type, kernel_size)) {}                 \
-    explicit LPPool##D##dImpl(const LPPoolOptions<D>& options) : OptionsLayer(options) {}                                                         \
-    void pretty_print(std::ostream& stream) const override;                                                                                       \
-    Tensor forward(const Tensor& input);                                                                                                          \
-  };                                                                                                                                              \
-  CRESSET_LAYER(LPPool##D##d);                                                                                                                    \
-  class CRESSET_API AdaptiveMaxPool##D##dImpl : public detail::OptionsLayer<AdaptiveMaxPool##D##dImpl, AdaptiveMaxPool##D##dOptions> {            \
-   public:                                                                                                                                        \
-    AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions::Size& output_size) : OptionsLayer(AdaptiveMaxPool##D##dOptions(output_size)) {} \
-    explicit AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions& options) : OptionsLayer(options) {}                                    \
-    void pretty_print(std::ostream& stream) const override;                                                                                       \
-    Tensor forward(const Tensor& input);                                                                                                          \
-    std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                                         \
-  };                                                                                                                                              \
-  CRESSET_LAYER(AdaptiveMaxPool##D##d);                                                                                                           \
-  class CRESSET_API AdaptiveAvgPool##D##dImpl : public detail::OptionsLayer<AdaptiveAvgPool##D##dImpl, AdaptiveAvgPool##D##dOptions> {            \
-   public:                                                                                                                                        \
-    AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions::Size& output_size) : OptionsLayer(AdaptiveAvgPool##D##dOptions(output_size)) {} \
-    explicit AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions& options) : OptionsLayer(options) {}                                    \
-    void pretty_print(std::ostream& stream) const override;                                                                                       \
-    Tensor forward(const Tensor& input);                                                                                                          \
-  };                                                                                                                                              \
-  CRESSET_LAYER(AdaptiveAvgPool##D##d);                                                                                                           \
-  class CRESSET_API MaxUnpool##D##dImpl : public detail::OptionsLayer<MaxUnpool##D##dImpl, MaxUnpoolOptions<D>> {                                 \
-   public:                                                                                                                                        \
-    MaxUnpool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(MaxUnpoolOptions<D>(kernel_size)) {}                                        \
-    explicit MaxUnpool##D##dImpl(const MaxUnpoolOptions<D>& options) : OptionsLayer(options) {}                                                   \
-    void pretty_print(std::ostream& stream) const override;                                                                                       \
-    Tensor forward(const Tensor& input, const Tensor& indices, const std::optional<std::vector<int64_t>>& output_size = std::nullopt);            \
-    CRESSET_DECLARE_DEFAULT_ARGS()                                                                                                                \
-  };                                                                                                                                              \
-  CRESSET_LAYER(MaxUnpool##D##d);
+#define CRESSET_DECLARE_POOLING(D)                                                                                                               \
+  class CRESSET_API MaxPool##D##dImpl : public detail::OptionsLayer<MaxPool##D##dImpl, MaxPoolOptions<D>> {                                      \
+   public:                                                                                                                                       \
+    MaxPool##D##dImpl(ExpandingArray<D> kernel_size);                                                                                            \
+    explicit MaxPool##D##dImpl(const MaxPoolOptions<D>& options);                                                                                \
+    void pretty_print(std::ostream& stream) const override;                                                                                      \
+    Tensor forward(const Tensor& input);                                                                                                         \
+    /* Also the positions of the maxima in the flattened input, as max_unpool takes them. */                                                     \
+    std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                                        \
+  };                                                                                                                                             \
+  CRESSET_LAYER(MaxPool##D##d);                                                                                                                  \
+  CRESSET_IN_LAYERS(MaxPool##D##dImpl::MaxPool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(MaxPoolOptions<D>(kernel_size)){})        \
+  CRESSET_IN_LAYERS(MaxPool##D##dImpl::MaxPool##D##dImpl(const MaxPoolOptions<D>& options) : OptionsLayer(options){})                            \
+  class CRESSET_API AvgPool##D##dImpl : public detail::OptionsLayer<AvgPool##D##dImpl, AvgPoolOptions<D>> {                                      \
+   public:                                                                                                                                       \
+    AvgPool##D##dImpl(ExpandingArray<D> kernel_size);                                                                                            \
+    explicit AvgPool##D##dImpl(const AvgPoolOptions<D>& options);                                                                                \
+    void pretty_print(std::ostream& stream) const override;                                                                                      \
+    Tensor forward(const Tensor& input);                                                                                                         \
+  };                                                                                                                                             \
+  CRESSET_LAYER(AvgPool##D##d);                                                                                                                  \
+  CRESSET_IN_LAYERS(AvgPool##D##dImpl::AvgPool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(AvgPoolOptions<D>(kernel_size)){})        \
+  CRESSET_IN_LAYERS(AvgPool##D##dImpl::AvgPool##D##dImpl(const AvgPoolOptions<D>& options) : OptionsLayer(options){})                            \
+  class CRESSET_API LPPool##D##dImpl : public detail::OptionsLayer<LPPool##D##dImpl, LPPoolOptions<D>> {                                         \
+   public:                                                                                                                                       \
+    LPPool##D##dImpl(double norm_type, ExpandingArray<D> kernel_size);                                                                           \
+    explicit LPPool##D##dImpl(const LPPoolOptions<D>& options);                                                                                  \
+    void pretty_print(std::ostream& stream) const override;                                                                                      \
+    Tensor forward(const Tensor& input);                                                                                                         \
+  };                                                                                                                                             \
+  CRESSET_LAYER(LPPool##D##d);                                                                                                                   \
+  CRESSET_IN_LAYERS(LPPool##D##dImpl::LPPool##D##dImpl(double norm_type, ExpandingArray<D> kernel_size)                                          \
+                    : OptionsLayer(LPPoolOptions<D>(norm_type, kernel_size)){})                                                                  \
+  CRESSET_IN_LAYERS(LPPool##D##dImpl::LPPool##D##dImpl(const LPPoolOptions<D>& options) : OptionsLayer(options){})                               \
+  class CRESSET_API AdaptiveMaxPool##D##dImpl : public detail::OptionsLayer<AdaptiveMaxPool##D##dImpl, AdaptiveMaxPool##D##dOptions> {           \
+   public:                                                                                                                                       \
+    AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions::Size& output_size);                                                            \
+    explicit AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions& options);                                                             \
+    void pretty_print(std::ostream& stream) const override;                                                                                      \
+    Tensor forward(const Tensor& input);                                                                                                         \
+    std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                                        \
+  };                                                                                                                                             \
+  CRESSET_LAYER(AdaptiveMaxPool##D##d);                                                                                                          \
+  CRESSET_IN_LAYERS(AdaptiveMaxPool##D##dImpl::AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions::Size& output_size)                  \
+                    : OptionsLayer(AdaptiveMaxPool##D##dOptions(output_size)){})                                                                 \
+  CRESSET_IN_LAYERS(AdaptiveMaxPool##D##dImpl::AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions& options) : OptionsLayer(options){}) \
+  class CRESSET_API AdaptiveAvgPool##D##dImpl : public detail::OptionsLayer<AdaptiveAvgPool##D##dImpl, AdaptiveAvgPool##D##dOptions> {           \
+   public:                                                                                                                                       \
+    AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions::Size& output_size);                                                            \
+    explicit AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions& options);                                                             \
+    void pretty_print(std::ostream& stream) const override;                                                                                      \
+    Tensor forward(const Tensor& input);                                                                                                         \
+  };                                                                                                                                             \
+  CRESSET_LAYER(AdaptiveAvgPool##D##d);                                                                                                          \
+  CRESSET_IN_LAYERS(AdaptiveAvgPool##D##dImpl::AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions::Size& output_size)                  \
+                    : OptionsLayer(AdaptiveAvgPool##D##dOptions(output_size)){})                                                                 \
+  CRESSET_IN_LAYERS(AdaptiveAvgPool##D##dImpl::AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions& options) : OptionsLayer(options){}) \
+  class CRESSET_API MaxUnpool##D##dImpl : public detail::OptionsLayer<MaxUnpool##D##dImpl, MaxUnpoolOptions<D>> {                                \
+   public:                                                                                                                                       \
+    MaxUnpool##D##dImpl(ExpandingArray<D> kernel_size);                                                                                          \
+    explicit MaxUnpool##D##dImpl(const MaxUnpoolOptions<D>& options);                                                                            \
+    void pretty_print(std::ostream& stream) const override;                                                                                      \
+    Tensor forward(const Tensor& input, const Tensor& indices, const std::optional<std::vector<int64_t>>& output_size = std::nullopt);           \
+    CRESSET_DECLARE_DEFAULT_ARGS()                                                                                                               \
+  };                                                                                                                                             \
+  CRESSET_LAYER(MaxUnpool##D##d);                                                                                                                \
+  CRESSET_IN_LAYERS(MaxUnpool##D##dImpl::MaxUnpool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(MaxUnpoolOptions<D>(kernel_size)){})  \
+  CRESSET_IN_LAYERS(MaxUnpool##D##dImpl::MaxUnpool##D##dImpl(const MaxUnpoolOptions<D>& options) : OptionsLayer(options){})
 CRESSET_DECLARE_POOLING(1)
 CRESSET_DECLARE_POOLING(2)
 CRESSET_DECLARE_POOLING(3)

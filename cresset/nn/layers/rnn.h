@@ -114,7 +114,7 @@ extern template class detail::RNNImplBase<RNNImpl>;
 // Input (length, batch, input_size) or (length, input_size); returns the hidden states of the last layer at all times, and the last of all layers.
 class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
  public:
-  RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
+  RNNImpl(int64_t input_size, int64_t hidden_size);
   explicit RNNImpl(const RNNOptions& options);
   void pretty_print(std::ostream& stream) const override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
@@ -124,13 +124,14 @@ class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(RNN);
+CRESSET_IN_LAYERS(RNNImpl::RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)){})
 
 class LSTMImpl;
 extern template class detail::RNNImplBase<LSTMImpl>;
 class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
  public:
   using HiddenStates = std::optional<std::tuple<Tensor, Tensor>>;
-  LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
+  LSTMImpl(int64_t input_size, int64_t hidden_size);
   explicit LSTMImpl(const LSTMOptions& options);
   void pretty_print(std::ostream& stream) const override;
   // Hidden and cell states in, outputs and both states out.
@@ -142,12 +143,13 @@ class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(LSTM);
+CRESSET_IN_LAYERS(LSTMImpl::LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)){})
 
 class GRUImpl;
 extern template class detail::RNNImplBase<GRUImpl>;
 class CRESSET_API GRUImpl : public detail::RNNImplBase<GRUImpl> {
  public:
-  GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
+  GRUImpl(int64_t input_size, int64_t hidden_size);
   explicit GRUImpl(const GRUOptions& options);
   void pretty_print(std::ostream& stream) const override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
@@ -157,6 +159,7 @@ class CRESSET_API GRUImpl : public detail::RNNImplBase<GRUImpl> {
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(GRU);
+CRESSET_IN_LAYERS(GRUImpl::GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)){})
 
 struct CRESSET_API RNNCellOptions {
   using nonlinearity_t = rnn_nonlinearity_t;
@@ -199,7 +202,7 @@ class RNNCellImpl;
 extern template class detail::RNNCellImplBase<RNNCellImpl>;
 class CRESSET_API RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
  public:
-  RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)) {}
+  RNNCellImpl(int64_t input_size, int64_t hidden_size);
   explicit RNNCellImpl(const RNNCellOptions& options);
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input, const Tensor& hx = {});
@@ -207,13 +210,14 @@ class CRESSET_API RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(RNNCell);
+CRESSET_IN_LAYERS(RNNCellImpl::RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)){})
 
 class LSTMCellImpl;
 extern template class detail::RNNCellImplBase<LSTMCellImpl>;
 class CRESSET_API LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
  public:
   using HiddenStates = std::optional<std::tuple<Tensor, Tensor>>;
-  LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)) {}
+  LSTMCellImpl(int64_t input_size, int64_t hidden_size);
   explicit LSTMCellImpl(const LSTMCellOptions& options);
   void pretty_print(std::ostream& stream) const override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, HiddenStates hx = std::nullopt);
@@ -221,12 +225,13 @@ class CRESSET_API LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(LSTMCell);
+CRESSET_IN_LAYERS(LSTMCellImpl::LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)){})
 
 class GRUCellImpl;
 extern template class detail::RNNCellImplBase<GRUCellImpl>;
 class CRESSET_API GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
  public:
-  GRUCellImpl(int64_t input_size, int64_t hidden_size) : GRUCellImpl(GRUCellOptions(input_size, hidden_size)) {}
+  GRUCellImpl(int64_t input_size, int64_t hidden_size);
   explicit GRUCellImpl(const GRUCellOptions& options);
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input, const Tensor& hx = {});
@@ -234,5 +239,6 @@ class CRESSET_API GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(GRUCell);
+CRESSET_IN_LAYERS(GRUCellImpl::GRUCellImpl(int64_t input_size, int64_t hidden_size) : GRUCellImpl(GRUCellOptions(input_size, hidden_size)){})
 
 }  // namespace cresset::nn

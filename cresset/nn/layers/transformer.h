@@ -42,7 +42,7 @@ using TransformerDecoderLayerOptions = TransformerEncoderLayerOptions;
 // Self-attention, then a feed-forward network.
 class CRESSET_API TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl> {
  public:
-  TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead) : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)) {}
+  TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead);
   explicit TransformerEncoderLayerImpl(TransformerEncoderLayerOptions options);
   void reset() override;
   void reset_parameters();
@@ -58,11 +58,13 @@ class CRESSET_API TransformerEncoderLayerImpl : public Cloneable<TransformerEnco
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerEncoderLayer);
+CRESSET_IN_LAYERS(TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
+                  : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)){})
 
 // Self-attention, attention to `memory`, then a feed-forward network.
 class CRESSET_API TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl> {
  public:
-  TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead) : TransformerDecoderLayerImpl(TransformerDecoderLayerOptions(d_model, nhead)) {}
+  TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead);
   explicit TransformerDecoderLayerImpl(TransformerDecoderLayerOptions options);
   void reset() override;
   void reset_parameters();
@@ -84,6 +86,8 @@ class CRESSET_API TransformerDecoderLayerImpl : public Cloneable<TransformerDeco
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerDecoderLayer);
+CRESSET_IN_LAYERS(TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead)
+                  : TransformerDecoderLayerImpl(TransformerDecoderLayerOptions(d_model, nhead)){})
 
 struct CRESSET_API TransformerEncoderOptions {
   TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers) : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
@@ -106,8 +110,7 @@ struct CRESSET_API TransformerDecoderOptions {
 
 class CRESSET_API TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
  public:
-  TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, int64_t num_layers)
-      : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)) {}
+  TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, int64_t num_layers);
   explicit TransformerEncoderImpl(TransformerEncoderOptions options);
   void reset() override;
   void reset_parameters();
@@ -119,11 +122,12 @@ class CRESSET_API TransformerEncoderImpl : public Cloneable<TransformerEncoderIm
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerEncoder);
+CRESSET_IN_LAYERS(TransformerEncoderImpl::TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, int64_t num_layers)
+                  : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)){})
 
 class CRESSET_API TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
  public:
-  TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, int64_t num_layers)
-      : TransformerDecoderImpl(TransformerDecoderOptions(std::move(decoder_layer), num_layers)) {}
+  TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, int64_t num_layers);
   explicit TransformerDecoderImpl(TransformerDecoderOptions options);
   void reset() override;
   void reset_parameters();
@@ -136,6 +140,8 @@ class CRESSET_API TransformerDecoderImpl : public Cloneable<TransformerDecoderIm
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerDecoder);
+CRESSET_IN_LAYERS(TransformerDecoderImpl::TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, int64_t num_layers)
+                  : TransformerDecoderImpl(TransformerDecoderOptions(std::move(decoder_layer), num_layers)){})
 
 struct CRESSET_API TransformerOptions {
   TransformerOptions() = default;

@@ -21,16 +21,18 @@ template <size_t D> struct ConstantPadOptions {
   CRESSET_ARG(double, value);
 };
 
-#define CRESSET_DECLARE_PAD(Name, D)                                                                 \
-  using Name##D##dOptions = Name##Options<D>;                                                        \
-  class CRESSET_API Name##D##dImpl : public detail::OptionsLayer<Name##D##dImpl, Name##Options<D>> { \
-   public:                                                                                           \
-    Name##D##dImpl(ExpandingArray<D * 2> padding) : OptionsLayer(Name##Options<D>(padding)) {}       \
-    explicit Name##D##dImpl(const Name##Options<D>& options) : OptionsLayer(options) {}              \
-    void pretty_print(std::ostream& stream) const override;                                          \
-    Tensor forward(const Tensor& input);                                                             \
-  };                                                                                                 \
-  CRESSET_LAYER(Name##D##d);
+#define CRESSET_DECLARE_PAD(Name, D)                                                                                           \
+  using Name##D##dOptions = Name##Options<D>;                                                                                  \
+  class CRESSET_API Name##D##dImpl : public detail::OptionsLayer<Name##D##dImpl, Name##Options<D>> {                           \
+   public:                                                                                                                     \
+    Name##D##dImpl(ExpandingArray<D * 2> padding);                                                                             \
+    explicit Name##D##dImpl(const Name##Options<D>& options);                                                                  \
+    void pretty_print(std::ostream& stream) const override;                                                                    \
+    Tensor forward(const Tensor& input);                                                                                       \
+  };                                                                                                                           \
+  CRESSET_LAYER(Name##D##d);                                                                                                   \
+  CRESSET_IN_LAYERS(Name##D##dImpl::Name##D##dImpl(ExpandingArray<D * 2> padding) : OptionsLayer(Name##Options<D>(padding)){}) \
+  CRESSET_IN_LAYERS(Name##D##dImpl::Name##D##dImpl(const Name##Options<D>& options) : OptionsLayer(options){})
 CRESSET_DECLARE_PAD(ReflectionPad, 1)
 CRESSET_DECLARE_PAD(ReflectionPad, 2)
 CRESSET_DECLARE_PAD(ReflectionPad, 3)
@@ -42,16 +44,19 @@ CRESSET_DECLARE_PAD(ZeroPad, 2)
 CRESSET_DECLARE_PAD(ZeroPad, 3)
 #undef CRESSET_DECLARE_PAD
 
-#define CRESSET_DECLARE_CONSTANT_PAD(D)                                                                                         \
-  using ConstantPad##D##dOptions = ConstantPadOptions<D>;                                                                       \
-  class CRESSET_API ConstantPad##D##dImpl : public detail::OptionsLayer<ConstantPad##D##dImpl, ConstantPadOptions<D>> {         \
-   public:                                                                                                                      \
-    ConstantPad##D##dImpl(ExpandingArray<D * 2> padding, double value) : OptionsLayer(ConstantPadOptions<D>(padding, value)) {} \
-    explicit ConstantPad##D##dImpl(const ConstantPadOptions<D>& options) : OptionsLayer(options) {}                             \
-    void pretty_print(std::ostream& stream) const override;                                                                     \
-    Tensor forward(const Tensor& input);                                                                                        \
-  };                                                                                                                            \
-  CRESSET_LAYER(ConstantPad##D##d);
+#define CRESSET_DECLARE_CONSTANT_PAD(D)                                                                                 \
+  using ConstantPad##D##dOptions = ConstantPadOptions<D>;                                                               \
+  class CRESSET_API ConstantPad##D##dImpl : public detail::OptionsLayer<ConstantPad##D##dImpl, ConstantPadOptions<D>> { \
+   public:                                                                                                              \
+    ConstantPad##D##dImpl(ExpandingArray<D * 2> padding, double value);                                                 \
+    explicit ConstantPad##D##dImpl(const ConstantPadOptions<D>& options);                                               \
+    void pretty_print(std::ostream& stream) const override;                                                             \
+    Tensor forward(const Tensor& input);                                                                                \
+  };                                                                                                                    \
+  CRESSET_LAYER(ConstantPad##D##d);                                                                                     \
+  CRESSET_IN_LAYERS(ConstantPad##D##dImpl::ConstantPad##D##dImpl(ExpandingArray<D * 2> padding, double value)           \
+                    : OptionsLayer(ConstantPadOptions<D>(padding, value)){})                                            \
+  CRESSET_IN_LAYERS(ConstantPad##D##dImpl::ConstantPad##D##dImpl(const ConstantPadOptions<D>& options) : OptionsLayer(options){})
 CRESSET_DECLARE_CONSTANT_PAD(1)
 CRESSET_DECLARE_CONSTANT_PAD(2)
 CRESSET_DECLARE_CONSTANT_PAD(3)
@@ -97,11 +102,12 @@ struct CRESSET_API UpsampleOptions {
 
 class CRESSET_API UpsampleImpl : public detail::OptionsLayer<UpsampleImpl, UpsampleOptions> {
  public:
-  explicit UpsampleImpl(const UpsampleOptions& options = {}) : OptionsLayer(options) {}
+  explicit UpsampleImpl(const UpsampleOptions& options = {});
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
 CRESSET_LAYER(Upsample);
+CRESSET_IN_LAYERS(UpsampleImpl::UpsampleImpl(const UpsampleOptions& options) : OptionsLayer(options){})
 
 struct CRESSET_API FoldOptions {
   FoldOptions(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size) : output_size_(output_size), kernel_size_(kernel_size) {}
@@ -122,21 +128,25 @@ struct CRESSET_API UnfoldOptions {
 // (N, C k^2, L) blocks -> (N, C, H, W), adding where they overlap.
 class CRESSET_API FoldImpl : public detail::OptionsLayer<FoldImpl, FoldOptions> {
  public:
-  FoldImpl(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size) : FoldImpl(FoldOptions(output_size, kernel_size)) {}
-  explicit FoldImpl(const FoldOptions& options) : OptionsLayer(options) {}
+  FoldImpl(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size);
+  explicit FoldImpl(const FoldOptions& options);
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
 CRESSET_LAYER(Fold);
+CRESSET_IN_LAYERS(FoldImpl::FoldImpl(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size) : FoldImpl(FoldOptions(output_size, kernel_size)){})
+CRESSET_IN_LAYERS(FoldImpl::FoldImpl(const FoldOptions& options) : OptionsLayer(options){})
 
 class CRESSET_API UnfoldImpl : public detail::OptionsLayer<UnfoldImpl, UnfoldOptions> {
  public:
-  UnfoldImpl(ExpandingArray<2> kernel_size) : UnfoldImpl(UnfoldOptions(kernel_size)) {}
-  explicit UnfoldImpl(const UnfoldOptions& options) : OptionsLayer(options) {}
+  UnfoldImpl(ExpandingArray<2> kernel_size);
+  explicit UnfoldImpl(const UnfoldOptions& options);
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
 CRESSET_LAYER(Unfold);
+CRESSET_IN_LAYERS(UnfoldImpl::UnfoldImpl(ExpandingArray<2> kernel_size) : UnfoldImpl(UnfoldOptions(kernel_size)){})
+CRESSET_IN_LAYERS(UnfoldImpl::UnfoldImpl(const UnfoldOptions& options) : OptionsLayer(options){})
 
 namespace functional {
 

@@ -55,7 +55,7 @@ void throw_result_type(const std::type_info& held, const std::type_info& wanted)
 
 AnyModule AnyModule::clone(std::optional<Device> device) const {
   AnyModule clone;
-  clone.content_ = content_ ? content_->clone_module(device) : nullptr;
+  if (content_) clone.content_ = content_->clone_module(device);
   return clone;
 }
 

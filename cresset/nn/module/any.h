@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/base/owned.h"
 #include "cresset/nn/module/module.h"
 #include "cresset/nn/module/pimpl.h"
 
@@ -18,7 +19,7 @@ namespace cresset::nn {
 class CRESSET_API AnyValue {
  public:
   template <class T, class = std::enable_if_t<!std::is_same<std::decay_t<T>, AnyValue>::value>> explicit AnyValue(T&& value)
-      : content_(std::make_unique<Holder<std::decay_t<T>>>(std::forward<T>(value))) {}
+      : content_(new Holder<std::decay_t<T>>(std::forward<T>(value))) {}
   AnyValue(AnyValue&&) noexcept = default;
   AnyValue& operator=(AnyValue&&) noexcept = default;
   AnyValue(const AnyValue& o) : content_(o.content_->clone()) {}
@@ -43,17 +44,17 @@ class CRESSET_API AnyValue {
   struct Base {
     explicit Base(const std::type_info& t) : type(t) {}
     virtual ~Base() = default;
-    virtual std::unique_ptr<Base> clone() const = 0;
+    virtual Owned<Base> clone() const = 0;
     const std::type_info& type;
   };
   template <class T> struct Holder : Base {
     template <class U> explicit Holder(U&& v) : Base(typeid(T)), value(std::forward<U>(v)) {}
-    std::unique_ptr<Base> clone() const override { return std::make_unique<Holder<T>>(value); }
+    Owned<Base> clone() const override { return Owned<Base>(new Holder<T>(value)); }
     T value;
   };
   [[noreturn]] void throw_type(const std::type_info& wanted) const;
 
-  std::unique_ptr<Base> content_;
+  Owned<Base> content_;
 };
 
 namespace detail {
@@ -65,8 +66,8 @@ struct CRESSET_API AnyModulePlaceholder {
   // Only if maps_tensor: forward takes one tensor and returns one.
   virtual Tensor forward_tensor(const Tensor& input) = 0;
   virtual std::shared_ptr<Module> ptr() = 0;
-  virtual std::unique_ptr<AnyModulePlaceholder> copy() const = 0;
-  virtual std::unique_ptr<AnyModulePlaceholder> clone_module(const std::optional<Device>& device) const = 0;
+  virtual Owned<AnyModulePlaceholder> copy() const = 0;
+  virtual Owned<AnyModulePlaceholder> clone_module(const std::optional<Device>& device) const = 0;
   const std::type_info& type;
   const bool maps_tensor;
 };
@@ -135,9 +136,9 @@ template <class ModuleType, class Return, class... Args> struct AnyModuleHolder 
     else return forward(one_argument(input)).template get<Tensor>();
   }
   std::shared_ptr<Module> ptr() override { return module; }
-  std::unique_ptr<AnyModulePlaceholder> copy() const override { return std::make_unique<AnyModuleHolder>(module); }
-  std::unique_ptr<AnyModulePlaceholder> clone_module(const std::optional<Device>& device) const override {
-    return std::make_unique<AnyModuleHolder>(std::dynamic_pointer_cast<ModuleType>(module->clone(device)));
+  Owned<AnyModulePlaceholder> copy() const override { return Owned<AnyModulePlaceholder>(new AnyModuleHolder(module)); }
+  Owned<AnyModulePlaceholder> clone_module(const std::optional<Device>& device) const override {
+    return Owned<AnyModulePlaceholder>(new AnyModuleHolder(std::dynamic_pointer_cast<ModuleType>(module->clone(device))));
   }
 
   std::shared_ptr<ModuleType> module;
@@ -164,9 +165,9 @@ class CRESSET_API AnyModule {
   AnyModule(AnyModule&&) noexcept = default;
   AnyModule& operator=(AnyModule&&) noexcept = default;
   // Copies share the module.
-  AnyModule(const AnyModule& o) : content_(o.content_ ? o.content_->copy() : nullptr) {}
+  AnyModule(const AnyModule& o) : content_(o.copied()) {}
   AnyModule& operator=(const AnyModule& o) {
-    content_ = o.content_ ? o.content_->copy() : nullptr;
+    content_ = o.copied();
     return *this;
   }
   template <class ModuleType> AnyModule& operator=(std::shared_ptr<ModuleType> module) { return *this = AnyModule(std::move(module)); }
@@ -193,20 +194,20 @@ class CRESSET_API AnyModule {
   std::shared_ptr<Module> ptr() const { return checked().ptr(); }
   template <class T, class = std::enable_if_t<detail::is_module<T>>> std::shared_ptr<T> ptr() const { return get_shared<T>(); }
   const std::type_info& type_info() const { return checked().type; }
-  bool is_empty() const noexcept { return content_ == nullptr; }
+  bool is_empty() const noexcept { return !content_; }
 
  private:
-  template <class ModuleType> static std::unique_ptr<detail::AnyModulePlaceholder> make(std::shared_ptr<ModuleType>&& module) {
+  template <class ModuleType> static Owned<detail::AnyModulePlaceholder> make(std::shared_ptr<ModuleType>&& module) {
     if constexpr (detail::has_one_forward<ModuleType>(0)) return make_holder(std::move(module), &ModuleType::forward);
     else return make_holder(std::move(module), static_cast<Tensor (ModuleType::*)(const Tensor&)>(nullptr));
   }
   template <class ModuleType, class Class, class Return, class... Args>
-  static std::unique_ptr<detail::AnyModulePlaceholder> make_holder(std::shared_ptr<ModuleType>&& module, Return (Class::*)(Args...)) {
+  static Owned<detail::AnyModulePlaceholder> make_holder(std::shared_ptr<ModuleType>&& module, Return (Class::*)(Args...)) {
     if (!module) detail::throw_any_module("made from an empty module", nullptr, nullptr);
-    return std::make_unique<detail::AnyModuleHolder<std::decay_t<ModuleType>, std::decay_t<Return>, Args...>>(std::move(module));
+    return Owned<detail::AnyModulePlaceholder>(new detail::AnyModuleHolder<std::decay_t<ModuleType>, std::decay_t<Return>, Args...>(std::move(module)));
   }
   template <class ModuleType, class Class, class Return, class... Args>
-  static std::unique_ptr<detail::AnyModulePlaceholder> make_holder(std::shared_ptr<ModuleType>&& module, Return (Class::*)(Args...) const) {
+  static Owned<detail::AnyModulePlaceholder> make_holder(std::shared_ptr<ModuleType>&& module, Return (Class::*)(Args...) const) {
     return make_holder(std::move(module), static_cast<Return (Class::*)(Args...)>(nullptr));
   }
   template <class T> std::shared_ptr<T> get_shared() const {
@@ -218,9 +219,10 @@ class CRESSET_API AnyModule {
     if (CRESSET_UNLIKELY(!content_)) detail::throw_any_module("used while empty", nullptr, nullptr);
     return *content_;
   }
+  Owned<detail::AnyModulePlaceholder> copied() const { return content_ ? content_->copy() : Owned<detail::AnyModulePlaceholder>(); }
   friend class SequentialImpl;
 
-  std::unique_ptr<detail::AnyModulePlaceholder> content_;
+  Owned<detail::AnyModulePlaceholder> content_;
 };
 
 // A module with the name it shall have in a container: Sequential({{"fc", Linear(3, 4)}, {"relu", ReLU()}}).

@@ -97,7 +97,7 @@ std::string ArchiveValue::to_string() const { return body('s', "text"); }
 std::vector<int64_t> ArchiveValue::to_int_list() const { return split<int64_t>(body('l', "a list of integers"), parse_int); }
 std::vector<double> ArchiveValue::to_double_list() const { return split<double>(body('v', "a list of numbers"), parse_double); }
 
-OutputArchive::OutputArchive() : contents_(std::make_unique<ArchiveContents>()) {}
+OutputArchive::OutputArchive() : contents_(make_owned<ArchiveContents>()) {}
 OutputArchive::OutputArchive(OutputArchive&&) noexcept = default;
 OutputArchive& OutputArchive::operator=(OutputArchive&&) noexcept = default;
 OutputArchive::~OutputArchive() = default;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "cresset/base/owned.h"
 #include "cresset/base/std_function.h"
 
 #include "cresset/tensor.h"
@@ -76,7 +77,7 @@ class CRESSET_API OutputArchive {
   const ArchiveContents& contents() const { return *contents_; }
 
  private:
-  std::unique_ptr<ArchiveContents> contents_;
+  Owned<ArchiveContents> contents_;
 };
 
 struct LoadProblems;

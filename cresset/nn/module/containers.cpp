@@ -103,7 +103,12 @@ std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
   return modules_[index];
 }
 
+ModuleDictImpl::ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) { update(modules); }
+ModuleDictImpl::ModuleDictImpl(const OrderedDict<std::string, std::shared_ptr<Module>>& modules) { update(modules); }
 ModuleDictImpl::~ModuleDictImpl() = default;
+std::vector<std::pair<std::string, std::shared_ptr<Module>>> ModuleDictImpl::items() const { return children_.pairs(); }
+std::vector<std::string> ModuleDictImpl::keys() const { return children_.keys(); }
+std::vector<std::shared_ptr<Module>> ModuleDictImpl::values() const { return children_.values(); }
 
 std::shared_ptr<Module> ModuleDictImpl::clone(const std::optional<Device>& device) const {
   auto clone = std::make_shared<ModuleDictImpl>();
@@ -160,7 +165,12 @@ std::shared_ptr<Module> ParameterListImpl::clone(const std::optional<Device>& de
   return clone;
 }
 
+ParameterDictImpl::ParameterDictImpl(const OrderedDict<std::string, Tensor>& params) {
+  for (const auto& item : params) insert(item.key(), item.value());
+}
 ParameterDictImpl::~ParameterDictImpl() = default;
+std::vector<std::string> ParameterDictImpl::keys() const { return parameters_.keys(); }
+std::vector<Tensor> ParameterDictImpl::values() const { return parameters_.values(); }
 void ParameterDictImpl::reset() {}
 void ParameterDictImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::ParameterDict(\n";

@@ -151,13 +151,13 @@ class CRESSET_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   using ConstIterator = OrderedDict<std::string, std::shared_ptr<Module>>::ConstIterator;
 
   ModuleDictImpl() = default;
-  explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) { update(modules); }
-  explicit ModuleDictImpl(const OrderedDict<std::string, std::shared_ptr<Module>>& modules) { update(modules); }
+  explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules);
+  explicit ModuleDictImpl(const OrderedDict<std::string, std::shared_ptr<Module>>& modules);
   ~ModuleDictImpl() override;
 
-  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const { return children_.pairs(); }
-  std::vector<std::string> keys() const { return children_.keys(); }
-  std::vector<std::shared_ptr<Module>> values() const { return children_.values(); }
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const;
+  std::vector<std::string> keys() const;
+  std::vector<std::shared_ptr<Module>> values() const;
   Iterator begin() { return children_.begin(); }
   ConstIterator begin() const { return children_.begin(); }
   Iterator end() { return children_.end(); }
@@ -232,9 +232,7 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   using ConstIterator = OrderedDict<std::string, Tensor>::ConstIterator;
 
   ParameterDictImpl() = default;
-  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& params) {
-    for (const auto& item : params) insert(item.key(), item.value());
-  }
+  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& params);
   ~ParameterDictImpl() override;
 
   void reset() override;
@@ -252,8 +250,8 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
     for (const auto& item : container) get(item.key());
     for (const auto& item : container) get(item.key()) = item.value();
   }
-  std::vector<std::string> keys() const { return parameters_.keys(); }
-  std::vector<Tensor> values() const { return parameters_.values(); }
+  std::vector<std::string> keys() const;
+  std::vector<Tensor> values() const;
   Iterator begin() { return parameters_.begin(); }
   ConstIterator begin() const { return parameters_.begin(); }
   Iterator end() { return parameters_.end(); }

@@ -14,9 +14,12 @@ namespace detail {
 
 struct ModuleHolderIndicator {};
 template <class T> constexpr bool is_module_holder = std::is_base_of<ModuleHolderIndicator, std::decay_t<T>>::value;
-// The types that a holder is copied from, and not made with. Lazy: most classes are never asked whether they convert.
-template <class T, class Contained> using IsHolderOrPointer =
-    std::disjunction<std::is_base_of<ModuleHolder<Contained>, std::decay_t<T>>, std::is_convertible<T, std::shared_ptr<Contained>>>;
+// Whether arguments make a module, and are not one holder or pointer that a holder copies. Most classes are never asked whether they convert.
+template <class Contained, class Head, class... Tail> constexpr bool makes_module() {
+  if constexpr (sizeof...(Tail) > 0) return true;
+  else if constexpr (__is_base_of(ModuleHolder<Contained>, std::remove_cv_t<std::remove_reference_t<Head>>)) return false;
+  else return !std::is_convertible<Head, std::shared_ptr<Contained>>::value;
+}
 template <class T> constexpr bool is_module = std::is_base_of<Module, std::decay_t<T>>::value;
 [[noreturn]] CRESSET_API void throw_empty_holder();
 
@@ -52,9 +55,7 @@ template <class Contained> class ModuleHolder : detail::ModuleHolderIndicator {
 
   ModuleHolder() : impl_(detail::default_module<Contained>()) {}
   ModuleHolder(std::nullptr_t) : impl_(nullptr) {}
-  template <
-      class Head, class... Tail,
-      class = std::enable_if_t<std::disjunction<std::bool_constant<(sizeof...(Tail) > 0)>, std::negation<detail::IsHolderOrPointer<Head, Contained>>>::value>>
+  template <class Head, class... Tail, class = std::enable_if_t<detail::makes_module<Contained, Head, Tail...>()>>
   explicit ModuleHolder(Head&& head, Tail&&... tail) : impl_(new Contained(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
 
