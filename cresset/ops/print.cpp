@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ostream>
 
 #include "cresset/core/sparse.h"
@@ -129,18 +131,45 @@ void append_matrices(std::string& s, const Values& v, IntArrayRef sizes) {
   }
 }
 
+// The fewest digits that read back as the same number, with an exponent from 1e16 on and below 1e-4.
+std::string shortest(double x) {
+  char text[64];
+  for (int digits = 1; digits <= 17 && std::isfinite(x); digits++) {
+    std::snprintf(text, sizeof text, "%.*e", digits - 1, x);
+    if (std::strtod(text, nullptr) != x) continue;
+    const int exponent = std::atoi(std::strchr(text, 'e') + 1);
+    if (exponent < -4 || exponent >= 16) return text;
+    std::snprintf(text, sizeof text, "%.*f", std::max(0, digits - 1 - exponent), x);
+    return text;
+  }
+  std::snprintf(text, sizeof text, "%g", x);  // not finite
+  return text;
+}
+
+std::string type_text(const Tensor& t, IntArrayRef sizes) {
+  std::string device_name = device_type_name(t.device().type());
+  for (char& c : device_name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  constexpr const char* kLayouts[] = {"", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Mkldnn"};
+  std::string s = "[ " + std::string(kLayouts[static_cast<size_t>(t.layout())]) + device_name + cresset::toString(t.scalar_type()) + "Type{";
+  for (size_t d = 0; d < sizes.size(); d++) s += (d ? "," : "") + std::to_string(sizes[d]);
+  return s + '}';
+}
+
+std::string sparse_text(const Tensor& t) {
+  const SparseParts& p = sparse_parts(t);
+  const bool rows = is_by_rows(t.layout());
+  std::string s = type_text(t, {}) + "\n" + (!p.plain.defined() ? "indices" : rows ? "crow_indices" : "ccol_indices") + ":\n" + p.indices.toString() + "\n";
+  if (p.plain.defined()) s += std::string(rows ? "col_indices" : "row_indices") + ":\n" + p.plain.toString() + "\n";
+  return s + "values:\n" + p.values.toString() + "\nsize:\n" + str(t.sizes()) + "\n]";
+}
+
 }  // namespace
 
 std::string Tensor::toString() const {
   if (!defined()) return "[ Tensor (undefined) ]";
+  if (layout() != Layout::Strided) return sparse_text(*this);
   std::string s;
-  if (layout() != Layout::Strided) {
-    const SparseParts& p = sparse_parts(*this);
-    const bool rows = is_by_rows(layout());
-    s = std::string(!p.plain.defined() ? "indices" : rows ? "crow_indices" : "ccol_indices") + ":\n" + p.indices.toString() + "\n";
-    if (p.plain.defined()) s += std::string(rows ? "col_indices" : "row_indices") + ":\n" + p.plain.toString() + "\n";
-    s += "values:\n" + p.values.toString();
-  } else if (lacks_data()) {
+  if (lacks_data()) {
     s = "...";
   } else {
     const Tensor t = detach().to(TensorOptions().device(kCPU)).resolve_conj().resolve_neg().contiguous();
@@ -155,9 +184,7 @@ std::string Tensor::toString() const {
     all.insert(all.end(), v.imag.begin(), v.imag.end());
     v.format = choose_format(all);
     if (t.dim() == 0) {
-      char text[64];
-      std::snprintf(text, sizeof text, "%g", v.real[0]);
-      s = v.imag.empty() ? text : element(v, 0);
+      s = v.imag.empty() ? shortest(v.real[0]) : element(v, 0);
     } else if (t.numel() > 0) {
       append_scale(s, v.format);
       if (t.dim() == 1) {
@@ -168,12 +195,7 @@ std::string Tensor::toString() const {
     }
   }
   if (!s.empty()) s += '\n';
-  std::string device_name = device_type_name(device().type());
-  for (char& c : device_name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  constexpr const char* kLayouts[] = {"", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Mkldnn"};
-  s += "[ " + std::string(kLayouts[static_cast<size_t>(layout())]) + device_name + cresset::toString(scalar_type()) + "Type{";
-  for (int64_t d = 0; d < dim(); d++) s += (d ? "," : "") + std::to_string(size(d));
-  return s + "} ]";
+  return s + type_text(*this, sizes()) + " ]";
 }
 
 void Tensor::print() const { std::puts(toString().c_str()); }
@@ -195,10 +217,10 @@ std::ostream& operator<<(std::ostream& out, MemoryFormat format) {
 }
 std::ostream& operator<<(std::ostream& out, const TensorOptions& o) {
   const auto defaulted = [](bool given) { return given ? "" : " (default)"; };
-  const auto truth = [](bool b) { return b ? "true" : "false"; };
-  out << "TensorOptions(dtype=" << dtype_name(o.dtype()) << defaulted(o.has_dtype()) << ", device=" << o.device() << defaulted(o.has_device())
-      << ", layout=" << o.layout() << defaulted(o.has_layout()) << ", requires_grad=" << truth(o.requires_grad()) << defaulted(o.has_requires_grad())
-      << ", pinned_memory=" << truth(o.pinned_memory()) << defaulted(o.has_pinned_memory()) << ", memory_format=";
+  // The stream goes on with words for truth values, as LibTorch leaves it.
+  out << std::boolalpha << "TensorOptions(dtype=" << o.dtype() << defaulted(o.has_dtype()) << ", device=" << o.device() << defaulted(o.has_device())
+      << ", layout=" << o.layout() << defaulted(o.has_layout()) << ", requires_grad=" << o.requires_grad() << defaulted(o.has_requires_grad())
+      << ", pinned_memory=" << o.pinned_memory() << defaulted(o.has_pinned_memory()) << ", memory_format=";
   if (o.has_memory_format()) return out << *o.memory_format_opt() << ')';
   return out << "(nullopt))";
 }

@@ -127,12 +127,12 @@ TEST(Module, CloneOfAPlainModuleSaysWhatToDo) {
   EXPECT_NE(message_of([&] { plain.clone(); }).find("Cloneable"), std::string::npos);
 }
 
-TEST(Module, ConvertsFloatingPointOnly) {
+TEST(Module, ConvertsBuffersOfIntegersToo) {
   nn::BatchNorm1d norm(3);
   norm->to(kDouble);
   EXPECT_EQ(norm->weight.scalar_type(), kDouble);
   EXPECT_EQ(norm->running_mean.scalar_type(), kDouble);
-  EXPECT_EQ(norm->num_batches_tracked.scalar_type(), kLong);
+  EXPECT_EQ(norm->num_batches_tracked.scalar_type(), kDouble);  // as in LibTorch; Python keeps integers
   EXPECT_TRUE(norm->weight.requires_grad());
   EXPECT_TRUE(norm->weight.is_same(norm->named_parameters()["weight"]));
 }

@@ -40,10 +40,9 @@ void check_name(const char* what, const std::string& name) {
 
 void move_tensor(Tensor& tensor, std::optional<Device> device, std::optional<ScalarType> dtype, bool non_blocking) {
   if (!tensor.defined()) return;
-  const bool is_float = is_floating_type(tensor.scalar_type()) || is_complex_type(tensor.scalar_type());
   TensorOptions options = tensor.options().requires_grad(std::nullopt);
   if (device) options = options.device(*device);
-  if (dtype && is_float) options = options.dtype(*dtype);
+  if (dtype) options = options.dtype(*dtype);
   Tensor grad = tensor.grad();
   if (grad.defined()) tensor.mutable_grad().reset();
   tensor.set_data(tensor.detach().to(options, non_blocking));

@@ -95,7 +95,7 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
   virtual void train(bool on = true);
   void eval();
   virtual bool is_training() const noexcept;
-  // Integer parameters and buffers keep their dtype.
+  // All parameters and buffers, those of integers too.
   virtual void to(Device device, ScalarType dtype, bool non_blocking = false);
   virtual void to(ScalarType dtype, bool non_blocking = false);
   virtual void to(Device device, bool non_blocking = false);

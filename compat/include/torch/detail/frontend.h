@@ -8,6 +8,7 @@
 #include "cresset/data/datasets/shared.h"
 #include "cresset/data/datasets/stateful.h"
 #include "cresset/data/shuttle.h"
+#include "cresset/io/value.h"
 #include "cresset/nn/all.h"
 #include "cresset/nn/functional_detail.h"
 #include "cresset/optim/all.h"
@@ -19,6 +20,8 @@ namespace torch {
 
 using cresset::autocast;
 using cresset::load;
+using cresset::pickle_load;
+using cresset::pickle_save;
 using cresset::save;
 namespace utils {
 using namespace cresset::utils;

@@ -11,6 +11,7 @@
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/base/numbers/complex_math.h"
 #include "cresset/base/util/ordered_dict.h"
+#include "cresset/base/util/std_print.h"
 #include "cresset/base/util/text.h"
 #include "cresset/core/maybe_owned.h"
 #include "cresset/core/type_properties.h"
