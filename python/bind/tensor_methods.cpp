@@ -150,7 +150,10 @@ PyObject* item(const Tensor& t) {
   if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && impl.has_storage() && !dispatch::is_listening()))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements is no single number");
-  if (has_symbols(t) && !known_values(impl)) return symbol_item(t);
+  if (has_symbols(t) && !known_values(impl)) {
+    if (!dispatch::is_listening()) return symbol_item(t);
+    return wrap_symbol(t, t.item());  // a listener has made it
+  }
   return wrap(t.item());
 }
 

@@ -112,7 +112,9 @@ PyObject* snapshot(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(tensor);
     if (t.layout() != Layout::Strided) Py_RETURN_NONE;
-    return wrap(Tensor(is_fake(t) ? t.impl()->alias(true) : mode_of(capsule).fake_of(*t.impl())));
+    Tensor made(is_fake(t) ? t.impl()->alias(true) : mode_of(capsule).fake_of(*t.impl()));
+    if (SymbolicShapes* s = made.impl()->storage()->fake_mode()->shapes()) s->made(intrusive_ptr<TensorImpl>::share(made.impl()));
+    return wrap(std::move(made));
   });
 }
 

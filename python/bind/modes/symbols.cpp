@@ -23,7 +23,15 @@ PyObject* set_symbols(PyObject*, PyObject* args) {
   for (int i = 0; i < 6; i++) *kept[i] = Ref::share(functions[i]).release();
   Py_RETURN_NONE;
 }
-PyMethodDef functions[] = {{"_set_symbols", set_symbols, METH_VARARGS, nullptr}, {}};
+// _geometry(tensor): storage offset, sizes and strides as they are stored, numbers that may stand for symbols.
+PyObject* geometry(PyObject*, PyObject* tensor) {
+  return guarded([&] {
+    CRESSET_CHECK_TYPE(is_tensor(tensor), "_geometry: expected a tensor, got ", Py_TYPE(tensor)->tp_name);
+    const Tensor& t = tensor_of(tensor);
+    return Py_BuildValue("(LNN)", static_cast<long long>(t.storage_offset()), wrap(t.sizes()), wrap(t.strides()));
+  });
+}
+PyMethodDef functions[] = {{"_geometry", geometry, METH_O, nullptr}, {"_set_symbols", set_symbols, METH_VARARGS, nullptr}, {}};
 
 }  // namespace
 
@@ -38,6 +46,14 @@ SymbolsAsNumbers::~SymbolsAsNumbers() { t_as_numbers = false; }
 PyObject* wrap_symbol(const Tensor& t, int64_t value) {
   Ref number = checked(PyLong_FromLongLong(value));
   if (!lift || (value < kLeastSymbol && value > -kLeastSymbol)) return number.release();
+  const Ref env = checked(PyLong_FromVoidPtr(t.impl()->storage()->fake_mode()->shapes()));
+  return checked(PyObject_CallFunctionObjArgs(lift, env.get(), number.get(), nullptr)).release();
+}
+
+PyObject* wrap_symbol(const Tensor& t, const Scalar& value) {
+  if (value.isIntegral(false)) return wrap_symbol(t, value.toLong());
+  const Ref number = checked(wrap(value));
+  if (!lift || !value.isFloatingPoint()) return Ref::share(number.get()).release();
   const Ref env = checked(PyLong_FromVoidPtr(t.impl()->storage()->fake_mode()->shapes()));
   return checked(PyObject_CallFunctionObjArgs(lift, env.get(), number.get(), nullptr)).release();
 }

@@ -28,6 +28,7 @@ inline bool has_symbols(const Tensor& t) {
 }
 // A size, stride or number of elements of such a tensor: an int or a SymInt.
 PyObject* wrap_symbol(const Tensor& t, int64_t value);
+PyObject* wrap_symbol(const Tensor& t, const Scalar& value);
 // The result of item() for such a tensor: a symbol without a hint.
 PyObject* symbol_item(const Tensor& t);
 PyObject* wrap_symbols(const Tensor& t, IntArrayRef values, bool size);

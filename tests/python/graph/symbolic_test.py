@@ -144,3 +144,47 @@ def test_backward_has_symbolic_sizes():
     x = mode.from_tensor(torch.ones(4, 6, requires_grad=True))
     (x.view(-1).sin().sum() + (x @ x.t()).mean()).backward()
     assert repr(x.grad.shape) == "torch.Size([s0, s1])"
+
+
+def traced(function, *args):
+    return torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="symbolic")(*args)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.reshape(x.shape[0] * x.shape[1]) + x.shape[0],
+        lambda x: torch.cat([x, x]).view(-1, 2).sum(0) / x.shape[1],
+        lambda x: torch.nn.functional.softmax(x @ x.t() / x.shape[-1] ** 0.5, -1),
+        lambda x: x.unfold(0, 2, 1).mean(-1)[: x.shape[0] // 2],
+        lambda x: x.new_zeros(x.shape[0] * 2 + 1, x.shape[1] // 2),
+        lambda x: torch.nn.functional.layer_norm(x, [x.shape[1]]),
+    ],
+)
+def test_graphs_run_at_other_sizes(function):
+    graph = traced(function, torch.randn(4, 6))
+    for sizes in ((4, 6), (6, 8), (10, 12)):
+        x = torch.randn(sizes)
+        torch.testing.assert_close(graph(x), function(x))
+
+
+def test_graphs_of_gradients_run_at_other_sizes():
+    def function(x):
+        return torch.autograd.grad((x.view(-1).sin().sum() + (x @ x.t()).mean()), x)[0]
+
+    graph = traced(function, torch.randn(4, 6, requires_grad=True))
+    for sizes in ((4, 6), (3, 5)):
+        x = torch.randn(sizes, requires_grad=True)
+        torch.testing.assert_close(graph(x), function(x))
+
+
+def test_numbers_of_the_data_are_nodes():
+    def function(x):
+        n = x.sum().to(torch.int64).item()
+        torch._check(n >= 0)
+        return torch.zeros(n), x.nonzero()
+
+    graph = traced(function, torch.ones(4, 3))
+    assert [tuple(t.shape) for t in graph(torch.ones(5, 7))] == [(35,), (35, 2)]
+    with pytest.raises(shapes.GuardOnDataDependentSymNode):
+        traced(lambda x: x * 2 if x.sum() > 0 else x, torch.ones(2))

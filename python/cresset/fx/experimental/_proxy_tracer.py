@@ -41,7 +41,7 @@ def _geometry(t):
     """Tensors that agree in this are the same values, whatever object they are."""
     if t.layout is not torch.strided:
         return id(t)
-    return t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype, t.is_conj(), t.is_neg()
+    return t.untyped_storage()._cdata, *_cresset._geometry(t), t.dtype, t.is_conj(), t.is_neg()
 
 
 class PythonKeyTracer(Tracer):

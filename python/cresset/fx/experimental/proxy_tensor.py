@@ -20,7 +20,7 @@ from .._symbolic_trace import PH
 from ..graph_module import GraphModule
 from ..interpreter import Interpreter
 from ..proxy import Proxy
-from . import _proxy_tracer
+from . import _proxy_symbols, _proxy_tracer
 from ._proxy_tracer import CONSTANT_NUMEL_LIMIT, PythonKeyTracer, Slot as _ProxyTensor, is_sym
 
 __all__ = ["PythonKeyTracer", "dispatch_trace", "get_innermost_proxy_mode", "get_proxy_mode", "handle_sym_dispatch", "make_fx", "maybe_disable_thunkify",
@@ -132,6 +132,7 @@ def proxy_call(proxy_mode, func, pre_dispatch, args, kwargs):
             _refuse_data(func)
     if func.__name__ == "lift_fresh.default":
         return _lifted(tracer, args)
+    args, kwargs = _proxy_symbols.lifted(tracer, args, kwargs)
     node_args = tracer.create_arg(args)
     node_kwargs = tracer.create_arg(kwargs) if kwargs else {}
     out = func(*args, **kwargs)
@@ -144,7 +145,7 @@ def proxy_call(proxy_mode, func, pre_dispatch, args, kwargs):
                 slot.constant = None
         if inplace and isinstance(args[0], _Tensor) and out is not args[0]:
             tracer.track(args[0], node)
-    elif not random and isinstance(out, _Tensor) and out.numel() <= CONSTANT_NUMEL_LIMIT:
+    elif not random and isinstance(out, _Tensor) and _proxy_symbols.is_at_most(out.numel(), CONSTANT_NUMEL_LIMIT):
         known = _known_values(tracer, args, kwargs)
         if known is not None:
             with torch._subclasses.fake_tensor.unset_fake_temporarily():
@@ -441,6 +442,7 @@ def wrap_key(f, tensors, tracer, pre_dispatch=False):
 
 
 _current = None
+_MAX_RESTARTS = 8
 
 
 class _MakefxTracer:
@@ -467,8 +469,7 @@ class _MakefxTracer:
 
     def _trace(self, f, args):
         fakes = torch._subclasses.fake_tensor
-        tracer = PythonKeyTracer()
-        tracer.record_stack_traces = self.record_stack_traces
+        tracer = self._new_tracer(None)
         flat, spec = tree_flatten(args)
         mode = None
         if self.tracing_mode != "real":
@@ -482,6 +483,19 @@ class _MakefxTracer:
                 mode = fakes.FakeTensorMode(**options)
             tracer.fake_mode = self.fake_tensor_mode = mode
             flat = [self._fake_input(mode, i, leaf) for i, leaf in enumerate(flat)]
+        for _ in range(_MAX_RESTARTS):
+            try:
+                return self._trace_flat(f, flat, spec, mode, tracer)
+            except _restart():  # sizes are found to be equal: the inputs know, what was written down does not
+                tracer = self._new_tracer(mode)
+        return self._trace_flat(f, flat, spec, mode, tracer)
+
+    def _new_tracer(self, mode):
+        tracer = PythonKeyTracer()
+        tracer.record_stack_traces, tracer.fake_mode = self.record_stack_traces, mode
+        return tracer
+
+    def _trace_flat(self, f, flat, spec, mode, tracer):
         placeholders = tree_unflatten([PH] * len(flat), spec)
         code = getattr(inspect.unwrap(f), "__code__", None)
         function = f
@@ -498,11 +512,19 @@ class _MakefxTracer:
     def _fake_input(self, mode, i, leaf):
         if isinstance(leaf, _Tensor):
             if self.tracing_mode == "symbolic" and not torch._subclasses.fake_tensor.is_fake(leaf):
-                from torch._dynamo.source import ConstantSource
-
-                return mode.from_tensor(leaf, static_shapes=False, source=ConstantSource(f"input{i}"))
+                return mode.from_tensor(leaf, static_shapes=False, source=f"input{i}")
             return mode.from_tensor(leaf)
+        if self.tracing_mode == "symbolic" and type(leaf) is int:
+            return mode.shape_env.create_unspecified_symint_and_symbol(leaf, f"input{i}")
         return leaf
+
+
+def _restart():
+    """The exception that asks for a new trace; none before symbolic shapes are in use."""
+    import sys
+
+    shapes = sys.modules.get("cresset.fx.experimental._shape_env")
+    return shapes.RestartTrace if shapes else ()
 
 
 def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_inputs=False, *, pre_dispatch=False, record_module_stack=False,
