@@ -1,5 +1,5 @@
 #pragma once
-// What most tensors with a history do not have: a name, hooks, tangents.
+// Parts that few tensors with a history have: a name, hooks, tangents.
 
 #include "cresset/autograd/autograd_meta.h"
 

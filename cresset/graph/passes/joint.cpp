@@ -267,7 +267,7 @@ class Split {
   }
 
   std::vector<size_t> all_read() const {
-    // What only backward needs is computed there; lists are made again of what they hold.
+    // Nodes that only backward needs run there; lists are made again of their elements.
     std::vector<JointValue> values = values_;
     std::vector<bool> leads(values.size());
     for (size_t i = 0; i < options_.results; i++)

@@ -129,7 +129,7 @@ def _laid_out(tensor, strides):
 
 
 class _Step(torch.autograd.Function):
-    """One run of both halves. What forward keeps is saved; numbers among it are kept beside the tensors."""
+    """One run of both halves. Values that forward keeps are saved; numbers among them are kept beside the tensors."""
 
     @staticmethod
     def forward(ctx, halves, *flat):
