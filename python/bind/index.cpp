@@ -165,6 +165,8 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
       [&] {
         CRESSET_CHECK_TYPE(value, "del: elements of a tensor cannot be deleted");
         const Tensor& t = tensor_of(self);
+        CRESSET_CHECK_TYPE(t.layout() == Layout::Strided || t.is_mkldnn(), "cannot assign to places of a sparse tensor of layout ", t.layout(),
+                           "; convert it with to_dense()");
         const bool number = is_number(value);
         CRESSET_CHECK_TYPE(number || is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
         if (number) check_fits(to_scalar(value), t.scalar_type());

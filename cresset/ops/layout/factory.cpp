@@ -222,6 +222,7 @@ Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optiona
   return cresset::empty_strided(self.sizes(), dense ? DimVector(self.strides()) : dense_strides(self.sizes(), {DimVector(self.strides())}), o);
 }
 Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  if (CRESSET_UNLIKELY(self.layout() != Layout::Strided)) return sparse::zeros_like(self, plain(options));
   return fresh(cresset::empty_like(self, plain(options), memory_format).zero_());
 }
 Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {

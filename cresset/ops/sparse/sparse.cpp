@@ -169,6 +169,24 @@ Tensor values_like(const Tensor& source, const Tensor& pattern) {
   return values_at(source, element_positions(pattern)).reshape(joined(shape, behind(pattern.sizes(), pattern.dim() - p.dense_dim)));
 }
 
+namespace {
+
+// A compressed tensor that stores nothing; `blocksize` is empty for layouts without blocks.
+Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, IntArrayRef blocksize) {
+  const Layout layout = options.layout();
+  const TensorOptions plain = TensorOptions(options.dtype()).device(options.device()), whole = plain.dtype(kLong);
+  const int64_t dims = static_cast<int64_t>(size.size());
+  CRESSET_CHECK(dims - dense_dim >= 2, "empty: ", layout, " tensors have 2 dimensions at least, got shape ", size);
+  const DimVector batch(first(size, dims - dense_dim - 2));
+  const size_t major = is_by_rows(layout) ? 0 : 1;
+  const int64_t n = size[static_cast<size_t>(dims - dense_dim - 2) + major] / (blocksize.empty() ? 1 : blocksize[major]);
+  const DimVector none = joined(batch, {0});
+  return make_compressed(layout, size, cresset::zeros(joined(batch, {n + 1}), whole), cresset::empty(none, whole),
+                         cresset::empty(joined(joined(none, blocksize), behind(size, dims - dense_dim)), plain));
+}
+
+}  // namespace
+
 Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim) {
   const Layout layout = options.layout();
   check_size("empty", size);
@@ -178,16 +196,13 @@ Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_di
     return make_coo(size, cresset::empty({dims - dense_dim, 0}, whole), cresset::empty(joined({0}, behind(size, dims - dense_dim)), plain),
                     dims == dense_dim ? false : true);
   CRESSET_CHECK(!is_blocked(layout), "empty: sparse blocks of what size? ", layout, " needs values");
-  CRESSET_CHECK(dims - dense_dim >= 2, "empty: ", layout, " tensors have 2 dimensions at least, got shape ", size);
-  const DimVector batch(first(size, dims - dense_dim - 2));
-  const int64_t n = size[static_cast<size_t>(dims - dense_dim - (is_by_rows(layout) ? 2 : 1))];
-  const DimVector none = joined(batch, {0});
-  return make_compressed(layout, size, cresset::zeros(joined(batch, {n + 1}), whole), cresset::empty(none, whole),
-                         cresset::empty(joined(none, behind(size, dims - dense_dim)), plain));
+  return empty_compressed(size, options, dense_dim, {});
 }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& given) {
   const TensorOptions options = self.options().merge_in(given.requires_grad(std::nullopt).memory_format(std::nullopt));
+  CRESSET_CHECK(!is_compressed(self.layout()) || options.layout() == self.layout(), "empty_like: expected the layout of self, ", self.layout(), ", got ",
+                options.layout());
   if (options.layout() == Layout::Strided) return cresset::empty(self.sizes(), options);
   if (options.layout() == self.layout() && is_compressed(self.layout())) {
     const SparseParts& p = sparse_parts(self);
@@ -195,6 +210,22 @@ Tensor empty_like(const Tensor& self, const TensorOptions& given) {
                            cresset::empty(p.values.sizes(), p.values.options().dtype(options.dtype())));
   }
   return empty_of(self.sizes(), options, sparse_parts(self).dense_dim);
+}
+
+Tensor zeros_like(const Tensor& self, const TensorOptions& given) {
+  const TensorOptions options = self.options().merge_in(given.requires_grad(std::nullopt).memory_format(std::nullopt));
+  const Layout layout = options.layout();
+  if (!is_compressed(self.layout()) || !is_compressed(layout) || self.is_meta() || options.device().type() == kMeta) {
+    CRESSET_CHECK(!is_compressed(self.layout()) || layout != Layout::Strided, "zeros_like: expected a sparse layout for a tensor of layout ", self.layout(),
+                  ", got ", layout);
+    return layout == Layout::Sparse && is_compressed(self.layout()) ? empty_of(self.sizes(), options, sparse_parts(self).dense_dim)
+                                                                    : sparse::empty_like(self, given).zero_();
+  }
+  CRESSET_CHECK(is_blocked(layout) == is_blocked(self.layout()), "zeros_like: a tensor of layout ", self.layout(), " does not tell the blocks of layout ",
+                layout);
+  const auto [height, width] = block_of(self);
+  const DimVector blocks{height, width};
+  return empty_compressed(self.sizes(), options, sparse_parts(self).dense_dim, is_blocked(layout) ? IntArrayRef(blocks) : IntArrayRef());
 }
 
 }  // namespace sparse

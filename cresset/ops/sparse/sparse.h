@@ -39,6 +39,7 @@ Tensor values_like(const Tensor& source, const Tensor& pattern);
 Tensor cloned(const Tensor& t);
 Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim = 0);
 Tensor empty_like(const Tensor& self, const TensorOptions& options);
+Tensor zeros_like(const Tensor& self, const TensorOptions& options);
 
 // To a compressed layout from positions (batch_dim + 2, n) and values (n, dense sizes...); `blocksize` empty: no blocks.
 Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& values, IntArrayRef blocksize, ScalarType index_dtype);

@@ -73,11 +73,20 @@ Tensor on_number(const Tensor& self, const Tensor& number, bool divides) {
   return cresset::with_values(self, divides ? p.values.div(number) : p.values.mul(number));
 }
 
-// The product of two tensors of one shape has the positions that both have.
+// The shape of a product: dense dimensions broadcast, sparse ones are equal.
+DimVector product_sizes(const Tensor& a, const Tensor& b) {
+  const int64_t n = sparse_parts(a).sparse_dim;
+  const bool coo = a.layout() == Layout::Sparse && b.layout() == Layout::Sparse;
+  const bool fits = coo && a.dim() == b.dim() && n == sparse_parts(b).sparse_dim && first(a.sizes(), n) == first(b.sizes(), n);
+  if (!fits) check_same_sizes("mul", a, b, " (only dense dimensions of layout Sparse broadcast)");
+  return broadcast_shapes(a.sizes(), b.sizes());
+}
+
+// The product of two tensors has the positions that both have.
 Tensor mul_sparse(const Tensor& a, const Tensor& b) {
-  check_same_sizes("mul", a, b, "");
+  const DimVector sizes = product_sizes(a, b);
   const ScalarType dtype = common_dtype(a, b);
-  if (same_pattern(a, b) && (is_compressed(a.layout()) || sparse_parts(a).coalesced))
+  if (a.sizes() == b.sizes() && same_pattern(a, b) && (is_compressed(a.layout()) || sparse_parts(a).coalesced))
     return cresset::with_values(a, sparse_parts(a).values.mul(sparse_parts(b).values));
   const Tensor x = as_coo(a), y = as_coo(b).coalesce();
   const SparseParts &p = sparse_parts(x), &q = sparse_parts(y);
@@ -85,14 +94,14 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
                 " sparse dimensions while other has ", q.sparse_dim, " sparse dimensions");
   const IntArrayRef lead = first(a.sizes(), p.sparse_dim);
   if (p.nnz() == 0 || q.nnz() == 0) {
-    const Tensor none = make_coo(a.sizes(), p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).to(dtype), true);
+    const Tensor none = make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).mul(q.values.narrow(0, 0, 0)).to(dtype), true);
     return in_layout_of(none, a);
   }
   const Tensor wanted = flat_positions(p.indices, lead), have = flat_positions(q.indices, lead);
   const Tensor at = cresset::searchsorted(have, wanted).clamp_max(q.nnz() - 1);
   const Tensor kept = have.index_select(0, at).eq(wanted).nonzero().squeeze(1);
   const Tensor values = p.values.index_select(0, kept).mul(q.values.index_select(0, at.index_select(0, kept)));
-  return in_layout_of(make_coo(a.sizes(), p.indices.index_select(1, kept), values, p.coalesced), a);
+  return in_layout_of(make_coo(sizes, p.indices.index_select(1, kept), values, p.coalesced), a);
 }
 
 // A COO tensor that repeats along sparse dimensions of size 1 and along new leading ones, which are sparse; dense dimensions expand.

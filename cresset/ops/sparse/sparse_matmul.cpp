@@ -140,14 +140,42 @@ Tensor _sparse_sparse_matmul(const Tensor& self, const Tensor& other) {
   return sparse::mm(self, other);
 }
 
+namespace {
+
+// A product for each matrix of a batch; a pattern without a batch counts for each.
+Tensor sampled_batch(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+  const IntArrayRef batch = first(mat1.sizes(), mat1.dim() - 2);
+  const bool shared = self.dim() == 2;
+  CRESSET_CHECK(batch == first(mat2.sizes(), mat2.dim() - 2) && (shared || batch == first(self.sizes(), self.dim() - 2)),
+                "sampled_addmm: expected batches of one size, got shapes ", self.sizes(), ", ", mat1.sizes(), " and ", mat2.sizes());
+  const SparseParts& p = sparse_parts(self);
+  const IntArrayRef matrix = behind(self.sizes(), self.dim() - 2);
+  auto each = [&](const Tensor& t, int64_t dims) { return (shared ? t.expand(joined(batch, t.sizes())) : t).flatten(0, dims - 1).unbind(); };
+  const int64_t dims = mat1.dim() - 2;
+  const std::vector<Tensor> pointers = each(p.indices, dims), plain = each(p.plain, dims), values = each(p.values, dims);
+  const std::vector<Tensor> left = mat1.flatten(0, dims - 1).unbind(), right = mat2.flatten(0, dims - 1).unbind();
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < left.size(); i++) {
+    const Tensor one = make_compressed(Layout::SparseCsr, matrix, pointers[i], plain[i], values[i]);
+    results.push_back(sparse_parts(cpu::sparse_sampled_addmm(one, left[i], right[i], beta, alpha)).values);
+  }
+  const DimVector filled = joined(batch, {p.plain.size(-1)});
+  const Tensor all = results.empty() ? cresset::empty(filled, p.values.options()) : cresset::stack(results).view(filled);
+  auto for_batch = [&](const Tensor& t) { return shared ? t.expand(joined(batch, t.sizes())).contiguous() : t; };
+  return make_compressed(Layout::SparseCsr, joined(batch, matrix), for_batch(p.indices), for_batch(p.plain), all);
+}
+
+}  // namespace
+
 Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   CRESSET_CHECK(self.layout() == Layout::SparseCsr, "sampled_addmm: Expected self to be in CSR format, got ", title(self.layout()));
   CRESSET_CHECK(mat1.layout() == Layout::Strided && mat2.layout() == Layout::Strided, "sampled_addmm: Expected mat1 and mat2 to be dense, got layouts ",
                 mat1.layout(), " and ", mat2.layout());
   CRESSET_CHECK(self.scalar_type() == mat1.scalar_type() && self.scalar_type() == mat2.scalar_type(), "sampled_addmm: Expected all of one dtype, got ",
                 self.scalar_type(), ", ", mat1.scalar_type(), " and ", mat2.scalar_type());
-  CRESSET_CHECK(mat1.dim() >= 2 && mat2.dim() >= 2 && self.dim() == 2 && mat1.dim() == 2 && mat2.dim() == 2, "sampled_addmm: Expected matrices, got shapes ",
-                self.sizes(), ", ", mat1.sizes(), " and ", mat2.sizes());
+  if (mat1.dim() > 2 && mat2.dim() > 2 && self.dim() >= 2) return sampled_batch(self, mat1, mat2, beta, alpha);
+  CRESSET_CHECK(self.dim() == 2 && mat1.dim() == 2 && mat2.dim() == 2, "sampled_addmm: Expected matrices, got shapes ", self.sizes(), ", ", mat1.sizes(),
+                " and ", mat2.sizes());
   CRESSET_CHECK(mat1.size(1) == mat2.size(0), "sampled_addmm: the inner sizes of mat1 and mat2 differ (", mat1.size(0), "x", mat1.size(1), " and ",
                 mat2.size(0), "x", mat2.size(1), ")");
   CRESSET_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), "sampled_addmm: self and mat1 @ mat2 have different shapes, ", self.sizes(),

@@ -136,7 +136,12 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
     const SparseParts& p = sparse_parts(self);
     if (d < p.batch_dim())
       return make_compressed(self.layout(), without(self.sizes(), d), p.indices.select(d, at), p.plain.select(d, at), p.values.select(d, at));
-    return sparse::select(self.detach().to_sparse(), d, at);
+    const int64_t behind = d - p.batch_dim() - 2;
+    if (behind >= 0)
+      return make_compressed(self.layout(), without(self.sizes(), d), p.indices, p.plain, p.values.select(p.values.dim() - p.dense_dim + behind, at));
+    CRESSET_CHECK(p.batch_dim() == 0, "select: dimension ", d, " of a batch of ", self.layout(),
+                  " matrices is sparse, expected one of the batch or a dense one");
+    return sparse::select(self.detach().to_sparse().coalesce(), d, at);
   }
   const SparseParts& p = sparse_parts(self);
   const DimVector sizes = without(self.sizes(), d);
