@@ -35,7 +35,12 @@ std::vector<int64_t> sizes_of(PyObject* data) {
     sizes.push_back(n);
     if (sizes.size() > kMaxDims) raise(PyExc_ValueError, std::string("too many dimensions '") + Py_TYPE(at.get())->tp_name + "'");
     if (n == 0) break;
-    at = checked(PySequence_GetItem(at.get(), 0));
+    Ref first(PySequence_GetItem(at.get(), 0));
+    if (!first) {
+      PyErr_Clear();
+      raise(PyExc_ValueError, std::string("could not read the first item of a sequence of type '") + Py_TYPE(at.get())->tp_name + "', which gives its shape");
+    }
+    at = std::move(first);
   }
   return sizes;
 }

@@ -101,10 +101,10 @@ class TypedStorage:
             raise RuntimeError("TypedStorage takes no slices, expected an int")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range for a storage of {len(self)} elements")
         if self.device.type == "meta":
             raise NotImplementedError("a storage on the meta device has no elements to read")
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range for a storage of {len(self)} elements")
         return self._tensor()[index].item()
 
     def __setitem__(self, index, value):

@@ -217,7 +217,21 @@ class DLPack(unittest.TestCase):
             torch.ones(2).__dlpack__(stream=1)
 
 
+class Unreadable:
+    """A sequence whose items cannot be had."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, item):
+        raise TypeError
+
+
 class Numbers(unittest.TestCase):
+    def test_sequences_that_cannot_be_read(self):
+        with self.assertRaisesRegex(ValueError, "'Unreadable'"):
+            torch.tensor(Unreadable())
+
     def test_arrays_are_divided_by_tensors(self):
         for array in (np.array(5), np.array([5.0, 10.0])):
             result = array / torch.tensor(2.5)

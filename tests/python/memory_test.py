@@ -109,6 +109,23 @@ class Resizing(unittest.TestCase):
         self.assertEqual(t.resize_(t.shape, memory_format=torch.contiguous_format).stride(), (24, 12, 4, 1))
         self.assertEqual(t.resize_(t.shape, memory_format=torch.channels_last).stride(), (24, 1, 8, 2))
 
+    def test_deterministic_mode_is_a_bool(self):
+        for wrong in ({"mode": 1}, {"mode": "warn"}, {"mode": True, "warn_only": 1}):
+            with self.assertRaisesRegex(TypeError, "to be a bool, got"):
+                torch.use_deterministic_algorithms(**wrong)
+        self.assertFalse(torch.are_deterministic_algorithms_enabled())
+
+    def test_places_are_not_set_from_memory_that_is_written(self):
+        place = torch.tensor([0, 1])
+        for call in (lambda x: x.index_put_((place,), x[1:]), lambda x: x.__setitem__(place, x[1:]), lambda x: x.index_put_((x,), torch.tensor(5))):
+            x = torch.arange(3)
+            with self.assertRaisesRegex(RuntimeError, "shares no memory"):
+                call(x)
+            self.assertEqual(x.tolist(), [0, 1, 2])
+        x = torch.arange(3)
+        x[place] = x[1:].clone()
+        self.assertEqual(x.tolist(), [1, 2, 2])
+
     def test_deterministic_mode_fills_what_was_not_there(self):
         torch.use_deterministic_algorithms(True)
         try:
@@ -220,6 +237,11 @@ class Spellings(unittest.TestCase):
         self.assertEqual(torch.swapaxes(x, axis0=0, axis1=1).shape, (3, 2))
         self.assertEqual(torch.amin(x, dim=None, keepdim=True).shape, (1, 1))
         self.assertEqual(torch.amax(x, dim=None).shape, ())
+
+    def test_einsum_without_tensors(self):
+        for equation in ("", "i"):
+            with self.assertRaisesRegex(ValueError, "at least one tensor"):
+                torch.einsum(equation)
 
     def test_einsum_of_lists(self):
         x = torch.arange(6.0).view(2, 3)

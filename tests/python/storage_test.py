@@ -51,6 +51,8 @@ class Bytes(unittest.TestCase):
         self.assertEqual((storage.device.type, len(storage), storage.data_ptr()), ("meta", 4, 0))
         with self.assertRaises(NotImplementedError):
             storage[0]
+        with self.assertRaises(NotImplementedError):
+            torch.TypedStorage(device="meta")[0]
 
     def test_its_size_counts_the_bytes(self):
         self.assertGreater(sys.getsizeof(torch.ones(1000).untyped_storage()), 4000)

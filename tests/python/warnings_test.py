@@ -20,6 +20,8 @@ class Results(unittest.TestCase):
         for call in (
             lambda out: torch.add(torch.ones(3), 1, out=out), lambda out: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=out),
             lambda out: torch.sum(torch.ones(3, 3), 0, out=out), lambda out: torch.cat([torch.ones(3), torch.ones(3)], out=out),
+            lambda out: torch.normal(torch.zeros(3), 1.0, out=out), lambda out: torch.normal(0.0, torch.ones(3), out=out),
+            lambda out: torch.normal(torch.zeros(3), torch.ones(3), out=out), lambda out: torch.fft.fftfreq(3, out=out), lambda out: torch.fft.rfftfreq(5, out=out),
             lambda out: torch.linalg.svdvals(torch.eye(3), out=out), lambda out: torch.index_select(torch.eye(3), 0, torch.tensor([0]), out=out),
         ):  # fmt: skip
             self.assertEqual(given(lambda: call(torch.ones(2))), [UserWarning])
@@ -33,6 +35,13 @@ class Results(unittest.TestCase):
             warnings.simplefilter("error")
             with self.assertRaises(UserWarning):
                 torch.add(torch.ones(3), 1, out=torch.ones(2))
+
+    def test_spectra_without_a_window(self):
+        x = torch.ones(16)
+        spectrum = torch.stft(x, 4, window=torch.ones(4), return_complex=True)
+        self.assertEqual(given(lambda: torch.stft(x, 4, return_complex=True)), [UserWarning])
+        self.assertEqual(given(lambda: torch.istft(spectrum, 4)), [UserWarning])
+        self.assertEqual(given(lambda: torch.istft(spectrum, 4, window=torch.ones(4))), [])
 
     def test_masks_of_bytes(self):
         self.assertEqual(given(lambda: torch.arange(3)[torch.tensor([1, 0, 1], dtype=torch.uint8)]), [UserWarning])

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/ops/bodies_fft.h"
 #include "cresset/ops/functions.h"
@@ -39,9 +40,23 @@ Tensor shifted(const char* op, const Tensor& self, OptionalIntArrayRef dim, int6
   return cresset::roll(self, shifts, dims);
 }
 
+void warn_of_no_window(const char* op) {
+  cresset::warn(str(
+      op, ": without a window all samples of a frame count the same, which smears every frequency over its neighbours; give window=, as hann_window(n_fft)"));
+}
+
 }  // namespace
 
 namespace composite {
+
+void fft_fftfreq_out(int64_t n, double d, Tensor& out) {
+  const Tensor result = composite::fft_fftfreq(n, d, TensorOptions(out.scalar_type()).device(out.device()));
+  store_out("fftfreq", out, result, OutDtype::cast);
+}
+void fft_rfftfreq_out(int64_t n, double d, Tensor& out) {
+  const Tensor result = composite::fft_rfftfreq(n, d, TensorOptions(out.scalar_type()).device(out.device()));
+  store_out("rfftfreq", out, result, OutDtype::cast);
+}
 
 Tensor fft_fftfreq(int64_t n, double d, const TensorOptions& options) {
   const TensorOptions o = floating("fftfreq", options);
@@ -175,6 +190,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   CRESSET_CHECK(return_complex || complex, "stft: expected return_complex for a real input, got none; True gives complex values.");
   CRESSET_CHECK(is_floating_type(self.scalar_type()) || self.is_complex(), "stft: expected a floating or complex dtype, got ", self.scalar_type());
   CRESSET_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor, got shape ", self.sizes());
+  if (!window) warn_of_no_window("stft");
   Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;
   if (center) x = cresset::pad(x.unsqueeze(0), {n_fft / 2, n_fft / 2}, pad_mode).squeeze(0);
   const int64_t length = x.size(1);
@@ -204,6 +220,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   CRESSET_CHECK(self.is_complex(), "istft: expected a complex input, as stft gives with return_complex=True");
   CRESSET_CHECK(self.numel() > 0, "istft: input tensor cannot be empty.");
   CRESSET_CHECK(self.dim() == 2 || self.dim() == 3, "istft: expected 2 or 3 dimensions, got ", self.dim());
+  if (!window) warn_of_no_window("istft");
   const bool half = onesided.value_or(self.size(-2) != n_fft);
   CRESSET_CHECK(!half || !return_complex, "istft: expected onesided=False for a complex output or window");
   const int64_t bins = self.size(-2), frames = self.size(-1), total = n_fft + hop * (frames - 1);

@@ -346,6 +346,7 @@ void index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Te
 }
 void index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& values, bool accumulate, const Tensor& out) {
   const Indices i = broadcast_indices(self, indices);
+  if (out.is_same(self)) check_apart("index_put_", out, inputs_of(indices, values));
   start_from(self, out);
   if (i.keep.empty()) {  // one mask without dimensions
     for (const auto& mask : indices)

@@ -293,17 +293,21 @@ void randint_out(int64_t high, IntArrayRef size, Tensor& out) { composite::randi
 void normal_out(const Tensor& mean, double std, const Gen& generator, Tensor& out) {
   CRESSET_CHECK(std >= 0, "normal: expects std >= 0, got std=", std);
   const Tensor kept = apart_from(out, mean);
+  warn_of_resize("normal", out, mean.sizes());
   sized("normal", out, mean.sizes()).normal_(0, 1, generator).mul_(std).add_(kept);
 }
 void normal_out(double mean, const Tensor& std, const Gen& generator, Tensor& out) {
   check_deviations(std);
   const Tensor kept = apart_from(out, std);
+  warn_of_resize("normal", out, std.sizes());
   sized("normal", out, std.sizes()).normal_(0, 1, generator).mul_(kept).add_(mean);
 }
 void normal_out(const Tensor& mean, const Tensor& std, const Gen& generator, Tensor& out) {
   check_deviations(std);
   const Tensor kept = apart_from(out, mean), kept_std = apart_from(out, std);
-  sized("normal", out, broadcast_shapes(mean.sizes(), std.sizes())).normal_(0, 1, generator).mul_(kept_std).add_(kept);
+  const DimVector size(broadcast_shapes(mean.sizes(), std.sizes()));
+  warn_of_resize("normal", out, size);
+  sized("normal", out, size).normal_(0, 1, generator).mul_(kept_std).add_(kept);
 }
 void bernoulli_out(const Tensor& self, const Gen& generator, Tensor& out) {
   const Tensor kept = apart_from(out, self.detach());

@@ -56,6 +56,8 @@ def einsum(equation, *operands):
     tensor([[3., 3.],
             [3., 3.]])
     """
+    if not operands:
+        raise ValueError(f"einsum: expected an equation and at least one tensor, got {equation!r} alone")
     if isinstance(equation, _torch.Tensor):
         equation, operands = _equation_of_lists((equation, *operands))
     return _ops["einsum"](equation, _tensors(operands))

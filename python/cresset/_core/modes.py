@@ -289,7 +289,10 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     True
     >>> torch.use_deterministic_algorithms(False)
     """
-    _set_determinism(mode=(1 if warn_only else 2) if mode else 0, warn_only=bool(warn_only))
+    for name, given in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(given, bool):
+            raise TypeError(f"use_deterministic_algorithms: expected {name} to be a bool, got {type(given).__name__}")
+    _set_determinism(mode=(1 if warn_only else 2) if mode else 0, warn_only=warn_only)
 
 
 def are_deterministic_algorithms_enabled():

@@ -45,7 +45,7 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
         real = dtype.to_real()
         drawn = torch.float32 if real.itemsize == 1 else real
         flat = torch.empty((*shape, 2) if dtype.is_complex else shape, device=device, dtype=drawn).uniform_(low, high).to(real)
-        result = torch.view_as_complex(flat) if dtype.is_complex else flat
+        result = torch.view_as_complex(flat).clone() if dtype.is_complex else flat
     else:
         limits = torch.iinfo(dtype)
         low, high = _range(dtype, low, high, -9 if dtype.is_signed else 0, 10, limits.min, limits.max + 1)

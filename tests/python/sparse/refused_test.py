@@ -1,4 +1,4 @@
-"""What sparse tensors refuse, and the dense dimensions and batches that they take, against dense computation."""
+"""Refusals of sparse tensors, and their dense dimensions and batches against dense computation."""
 
 import unittest
 
