@@ -75,6 +75,33 @@ std::string name_for(const Field& n, const std::string& target, const std::strin
   return n.at("inputs").json().size() == 1 ? name.substr(0, 3) : name;
 }
 
+// Resizing of images to a size or by factors: the mode, and whether it smooths, by the name that the format has for it.
+struct Resizing {
+  const char* mode;
+  bool antialias = false;
+};
+std::optional<Resizing> resizing_of(std::string_view target) {
+  static const std::map<std::string_view, Resizing> kNames = {
+      {"upsample_nearest1d", {"nearest"}},
+      {"upsample_nearest2d", {"nearest"}},
+      {"upsample_nearest3d", {"nearest"}},
+      {"_upsample_nearest_exact1d", {"nearest-exact"}},
+      {"_upsample_nearest_exact2d", {"nearest-exact"}},
+      {"_upsample_nearest_exact3d", {"nearest-exact"}},
+      {"upsample_linear1d", {"linear"}},
+      {"upsample_bilinear2d", {"bilinear"}},
+      {"upsample_trilinear3d", {"trilinear"}},
+      {"upsample_bicubic2d", {"bicubic"}},
+      {"_upsample_bilinear2d_aa", {"bilinear", true}},
+      {"_upsample_bicubic2d_aa", {"bicubic", true}},
+  };
+  constexpr std::string_view kPrefix = "torch.ops.aten.", kOverload = ".vec";
+  if (target.size() < kPrefix.size() + kOverload.size() || target.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
+  if (target.substr(target.size() - kOverload.size()) != kOverload) return std::nullopt;
+  const auto found = kNames.find(target.substr(kPrefix.size(), target.size() - kPrefix.size() - kOverload.size()));
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
+}
+
 // Checks of facts that hold by construction here, and hints about sizes: they compute nothing.
 bool computes_nothing(std::string_view target) {
   return target == "torch.ops.aten._assert_tensor_metadata.default" || target == "torch.ops.aten.sym_constrain_range.default" ||
@@ -218,6 +245,8 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   if (target == "torch.ops.higher_order.while_loop") return while_loop(graph, n, block, names);
   // Gradient modes make no difference to values.
   if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
+  if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
+  if (target == "torch.ops.aten.copy.default") return copy(graph, n, block, names);
   const Spelling* spelling = spelling_of(target);
   const std::string name = spelling ? spelling->name : name_for(n, target, our_name(target));
   const dispatch::OpHandle op = name.empty() ? dispatch::OpHandle() : dispatch::find_op_or_null(name);
@@ -278,10 +307,35 @@ void GraphReader::operation(const Field& graph, const Field& n, const dispatch::
   });
   for (size_t i = 0; i < inputs.size(); i++) {
     const dispatch::Argument& a = schema.arguments[i];
+    if (!inputs[i] && a.name == "unbiased") inputs[i] = graph_.constant(true);  // which the format may leave out
     if (!inputs[i] && !a.has_default) n.fail("the operator ", op.entry().name, " needs a value for '", a.name, "'");
     if (!inputs[i]) inputs[i] = graph_.constant(a.default_value);
   }
   outputs(graph, n, *graph_.create(op, std::move(inputs), block.return_node()), names);
+}
+
+Value* GraphReader::input(const Field& n, std::string_view name, const Names& names, Block& block) {
+  Value* found = nullptr;
+  n.at("inputs").each([&](const Field& f) {
+    if (f.at("name").text() == name) found = argument(f.at("arg"), names, block.return_node());
+  });
+  return found ? found : graph_.none();
+}
+
+void GraphReader::resize(const Field& graph, const Field& n, const char* mode, bool antialias, Block& block, Names& names) {
+  const auto given = [&](const char* name) { return input(n, name, names, block); };
+  Value* align = given("align_corners");
+  if (align->constant() && align->constant()->is_none()) align = graph_.constant(false);
+  std::vector<Value*> inputs{given("input"), given("output_size"),   given("scale_factors"),    graph_.constant(std::string(mode)),
+                             align,          graph_.constant(false), graph_.constant(antialias)};
+  if (inputs[0]->constant() && inputs[0]->constant()->is_none()) n.fail("expected the argument 'input'");
+  outputs(graph, n, *graph_.create("_interpolate", std::move(inputs), block.return_node()), names);
+}
+
+// The source with the dtype, device and sizes of the other.
+void GraphReader::copy(const Field& graph, const Field& n, Block& block, Names& names) {
+  Value* fresh = graph_.create("clone", {input(n, "self", names, block)}, block.return_node())->output();
+  outputs(graph, n, *graph_.create("copy_", {fresh, input(n, "src", names, block)}, block.return_node()), names);
 }
 
 void GraphReader::outputs(const Field& graph, const Field& n, Node& made, Names& names) {

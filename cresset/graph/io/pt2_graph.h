@@ -29,6 +29,10 @@ class GraphReader {
   dispatch::OpHandle for_numbers(const Field& node, const dispatch::OpHandle& op) const;
   Value* as_tensor(Value* number, Node* place);
   void builtin(const Field& graph, const Field& node, const Builtin& builtin, Block& block, Names& names);
+  // The input of this name; None where it is not given.
+  Value* input(const Field& node, std::string_view name, const Names& names, Block& block);
+  void resize(const Field& graph, const Field& node, const char* mode, bool antialias, Block& block, Names& names);
+  void copy(const Field& graph, const Field& node, Block& block, Names& names);
   void condition(const Field& graph, const Field& node, Block& block, Names& names);
   void while_loop(const Field& graph, const Field& node, Block& block, Names& names);
   void inlined(const Field& node, size_t function, Block& block, Names& names);
