@@ -74,6 +74,10 @@ class Structures(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "got int"):
             pytree.tree_map_only(3, str, tree)
 
+    def test_structures_of_dictionaries(self):
+        leaf = pytree.treespec_leaf()
+        self.assertEqual(pytree.treespec_dict({"a": leaf}, b=leaf), pytree.tree_structure({"a": 1, "b": 2}))
+
     def test_registered_classes_are_told_and_forgotten(self):
         class Own:
             pass

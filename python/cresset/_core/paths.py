@@ -27,7 +27,6 @@ HOMES = {
                        "stft svd_lowrank tensordot unique unique_consecutive unravel_index"},
     "fx": {"fx.subgraph_rewriter": "replace_pattern"},
     "fx._symbolic_trace": {"fx.proxy": "Proxy", "fx.node": "map_aggregate"},
-    "fx.experimental.normalize": {"fx.experimental.schema_type_annotation": "AnnotateTypesWithSchema"},
     "fx.graph": {"fx.node": "_get_qualified_name _type_repr"},
     "fx.interpreter": {"fx.graph_module": "GraphModule", "fx.node": "Node"},
     "fx.node": {"fx.operator_schemas": "ArgsKwargsPair normalize_function normalize_module"},

@@ -249,13 +249,13 @@ def map_only(type_or_types_or_pred, /):
     return lambda func: lambda leaf: func(leaf) if meant(leaf) else leaf
 
 
-def tree_map_only(kind, func, tree, is_leaf=None):
+def tree_map_only(type_or_types_or_pred, func, tree, is_leaf=None):
     """Apply a function to the leaves of a type, of one of several, or for which a condition holds, and leave the others.
 
     >>> torch.utils._pytree.tree_map_only(int, lambda x: -x, [1, "a"])
     [-1, 'a']
     """
-    return tree_map(map_only(kind)(func), tree, is_leaf=is_leaf)
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_any(pred, tree, is_leaf=None):
@@ -305,33 +305,33 @@ def tree_map_(func, tree, *rests, is_leaf=None):
     return tree
 
 
-def tree_map_only_(kind, func, tree, is_leaf=None):
+def tree_map_only_(type_or_types_or_pred, func, tree, is_leaf=None):
     """Call a function with the leaves of a type, or of one of several, and return the tree as it is.
 
     >>> torch.utils._pytree.tree_map_only_(int, print, [1, "a"])
     1
     [1, 'a']
     """
-    tree_map_only(kind, func, tree, is_leaf=is_leaf)
+    tree_map_only(type_or_types_or_pred, func, tree, is_leaf=is_leaf)
     return tree
 
 
-def tree_all_only(kind, pred, tree, is_leaf=None):
+def tree_all_only(type_or_types, pred, tree, is_leaf=None):
     """Whether all leaves of a type satisfy a condition.
 
     >>> torch.utils._pytree.tree_all_only(int, lambda x: x > 0, [1, "a"])
     True
     """
-    return all(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
+    return all(map(pred, filter(_chosen(type_or_types), tree_leaves(tree, is_leaf))))
 
 
-def tree_any_only(kind, pred, tree, is_leaf=None):
+def tree_any_only(type_or_types, pred, tree, is_leaf=None):
     """Whether a leaf of a type satisfies a condition.
 
     >>> torch.utils._pytree.tree_any_only(int, lambda x: x > 1, [1, "a"])
     False
     """
-    return any(map(pred, filter(_chosen(kind), tree_leaves(tree, is_leaf))))
+    return any(map(pred, filter(_chosen(type_or_types), tree_leaves(tree, is_leaf))))
 
 
 def arg_tree_leaves(*args, **kwargs):
@@ -565,13 +565,13 @@ def key_get(obj, kp):
     return obj
 
 
-def keystr(path):
+def keystr(kp):
     """A path as text.
 
     >>> torch.utils._pytree.keystr((torch.utils._pytree.MappingKey("a"), torch.utils._pytree.SequenceKey(0)))
     "['a'][0]"
     """
-    return "".join(map(str, path))
+    return "".join(map(str, kp))
 
 
 def _keys(tree, parts):
@@ -670,13 +670,13 @@ def treespec_tuple(iterable=()):
     return TreeSpec(tuple, None, tuple(iterable))
 
 
-def treespec_dict(mapping=()):
+def treespec_dict(mapping=(), /, **kwargs):
     """The structure of a dictionary of structures.
 
     >>> torch.utils._pytree.treespec_dict({"a": torch.utils._pytree.treespec_leaf()})
     {'a': *}
     """
-    found = dict(mapping)
+    found = dict(mapping, **kwargs)
     return TreeSpec(dict, list(found), tuple(found.values()))
 
 

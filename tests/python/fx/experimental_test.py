@@ -1,9 +1,11 @@
 """Experimental passes of graphs: source changed before tracing, products merged, types noted, partitions for devices, unification."""
 
+import operator
 import unittest
 
 from cresset.fx.experimental import debug, merge_matmul
 from cresset.fx.experimental.accelerator_partitioner import Partitioner
+from cresset.fx.experimental.normalize import NormalizeOperators
 from cresset.fx.experimental.partitioner_utils import Device, NodeLatency, Partition, PartitionerConfig, PartitionMode, get_latency_of_one_partition
 from cresset.fx.experimental.rewriter import RewritingTracer
 from cresset.fx.experimental.schema_type_annotation import AnnotateTypesWithSchema
@@ -120,6 +122,15 @@ class Types(unittest.TestCase):
     def test_layers(self):
         annotated = AnnotateTypesWithSchema(fx.symbolic_trace(nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.LSTM(3, 3)))).transform()
         self.assertEqual([n.type for n in annotated.graph.find_nodes(op="call_module")], [torch.Tensor, torch.Tensor, None])
+
+    def test_operators_of_python(self):
+        def f(x, y):
+            return torch.add(x, y, alpha=2) + torch.mul(x, y) + torch.div(x, 2)
+
+        made = NormalizeOperators(fx.symbolic_trace(f)).transform()
+        self.assertEqual([n.target for n in made.graph.nodes if n.op == "call_function"][:2], [torch.add, operator.mul])
+        self.assertEqual(len(made.graph.find_nodes(op="call_function", target=operator.truediv)), 1)
+        self.assertTrue(torch.equal(made(X, X), f(X, X)))
 
 
 class Debugging(unittest.TestCase):

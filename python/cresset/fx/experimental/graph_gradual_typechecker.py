@@ -159,7 +159,7 @@ def flatten_inference_rule(n):
 
 
 @register_inference_rule(getattr)
-def get_attr_inference_rule(n):
+def get_attr_inference_rule(n, traced):
     """An attribute, whose type stays open."""
     return Dyn
 
@@ -282,7 +282,8 @@ class GraphTypeChecker:
                 module = self.traced.get_submodule(n.target)
                 n.type = self._rule(n, type(module))(n, module)
             case "call_function" | "call_method":
-                n.type = self._rule(n, n.target)(n)
+                rule = self._rule(n, n.target)
+                n.type = rule(n, self.traced) if n.target is getattr else rule(n)
             case "output":
                 n.type = torch.fx.map_arg(n.args[0], lambda used: used.type)
         return n.type

@@ -7,6 +7,7 @@ import cresset as torch
 from ..interpreter import Transformer
 from ..node import map_aggregate
 from ..operator_schemas import create_type_hint, normalize_function, normalize_module
+from .schema_type_annotation import AnnotateTypesWithSchema
 
 __all__ = ["NormalizeArgs", "NormalizeOperators"]
 
@@ -60,8 +61,8 @@ def _hint(value):
     return create_type_hint(map_aggregate(value, lambda leaf: leaf.meta.get("type") if isinstance(leaf, torch.fx.Node) else type(leaf)))
 
 
-class NormalizeOperators(NormalizeArgs):
-    """Calls functions of `operator` where a graph calls those of torch that do the same, and passes arguments by position.
+class NormalizeOperators(AnnotateTypesWithSchema):
+    """Calls functions of `operator` where a graph calls those of torch that do the same, with two arguments by position, and notes types.
 
     >>> traced = torch.fx.symbolic_trace(lambda x: torch.add(x, 1))
     >>> list(torch.fx.experimental.normalize.NormalizeOperators(traced).transform().graph.nodes)[1].target.__name__
@@ -74,11 +75,7 @@ class NormalizeOperators(NormalizeArgs):
                             ("eq", ""), ("ne", ""), ("lt", ""), ("le", ""), ("gt", ""), ("ge", ""))
     }  # fmt: skip
 
-    def __init__(self, module):
-        super().__init__(module, normalize_to_only_use_kwargs=False)
-
-    def call_function(self, target, args, kwargs, arg_types=None, kwarg_types=None):
+    def call_function(self, target, args, kwargs):
         """The proxy of a function's result."""
-        if target in self.binary_magic_method_remap and len(args) == 2 and not kwargs:
-            return Transformer.call_function(self, self.binary_magic_method_remap[target], args, kwargs)
-        return super().call_function(target, args, kwargs, arg_types, kwarg_types)
+        plain = len(args) == 2 and not kwargs
+        return super().call_function(self.binary_magic_method_remap.get(target, target) if plain else target, args, kwargs)
