@@ -62,36 +62,63 @@ class OpRun {
   }
 
   void run(const std::function<void()>& body) {
+    if (env_.moved_) take_new_numbers();
     if (!symbolic_) {
       env_.runs_++;
+      follow_composite();
       body();
       note_results();
       return;
     }
     env_.runs_++;
+    follow_composite();
     settle_list();
     for (int attempt = 0; attempt < 3; attempt++) {
       run_at_point(body);
       note_results();
       if (learn()) return;
-      stack_.resize(below_);
-      renew_inputs();
-      stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
+      take_new_numbers();
     }
     run_at_point(body);
   }
 
   // A composite: what it is made of is learnt on the way.
   void run_composite(const std::function<void()>& body) {
+    if (env_.moved_) take_new_numbers();
     if (!symbolic_) return body();
     settle_list();
-    run_at_point(body);
+    if (env_.composite_) return run_at_point(body);
+    // The outermost one: numbers that its body computes are found by running it at other points, and so are its results' sizes checked.
+    for (int attempt = 0;; attempt++) {
+      struct Within {
+        OpRun*& place;
+        Within(OpRun*& p, OpRun* run) : place(p) { place = run; }
+        ~Within() { place = nullptr; }
+      };
+      const int64_t before = env_.runs_;
+      redo_ = false;
+      trails_.clear();
+      {
+        const Within within(env_.composite_, this);
+        leaf_ = 0;
+        run_at_point([&] {
+          leaf_ = 0;
+          body();
+        });
+      }
+      if (!redo_ && agrees()) return;
+      if (attempt >= 2 || (!redo_ && !specialize_all())) return;
+      if (env_.runs_ != before && dispatch::listener_at(dispatch::ListenPlace::below_autograd))
+        throw RestartTraceError(str("symbolic shapes: ", op_.name, " needs a condition that the trace so far does not know; run it again"));
+      take_new_numbers();
+    }
   }
 
  private:
   void run_at_point(const std::function<void()>& body) {
     for (int attempt = 0;; attempt++) {
       const int64_t before = env_.runs_;
+      const size_t guards = env_.guards.size();
       try {
         body();
         return;
@@ -100,7 +127,8 @@ class OpRun {
       } catch (const RestartTraceError&) { throw; } catch (const Error&) {
         const std::exception_ptr here = std::current_exception();
         if (!at_point(1) && example_error_) std::rethrow_exception(example_error_);
-        if (attempt >= 4 || !find_guards()) std::rethrow_exception(here);
+        // A part of a composite may have found some already, and numbers of before still be about.
+        if (attempt >= 4 || !(env_.guards.size() != guards || find_guards())) std::rethrow_exception(here);
         // Parts of a composite have been written down already.
         if (env_.runs_ != before && dispatch::listener_at(dispatch::ListenPlace::below_autograd))
           throw RestartTraceError(str("symbolic shapes: ", op_.name, " needs a condition that the trace so far does not know; run it again"));
@@ -109,6 +137,119 @@ class OpRun {
       renew_inputs();
       stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
     }
+  }
+
+  void take_new_numbers() {
+    stack_.resize(below_);
+    renew_inputs();
+    stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
+  }
+
+  // ---- composites
+
+  // The operators that a composite is made of at another point, with their integers.
+  struct Leaf {
+    const OpEntry* op;
+    std::vector<int64_t> integers;
+  };
+  class Trail final : public SymbolicShapes {
+   public:
+    std::vector<Leaf> leaves;
+    void made(const intrusive_ptr<TensorImpl>&) override {}
+    void run(const OpEntry& op, Stack& stack, const std::function<void()>& body) override {
+      const size_t n = op.function_schema().arguments.size();
+      leaves.push_back({&op, plain_integers(Stack(stack.end() - static_cast<std::ptrdiff_t>(n), stack.end()))});
+      body();
+    }
+    void run_composite(const OpEntry&, Stack&, const std::function<void()>& body) override { body(); }
+    bool run_data_dependent(const OpEntry&, Stack&) override { return false; }
+  };
+  static std::vector<int64_t> plain_integers(const Stack& arguments) {
+    std::vector<int64_t> out;
+    for (const Value& v : arguments) {
+      if (v.is<int64_t>()) out.push_back(v.to_int());
+      if (v.is<std::vector<int64_t>>())
+        for (const int64_t i : v.to_int_list()) out.push_back(i);
+    }
+    return out;
+  }
+  const std::vector<std::vector<Leaf>>& trails() {
+    if (!trails_.empty()) return trails_;
+    if (env_.points_.empty()) env_.make_points();
+    trails_.resize(env_.points_.size());
+    for (size_t p = 1; p < env_.points_.size(); p++) {
+      const auto trail = make_intrusive<Trail>();
+      const auto mode = make_intrusive<FakeMode>(true);
+      mode->set_shapes(trail, {});
+      if (at_point(p, mode.get())) trails_[p] = std::move(trail->leaves);
+    }
+    return trails_;
+  }
+
+  // A number that the composite around has computed, and that no table knows, is found from its values at other points.
+  void follow_composite() {
+    OpRun* const around = env_.composite_;
+    if (!around || around == this) return;
+    const size_t index = around->leaf_++;
+    const std::vector<int64_t> integers = plain_integers(inputs_);
+    bool unknown = !around->trails_.empty() && !integers.empty();
+    for (const int64_t v : integers)
+      unknown = unknown || ((v >= ShapeEnv::kLeast || v <= -ShapeEnv::kLeast) && !env_.by_value_.count(v) && !env_.constants_.count(v) && v != INT64_MAX);
+    if (!unknown) return;
+    const auto& trails = around->trails();
+    const std::vector<Candidate> known = around->candidates({}, 0);
+    for (size_t j = 0; j < integers.size(); j++) {
+      Observed observed{integers[j]};
+      bool differs = false;
+      const auto now = env_.at_points(integers[j]);
+      for (size_t p = 1; p < trails.size(); p++) {
+        const bool there = index < trails[p].size() && trails[p][index].op == &op_ && trails[p][index].integers.size() == integers.size();
+        observed.push_back(there ? std::optional<int64_t>(trails[p][index].integers[j]) : std::nullopt);
+        differs = differs || (there && now[p] != observed.back());
+      }
+      if (!differs) continue;
+      auto expr = fit(observed, known);
+      if (!expr && observed.size() > 2) {
+        observed[2].reset();
+        expr = fit(observed, known);
+      }
+      const int64_t v = integers[j];
+      if (expr && (v >= ShapeEnv::kLeast || v <= -ShapeEnv::kLeast)) {
+        env_.enter(v, env_.simplify(*expr));
+        see(v);
+        symbolic_ = true;
+      } else {
+        if (expr) env_.specialize(Expr(env_.simplify(*expr)));
+        else around->specialize_all();
+        around->redo_ = true;
+      }
+    }
+  }
+
+  // Whether the sizes of the results are those of the composite at the example and at small sizes.
+  bool agrees() {
+    auto sizes_at = [&](const std::vector<int64_t>& all, auto&& each) {  // integers_of: rank, sizes, strides, offset
+      for (size_t i = 0; i < all.size();) {
+        const size_t rank = static_cast<size_t>(all[i]);
+        for (size_t d = 1; d <= rank; d++) each(i + d);
+        i += 2 * rank + 2;
+      }
+    };
+    const Stack results(stack_.begin() + static_cast<std::ptrdiff_t>(below_), stack_.end());
+    for (const Value& v : results) {
+      bool strided = !v.is<int64_t>();
+      dispatch::for_each_tensor(v, [&](const Tensor& t) { strided = strided && t.layout() == Layout::Strided; });
+      if (!strided) return true;
+    }
+    const std::vector<int64_t> here = integers_of(results);
+    for (size_t p = 1; p < 3; p++) {
+      const auto there = at_point(p);
+      if (!there || there->size() != here.size()) continue;
+      bool same = true;
+      sizes_at(here, [&](size_t i) { same = same && env_.at_points(here[i])[p] == (*there)[i]; });
+      if (!same) return false;
+    }
+    return true;
   }
 
   // The number of results is no symbol: sizes that it follows from become numbers.
@@ -126,9 +267,7 @@ class OpRun {
       const auto other = at_bindings(larger);
       if (other && other->size() != example->size()) env_.specialize(Expr(Sym::symbol(name)));
     }
-    renew_inputs();
-    stack_.resize(below_);
-    stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
+    take_new_numbers();
   }
 
   bool see(int64_t v) {
@@ -154,8 +293,8 @@ class OpRun {
     for (const int64_t v : list) out.push_back(moved(v, p));
     return out;
   }
-  Tensor moved(const Tensor& t, const Geometry& g, size_t p) const {
-    auto storage = t.has_storage() ? make_intrusive<StorageImpl>(kStorageBytes, t.device(), *env_.shadow_) : intrusive_ptr<StorageImpl>();
+  Tensor moved(const Tensor& t, const Geometry& g, size_t p, FakeMode& mode) const {
+    auto storage = t.has_storage() ? make_intrusive<StorageImpl>(kStorageBytes, t.device(), mode) : intrusive_ptr<StorageImpl>();
     if (storage)
       if (const auto constant = t.impl()->storage()->constant()) storage->set_constant(constant);
     auto impl = make_intrusive<TensorImpl>(std::move(storage), t.scalar_type(), t.device(), t.layout());
@@ -166,29 +305,32 @@ class OpRun {
     impl->set_wrapped_number(t.impl()->is_wrapped_number());
     return Tensor(std::move(impl));
   }
-  Value moved(const Value& v, size_t& next, size_t p) const {
+  Value moved(const Value& v, size_t& next, size_t p, FakeMode& mode) const {
     if (v.is<int64_t>()) return moved(v.to_int(), p);
     if (v.is<std::vector<int64_t>>()) return moved(v.to_int_list(), p);
     if (v.is<double>()) {
       const auto value = env_.lift(v.to_double()).evaluate(env_.points_[p]);
       return value ? Value(to_double(*value)) : v;
     }
-    return dispatch::map_tensors(v, [&](const Tensor& t) { return moved(t, geometries_[next++], p); });
+    return dispatch::map_tensors(v, [&](const Tensor& t) { return moved(t, geometries_[next++], p, mode); });
   }
 
   // The integers of the results at a point, none where the operator fails there.
   std::optional<std::vector<int64_t>> at_point(size_t p) {
+    if (!env_.shadow_) env_.shadow_ = make_intrusive<FakeMode>(true);
+    return at_point(p, env_.shadow_.get());
+  }
+  std::optional<std::vector<int64_t>> at_point(size_t p, FakeMode* mode) {
     if (p == 1) example_error_ = nullptr;
     if (env_.points_.empty()) env_.make_points();
     if (env_.points_[p].empty()) return std::nullopt;
-    if (!env_.shadow_) env_.shadow_ = make_intrusive<FakeMode>(true);
-    const FakeModeScope mode(env_.shadow_.get());
+    const FakeModeScope scope(mode);
     const ExcludeLayers below(static_cast<uint8_t>(~kLazyMathLayer));
     const dispatch::ListenScope deaf(dispatch::ListenPlace::below_autograd, nullptr);
     try {
       Stack stack;
       size_t next = 0;
-      for (const Value& v : inputs_) stack.push_back(moved(v, next, p));
+      for (const Value& v : inputs_) stack.push_back(moved(v, next, p, *mode));
       dispatch::call_boxed(op_, stack);
       return integers_of(stack);
     } catch (const UnsupportedFakeTensorError&) { return std::nullopt; } catch (const Error&) {
@@ -398,13 +540,19 @@ class OpRun {
       expr = fit(observed, local);
     }
     if (!expr) {
-      CRESSET_CHECK_NOT_IMPLEMENTED(specialize_all(), "symbolic shapes: ", op_.name,
+      if (specialize_all()) return false;
+      CRESSET_CHECK_NOT_IMPLEMENTED(env_.composite_, "symbolic shapes: ", op_.name,
                                     ": a size of the result is no expression of the sizes of its arguments; it is ", v, " where they are evaluated");
-      return false;
+      env_.composite_->redo_ = true;
+      return true;
     }
     const Sym s = env_.simplify(*expr);
-    if (v >= ShapeEnv::kLeast || v <= -ShapeEnv::kLeast) env_.enter(v, s);
-    else if (!s.constant()) env_.specialize(Expr(s));
+    if (v >= ShapeEnv::kLeast || v <= -ShapeEnv::kLeast) {
+      // Another expression has this value at the point: a maximum of it, say. That it is the same becomes a guard.
+      if (const auto other = env_.by_value_.find(v); other != env_.by_value_.end() && env_.simplify(other->second) != s)
+        return env_.evaluate(Expr::apply(Op::Eq, {s, env_.simplify(other->second)})) || !specialize_all();
+      env_.enter(v, s);
+    } else if (!s.constant()) env_.specialize(Expr(s));
     return true;
   }
 
@@ -450,7 +598,9 @@ class OpRun {
   Stack inputs_;
   std::vector<Geometry> geometries_;
   std::vector<int64_t> seen_;
-  bool symbolic_ = false;
+  bool symbolic_ = false, redo_ = false;
+  size_t leaf_ = 0;
+  std::vector<std::vector<Leaf>> trails_;
   std::exception_ptr example_error_;
 };
 

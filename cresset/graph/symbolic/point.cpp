@@ -36,12 +36,14 @@ void ShapeEnv::expect_rank(size_t rank) { rank_ = std::max(rank_, rank); }
 
 // A number that programs do not hold by chance: a prime of its own, small enough for products of sizes within 64 bits, and one below a multiple of 60, so
 // that small divisors tell floor from ceiling.
-int64_t ShapeEnv::new_base() {
+// They are in the order of the hints, so that comparisons within operators go as in the example.
+int64_t ShapeEnv::new_base(int64_t hint) {
   constexpr int kBits[] = {18, 18, 16, 14, 12, 10};
-  int64_t prime = (int64_t{1} << kBits[std::min<size_t>(rank_, 5)]) / 60 * 60 + 59;
-  for (size_t i = 0;; prime += 60)
-    if (is_prime(prime) && i++ == primes_) break;
-  primes_++;
+  const size_t rank = std::min<size_t>(rank_, 5);
+  const auto steps = static_cast<int64_t>((rank == 5 ? 8 : 32) * std::log2(static_cast<double>(std::clamp<int64_t>(hint, 1, 1 << 20))));
+  int64_t prime = ((int64_t{1} << kBits[rank]) / 60 + steps * (rank >= 4 ? 1 : 4)) * 60 + 59;
+  while (!is_prime(prime) || bases_.count(prime)) prime += 60;
+  bases_.insert(prime);
   return prime;
 }
 
@@ -143,6 +145,7 @@ bool ShapeEnv::fit_facts(Bindings& point) const {
 void ShapeEnv::settle() {
   if (!stale_) return;
   stale_ = false;
+  moved_ = true;
   fit_facts(point_);
   refresh();
 }
@@ -194,7 +197,7 @@ void ShapeEnv::make_points() {
   int64_t i = 0;
   for (const auto& [name, range] : ranges) {
     const int64_t low = std::max<int64_t>(range.lower, hints.count(name) ? 2 : 0);
-    small[name] = std::min(low + i, range.upper);
+    small[name] = std::min(low + static_cast<int64_t>(ranges.size()) - i, range.upper);
     if (!example.count(name)) example[name] = std::min(low + 3 + i, range.upper);
     i++;
   }

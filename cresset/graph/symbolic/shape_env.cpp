@@ -57,7 +57,7 @@ Sym ShapeEnv::create_symbol(int64_t hint, const std::string& source, bool duck, 
   order.push_back(own);
   hints[own] = hint;
   ranges[own] = range;
-  point_[own] = new_base();
+  point_[own] = new_base(hint);
   points_.clear();
   at_points_.clear();
   if (duck) duck_.emplace(hint, s);
@@ -77,7 +77,7 @@ Expr ShapeEnv::create_unbacked(Kind kind) {
     point_[name] = bits;
     return Expr::symbol(name, Kind::Float);
   }
-  point_[name] = kind == Kind::Bool ? 1 : new_base();
+  point_[name] = kind == Kind::Bool ? 1 : new_base(1);
   ranges[name] = kind == Kind::Bool ? Range{0, 1} : Range();
   const Expr symbol = Expr::symbol(name, Kind::Int);
   return kind == Kind::Bool ? Expr::apply(Op::Eq, {symbol, Expr(1)}) : symbol;
@@ -386,6 +386,17 @@ bool ShapeEnv::unify(const Sym& difference) {
         }
     }
   }
+  // Max(a, b) == a says a >= b, and Min likewise.
+  for (const Sym::Term& t : terms)
+    for (const Sym::Factor& f : t.factors)
+      if ((f.function == Sym::Function::Max || f.function == Sym::Function::Min) && t.factors.size() == 1 && f.power == 1 && std::abs(t.coefficient) == 1)
+        for (size_t i = 0; i < 2; i++) {
+          const Sym extreme = f.function == Sym::Function::Max ? Sym::max(f.arguments[0], f.arguments[1]) : Sym::min(f.arguments[0], f.arguments[1]);
+          if (Sym(t.coefficient) * (extreme - f.arguments[i]) != difference) continue;
+          const Sym other = f.arguments[1 - i];
+          assume_nonnegative(f.function == Sym::Function::Max ? f.arguments[i] - other : other - f.arguments[i]);
+          return true;
+        }
   const auto solved = solution(difference);
   if (solved) replace(solved->first, solved->second);
   return solved.has_value();

@@ -82,12 +82,13 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
 
  private:
   friend class OpRun;
+  std::set<int64_t> bases_;
   struct Divisible {
     Sym dividend;
     int64_t divisor, remainder;
   };
   std::string new_name(const char* prefix, int& next);
-  int64_t new_base();
+  int64_t new_base(int64_t hint);
   void assume(const Expr& e);
   void assume_relation(Op op, const Sym& a, const Sym& b);
   void assume_nonnegative(const Sym& s);
@@ -112,7 +113,7 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   int next_symbol_ = 0, next_unbacked_ = 0, next_float_ = 0;
 
   Bindings point_;
-  size_t rank_ = 1, primes_ = 0;
+  size_t rank_ = 1;
   std::unordered_map<int64_t, Sym> by_value_;
   std::unordered_map<int64_t, Expr> by_double_;  // bits
   std::set<int64_t> constants_;
@@ -120,8 +121,9 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   std::unordered_map<int64_t, std::vector<std::optional<int64_t>>> at_points_;
   std::vector<weak_intrusive_ptr<TensorImpl>> live_;
   size_t live_limit_ = 256;
-  bool stale_ = false;
-  int64_t runs_ = 0;  // of operators
+  bool stale_ = false, moved_ = false;
+  class OpRun* composite_ = nullptr;  // the outermost one that runs
+  int64_t runs_ = 0;                  // of operators
   intrusive_ptr<FakeMode> shadow_;
 };
 
