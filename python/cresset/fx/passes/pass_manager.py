@@ -4,7 +4,7 @@ import logging
 from functools import wraps
 from inspect import unwrap
 
-from .infra.pass_manager import _validate_pass_schedule_constraint, this_before_that_pass_constraint
+from .infra.pass_manager import _Schedule, this_before_that_pass_constraint
 
 __all__ = ["PassManager", "inplace_wrapper", "log_hook", "loop_pass", "these_before_those_pass_constraint", "this_before_that_pass_constraint"]
 
@@ -81,7 +81,7 @@ def these_before_those_pass_constraint(these, those):
     return depends_on
 
 
-class PassManager:
+class PassManager(_Schedule):
     """Runs passes of a module one after the other.
 
     >>> manager = torch.fx.passes.pass_manager.PassManager(passes=[lambda x: x + 1, lambda x: 2 * x])
@@ -90,23 +90,12 @@ class PassManager:
     """
 
     def __init__(self, passes=None, constraints=None):
-        self.passes, self.constraints = passes or [], constraints or []
-        self._validated = False
+        super().__init__(passes, constraints)
 
     @classmethod
     def build_from_passlist(cls, passes):
         """A manager of a list of passes."""
         return cls(passes)
-
-    def add_pass(self, _pass):
-        """Add a pass."""
-        self.passes.append(_pass)
-        self._validated = False
-
-    def add_constraint(self, constraint):
-        """Add a constraint of two passes."""
-        self.constraints.append(constraint)
-        self._validated = False
 
     def remove_pass(self, _passes):
         """Remove passes by their names."""
@@ -120,10 +109,7 @@ class PassManager:
 
     def validate(self):
         """RuntimeError where the passes are not in an order that the constraints allow."""
-        if not self._validated:
-            for constraint in self.constraints:
-                _validate_pass_schedule_constraint(constraint, self.passes)
-            self._validated = True
+        self.validate_constraints()
 
     def __call__(self, source):
         self.validate()

@@ -76,8 +76,32 @@ def this_before_that_pass_constraint(this, that):
     return lambda a, b: (a, b) != (that, this)
 
 
+class _Schedule:
+    """Passes with the constraints on their order."""
+
+    def __init__(self, passes, constraints):
+        self.passes, self.constraints = ([] if given is None else given for given in (passes, constraints))
+        self._validated = False
+
+    def add_pass(self, _pass):
+        """Add a pass."""
+        self.passes.append(_pass)
+        self._validated = False
+
+    def add_constraint(self, constraint):
+        """Add a constraint: a function of two passes that says whether the first may run before the second."""
+        self.constraints.append(constraint)
+        self._validated = False
+
+    def validate_constraints(self):
+        """RuntimeError where the passes are not in an order that the constraints allow."""
+        for allows in () if self._validated else self.constraints:
+            _validate_pass_schedule_constraint(allows, self.passes)
+        self._validated = True
+
+
 @compatibility(is_backward_compatible=False)
-class PassManager:
+class PassManager(_Schedule):
     """Runs passes until none of them changes anything more, or for a number of rounds.
 
     Args:
@@ -98,25 +122,9 @@ class PassManager:
     """
 
     def __init__(self, passes=None, constraints=None, steps=None, run_checks_after_each_pass=False, suppress_check_failures=False):
-        self.passes, self.constraints = ([] if given is None else given for given in (passes, constraints))
-        self.steps, self._validated = steps or 1, False
+        super().__init__(passes, constraints)
+        self.steps = steps or 1
         self.run_checks_after_each_pass, self.suppress_check_failures = run_checks_after_each_pass, suppress_check_failures
-
-    def add_pass(self, _pass):
-        """Add a pass."""
-        self.passes.append(_pass)
-        self._validated = False
-
-    def add_constraint(self, constraint):
-        """Add a constraint."""
-        self.constraints.append(constraint)
-        self._validated = False
-
-    def validate_constraints(self):
-        """RuntimeError where the passes are not in an order that the constraints allow."""
-        for allows in () if self._validated else self.constraints:
-            _validate_pass_schedule_constraint(allows, self.passes)
-        self._validated = True
 
     def solve_constraints(self):
         """Put the passes into an order that the constraints allow. RuntimeError where there is none."""

@@ -6,7 +6,6 @@ import fnmatch
 import inspect
 import itertools
 import os
-import random
 import warnings
 
 import cresset as torch
@@ -14,6 +13,7 @@ import cresset as torch
 from .._utils.collate import default_collate
 from ..sampler import SequentialSampler
 from ._decorator import copied_or_shared, functional_datapipe
+from ._shared import Batches, OfOne, Shuffled
 from .datapipe import _ADVICE, DataChunk, IterDataPipe
 
 __all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper", "IterableWrapper", "Mapper",
@@ -71,7 +71,7 @@ def _applied(function, item, columns):
 
 
 @functional_datapipe("map")
-class MapperIterDataPipe(IterDataPipe):
+class MapperIterDataPipe(OfOne, IterDataPipe):
     """A function of each item; with `input_col` of some of its places, whose result goes there or to `output_col` (-1: appended).
 
     >>> list(torch.utils.data.datapipes.iter.IterableWrapper([(1, 2)]).map(lambda x: -x, input_col=0))
@@ -109,9 +109,6 @@ class MapperIterDataPipe(IterDataPipe):
         for item in self.datapipe:
             yield self._apply(item)
 
-    def __len__(self):
-        return len(self.datapipe)
-
 
 @functional_datapipe("collate")
 class CollatorIterDataPipe(MapperIterDataPipe):
@@ -147,17 +144,12 @@ class FilterIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("batch")
-class BatcherIterDataPipe(IterDataPipe):
+class BatcherIterDataPipe(Batches, IterDataPipe):
     """Lists of `batch_size` items; the last may be smaller, unless `drop_last`. AssertionError for a size below 1.
 
     >>> list(torch.utils.data.datapipes.iter.IterableWrapper(range(5)).batch(2, drop_last=True))
     [[0, 1], [2, 3]]
     """
-
-    def __init__(self, datapipe, batch_size, drop_last=False, wrapper_class=DataChunk):
-        if batch_size <= 0:
-            raise AssertionError("batch: expected batch_size above 0")
-        self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
 
     def __iter__(self):
         batch = []
@@ -168,10 +160,6 @@ class BatcherIterDataPipe(IterDataPipe):
                 batch = []
         if batch and not self.drop_last:
             yield self.wrapper_class(batch)
-
-    def __len__(self):
-        full, rest = divmod(len(self.datapipe), self.batch_size)
-        return full + (rest > 0 and not self.drop_last)
 
 
 @functional_datapipe("unbatch")
@@ -250,7 +238,7 @@ class GrouperIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(Shuffled, IterDataPipe):
     """The items in random order: each is drawn from `buffer_size` that wait. `set_seed` gives the next order; else it comes from `torch.manual_seed`.
 
     >>> sorted(torch.utils.data.datapipes.iter.IterableWrapper(range(4)).shuffle())
@@ -261,23 +249,8 @@ class ShufflerIterDataPipe(IterDataPipe):
         if buffer_size <= 0:
             raise AssertionError("expected buffer_size above 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
-        self.buffer_size, self._enabled, self._seed, self._rng = buffer_size, True, None, random.Random()
-
-    def set_shuffle(self, shuffle=True):
-        """Whether to shuffle at all."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed):
-        """The seed of the next order."""
-        self._seed = seed
-        return self
-
-    def reset(self):
-        if self._enabled:
-            seed = int(torch.empty((), dtype=torch.int64).random_().item()) if self._seed is None else self._seed
-            self._rng.seed(seed)
-            self._seed = None
+        self.buffer_size = buffer_size
+        self._begin()
 
     def __iter__(self):
         if not self._enabled:
@@ -293,9 +266,6 @@ class ShufflerIterDataPipe(IterDataPipe):
                 waiting.append(item)
         while waiting:
             yield waiting.pop(self._rng.randint(0, len(waiting) - 1))
-
-    def __len__(self):
-        return len(self.datapipe)
 
 
 class SamplerIterDataPipe(IterDataPipe):
@@ -459,7 +429,7 @@ class _Source:
         self.restart()
 
 
-class _Forked(_Source):
+class _Forked(OfOne, _Source):
     def __init__(self, datapipe, count, buffer_size, copy):
         super().__init__(datapipe, count, buffer_size)
         copies = {None: lambda x: x, "shallow": _copy.copy, "deep": _copy.deepcopy}
@@ -475,9 +445,6 @@ class _Forked(_Source):
             for queue in self.waiting:
                 queue.append(item)
         return self.copy(self.waiting[number].popleft())
-
-    def __len__(self):
-        return len(self.datapipe)
 
     def __str__(self):
         return f"_ForkerIterDataPipe(buffer_size={self.buffer_size}, num_instances={self.count})"

@@ -1,10 +1,9 @@
 """Steps that are read by index or key."""
 
-import random
-
 import cresset as torch
 
 from ._decorator import copied_or_shared, functional_datapipe
+from ._shared import Batches, OfOne, Shuffled
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
@@ -28,7 +27,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
 
 
 @functional_datapipe("map")
-class MapperMapDataPipe(MapDataPipe):
+class MapperMapDataPipe(OfOne, MapDataPipe):
     """A function of each item.
 
     >>> torch.utils.data.datapipes.map.SequenceWrapper([1, 2]).map(lambda x: 10 * x)[1]
@@ -42,11 +41,8 @@ class MapperMapDataPipe(MapDataPipe):
         item = self.datapipe[index]
         return self.fn(item)
 
-    def __len__(self):
-        return len(self.datapipe)
 
-
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(Shuffled, IterDataPipe):
     """The items at `indices` (0 to the length, by default) in random order, as a stream.
 
     >>> sorted(torch.utils.data.datapipes.map.SequenceWrapper("abc").shuffle())
@@ -55,31 +51,12 @@ class ShufflerIterDataPipe(IterDataPipe):
 
     def __init__(self, datapipe, *, indices=None):
         self.datapipe, self.indices = datapipe, list(range(len(datapipe))) if indices is None else indices
-        self._enabled, self._seed, self._rng = True, None, random.Random()
-
-    def set_shuffle(self, shuffle=True):
-        """Whether to shuffle at all."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed):
-        """The seed of the next order."""
-        self._seed = seed
-        return self
-
-    def reset(self):
-        if self._enabled:
-            seed = int(torch.empty((), dtype=torch.int64).random_().item()) if self._seed is None else self._seed
-            self._rng.seed(seed)
-            self._seed = None
+        self._begin()
 
     def __iter__(self):
         order = self._rng.sample(self.indices, len(self.indices)) if self._enabled else self.indices
         for index in reversed(order) if self._enabled else order:
             yield self.datapipe[index]
-
-    def __len__(self):
-        return len(self.datapipe)
 
 
 def _of_maps(pipes):
@@ -141,27 +118,18 @@ class ZipperMapDataPipe(MapDataPipe):
 
 
 @functional_datapipe("batch")
-class BatcherMapDataPipe(MapDataPipe):
+class BatcherMapDataPipe(Batches, MapDataPipe):
     """Lists of `batch_size` items; the last may be smaller, unless `drop_last`. AssertionError for a size below 1, IndexError behind the last batch.
 
     >>> torch.utils.data.datapipes.map.SequenceWrapper("abc").batch(2)[1]
     ['c']
     """
 
-    def __init__(self, datapipe, batch_size, drop_last=False, wrapper_class=DataChunk):
-        if batch_size <= 0:
-            raise AssertionError("batch: expected batch_size above 0")
-        self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
-
     def __getitem__(self, index):
         items = range(index * self.batch_size, min((index + 1) * self.batch_size, len(self.datapipe)))
         if not items or (self.drop_last and len(items) < self.batch_size):
             raise IndexError(f"Index {index} is out of bound.")
         return self.wrapper_class([self.datapipe[i] for i in items])
-
-    def __len__(self):
-        full, rest = divmod(len(self.datapipe), self.batch_size)
-        return full + (rest > 0 and not self.drop_last)
 
 
 Batcher, Concater, Mapper = BatcherMapDataPipe, ConcaterMapDataPipe, MapperMapDataPipe

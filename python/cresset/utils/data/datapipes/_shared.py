@@ -1,0 +1,50 @@
+"""Parts of steps that streams and steps read by index have in common."""
+
+import random
+
+import cresset as torch
+
+from .datapipe import DataChunk
+
+
+class OfOne:
+    """A step with as many items as the one before it."""
+
+    def __len__(self):
+        return len(self.datapipe)
+
+
+class Batches:
+    """Lists of items of the step before it."""
+
+    def __init__(self, datapipe, batch_size, drop_last=False, wrapper_class=DataChunk):
+        if batch_size <= 0:
+            raise AssertionError("batch: expected batch_size above 0")
+        self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
+
+    def __len__(self):
+        full, rest = divmod(len(self.datapipe), self.batch_size)
+        return full + (rest > 0 and not self.drop_last)
+
+
+class Shuffled(OfOne):
+    """The random order of a step."""
+
+    def _begin(self):
+        self._enabled, self._seed, self._rng = True, None, random.Random()
+
+    def set_shuffle(self, shuffle=True):
+        """Whether to shuffle at all."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed):
+        """The seed of the next order."""
+        self._seed = seed
+        return self
+
+    def reset(self):
+        if self._enabled:
+            seed = int(torch.empty((), dtype=torch.int64).random_().item()) if self._seed is None else self._seed
+            self._rng.seed(seed)
+            self._seed = None
