@@ -13,7 +13,7 @@ FunctionalImpl::FunctionalImpl(intrusive_ptr<FunctionalBase> base, std::vector<V
 
 void FunctionalImpl::follow(const Tensor& value) {
   const TensorImpl& t = *value.impl();
-  set_geometry(t.sizes(), t.strides(), t.storage_offset());
+  if (!keeps_strides_) set_geometry(t.sizes(), t.strides(), t.storage_offset());
   set_dtype(t.dtype());
   set_conj(t.is_conj());
   set_neg(t.is_neg());
@@ -41,6 +41,11 @@ void FunctionalImpl::set_value(Tensor value) {
   follow(base_->value);
 }
 
+void FunctionalImpl::keep_strides(IntArrayRef strides) {
+  keeps_strides_ = true;
+  set_geometry(value_.sizes(), strides, 0);
+}
+
 void FunctionalImpl::set_base(Tensor base) {
   base_->value = std::move(base);
   base_->changes++;
@@ -49,7 +54,9 @@ void FunctionalImpl::set_base(Tensor base) {
 
 void FunctionalImpl::become(const FunctionalImpl& other) {
   views_ = other.views_;
+  keeps_strides_ = false;
   follow(other.value_);
+  if (other.keeps_strides_) keep_strides(other.strides());
 }
 
 void FunctionalImpl::release_resources() {

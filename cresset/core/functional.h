@@ -17,7 +17,17 @@ struct CRESSET_API FunctionalBase final : RefCounted {
 
 class CRESSET_API FunctionalImpl final : public TensorImpl {
  public:
-  using View = std::function<Tensor(const Tensor&)>;
+  // A step from a tensor to a view of it, and the way back: what a tensor becomes when its view has another value. Without one the view, which `look` may
+  // copy, is written in a copy of the tensor.
+  struct View {
+    using Look = std::function<Tensor(const Tensor&)>;
+    using Put = std::function<Tensor(const Tensor& whole, const Tensor& part)>;
+    template <class F, class = std::enable_if_t<std::is_invocable_r_v<Tensor, F&, const Tensor&> && !std::is_same_v<F, View>>> View(F l, Put p = nullptr)
+        : look(std::move(l)), view(look), put(std::move(p)) {}
+    Look look, view;
+    Put put;
+    Tensor operator()(const Tensor& t) const { return look(t); }
+  };
   // A tensor of its own, or a view of one: `views` lead from the base to `value`.
   FunctionalImpl(intrusive_ptr<FunctionalBase> base, std::vector<View> views, Tensor value);
   // The value, after all changes up to now.
@@ -28,6 +38,8 @@ class CRESSET_API FunctionalImpl final : public TensorImpl {
   void set_value(Tensor value);
   // Takes the place of another view of the same base.
   void become(const FunctionalImpl& other);
+  // Has these strides from now on, whatever those of its value are: for a view whose value is a copy.
+  void keep_strides(IntArrayRef strides);
   // A new base whose part that is this view has been written has come about.
   void set_base(Tensor base);
 
@@ -41,6 +53,7 @@ class CRESSET_API FunctionalImpl final : public TensorImpl {
   std::vector<View> views_;
   Tensor value_;
   uint64_t seen_ = 0;
+  bool keeps_strides_ = false;
 };
 
 CRESSET_API FunctionalImpl* as_functional_slow(const TensorImpl& t);

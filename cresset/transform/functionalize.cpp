@@ -7,6 +7,7 @@
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/core/functional.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/functions.h"
 
@@ -51,15 +52,47 @@ Stack unwrapped(const Stack& arguments) {
   return values;
 }
 
-Tensor replayed(const std::vector<FunctionalImpl::View>& views, Tensor t) {
-  for (const auto& view : views) t = view(t);
-  return t;
-}
-
-Tensor view_of(const FunctionalImpl& self, FunctionalImpl::View step, const Tensor& value) {
+Tensor view_of(const FunctionalImpl& self, FunctionalImpl::View step, const Tensor& value, bool is_copy) {
   std::vector<FunctionalImpl::View> views = self.views();
   views.push_back(std::move(step));
-  return Tensor(make_intrusive<FunctionalImpl>(self.base(), std::move(views), t_mode == kViewsAreCopies ? value.clone() : value));
+  return Tensor(make_intrusive<FunctionalImpl>(self.base(), std::move(views), t_mode == kViewsAreCopies && !is_copy ? value.clone() : value));
+}
+
+// What a tensor becomes when a view of it, made by `op` from it and `rest`, has the value `part`; null where there is no operator for it.
+std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, const Stack& rest) {
+  using Put = std::function<Tensor(const Tensor&, const Tensor&)>;
+  const std::string& name = op.function_schema().name;
+  const auto scatter = [&rest](const char* scatter_name) -> Put {
+    const OpEntry& by = dispatch::find_op(scatter_name).entry();
+    return [&by, rest](const Tensor& whole, const Tensor& part) {
+      Stack stack{whole, part};
+      stack.insert(stack.end(), rest.begin(), rest.end());
+      // As in changed_value.
+      const ExcludeLayers below(whole.requires_grad() || part.requires_grad() ? 0 : layer_bit(Layer::Autograd));
+      dispatch::call_boxed(by, stack);
+      return stack[0].to_tensor();
+    };
+  };
+  if (name == "select") return scatter("select_scatter");
+  if (name == "slice") return scatter("slice_scatter");
+  if (name == "diagonal") return scatter("diagonal_scatter");
+  if (name == "as_strided") return scatter("as_strided_scatter");
+  if (name == "t") return [](const Tensor&, const Tensor& part) { return part.t(); };
+  if (name == "transpose") {
+    const int64_t a = rest[0].to_int(), b = rest[1].to_int();
+    return [a, b](const Tensor&, const Tensor& part) { return part.transpose(a, b); };
+  }
+  if (name == "permute") {
+    const std::vector<int64_t> dims = rest[0].to_int_list();
+    std::vector<int64_t> back(dims.size());
+    for (size_t i = 0; i < dims.size(); i++)
+      back[static_cast<size_t>(dims[i] < 0 ? dims[i] + static_cast<int64_t>(dims.size()) : dims[i])] = static_cast<int64_t>(i);
+    return [back](const Tensor&, const Tensor& part) { return part.permute(back); };
+  }
+  if (name == "alias") return [](const Tensor&, const Tensor& part) { return part; };
+  const bool reshapes = name == "squeeze" || name == "unsqueeze" || std::string_view(op.name) == "view" || name == "_unsafe_view";
+  if (reshapes) return [](const Tensor& whole, const Tensor& part) { return part.reshape(whole.sizes()); };
+  return nullptr;
 }
 
 // One of several views as the view that it is alone: those of one operator cannot be changed while gradients are recorded.
@@ -67,48 +100,135 @@ FunctionalImpl::View single_view(const OpEntry& op, const Stack& arguments, cons
   const std::string name = op.function_schema().name;
   const bool unbinds = name == "unbind";
   const int64_t dim = arguments[unbinds ? 1 : 2].to_int(), at = static_cast<int64_t>(i);
-  if (unbinds) return [dim, at](const Tensor& t) { return t.select(dim, at); };
+  if (unbinds)
+    return {[dim, at](const Tensor& t) { return t.select(dim, at); },
+            [dim, at](const Tensor& whole, const Tensor& part) { return cresset::select_scatter(whole, part, dim, at); }};
   int64_t start = 0;
   for (size_t k = 0; k < i; k++) start += all[k].size(dim);
-  return [dim, start, length = all[i].size(dim)](const Tensor& t) { return t.narrow(dim, start, length); };
+  const int64_t length = all[i].size(dim);
+  return {[dim, start, length](const Tensor& t) { return t.narrow(dim, start, length); },
+          [dim, start, length](const Tensor& whole, const Tensor& part) { return cresset::slice_scatter(whole, part, dim, start, start + length); }};
+}
+
+// The operator that gives a copy in place of a view: t_copy for t.
+const OpEntry* copying(const OpEntry& op) {
+  std::string name = op.name;
+  name.insert(op.function_schema().name.size(), "_copy");
+  const dispatch::OpHandle found = dispatch::find_op_or_null(name);
+  return found ? &found.entry() : nullptr;
+}
+
+// The strides of a view of a tensor like `self`, which may stand for a copy.
+std::vector<int64_t> strides_of_view(const OpEntry& op, const FunctionalImpl& self, const Stack& rest) {
+  const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
+  Stack stack{cresset::empty_strided(self.sizes(), self.strides(), TensorOptions(self.dtype()).device(kMeta))};
+  stack.insert(stack.end(), rest.begin(), rest.end());
+  dispatch::call_boxed(op, stack);
+  return stack[0].to_tensor().strides().vec();
 }
 
 Stack make_views(const OpEntry& op, const Stack& arguments) {
   FunctionalImpl& self = *as_functional(arguments[0].to_tensor());
   Stack values = unwrapped(arguments);
   const Stack rest(values.begin() + 1, values.end());
-  dispatch::call_boxed(op, values);
+  const OpEntry* const copy = t_mode == kViewsAreCopies ? copying(op) : nullptr;
+  const OpEntry& used = copy ? *copy : op;
+  dispatch::call_boxed(used, values);
   if (values[0].is_tensor()) {
-    const auto step = [&op, rest](const Tensor& t) {
-      Stack again{t};
-      again.insert(again.end(), rest.begin(), rest.end());
-      dispatch::call_boxed(op, again);
-      return again[0].to_tensor();
+    const auto by = [&rest](const OpEntry& entry) {
+      return [&entry, rest](const Tensor& t) {
+        Stack again{t};
+        again.insert(again.end(), rest.begin(), rest.end());
+        dispatch::call_boxed(entry, again);
+        return again[0].to_tensor();
+      };
     };
-    return {view_of(self, step, values[0].to_tensor())};
+    FunctionalImpl::View step(by(op), way_back(op, rest));
+    step.look = by(used);
+    const Tensor made = view_of(self, std::move(step), values[0].to_tensor(), copy != nullptr);
+    if (copy) as_functional(made)->keep_strides(strides_of_view(op, self, rest));
+    return {made};
   }
   const std::vector<Tensor> all = values[0].to_tensor_list();
   std::vector<Tensor> views;
-  for (size_t i = 0; i < all.size(); i++) views.push_back(view_of(self, single_view(op, arguments, all, i), all[i]));
+  for (size_t i = 0; i < all.size(); i++) {
+    FunctionalImpl::View step = single_view(op, arguments, all, i);
+    if (copy) step.look = [look = step.look](const Tensor& t) { return look(t).clone(MemoryFormat::Contiguous); };
+    views.push_back(view_of(self, std::move(step), all[i], copy != nullptr));
+  }
   return {views};
 }
 
-// The value of `self` after the change, which goes to memory that nothing else has seen.
-Tensor changed_value(const OpEntry& op, const Stack& arguments) {
+// The operator of the same name that gives a new value from the same arguments, or null.
+const OpEntry* functional_form(const OpEntry& op) {
+  if (op.functional) return op.functional;
+  std::string name = op.name;
+  const std::string& base = op.function_schema().name;
+  if (base.back() != '_') return nullptr;
+  name.erase(base.size() - 1, 1);
+  const dispatch::OpHandle found = dispatch::find_op_or_null(name);
+  const bool fits = found && found.schema().arguments.size() == op.function_schema().arguments.size() && found.schema().returns.size() == 1;
+  return fits ? &found.entry() : nullptr;
+}
+
+// `t` with the strides of `like`, which has its sizes; undefined where only a write into memory of that layout gives it.
+Tensor laid_out(const Tensor& t, const Tensor& like) {
+  if (t.strides() == like.strides()) return t;
+  return like.is_contiguous() ? t.contiguous() : Tensor();
+}
+
+// What the operator writes to its first argument, as a value: by its functional form where the result is of the same size and may be cast to the dtype,
+// else by the change of a copy, which raises the operator's own errors. `any_layout`: the value goes into another tensor, and may have any strides.
+Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout) {
   Stack values = unwrapped(arguments);
-  Tensor copy = values[0].to_tensor();
-  for (size_t i = 1; i < values.size(); i++) for_each_tensor(values[i], [&](const Tensor& t) { copy = autograd::batched_as(copy, t); });
-  values[0] = copy.clone();
+  Tensor before = values[0].to_tensor();
+  for (size_t i = 1; i < values.size(); i++) for_each_tensor(values[i], [&](const Tensor& t) { before = autograd::batched_as(before, t); });
+  values[0] = before;
+  const bool records =
+      std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_tensor() && v.to_tensor().defined() && v.to_tensor().requires_grad(); });
+  // A view wakes autograd even where there is nothing to record, and composites would be taken apart there.
+  const ExcludeLayers below(records ? 0 : layer_bit(Layer::Autograd));
+  if (op.function_schema().name == "copy_") {
+    const Tensor& source = values[1].to_tensor();
+    if (any_layout || before.is_contiguous()) return source.expand(before.sizes()).to(before.options()).clone(MemoryFormat::Contiguous);
+  } else if (op.function_schema().name == "fill_" && !values[1].is_tensor() && (any_layout || before.is_contiguous())) {
+    return cresset::fill(before, cresset::scalar_tensor(values[1].to_scalar(), before.options()));
+  }
+  if (const OpEntry* form = functional_form(op)) {
+    Stack again = values;
+    dispatch::call_boxed(*form, again);
+    const Tensor& found = again[0].to_tensor();
+    if (found.sizes() == before.sizes() && can_cast(found.scalar_type(), before.scalar_type()))
+      if (const Tensor made = any_layout ? found.to(before.scalar_type()) : laid_out(found.to(before.scalar_type()), before); made.defined()) return made;
+  }
+  values[0] = before.clone();
   dispatch::call_boxed(op, values);
   return values[0].to_tensor();
 }
 
+// The base that has `value` where `self` is.
+Tensor base_with(const FunctionalImpl& self, const Tensor& value) {
+  const Tensor base = autograd::batched_as(self.base()->value, value);
+  const auto& views = self.views();
+  if (std::any_of(views.begin(), views.end(), [](const auto& view) { return !view.put; })) {
+    const Tensor copy = base.clone();
+    Tensor part = copy;
+    for (const auto& step : views) part = step.view(part);
+    part.copy_(value);
+    return copy;
+  }
+  std::vector<Tensor> wholes = {base};
+  for (size_t i = 0; i + 1 < views.size(); i++) wholes.push_back(views[i](wholes.back()));
+  Tensor part = value;
+  for (size_t i = views.size(); i-- > 0;) part = views[i].put(wholes[i], part);
+  if (const Tensor made = laid_out(part, base); made.defined()) return made;
+  return cresset::empty_strided(base.sizes(), base.strides(), base.options()).copy_(part);
+}
+
 void change(const OpEntry& op, const Stack& arguments, FunctionalImpl& self) {
-  const Tensor value = changed_value(op, arguments);
-  if (self.views().empty()) return self.set_value(value);
-  const Tensor base = autograd::batched_as(self.base()->value, value).clone();
-  replayed(self.views(), base).copy_(value);
-  self.set_base(base);
+  const Tensor value = changed_value(op, arguments, !self.views().empty());
+  if (self.views().empty()) self.set_value(value);
+  else self.set_base(base_with(self, value));
 }
 
 // The operator of the same name without its underscore.
@@ -119,9 +239,18 @@ const OpEntry& out_of_place(const OpEntry& op) {
   return dispatch::find_op(name).entry();
 }
 
+// A composite that whoever listens wants to hear whole, and that neither writes nor looks.
+bool is_heard_whole(const OpEntry& op) {
+  dispatch::Listener* const listener = dispatch::listener_at(dispatch::ListenPlace::below_autograd);
+  if (!listener || !listener->hears(op, false)) return false;
+  const dispatch::FunctionSchema& schema = op.function_schema();
+  return std::none_of(schema.arguments.begin(), schema.arguments.end(), [](const auto& a) { return a.writes; }) &&
+         std::none_of(schema.returns.begin(), schema.returns.end(), [](const auto& r) { return r.aliases; });
+}
+
 void functionalize_layer(const OpEntry& op, Stack& stack) {
   const dispatch::FunctionSchema& schema = op.function_schema();
-  if (autograd::is_composite(op)) return autograd::run_composite(op, stack);
+  if (autograd::is_composite(op) && !is_heard_whole(op)) return autograd::run_composite(op, stack);
   if ((op.flags & dispatch::kOutOp) && op.functional) return dispatch::derived_from_functional(op, stack);
   const Stack arguments = autograd::take_arguments(stack, schema.arguments.size());
   Stack results;

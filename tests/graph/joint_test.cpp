@@ -6,6 +6,8 @@
 
 #include <random>
 
+#include "cresset/autograd/autograd.h"
+#include "cresset/graph/capture/capture.h"
 #include "cresset/graph/runtime/program.h"
 #include "cresset/ops/functions.h"
 #include "tests/error_of.h"
@@ -122,6 +124,32 @@ TEST(SplitJoint, WhatWritesIsRefused) {
   EXPECT_EQ(error_of([&] { split_joint(*g, options); }), "split_joint: node %y = relu_ writes to its input 0; functionalize the graph first");
   options.results = 2;
   EXPECT_EQ(error_of([&] { split_joint(*g, options); }), "split_joint: expected at most 1 inputs and 1 results, got 1 and 2");
+}
+
+TEST(CaptureJoint, ForwardAndBackwardAreOneGraphThatSplits) {
+  const Tensor w = randn({3, 4}).requires_grad_(), b = randn({3}).requires_grad_(), x = randn({5, 4});
+  const auto f = [](const std::vector<Tensor>& a) -> std::vector<Tensor> { return {gelu(linear(a[0], a[1], a[2])).tanh().sum({1}), a[0].sum()}; };
+  const JointGraph joint = capture_joint(f, {x, w, b});
+  EXPECT_EQ(joint.inputs, 3u);
+  EXPECT_EQ(joint.results, 2u);
+  const Tensor g = randn({5}), y = randn({5, 4});
+  const std::vector<Tensor> expected = f({y, w, b});
+  const auto gradients = autograd::grad({expected[0]}, {w, b}, {g});
+  SplitOptions options;
+  options.inputs = joint.inputs;
+  options.results = joint.results;
+  for (const bool recompute : {false, true}) {
+    options.recompute = recompute;
+    const Module m = split_joint(*joint.graph, options);
+    const auto first = Program(*m.find("forward")).run_tensors({y, w.detach(), b.detach()});
+    EXPECT_TRUE(allclose(first[0], expected[0].detach()));
+    std::vector<Tensor> rest(first.begin() + 2, first.end());
+    rest.push_back(g);
+    const auto second = Program(*m.find("backward")).run_tensors(rest);
+    EXPECT_TRUE(allclose(second[0], gradients[0]));
+    EXPECT_TRUE(allclose(second[1], gradients[1]));
+  }
+  EXPECT_EQ(error_of([&] { capture_joint(f, {x, x.t().matmul(x), x}); }).find("capture_joint: expected an example that requires a gradient"), 0u);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "cresset/graph/capture/capture.h"
 
+#include "cresset/autograd/autograd.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/dispatch/listen.h"
+#include "cresset/ops/functions.h"
 
 namespace cresset::graph {
 
@@ -14,11 +16,12 @@ class Recorder final : public dispatch::Listener {
  public:
   Recorder(Graph& graph, const CaptureOptions& options) : graph_(graph), options_(options) {}
 
-  void add_parameter(const Tensor& t, size_t i) { know(t, graph_.add_parameter(Type::tensor(TensorFacts::of(t)), "x" + std::to_string(i))); }
+  void add_parameter(const Tensor& t, const std::string& name) { know(t, graph_.add_parameter(Type::tensor(TensorFacts::of(t)), name)); }
   Value* value_of(const Tensor& t) {
     if (!t.defined()) return graph_.none();
     const auto found = values_.find(t.impl());
     if (found != values_.end()) return found->second;
+    if (Value* same = value_at(t)) return same;
     Value* v = graph_.constant(Datum(t), "constant");
     know(t, v);
     return v;
@@ -40,10 +43,23 @@ class Recorder final : public dispatch::Listener {
   }
 
  private:
+  static const void* memory_of(const Tensor& t) { return t.layout() == kStrided && t.has_storage() ? t.impl()->storage().get() : nullptr; }
   // Tensors are kept, so that no other one gets their place.
   void know(const Tensor& t, Value* v) {
     values_[t.impl()] = v;
-    kept_.push_back(t);
+    kept_[memory_of(t)].emplace_back(t, v);
+  }
+  // The last value that is the same part of the same memory: autograd keeps what operators gave as tensors of its own.
+  Value* value_at(const Tensor& t) const {
+    const auto found = kept_.find(memory_of(t));
+    if (!memory_of(t) || found == kept_.end()) return nullptr;
+    for (size_t i = found->second.size(); i-- > 0;) {
+      const auto& [known, value] = found->second[i];
+      if (known.sizes() == t.sizes() && known.strides() == t.strides() && known.storage_offset() == t.storage_offset() &&
+          known.scalar_type() == t.scalar_type() && known.is_conj() == t.is_conj() && known.is_neg() == t.is_neg())
+        return value;
+    }
+    return nullptr;
   }
   Value* operand(const OpEntry& op, const Datum& v) {
     if (v.is_tensor()) return value_of(v.to_tensor());
@@ -86,7 +102,7 @@ class Recorder final : public dispatch::Listener {
   Graph& graph_;
   const CaptureOptions& options_;
   std::unordered_map<const TensorImpl*, Value*> values_;
-  std::vector<Tensor> kept_;
+  std::unordered_map<const void*, std::vector<std::pair<Tensor, Value*>>> kept_;
 };
 
 }  // namespace
@@ -97,7 +113,7 @@ std::unique_ptr<Graph> capture(const std::function<std::vector<Tensor>(const std
   {
     Recorder recorder(*graph, options);
     const dispatch::ListenScope listening(dispatch::ListenPlace::above_layers, &recorder);
-    for (size_t i = 0; i < examples.size(); i++) recorder.add_parameter(examples[i], i);
+    for (size_t i = 0; i < examples.size(); i++) recorder.add_parameter(examples[i], "x" + std::to_string(i));
     try {
       for (const Tensor& t : function(examples)) graph->block().add_result(recorder.value_of(t));
     } catch (DataDependentOutputError& e) {
@@ -108,6 +124,39 @@ std::unique_ptr<Graph> capture(const std::function<std::vector<Tensor>(const std
   }
   graph->verify();
   return graph;
+}
+
+JointGraph capture_joint(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& examples,
+                         const CaptureOptions& options) {
+  JointGraph joint{std::make_unique<Graph>(options.name), examples.size(), 0};
+  CaptureOptions apart = options;
+  apart.decompose_composites = true;
+  Recorder recorder(*joint.graph, apart);
+  std::vector<Tensor> leaves, wanted;
+  for (size_t i = 0; i < examples.size(); i++) {
+    leaves.push_back(examples[i].detach());
+    if (examples[i].requires_grad()) wanted.push_back(leaves.back().requires_grad_());
+    recorder.add_parameter(leaves[i], "x" + std::to_string(i));
+  }
+  const dispatch::ListenScope listening(dispatch::ListenPlace::below_autograd, &recorder);
+  const std::vector<Tensor> results = function(leaves);
+  std::vector<Tensor> roots, tangents;
+  for (const Tensor& t : results)
+    if (t.requires_grad()) roots.push_back(t);
+  CRESSET_CHECK(!wanted.empty() && !roots.empty(), "capture_joint: expected an example that requires a gradient and a result that depends on it, got ",
+                wanted.size(), " such examples and ", roots.size(), " such results");
+  for (size_t i = 0; i < roots.size(); i++) {
+    const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
+    tangents.push_back(cresset::ones_like(roots[i].detach()));
+    recorder.add_parameter(tangents[i], "tangent" + std::to_string(i));
+  }
+  const std::vector<Tensor> gradients = autograd::grad(roots, wanted, tangents, std::nullopt, false, true);
+  for (const Tensor& t : results) joint.graph->block().add_result(recorder.value_of(t));
+  for (size_t i = 0; i < wanted.size(); i++)
+    joint.graph->block().add_result(recorder.value_of(gradients[i].defined() ? gradients[i] : cresset::zeros_like(wanted[i].detach())));
+  joint.results = results.size();
+  joint.graph->verify();
+  return joint;
 }
 
 }  // namespace cresset::graph

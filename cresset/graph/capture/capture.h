@@ -20,4 +20,14 @@ struct CaptureOptions {
 CRESSET_API std::unique_ptr<Graph> capture(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& examples,
                                            const CaptureOptions& options = {});
 
+// Forward and backward of a function as one graph. Its parameters are the inputs, then a gradient for each result that has one (`tangents`); its results
+// are those of the function, then a gradient for each example that requires one. `split_joint` (passes/joint.h) makes two graphs of it.
+struct JointGraph {
+  std::unique_ptr<Graph> graph;
+  size_t inputs = 0, results = 0;
+};
+// Errors: those of capture, and no example or no result with a gradient.
+CRESSET_API JointGraph capture_joint(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& examples,
+                                     const CaptureOptions& options = {});
+
 }  // namespace cresset::graph
