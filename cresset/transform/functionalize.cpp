@@ -58,7 +58,7 @@ Tensor view_of(const FunctionalImpl& self, FunctionalImpl::View step, const Tens
   return Tensor(make_intrusive<FunctionalImpl>(self.base(), std::move(views), t_mode == kViewsAreCopies && !is_copy ? value.clone() : value));
 }
 
-// What a tensor becomes when a view of it, made by `op` from it and `rest`, has the value `part`; null where there is no operator for it.
+// The tensor that has the value `part` where a view of it, made by `op` from it and `rest`, is; null where there is no operator for it.
 std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, const Stack& rest) {
   using Put = std::function<Tensor(const Tensor&, const Tensor&)>;
   const std::string& name = op.function_schema().name;
@@ -177,7 +177,7 @@ Tensor laid_out(const Tensor& t, const Tensor& like) {
   return like.is_contiguous() ? t.contiguous() : Tensor();
 }
 
-// What the operator writes to its first argument, as a value: by its functional form where the result is of the same size and may be cast to the dtype,
+// The first argument as the operator leaves it: by its functional form where the result is of the same size and may be cast to the dtype,
 // else by the change of a copy, which raises the operator's own errors. `any_layout`: the value goes into another tensor, and may have any strides.
 Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout) {
   Stack values = unwrapped(arguments);

@@ -424,6 +424,33 @@ def nan_to_num(self, nan=None, posinf=None, neginf=None):
     return torch.where(self == -math.inf, limits.min if neginf is None else neginf, out)
 
 
+# ---- tensors of one number ------------------------------------------------------------------------------------------------
+
+
+def ones_like(self, **options):
+    return torch.full_like(self, 1, **options)
+
+
+def zeros_like(self, **options):
+    return torch.full_like(self, 0, **options)
+
+
+def _beside(self, options):
+    return {**options, "dtype": options.get("dtype") or self.dtype, "device": options.get("device") or self.device}
+
+
+def new_ones(self, size, **options):
+    return torch.full(size, 1, **_beside(self, options))
+
+
+def new_zeros(self, size, **options):
+    return torch.full(size, 0, **_beside(self, options))
+
+
+def new_full(self, size, fill_value, **options):
+    return torch.full(size, fill_value, **_beside(self, options))
+
+
 # ---- places and shapes ----------------------------------------------------------------------------------------------------
 
 
@@ -495,6 +522,7 @@ FORMULAS = {
     "addcdiv": addcdiv, "addcmul": addcmul, "addmm": addmm, "baddbmm": baddbmm, "addmv": addmv, "mv": mv, "dot": dot, "lerp.Scalar": lerp,
     "lerp.Tensor": lerp, "rsub.Tensor": rsub, "rsub.Scalar": rsub, "frac": frac, "logaddexp": logaddexp, "logaddexp2": logaddexp2,
     "logit": logit, "xlogy.Tensor": xlogy, "xlogy.Scalar_Self": xlogy, "xlogy.Scalar_Other": xlogy, "sgn": sgn, "heaviside": heaviside,
+    "ones_like": ones_like, "zeros_like": zeros_like, "new_ones": new_ones, "new_zeros": new_zeros, "new_full": new_full,
     "clamp_min": clamp_min, "clamp_min.Tensor": clamp_min, "clamp_max": clamp_max, "clamp_max.Tensor": clamp_max, "std.correction": std,
     "sum": sum, "nansum": nansum, "nan_to_num": nan_to_num, "masked_fill.Scalar": masked_fill, "tril": tril, "triu": triu, "t": t, "transpose.int": transpose,
     "unbind.int": unbind, "embedding_dense_backward": embedding_dense_backward, "index_add": index_add, "index_copy": index_copy,

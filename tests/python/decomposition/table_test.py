@@ -48,6 +48,8 @@ SAMPLES = {
     "sgn": [(X,), (torch.complex(X, Y) * torch.tensor([0, 1, 1, 1, 1, 1]),)], "heaviside": [(torch.tensor([-1.0, 0.0, 2.0]), X[0, :3])],
     "clamp_min": [(X, 0.2)], "clamp_min.Tensor": [(X, Y)], "clamp_max": [(X, 0.2)], "clamp_max.Tensor": [(X, Y)],
     "std.correction": [(X, [1], {"correction": 1}), (X, None, {"correction": 0, "keepdim": True})],
+    "ones_like": [(X,), (X, {"dtype": torch.int64})], "zeros_like": [(X,)], "new_ones": [(X, [2, 3])], "new_zeros": [(X, [2], {"dtype": torch.int32})],
+    "new_full": [(X, [2], 7)],
     "sum": [(X,), (X.int(), {"dtype": torch.float64})], "nansum": [(torch.where(X > 0, math.nan, X),), (X, [1], True)],
     "nan_to_num": [(torch.tensor([math.nan, math.inf, -math.inf, 1.0]),), (torch.tensor([math.nan, math.inf, -math.inf]), 1.0, 2.0, 3.0)],
     "masked_fill.Scalar": [(X, X > 0, 3)], "tril": [(X,), (X, 1)], "triu": [(X,), (X, -1)], "t": [(X,)], "transpose.int": [(B, 0, -1)],
