@@ -126,6 +126,13 @@ class _Defined:
         overload = "" if self._schema.overload == "default" else f".{self._schema.overload}"
         return f"{self._namespace}::{self._schema.name}{overload}"
 
+    @property
+    def default(self):
+        """This overload, where it is the operator's only one."""
+        if self._schema.overload != "default":
+            raise AttributeError(f"{self} has no overload 'default'", name="default", obj=self)
+        return self
+
     def __str__(self):
         return f"{self._namespace}.{self._schema.name}.{self._schema.overload}"
 

@@ -3,9 +3,14 @@
 import functools
 import operator
 
+import _cresset
+
 import cresset as torch
 
+from .._core.operators import OpOverload
 from ..fx.experimental.proxy_tensor import make_fx
+from ..utils._pytree import tree_leaves, tree_map_only
+from ._bodies import bodies
 from .exported_program import ExportedProgram, Verifier, default_decompositions
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
@@ -34,17 +39,55 @@ def decomposed(program, table):
 
 
 class _Functional(torch.fx.Interpreter):
-    """Runs the graph; operators that write statistics without saying so in their schema do it by `copy_`."""
+    """Runs the graph on wrappers whose values are exchanged where they would be written. Operators that write statistics without saying so in their schema
+    do it by `copy_`; tensors made from nothing are made outside of it."""
+
+    def flat(self, arguments):
+        """The results; arguments that were written are written once, at the end."""
+        self._scope = _cresset.enter_functional(False)
+        try:
+            wrappers = [_cresset.to_functional(a) if isinstance(a, torch.Tensor) else a for a in arguments]
+            given = {id(w): a for w, a in zip(wrappers, arguments, strict=True) if isinstance(a, torch.Tensor)}
+            results = self.run(*wrappers)
+        finally:
+            _cresset.exit_functional(self._scope)
+        results = tree_map_only(torch.Tensor, lambda t: given[id(t)] if id(t) in given else _cresset.from_functional(t), results)
+        for wrapper, argument in zip(wrappers, arguments, strict=True):
+            if isinstance(argument, torch.Tensor) and _cresset.is_changed(wrapper):
+                argument.copy_(_cresset.from_functional(wrapper))
+        return results
 
     def call_function(self, target, args, kwargs):
         if target is torch.ops.aten.batch_norm.default and args[5] and args[3] is not None:
-            x, weight, bias, mean, var, _, momentum, eps = args[:8]
-            new_mean, new_var = mean.clone(), var.clone()
-            result = torch.ops.aten.native_batch_norm.default(x, weight, bias, new_mean, new_var, True, momentum, eps)[0]
-            mean.copy_(new_mean)
-            var.copy_(new_var)
-            return result
+            return self._batch_norm(*args[:8])
+        if target in _like():
+            return self._outside(target, (_cresset.from_functional(args[0]), *args[1:]), kwargs)
+        if isinstance(target, OpOverload) and not any(isinstance(v, torch.Tensor) for v in tree_leaves((args, kwargs))) and target._schema.returns:
+            return self._outside(target, args, kwargs)
+        body = bodies().get(target)
+        if body is not None and (found := body(*args, **kwargs)) is not None:
+            return found
         return super().call_function(target, args, kwargs)
+
+    def _outside(self, target, args, kwargs):
+        _cresset.exit_functional(self._scope)
+        made = target(*args, **kwargs)
+        self._scope = _cresset.enter_functional(False)
+        return _cresset.to_functional(made) if isinstance(made, torch.Tensor) else made
+
+    @staticmethod
+    def _batch_norm(x, weight, bias, mean, var, training, momentum, eps):
+        new_mean, new_var = mean.clone(), var.clone()
+        result = torch.ops.aten.native_batch_norm.default(x, weight, bias, new_mean, new_var, True, momentum, eps)[0]
+        mean.copy_(new_mean)
+        var.copy_(new_var)
+        return result
+
+
+@functools.cache
+def _like():
+    aten = torch.ops.aten
+    return {getattr(aten, name).default for name in "ones_like zeros_like full_like empty_like new_zeros new_ones new_full new_empty".split()}
 
 
 def _renamed(arg, name):
@@ -59,11 +102,11 @@ def _traced(program, table):
     def run(*tensors):
         given = iter(tensors)
         arguments = [next(given) if isinstance(v, torch.Tensor) else v for v in values]
-        return _Functional(program.graph_module, graph=program.graph).run(*arguments)
+        return _Functional(program.graph_module, graph=program.graph).flat(arguments)
 
     detached = [v.detach() for v in fakes]
     with torch.no_grad(), mode if mode is not None else torch.no_grad():
-        made = make_fx(torch.func.functionalize(run, remove="mutations"), decomposition_table=table)(*detached)
+        made = make_fx(run, decomposition_table=table)(*detached)
     graph = made.graph
     tensor_nodes = iter(graph.find_nodes(op="placeholder"))
     first = next((n for n in graph.nodes if n.op != "placeholder"), None)

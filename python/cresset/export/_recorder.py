@@ -33,7 +33,7 @@ class Recorder:
         self.constants, self.names = {}, {}  # name -> tensor; identity of a module's own tensor -> its path
         self.stack, self.counts = [], {}  # the modules that are running: (key, (path, class))
         self.first_user_input = self.mark = None
-        self.results, self.single = [], False
+        self.results = []
         self.env, self.known = mode.shape_env, {}  # symbols; text of an expression -> its node, or (node, dimension)
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
         self._root = None
@@ -256,7 +256,7 @@ class Recorder:
         nodes = []
         for name, body in zip(names, bodies, strict=True):
             number = sum(n.startswith(name) for n in self.root._modules)
-            setattr(self.root, f"{name}_{number}", body.module(lifted))
+            setattr(self.root, f"{name}_{number}", body.module(lifted, is_test=name == "while_loop_cond_graph"))
             nodes.append(self.graph.create_node("get_attr", f"{name}_{number}"))
         given = rebuilt(lifted)
         modules = [getattr(self.root, n.target) for n in nodes]
@@ -278,16 +278,16 @@ class Recorder:
         body._root, body._where = self._root, self._where
         with body.recording(nested=True):
             found = function(*inputs)
-            body.single = isinstance(found, torch.Tensor)
-            body.results = [body._all_fake(t) if isinstance(t, torch.Tensor) else t for t in ([found] if body.single else found)]
+            found = [found] if isinstance(found, torch.Tensor) else found
+            body.results = [body._all_fake(t) if isinstance(t, torch.Tensor) else t for t in found]
         for tensor in body.results:
             body.node_of(tensor)
         body.first_user_input = None
         body.mark = mark
         return body
 
-    def module(self, lifted):
-        """The graph of a body with an input for each of the tensors from around, in this order."""
+    def module(self, lifted, is_test):
+        """The graph of a body with an input for each of the tensors from around, in this order. A loop's test returns its tensor alone."""
         mark = self.mark
         for tensor in lifted:
             if id(tensor) in self.lifted_from_outer:
@@ -298,7 +298,7 @@ class Recorder:
                 node.meta["val"] = tensor
         self.graph.erase_node(mark)
         out = tuple(self.node_of(t) for t in self.results)
-        self.graph.output(out)
+        self.graph.output(out[0] if is_test and len(out) == 1 else out)
         return fx.GraphModule(self.root, self.graph)
 
     # ---- places in the program --------------------------------------------------------------------------------------------

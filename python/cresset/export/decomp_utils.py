@@ -1,5 +1,7 @@
 """Tables of decompositions for `ExportedProgram.run_decompositions`."""
 
+from . import _bodies
+
 __all__ = ["CustomDecompTable"]
 
 
@@ -13,7 +15,7 @@ class CustomDecompTable(dict):
     def __init__(self):
         from .._decomp import core_aten_decompositions
 
-        super().__init__(core_aten_decompositions())
+        super().__init__({**core_aten_decompositions(), **_bodies.table()})
 
     def copy(self):
         """Another table of the same entries."""

@@ -79,6 +79,10 @@ class UnflattenedModule(InterpreterModule):
                 _paths.get(self, ".".join(prefix))._non_persistent_buffers_set.add(name) if prefix else self._non_persistent_buffers_set.add(name)
         _share(self, program.state_dict)
 
+    def process_forward_inputs(self, *args, **kwargs):
+        """The leaves of the arguments, as the program takes them."""
+        return pytree.tree_leaves((args, kwargs))
+
     def forward(self, *args, **kwargs):
         if self.flat_args_adapter is not None:
             leaves, spec = pytree.tree_flatten((args, kwargs))
