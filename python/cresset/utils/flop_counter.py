@@ -94,7 +94,7 @@ def bmm_flop(a_shape, b_shape, out_shape=None, **kwargs):
 @register_flop_formula(aten.baddbmm)
 def baddbmm_flop(self_shape, a_shape, b_shape, out_shape=None, **kwargs):
     """Those of the products; the sum is not counted."""
-    return bmm_flop(a_shape, b_shape)
+    return bmm_flop(a_shape, b_shape, out_shape)
 
 
 def conv_flop_count(x_shape, w_shape, out_shape, transposed=False):
@@ -205,7 +205,8 @@ class FlopCounterMode(TorchDispatchMode):
 
     def get_total_flops(self):
         """The number of all operations."""
-        return sum(self.flop_counts["Global"].values())
+        everything = self.flop_counts["Global"]
+        return sum(everything.values())
 
     def get_flop_counts(self):
         """Module -> operator -> number. "Global" is everything."""
