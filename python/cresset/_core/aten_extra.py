@@ -250,6 +250,14 @@ for _mode, _name in ((2, "_upsample_bilinear2d_aa"), (3, "_upsample_bicubic2d_aa
     _resizing(_name, _mode, 2, True)
 
 
+@_operator("binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor")
+def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduction=1):
+    out = _row("_binary_entropy_backward")(grad_output.expand_as(self), self, target)
+    if weight is not None:
+        out = out * weight
+    return out / self.numel() if reduction == 1 else out
+
+
 def install(made):
     """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it."""
     for title, (schema, function) in _known.items():

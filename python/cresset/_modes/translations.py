@@ -376,11 +376,18 @@ def _whole(function, formula):
     return opened
 
 
+def _step(op, *args):
+    """An operator of a gradient; by its parts where that is differentiated again."""
+    import cresset as torch
+
+    return op(*args) if torch.is_grad_enabled() else present(op, *args)
+
+
 def _convolution(needs, args, outputs, gradients):
     input, weight, bias, *rest = args
     mask = [needs[0], needs[1], needs[2]]
     sizes = None if bias is None else [weight.shape[1] * rest[5] if rest[3] else weight.shape[0]]
-    return present(aten.convolution_backward.default, gradients[0], input, weight, sizes, *rest, mask)
+    return _step(aten.convolution_backward.default, gradients[0], input, weight, sizes, *rest, mask)
 
 
 def _max_pool(n):
@@ -388,7 +395,7 @@ def _max_pool(n):
         self, kernel, *rest = args
         stride, padding, dilation, ceil_mode = (*rest, *([], [0] * n, [1] * n, False)[len(rest) :])
         row = aten.max_pool2d_with_indices_backward if n == 2 else aten.max_pool3d_with_indices_backward
-        return [present(row.default, gradients[0], self, kernel, stride or kernel, padding, dilation, ceil_mode, outputs[1])]
+        return [_step(row.default, gradients[0], self, kernel, stride or kernel, padding, dilation, ceil_mode, outputs[1])]
 
     return formula
 
@@ -401,9 +408,23 @@ def _power(needs, args, outputs, gradients):
     return [gradients[0] * (slope.conj() if slope.is_complex() else slope)]
 
 
+def _binary_cross_entropy(needs, args, outputs, gradients):
+    self, target, *rest = args
+    weight, reduction = rest[0] if rest else None, rest[1] if len(rest) > 1 else 1
+    found = [None] * 4
+    if needs[0]:
+        found[0] = _step(aten.binary_cross_entropy_backward.default, gradients[0], self, target, weight, reduction)
+    if needs[1]:
+        slope = self.neg().log1p().clamp(min=-100) - self.log().clamp(min=-100)
+        slope = slope if weight is None else slope * weight
+        found[1] = gradients[0] * (slope / self.numel() if reduction == 1 else slope)
+    return found
+
+
 def _recorded():
     return {
         "pow.Tensor_Scalar": _whole(aten.pow.Tensor_Scalar, _power),
+        "binary_cross_entropy": _whole(aten.binary_cross_entropy.default, _binary_cross_entropy),
         "convolution": _whole(aten.convolution.default, _convolution),
         "max_pool2d_with_indices": _whole(aten.max_pool2d_with_indices.default, _max_pool(2)),
         "max_pool3d_with_indices": _whole(aten.max_pool3d_with_indices.default, _max_pool(3)),

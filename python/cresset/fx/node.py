@@ -1,6 +1,7 @@
 """Node, one step of a graph: an operation, its target, its arguments, and the nodes that use its value."""
 
 import builtins
+import keyword
 import inspect
 import operator
 import types
@@ -111,7 +112,8 @@ def _get_qualified_name(func):
     if vars(builtins).get(name) is func:
         return name
     if _is_operator_of_torch(func):
-        return f"torch.ops.{func}"
+        owner, _, last = str(func).rpartition(".")
+        return f'getattr(torch.ops.{owner}, "{last}")' if keyword.iskeyword(last) else f"torch.ops.{func}"  # random_.from
     if (known := _place(func)) is not None:
         return known
     if isinstance(func, (types.MethodDescriptorType, types.WrapperDescriptorType)) or getattr(torch.Tensor, name, None) is func:

@@ -1,5 +1,6 @@
 """`TorchDispatchMode`: the stack, nesting, what a mode sees and returns, and the functions over the stack."""
 
+import math
 import unittest
 
 from cresset.utils import _python_dispatch as dispatch
@@ -7,6 +8,7 @@ from cresset.utils._python_dispatch import TorchDispatchMode
 
 import cresset as torch
 
+F = torch.nn.functional
 X = torch.tensor([1.0, 2.0])
 
 
@@ -94,6 +96,61 @@ class Modes(unittest.TestCase):
     def test_return_and_correct_aliasing_returns_what_was_written(self):
         x = X.clone()
         self.assertIs(dispatch.return_and_correct_aliasing(torch.ops.aten.add_.Tensor, (x, 1), {}, X.clone()), x)
+
+
+class Names(unittest.TestCase):
+    """Operators have PyTorch's names where our rows have others, and the same results."""
+
+    def check(self, f, *shapes, names):
+        xs = [torch.linspace(0.1, 0.9, math.prod(shape)).reshape(shape).requires_grad_() for shape in shapes]
+        with Log() as mode:
+            got = torch.autograd.grad(f(*xs).sum(), xs)
+        torch.testing.assert_close(got, torch.autograd.grad(f(*xs).sum(), xs))
+        for name in names.split():
+            self.assertIn(name, mode.log)
+        private = {"_attention", "_avg_pool", "_cross_entropy", "_pad_mode", "_resize_images", "convolution_grad_input", "narrow"}
+        self.assertFalse(private & set(mode.log))
+
+    def test_layers(self):
+        self.check(F.conv2d, (1, 2, 5, 5), (3, 2, 3, 3), names="convolution convolution_backward")
+        self.check(lambda x: F.max_pool2d(x, 2), (1, 2, 4, 4), names="max_pool2d_with_indices max_pool2d_with_indices_backward")
+        self.check(lambda x: F.avg_pool2d(x, 2), (1, 2, 4, 4), names="avg_pool2d avg_pool2d_backward")
+        self.check(lambda x: F.adaptive_avg_pool2d(x, (2, 3)), (1, 2, 4, 4), names="_adaptive_avg_pool2d _adaptive_avg_pool2d_backward")
+        self.check(lambda x, w: F.layer_norm(x, (3,), w), (2, 3), (3,), names="native_layer_norm native_layer_norm_backward")
+        self.check(lambda x: F.softmax(x, 1) * x, (2, 3), names="_softmax _softmax_backward_data")
+        attention = "_scaled_dot_product_flash_attention_for_cpu"
+        self.check(F.scaled_dot_product_attention, *[(1, 2, 4, 8)] * 3, names=f"{attention} {attention}_backward")
+
+    def test_losses(self):
+        target = torch.tensor([1, 2])
+        self.check(lambda x: F.cross_entropy(x, target), (2, 3), names="_log_softmax nll_loss_forward nll_loss_backward _log_softmax_backward_data")
+        for options in ({"label_smoothing": 0.1}, {"weight": torch.ones(3), "reduction": "sum"}, {"reduction": "none", "ignore_index": 1}):
+            self.check(lambda x: F.cross_entropy(x, target, **options), (2, 3), names="nll_loss_forward")  # noqa: B023  called at once
+        self.check(lambda x, t: F.cross_entropy(x, t.softmax(1)), (2, 3), (2, 3), names="_log_softmax")
+        self.check(F.binary_cross_entropy, (2, 3), (2, 3), names="binary_cross_entropy binary_cross_entropy_backward")
+
+    def test_views_padding_and_sizes(self):
+        self.check(lambda x: x[0, 1:3], (2, 4), names="select slice slice_backward select_backward")
+        self.check(lambda x: x.narrow(1, 1, 2), (2, 4), names="slice slice_backward")
+        self.check(lambda x: F.pad(x, (1, 2), mode="reflect"), (1, 2, 5), names="reflection_pad1d reflection_pad1d_backward")
+        self.check(lambda x: F.interpolate(x, size=(5, 6), mode="bilinear"), (1, 2, 3, 3), names="upsample_bilinear2d upsample_bilinear2d_backward")
+
+    def test_whole_reductions_and_numbers(self):
+        self.check(lambda x: (x * 2 + 1).mean(), (2, 3), names="mul add mean ones_like expand div")
+        with Log() as mode:
+            torch.tensor([1.0])
+        self.assertEqual(mode.log, ["lift_fresh"])
+
+    def test_second_derivatives(self):
+        x, w = torch.ones(1, 2, 5, 5, requires_grad=True), torch.ones(3, 2, 3, 3, requires_grad=True)
+
+        def second():
+            first = torch.autograd.grad(F.conv2d(x, w).pow(3).sum(), (x, w), create_graph=True)
+            return torch.autograd.grad(sum(g.square().sum() for g in first), (x, w))
+
+        with Log():
+            got = second()
+        torch.testing.assert_close(got, second())
 
 
 if __name__ == "__main__":
