@@ -26,9 +26,17 @@ size_t hash_all(const std::vector<Value>& values) {
   return h;
 }
 
-std::vector<Value> copies(const std::vector<Value>& values) {
+Value copy_of(const Value& v, Object::Memo& memo) {
+  if (!v.isTensor() && !v.object()) return map_tensors(v, [&](const Tensor& t) { return copy_of(Value(t), memo).to_tensor(); });
+  const void* const identity = v.isTensor() ? static_cast<const void*>(v.to_tensor().impl()) : v.object()->get();
+  if (const auto known = memo.find(identity); known != memo.end()) return known->second;
+  if (v.isTensor() && !v.to_tensor().defined()) return v;
+  return memo[identity] = v.isTensor() ? Value(v.to_tensor().detach().clone()) : Value((*v.object())->deepcopy(memo));
+}
+
+std::vector<Value> copies(const std::vector<Value>& values, Object::Memo& memo) {
   std::vector<Value> out;
-  for (const Value& v : values) out.push_back(v.deepcopy());
+  for (const Value& v : values) out.push_back(copy_of(v, memo));
   return out;
 }
 
@@ -64,19 +72,19 @@ void print_double(std::ostream& out, double v) {
 
 size_t Object::hash() const { return std::hash<const void*>()(this); }
 void Object::print(std::ostream& out) const { out << '<' << kind_name() << " at " << static_cast<const void*>(this) << '>'; }
-intrusive_ptr<Object> Object::deepcopy() const { return intrusive_ptr<Object>::share(const_cast<Object*>(this)); }
+intrusive_ptr<Object> Object::deepcopy(Memo&) const { return intrusive_ptr<Object>::share(const_cast<Object*>(this)); }
 
 Value TupleObject::equals(const Object& o) const { return all_equal(elements_, static_cast<const TupleObject&>(o).elements_); }
 size_t TupleObject::hash() const { return hash_all(elements_); }
 void TupleObject::print(std::ostream& out) const { print_all(out, elements_, "(", elements_.size() == 1 ? ",)" : ")"); }
-intrusive_ptr<Object> TupleObject::deepcopy() const { return create(copies(elements_)); }
+intrusive_ptr<Object> TupleObject::deepcopy(Memo& memo) const { return create(copies(elements_, memo)); }
 
 Value ListObject::equals(const Object& o) const { return all_equal(elements, static_cast<const ListObject&>(o).elements); }
 size_t ListObject::hash() const { return hash_all(elements); }
 void ListObject::print(std::ostream& out) const { print_all(out, elements, "[", "]"); }
-intrusive_ptr<Object> ListObject::deepcopy() const {
+intrusive_ptr<Object> ListObject::deepcopy(Memo& memo) const {
   auto out = make_intrusive<ListObject>(element);
-  out->elements = copies(elements);
+  out->elements = copies(elements, memo);
   return out;
 }
 
@@ -133,9 +141,9 @@ void DictObject::print(std::ostream& out) const {
   }
   out << '}';
 }
-intrusive_ptr<Object> DictObject::deepcopy() const {
+intrusive_ptr<Object> DictObject::deepcopy(Memo& memo) const {
   auto out = make_intrusive<DictObject>(key_kind, value_kind);
-  for (const Entry& e : entries) out->insert(e.key.deepcopy(), e.value.deepcopy());
+  for (const Entry& e : entries) out->insert(copy_of(e.key, memo), copy_of(e.value, memo));
   return out;
 }
 
@@ -230,8 +238,8 @@ size_t Value::hash(const Value& v) {
 }
 
 Value Value::deepcopy() const {
-  if (const auto* o = object()) return (*o)->deepcopy();
-  return map_tensors(*this, [](const Tensor& t) { return t.detach().clone(); });
+  Object::Memo memo;
+  return copy_of(*this, memo);
 }
 
 std::string Value::tagKind() const { return kind(); }

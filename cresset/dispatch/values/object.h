@@ -27,7 +27,9 @@ class CRESSET_API Object : public RefCounted {
   virtual void print(std::ostream& out) const;
   // Calls `visit` for each value inside.
   virtual void for_each(FunctionRef<void(const Value&)>) const {}
-  virtual intrusive_ptr<Object> deepcopy() const;
+  // Copies of what has been copied already, by tensor and object, so that what occurs twice is copied once.
+  using Memo = std::unordered_map<const void*, Value>;
+  virtual intrusive_ptr<Object> deepcopy(Memo& memo) const;
 
  protected:
   explicit Object(Kind kind = Kind::Other) : kind_(kind) {}
@@ -56,7 +58,7 @@ class CRESSET_API TupleObject final : public Object {
   void for_each(FunctionRef<void(const Value&)> visit) const override {
     for (const Value& v : elements_) visit(v);
   }
-  intrusive_ptr<Object> deepcopy() const override;
+  intrusive_ptr<Object> deepcopy(Memo& memo) const override;
 
  private:
   std::vector<Value> elements_;
@@ -76,7 +78,7 @@ class CRESSET_API ListObject final : public Object {
   void for_each(FunctionRef<void(const Value&)> visit) const override {
     for (const Value& v : elements) visit(v);
   }
-  intrusive_ptr<Object> deepcopy() const override;
+  intrusive_ptr<Object> deepcopy(Memo& memo) const override;
 };
 
 // Keeps the order of insertion.
@@ -114,7 +116,7 @@ class CRESSET_API DictObject final : public Object {
       visit(e.value);
     }
   }
-  intrusive_ptr<Object> deepcopy() const override;
+  intrusive_ptr<Object> deepcopy(Memo& memo) const override;
 
  private:
   std::unordered_multimap<size_t, size_t> index_;  // hash of a key -> place
