@@ -6,6 +6,7 @@ namespace at {
 using cresset::divup;
 using cresset::intraop_default_num_threads;
 using cresset::intraop_launch;
+using cresset::launch;
 using cresset::parallel_reduce;
 inline void lazy_init_num_threads() {}
 namespace internal {

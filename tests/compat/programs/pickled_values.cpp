@@ -1,4 +1,4 @@
-// Values as checkpoints in memory: what torch::pickle_save writes, torch::pickle_load gives back, with objects that are shared still shared.
+// Values as checkpoints in memory: what torch::pickle_save writes, torch::pickle_load gives back; and deep copies. One object stays one.
 #include <torch/torch.h>
 
 #include <iostream>
@@ -33,6 +33,11 @@ int main() {
   const auto shared = again(std::vector<torch::Tensor>{base, base, base.view({2, 2})}).toTensorVector();
   check(shared[0].is_same(shared[1]) && shared[0].is_alias_of(shared[2]), "one tensor stays one, one memory stays one");
   check(!shared[0].is_alias_of(base), "and is another than before");
+
+  const torch::Tensor alias = base.detach();
+  const auto copy = torch::IValue(std::vector<torch::Tensor>{base, alias, base}).deepcopy().toTensorVector();
+  check(copy[0].is_same(copy[2]) && !copy[0].is_alias_of(base) && copy[0].equal(base), "a deep copy copies one tensor once");
+  check(!copy[0].is_alias_of(copy[1]), "and two tensors twice, of one memory too");
 
   bool raised = false;
   try {

@@ -10,6 +10,7 @@
 #include "cresset/base/dimname.h"
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/base/numbers/complex_math.h"
+#include "cresset/base/util/interop.h"
 #include "cresset/base/util/ordered_dict.h"
 #include "cresset/base/util/std_print.h"
 #include "cresset/base/util/text.h"
