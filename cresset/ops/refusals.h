@@ -11,4 +11,12 @@ inline void refuse_wide_unsigned(const char* kernel, const Tensor& self) {
   CRESSET_CHECK_NOT_IMPLEMENTED(!wide || self.lacks_data(), '"', kernel, "\" not implemented for '", toString(t), "'");
 }
 
+// Refusals of ops that PyTorch has kernels for in floating dtypes and, where `also` says so, one more kind; meta tensors need no kernel.
+enum class ButAlso : uint8_t { none, bytes, bools };
+inline void refuse_integers(const char* kernel, const Tensor& self, ButAlso also = ButAlso::none) {
+  const ScalarType t = self.scalar_type();
+  const bool has = !is_integral_type(t, true) || (also == ButAlso::bytes && t == kByte) || (also == ButAlso::bools && t == kBool);
+  CRESSET_CHECK_NOT_IMPLEMENTED(has || self.lacks_data(), kernel, ": not implemented for dtype ", t, ", expected a floating dtype");
+}
+
 }  // namespace cresset::ops

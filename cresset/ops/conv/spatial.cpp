@@ -3,6 +3,7 @@
 #include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/operands.h"
+#include "cresset/ops/refusals.h"
 
 namespace cresset::ops {
 
@@ -79,6 +80,8 @@ namespace meta {
 OutSpec constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar&) { return padded("constant_pad_nd", self, pad); }
 OutSpec _pad_mode(const Tensor& self, IntArrayRef pad, int64_t mode) {
   check_mode_pad(self, pad, mode);
+  const bool has = pad_mode(mode) == PadMode::circular || self.scalar_type() != kBool;
+  CRESSET_CHECK_NOT_IMPLEMENTED(has || self.lacks_data(), "pad: reflect and replicate are not implemented for dtype bool");
   OutSpec s = padded("pad", self, pad);
   if (pad_mode(mode) == PadMode::circular) s.strides.clear();
   return s;
@@ -86,11 +89,15 @@ OutSpec _pad_mode(const Tensor& self, IntArrayRef pad, int64_t mode) {
 OutSpec _pad_mode_backward(const Tensor& grad_output, IntArrayRef sizes, IntArrayRef, int64_t) {
   return {DimVector(sizes), grad_output.scalar_type(), grad_output.device(), format_strides(grad_output, sizes)};
 }
-OutSpec _resize_images(const Tensor& self, IntArrayRef output_size, int64_t, bool, bool, const std::optional<ArrayRef<double>>&) {
+OutSpec _resize_images(const Tensor& self, IntArrayRef output_size, int64_t mode, bool, bool, const std::optional<ArrayRef<double>>&) {
   const int64_t dims = static_cast<int64_t>(output_size.size());
   CRESSET_CHECK(self.dim() == dims + 2, "interpolate: expected an input of ", dims + 2, " dimensions for output_size ", output_size, ", got shape ",
                 self.sizes());
   CRESSET_CHECK(self.size(1) > 0, "interpolate: expected an input with channels, got shape ", self.sizes());
+  const auto by = static_cast<ResizeMode>(mode);
+  refuse_integers("interpolate", self, by == ResizeMode::linear && dims != 2 ? ButAlso::none : ButAlso::bytes);
+  const bool nearest = by == ResizeMode::nearest || by == ResizeMode::nearest_exact;
+  CRESSET_CHECK_NOT_IMPLEMENTED(!nearest || !self.is_complex() || self.lacks_data(), "interpolate: not implemented for dtype ", self.scalar_type());
   OutSpec s{DimVector(self.sizes()), self.scalar_type(), self.device()};
   for (int64_t d = 0; d < dims; d++) {
     CRESSET_CHECK(self.size(d + 2) > 0 && output_size[d] > 0, "interpolate: input and output sizes should be greater than 0, got input ", self.sizes(),
@@ -105,6 +112,7 @@ OutSpec _resize_images_backward(const Tensor& grad_output, IntArrayRef input_siz
 }
 OutSpec _im2col(const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
   CRESSET_CHECK(self.dim() == 4, "unfold: expected a 4D input, got shape ", self.sizes());
+  refuse_integers("unfold", self, ButAlso::bools);
   const auto w = window_of(kernel_size, dilation, padding, stride);
   const int64_t h = w.positions(self.size(2), 0), v = w.positions(self.size(3), 1);
   CRESSET_CHECK(h > 0 && v > 0, "unfold: the kernel does not fit into the padded input of shape ", self.sizes());
@@ -112,6 +120,7 @@ OutSpec _im2col(const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilatio
 }
 OutSpec _col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
   CRESSET_CHECK(self.dim() == 3 && output_size.size() == 2, "fold: expected a 3D input and 2 output sizes, got shape ", self.sizes());
+  refuse_integers("fold", self, ButAlso::bools);
   const auto w = window_of(kernel_size, dilation, padding, stride);
   const int64_t block = w.kernel[0] * w.kernel[1], h = w.positions(output_size[0], 0), v = w.positions(output_size[1], 1);
   CRESSET_CHECK(self.size(1) % block == 0, "fold: expected dimension 1 of the input to be divisible by ", block, ", got ", self.size(1));

@@ -8,6 +8,7 @@
 #include "cresset/dispatch/op.h"
 #include "cresset/kernels/pool/cpu/sampled_planes.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/refusals.h"
 #include "cresset/ops/support.h"
 
 namespace cresset::ops::composite {
@@ -97,6 +98,7 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
   CRESSET_CHECK(grid.size(-1) == n, op, ": expected grid to have size ", n, " for each place, got a grid of shape ", grid.sizes());
   CRESSET_CHECK(input.scalar_type() == grid.scalar_type(), op, ": expected input and grid to have same dtype, but input has ", input.scalar_type(),
                 " and grid has ", grid.scalar_type());
+  refuse_integers("grid_sampler", input);
   CRESSET_CHECK(input.device() == grid.device(), op, ": expected input and grid to be on same device, got ", input.device(), " and ", grid.device());
   CRESSET_CHECK(mode >= kBilinear && mode <= (n == 2 ? kBicubic : kNearest), op, ": mode ", mode, " is not there for ", n, " dimensions");
   CRESSET_CHECK(padding >= kZeros && padding <= kReflection, op, ": expected a padding mode of 0, 1 or 2, got ", padding);

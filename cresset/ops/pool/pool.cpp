@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/refusals.h"
 #include "cresset/ops/support.h"
 
 namespace cresset::ops {
@@ -112,6 +113,7 @@ OutSpec pooled(const Tensor& self, int64_t dims, const PoolShape& p, bool keeps_
 }
 
 OutSpecs with_indices(const Tensor& self, int64_t dims, const PoolShape& p, bool keeps_format) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(self.scalar_type() != kBool || self.lacks_data(), "max_pool: not implemented for dtype bool");
   const OutSpec values = pooled(self, dims, p, keeps_format);
   return {values, OutSpec{values.sizes, kLong, values.device, values.strides}};
 }
@@ -191,10 +193,12 @@ OutSpec _avg_pool(const Tensor& self, IntArrayRef kernel_size, IntArrayRef strid
 }
 OutSpec _adaptive_avg_pool(const Tensor& self, IntArrayRef output_size) {
   const auto dims = static_cast<int64_t>(output_size.size());
+  refuse_integers("adaptive_avg_pool", self);
   return pooled(self, dims, adaptive_shape("adaptive_avg_pool", self, dims, output_size), dims == 2 || is_one(output_size));
 }
 OutSpecs _adaptive_max_pool(const Tensor& self, IntArrayRef output_size) {
   const auto dims = static_cast<int64_t>(output_size.size());
+  refuse_integers("adaptive_max_pool", self);
   return with_indices(self, dims, adaptive_shape("adaptive_max_pool", self, dims, output_size), dims == 2);
 }
 OutSpec _adaptive_avg_pool_backward(const Tensor&, const Tensor& self, int64_t dims) { return like(self, dims); }
@@ -264,6 +268,7 @@ std::tuple<Tensor, Tensor> without_row(const std::tuple<Tensor, Tensor>& pooled)
 std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                                                    bool ceil_mode) {
   window_shape("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode);
+  refuse_integers("max_pool1d", self);
   return without_row(
       cresset::max_pool2d_with_indices(self.unsqueeze(-2), in_row(kernel_size, 1), in_row(stride, 1), in_row(padding, 0), in_row(dilation, 1), ceil_mode));
 }

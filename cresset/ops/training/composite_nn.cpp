@@ -4,6 +4,7 @@
 
 #include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/refusals.h"
 
 namespace cresset::ops::composite {
 
@@ -111,6 +112,7 @@ int64_t product(IntArrayRef values) {
 
 // Puts each value at its place in a plane of zeros.
 Tensor unpool(const char* name, const Tensor& self, const Tensor& indices, IntArrayRef output_size) {
+  refuse_integers(name, self);
   const auto n = static_cast<int64_t>(output_size.size());
   CRESSET_CHECK(indices.scalar_type() == kLong, name, ": indices must be int64, got ", indices.scalar_type());
   CRESSET_CHECK(self.dim() == n + 1 || self.dim() == n + 2, name, ": expected ", n + 1, " or ", n + 2, " dimensions, got ", self.sizes());
