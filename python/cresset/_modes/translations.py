@@ -172,14 +172,14 @@ def _of(name):
 def _pad_mode(self, pad, mode):
     if mode < len(aten_extra.PAD_KINDS):
         return present(_of(f"{aten_extra.PAD_KINDS[mode]}_pad{len(pad) // 2}d"), self, pad)
-    for axis in range(len(pad) // 2):  # circular: each dimension with its own ends beside it
+    for axis in range(len(pad) // 2):  # circular: each dimension, what is cut off it aside, with its own ends beside it
         before, after = pad[2 * axis], pad[2 * axis + 1]
         dim = self.dim() - 1 - axis
-        size = self.shape[dim]
-        start, end = max(-before, 0), size - max(-after, 0)
-        middle = aten.slice.Tensor(self, dim, start, end) if (start, end) != (0, size) else self
-        parts = [aten.slice.Tensor(self, dim, size - before, size)] * (before > 0) + [middle] + [aten.slice.Tensor(self, dim, 0, after)] * (after > 0)
-        self = aten.cat.default(parts, dim) if len(parts) > 1 else parts[0]
+        start, end = max(-before, 0), self.shape[dim] - max(-after, 0)
+        middle = aten.slice.Tensor(self, dim, start, end) if (start, end) != (0, self.shape[dim]) else self
+        parts = [aten.slice.Tensor(middle, dim, end - start - before, end - start)] if before > 0 else []
+        parts += [middle, *([aten.slice.Tensor(middle, dim, 0, after)] if after > 0 else [])]
+        self = aten.cat.default(parts, dim) if len(parts) > 1 else middle
     return self.clone() if all(p <= 0 for p in pad) else self
 
 
@@ -189,7 +189,10 @@ def _pad_mode_backward(grad_output, sizes, pad, mode):
         like = grad_output.new_empty(sizes)
     if mode < len(aten_extra.PAD_KINDS):
         return present(_of(f"{aten_extra.PAD_KINDS[mode]}_pad{len(pad) // 2}d_backward"), grad_output, like, pad)
-    raise NotImplementedError("the gradient of circular padding has no operator of PyTorch's")
+    out = grad_output.new_zeros(sizes)
+    with none_active():
+        places = _cresset.make_op("_pad_mode", ["_pad_mode"])(aten.arange.default(out.numel()).view(sizes).double(), pad, mode).long()
+    return out.view(-1).index_add(0, places.view(-1), grad_output.reshape(-1)).view(sizes)
 
 
 def _resize_arguments(mode, n, align_corners, scales):
@@ -238,6 +241,8 @@ def _masked_select(self, mask):
 
 @_renames("_linalg_qr")
 def _linalg_qr(A, mode="reduced"):
+    if mode == "raw":
+        return present(aten.geqrf.default, A)
     return present(aten.linalg_qr.default, A, *([] if mode == "reduced" else [mode]))
 
 
