@@ -68,9 +68,13 @@ def gelu_backward(grad_output, self, *, approximate="none"):
     return grad_output * (share + self * density)
 
 
+def _relu6_of_3_more(x):
+    return (x + 3).clamp(0).clamp(None, 6)  # two steps, as PyTorch writes it
+
+
 @_widened
 def hardswish(self):
-    return self * (self + 3).clamp(0, 6) / 6
+    return self * _relu6_of_3_more(self) / 6
 
 
 @_widened
@@ -81,7 +85,7 @@ def hardswish_backward(grad_output, self):
 
 @_widened
 def hardsigmoid(self):
-    return (self + 3).clamp(0, 6) / 6
+    return _relu6_of_3_more(self) / 6
 
 
 @_widened
@@ -327,8 +331,8 @@ def _times(tensor, number):
 
 
 def addmm(self, mat1, mat2, *, beta=1, alpha=1):
-    product = _times(torch.mm(mat1, mat2), alpha)
-    return product if beta == 0 else product + _times(self, beta)
+    product = torch.mm(mat1, mat2) * alpha  # factors of 1 are written, too, as PyTorch does
+    return product if beta == 0 else product + self * beta
 
 
 def baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
