@@ -161,6 +161,8 @@ _lazy.update(
             "_functorch",
             "_higher_order_ops",
             "_inductor",
+            "_prims",
+            "_refs",
             "mps",
             "mtia",
             "profiler",

@@ -86,6 +86,7 @@ def _forms(name, overload):
     yield f"{name}_", overload
     yield name, "out" if overload == "default" else f"{overload}_out"
     yield name, "grad_input"
+    yield name, "output"
 
 
 def _own(overload, formulas):
@@ -106,7 +107,7 @@ def by_overload():
     from .decompositions import FORMULAS
 
     aten, table = torch.ops.aten, {}
-    for name in aten._entries:
+    for name in {**aten._entries, **aten._made}:
         for overload in overloads_of(getattr(aten, name)):
             decomposition = _own(overload, FORMULAS)
             if decomposition is not None:

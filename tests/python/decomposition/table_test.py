@@ -108,6 +108,16 @@ class Values(unittest.TestCase):
         self.same("silu_", x, aten.silu.default(X))
 
 
+class Names(unittest.TestCase):
+    def test_references_and_primitives_are_the_operators(self):
+        self.assertIs(torch._refs.var_mean, torch.var_mean)
+        self.assertIs(torch._refs.nn.functional.gelu, torch.nn.functional.gelu)
+        self.assertIs(torch._prims.add, torch.add)
+        self.assertEqual(torch._prims.broadcast_in_dim(torch.ones(3), (2, 3, 4), (1,)).shape, (2, 3, 4))
+        with self.assertRaises(AttributeError):
+            torch._refs.no_such_operator
+
+
 class Tables(unittest.TestCase):
     def test_operators_give_all_their_overloads(self):
         self.assertEqual(sorted(map(str, get_decompositions([aten.silu, aten.addmm.default]))), ["aten.addmm.default", "aten.silu.default", "aten.silu.out"])
