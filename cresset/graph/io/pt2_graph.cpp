@@ -243,6 +243,8 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   if (const char* name = builtin_name(target)) return builtin(graph, n, *find_builtin(name), block, names);
   if (target == "torch.ops.higher_order.cond") return condition(graph, n, block, names);
   if (target == "torch.ops.higher_order.while_loop") return while_loop(graph, n, block, names);
+  if (target == "torch.ops.higher_order.scan") return over_slices(graph, n, true, block, names);
+  if (target == "torch.ops.higher_order.map_impl") return over_slices(graph, n, false, block, names);
   // Gradient modes make no difference to values.
   if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
   if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
@@ -425,19 +427,71 @@ void GraphReader::condition(const Field& graph, const Field& n, Block& block, Na
   }
 }
 
+std::vector<Value*> GraphReader::operands(const Field& f, const Names& names) const {
+  std::vector<Value*> list;
+  for (const Field& o : operands_of(f)) {
+    const auto found = names.find(name_in(o));
+    if (found == names.end()) o.fail("the value '", name_in(o), "' is used before it is defined");
+    list.push_back(found->second);
+  }
+  return list;
+}
+
+// A loop over the slices; outputs are written slice by slice into tensors made before it.
+void GraphReader::over_slices(const Field& graph, const Field& n, bool carries, Block& block, Names& names) {
+  const std::vector<Field> inputs = inputs_of(n);
+  if (inputs.size() != (carries ? 4u : 3u)) n.at("inputs").fail("expected a graph, tensors and others, got ", inputs.size(), " inputs");
+  const size_t at = carries ? 2 : 1;
+  const std::vector<Value*> first = carries ? operands(inputs[1], names) : std::vector<Value*>(), over = operands(inputs[at], names);
+  const std::vector<Value*> others = operands(inputs[at + 1], names);
+  if (over.empty()) inputs[at].fail("expected a tensor to take slices of");
+  Value* const trips = graph_.create("ir::size", {over[0], graph_.constant(0)}, block.return_node())->output();
+  std::vector<Field> outputs;
+  n.at("outputs").each([&](const Field& f) {
+    if (f.has("as_tensors")) f.at("as_tensors").each([&](const Field& o) { outputs.push_back(o); });
+    else outputs.push_back(f.choice().second);
+  });
+  if (outputs.size() < first.size()) n.at("outputs").fail("expected at least ", first.size(), " outputs, got ", outputs.size());
+
+  std::vector<Value*> loop_inputs{trips, graph_.constant(true)};
+  loop_inputs.insert(loop_inputs.end(), first.begin(), first.end());
+  for (size_t i = first.size(); i < outputs.size(); i++) {
+    const TensorFacts facts = read_facts(graph.at("tensor_values").at(name_in(outputs[i]).c_str()));
+    if (facts.sizes->empty()) outputs[i].fail("expected a tensor of slices, got a scalar");
+    std::vector<Value*> sizes{trips};
+    for (size_t d = 1; d < facts.sizes->size(); d++) {
+      const auto size = (*facts.sizes)[d].constant();
+      if (!size) outputs[i].fail("expected slices whose sizes are numbers, got ", (*facts.sizes)[d].text());
+      sizes.push_back(graph_.constant(*size));
+    }
+    Node* list = graph_.create(NodeKind::List, sizes, block.return_node());
+    list->output()->set_type(Type::list(TypeKind::Int));
+    loop_inputs.push_back(graph_.create("empty.memory_format", {list->output(), graph_.constant(*facts.dtype)}, block.return_node())->output());
+  }
+  Node* made = graph_.create(NodeKind::Loop, loop_inputs, block.return_node());
+  Block* inside = made->add_block();
+  Value* const trip = inside->add_parameter(TypeKind::Int, "trip");
+  std::vector<Value*> parameters;
+  for (size_t i = 2; i < loop_inputs.size(); i++) parameters.push_back(inside->add_parameter(TypeKind::Tensor, loop_inputs[i]->name()));
+  std::vector<Value*> arguments(parameters.begin(), parameters.begin() + static_cast<std::ptrdiff_t>(first.size()));
+  const auto slice = [&](Value* v) { return graph_.create("select.int", {v, graph_.constant(0), trip}, inside->return_node())->output(); };
+  for (Value* v : over) arguments.push_back(slice(v));
+  arguments.insert(arguments.end(), others.begin(), others.end());
+  const std::vector<Value*> results = nested(inputs[0], arguments, *inside);
+  if (results.size() != outputs.size()) inputs[0].fail("expected ", outputs.size(), " results, got ", results.size());
+  inside->add_result(graph_.constant(true));
+  for (size_t i = 0; i < first.size(); i++) inside->add_result(results[i]);
+  for (size_t i = first.size(); i < results.size(); i++) {
+    graph_.create("copy_", {slice(parameters[i]), results[i]}, inside->return_node());
+    inside->add_result(parameters[i]);
+  }
+  for (const Field& o : outputs) define(o, made->add_output(TypeKind::Tensor, name_in(o)), names);
+}
+
 void GraphReader::while_loop(const Field& graph, const Field& n, Block& block, Names& names) {
   const std::vector<Field> inputs = inputs_of(n);
   if (inputs.size() != 4) n.at("inputs").fail("expected two graphs, carried values and others, got ", inputs.size(), " inputs");
-  const auto values = [&](const Field& f) {
-    std::vector<Value*> list;
-    for (const Field& o : operands_of(f)) {
-      const auto found = names.find(name_in(o));
-      if (found == names.end()) o.fail("the value '", name_in(o), "' is used before it is defined");
-      list.push_back(found->second);
-    }
-    return list;
-  };
-  const std::vector<Value*> carried = values(inputs[2]), others = values(inputs[3]);
+  const std::vector<Value*> carried = operands(inputs[2], names), others = operands(inputs[3], names);
   const auto with_others = [&](std::vector<Value*> list) {
     list.insert(list.end(), others.begin(), others.end());
     return list;

@@ -34,6 +34,9 @@ class GraphReader {
   void resize(const Field& graph, const Field& node, const char* mode, bool antialias, Block& block, Names& names);
   void copy(const Field& graph, const Field& node, Block& block, Names& names);
   void condition(const Field& graph, const Field& node, Block& block, Names& names);
+  // The values of a list of tensors and sizes.
+  std::vector<Value*> operands(const Field& list, const Names& names) const;
+  void over_slices(const Field& graph, const Field& node, bool carries, Block& block, Names& names);
   void while_loop(const Field& graph, const Field& node, Block& block, Names& names);
   void inlined(const Field& node, size_t function, Block& block, Names& names);
   void foreign(const Field& graph, const Field& node, const std::string& target, Block& block, Names& names);

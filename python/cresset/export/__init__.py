@@ -80,9 +80,12 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict=False, preserv
 def draft_export(
     mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module_call_signature=(), strict=False, prefer_deferred_runtime_asserts_over_guards=False
 ):
-    """Like `export`, and where the program depends on data it goes on with the example's values.
+    """Like `export`, and Dims that the program fixes or limits become what it makes of them, with a warning that says which.
 
-    Errors: as `export`, but for those about data.
+    Errors: as `export`.
+
+    >>> type(torch.export.draft_export(nn.ReLU(), (torch.ones(2),))).__name__
+    'ExportedProgram'
     """
     from ._trace import drafted
 
@@ -99,6 +102,13 @@ def save(ep, f, *, extra_files=None, opset_version=None, pickle_protocol=2):
         opset_version, pickle_protocol: taken for PyTorch's sake: the version of the operators is written with the file.
 
     Errors: TypeError for what is no ExportedProgram; ValueError for what the format cannot hold, with the node.
+
+    >>> import io
+    >>> buffer = io.BytesIO()
+    >>> torch.export.save(torch.export.export(nn.ReLU(), (torch.ones(2),)), buffer)
+    >>> _ = buffer.seek(0)
+    >>> torch.export.load(buffer).module()(torch.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
     """
     from ._archive import write
 
@@ -116,6 +126,13 @@ def load(f, *, extra_files=None, expected_opset_version=None):
         expected_opset_version: the version of the operators that the file must have.
 
     Errors: ValueError for a file that is damaged, of another version, or whose graph is none, with the node and the field.
+
+    >>> import io
+    >>> try:
+    ...     torch.export.load(io.BytesIO(b"nothing"))
+    ... except ValueError as error:
+    ...     print(str(error)[:38])
+    load: 'file' is no .pt2 archive, or is
     """
     from ._archive import read
 
@@ -126,5 +143,14 @@ def register_dataclass(cls, *, serialized_type_name=None):
     """Makes a dataclass a container of arguments and results, whose children are its fields.
 
     Errors: ValueError for what is no dataclass.
+
+    >>> import dataclasses
+    >>> @dataclasses.dataclass
+    ... class Both:
+    ...     a: torch.Tensor
+    ...     b: torch.Tensor
+    >>> torch.export.register_dataclass(Both)
+    >>> torch.utils._pytree.tree_structure(Both(1, 2)).num_leaves
+    2
     """
     _pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)

@@ -35,6 +35,7 @@ class Recorder:
         self.first_user_input = self.mark = None
         self.results = []
         self.env, self.known = mode.shape_env, {}  # symbols; text of an expression -> its node, or (node, dimension)
+        self.casts = {}  # node -> the dtype of autocast, where that was on
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
         self._root = None
         self._where = {}
@@ -205,7 +206,7 @@ class Recorder:
 
     def write(self, func, args, kwargs, result, listed=False):
         """Adds the node of a call, and those that take its result apart; returns the result, or with `listed` these nodes."""
-        name = getattr(func, "_opname", None) or func.__name__
+        name = getattr(func, "_opname", None) or func._schema.name
         if self.env is not None:
             args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}
         node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=name)
@@ -236,6 +237,8 @@ class Recorder:
 
     def _note(self, node, name, like=None):
         self.grad_modes[node] = torch.is_grad_enabled()
+        if torch.is_autocast_enabled("cpu"):
+            self.casts[node] = torch.get_autocast_dtype("cpu")
         if like is not None:
             node.meta.update({k: like.meta[k] for k in ("nn_module_stack", "stack_trace", "torch_fn") if k in like.meta})
             return

@@ -1,27 +1,42 @@
-"""Parts of a graph that ran with gradients switched become graphs of their own, called with the switch."""
+"""Parts of a graph that ran with gradients or autocast switched become graphs of their own, called with the switch."""
 
 import operator
 
 import cresset as torch
 
-from .._higher_order_ops.wrap import wrap_with_set_grad_enabled
+from .._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 
 
 def wrap(recorder, run):
-    """Moves every stretch of calls that ran with another grad mode than the whole into a submodule."""
-    graph, whole = recorder.graph, torch.is_grad_enabled()
-    stretches, current = [], []
+    """Moves every stretch of calls that ran under another autocast or grad mode than the whole into a submodule."""
+    whole = torch.is_grad_enabled()
+    dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+    stretches = [
+        *_stretches(recorder.graph, lambda n: recorder.casts.get(n) if n in recorder.grad_modes else dtype, dtype),
+        *_stretches(recorder.graph, lambda n: recorder.grad_modes.get(n, whole) if recorder.casts.get(n) is dtype else whole, whole),
+    ]
+    for index, (nodes, state) in enumerate(stretches):
+        cast = not isinstance(state, bool)
+        switch = ("cpu", state, state is not None, True) if cast else (state,)
+        _move(recorder.graph, run.root, nodes, wrap_with_autocast if cast else wrap_with_set_grad_enabled, switch, f"submod_{2 * index + 1}")
+
+
+def _stretches(graph, state_of, whole):
+    """(calls, state) of each stretch that ran in another state than the whole."""
+    found, current = [], None
     for node in graph.nodes:
-        if node.op == "call_function" and recorder.grad_modes.get(node, whole) is not whole:
-            current.append(node)
-        elif current:
-            stretches.append(current)
-            current = []
-    for index, nodes in enumerate(stretches):
-        _move(graph, run.root, nodes, not whole, f"submod_{2 * index + 1}")
+        state = state_of(node) if node.op == "call_function" else whole
+        if state == whole:
+            current = None
+        elif current is None or current[1] != state:
+            current = ([node], state)
+            found.append(current)
+        else:
+            current[0].append(node)
+    return found
 
 
-def _move(graph, root, nodes, enabled, name):
+def _move(graph, root, nodes, operation, switch, name):
     inside, outside = set(nodes), {}
     for node in nodes:
         for used in node.all_input_nodes:
@@ -38,7 +53,7 @@ def _move(graph, root, nodes, enabled, name):
     setattr(root, name, torch.fx.GraphModule(torch.nn.Module(), part))
     with graph.inserting_before(nodes[0]):
         body = graph.create_node("get_attr", name)
-        call = graph.create_node("call_function", wrap_with_set_grad_enabled, (enabled, body, *outside), name="wrap_with_set_grad_enabled")
+        call = graph.create_node("call_function", operation, (*switch, body, *outside), name=operation.name())
         call.meta["val"] = tuple(n.meta["val"] for n in results)
         replaced = {}
         for i, result in enumerate(results):

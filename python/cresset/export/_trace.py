@@ -2,16 +2,18 @@
 
 import contextlib
 import inspect
+import warnings
 
 import cresset as torch
 
 from .. import nn
-from .._dynamo.exc import Unsupported
+from .._dynamo.exc import Unsupported, UserError
 from .._subclasses.fake_tensor import DataDependentOutputException
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..utils import _pytree as pytree
 from . import _regions, _shapes
 from ._recorder import PACKAGE as _PACKAGE, Recorder, modules_noted
+from .dynamic_shapes import refine_dynamic_shapes_from_suggested_fixes
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -56,9 +58,15 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     )  # fmt: skip
 
 
-def drafted(*arguments):
-    """The exported program, with the example's values where the program depends on data."""
-    return exported(*arguments)
+def drafted(module, args, kwargs, dynamic_shapes, *rest):
+    """The exported program; sizes that it fixes or limits are what it makes of them, with a warning."""
+    try:
+        return exported(module, args, kwargs, dynamic_shapes, *rest)
+    except UserError as error:
+        if "Suggested fixes:" not in str(error) or not isinstance(dynamic_shapes, (dict, tuple, list)):
+            raise
+        warnings.warn(str(error), stacklevel=3)
+        return exported(module, args, kwargs, refine_dynamic_shapes_from_suggested_fixes(str(error), dynamic_shapes), *rest)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Which sizes of a program's arguments may change: `Dim`, and collections of them.
 
 >>> from torch.export import Dim
->>> batch = Dim("batch", min=2, max=64)
+>>> batch = Dim("batch", max=64)
 >>> batch
-Dim('batch', min=2, max=64)
+Dim('batch', min=0, max=64)
 >>> 2 * batch + 1
 2*batch + 1
 """
@@ -48,6 +48,11 @@ class Dim:
         min, max: bounds, included.
 
     Errors: AssertionError for a name that is none and for bounds that contradict each other.
+
+    >>> batch = torch.export.Dim("batch", max=64)
+    >>> program = torch.export.export(nn.ReLU(), (torch.ones(4, 2),), dynamic_shapes=({0: batch},))
+    >>> program.module()(torch.ones(9, 2)).shape
+    torch.Size([9, 2])
     """
 
     AUTO, DYNAMIC, STATIC = _DimHint("AUTO"), _DimHint("DYNAMIC"), _DimHint("STATIC")

@@ -14,7 +14,12 @@ __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default
 
 @dataclasses.dataclass
 class ModuleCallSignature:
-    """Arguments and results of a module's call: their nodes and how they are nested."""
+    """Arguments and results of a module's call: their nodes and how they are nested.
+
+    >>> program = torch.export.export(nn.ReLU(), (torch.ones(2),))
+    >>> program.module_call_graph[0].signature.in_spec.num_leaves
+    1
+    """
 
     inputs: list[ArgumentSpec]
     outputs: list[ArgumentSpec]
@@ -31,7 +36,12 @@ class ModuleCallSignature:
 
 @dataclasses.dataclass
 class ModuleCallEntry:
-    """A module that ran, by its path, with the signature of its call where that is kept."""
+    """A module that ran, by its path, with the signature of its call where that is kept.
+
+    >>> program = torch.export.export(nn.Sequential(nn.ReLU()), (torch.ones(2),))
+    >>> [entry.fqn for entry in program.module_call_graph]
+    ['', '0']
+    """
 
     fqn: str
     signature: ModuleCallSignature | None = None

@@ -144,7 +144,11 @@ def _target(spec):
 
 @dataclasses.dataclass
 class ExportBackwardSignature:
-    """Which outputs are gradients, and which is the loss."""
+    """Which outputs are gradients, and which is the loss.
+
+    >>> torch.export.ExportBackwardSignature({"getitem": "weight"}, {}, "loss").loss_output
+    'loss'
+    """
 
     gradients_to_parameters: dict[str, str]
     gradients_to_user_inputs: dict[str, str]

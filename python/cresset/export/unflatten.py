@@ -20,7 +20,15 @@ __all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatt
 
 
 class FlatArgsAdapter(abc.ABC):
-    """Makes the leaves of arguments that are nested otherwise into those that a program takes."""
+    """Makes the leaves of arguments that are nested otherwise into those that a program takes.
+
+    >>> class Pairs(torch.export.FlatArgsAdapter):
+    ...     def adapt(self, target_spec, input_spec, input_args, metadata=None, obj=None):
+    ...         return input_args[:1]
+    >>> program = torch.export.export(nn.ReLU(), (torch.ones(2),))
+    >>> torch.export.unflatten(program, Pairs())(torch.tensor([-1.0, 1.0]), torch.ones(3))
+    tensor([0., 1.])
+    """
 
     @abc.abstractmethod
     def adapt(self, target_spec, input_spec, input_args, metadata=None, obj=None):
@@ -60,7 +68,12 @@ class InterpreterModule(nn.Module):
 
 
 class UnflattenedModule(InterpreterModule):
-    """A program as a tree of modules, with the names and the state of the module that was exported."""
+    """A program as a tree of modules, with the names and the state of the module that was exported.
+
+    >>> program = torch.export.export(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), (torch.ones(1, 2),))
+    >>> list(torch.export.UnflattenedModule(program).state_dict())
+    ['0.weight', '0.bias']
+    """
 
     def __init__(self, export_module, flat_args_adapter=None):
         signature = export_module.module_call_graph[0].signature
@@ -261,6 +274,10 @@ def unflatten(module, flat_args_adapter=None):
         module: the exported program.
         flat_args_adapter: for arguments that are nested otherwise than those that the program was exported for.
 
-    Errors: ValueError for a program without notes of modules.
+    >>> program = torch.export.export(nn.Sequential(nn.ReLU()), (torch.ones(2),))
+    >>> tree = torch.export.unflatten(program)
+    >>> setattr(tree, "0", nn.Tanh())
+    >>> tree(torch.zeros(2))
+    tensor([0., 0.])
     """
     return UnflattenedModule(module, flat_args_adapter)

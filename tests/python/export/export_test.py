@@ -76,6 +76,16 @@ class Graphs(unittest.TestCase):
         program.module()(x).sum().backward()
         torch.testing.assert_close(x.grad, torch.ones(2, 3))
 
+    def test_stretches_under_autocast_are_graphs_of_their_own(self):
+        def f(x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                y = x @ x.t()
+            return y + 1
+
+        program = export(Function(f), (X,))
+        self.assertEqual(targets(program)[0], "wrap_with_autocast")
+        torch.testing.assert_close(program.module()(X), f(X), rtol=0, atol=0)
+
     def test_a_branch_on_data_is_refused_with_its_line(self):
         from cresset.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 

@@ -67,10 +67,13 @@ class Programs(unittest.TestCase):
         self.check(Function(f), torch.linspace(-1, 1, 72).reshape(2, 1, 6, 6))
 
     def test_control_flow(self):
-        from cresset._higher_order_ops import while_loop
+        from cresset._higher_order_ops import map as each
+        from cresset._higher_order_ops import scan, while_loop
 
         self.check(Function(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))), X)
         self.check(Function(lambda i, x: while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 2), (i, x))), torch.tensor(0), X)
+        self.check(Function(lambda x: each(lambda row: row.sin(), x)), X)
+        self.check(Function(lambda x: scan(lambda c, row: (c + row, c * row), torch.ones(3), x)), X)
 
     def test_constants_and_stretches_without_gradients(self):
         def f(x):
