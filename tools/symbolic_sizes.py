@@ -3,6 +3,7 @@
 at the sample's sizes and at two others.
 
     /opt/peer/bin/python tools/symbolic_sizes.py --path build/release/python [--op REGEX] [--list]
+    /opt/peer/bin/python tools/symbolic_sizes.py --path build/release/python --graphs     make_fx(tracing_mode="symbolic"), run at these sizes
 
 Needs an interpreter with PyTorch, and ../shared/parity. Prints for how many entries every sample ran and no size was wrong, and how many symbols became numbers.
 """
@@ -50,6 +51,44 @@ class Samples:
             out = self.function(*args, **kwargs)
         return env, fakes, self.sizes(out)
 
+    def graph(self, sample):
+        """None, or what is wrong with the graph of a call at its own sizes, or twice as large; the same numbers are drawn each time."""
+        module = self.module
+        args, kwargs = self.side.load(sample)
+        flat, spec = self.flatten((args, kwargs))
+        places = [i for i, leaf in enumerate(flat) if self.side.bridge.is_tensor(leaf)]
+
+        def call(*tensors):
+            leaves = list(flat)
+            for i, t in zip(places, tensors, strict=True):
+                leaves[i] = t
+            inner, named = self.unflatten(leaves, spec)
+            return self.side.tensors(self.function(*inner, **named))
+
+        inputs = [flat[i].detach() for i in places]
+        try:
+            self.seeded(call, inputs)
+        except Exception:
+            return None
+        traced = module.fx.experimental.proxy_tensor.make_fx(call, tracing_mode="symbolic")(*(t.clone() for t in inputs))
+        for larger in (False, True):
+            given = [module.cat([t, t], 0) if larger and t.dim() and t.shape[0] > 1 else t for t in inputs]
+            if not traced.shape_env.evaluate_guards_for_args(self.shapes.fx_placeholder_vals(traced), given):
+                continue
+            try:
+                expected = self.seeded(call, given)
+            except Exception:
+                continue
+            got = self.seeded(traced, given)
+            for a, b in zip(got, expected, strict=True):
+                if a.shape != b.shape or not (module.equal(a, b) or module.allclose(a.double(), b.double(), 1e-4, 1e-4, equal_nan=True)):
+                    return f"{'larger' if larger else 'same'} sizes: the graph gives {tuple(a.shape)}, eager {tuple(b.shape)}, other values"
+        return None
+
+    def seeded(self, function, tensors):
+        self.module.manual_seed(0)
+        return function(*(t.clone() for t in tensors))
+
     def evaluated(self, sizes, point):
         return [tuple(s if isinstance(s, int) else s.node.expr.evaluate(point) for s in one) for one in sizes]
 
@@ -90,6 +129,7 @@ def main():
     parser.add_argument("--path", action="append", default=[])
     parser.add_argument("--op", default="")
     parser.add_argument("--samples", type=int, default=4)
+    parser.add_argument("--graphs", action="store_true")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     sys.path[:0] = arguments.path
@@ -109,7 +149,7 @@ def main():
         for dtype in run.first_dtype()[:1]:
             for sample in run.samples(dtype, False):
                 try:
-                    problem, few, all_of = Samples(run).check(sample)
+                    problem, few, all_of = (Samples(run).graph(sample), 0, 0) if arguments.graphs else Samples(run).check(sample)
                 except Exception as error:
                     problem, few, all_of = f"{type(error).__name__}: {str(error)[:160]}", 0, 0
                 fixed, symbols = fixed + few, symbols + all_of
@@ -117,10 +157,10 @@ def main():
         if wrong is None:
             good += 1
         else:
-            bad.append((name, wrong))
+            bad.append(name)
+            if arguments.list:
+                print(f"{name}: {' '.join(wrong.split())[:300]}", flush=True)
             reasons[wrong.split(":")[0][:40]] += 1
-    for name, why in bad if arguments.list else []:
-        print(f"{name}: {' '.join(why.split())[:300]}")
     print(f"{good} of {good + len(bad)} entries; {fixed} of {symbols} symbols became numbers; {dict(reasons.most_common(6))}")
 
 

@@ -267,10 +267,13 @@ class UnderFakeTensors(unittest.TestCase):
         from cresset._subclasses.fake_tensor import FakeTensorMode
 
         op = library.custom_op("test_fake::head", lambda x, n: x[:n].clone(), mutates_args=(), schema="(Tensor x, int n) -> Tensor")
+        with FakeTensorMode() as mode, self.assertRaisesRegex(RuntimeError, "register_fake"):
+            op(mode.from_tensor(torch.ones(5)), 2)
+        op.register_fake(lambda x, n: x[:n].clone())
         with FakeTensorMode() as mode:
             self.assertEqual(op(mode.from_tensor(torch.ones(5)), 2).shape, (2,))
-            alias = library.custom_op("test_fake::part", lambda x: x[:2], mutates_args=(), schema="(Tensor x) -> Tensor")
-            self.assertRaisesRegex(RuntimeError, "share no memory", alias, mode.from_tensor(torch.ones(5)))
+        alias = library.custom_op("test_fake::part", lambda x: x[:2], mutates_args=(), schema="(Tensor x) -> Tensor")
+        self.assertRaisesRegex(RuntimeError, "share no memory", alias, torch.ones(5))
 
 
 class Objects(unittest.TestCase):

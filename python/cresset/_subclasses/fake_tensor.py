@@ -140,6 +140,9 @@ class FakeTensor(Tensor, metaclass=_FakeMeta):
 
         return _tensor_str.fake_str(self)
 
+    def __copy__(self):
+        return self.detach().requires_grad_(self.requires_grad)
+
     def __reduce_ex__(self, protocol):
         raise RuntimeError("a FakeTensor has no data to be saved")
 

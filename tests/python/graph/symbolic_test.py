@@ -188,3 +188,9 @@ def test_numbers_of_the_data_are_nodes():
     assert [tuple(t.shape) for t in graph(torch.ones(5, 7))] == [(35,), (35, 2)]
     with pytest.raises(shapes.GuardOnDataDependentSymNode):
         traced(lambda x: x * 2 if x.sum() > 0 else x, torch.ones(2))
+
+
+def test_copies_of_fake_tensors_are_fake():
+    _, x = setting((4, 6))
+    other = copy.copy(x)
+    assert other is not x and repr(other.shape) == repr(x.shape)
