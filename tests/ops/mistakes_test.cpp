@@ -171,6 +171,7 @@ const std::vector<Mistake>& mistakes() {
       {"SubtractionOfBools", "RuntimeError", "sub: subtraction with a bool tensor is not supported; use bitwise_xor, logical_xor or logical_not instead",
        [] { ones({2}, kBool) - ones({2}, kBool); }},
       {"BitwiseOfFloats", "NotImplementedError", "bitwise_and: not implemented for dtype float32", [] { bitwise_and(ones({2}), ones({2})); }},
+      {"PowerWithAnExponentBeyondTheDtype", "RuntimeError", "value 300 cannot be converted to type int8 without overflow", [] { pow(ones({2}, kChar), 300); }},
       {"IntegerPowerOfNegativeExponent", "RuntimeError", "pow: integers to negative integer powers are not allowed, got -1", [] { pow(ones({2}, kLong), -1); }},
       {"IntegerDivisionByZero", "RuntimeError", "ZeroDivisionError: integer division or remainder by zero",
        [] { floor_divide(ones({2}, kLong), zeros({2}, kLong)); }},

@@ -73,10 +73,29 @@ void addcdiv(const Tensor&, const Tensor& tensor1, const Tensor& tensor2, const 
 
 namespace cpu {
 
+namespace {
+
+// Errors: the exponent is no number of the dtype; those of wide floating-point dtypes may be infinite.
+void check_exponent(const Scalar& exponent, ScalarType t) {
+  switch (t) {
+    case kByte: exponent.to<uint8_t>(); break;
+    case kChar: exponent.to<int8_t>(); break;
+    case kShort: exponent.to<int16_t>(); break;
+    case kInt: exponent.to<int32_t>(); break;
+    case kLong: exponent.to<int64_t>(); break;
+    case kHalf: exponent.toHalf(); break;
+    case kBFloat16: exponent.toBFloat16(); break;
+    default: break;
+  }
+}
+
+}  // namespace
+
 Tensor pow(const Tensor& self, const Scalar& exponent) {
   const ScalarType t = result_type({self, exponent});
   CRESSET_CHECK(!is_integral_type(t, true) || exponent.equal(0) || exponent.as<int64_t>() >= 0 || exponent.isBoolean(),
                 "pow: integers to negative integer powers are not allowed, got ", exponent);
+  check_exponent(exponent, t);
   if (t == kBool && self.scalar_type() == kBool) return exponent.toBool() ? self.clone() : cresset::ones_like(self);
   if (t == self.scalar_type()) {
     if (exponent.equal(0)) return cresset::ones_like(self);

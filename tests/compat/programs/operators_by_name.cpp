@@ -61,8 +61,24 @@ void streams() {
        "options");
 }
 
+template <class F> bool raises(F&& f) {
+  try {
+    f();
+  } catch (const c10::Error&) { return true; }
+  return false;
+}
+
+void exponents() {
+  const auto bytes = at::tensor({2}, at::kChar);
+  same(raises([&] { at::pow(bytes, 300); }) && raises([&] { bytes.clone().pow_(1000); }), true, "an exponent beyond the dtype");
+  same(at::pow(bytes, 127).item<int>(), 0, "the last one within");
+  same(at::pow(at::tensor({2.0f}), 1e300).item<float>() == INFINITY, true, "wide floating point takes all");
+  same(raises([] { at::pow(at::tensor({2.0f}).to(at::kHalf), 100000); }), true, "half precision does not");
+}
+
 int main() {
   overloads();
+  exponents();
   without_values();
   streams();
   torch::set_default_dtype(caffe2::TypeMeta::Make<double>());
