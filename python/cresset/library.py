@@ -16,6 +16,7 @@ import cresset as torch
 
 from . import ops
 from ._core import schema as _schema
+from ._core.operators import OpOverload as _OpOverload
 from .autograd import _function_vmap
 from .utils._pytree import tree_flatten
 
@@ -111,12 +112,16 @@ class _Recorded(torch.autograd.Function):
         return (None, None, *flat, *[None] * rest)
 
 
-class _Defined:
+class _Defined(_OpOverload):
     """One overload of an operator that a program defined: the functions that compute it, by kind of device, and its formula."""
 
-    def __init__(self, namespace, schema, tags=()):
-        self._namespace, self._schema = namespace, schema
-        self.__name__ = schema.overload
+    is_view = False
+
+    def __init__(self, namespace, schema, tags=(), packet=None):
+        self._namespace, self._schema, self._overloadpacket, self._entry = namespace, schema, packet, None
+        self._opname, self._overloadname, self.py_kernels = schema.name, schema.overload, {}
+        self.__name__ = f"{schema.name}.{schema.overload}"
+        self._call = self._op = self.__call__
         self._kernels, self._fake, self._backward, self._setup, self._autograd, self._vmap = {}, None, None, None, None, None
         self._checks_aliases = False
         self.tags = list(tags)
@@ -131,15 +136,6 @@ class _Defined:
         """This overload, where it is the operator's only one."""
         if self._schema.overload != "default":
             raise AttributeError(f"{self} has no overload 'default'", name="default", obj=self)
-        return self
-
-    def __str__(self):
-        return f"{self._namespace}.{self._schema.name}.{self._schema.overload}"
-
-    def __repr__(self):
-        return f"<OpOverload(op='{self._namespace}.{self._schema.name}', overload='{self._schema.overload}')>"
-
-    def __deepcopy__(self, memo):
         return self
 
     def __call__(self, *args, **kwargs):
@@ -204,6 +200,9 @@ class _Defined:
         return out
 
 
+_Defined.__name__ = _Defined.__qualname__ = "OpOverload"
+
+
 class _Packet(ops._Packet):
     """All overloads of an operator that a program defined."""
 
@@ -247,7 +246,7 @@ def _add(namespace, text, tags=()):
         raise RuntimeError(
             f"define: expected a new name and overload, got {schema.text}, which is there already as {packet._overloads[schema.overload]._schema.text}"
         )
-    made = packet._overloads[schema.overload] = _Defined(namespace, schema, (tags,) if isinstance(tags, torch.Tag) else tags)
+    made = packet._overloads[schema.overload] = _Defined(namespace, schema, (tags,) if isinstance(tags, torch.Tag) else tags, packet)
     return made
 
 
