@@ -38,10 +38,10 @@ TEST(Print, Complex) {
 }
 TEST(Print, Options) {
   EXPECT_EQ(text(TensorOptions()),
-            "TensorOptions(dtype=float32 (default), device=cpu (default), layout=Strided (default), requires_grad=false "
+            "TensorOptions(dtype=float (default), device=cpu (default), layout=Strided (default), requires_grad=false "
             "(default), pinned_memory=false (default), memory_format=(nullopt))");
   EXPECT_EQ(text(TensorOptions(kHalf).requires_grad(true).memory_format(MemoryFormat::ChannelsLast)),
-            "TensorOptions(dtype=float16, device=cpu (default), layout=Strided (default), requires_grad=true, pinned_memory=false (default), "
+            "TensorOptions(dtype=c10::Half, device=cpu (default), layout=Strided (default), requires_grad=true, pinned_memory=false (default), "
             "memory_format=ChannelsLast)");
 }
 
