@@ -50,11 +50,6 @@ WINGS = {
         "utils.bundled_inputs": "augment_model_with_bundled_inputs bundle_inputs",
         "utils.mobile_optimizer": "optimize_for_mobile",
     },
-    "capture of operators in graphs (make_fx) and symbolic shapes": {
-        "fx.experimental.symbolic_shapes": "DimDynamic GuardOnDataDependentSymNode ShapeEnv StatelessSymbolicContext free_symbols "
-                                           "free_unbacked_symbols guard_or_false guard_or_true "
-                                           "statically_known_true",
-    },
     "compiler": {
         "_dynamo": "OptimizedModule explain export optimize optimize_assert register_backend replay substitute_in_graph",
         "_dynamo.backends": "",
