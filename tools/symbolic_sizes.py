@@ -73,7 +73,7 @@ class Samples:
         traced = module.fx.experimental.proxy_tensor.make_fx(call, tracing_mode="symbolic")(*(t.clone() for t in inputs))
         for larger in (False, True):
             given = [module.cat([t, t], 0) if larger and t.dim() and t.shape[0] > 1 else t for t in inputs]
-            if not traced.shape_env.evaluate_guards_for_args(self.shapes.fx_placeholder_vals(traced), given):
+            if not traced.shape_env.evaluate_guards_for_args(self.shapes.fx_placeholder_vals(traced), given, ignore_static=False):
                 continue
             try:
                 expected = self.seeded(call, given)
