@@ -46,26 +46,10 @@ template <class T> T arg(const cresset::complex<T>& z) { return std::arg(to_std(
 template <class T> bool isnan(const cresset::complex<T>& z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
 template <class T> bool isinf(const cresset::complex<T>& z) { return std::isinf(z.real()) || std::isinf(z.imag()); }
 template <class T> bool isfinite(const cresset::complex<T>& z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
-#define CRESSET_COMPLEX_FUNCTION(name) \
+#define CRESSET_DEFINE(name) \
   template <class T> cresset::complex<T> name(const cresset::complex<T>& z) { return from_std(std::name(to_std(z))); }
-CRESSET_COMPLEX_FUNCTION(proj)
-CRESSET_COMPLEX_FUNCTION(exp)
-CRESSET_COMPLEX_FUNCTION(log)
-CRESSET_COMPLEX_FUNCTION(log10)
-CRESSET_COMPLEX_FUNCTION(sqrt)
-CRESSET_COMPLEX_FUNCTION(sin)
-CRESSET_COMPLEX_FUNCTION(cos)
-CRESSET_COMPLEX_FUNCTION(tan)
-CRESSET_COMPLEX_FUNCTION(asin)
-CRESSET_COMPLEX_FUNCTION(acos)
-CRESSET_COMPLEX_FUNCTION(atan)
-CRESSET_COMPLEX_FUNCTION(sinh)
-CRESSET_COMPLEX_FUNCTION(cosh)
-CRESSET_COMPLEX_FUNCTION(tanh)
-CRESSET_COMPLEX_FUNCTION(asinh)
-CRESSET_COMPLEX_FUNCTION(acosh)
-CRESSET_COMPLEX_FUNCTION(atanh)
-#undef CRESSET_COMPLEX_FUNCTION
+CRESSET_STD_COMPLEX_FUNCTIONS(CRESSET_DEFINE)
+#undef CRESSET_DEFINE
 
 template <class T> cresset::complex<T> log2(const cresset::complex<T>& z) {
   const std::complex<T> l = std::log(to_std(z));
@@ -73,17 +57,17 @@ template <class T> cresset::complex<T> log2(const cresset::complex<T>& z) {
   return {l.real() / kLog2, l.imag() / kLog2};
 }
 
-// log |1 + z| without the cancellation of 1 + z for a small z.
+// log |1 + z|^2 = log1p(x (2 + x) + y^2), without the cancellation of 1 + z for a small z.
 template <class T> cresset::complex<T> log1p(const cresset::complex<T>& z) {
   const T x = z.real(), y = z.imag();
   if (!(std::abs(x) < T(0.5) && std::abs(y) < T(0.5))) return from_std(std::log(to_std(z) + T(1)));
-  return {std::log1p(x * (x + T(2)) + y * y) / T(2), std::atan2(y, x + T(1))};
+  return {T(0.5) * std::log1p(x * (T(2) + x) + y * y), std::atan2(y, T(1) + x)};
 }
 
 // e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y / 2)
 template <class T> cresset::complex<T> expm1(const cresset::complex<T>& z) {
-  const T half = std::sin(z.imag() / T(2));
-  return {std::expm1(z.real()) * std::cos(z.imag()) - T(2) * half * half, std::exp(z.real()) * std::sin(z.imag())};
+  const T e = std::expm1(z.real()), half = std::sin(z.imag() / T(2));
+  return {e * std::cos(z.imag()) - T(2) * half * half, (e + T(1)) * std::sin(z.imag())};
 }
 
 template <class T> cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent) {
@@ -92,24 +76,22 @@ template <class T> cresset::complex<T> pow(const cresset::complex<T>& base, cons
 template <class T> cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent) { return from_std(std::pow(to_std(base), exponent)); }
 template <class T> cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent) { return from_std(std::pow(base, to_std(exponent))); }
 
-#define CRESSET_FUNCTION(T, name) template CRESSET_API cresset::complex<T> name(const cresset::complex<T>& z);
-// clang-format off
-#define CRESSET_INSTANTIATE(T)                                                                                                                                 \
-  template CRESSET_API T abs(const cresset::complex<T>& z);                                                                                                    \
-  template CRESSET_API T arg(const cresset::complex<T>& z);                                                                                                    \
-  template CRESSET_API bool isnan(const cresset::complex<T>& z);                                                                                               \
-  template CRESSET_API bool isinf(const cresset::complex<T>& z);                                                                                               \
-  template CRESSET_API bool isfinite(const cresset::complex<T>& z);                                                                                            \
-  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent);                                          \
-  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent);                                                            \
-  template CRESSET_API cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent);                                                            \
-  CRESSET_FUNCTION(T, proj)                                                                                                                                    \
-  CRESSET_FUNCTION(T, exp)                                                                                                                                     \
-  CRESSET_FUNCTION(T, log) CRESSET_FUNCTION(T, log10) CRESSET_FUNCTION(T, log2) CRESSET_FUNCTION(T, log1p) CRESSET_FUNCTION(T, expm1)                          \
-      CRESSET_FUNCTION(T, sqrt) CRESSET_FUNCTION(T, sin) CRESSET_FUNCTION(T, cos) CRESSET_FUNCTION(T, tan) CRESSET_FUNCTION(T, asin) CRESSET_FUNCTION(T, acos) \
-          CRESSET_FUNCTION(T, atan) CRESSET_FUNCTION(T, sinh) CRESSET_FUNCTION(T, cosh) CRESSET_FUNCTION(T, tanh) CRESSET_FUNCTION(T, asinh)                   \
-              CRESSET_FUNCTION(T, acosh) CRESSET_FUNCTION(T, atanh)
-// clang-format on
+#define CRESSET_INSTANTIATE_FLOAT(name) template CRESSET_API cresset::complex<float> name(const cresset::complex<float>& z);
+#define CRESSET_INSTANTIATE_DOUBLE(name) template CRESSET_API cresset::complex<double> name(const cresset::complex<double>& z);
+CRESSET_STD_COMPLEX_FUNCTIONS(CRESSET_INSTANTIATE_FLOAT)
+CRESSET_OWN_COMPLEX_FUNCTIONS(CRESSET_INSTANTIATE_FLOAT)
+CRESSET_STD_COMPLEX_FUNCTIONS(CRESSET_INSTANTIATE_DOUBLE)
+CRESSET_OWN_COMPLEX_FUNCTIONS(CRESSET_INSTANTIATE_DOUBLE)
+
+#define CRESSET_INSTANTIATE(T)                                                                                        \
+  template CRESSET_API T abs(const cresset::complex<T>& z);                                                           \
+  template CRESSET_API T arg(const cresset::complex<T>& z);                                                           \
+  template CRESSET_API bool isnan(const cresset::complex<T>& z);                                                      \
+  template CRESSET_API bool isinf(const cresset::complex<T>& z);                                                      \
+  template CRESSET_API bool isfinite(const cresset::complex<T>& z);                                                   \
+  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent); \
+  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent);                   \
+  template CRESSET_API cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent);
 CRESSET_INSTANTIATE(float)
 CRESSET_INSTANTIATE(double)
 

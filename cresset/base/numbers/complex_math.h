@@ -5,6 +5,13 @@
 
 #include "cresset/base/numbers/complex.h"
 
+// X(name) for each function that std::complex has, with its special values (C99 Annex G), and for those that it lacks.
+// clang-format off
+#define CRESSET_STD_COMPLEX_FUNCTIONS(X) \
+  X(proj) X(exp) X(log) X(log10) X(sqrt) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh)
+// clang-format on
+#define CRESSET_OWN_COMPLEX_FUNCTIONS(X) X(log2) X(log1p) X(expm1)
+
 namespace cresset {
 
 template <class T> CRESSET_API complex<T> polar(const T& modulus, const T& angle = T());
@@ -29,28 +36,10 @@ template <class T> CRESSET_API T arg(const cresset::complex<T>& z);
 template <class T> CRESSET_API bool isnan(const cresset::complex<T>& z);
 template <class T> CRESSET_API bool isinf(const cresset::complex<T>& z);
 template <class T> CRESSET_API bool isfinite(const cresset::complex<T>& z);
-#define CRESSET_COMPLEX_FUNCTION(name) template <class T> CRESSET_API cresset::complex<T> name(const cresset::complex<T>& z);
-CRESSET_COMPLEX_FUNCTION(proj)
-CRESSET_COMPLEX_FUNCTION(exp)
-CRESSET_COMPLEX_FUNCTION(log)
-CRESSET_COMPLEX_FUNCTION(log10)
-CRESSET_COMPLEX_FUNCTION(log2)
-CRESSET_COMPLEX_FUNCTION(log1p)
-CRESSET_COMPLEX_FUNCTION(expm1)
-CRESSET_COMPLEX_FUNCTION(sqrt)
-CRESSET_COMPLEX_FUNCTION(sin)
-CRESSET_COMPLEX_FUNCTION(cos)
-CRESSET_COMPLEX_FUNCTION(tan)
-CRESSET_COMPLEX_FUNCTION(asin)
-CRESSET_COMPLEX_FUNCTION(acos)
-CRESSET_COMPLEX_FUNCTION(atan)
-CRESSET_COMPLEX_FUNCTION(sinh)
-CRESSET_COMPLEX_FUNCTION(cosh)
-CRESSET_COMPLEX_FUNCTION(tanh)
-CRESSET_COMPLEX_FUNCTION(asinh)
-CRESSET_COMPLEX_FUNCTION(acosh)
-CRESSET_COMPLEX_FUNCTION(atanh)
-#undef CRESSET_COMPLEX_FUNCTION
+#define CRESSET_DECLARE(name) template <class T> CRESSET_API cresset::complex<T> name(const cresset::complex<T>& z);
+CRESSET_STD_COMPLEX_FUNCTIONS(CRESSET_DECLARE)
+CRESSET_OWN_COMPLEX_FUNCTIONS(CRESSET_DECLARE)
+#undef CRESSET_DECLARE
 template <class T> CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent);
 template <class T> CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent);
 template <class T> CRESSET_API cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent);

@@ -42,7 +42,7 @@ struct Silu : Signature<1, 0, kFloats | kComplexes> {
   static constexpr bool heavy = true;
   template <class T> static constexpr bool simd = is_float<T>;
   template <class T> CRESSET_EXPR T operator()(T x) const {
-    if constexpr (is_cplx<T>) return x / (T(1) + cexp(-x));
+    if constexpr (is_cplx<T>) return x / (T(1) + std::exp(-x));
     else return x / (T(1) + math::exp(-x));
   }
 };

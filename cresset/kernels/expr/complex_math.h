@@ -1,35 +1,12 @@
 #pragma once
-// Functions of complex numbers: those of the C++ standard library (C99 Annex G special values).
+// Lengths of complex numbers. Their other functions are those of cresset/base/numbers/complex_math.h: std::exp and so on.
 
-#include <complex>
 #include <limits>
 
+#include "cresset/base/numbers/complex_math.h"
 #include "cresset/kernels/expr/common.h"
 
 namespace cresset::kernels::expr {
-
-template <class V> CRESSET_EXPR std::complex<V> std_complex(complex<V> z) { return {z.real(), z.imag()}; }
-template <class V> CRESSET_EXPR complex<V> own_complex(std::complex<V> z) { return {z.real(), z.imag()}; }
-
-#define CRESSET_COMPLEX_FUNCTION(name) \
-  template <class V> CRESSET_EXPR complex<V> c##name(complex<V> z) { return own_complex(std::name(std_complex(z))); }
-CRESSET_COMPLEX_FUNCTION(exp)
-CRESSET_COMPLEX_FUNCTION(log)
-CRESSET_COMPLEX_FUNCTION(log10)
-CRESSET_COMPLEX_FUNCTION(sqrt)
-CRESSET_COMPLEX_FUNCTION(sin)
-CRESSET_COMPLEX_FUNCTION(cos)
-CRESSET_COMPLEX_FUNCTION(tan)
-CRESSET_COMPLEX_FUNCTION(asin)
-CRESSET_COMPLEX_FUNCTION(acos)
-CRESSET_COMPLEX_FUNCTION(atan)
-CRESSET_COMPLEX_FUNCTION(sinh)
-CRESSET_COMPLEX_FUNCTION(cosh)
-CRESSET_COMPLEX_FUNCTION(tanh)
-CRESSET_COMPLEX_FUNCTION(asinh)
-CRESSET_COMPLEX_FUNCTION(acosh)
-CRESSET_COMPLEX_FUNCTION(atanh)
-#undef CRESSET_COMPLEX_FUNCTION
 
 // The length of (a, b) without overflow or underflow on the way; infinite beside a NaN too.
 CRESSET_EXPR float hypot(float a, float b) {

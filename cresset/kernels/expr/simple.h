@@ -87,13 +87,13 @@ struct NanToNum : Signature<1, 3, kAll> {
 
 struct Sqrt : Signature<1, 0, kFloats | kComplexes> {
   template <class T> CRESSET_EXPR T operator()(T a) const {
-    if constexpr (is_cplx<T>) return csqrt(a);
+    if constexpr (is_cplx<T>) return std::sqrt(a);
     else return std::sqrt(a);
   }
 };
 struct Rsqrt : Signature<1, 0, kFloats | kComplexes> {
   template <class T> CRESSET_EXPR T operator()(T a) const {
-    if constexpr (is_cplx<T>) return T(1) / csqrt(a);
+    if constexpr (is_cplx<T>) return T(1) / std::sqrt(a);
     else return T(1) / std::sqrt(a);
   }
 };

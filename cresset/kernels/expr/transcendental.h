@@ -23,7 +23,7 @@ namespace cresset::kernels::expr {
   struct Name : Signature<1, 0, kFloats | kComplexes> {       \
     static constexpr bool heavy = true, has_far = true;       \
     template <class T> CRESSET_EXPR T operator()(T a) const { \
-      if constexpr (is_cplx<T>) return c##function(a);        \
+      if constexpr (is_cplx<T>) return std::function(a);      \
       else return math::function(a);                          \
     }                                                         \
     template <class T> CRESSET_EXPR static bool far(T a) {    \
@@ -36,45 +36,30 @@ namespace cresset::kernels::expr {
     }                                                         \
   };
 
-// (e^x - 1) with e^x cos y - 1 = expm1(x) cos y - 2 sin(y/2)^2, so that nothing cancels near 0.
-template <class V> CRESSET_EXPR complex<V> cexpm1(complex<V> z) {
-  const V e = std::expm1(z.real()), half = std::sin(z.imag() / V(2));
-  return {e * std::cos(z.imag()) - V(2) * half * half, (e + V(1)) * std::sin(z.imag())};
-}
 template <class V> CRESSET_EXPR complex<V> cexp2(complex<V> z) {
-  return cexp(complex<V>(z.real() * V(0.69314718055994530942), z.imag() * V(0.69314718055994530942)));
+  return std::exp(complex<V>(z.real() * V(0.69314718055994530942), z.imag() * V(0.69314718055994530942)));
 }
-// log|1 + z|^2 = log1p(x (2 + x) + y^2) where |z| is small.
-template <class V> CRESSET_EXPR complex<V> clog1p(complex<V> z) {
-  const V x = z.real(), y = z.imag();
-  if (x > V(-0.5) && x < V(0.5) && y > V(-0.5) && y < V(0.5)) return {V(0.5) * std::log1p(x * (V(2) + x) + y * y), std::atan2(y, V(1) + x)};
-  return clog(complex<V>(x + V(1), y));
-}
-template <class V> CRESSET_EXPR complex<V> clog2(complex<V> z) {
-  const complex<V> l = clog(z);
-  return {l.real() / V(0.69314718055994530942), l.imag() / V(0.69314718055994530942)};
-}
-template <class V> CRESSET_EXPR complex<V> csigmoid(complex<V> z) { return complex<V>(1) / (complex<V>(1) + cexp(-z)); }
+template <class V> CRESSET_EXPR complex<V> csigmoid(complex<V> z) { return complex<V>(1) / (complex<V>(1) + std::exp(-z)); }
 
-CRESSET_TRANSCENDENTAL(Exp, exp, cexp, is_float<T>)
-CRESSET_TRANSCENDENTAL(Expm1, expm1, cexpm1, is_float<T>)
+CRESSET_TRANSCENDENTAL(Exp, exp, std::exp, is_float<T>)
+CRESSET_TRANSCENDENTAL(Expm1, expm1, std::expm1, is_float<T>)
 CRESSET_TRANSCENDENTAL(Exp2, exp2, cexp2, is_float<T>)
-CRESSET_TRANSCENDENTAL(Log, log, clog, is_float<T>)
-CRESSET_TRANSCENDENTAL(Log1p, log1p, clog1p, is_float<T>)
-CRESSET_TRANSCENDENTAL(Log2, log2, clog2, std::is_same_v<T, float>)
-CRESSET_TRANSCENDENTAL(Log10, log10, clog10, std::is_same_v<T, float>)
+CRESSET_TRANSCENDENTAL(Log, log, std::log, is_float<T>)
+CRESSET_TRANSCENDENTAL(Log1p, log1p, std::log1p, is_float<T>)
+CRESSET_TRANSCENDENTAL(Log2, log2, std::log2, std::is_same_v<T, float>)
+CRESSET_TRANSCENDENTAL(Log10, log10, std::log10, std::is_same_v<T, float>)
 CRESSET_PERIODIC(Sin, sin)
 CRESSET_PERIODIC(Cos, cos)
 CRESSET_PERIODIC(Tan, tan)
-CRESSET_TRANSCENDENTAL(Asin, asin, casin, false)
-CRESSET_TRANSCENDENTAL(Acos, acos, cacos, false)
-CRESSET_TRANSCENDENTAL(Atan, atan, catan, false)
-CRESSET_TRANSCENDENTAL(Sinh, sinh, csinh, false)
-CRESSET_TRANSCENDENTAL(Cosh, cosh, ccosh, false)
-CRESSET_TRANSCENDENTAL(Tanh, tanh, ctanh, is_float<T>)
-CRESSET_TRANSCENDENTAL(Asinh, asinh, casinh, false)
-CRESSET_TRANSCENDENTAL(Acosh, acosh, cacosh, false)
-CRESSET_TRANSCENDENTAL(Atanh, atanh, catanh, false)
+CRESSET_TRANSCENDENTAL(Asin, asin, std::asin, false)
+CRESSET_TRANSCENDENTAL(Acos, acos, std::acos, false)
+CRESSET_TRANSCENDENTAL(Atan, atan, std::atan, false)
+CRESSET_TRANSCENDENTAL(Sinh, sinh, std::sinh, false)
+CRESSET_TRANSCENDENTAL(Cosh, cosh, std::cosh, false)
+CRESSET_TRANSCENDENTAL(Tanh, tanh, std::tanh, is_float<T>)
+CRESSET_TRANSCENDENTAL(Asinh, asinh, std::asinh, false)
+CRESSET_TRANSCENDENTAL(Acosh, acosh, std::acosh, false)
+CRESSET_TRANSCENDENTAL(Atanh, atanh, std::atanh, false)
 CRESSET_TRANSCENDENTAL(Sigmoid, sigmoid, csigmoid, is_float<T>)
 #undef CRESSET_TRANSCENDENTAL
 #undef CRESSET_PERIODIC
@@ -98,7 +83,7 @@ struct Pow : Signature<2, 0, kReals | kComplexes> {
   template <class T> CRESSET_EXPR static bool far(T a, T b) { return math::far_power(a, b); }
   template <class T> CRESSET_EXPR static T at_far(T a, T b) { return std::pow(a, b); }
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
-    if constexpr (is_cplx<T>) return own_complex(std::pow(std_complex(a), std_complex(b)));
+    if constexpr (is_cplx<T>) return std::pow(a, b);
     else if constexpr (is_int<T>) return int_pow(a, b);
     else return math::pow(a, b);
   }
@@ -119,8 +104,8 @@ struct Logaddexp : Signature<2, 0, kFloats | kComplexes> {
       if (is_nan(a) || is_nan(b)) return T(nan, nan);
       const bool a_larger = a.real() >= b.real();
       const T high = a_larger ? a : b, low = a_larger ? b : a;
-      if (is_inf(high.real()) && high.real() == low.real()) return high.real() < 0 ? high : clog(cexp(high) + cexp(low));
-      return high + clog1p(cexp(low - high));
+      if (is_inf(high.real()) && high.real() == low.real()) return high.real() < 0 ? high : std::log(std::exp(high) + std::exp(low));
+      return high + std::log1p(std::exp(low - high));
     } else {
       if (is_inf(a) && a == b) return a;
       const T distance = a > b ? b - a : a - b;
