@@ -23,9 +23,5 @@ CRESSET_API Tensor batched_as(const Tensor& t, const Tensor& like);
 // Errors: a result is batched at a level where `input` is not, so that its gradient would be the sum of a batch.
 CRESSET_API void check_batched_as(const char* op, const variable_list& outputs, const Tensor& input);
 
-// vmap's part of the layer that it shares with forward mode: true if it has run the call.
-using BatchingLayer = bool(const dispatch::OpEntry& op, dispatch::Stack& stack);
-CRESSET_API void set_batching_layer(BatchingLayer* layer);
-
 }  // namespace autograd
 }  // namespace cresset

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "cresset/core/fake_mode.h"
-#include "cresset/core/object_hook.h"
+#include "cresset/core/hooks.h"
 
 namespace cresset {
 

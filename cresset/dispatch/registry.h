@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "cresset/core/hooks.h"
 #include "cresset/dispatch/backend.h"
 #include "cresset/dispatch/route.h"
 #include "cresset/dispatch/tags.h"
@@ -126,17 +127,9 @@ void clear_fallback(const std::string& key);
 // The built-in function of a slot, whether or not a registered one is in it.
 AnyFn builtin_of(const OpEntry& op, OpEntry::Slot slot);
 
-// The autograd layer of an out-of-tree op that is neither composite nor has a kernel for the layer; defined in the autograd room.
-void autograd_without_formula(const OpEntry& op, Stack& stack);
-// A kernel for the autograd layer whose gradient is `backward`: it replaces arguments, results and the results' gradients on its stack
-// by one value for each argument that is a tensor or a list of them. Defined in the autograd room.
-BoxedFn autograd_with_formula(BoxedFn backward);
-
 // The layer below autograd: calls the op with conjugates and negatives computed, and writes changed ones back.
 void compute_lazy_math(const OpEntry& op, Stack& stack);
 
-// The built-in kernel of a sparse backend (kSparseBackend, kSparseCompressedBackend), or null; defined in the ops room.
-CRESSET_API const Kernel* sparse_kernel(const OpEntry& op, uint8_t backend);
 inline bool is_sparse_backend(uint8_t backend) { return backend == kSparseBackend || backend == kSparseCompressedBackend; }
 // Whether lazy tensors have to be computed first: an op that only looks at geometry, or calls others, takes them as they are.
 bool needs_computed_values(const OpEntry& op);

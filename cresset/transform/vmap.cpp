@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cresset/autograd/batched.h"
+#include "cresset/core/hooks.h"
 #include "cresset/core/random/generator.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/func_aux.h"

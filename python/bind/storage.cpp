@@ -3,8 +3,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "cresset/core/hooks.h"
 #include "cresset/core/memory/shared_memory.h"
-#include "cresset/core/object_hook.h"
 #include "python/bind/tensor.h"
 
 #include <structmember.h>

@@ -4,7 +4,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
-#include "cresset/core/object_hook.h"
+#include "cresset/core/hooks.h"
 #include "cresset/ops/conv/mkldnn.h"
 #include "python/bind/modes/symbols.h"
 #include "python/bind/objects.h"

@@ -8,6 +8,7 @@
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
+#include "cresset/core/hooks.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/functions.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "cresset/core/fake_mode.h"
-#include "cresset/core/object_hook.h"
+#include "cresset/core/hooks.h"
 
 namespace cresset {
 

@@ -1,0 +1,52 @@
+#pragma once
+// The calls that go up: every function by which a room reaches one above it is declared here, and nowhere else. (The autograd data of a
+// tensor needs none: it is an object with a virtual destructor.)
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "cresset/base/macros.h"
+#include "cresset/base/std_function.h"
+
+namespace cresset {
+
+class StorageImpl;
+class TensorImpl;
+
+// Set by a front end, which thereby learns that a tensor or storage ends whose object it keeps: while any is kept, `release` runs at the
+// end of every one.
+template <class T> struct ObjectHook {
+  std::atomic<int> kept{0};
+  void (*release)(T& ending) = nullptr;
+};
+CRESSET_API ObjectHook<TensorImpl>& object_hook();
+CRESSET_API ObjectHook<StorageImpl>& storage_object_hook();
+
+namespace dispatch {
+
+struct OpEntry;
+struct Kernel;
+class Value;
+using Stack = std::vector<Value>;
+using BoxedFn = std::function<void(const OpEntry&, Stack&)>;
+
+// Defined in the ops room: the built-in kernel of a sparse backend (kSparseBackend, kSparseCompressedBackend), or null.
+CRESSET_API const Kernel* sparse_kernel(const OpEntry& op, uint8_t backend);
+
+// Defined in the autograd room: the layer of an out-of-tree op that is neither composite nor has a kernel for the layer.
+void autograd_without_formula(const OpEntry& op, Stack& stack);
+// Defined in the autograd room: a kernel for the layer whose gradient is `backward`, which replaces arguments, results and the results'
+// gradients on its stack by one value for each argument that is a tensor or a list of them.
+BoxedFn autograd_with_formula(BoxedFn backward);
+
+}  // namespace dispatch
+
+namespace autograd {
+
+// Set by the transform room: vmap's part of the layer that it shares with forward mode; true if it has run the call.
+using BatchingLayer = bool(const dispatch::OpEntry& op, dispatch::Stack& stack);
+CRESSET_API void set_batching_layer(BatchingLayer* layer);
+
+}  // namespace autograd
+}  // namespace cresset
