@@ -87,142 +87,156 @@ LBFGS::LBFGS(const std::vector<OptimizerParamGroup>& param_groups, LBFGSOptions 
 
 std::unique_ptr<OptimizerParamState> LBFGS::make_state() const { return std::make_unique<LBFGSParamState>(); }
 
-Tensor LBFGS::flat_grad() const {
-  std::vector<Tensor> parts;
-  for (const Tensor& p : param_groups_.front().params())
-    parts.push_back(p.grad().defined() ? p.grad().detach().reshape({-1}) : cresset::zeros({p.numel()}, p.options().requires_grad(false)));
-  return cresset::cat(parts);
-}
-
-void LBFGS::add_to_params(double step_size, const Tensor& direction) {
-  int64_t at = 0;
-  for (Tensor& p : param_groups_.front().params()) {
-    p.add_(direction.narrow(0, at, p.numel()).view(p.sizes()), step_size);
-    at += p.numel();
-  }
-}
-
-std::vector<Tensor> LBFGS::copy_params() const {
-  std::vector<Tensor> copies;
-  for (const Tensor& p : param_groups_.front().params()) copies.push_back(p.detach().clone());
-  return copies;
-}
-void LBFGS::restore_params(const std::vector<Tensor>& values) {
-  for (size_t i = 0; i < values.size(); i++) param_groups_.front().params()[i].copy_(values[i]);
-}
-
-double LBFGS::evaluate_at(const LossClosure& closure, const std::vector<Tensor>& start, double step_size, const Tensor& direction, Tensor* grad) {
-  add_to_params(step_size, direction);
-  const double loss = call(closure).item<double>();
-  *grad = flat_grad();
-  restore_params(start);
-  return loss;
+Tensor LBFGS::step(LossClosure closure) {
+  CRESSET_CHECK(closure != nullptr, "LBFGS: step needs a closure that recomputes the loss");
+  auto& group = param_groups_.front();
+  Tensor first_loss;
+  const auto evaluate = [&] {
+    const Tensor loss = call(closure);
+    if (!first_loss.defined()) first_loss = loss;
+    return loss.item<double>();
+  };
+  // One state for all, kept with the first parameter.
+  detail::lbfgs_step(group.params(), state_of<LBFGSParamState>(group.params().front()), static_cast<const LBFGSOptions&>(group.options()), evaluate);
+  return first_loss;
 }
 
 namespace {
 
-// -H * grad, of the remembered pairs.
-Tensor direction(LBFGSParamState& state, const Tensor& grad) {
-  const auto listed = [](const auto& kept) { return std::vector<Tensor>(kept.begin(), kept.end()); };
-  return cresset::_lbfgs_direction(grad, listed(state.old_dirs()), listed(state.old_stps()), listed(state.ro()), state.H_diag().item())[0];
-}
+Tensor as_real(const Tensor& t) { return t.is_complex() ? cresset::view_as_real(t) : t; }
+
+class Run {
+ public:
+  Run(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& o, FunctionRef<double()> evaluate)
+      : params_(params), state_(state), o_(o), evaluate_(evaluate) {}
+
+  void run() {
+    evaluate();
+    if (converged()) return;
+    const int64_t max_eval = o_.max_eval().value_or(o_.max_iter() * 5 / 4);
+    for (int64_t n = 1; n <= o_.max_iter(); n++) {
+      state_.n_iter()++;
+      turn();
+      state_.prev_flat_grad(grad_.clone());
+      state_.prev_loss(loss_);
+      const detail::StepNumber rate = first_length();
+      const double slope = grad_.dot(state_.d()).item<double>();
+      if (slope > -o_.tolerance_change()) return;
+      if (o_.line_search_fn()) search(rate, slope);
+      else walk(n == o_.max_iter());
+      if (evaluations_ >= max_eval || converged()) return;
+      if (state_.d().abs().max().item<double>() * std::abs(state_.t()) <= o_.tolerance_change()) return;
+      if (std::abs(loss_ - state_.prev_loss()) < o_.tolerance_change()) return;
+    }
+  }
+
+ private:
+  bool converged() const { return grad_.abs().max().item<double>() <= o_.tolerance_grad(); }
+
+  void evaluate() {
+    loss_ = evaluate_();
+    grad_ = flat_grad();
+    evaluations_++;
+    state_.func_evals()++;
+  }
+
+  Tensor flat_grad() const {
+    std::vector<Tensor> parts;
+    for (const Tensor& p : params_) parts.push_back(as_real(p.grad().defined() ? p.grad().detach() : cresset::zeros_like(p.detach())).reshape({-1}));
+    return cresset::cat(parts);
+  }
+
+  void move(double step_size) {
+    int64_t at = 0;
+    for (const Tensor& p : params_) {
+      Tensor real = as_real(p);
+      real.add_(state_.d().narrow(0, at, real.numel()).view(real.sizes()), step_size);
+      at += real.numel();
+    }
+  }
+
+  // The new direction: down the gradient at first, then -H times it.
+  void turn() {
+    if (state_.n_iter() == 1) {
+      state_.d(grad_.neg());
+      state_.old_dirs().clear();
+      state_.old_stps().clear();
+      state_.ro().clear();
+      state_.H_diag(cresset::ones({}, grad_.options()));
+      return;
+    }
+    remember(grad_.sub(state_.prev_flat_grad()), state_.d().mul(state_.t()));
+    const auto listed = [](const auto& kept) { return std::vector<Tensor>(kept.begin(), kept.end()); };
+    std::vector<Tensor> found =
+        cresset::_lbfgs_direction(grad_, listed(state_.old_dirs()), listed(state_.old_stps()), listed(state_.ro()), state_.H_diag().item());
+    state_.d(found.front());
+    found.erase(found.begin());
+    state_.al(std::move(found));
+  }
+
+  void remember(const Tensor& y, const Tensor& s) {
+    const Tensor ys = y.dot(s);
+    if (!(ys.item<double>() > 1e-10)) return;
+    const auto keep = [&](std::deque<Tensor>& list, const Tensor& value) {
+      if (static_cast<int64_t>(list.size()) == o_.history_size()) list.pop_front();
+      list.push_back(value);
+    };
+    keep(state_.old_dirs(), y);
+    keep(state_.old_stps(), s);
+    keep(state_.ro(), ys.reciprocal());
+    state_.H_diag(ys / y.dot(y));
+  }
+
+  detail::StepNumber first_length() {
+    state_.t(o_.lr());
+    if (state_.n_iter() > 1) return o_.lr();
+    const Tensor first = 1.0 / grad_.abs().sum();
+    if (first.item<double>() >= 1) return o_.lr();
+    state_.t((first * o_.lr()).item<double>());
+    return {state_.t(), is_single()};
+  }
+
+  void search(detail::StepNumber rate, double slope) {
+    std::vector<Tensor> start;
+    for (const Tensor& p : params_) start.push_back(p.detach().clone());
+    const detail::LinePoint origin{0, loss_, grad_, {slope, is_single()}};
+    const auto at = [&](detail::StepNumber step_size) -> detail::LinePoint {
+      move(step_size.value);
+      evaluate();
+      for (size_t i = 0; i < start.size(); i++) Tensor(params_[i]).copy_(start[i]);
+      return {step_size, loss_, grad_, {grad_.dot(state_.d()).item<double>(), is_single()}};
+    };
+    const auto found = detail::strong_wolfe(at, origin, rate, {state_.d().abs().max().item<double>(), is_single()}, o_.tolerance_change());
+    loss_ = found.best.f.value;
+    grad_ = found.best.g;
+    state_.t(found.best.t.value);
+    move(state_.t());
+  }
+
+  // A step of fixed length; the loss after the last one would not be used.
+  void walk(bool last) {
+    move(state_.t());
+    if (!last) evaluate();
+  }
+
+  bool is_single() const { return grad_.scalar_type() == kFloat; }
+
+  const std::vector<Tensor>& params_;
+  LBFGSParamState& state_;
+  const LBFGSOptions& o_;
+  FunctionRef<double()> evaluate_;
+  Tensor grad_;
+  double loss_ = 0;
+  int64_t evaluations_ = 0;
+};
 
 }  // namespace
 
-Tensor LBFGS::step(LossClosure closure) {
-  NoGradGuard guard;
-  CRESSET_CHECK(closure != nullptr, "LBFGS: step needs a closure that recomputes the loss");
-  const auto& o = static_cast<const LBFGSOptions&>(param_groups_.front().options());
-  CRESSET_CHECK(!o.line_search_fn() || *o.line_search_fn() == "strong_wolfe", "LBFGS: only 'strong_wolfe' is supported as line search, got '",
-                o.line_search_fn().value_or(""), "'");
-  const int64_t max_eval = o.max_eval().value_or(o.max_iter() * 5 / 4);
-  // One state for all, kept with the first parameter.
-  auto& state = state_of<LBFGSParamState>(param_groups_.front().params().front());
-
-  const Tensor first_loss = call(closure);
-  double loss = first_loss.item<double>();
-  int64_t evaluations = 1;
-  state.func_evals()++;
-  Tensor grad = flat_grad();
-  bool converged = grad.abs().max().item<double>() <= o.tolerance_grad();
-  if (converged) return first_loss;
-
-  Tensor& d = state.d();
-  double& t = state.t();
-  for (int64_t n = 1; n <= o.max_iter(); n++) {
-    state.n_iter()++;
-    if (state.n_iter() == 1) {
-      d = grad.neg();
-      state.old_dirs().clear();
-      state.old_stps().clear();
-      state.ro().clear();
-      state.H_diag(cresset::ones({}, grad.options()));
-    } else {
-      const Tensor y = grad.sub(state.prev_flat_grad()), s = d.mul(t), ys = y.dot(s);
-      if (ys.item<double>() > 1e-10) {
-        if (static_cast<int64_t>(state.old_dirs().size()) == o.history_size()) {
-          state.old_dirs().pop_front();
-          state.old_stps().pop_front();
-          state.ro().pop_front();
-        }
-        state.old_dirs().push_back(y);
-        state.old_stps().push_back(s);
-        state.ro().push_back(ys.reciprocal());
-        state.H_diag(ys / y.dot(y));
-      }
-      d = direction(state, grad);
-    }
-    state.prev_flat_grad(grad.clone());
-    state.prev_loss(loss);
-
-    const bool single = grad.scalar_type() == kFloat;
-    detail::StepNumber rate = o.lr();
-    t = o.lr();
-    if (state.n_iter() == 1) {
-      const Tensor first = 1.0 / grad.abs().sum();
-      if (first.item<double>() < 1) rate = {t = (first * o.lr()).item<double>(), single};
-    }
-    const double slope = grad.dot(d).item<double>();
-    if (slope > -o.tolerance_change()) break;
-
-    int64_t line_evaluations = 0;
-    if (o.line_search_fn()) {
-      const std::vector<Tensor> start = copy_params();
-      auto evaluate = [&](detail::StepNumber step_size) {
-        detail::LinePoint p;
-        p.t = step_size;
-        p.f = evaluate_at(closure, start, step_size.value, d, &p.g);
-        p.gtd = {p.g.dot(d).item<double>(), single};
-        return p;
-      };
-      detail::LinePoint origin;
-      origin.f = loss;
-      origin.g = grad;
-      origin.gtd = {slope, single};
-      const auto found = detail::strong_wolfe(evaluate, origin, rate, {d.abs().max().item<double>(), single}, o.tolerance_change());
-      loss = found.best.f.value;
-      grad = found.best.g;
-      t = found.best.t.value;
-      line_evaluations = found.evaluations;
-      add_to_params(t, d);
-      converged = grad.abs().max().item<double>() <= o.tolerance_grad();
-    } else {
-      add_to_params(t, d);
-      // The last loss would not be used.
-      if (n != o.max_iter()) {
-        loss = call(closure).item<double>();
-        grad = flat_grad();
-        converged = grad.abs().max().item<double>() <= o.tolerance_grad();
-        line_evaluations = 1;
-      }
-    }
-    evaluations += line_evaluations;
-    state.func_evals() += line_evaluations;
-    if (evaluations >= max_eval || converged) break;
-    if (d.abs().max().item<double>() * std::abs(t) <= o.tolerance_change()) break;
-    if (std::abs(loss - state.prev_loss()) < o.tolerance_change()) break;
-  }
-  return first_loss;
+void detail::lbfgs_step(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& options, FunctionRef<double()> evaluate) {
+  CRESSET_CHECK(!options.line_search_fn() || *options.line_search_fn() == "strong_wolfe", "LBFGS: only 'strong_wolfe' is supported as line search, got '",
+                options.line_search_fn().value_or(""), "'");
+  const NoGradGuard guard;
+  Run(params, state, options, evaluate).run();
 }
 
 }  // namespace cresset::optim

@@ -38,13 +38,6 @@ class CRESSET_API LBFGS : public Optimizer {
 
  protected:
   std::unique_ptr<OptimizerParamState> make_state() const override;
-
- private:
-  Tensor flat_grad() const;
-  void add_to_params(double step_size, const Tensor& direction);
-  std::vector<Tensor> copy_params() const;
-  void restore_params(const std::vector<Tensor>& values);
-  double evaluate_at(const LossClosure& closure, const std::vector<Tensor>& start, double step_size, const Tensor& direction, Tensor* grad);
 };
 
 }  // namespace cresset::optim

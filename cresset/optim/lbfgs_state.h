@@ -5,7 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "cresset/optim/optimizer.h"
+#include "cresset/base/function_ref.h"
+#include "cresset/optim/lbfgs.h"
 
 namespace cresset::optim {
 
@@ -27,4 +28,11 @@ struct CRESSET_API LBFGSParamState : public OptimizerCloneableParamState<LBFGSPa
   void serialize(serialize::OutputArchive& archive) const override;
 };
 
+namespace detail {
+
+// The iterations of one step() over all parameters as one vector, complex ones as pairs of real numbers. `evaluate` computes loss and
+// gradients anew. Errors: an unknown line search.
+CRESSET_API void lbfgs_step(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& options, FunctionRef<double()> evaluate);
+
+}  // namespace detail
 }  // namespace cresset::optim

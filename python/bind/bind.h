@@ -132,7 +132,6 @@ bool add_op(PyObject* module);
 bool add_io(PyObject* module);
 bool add_autograd(PyObject* module);
 bool add_optim(PyObject* module);
-bool add_rates(PyObject* module);
 bool add_autocast(PyObject* module);
 bool add_build_info(PyObject* module);
 bool add_distributed(PyObject* module);

@@ -1,9 +1,11 @@
 // Operators on lists, called with what an optimizer keeps: its parameters, and a dictionary of tensors for each.
 
+#include <deque>
 #include <vector>
 
 #include "cresset/dispatch/op.h"
-#include "cresset/optim/line_search.h"
+#include "cresset/optim/lbfgs_state.h"
+#include "cresset/optim/rates.h"
 #include "python/bind/autograd.h"
 #include "python/bind/bind.h"
 
@@ -134,45 +136,164 @@ PyObject* list_step(PyObject*, PyObject* args) {
   });
 }
 
-// ---- the line search of L-BFGS
+// ---- L-BFGS, whose state is a dictionary between steps ---------------------------------------------------------------------------
 
-using optim::detail::LinePoint;
-using optim::detail::StepNumber;
+// A number, or a tensor of one element.
+double number_of(PyObject* o) { return is_tensor(o) ? tensor_of(o).item().toDouble() : to_scalar(o).toDouble(); }
 
-// Python's optimizer has numbers and tensors of one, with the precision of their own.
-StepNumber step_number(PyObject* o) {
-  if (!is_tensor(o)) return to_scalar(o).toDouble();
-  return {tensor_of(o).item().toDouble(), tensor_of(o).scalar_type() == kFloat};
+PyObject* field(PyObject* dict, const char* name) {
+  PyObject* const found = PyDict_GetItemString(dict, name);
+  return found == Py_None ? nullptr : found;
 }
-PyObject* wrap_step_number(StepNumber n) { return n.single ? wrap(cresset::full({}, n.value, TensorOptions(kFloat))) : PyFloat_FromDouble(n.value); }
+template <class Set> void read(PyObject* dict, const char* name, Set set) {
+  if (PyObject* const found = field(dict, name)) set(found);
+}
+void write(PyObject* dict, const char* name, PyObject* value) {
+  const Ref kept = checked(value);
+  if (PyDict_SetItemString(dict, name, kept.get()) != 0) throw PythonError();
+}
 
-// strong_wolfe(evaluate, loss, gradient, slope, first step, greatest element of the direction, tolerance): step, loss, gradient and the number of
-// evaluations; evaluate(step) gives loss, gradient and slope
-PyObject* strong_wolfe(PyObject*, PyObject* args) {
-  PyObject *evaluate, *loss, *grad, *slope, *first, *largest;
-  double tolerance;
-  if (!PyArg_ParseTuple(args, "OOOOOOd", &evaluate, &loss, &grad, &slope, &first, &largest, &tolerance)) return nullptr;
+std::deque<Tensor> tensors_of(PyObject* list) {
+  std::deque<Tensor> tensors;
+  const Ref items = checked(PySequence_Fast(list, "L-BFGS: expected a list of tensors in the state"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) tensors.push_back(tensor_of(PySequence_Fast_GET_ITEM(items.get(), i)));
+  return tensors;
+}
+template <class Tensors> PyObject* list_of(const Tensors& tensors, size_t size = 0) {
+  const Ref list = checked(PyList_New(0));
+  for (const Tensor& tensor : tensors)
+    if (PyList_Append(list.get(), checked(wrap(tensor)).get()) != 0) throw PythonError();
+  for (size_t i = tensors.size(); i < size; i++)
+    if (PyList_Append(list.get(), Py_None) != 0) throw PythonError();
+  return Py_NewRef(list.get());
+}
+
+optim::LBFGSOptions lbfgs_options(PyObject* group) {
+  optim::LBFGSOptions o;
+  const auto whole = [](PyObject* value) { return static_cast<int64_t>(number_of(value)); };
+  read(group, "lr", [&](PyObject* v) { o.lr(number_of(v)); });
+  read(group, "max_iter", [&](PyObject* v) { o.max_iter(whole(v)); });
+  read(group, "max_eval", [&](PyObject* v) { o.max_eval(whole(v)); });
+  read(group, "tolerance_grad", [&](PyObject* v) { o.tolerance_grad(number_of(v)); });
+  read(group, "tolerance_change", [&](PyObject* v) { o.tolerance_change(number_of(v)); });
+  read(group, "history_size", [&](PyObject* v) { o.history_size(whole(v)); });
+  read(group, "line_search_fn", [&](PyObject* v) {
+    const char* name = PyUnicode_AsUTF8(v);
+    if (!name) throw PythonError();
+    o.line_search_fn(name);
+  });
+  return o;
+}
+
+optim::LBFGSParamState lbfgs_state(PyObject* dict) {
+  optim::LBFGSParamState state;
+  read(dict, "func_evals", [&](PyObject* v) { state.func_evals(static_cast<int64_t>(number_of(v))); });
+  read(dict, "n_iter", [&](PyObject* v) { state.n_iter(static_cast<int64_t>(number_of(v))); });
+  read(dict, "t", [&](PyObject* v) { state.t(number_of(v)); });
+  read(dict, "prev_loss", [&](PyObject* v) { state.prev_loss(number_of(v)); });
+  read(dict, "d", [&](PyObject* v) { state.d(tensor_of(v)); });
+  read(dict, "prev_flat_grad", [&](PyObject* v) { state.prev_flat_grad(tensor_of(v)); });
+  read(dict, "H_diag", [&](PyObject* v) { state.H_diag(is_tensor(v) ? tensor_of(v) : cresset::full({}, number_of(v), TensorOptions(kDouble))); });
+  read(dict, "old_dirs", [&](PyObject* v) { state.old_dirs(tensors_of(v)); });
+  read(dict, "old_stps", [&](PyObject* v) { state.old_stps(tensors_of(v)); });
+  read(dict, "ro", [&](PyObject* v) { state.ro(tensors_of(v)); });
+  return state;
+}
+
+void keep_lbfgs_state(PyObject* dict, const optim::LBFGSParamState& state, int64_t history) {
+  write(dict, "func_evals", PyLong_FromLongLong(state.func_evals()));
+  write(dict, "n_iter", PyLong_FromLongLong(state.n_iter()));
+  if (!state.d().defined()) return;
+  write(dict, "t", PyFloat_FromDouble(state.t()));
+  write(dict, "prev_loss", PyFloat_FromDouble(state.prev_loss()));
+  write(dict, "d", wrap(state.d()));
+  if (state.prev_flat_grad().defined()) write(dict, "prev_flat_grad", wrap(state.prev_flat_grad()));
+  write(dict, "H_diag", state.old_dirs().empty() ? PyLong_FromLong(1) : wrap(state.H_diag()));
+  write(dict, "old_dirs", list_of(state.old_dirs()));
+  write(dict, "old_stps", list_of(state.old_stps()));
+  write(dict, "ro", list_of(state.ro()));
+  if (state.al()) write(dict, "al", list_of(*state.al(), static_cast<size_t>(history)));
+}
+
+// lbfgs_step(params, state, group, evaluate): the iterations of one step; evaluate() gives the loss, and makes the gradients.
+PyObject* lbfgs_step(PyObject*, PyObject* args) {
+  PyObject *params, *dict, *group, *evaluate;
+  if (!PyArg_ParseTuple(args, "OO!O!O", &params, &PyDict_Type, &dict, &PyDict_Type, &group, &evaluate)) return nullptr;
   return guarded([&] {
-    const auto point = [](StepNumber t, PyObject* f, PyObject* g, PyObject* gtd) {
-      CRESSET_CHECK_TYPE(is_tensor(g), "strong_wolfe: expected a tensor as gradient, got ", Py_TYPE(g)->tp_name);
-      return LinePoint{t, step_number(f), tensor_of(g), step_number(gtd)};
-    };
-    const auto run = [&](StepNumber t) {
-      const Ref step = checked(wrap_step_number(t)), found = checked(PyObject_CallOneArg(evaluate, step.get()));
-      PyObject *f, *g, *gtd;
-      if (!PyArg_ParseTuple(found.get(), "OOO", &f, &g, &gtd)) throw PythonError();
-      return point(t, f, g, gtd);
-    };
-    const auto found = optim::detail::strong_wolfe(run, point(0, loss, grad, slope), step_number(first), step_number(largest), tolerance);
-    const Ref t = checked(wrap_step_number(found.best.t)), f = checked(wrap_step_number(found.best.f)), g = checked(wrap(found.best.g));
-    return Py_BuildValue("(OOOL)", t.get(), f.get(), g.get(), static_cast<long long>(found.evaluations));
+    const optim::LBFGSOptions options = lbfgs_options(group);
+    optim::LBFGSParamState state = lbfgs_state(dict);
+    const std::deque<Tensor> listed = tensors_of(params);
+    const auto loss = [&] { return number_of(checked(PyObject_CallNoArgs(evaluate)).get()); };
+    try {
+      optim::detail::lbfgs_step({listed.begin(), listed.end()}, state, options, loss);
+    } catch (...) {
+      keep_lbfgs_state(dict, state, options.history_size());
+      throw;
+    }
+    keep_lbfgs_state(dict, state, options.history_size());
+    Py_RETURN_NONE;
   });
 }
 
-PyMethodDef functions[] = {{"list_step", list_step, METH_VARARGS, nullptr}, {"strong_wolfe", strong_wolfe, METH_VARARGS, nullptr}, {}};
+// ---- formulas of learning rates -----------------------------------------------------------------------------------------
+
+namespace rates = optim::rates;
+
+rates::Settings settings_of(PyObject* tuple) {
+  rates::Settings settings;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+    settings.push_back(PyFloat_AsDouble(PyTuple_GET_ITEM(tuple, i)));
+    if (settings.back() == -1 && PyErr_Occurred()) throw PythonError();
+  }
+  return settings;
+}
+
+// learning_rate(name, settings, now, base, epoch, initial, restarted): the chained formula; closed_learning_rate: the closed one.
+template <double (*formula)(std::string_view, const rates::Point&, const rates::Settings&)> PyObject* learning_rate(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject* settings;
+  int initial = 0, restarted = 0;
+  rates::Point at;
+  if (!PyArg_ParseTuple(args, "sO!|dddpp", &name, &PyTuple_Type, &settings, &at.now, &at.base, &at.epoch, &initial, &restarted)) return nullptr;
+  at.initial = initial != 0;
+  at.restarted = restarted != 0;
+  return guarded([&] { return PyFloat_FromDouble(formula(name, at, settings_of(settings))); });
+}
+PyObject* warm_restart(PyObject*, PyObject* args) {
+  double epoch, first, factor;
+  if (!PyArg_ParseTuple(args, "ddd", &epoch, &first, &factor)) return nullptr;
+  return guarded([&] {
+    const auto [since, period] = rates::warm_restart(epoch, first, factor);
+    return Py_BuildValue("(dd)", since, period);
+  });
+}
+PyObject* next_restart(PyObject*, PyObject* args) {
+  double since, period, factor;
+  if (!PyArg_ParseTuple(args, "ddd", &since, &period, &factor)) return nullptr;
+  const auto [next, length] = rates::next_restart(since, period, factor);
+  return Py_BuildValue("(dd)", next, length);
+}
+PyObject* one_cycle_phase(PyObject*, PyObject* args) {
+  double epoch;
+  PyObject* ends;
+  if (!PyArg_ParseTuple(args, "dO!", &epoch, &PyTuple_Type, &ends)) return nullptr;
+  return guarded([&] {
+    const auto [phase, share] = rates::one_cycle_phase(epoch, settings_of(ends));
+    return Py_BuildValue("(nd)", static_cast<Py_ssize_t>(phase), share);
+  });
+}
+
+PyMethodDef functions[] = {{"list_step", list_step, METH_VARARGS, nullptr},
+                           {"lbfgs_step", lbfgs_step, METH_VARARGS, nullptr},
+                           {"learning_rate", learning_rate<rates::rate>, METH_VARARGS, nullptr},
+                           {"closed_learning_rate", learning_rate<rates::closed_rate>, METH_VARARGS, nullptr},
+                           {"warm_restart", warm_restart, METH_VARARGS, nullptr},
+                           {"next_restart", next_restart, METH_VARARGS, nullptr},
+                           {"one_cycle_phase", one_cycle_phase, METH_VARARGS, nullptr},
+                           {}};
 
 }  // namespace
 
-bool add_optim(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0 && add_rates(module); }
+bool add_optim(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
 
 }  // namespace cresset::python

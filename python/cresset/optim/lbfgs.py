@@ -65,27 +65,6 @@ class LBFGS(Optimizer):
         count = sum(q.numel() * (2 if q.is_complex() else 1) for q in group["params"])
         return dict.fromkeys(self._optional_state, torch.empty(count, device="meta")) if p is group["params"][0] else {}
 
-    def _flat_grad(self):
-        parts = []
-        for p in self._params:
-            part = torch.zeros_like(p) if p.grad is None else p.grad
-            parts.append((torch.view_as_real(part) if part.is_complex() else part).reshape(-1))
-        return torch.cat(parts, 0)
-
-    def _move(self, t, direction):
-        at = 0
-        for p in self._params:
-            p = torch.view_as_real(p) if p.is_complex() else p
-            p.add_(direction[at : at + p.numel()].view_as(p), alpha=t)
-            at += p.numel()
-
-    def _direction(self, grad, state):
-        """-H grad by the two-loop recursion over the remembered pairs."""
-        h_diag = state["H_diag"]
-        r, *alphas = torch._lbfgs_direction(grad, state["old_dirs"], state["old_stps"], state["ro"], h_diag.item() if torch.is_tensor(h_diag) else h_diag)
-        state.setdefault("al", [None] * self.param_groups[0]["history_size"])[: len(alphas)] = alphas
-        return r
-
     def step(self, closure):
         """Up to ``max_iter`` iterations.
 
@@ -94,77 +73,15 @@ class LBFGS(Optimizer):
 
         Returns: the closure's first result.
         """
-        with torch.no_grad():
-            return self._step(closure)
-
-    def _step(self, closure):
-        o = self.param_groups[0]
-        lr, search, tolerance = o["lr"], o["line_search_fn"], o["tolerance_change"]
-        state = self.state[o["params"][0]]  # one for all, kept with the first
-        for counter in ("func_evals", "n_iter"):
-            state.setdefault(counter, 0)
+        first = []
 
         def evaluate():
             with torch.enable_grad():
-                return closure()
+                loss = closure()
+            if not first:
+                first.append(loss)
+            return loss
 
-        first = evaluate()
-        loss, grad, evaluations = float(first), self._flat_grad(), 1
-        state["func_evals"] += 1
-        done = bool(grad.abs().max() <= o["tolerance_grad"])
-        if done:
-            return first
-        direction, t, iterations = state.get("d"), state.get("t"), 0
-        while iterations < o["max_iter"]:
-            iterations += 1
-            state["n_iter"] += 1
-            if state["n_iter"] == 1:
-                direction = grad.neg()
-                state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
-            else:
-                self._remember(grad.sub(state["prev_flat_grad"]), direction.mul(t), state, o["history_size"])
-                direction = self._direction(grad, state)
-            state["prev_flat_grad"] = grad.clone()
-            before = state["prev_loss"] = loss
-            t = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
-            slope = grad.dot(direction)
-            if slope > -tolerance:
-                break
-            calls = 0
-            if search is not None:
-                if search != "strong_wolfe":
-                    raise RuntimeError(f"LBFGS: expected line_search_fn to be None or 'strong_wolfe', got {search!r}")
-                start = [p.clone() for p in self._params]
-
-                def along(t, direction=direction, start=start):
-                    self._move(t, direction)
-                    value = float(evaluate())
-                    grad = self._flat_grad()
-                    for p, value_before in zip(self._params, start):
-                        p.copy_(value_before)
-                    return value, grad, grad.dot(direction)
-
-                t, loss, grad, calls = _cresset.strong_wolfe(along, loss, grad, slope, t, direction.abs().max(), tolerance)
-                self._move(t, direction)
-                done = bool(grad.abs().max() <= o["tolerance_grad"])
-            else:
-                self._move(t, direction)
-                if iterations != o["max_iter"]:  # the last loss would not be used
-                    loss, grad, calls = float(evaluate()), self._flat_grad(), 1
-                    done = bool(grad.abs().max() <= o["tolerance_grad"])
-            evaluations += calls
-            state["func_evals"] += calls
-            if done or evaluations >= o["max_eval"] or direction.mul(t).abs().max() <= tolerance or abs(loss - before) < tolerance:
-                break
-        state.update(d=direction, t=t)
-        return first
-
-    @staticmethod
-    def _remember(y, s, state, size):
-        ys = y.dot(s)
-        if ys > 1e-10:
-            for name, value in (("old_dirs", y), ("old_stps", s), ("ro", 1.0 / ys)):
-                if len(state[name]) == size:
-                    state[name].pop(0)
-                state[name].append(value)
-            state["H_diag"] = ys / y.dot(y)
+        params = self._params
+        _cresset.lbfgs_step(params, self.state[params[0]], self.param_groups[0], evaluate)
+        return first[0]
