@@ -15,6 +15,7 @@
 
 #include "cresset/io/image.h"
 #include "cresset/tensor.h"
+#include "cresset/train/event_file.h"
 #include "cresset/train/wire.h"
 
 namespace cresset::train {
@@ -42,78 +43,13 @@ uint32_t masked_crc(std::string_view data) {
 
 namespace {
 
-double now() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+void write_summary(EventFile& file, const std::string& values, int64_t step) {
+  file.add(wire::real(1, now()) + wire::integer(2, step) + wire::data(5, values));
 }
-
-std::string host() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+void write_graph(EventFile& file, const std::string& graph) {
+  file.add(wire::real(1, now()) + wire::data(4, graph));
+  file.add(wire::real(1, now()) + wire::data(8, wire::data(1, "step1") + wire::data(2, "")));
 }
-
-void make_folders(const std::string& path) {
-  for (size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-    const std::string part = path.substr(0, at);
-    CRESSET_CHECK(mkdir(part.c_str(), 0777) == 0 || errno == EEXIST, "SummaryWriter: cannot make the folder '", part, "': ", std::strerror(errno));
-    if (at == std::string::npos) return;
-  }
-}
-
-// One file of events.
-class EventFile {
- public:
-  EventFile(const std::string& folder, size_t max_queue) : max_queue_(std::max<size_t>(max_queue, 1)) {
-    static std::atomic<int> number{0};
-    make_folders(folder);
-    char name[64];
-    std::snprintf(name, sizeof name, "/events.out.tfevents.%010lld.", static_cast<long long>(now()));
-    path_ = folder + name + host() + "." + std::to_string(getpid()) + "." + std::to_string(number++) + ".cpp";
-    file_ = std::fopen(path_.c_str(), "wb");
-    CRESSET_CHECK(file_, "SummaryWriter: cannot make '", path_, "': ", std::strerror(errno));
-    add(wire::real(1, now()) + wire::data(3, "brain.Event:2"));
-    flush();
-  }
-  ~EventFile() {
-    if (file_) {
-      write_out();
-      std::fclose(file_);
-    }
-  }
-  EventFile(const EventFile&) = delete;
-  EventFile& operator=(const EventFile&) = delete;
-
-  void add_summary(const std::string& values, int64_t step) { add(wire::real(1, now()) + wire::integer(2, step) + wire::data(5, values)); }
-
-  void add_graph(const std::string& graph) {
-    add(wire::real(1, now()) + wire::data(4, graph));
-    add(wire::real(1, now()) + wire::data(8, wire::data(1, "step1") + wire::data(2, "")));
-  }
-
-  void flush() { CRESSET_CHECK(write_out(), "SummaryWriter: cannot write '", path_, "': ", std::strerror(errno)); }
-
- private:
-  void add(const std::string& event) {
-    std::string length;
-    wire::raw(length, static_cast<uint64_t>(event.size()));
-    waiting_ += length;
-    wire::raw(waiting_, masked_crc(length));
-    waiting_ += event;
-    wire::raw(waiting_, masked_crc(event));
-    if (++count_ >= max_queue_) flush();
-  }
-  bool write_out() {
-    const bool good = std::fwrite(waiting_.data(), 1, waiting_.size(), file_) == waiting_.size() && std::fflush(file_) == 0;
-    waiting_.clear();
-    count_ = 0;
-    return good;
-  }
-
-  std::string path_, waiting_;
-  std::FILE* file_ = nullptr;
-  size_t max_queue_, count_ = 0;
-};
 
 std::string plugin(const std::string& name, const std::string& content = "") {
   return wire::data(9, wire::data(1, wire::data(1, name) + wire::data(2, content)));
@@ -136,19 +72,6 @@ template <class T> std::string packed(int field, const std::vector<T>& values) {
 std::vector<double> numbers_of(const Tensor& tensor) {
   const Tensor flat = tensor.detach().to(kDouble).contiguous().view({-1});
   return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
-}
-
-// The limits of bins that grow by a tenth, on both sides of zero.
-const std::vector<double>& default_edges() {
-  static const std::vector<double> edges = [] {
-    std::vector<double> positive, all;
-    for (double edge = 1e-12; edge < 1e20; edge *= 1.1) positive.push_back(edge);
-    for (size_t i = positive.size(); i-- > 0;) all.push_back(-positive[i]);
-    all.push_back(0);
-    all.insert(all.end(), positive.begin(), positive.end());
-    return all;
-  }();
-  return edges;
 }
 
 std::string histogram(const std::string& tag, const std::vector<double>& values) {
@@ -219,7 +142,7 @@ struct SummaryWriter::Impl {
   void add(const std::string& values, int64_t step) {
     const std::lock_guard<std::mutex> lock(mutex);
     CRESSET_CHECK(file, "SummaryWriter: it is closed");
-    file->add_summary(values, step);
+    write_summary(*file, values, step);
   }
 };
 
@@ -252,7 +175,7 @@ void SummaryWriter::add_scalars(const std::string& main_tag, const std::map<std:
     folder = impl_->folder + "/" + folder + "_" + tag;
     std::unique_ptr<EventFile>& file = impl_->others[folder];
     if (!file) file = std::make_unique<EventFile>(folder, impl_->max_queue);
-    file->add_summary(scalar(main_tag, value), step);
+    write_summary(*file, scalar(main_tag, value), step);
   }
 }
 
@@ -352,10 +275,10 @@ void SummaryWriter::add_hparams(const std::vector<std::pair<std::string, HyperPa
     return value_of(std::string("_hparams_/") + name, plugin("hparams", wire::data(field, message)));
   };
   EventFile file(impl_->folder + "/" + run_name, 1000);
-  file.add_summary(part("experiment", 2, infos + named), 0);
-  file.add_summary(part("session_start_info", 3, start + wire::real(5, now())), 0);
-  file.add_summary(part("session_end_info", 4, wire::integer(1, 1)), 0);
-  for (const auto& [name, value] : metrics) file.add_summary(scalar(name, value), 0);
+  write_summary(file, part("experiment", 2, infos + named), 0);
+  write_summary(file, part("session_start_info", 3, start + wire::real(5, now())), 0);
+  write_summary(file, part("session_end_info", 4, wire::integer(1, 1)), 0);
+  for (const auto& [name, value] : metrics) write_summary(file, scalar(name, value), 0);
   file.flush();
 }
 
@@ -363,7 +286,7 @@ void SummaryWriter::add_recorded(const RecordedRun& run) {
   const std::string graph = run.graph();
   const std::lock_guard<std::mutex> lock(impl_->mutex);
   CRESSET_CHECK(impl_->file, "SummaryWriter: it is closed");
-  impl_->file->add_graph(graph);
+  write_graph(*impl_->file, graph);
 }
 
 void SummaryWriter::flush() {

@@ -3,6 +3,7 @@
 #include "cresset/io/gguf.h"
 #include "cresset/io/npy.h"
 #include "cresset/io/safetensors.h"
+#include "cresset/train/event_file.h"
 #include "cresset/train/wire.h"
 #include "python/bind/io.h"
 
@@ -216,6 +217,50 @@ template <uint32_t (*sum)(std::string_view)> PyObject* checksum(PyObject*, PyObj
   return PyLong_FromUnsignedLong(found);
 }
 
+// Event files, as capsules.
+void end_event_file(PyObject* capsule) { delete static_cast<train::EventFile*>(PyCapsule_GetPointer(capsule, "event_file")); }
+train::EventFile& event_file_of(PyObject* capsule) {
+  void* const file = PyCapsule_GetPointer(capsule, "event_file");
+  if (!file) throw PythonError();
+  return *static_cast<train::EventFile*>(file);
+}
+PyObject* open_event_file(PyObject*, PyObject* args) {
+  const char *folder, *suffix;
+  Py_ssize_t max_queue;
+  double seconds;
+  if (!PyArg_ParseTuple(args, "snds", &folder, &max_queue, &seconds, &suffix)) return nullptr;
+  return guarded([&] {
+    auto file = std::make_unique<train::EventFile>(folder, static_cast<size_t>(std::max<Py_ssize_t>(max_queue, 1)), seconds, suffix);
+    const Ref path = checked(PyUnicode_DecodeFSDefault(file->path().c_str()));
+    const Ref capsule = checked(PyCapsule_New(file.get(), "event_file", end_event_file));
+    file.release();
+    return Py_BuildValue("(OO)", capsule.get(), path.get());
+  });
+}
+PyObject* add_event(PyObject*, PyObject* args) {
+  PyObject* capsule;
+  Py_buffer view;
+  if (!PyArg_ParseTuple(args, "Oy*", &capsule, &view)) return nullptr;
+  PyObject* const done = guarded([&] {
+    event_file_of(capsule).add({static_cast<const char*>(view.buf), static_cast<size_t>(view.len)});
+    return Py_NewRef(Py_None);
+  });
+  PyBuffer_Release(&view);
+  return done;
+}
+template <void (train::EventFile::*method)()> PyObject* on_event_file(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    (event_file_of(capsule).*method)();
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* histogram_edges(PyObject*, PyObject*) {
+  const std::vector<double>& edges = train::default_edges();
+  PyObject* const list = PyList_New(static_cast<Py_ssize_t>(edges.size()));
+  for (size_t i = 0; list && i < edges.size(); i++) PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyFloat_FromDouble(edges[i]));
+  return list;
+}
+
 }  // namespace
 
 bool add_io_formats(PyObject* module) {
@@ -230,6 +275,11 @@ bool add_io_formats(PyObject* module) {
                                     {"_io_load_npz", load_npz, METH_VARARGS, nullptr},
                                     {"crc32c", checksum<train::crc32c>, METH_O, nullptr},
                                     {"masked_crc", checksum<train::masked_crc>, METH_O, nullptr},
+                                    {"_event_file", open_event_file, METH_VARARGS, nullptr},
+                                    {"_event_file_add", add_event, METH_VARARGS, nullptr},
+                                    {"_event_file_flush", on_event_file<&train::EventFile::flush>, METH_O, nullptr},
+                                    {"_event_file_close", on_event_file<&train::EventFile::close>, METH_O, nullptr},
+                                    {"histogram_edges", histogram_edges, METH_NOARGS, nullptr},
                                     {}};
   return PyModule_AddFunctions(module, functions) == 0;
 }

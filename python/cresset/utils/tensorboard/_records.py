@@ -1,14 +1,9 @@
-"""Files of records with checksums, and the thread that writes them out."""
+"""Files of records with checksums."""
 
-import os
-import socket
 import struct
-import threading
-import time
 
+import _cresset
 from _cresset import crc32c, masked_crc  # noqa: F401
-
-from . import _wire
 
 
 class RecordWriter:
@@ -44,50 +39,19 @@ class RecordWriter:
         return self._writer.closed
 
 
-_numbers = iter(range(1 << 62))
-
-
 class EventFile:
     """A file of events. Events are written when `max_queue` of them wait, after `flush_secs`, and at `flush` and `close`."""
 
     def __init__(self, folder, max_queue, flush_secs, suffix):
-        os.makedirs(folder, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}{suffix}"
-        self.folder, self.path = folder, os.path.join(folder, name)
-        self.max_queue, self.flush_secs = max(max_queue, 1), flush_secs
-        self.records = RecordWriter(open(self.path, "wb"))  # noqa: SIM115
-        self.waiting, self.lock, self.ended = [], threading.RLock(), threading.Event()
-        self.closed = False
-        self.add(_wire.double(1, time.time()) + _wire.data(3, "brain.Event:2"))
-        self.flush()
-        self.thread = threading.Thread(target=self._flush_now_and_then, daemon=True, name="tensorboard")
-        self.thread.start()
+        self.folder, self.closed = folder, False
+        self._file, self.path = _cresset._event_file(folder, max_queue, flush_secs, suffix)
 
     def add(self, event):
-        with self.lock:
-            if self.closed:
-                raise ValueError(f"the event file {self.path!r} is closed")
-            self.waiting.append(bytes(event))
-            if len(self.waiting) >= self.max_queue:
-                self.flush()
+        _cresset._event_file_add(self._file, bytes(event))
 
     def flush(self):
-        with self.lock:
-            if self.closed:
-                return
-            waiting, self.waiting = self.waiting, []
-            for event in waiting:
-                self.records.write(event)
-            self.records.flush()
+        _cresset._event_file_flush(self._file)
 
     def close(self):
-        with self.lock:
-            if not self.closed:
-                self.flush()
-                self.closed = True
-                self.records.close()
-        self.ended.set()
-
-    def _flush_now_and_then(self):
-        while not self.ended.wait(self.flush_secs):
-            self.flush()
+        self.closed = True
+        _cresset._event_file_close(self._file)

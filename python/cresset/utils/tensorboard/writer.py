@@ -5,6 +5,7 @@ import socket
 import time
 from datetime import datetime
 
+import _cresset
 import numpy as np
 
 from . import _images, _wire, summary
@@ -71,14 +72,6 @@ class FileWriter:
             self.event_writer = EventFile(*self._settings)
 
 
-def _default_bins():
-    edges, edge = [], 1e-12
-    while edge < 1e20:
-        edges.append(edge)
-        edge *= 1.1
-    return [*(-e for e in reversed(edges)), 0, *edges]
-
-
 class SummaryWriter:
     """Writes what training gives to event files, which TensorBoard shows.
 
@@ -107,7 +100,7 @@ class SummaryWriter:
         self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
         self.file_writer = self.all_writers = None
         self._get_file_writer()
-        self.default_bins = _default_bins()
+        self.default_bins = _cresset.histogram_edges()
 
     def _writer_in(self, folder):
         return FileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
