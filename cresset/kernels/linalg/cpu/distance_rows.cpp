@@ -11,7 +11,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-enum class Norm { zero, one, two, most, other };
+enum class Norm { zero, one, two, most, three, other };
 
 Norm norm_of(double p) {
   return p == 0 ? Norm::zero : p == 1 ? Norm::one : p == 2 ? Norm::two : p == std::numeric_limits<double>::infinity() ? Norm::most : Norm::other;
@@ -23,6 +23,7 @@ template <Norm norm, class V> CRESSET_ALWAYS_INLINE V add_difference(V sum, V d)
   if constexpr (norm == Norm::zero) return sum + (d != 0 ? splat(Lane<V>(1)) : splat(Lane<V>(0)));
   else if constexpr (norm == Norm::one) return sum + absolute(d);
   else if constexpr (norm == Norm::two) return fma(d, d, sum);
+  else if constexpr (norm == Norm::three) return fma(d * d, absolute(d), sum);
   else return absolute(d) > sum || d != d ? absolute(d) : sum;
 }
 template <Norm norm, class V> CRESSET_ALWAYS_INLINE V add_sums(V a, V b) {
@@ -71,7 +72,7 @@ template <class T> void powers_of(const T* x, int64_t columns, const T* packed, 
 template <Norm norm, class T> void finish(const T* sums, double p, int64_t n, T* out) {
   for (int64_t j = 0; j < n; j++) {
     if constexpr (norm == Norm::two) out[j] = std::sqrt(sums[j]);
-    else if constexpr (norm == Norm::other) out[j] = static_cast<T>(std::pow(sums[j], 1 / p));
+    else if constexpr (norm == Norm::three || norm == Norm::other) out[j] = static_cast<T>(std::pow(sums[j], 1 / p));
     else out[j] = sums[j];
   }
 }
@@ -99,7 +100,7 @@ template <class T> void block_of(const DistanceBlock& b) {
     case Norm::one: return block_of<Norm::one, T>(b);
     case Norm::two: return block_of<Norm::two, T>(b);
     case Norm::most: return block_of<Norm::most, T>(b);
-    default: return block_of<Norm::other, T>(b);
+    default: return b.p == 3 ? block_of<Norm::three, T>(b) : block_of<Norm::other, T>(b);
   }
 }
 
