@@ -42,7 +42,13 @@ set_source_files_properties(${kernel_fused} PROPERTIES COMPILE_OPTIONS -ffp-cont
 # Size where it costs least: products of integers are rare; conversions, comparisons, pooling and extrema wait for memory; reductions
 # and norms of columns are written out as vectors, which -O3 only repeats.
 set_source_files_properties(${kernels}/gemm/cpu/gemm_integer.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
-set(is_lean $<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,cresset_kernels_baseline>>>)
+if(CRESSET_SANITIZE)
+  set(is_lean 0)
+elseif(CRESSET_SINGLE_ISA)
+  set(is_lean $<CONFIG:Release>)
+else()
+  set(is_lean $<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,cresset_kernels_baseline>>>)
+endif()
 foreach(lean conv/cpu/conv_low layout/cpu/convert linalg/cpu/distance_rows index/cpu/index_rows norm/cpu/norm_columns pointwise/cpu/pointwise_bessel
              pointwise/cpu/pointwise_compare pool/cpu/pool_avg pool/cpu/pool_max reduce/cpu/reduce_logic reduce/cpu/reduce_norm reduce/cpu/reduce_order
              reduce/cpu/reduce_sum reduce/cpu/scan_order sort/cpu/sort_rows sparse/cpu/sparse_rows)

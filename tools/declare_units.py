@@ -22,9 +22,11 @@ FULL = ("functions.h", "tensor_methods.inc")
 
 
 def unit_name(source: Path, root: Path, generated: Path) -> str:
-    """The name of a unit's folder: its path inside the tree, without separators."""
-    inside = source.relative_to(generated if source.is_relative_to(generated) else root)
-    return "_".join(inside.with_suffix("").parts)
+    """The name of a unit's folder: its path inside the tree, or the whole path of one outside, as cmake/Units.cmake makes it."""
+    for folder in (generated, root):
+        if source.is_relative_to(folder):
+            return "_".join(source.relative_to(folder).with_suffix("").parts)
+    return str(source.with_suffix("")).replace("/", "_")
 
 
 class Headers:
