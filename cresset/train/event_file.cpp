@@ -48,7 +48,8 @@ void make_folders(const std::string& path) {
   }
 }
 
-EventFile::EventFile(const std::string& folder, size_t max_queue, double flush_seconds, const std::string& suffix) : max_queue_(std::max<size_t>(max_queue, 1)), process_(getpid()) {
+EventFile::EventFile(const std::string& folder, size_t max_queue, double flush_seconds, const std::string& suffix)
+    : max_queue_(std::max<size_t>(max_queue, 1)), process_(getpid()) {
   static std::atomic<int> number{0};
   make_folders(folder);
   char name[64];
