@@ -85,6 +85,13 @@ def _eye(n, *, dtype=None, device=None, **options):
     return torch.ops.aten.eq.Tensor(places[0].unsqueeze(-1), places[1]).to(dtype or torch.get_default_dtype())
 
 
+def _select_scatter(self, src, dim, index):
+    size = self.shape[dim]
+    places = torch.ops.aten.arange.start_step(0, size, 1, device=self.device)
+    shape = [size if d == dim % self.dim() else 1 for d in range(self.dim())]
+    return torch.where(torch.ops.aten.eq.Scalar(places, index % size).view(shape), src.unsqueeze(dim), self)
+
+
 @functools.cache
 def table():
     """Operators that are no core ones: functions for the default table."""
@@ -92,5 +99,6 @@ def table():
     return {
         aten.split.Tensor: _split, aten.roll.default: _roll, aten.tril.default: _tril, aten.log_sigmoid_forward.default: _log_sigmoid,
         aten.ones.default: _filled(1), aten.zeros.default: _filled(0), aten.ones_like.default: _filled_like(1), aten.zeros_like.default: _filled_like(0),
-        aten.eye.default: _eye,
+        aten.eye.default: _eye, aten.select_scatter.default: _select_scatter,
+        aten.fill.Tensor: lambda self, value: value.to(self.dtype).expand(self.shape).clone(),
     }  # fmt: skip
