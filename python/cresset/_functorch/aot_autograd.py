@@ -85,7 +85,6 @@ class _Settings:
     partition_fn: object = default_partition
     decompositions: dict | None = None
     num_params_buffers: int = 0
-    keep_inference_input_mutations: bool = False
     inference_compiler: object = None
     number: int = dataclasses.field(default_factory=_counter.__next__)
 
@@ -210,6 +209,12 @@ def _settings(fw_compiler, bw_compiler, partition_fn, **others):
     return _Settings(fw_compiler, bw_compiler, partition_fn, **others)
 
 
+def _refuse(caller, **flags):
+    for name, value in flags.items():
+        if value:
+            raise NotImplementedError(f"{caller}: {name}={value!r} is not supported: graphs hold no writes, and each kind of shapes has its own")
+
+
 def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None, num_params_buffers=0,
                  keep_inference_input_mutations=False, inference_compiler=None, *, dynamic=False, enable_log=True, disable_functionalization=False):  # fmt: skip
     """A function that computes what `fn` does, by graphs of its forward and backward that compilers get at the first call with inputs of a kind.
@@ -224,16 +229,18 @@ def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partiti
         inference_compiler: for calls without gradients; `fw_compiler` by default.
 
     The graphs hold no writes: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
-    of these. Inputs of other shapes are captured anew. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace.
+    of these. Inputs of other shapes are captured anew. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace;
+    NotImplementedError for `dynamic`, `disable_functionalization` and `keep_inference_input_mutations`.
 
     >>> from cresset.functorch.compile import aot_function, nop
     >>> aot_function(torch.sin, nop)(torch.zeros(2))
     tensor([0., 0.])
     """
+    _refuse("aot_function", dynamic=dynamic, disable_functionalization=disable_functionalization, keep_inference_input_mutations=keep_inference_input_mutations)
     compiled = _Compiled(
         _settings(
             fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=num_params_buffers,
-            keep_inference_input_mutations=keep_inference_input_mutations, inference_compiler=inference_compiler,
+            inference_compiler=inference_compiler,
         )
     )  # fmt: skip
 
@@ -277,7 +284,7 @@ compiled_function, compiled_module = aot_function, aot_module
 
 
 def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None,
-                          keep_inference_input_mutations=False, inference_compiler=None, **others):  # fmt: skip
+                          keep_inference_input_mutations=False, inference_compiler=None):  # fmt: skip
     """A function of the inputs of `mod`, a module of flat inputs and results, captured for inputs like `args` now; parameters and buffers come first among
     the inputs of the graphs. The other arguments are those of `aot_function`.
 
@@ -285,6 +292,7 @@ def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn
     >>> aot_module_simplified(nn.ReLU(), [torch.zeros(2)], nop)(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
+    _refuse("aot_module_simplified", keep_inference_input_mutations=keep_inference_input_mutations)
     state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     names = list(state)
 

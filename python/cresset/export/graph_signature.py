@@ -31,42 +31,72 @@ __all__ = [
 
 @dataclasses.dataclass
 class TensorArgument:
-    """A tensor, the value of the node of this name."""
+    """A tensor, the value of the node of this name.
+
+    >>> signature = torch.export.graph_signature
+    >>> signature.TensorArgument("x")
+    TensorArgument(name='x')
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class TokenArgument:
-    """An order between effects, the value of the node of this name."""
+    """An order between effects, the value of the node of this name.
+
+    >>> signature = torch.export.graph_signature
+    >>> signature.TokenArgument("token")
+    TokenArgument(name='token')
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymIntArgument:
-    """An integer that the graph computes."""
+    """An integer that the graph computes.
+
+    >>> signature = torch.export.graph_signature
+    >>> signature.SymIntArgument("sym_size_int")
+    SymIntArgument(name='sym_size_int')
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymFloatArgument:
-    """A number that the graph computes."""
+    """A number that the graph computes.
+
+    >>> signature = torch.export.graph_signature
+    >>> signature.SymFloatArgument("truediv")
+    SymFloatArgument(name='truediv')
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymBoolArgument:
-    """A truth value that the graph computes."""
+    """A truth value that the graph computes.
+
+    >>> signature = torch.export.graph_signature
+    >>> signature.SymBoolArgument("eq")
+    SymBoolArgument(name='eq')
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class CustomObjArgument:
-    """An object of a class that a program registered."""
+    """An object of a class that a program registered.
+
+    >>> signature = torch.export.graph_signature
+    >>> signature.CustomObjArgument("table", "shop::Table")
+    CustomObjArgument(name='table', class_fqn='shop::Table', fake_val=None)
+    """
 
     name: str
     class_fqn: str
@@ -75,7 +105,12 @@ class CustomObjArgument:
 
 @dataclasses.dataclass
 class ConstantArgument:
-    """A value that belongs to the program."""
+    """A value that belongs to the program.
+
+    >>> signature = torch.export.graph_signature
+    >>> signature.ConstantArgument("flag", True)
+    ConstantArgument(name='flag', value=True)
+    """
 
     name: str
     value: int | float | bool | str | None
@@ -87,13 +122,21 @@ ArgumentSpec = TensorArgument | SymIntArgument | SymFloatArgument | SymBoolArgum
 # ---- inputs and outputs ---------------------------------------------------------------------------------------------------
 
 InputKind = enum.Enum("InputKind", "USER_INPUT PARAMETER BUFFER CONSTANT_TENSOR CUSTOM_OBJ TOKEN", module=__name__)
-InputKind.__doc__ = "Where an input of the graph comes from."
+InputKind.__doc__ = """Where an input of the graph comes from.
+
+>>> torch.export.graph_signature.InputKind.BUFFER.name
+'BUFFER'
+"""
 OutputKind = enum.Enum(
     "OutputKind",
     "USER_OUTPUT LOSS_OUTPUT BUFFER_MUTATION PARAMETER_MUTATION GRADIENT_TO_PARAMETER GRADIENT_TO_USER_INPUT USER_INPUT_MUTATION TOKEN",
     module=__name__,
 )
-OutputKind.__doc__ = "Where an output of the graph goes to."
+OutputKind.__doc__ = """Where an output of the graph goes to.
+
+>>> torch.export.graph_signature.OutputKind.BUFFER_MUTATION.name
+'BUFFER_MUTATION'
+"""
 
 
 def _expect_argument(arg):
@@ -106,6 +149,10 @@ class InputSpec:
     """An input of the graph: its kind, its node, and the path of what it is in the module.
 
     Errors: AssertionError for a buffer that does not say whether it is persistent, and for another argument than those of this module.
+
+    >>> signature = torch.export.graph_signature
+    >>> print(signature.InputSpec(signature.InputKind.PARAMETER, signature.TensorArgument("p_weight"), "weight"))
+    p_weight: PARAMETER target='weight'
     """
 
     kind: InputKind
@@ -125,7 +172,12 @@ class InputSpec:
 
 @dataclasses.dataclass
 class OutputSpec:
-    """An output of the graph: its kind, its node, and the path of what it changes."""
+    """An output of the graph: its kind, its node, and the path of what it changes.
+
+    >>> signature = torch.export.graph_signature
+    >>> print(signature.OutputSpec(signature.OutputKind.USER_OUTPUT, signature.TensorArgument("add"), None))
+    add: USER_OUTPUT
+    """
 
     kind: OutputKind
     arg: ArgumentSpec

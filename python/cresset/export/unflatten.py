@@ -40,7 +40,12 @@ class FlatArgsAdapter(abc.ABC):
 
 
 class InterpreterModule(nn.Module):
-    """A part of a program as a module: it runs its graph node by node. `signature`: how its arguments and results are nested, where that is kept."""
+    """A part of a program as a module: it runs its graph node by node. `signature`: how its arguments and results are nested, where that is kept.
+
+    >>> part = torch.export.unflatten(torch.export.export(nn.Sequential(nn.ReLU()), (torch.ones(2),)))
+    >>> type(getattr(part, "0")).__name__
+    'InterpreterModule'
+    """
 
     def __init__(self, graph, signature=None):
         super().__init__()

@@ -6,7 +6,12 @@ from enum import Enum
 
 
 class DimDynamic(Enum):
-    """How a dimension is treated: a symbol of its own, one shared with equal sizes, a number, a symbol without a hint."""
+    """How a dimension is treated: a symbol of its own, one shared with equal sizes, a number, a symbol without a hint.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.DimDynamic.DYNAMIC
+    <DimDynamic.DYNAMIC: 0>
+    """
 
     DYNAMIC = 0
     DUCK = 1
@@ -17,14 +22,24 @@ class DimDynamic(Enum):
 
 @dataclass(frozen=True)
 class Constraint:
-    """A demand that the program may not break."""
+    """A demand that the program may not break.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.Constraint(warn_only=False)
+    Constraint(warn_only=False)
+    """
 
     warn_only: bool
 
 
 @dataclass(frozen=True)
 class StrictMinMaxConstraint(Constraint):
-    """The dimension is any of a range."""
+    """The dimension is any of a range.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.StrictMinMaxConstraint(False, shapes.ValueRanges(2, 8)).render("x.size(0)")
+    '2 <= x.size(0) <= 8'
+    """
 
     vr: object
 
@@ -40,7 +55,12 @@ class StrictMinMaxConstraint(Constraint):
 
 @dataclass(frozen=True)
 class RelaxedUnspecConstraint(Constraint):
-    """The dimension is no single number."""
+    """The dimension is no single number.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.RelaxedUnspecConstraint(False).render("x.size(0)")
+    'x.size(0) is dynamic'
+    """
 
     def render(self, source):
         """The constraint in words."""
@@ -49,7 +69,12 @@ class RelaxedUnspecConstraint(Constraint):
 
 @dataclass(frozen=True)
 class EqualityConstraint(Constraint):
-    """Pairs of dimensions that are equal."""
+    """Pairs of dimensions that are equal.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.EqualityConstraint(False, [("x.size(0)", "y.size(0)")]).is_equal("y.size(0)", "x.size(0)")
+    True
+    """
 
     source_pairs: list = field(default_factory=list)
     derived_equalities: list = field(default_factory=list)
@@ -70,12 +95,25 @@ DimConstraint = StrictMinMaxConstraint | RelaxedUnspecConstraint | None
 
 
 class SymbolicContext:
-    """How an input becomes symbolic."""
+    """How an input becomes symbolic.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> isinstance(shapes.SymIntSymbolicContext(None), shapes.SymbolicContext)
+    True
+    """
 
 
 @dataclass
 class StatelessSymbolicContext(SymbolicContext):
-    """A `DimDynamic` and a constraint for each dimension."""
+    """A `DimDynamic` and a constraint for each dimension.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> kinds = [shapes.DimDynamic.DYNAMIC, shapes.DimDynamic.STATIC]
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), symbolic_context=shapes.StatelessSymbolicContext(kinds))
+    >>> [isinstance(size, torch.SymInt) for size in x.shape]
+    [True, False]
+    """
 
     dynamic_sizes: list
     dynamic_strides: list = None
@@ -99,7 +137,12 @@ class StatelessSymbolicContext(SymbolicContext):
 
 @dataclass
 class StatefulSymbolicContext(StatelessSymbolicContext):
-    """The same, for several traces of one input: sizes keep the symbols that they had."""
+    """The same, for several traces of one input: sizes keep the symbols that they had.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.StatefulSymbolicContext([shapes.DimDynamic.DYNAMIC], tensor_source="x").tensor_source
+    'x'
+    """
 
     tensor_source: object = field(kw_only=True, default=None)
     shape_env_to_source_to_symbol_cache: dict = field(kw_only=True, default_factory=dict)
@@ -112,7 +155,12 @@ class StatefulSymbolicContext(StatelessSymbolicContext):
 
 @dataclass
 class SubclassSymbolicContext(StatefulSymbolicContext):
-    """The same, for subclasses that hold tensors."""
+    """The same, for subclasses that hold tensors.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.SubclassSymbolicContext([shapes.DimDynamic.STATIC], tensor_source="x").inner_contexts
+    {}
+    """
 
     inner_contexts: dict = field(default_factory=dict)
     track_outer_size_stride: bool = True
@@ -120,7 +168,12 @@ class SubclassSymbolicContext(StatefulSymbolicContext):
 
 @dataclass
 class SymIntSymbolicContext(SymbolicContext):
-    """How an int that is an input becomes symbolic."""
+    """How an int that is an input becomes symbolic.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.SymIntSymbolicContext(None)
+    SymIntSymbolicContext(constraint=None)
+    """
 
     constraint: object
 

@@ -134,6 +134,14 @@ def suggested_fixes(env, names):
 
     `batch = 4` where the program makes it a number, `rows = columns` where it makes two equal, `rows = 2*_rows` where it must be a multiple, and
     `rows = Dim('rows', min=3, max=8)` where it lies in a range.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> if x.shape[0] == 4:
+    ...     y = x + 1
+    >>> shapes.suggested_fixes(mode.shape_env, {"s0": "rows"})
+    ['rows = 4']
     """
     lines = []
     for symbol, _, low, high, replaced, _ in env._env.symbols:
@@ -163,7 +171,12 @@ def _multiple(env, symbol):
 
 
 class DimConstraints:
-    """Conditions collected from guards, and the dimensions that they make numbers, ranges or functions of others."""
+    """Conditions collected from guards, and the dimensions that they make numbers, ranges or functions of others.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.DimConstraints({}, {}, set(), {}).forced_specializations()
+    {}
+    """
 
     def __init__(self, symbol_to_source, var_to_val, marked_dynamic, source_name_to_debug_name):
         self._sources, self._hints = symbol_to_source, var_to_val

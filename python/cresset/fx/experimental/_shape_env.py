@@ -34,7 +34,12 @@ class RestartTrace(BaseException):
 
 
 class SLoc(NamedTuple):
-    """Where a guard came from."""
+    """Where a guard came from.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> print(shapes.SLoc(None, "train.py:7"))
+    train.py:7
+    """
 
     framework_loc: str | None
     maybe_user_loc: str | None
@@ -44,7 +49,16 @@ class SLoc(NamedTuple):
 
 
 class ShapeGuard(NamedTuple):
-    """A condition that holds in the example and that the trace relies on."""
+    """A condition that holds in the example and that the trace relies on.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> if x.shape[0] > 3:
+    ...     y = x + 1
+    >>> print(mode.shape_env.guards[0].expr)
+    s0 > 3
+    """
 
     expr: object
     sloc: SLoc
@@ -52,7 +66,12 @@ class ShapeGuard(NamedTuple):
 
 
 class RuntimeAssert(NamedTuple):
-    """A condition on unbacked symbols, to be asserted where the program runs."""
+    """A condition on unbacked symbols, to be asserted where the program runs.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.RuntimeAssert("u0 >= 2", "too few", None).msg
+    'too few'
+    """
 
     expr: object
     msg: str
@@ -61,7 +80,12 @@ class RuntimeAssert(NamedTuple):
 
 @dataclass(frozen=True)
 class ShapeEnvSettings:
-    """The options of a `ShapeEnv`."""
+    """The options of a `ShapeEnv`.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.ShapeEnvSettings(duck_shape=False).duck_shape
+    False
+    """
 
     allow_scalar_outputs: bool = True
     allow_dynamic_output_shape_ops: bool = True

@@ -452,9 +452,11 @@ class _MakefxTracer:
                  _error_on_data_dependent_ops, record_stack_traces=False, parent_tracer=None, proxy_module_inputs=False):  # fmt: skip
         if tracing_mode not in ("real", "fake", "symbolic"):
             raise AssertionError(f"make_fx: expected tracing_mode real, fake or symbolic, got {tracing_mode!r}")
+        if record_module_stack or proxy_module_inputs:
+            raise NotImplementedError("make_fx: record_module_stack and proxy_module_inputs are not supported; torch.export.export notes the modules of nodes")
         self.decomposition_table = {} if decomposition_table is None else dict(decomposition_table)
         self.tracing_mode, self.allow, self.pre_dispatch = tracing_mode, _allow_non_fake_inputs, pre_dispatch
-        self.record_stack_traces, self.record_module_stack = record_stack_traces, record_module_stack
+        self.record_stack_traces = record_stack_traces
         self.error_on_data = _error_on_data_dependent_ops
         self.fake_tensor_mode = None
 
@@ -540,7 +542,8 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
         pre_dispatch: write composites down whole, and what autograd is told.
         record_stack_traces: note in each node where in the program it comes from.
 
-    Errors: RuntimeError for a number that depends on the values of traced tensors (`item`, `if` on a tensor), AssertionError for another tracing mode.
+    Errors: RuntimeError for a number that depends on the values of traced tensors (`item`, `if` on a tensor), AssertionError for another tracing mode,
+    NotImplementedError for `record_module_stack` and `proxy_module_inputs`.
 
     >>> make_fx = torch.fx.experimental.proxy_tensor.make_fx
     >>> print(make_fx(lambda x, y: x @ y)(torch.ones(2, 2), torch.ones(2, 2)).code.strip())
@@ -549,7 +552,7 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
         return mm
     """
     maker = _MakefxTracer(decomposition_table, tracing_mode, _allow_non_fake_inputs, pre_dispatch, record_module_stack, _allow_fake_constant,
-                          _error_on_data_dependent_ops, record_stack_traces=record_stack_traces)  # fmt: skip
+                          _error_on_data_dependent_ops, record_stack_traces=record_stack_traces, proxy_module_inputs=proxy_module_inputs)  # fmt: skip
 
     @functools.wraps(f) if hasattr(f, "__name__") else (lambda g: g)
     def wrapped(*args):

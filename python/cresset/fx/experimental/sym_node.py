@@ -10,7 +10,14 @@ _SYMBOLIC = (SymInt, SymFloat, SymBool)
 
 
 class SymNode:
-    """An expression over the symbols of a `ShapeEnv`; `pytype` is int, float or bool, `hint` its number in the example, None where only the data tells."""
+    """An expression over the symbols of a `ShapeEnv`; `pytype` is int, float or bool, `hint` its number in the example, None where only the data tells.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> x.shape[0].node.expr, x.shape[0].node.hint
+    (s0, 4)
+    """
 
     __slots__ = ("_expr", "constant", "fx_node", "pytype", "shape_env")
 
@@ -179,7 +186,14 @@ def _expr_of(value):
 
 
 def to_node(self, num):
-    """The node of a number beside `self`; NotImplemented for anything else."""
+    """The node of a number beside `self`; NotImplemented for anything else.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> torch.fx.experimental.sym_node.to_node(x.shape[0].node, 7).hint
+    7
+    """
     if isinstance(num, _SYMBOLIC):
         return num.node
     for kind, wrapped in ((bool, self.wrap_bool), (int, self.wrap_int), (float, self.wrap_float)):
@@ -208,7 +222,11 @@ _add_methods()
 
 
 def method_to_operator(method):
-    """The function of `operator`, `math` or torch that a method of nodes stands for."""
+    """The function of `operator`, `math` or torch that a method of nodes stands for.
+
+    >>> torch.fx.experimental.sym_node.method_to_operator("add")
+    <built-in function add>
+    """
     import math
     import operator
 

@@ -44,7 +44,12 @@ IntLike, FloatLike, BoolLike = (SymInt, int), (SymFloat, float), (SymBool, bool)
 
 
 class ValueRanges:
-    """The numbers from `lower` to `upper`, infinite where there is no limit."""
+    """The numbers from `lower` to `upper`, infinite where there is no limit.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.ValueRanges(2, 8) & shapes.ValueRanges(4, shapes.int_oo)
+    VR[4, 8]
+    """
 
     def __init__(self, lower, upper):
         if lower > upper:
@@ -96,22 +101,48 @@ def _end(value):
 
 
 def is_symbolic(val):
-    """Whether a number is a symbol, or follows from one."""
+    """Whether a number is a symbol, or follows from one.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.is_symbolic(x.shape[0]), shapes.is_symbolic(4)
+    (True, False)
+    """
     return isinstance(val, py_sym_types)
 
 
 def is_concrete_int(a):
-    """Whether an int is a plain number, or known to be one by now."""
+    """Whether an int is a plain number, or known to be one by now.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.is_concrete_int(x.shape[0]), shapes.is_concrete_int(4)
+    (False, True)
+    """
     return isinstance(a, int) or (isinstance(a, SymInt) and a.node.maybe_as_int() is not None)
 
 
 def is_concrete_float(a):
-    """Whether a float is a plain number."""
+    """Whether a float is a plain number.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.is_concrete_float(0.5)
+    True
+    """
     return isinstance(a, float) or (isinstance(a, SymFloat) and a.node.maybe_as_float() is not None)
 
 
 def is_concrete_bool(a):
-    """Whether a truth value is known by now."""
+    """Whether a truth value is known by now.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.is_concrete_bool(x.shape[0] > 3)
+    False
+    """
     return isinstance(a, bool) or (isinstance(a, SymBool) and a.node.maybe_as_bool() is not None)
 
 
@@ -119,12 +150,24 @@ has_static_value = is_concrete_int
 
 
 def is_nested_int(s):
-    """False: there are no nested integers."""
+    """False: there are no nested integers.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.is_nested_int(3)
+    False
+    """
     return False
 
 
 def has_hint(a):
-    """Whether the example has a number for it."""
+    """Whether the example has a number for it.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.has_hint(x.shape[0])
+    True
+    """
     return not is_symbolic(a) or a.node.has_hint()
 
 
@@ -132,7 +175,14 @@ has_guarding_hint = has_hint
 
 
 def hint_int(a, fallback=None):
-    """The int of the example, without a guard; `fallback` where only the data tells."""
+    """The int of the example, without a guard; `fallback` where only the data tells.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.hint_int(2 * x.shape[0])
+    8
+    """
     if not is_symbolic(a):
         return int(a)
     found = a.node.hint
@@ -145,27 +195,60 @@ guarding_hint_or_throw = hint_int
 
 
 def optimization_hint(a, fallback=None):
-    """The number of the example, or `fallback`."""
+    """The number of the example, or `fallback`.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.optimization_hint(u, fallback=64)
+    64
+    """
     return a.node.shape_env.optimization_hint(a.node._expr, fallback) if is_symbolic(a) else a
 
 
 def guard_bool(a):
-    """The bool of the example, which becomes a guard."""
+    """The bool of the example, which becomes a guard.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.guard_bool(x.shape[0] > 3)
+    True
+    """
     return a.node.guard_bool() if isinstance(a, SymBool) else bool(a)
 
 
 def guard_int(a):
-    """The int of the example, which becomes a guard."""
+    """The int of the example, which becomes a guard.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.guard_int(x.shape[0])
+    4
+    """
     return a.node.guard_int() if isinstance(a, SymInt) else int(a)
 
 
 def guard_float(a):
-    """The float of the example, which becomes a guard."""
+    """The float of the example, which becomes a guard.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.guard_float(0.5)
+    0.5
+    """
     return a.node.guard_float() if isinstance(a, SymFloat) else float(a)
 
 
 def guard_scalar(a):
-    """The number of the example, which becomes a guard. AssertionError for what is no number."""
+    """The number of the example, which becomes a guard. AssertionError for what is no number.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.guard_scalar(x.shape[1] + 1)
+    4
+    """
     for kinds, guard in ((BoolLike, guard_bool), (IntLike, guard_int), (FloatLike, guard_float)):
         if isinstance(a, kinds):
             return guard(a)
@@ -173,45 +256,113 @@ def guard_scalar(a):
 
 
 def guard_or_false(a):
-    """The condition as in the example, which becomes a guard; False where only the data tells."""
+    """The condition as in the example, which becomes a guard; False where only the data tells.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.guard_or_false(u == 3)
+    False
+    """
     return a.node.guard_or_false() if isinstance(a, SymBool) else bool(a)
 
 
 def guard_or_true(a):
-    """The condition as in the example, which becomes a guard; True where only the data tells."""
+    """The condition as in the example, which becomes a guard; True where only the data tells.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.guard_or_true(u == 3)
+    True
+    """
     return a.node.guard_or_true() if isinstance(a, SymBool) else bool(a)
 
 
 def guard_size_oblivious(expr):
-    """As `guard_or_false`."""
+    """As `guard_or_false`.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.guard_size_oblivious(u == 1)
+    False
+    """
     return guard_or_false(expr)
 
 
 def statically_known_true(x):
-    """Whether the condition holds for all values, without a guard."""
+    """Whether the condition holds for all values, without a guard.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.statically_known_true(x.shape[0] >= 2), shapes.statically_known_true(x.shape[0] == 4)
+    (True, False)
+    """
     return x.node.statically_known_true() if isinstance(x, SymBool) else bool(x)
 
 
 def statically_known_false(x):
-    """Whether the condition holds for no value, without a guard."""
+    """Whether the condition holds for no value, without a guard.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.statically_known_false(x.shape[0] < 2)
+    True
+    """
     return statically_known_true(sym_not(x)) if isinstance(x, SymBool) else not x
 
 
-definitely_true, definitely_false = guard_or_false, lambda a: not guard_or_true(a)
+definitely_true = guard_or_false
+
+
+def definitely_false(a):
+    """Whether the condition is false in the example, which becomes a guard; False where only the data tells.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.definitely_false(shapes.ShapeEnv().create_unbacked_symint() == 3)
+    False
+    """
+    return not guard_or_true(a)
 
 
 def expect_true(a, skip=0):
-    """The condition holds from now on; RuntimeError where it does not in the example."""
+    """The condition holds from now on; RuntimeError where it does not in the example.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.expect_true(u >= 3)
+    True
+    >>> shapes.statically_known_true(u >= 2)
+    True
+    """
     return a.node.expect_true() if isinstance(a, SymBool) else bool(a)
 
 
 def sym_and(x, *others):
-    """Whether all hold."""
+    """Whether all hold.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> bool(shapes.sym_and(x.shape[0] > 2, x.shape[1] > 5))
+    False
+    """
     return functools.reduce(lambda a, b: a & b, others, x)
 
 
 def sym_or(x, *others):
-    """Whether one holds."""
+    """Whether one holds.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> bool(shapes.sym_or(x.shape[0] > 2, x.shape[1] > 5))
+    True
+    """
     return functools.reduce(lambda a, b: a | b, others, x)
 
 
@@ -219,14 +370,29 @@ parallel_and, parallel_or = sym_and, sym_or
 
 
 def sym_eq(x, y):
-    """Whether numbers, or sequences of them, are equal, as one condition."""
+    """Whether numbers, or sequences of them, are equal, as one condition.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> bool(shapes.sym_eq(x.shape, (4, 3)))
+    True
+    """
     if isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
         return len(x) == len(y) and sym_and(True, *(sym_eq(a, b) for a, b in zip(x, y, strict=True)))
     return x == y
 
 
 def constrain_range(a, *, min, max=None):  # noqa: A002
-    """The number lies in the range from now on. ValueError for a plain one outside."""
+    """The number lies in the range from now on. ValueError for a plain one outside.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.constrain_range(u, min=2, max=9)
+    >>> shapes.statically_known_true(u < 10)
+    True
+    """
     low, high = -int_oo if min is None else min, int_oo if max is None else max
     if isinstance(a, SymInt):
         return cresset.sym_constrain_range(a, min=min, max=max)
@@ -244,7 +410,17 @@ def _advise_is_size(a):
 
 
 def constrain_unify(a, b):
-    """The two numbers are equal from now on. AssertionError for plain ones that differ."""
+    """The two numbers are equal from now on. AssertionError for plain ones that differ.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> v = env.create_unbacked_symint()
+    >>> shapes.constrain_unify(u, v)
+    True
+    >>> shapes.statically_known_true(u == v)
+    True
+    """
     if is_symbolic(a) or is_symbolic(b):
         equal = a == b
         return equal.node.expect_true() if isinstance(equal, SymBool) else None
@@ -253,7 +429,15 @@ def constrain_unify(a, b):
 
 
 def canonicalize_bool_expr(expr):
-    """The condition itself: equal ones have equal texts already."""
+    """The condition itself: equal ones have equal texts already.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> expr = (x.shape[0] > 2).node.expr
+    >>> shapes.canonicalize_bool_expr(expr) == expr
+    True
+    """
     return expr
 
 
@@ -277,14 +461,28 @@ def _expressions(value):
 
 
 def free_symbols(val):
-    """The symbols of a number, an expression, a tensor, or a list of these."""
+    """The symbols of a number, an expression, a tensor, or a list of these.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> len(shapes.free_symbols(x))
+    2
+    """
     import _cresset_graph
 
     return {_cresset_graph.symbol(name) for expr in _expressions(val) for name in expr.symbols}
 
 
 def has_free_symbols(val):
-    """Whether it has symbols."""
+    """Whether it has symbols.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.has_free_symbols(x), shapes.has_free_symbols(torch.ones(2))
+    (True, False)
+    """
     return any(expr.symbols for expr in _expressions(val))
 
 
@@ -293,22 +491,49 @@ def _is_unbacked(symbol):
 
 
 def free_unbacked_symbols(x):
-    """The symbols among them whose numbers only the data tells."""
+    """The symbols among them whose numbers only the data tells.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.free_unbacked_symbols(u + 1)
+    {u0}
+    """
     return {s for s in free_symbols(x) if _is_unbacked(s)}
 
 
 def has_free_unbacked_symbols(x):
-    """Whether it has such symbols."""
+    """Whether it has such symbols.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.has_free_unbacked_symbols(x)
+    False
+    """
     return bool(free_unbacked_symbols(x))
 
 
 def has_symbolic_sizes_strides(elem):
-    """Whether a tensor's geometry has symbols."""
+    """Whether a tensor's geometry has symbols.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
+    >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
+    >>> shapes.has_symbolic_sizes_strides(x)
+    True
+    """
     return has_free_symbols(elem)
 
 
 def is_symbol_binding_fx_node(node):
-    """The symbol that a placeholder stands for, or None."""
+    """The symbol that a placeholder stands for, or None.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> g = torch.fx.experimental.proxy_tensor.make_fx(torch.sin, tracing_mode="symbolic")(torch.ones(4, 3))
+    >>> print([shapes.is_symbol_binding_fx_node(n) for n in g.graph.nodes])
+    [None, None, None]
+    """
     val = node.meta.get("val")
     if node.op == "placeholder" and isinstance(val, SymInt) and val.node.expr.is_symbol:
         return val.node.expr
@@ -316,39 +541,79 @@ def is_symbol_binding_fx_node(node):
 
 
 def find_symbol_binding_fx_nodes(graph):
-    """The placeholders of symbols, by symbol."""
+    """The placeholders of symbols, by symbol.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> g = torch.fx.experimental.proxy_tensor.make_fx(torch.sin, tracing_mode="symbolic")(torch.ones(4, 3))
+    >>> shapes.find_symbol_binding_fx_nodes(g.graph)
+    {}
+    """
     return {s: n for n in graph.nodes if (s := is_symbol_binding_fx_node(n)) is not None}
 
 
 def is_accessor_node(node):
-    """Whether a node asks a tensor for a size, a stride or the offset."""
+    """Whether a node asks a tensor for a size, a stride or the offset.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> g = torch.fx.experimental.proxy_tensor.make_fx(torch.sin, tracing_mode="symbolic")(torch.ones(4, 3))
+    >>> any(shapes.is_accessor_node(n) for n in g.graph.nodes)
+    False
+    """
     if node.op == "call_method":
         return node.target in ("size", "stride", "storage_offset", "item")
     return node.op == "call_function" and str(node.target).startswith(("aten.sym_size", "aten.sym_stride", "aten.sym_storage_offset"))
 
 
 def fx_placeholder_vals(gm):
-    """The values that the placeholders of a graph stand for."""
+    """The values that the placeholders of a graph stand for.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> g = torch.fx.experimental.proxy_tensor.make_fx(torch.sin, tracing_mode="symbolic")(torch.ones(4, 3))
+    >>> [type(v).__name__ for v in shapes.fx_placeholder_vals(g)]
+    ['FakeTensor']
+    """
     return [n.meta["val"] for n in gm.graph.nodes if n.op == "placeholder"]
 
 
 def fx_placeholder_targets(gm):
-    """The names of the placeholders of a graph."""
+    """The names of the placeholders of a graph.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> g = torch.fx.experimental.proxy_tensor.make_fx(torch.sin, tracing_mode="symbolic")(torch.ones(4, 3))
+    >>> shapes.fx_placeholder_targets(g)
+    ['arg0_1']
+    """
     return [n.target for n in gm.graph.nodes if n.op == "placeholder"]
 
 
 def eval_guards(gm, *args, ignore_static=True):
-    """Whether other inputs meet the guards under which a graph was traced."""
+    """Whether other inputs meet the guards under which a graph was traced.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> g = torch.fx.experimental.proxy_tensor.make_fx(torch.sin, tracing_mode="symbolic")(torch.ones(4, 3))
+    >>> shapes.eval_guards(g, torch.ones(6, 5))
+    True
+    """
     return gm.shape_env.evaluate_guards_for_args(fx_placeholder_vals(gm), args, ignore_static=ignore_static)
 
 
 def bind_symbols(gm, *args):
-    """The number of each symbol of a graph in other inputs."""
+    """The number of each symbol of a graph in other inputs.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> g = torch.fx.experimental.proxy_tensor.make_fx(torch.sin, tracing_mode="symbolic")(torch.ones(4, 3))
+    >>> sorted(shapes.bind_symbols(g, torch.ones(6, 5)).values())
+    [5, 6]
+    """
     return gm.shape_env.bind_symbols(fx_placeholder_vals(gm), args)
 
 
 def check_consistent(new, old):
-    """RuntimeError where two results of one node differ in shape or number."""
+    """RuntimeError where two results of one node differ in shape or number.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> shapes.check_consistent(torch.ones(2, 3), torch.zeros(2, 3))
+    """
     if isinstance(new, cresset.Tensor):
         for a, b in zip(new.shape, old.shape, strict=True):
             cresset._check(a == b, lambda a=a, b=b: f"sizes differ: {a} and {b}")
@@ -357,7 +622,14 @@ def check_consistent(new, old):
 
 
 def compute_unbacked_bindings(shape_env, example_value, old_example_value=None, peek=False):
-    """Where in a value the unbacked symbols are that were made for it: symbol to path. None where there are none."""
+    """Where in a value the unbacked symbols are that were made for it: symbol to path. None where there are none.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.compute_unbacked_bindings(env, u)
+    {u0: ()}
+    """
     pending = [] if shape_env is None else shape_env.pending_fresh_unbacked_symbols
     if not pending:
         return None
@@ -401,12 +673,27 @@ class CallMethodKey:
 
 
 def resolve_unbacked_bindings(shape_env, bindings):
-    """Bindings with symbols that have been found to be others replaced."""
+    """Bindings with symbols that have been found to be others replaced.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> shapes.resolve_unbacked_bindings(env, {u.node.expr: ()})
+    {u0: ()}
+    """
     return bindings and {shape_env.replace(s): path for s, path in bindings.items()}
 
 
 def rebind_unbacked(shape_env, n, result):
-    """The symbols that a node's value was made with are those of its result, made anew."""
+    """The symbols that a node's value was made with are those of its result, made anew.
+
+    >>> shapes = torch.fx.experimental.symbolic_shapes
+    >>> env = shapes.ShapeEnv()
+    >>> u = env.create_unbacked_symint()
+    >>> graph = torch.fx.Graph()
+    >>> node = graph.placeholder("x")
+    >>> shapes.rebind_unbacked(env, node, u)
+    """
     for symbol, path in (resolve_unbacked_bindings(shape_env, n.meta.get("unbacked_bindings")) or {}).items():
         value = pytree.key_get(result, path)
         if isinstance(value, SymInt):
