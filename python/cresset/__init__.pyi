@@ -1,5 +1,6 @@
 """Cresset under PyTorch's names. The operators and the types of the extension are generated from ops/*.toml."""
 
+import builtins
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeGuard, TypeVar, overload
