@@ -37,6 +37,24 @@ std::optional<Sym> nonnegative_side(Op op, const Sym& a, const Sym& b) {
   }
 }
 
+struct Lone {
+  const Sym::Factor& factor;
+  int64_t coefficient, constant;
+};
+
+// A sum of one factor, a number of times, and a constant.
+std::optional<Lone> lone_factor(const std::vector<Sym::Term>& terms) {
+  int64_t constant = 0;
+  const Sym::Term* only = nullptr;
+  for (const Sym::Term& t : terms) {
+    if (t.factors.empty()) constant = t.coefficient;
+    else if (only) return std::nullopt;
+    else only = &t;
+  }
+  if (!only || only->factors.size() != 1 || only->factors[0].power != 1) return std::nullopt;
+  return Lone{only->factors[0], only->coefficient, constant};
+}
+
 }  // namespace
 
 std::string ShapeEnv::new_name(const char* prefix, int& next) {
@@ -289,17 +307,9 @@ void ShapeEnv::assume_relation(Op op, const Sym& a, const Sym& b) {
 // A bound of a symbol, where it stands alone; otherwise a fact to compare with.
 void ShapeEnv::assume_nonnegative(const Sym& s) {
   const std::vector<Sym::Term> terms = s.terms();
-  int64_t constant = 0;
-  const Sym::Term* only = nullptr;
-  size_t others = 0;
-  for (const Sym::Term& t : terms) {
-    if (t.factors.empty()) constant = t.coefficient;
-    else others++, only = &t;
-  }
-  if (others == 1 && only->factors.size() == 1 && only->factors[0].power == 1) {
-    const Sym::Factor& f = only->factors[0];
-    const int64_t k = only->coefficient;
-    auto bound = [&](const Sym& inner) {  // k * inner + constant >= 0
+  if (const auto only = lone_factor(terms)) {
+    const auto& [f, k, constant] = *only;
+    auto bound = [&, k = k, constant = constant](const Sym& inner) {  // k * inner + constant >= 0
       const int64_t limit =
           k > 0 ? -(constant >= 0 ? constant / k : -((-constant + k - 1) / k)) : (constant >= 0 ? constant / -k : -((-constant + -k - 1) / -k));
       if (const auto name = inner.as_symbol()) constrain(*name, k > 0 ? Range{limit, kInfinity} : Range{-kInfinity, limit});
@@ -350,34 +360,27 @@ std::optional<std::pair<std::string, Sym>> ShapeEnv::solution(const Sym& differe
 
 bool ShapeEnv::unify(const Sym& difference) {
   const std::vector<Sym::Term> terms = difference.terms();
-  int64_t constant = 0;
-  const Sym::Term* only = nullptr;
-  size_t others = 0;
-  for (const Sym::Term& t : terms) {
-    if (t.factors.empty()) constant = t.coefficient;
-    else others++, only = &t;
-  }
-  if (others == 1 && only->factors.size() == 1 && only->factors[0].power == 1) {
-    const Sym::Factor& f = only->factors[0];
-    if (f.function == Sym::Function::Mod && constant % only->coefficient == 0) {
+  if (const auto only = lone_factor(terms)) {
+    const auto& [f, k, constant] = *only;
+    if (f.function == Sym::Function::Mod && constant % k == 0) {
       if (const auto divisor = f.arguments[1].constant(); divisor && *divisor > 0) {
-        divisible_.push_back({f.arguments[0], *divisor, -constant / only->coefficient});
+        divisible_.push_back({f.arguments[0], *divisor, -constant / k});
         stale_ = true;
         return true;
       }
     }
     // x // k == q bounds x; Min(x, c) == c and Max(x, c) == c bound it from one side.
-    if (f.function == Sym::Function::FloorDiv && constant % only->coefficient == 0) {
+    if (f.function == Sym::Function::FloorDiv && constant % k == 0) {
       if (const auto divisor = f.arguments[1].constant(); divisor && *divisor > 0) {
-        const int64_t q = -constant / only->coefficient;
+        const int64_t q = -constant / k;
         assume_nonnegative(f.arguments[0] - Sym(q * *divisor));
         assume_nonnegative(Sym(q * *divisor + *divisor - 1) - f.arguments[0]);
         return true;
       }
     }
     const bool extreme = f.function == Sym::Function::Min || f.function == Sym::Function::Max;
-    if (extreme && constant % only->coefficient == 0) {
-      const Sym target = -constant / only->coefficient;
+    if (extreme && constant % k == 0) {
+      const Sym target = -constant / k;
       for (int i = 0; i < 2; i++)
         if (f.arguments[static_cast<size_t>(i)] == target) {
           const Sym& other = f.arguments[static_cast<size_t>(1 - i)];

@@ -129,6 +129,11 @@ def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
 # ---- attention --------------------------------------------------------------------------------------------------------------
 
 
+def _expect_no_dropout(dropout_p):
+    if dropout_p != 0:
+        raise RuntimeError(f"expected dropout_p to be 0 on the CPU, got {dropout_p}; scaled_dot_product_attention drops out")
+
+
 def _scale(query, scale):
     return query.shape[-1] ** -0.5 if scale is None else scale
 
@@ -138,6 +143,7 @@ def _scale(query, scale):
     "Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"
 )
 def flash_attention(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
+    _expect_no_dropout(dropout_p)
     return tuple(_row("_attention")(query, key, value, attn_mask, is_causal, _scale(query, scale)))
 
 
@@ -146,6 +152,7 @@ def flash_attention(query, key, value, dropout_p=0.0, is_causal=False, *, attn_m
     "float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)"
 )
 def flash_attention_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
+    _expect_no_dropout(dropout_p)
     return tuple(_row("_attention_backward")(grad_out, query, key, value, attn_mask, out, logsumexp, is_causal, _scale(query, scale)))
 
 

@@ -66,10 +66,7 @@ class InterpreterModule(nn.Module):
 
     def print_readable(self, print_output=True, include_stride=False, include_device=False, colored=False):
         """Prints the graph as code, and returns it."""
-        text = torch.fx.GraphModule(self, self.graph).print_readable(print_output=False)
-        if print_output:
-            print(text)
-        return text
+        return torch.fx.GraphModule(self, self.graph).print_readable(print_output, include_stride, include_device, colored)
 
 
 class UnflattenedModule(InterpreterModule):
