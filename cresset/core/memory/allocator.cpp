@@ -10,6 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "cresset/core/memory/plan_run.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
@@ -307,12 +309,18 @@ void deallocate_medium(void* p, size_t n) {
 CRESSET_NOINLINE void* allocate_big(size_t n) {
   // Rounding up must not overflow.
   if (n > static_cast<size_t>(INT64_MAX) / 2) out_of_memory(n);
+  MemoryPlan::State* const plan = t_memory_plan;
+  if (CRESSET_UNLIKELY(plan != nullptr))
+    if (void* p = planned_block(*plan, n)) return p;
   void* p = n <= kMediumMax ? allocate_medium(n) : allocate_large(n);
   count_alloc(static_cast<int64_t>(n));
+  if (CRESSET_UNLIKELY(plan != nullptr)) watch_block(*plan, p, n);
   return p;
 }
 
 CRESSET_NOINLINE void deallocate_big(void* p, size_t n) {
+  if (CRESSET_UNLIKELY(t_memory_plan != nullptr)) watch_end_of_block(*t_memory_plan, p);
+  if (CRESSET_UNLIKELY(g_memory_arenas.load(std::memory_order_relaxed) != 0) && give_back_planned(p)) return;
   g_allocated.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
   n <= kMediumMax ? deallocate_medium(p, n) : deallocate_large(p);
 }
@@ -377,6 +385,8 @@ void cpu_deallocate(void* data, size_t nbytes) {
   bins->head[bin] = f;
   if (CRESSET_UNLIKELY(++bins->count[bin] > kBinLimit)) bins->spill(bin);
 }
+
+void unpoison_memory([[maybe_unused]] const void* data, [[maybe_unused]] size_t nbytes) { ASAN_UNPOISON_MEMORY_REGION(data, nbytes); }
 
 Allocator* cpu_allocator() {
   static CpuAllocator* a = new CpuAllocator;
