@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "cresset/core/layers.h"
+#include "cresset/core/memory/plan.h"
 #include "cresset/graph/runtime/program.h"
 
 namespace cresset::graph {
@@ -26,9 +27,16 @@ struct Instruction {
   uint32_t jump = 0;
 };
 
+// The plan of runs whose inputs have these sizes.
+struct SizedPlan {
+  uint64_t key = 0;
+  std::unique_ptr<MemoryPlan> plan;
+};
+
 struct Frame {
   std::vector<Datum> registers;
   Stack stack;
+  std::vector<SizedPlan> plans;  // the one used last is the first
 };
 
 struct Program::Code {
@@ -49,6 +57,9 @@ struct Program::Code {
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   std::vector<Datum> run(std::vector<Datum> inputs, int64_t& trips, int depth);
+
+ private:
+  void steps(Frame& frame, int64_t& trips, int depth);
 };
 
 struct Machine {

@@ -1,5 +1,7 @@
 #include "cresset/graph/runtime/program.h"
 
+#include <algorithm>
+
 #include "cresset/graph/runtime/compile.h"
 
 namespace cresset::graph {
@@ -31,14 +33,38 @@ Datum take(Datum& r) {
   return std::exchange(r, Datum());
 }
 
+constexpr size_t kMaxPlans = 4;
+
+uint64_t key_of(const std::vector<Datum>& inputs) {
+  uint64_t key = 14695981039346656037u;
+  const auto add = [&](int64_t number) { key = (key ^ static_cast<uint64_t>(number)) * 1099511628211u; };
+  for (const Datum& v : inputs) {
+    if (const auto* t = std::get_if<Tensor>(&v.data())) {
+      if (t->defined())
+        for (const int64_t size : t->sizes()) add(size);
+      add(-1);
+    } else if (const auto* number = std::get_if<int64_t>(&v.data())) {
+      add(*number);
+    }
+  }
+  return key;
+}
+
+MemoryPlan& plan_for(std::vector<SizedPlan>& plans, uint64_t key) {
+  for (size_t i = 0; i < plans.size(); i++)
+    if (plans[i].key == key) {
+      if (i > 0) std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i), plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return *plans.front().plan;
+    }
+  if (plans.size() == kMaxPlans) plans.pop_back();
+  plans.insert(plans.begin(), SizedPlan{key, std::make_unique<MemoryPlan>()});
+  return *plans.front().plan;
+}
+
 }  // namespace
 
-std::vector<Datum> Program::Code::run(std::vector<Datum> inputs, int64_t& trips, int depth) {
-  CRESSET_CHECK_VALUE(inputs.size() == parameters.size(), "graph ", name, ": expected ", parameters.size(), " inputs, got ", inputs.size());
-  std::unique_ptr<Frame> frame = take_frame();
-  Datum* registers = frame->registers.data();
-  for (size_t i = 0; i < inputs.size(); i++) registers[parameters[i]] = std::move(inputs[i]);
-  Machine machine{registers, layer_state(), frame->stack, *this, trips, depth};
+void Program::Code::steps(Frame& frame, int64_t& trips, int depth) {
+  Machine machine{frame.registers.data(), layer_state(), frame.stack, *this, trips, depth};
   const Instruction* code = instructions.data();
   const auto end = static_cast<uint32_t>(instructions.size());
   uint32_t at = 0;
@@ -48,6 +74,20 @@ std::vector<Datum> Program::Code::run(std::vector<Datum> inputs, int64_t& trips,
     // The frame, in which values are left, is given up.
     e.add_context("graph " + name + ", " + places[at]);
     throw;
+  }
+}
+
+std::vector<Datum> Program::Code::run(std::vector<Datum> inputs, int64_t& trips, int depth) {
+  CRESSET_CHECK_VALUE(inputs.size() == parameters.size(), "graph ", name, ": expected ", parameters.size(), " inputs, got ", inputs.size());
+  std::unique_ptr<Frame> frame = take_frame();
+  Datum* registers = frame->registers.data();
+  const uint64_t key = depth == 0 ? key_of(inputs) : 0;
+  for (size_t i = 0; i < inputs.size(); i++) registers[parameters[i]] = std::move(inputs[i]);
+  if (depth == 0 && options.plan_memory) {
+    const MemoryPlan::Run run(plan_for(frame->plans, key));
+    steps(*frame, trips, depth);
+  } else {
+    steps(*frame, trips, depth);
   }
   inputs.resize(results.size());
   for (size_t i = 0; i < results.size(); i++) {
@@ -106,6 +146,18 @@ std::vector<Tensor> Program::run_tensors(const std::vector<Tensor>& inputs) cons
     out.push_back(v.to_tensor());
   }
   return out;
+}
+
+ProgramMemory Program::memory() const {
+  Code& code = *codes_->front();
+  const std::lock_guard lock(code.mutex);
+  ProgramMemory most;
+  for (const auto& frame : code.idle) {
+    if (frame->plans.empty()) continue;
+    const MemoryPlan::Facts facts = frame->plans.front().plan->facts();
+    if (facts.arena_bytes >= most.arena_bytes) most = {facts.blocks, facts.block_bytes, facts.arena_bytes, frame->plans.front().plan->followed()};
+  }
+  return most;
 }
 
 size_t Program::num_instructions() const { return codes_->front()->instructions.size(); }

@@ -9,6 +9,17 @@ struct ProgramOptions {
   // Trips of all loops of one run, and calls within calls, before the run stops with an error; a stranger's file sets them.
   int64_t max_trips = INT64_MAX;
   int max_calls = 1000;
+  // The first run with inputs of new sizes is watched, and its intermediate tensors get places in one arena; later runs of such sizes allocate nothing
+  // but what they return. The program keeps an arena for each thread that runs at once. Small values (up to 1 KiB) have bins of the thread.
+  bool plan_memory = true;
+};
+
+// The figures of the plan of the last run.
+struct ProgramMemory {
+  size_t blocks = 0;       // that are given back before the run ends, and so have places in the arena
+  size_t block_bytes = 0;  // that they take together
+  size_t arena_bytes = 0;  // that they take in the arena
+  bool planned = false;    // whether the run found them all there; the first with inputs of new sizes does not
 };
 
 class CRESSET_API Program {
@@ -31,6 +42,8 @@ class CRESSET_API Program {
   size_t num_registers() const;
   // How many of the operators are called typed, and not boxed.
   size_t num_typed() const;
+  // Of the frame with the largest arena, where threads ran at once.
+  ProgramMemory memory() const;
   // The instructions, a line each.
   std::string text() const;
 
