@@ -67,6 +67,16 @@ void heard_below(const OpEntry& op, Stack& stack) {
   with_own_stack(op, stack, [&](Stack& own) { listener->call(op, own); });
 }
 
+// Views wake the autograd layer too, whether or not they require a gradient.
+void heard_unless_recorded(const OpEntry& op, Stack& stack) {
+  bool recorded = false;
+  const size_t n = op.function_schema().arguments.size();
+  for (size_t i = stack.size() - n; i < stack.size(); i++)
+    for_each_tensor(stack[i], [&](const Tensor& t) { recorded = recorded || (t.defined() && t.requires_grad()); });
+  if (recorded) return call_boxed_below(Layer::LazyMath, op, stack);
+  heard_below(op, stack);
+}
+
 // The operators that the body calls are heard like any others.
 void opened_at_autograd(const OpEntry& op, Stack& stack) {
   Listener* const listener = at(ListenPlace::below_autograd);

@@ -51,6 +51,7 @@ inline bool is_listening() {
 // Run by the layers of the dispatcher.
 void heard_above(const OpEntry& op, Stack& stack);
 void heard_below(const OpEntry& op, Stack& stack);
+void heard_unless_recorded(const OpEntry& op, Stack& stack);
 void opened_at_autograd(const OpEntry& op, Stack& stack);
 void opened_below(const OpEntry& op, Stack& stack);
 

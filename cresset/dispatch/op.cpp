@@ -13,6 +13,7 @@ const BoxedFn kNoFormula = autograd_without_formula;
 const BoxedFn kLazyMath = compute_lazy_math;
 const BoxedFn kFake = run_fake;
 const BoxedFn kHeardBelow = heard_below;
+const BoxedFn kHeardUnlessRecorded = heard_unless_recorded;
 const BoxedFn kOpenedAtAutograd = opened_at_autograd;
 const BoxedFn kOpenedBelow = opened_below;
 
@@ -120,7 +121,10 @@ const BoxedFn* listening(const OpEntry& op, uint8_t awake, bool at_autograd) {
   Listener* const listener = awake & kLazyMathLayer ? listener_at(ListenPlace::below_autograd) : nullptr;
   if (CRESSET_LIKELY(!listener)) return nullptr;
   if (listener->opens(op, at_autograd)) return at_autograd ? &kOpenedAtAutograd : &kOpenedBelow;
-  return !at_autograd && listener->hears(op, awake & kAutogradLayer) ? &kHeardBelow : nullptr;
+  const bool may_be_recorded = awake & kAutogradLayer;
+  if (!at_autograd && listener->hears(op, may_be_recorded)) return &kHeardBelow;
+  const bool as_a_whole = may_be_recorded && (op.flags & kCompositeOp) && !listener->hears(op, true) && listener->hears(op, false);
+  return as_a_whole ? &kHeardUnlessRecorded : nullptr;
 }
 
 // The function for the topmost awake layer; empty where no layer has one.

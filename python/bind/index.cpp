@@ -1,5 +1,6 @@
 // Subscripts of tensors, read and written.
 
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/index/indexing_checks.h"
 #include "python/bind/autograd.h"
 #include "python/bind/modes/symbols.h"
@@ -155,6 +156,13 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   });
 }
 
+// Where calls are heard a number is a fresh tensor first, as PyTorch has it.
+static int set_heard_number(const Tensor& t, PyObject* self, PyObject* index, PyObject* value) {
+  const Ref args(Py_BuildValue("(O)", value)), kwargs(Py_BuildValue("{s:O}", "dtype", constant(t.scalar_type())));
+  const Ref fresh = checked(PyObject_Call(package_function("tensor"), args.get(), kwargs.get()));
+  return set_item(self, index, fresh.get());
+}
+
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   if (value && CRESSET_UNLIKELY(takes_over(self, index, value))) {
     const Ref args(PyTuple_Pack(2, index, value));
@@ -170,6 +178,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
         const bool number = is_number(value);
         CRESSET_CHECK_TYPE(number || is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
         if (number) check_fits(to_scalar(value), t.scalar_type());
+        if (number && CRESSET_UNLIKELY(dispatch::listener_at(dispatch::ListenPlace::below_autograd) != nullptr)) return set_heard_number(t, self, index, value);
         const auto indices = indices_of(t, index);
         if (number) {
           indexing::set_item(t, indices, to_scalar(value));

@@ -139,6 +139,20 @@ PyObject* to_functional(PyObject*, PyObject* t) {
 PyObject* from_functional(PyObject*, PyObject* t) {
   return guarded([&] { return wrap(func::from_functional(tensor_argument(t))); });
 }
+// below_functional(function, tensor): what the function makes of it; under functionalize a wrapper of what it makes of the value, out of its sight
+PyObject* below_functional(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    CRESSET_CHECK_VALUE(count == 2, "below_functional: expected 2 arguments, got ", count);
+    const LayerState& state = layer_state();
+    if (!(state.included & ~state.excluded & layer_bit(Layer::Functionalize))) return checked(PyObject_CallOneArg(args[0], args[1])).release();
+    Ref made = checked(wrap(func::from_functional(tensor_argument(args[1]))));
+    {
+      const ExcludeLayers below(layer_bit(Layer::Functionalize));
+      made = checked(PyObject_CallOneArg(args[0], made.get()));
+    }
+    return wrap(func::to_functional(tensor_argument(made.get())));
+  });
+}
 PyObject* is_functional(PyObject*, PyObject* t) {
   return guarded([&] { return PyBool_FromLong(as_functional(tensor_argument(t)) != nullptr); });
 }
@@ -152,6 +166,7 @@ PyMethodDef functions[] = {{"in_vmap", in_vmap, METH_NOARGS, nullptr},
                            {"to_functional", to_functional, METH_O, nullptr},
                            {"from_functional", from_functional, METH_O, nullptr},
                            {"is_functional", is_functional, METH_O, nullptr},
+                           {"below_functional", reinterpret_cast<PyCFunction>(below_functional), METH_FASTCALL, nullptr},
                            {"is_changed", is_changed, METH_O, nullptr},
                            {"innermost_value", innermost_value, METH_O, nullptr},
                            {"vmap_randomness", vmap_randomness, METH_O, nullptr},

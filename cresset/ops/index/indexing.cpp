@@ -4,6 +4,7 @@
 
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset::indexing {
@@ -37,6 +38,9 @@ int64_t consumed_dims(const TensorIndex& i) {
     default: return 1;
   }
 }
+
+// Masks stay masks where the operator says what it makes of them: without data, and where calls are heard, as PyTorch's operators get them.
+bool stays_mask(const Tensor& t) { return t.lacks_data() || dispatch::is_listening(); }
 
 Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
   int64_t consumed = 0;
@@ -101,7 +105,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
         if (!a.misfit)
           for (int64_t d = 0; d < t.dim(); d++)
             if (t.size(d) != a.view.size(dim + d)) a.misfit = Applied::Misfit{t, d, DimVector(a.view.sizes()), dim + d};
-        if (t.lacks_data()) {  // the operator says what it makes of it
+        if (stays_mask(t)) {
           put_tensor(t);
           dim += t.dim();
           behind += t.dim() - 1;
@@ -124,7 +128,7 @@ Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices) {
   CRESSET_CHECK_INDEX(!a.misfit, "index: the shape of the mask ", a.misfit->mask.sizes(), " at index ", a.misfit->dim,
                       " does not fit the indexed tensor of shape ", a.misfit->sizes, " at index ", a.misfit->at);
   for (const auto& t : a.tensors)
-    CRESSET_CHECK_INDEX(!t || t->lacks_data() || t->scalar_type() == kLong || t->scalar_type() == kInt,
+    CRESSET_CHECK_INDEX(!t || stays_mask(*t) || t->scalar_type() == kLong || t->scalar_type() == kInt,
                         "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
   return a;
 }
@@ -153,7 +157,7 @@ bool fill_masked(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor
     if (i.type() == TensorIndexType::Ellipsis) before += self.dim() - consumed;
     else if (i.type() == TensorIndexType::None || i.type() == TensorIndexType::Slice) before++;
   }
-  if (!found || consumed > self.dim()) return false;
+  if (!found || consumed > self.dim() || (dispatch::is_listening() && !as_batched(found->tensor()))) return false;
   Tensor mask = found->tensor();
   const Tensor view = apply_views(self, others).view;
   for (int64_t d = 0; d < mask.dim(); d++)

@@ -100,6 +100,11 @@ def log_sigmoid_forward(self):
     return _row("log_sigmoid")(self), self.new_empty(0)
 
 
+@_operator("log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))")
+def log_sigmoid_forward_output(self, *, output, buffer):
+    return _row("log_sigmoid.out")(self, out=output), buffer.resize_(0)
+
+
 @_operator("log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor")
 def log_sigmoid_backward(grad_output, self, buffer):
     return _row("log_sigmoid_backward")(grad_output, self)

@@ -1,5 +1,6 @@
 """Tensors from Python data, buffers and NumPy arrays."""
 
+import functools as _functools
 import sys as _sys
 import warnings as _warnings
 
@@ -161,7 +162,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         from .._modes.stack import present
         from ..ops import aten
 
-        out = present(aten.lift_fresh.default, out)
+        out = _cresset.below_functional(_functools.partial(present, aten.lift_fresh.default), out)
     return out.requires_grad_(True) if requires_grad else out
 
 
