@@ -421,7 +421,7 @@ class OpRun {
     std::vector<Sym> needed = equalities();
     for (const Sym& d : needed)
       if (const auto b = solved({d}); b && at_bindings(*b)) return equal({d});
-    if (needed.empty()) return find_divisibility() || specialize_all();
+    if (needed.empty()) return find_divisibility() || specialize_needed();
     // Several at once: all of them, less those that are not needed.
     if (const auto b = solved(needed); b && at_bindings(*b)) {
       for (size_t i = needed.size(); i-- > 0 && needed.size() > 1;) {
@@ -431,7 +431,7 @@ class OpRun {
       }
       return equal(needed);
     }
-    return find_divisibility() || specialize_all();
+    return find_divisibility() || specialize_needed();
   }
   bool equal(const std::vector<Sym>& differences) {
     for (const Sym& d : differences) {
@@ -483,15 +483,36 @@ class OpRun {
         if (std::find(out.begin(), out.end(), s) == out.end()) out.push_back(s);
     return out;
   }
-  bool specialize_all() {
-    bool any = false;
-    for (const std::string& s : symbols()) {
-      if (!env_.hints.count(s)) continue;
-      env_.specialize(Expr(Sym::symbol(s)));
-      any = true;
-    }
-    return any;
+  // Those that have a number in the example.
+  std::vector<std::string> hinted() {
+    std::vector<std::string> names = symbols();
+    names.erase(std::remove_if(names.begin(), names.end(), [&](const std::string& s) { return !env_.hints.count(s); }), names.end());
+    return names;
   }
+  // The symbols that must be the numbers of the example: one that is enough, else all less those that are not needed.
+  std::vector<std::string> needed_numbers() {
+    std::vector<std::string> names = hinted();
+    const auto works = [&](const std::vector<std::string>& fixed) {
+      Bindings b = env_.point_;
+      for (const std::string& s : fixed) b[s] = env_.hints.at(s);
+      return env_.fit_facts(b) && at_bindings(b);
+    };
+    for (const std::string& s : names)
+      if (works({s})) return {s};
+    if (!works(names)) return names;
+    for (size_t i = names.size(); i-- > 0 && names.size() > 1;) {
+      std::vector<std::string> fewer = names;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (works(fewer)) names = fewer;
+    }
+    return names;
+  }
+  bool specialize(const std::vector<std::string>& names) {
+    for (const std::string& s : names) env_.specialize(Expr(Sym::symbol(s)));
+    return !names.empty();
+  }
+  bool specialize_needed() { return specialize(needed_numbers()); }
+  bool specialize_all() { return specialize(hinted()); }
 
   // ---- results
 
