@@ -40,6 +40,7 @@ TIERS = [
     ["optim", "distributions", "func", "library", "multiprocessing", "io", "jit", "hub", "functorch", "fx", "_decomp", "_functorch", "_higher_order_ops"],
     ["utils"],
     ["distributed", "export", "lightning", "vision"],
+    ["graph"],
 ]
 
 # functional.py gives the names of the other two, whose functions use its helpers.

@@ -7,6 +7,7 @@ namespace cresset::graph {
 
 // Sets Python's error from the C++ exception in flight: errors of ours become the Python types of the same names.
 void set_python_error();
+bool add_graph(PyObject* module);
 bool add_joint(PyObject* module);
 bool add_symbolic(PyObject* module);
 

@@ -55,6 +55,6 @@ void cresset::graph::set_python_error() {
 
 PyMODINIT_FUNC PyInit__cresset_graph() {
   PyObject* module = PyModule_Create(&definition);
-  if (module && !(cresset::graph::add_joint(module) && cresset::graph::add_symbolic(module))) Py_CLEAR(module);
+  if (module && !(cresset::graph::add_graph(module) && cresset::graph::add_joint(module) && cresset::graph::add_symbolic(module))) Py_CLEAR(module);
   return module;
 }
