@@ -51,6 +51,48 @@ def gpt_block(t: Any) -> tuple[Any, Any]:
     return Block(), t.randn(2, 16, 64)
 
 
+def resnet18(t: Any) -> tuple[Any, Any]:
+    """ResNet-18 in evaluation, and a photo's worth of input."""
+    nn = t.nn
+
+    class Block(nn.Module):
+        def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+            super().__init__()
+            self.conv1, self.bn1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs)
+            self.conv2, self.bn2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs)
+            self.relu = nn.ReLU(inplace=True)
+            changes = stride != 1 or inputs != outputs
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)) if changes else None
+
+        def forward(self, x: Any) -> Any:
+            out = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+            out += x if self.downsample is None else self.downsample(x)
+            return self.relu(out)
+
+    class ResNet(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
+            widths = [64, 64, 128, 256, 512]
+            self.stages = nn.Sequential(*(nn.Sequential(Block(a, b, 1 + (a != b)), Block(b, b, 1)) for a, b in zip(widths, widths[1:], strict=False)))
+            self.pool, self.fc = nn.AdaptiveAvgPool2d((1, 1)), nn.Linear(512, 1000)
+
+        def forward(self, x: Any) -> Any:
+            return self.fc(t.flatten(self.pool(self.stages(self.stem(x))), 1))
+
+    return ResNet().eval(), t.randn(1, 3, 224, 224)
+
+
+def trace_of_resnet(t: Any) -> Callable[[], Any]:
+    trace, (net, _) = importlib.import_module(f"{t.__name__}.fx").symbolic_trace, resnet18(t)
+    return lambda: trace(net)
+
+
+def export_of_resnet(t: Any) -> Callable[[], Any]:
+    export, (net, x) = importlib.import_module(f"{t.__name__}.export").export, resnet18(t)
+    return lambda: export(net, (x,))
+
+
 def make_fx_of_gpt(t: Any, mode: str) -> Callable[[], Any]:
     """make_fx of the loss of a block with its gradients."""
     make_fx = importlib.import_module(f"{t.__name__}.fx.experimental.proxy_tensor").make_fx
@@ -65,6 +107,8 @@ def make_fx_of_gpt(t: Any, mode: str) -> Callable[[], Any]:
 
 
 ROWS: dict[str, Callable[[Any], Callable[[], Any]]] = {
+    "symbolic_trace_resnet18": trace_of_resnet,
+    "export_resnet18": export_of_resnet,
     "make_fx_gpt_block_backward_real": lambda t: make_fx_of_gpt(t, "real"),
     "make_fx_gpt_block_backward_fake": lambda t: make_fx_of_gpt(t, "fake"),
 }
