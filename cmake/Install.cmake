@@ -8,15 +8,16 @@ set_target_properties(cresset_compat PROPERTIES EXPORT_NAME compat)
 target_include_directories(cresset_compat INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compat/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/compat>
                                                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat>)
 # Programs that use no distributions are linked without them.
-target_link_libraries(cresset_compat INTERFACE cresset -Wl,--push-state,--as-needed cresset_distributions -Wl,--pop-state)
+target_link_libraries(cresset_compat INTERFACE cresset -Wl,--push-state,--as-needed cresset_distributions cresset_dist -Wl,--pop-state)
 add_library(Cresset::cresset ALIAS cresset)
 add_library(Cresset::compat ALIAS cresset_compat)
 add_library(Cresset::distributions ALIAS cresset_distributions)
 add_library(Cresset::graph ALIAS cresset_graph)
+add_library(Cresset::dist ALIAS cresset_dist)
 
-install(TARGETS cresset cresset_distributions cresset_graph cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cresset cresset_distributions cresset_graph cresset_dist cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Opened from the folder that the library lies in.
-foreach(provider cresset_onednn cresset_lapack cresset_image)
+foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo cresset_mpi)
   if(TARGET ${provider})
     install(TARGETS ${provider} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()

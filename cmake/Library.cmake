@@ -3,7 +3,7 @@ include(cmake/Opgen.cmake)
 include(cmake/Precompiled.cmake)
 
 set(library_sources)
-foreach(room core dispatch ops autograd transform nn optim data io dist train)
+foreach(room core dispatch ops autograd transform nn optim data io train)
   file(GLOB_RECURSE room_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.cpp)
   list(APPEND library_sources ${room_sources})
 endforeach()

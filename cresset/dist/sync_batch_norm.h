@@ -2,7 +2,7 @@
 // Batch normalisation over the batches of all processes of a group.
 
 #include "cresset/autograd/function.h"
-#include "cresset/dist/process_group.h"
+#include "cresset/dist/group/process_group.h"
 #include "cresset/nn/layers/normalization.h"
 #include "cresset/nn/module/containers.h"
 #include "cresset/nn/module/tables.h"
@@ -11,7 +11,14 @@ namespace cresset::nn {
 
 namespace detail {
 
-using GroupPtr = std::shared_ptr<distributed::ProcessGroup>;
+using GroupPtr = intrusive_ptr<distributed::ProcessGroup>;
+
+inline void sum_now(const GroupPtr& group, const Tensor& t) {
+  std::vector<Tensor> list = {t};
+  distributed::AllreduceOptions options;
+  options.asyncOp = false;
+  group->allreduce(list, options)->wait();
+}
 
 // The gradient of a sum over all ranks is the sum of their gradients.
 struct SumNode final : autograd::CustomNode {
@@ -24,7 +31,7 @@ struct SumNode final : autograd::CustomNode {
  protected:
   autograd::variable_list apply(autograd::variable_list&& grads) override {
     Tensor sum = grads[0].defined() ? grads[0].clone(MemoryFormat::Contiguous) : zeros(sizes, options.requires_grad(false));
-    group->all_reduce(sum);
+    sum_now(group, sum);
     return {sum};
   }
 };
@@ -34,7 +41,7 @@ inline Tensor sum_over_ranks(const GroupPtr& group, const Tensor& t) {
   const autograd::variable_list inputs = {t};
   const bool recorded = node->start(inputs, {true});
   autograd::variable_list outputs = {t.detach().clone(MemoryFormat::Contiguous)};
-  group->all_reduce(outputs[0]);
+  sum_now(group, outputs[0]);
   node->finish(inputs, outputs, recorded);
   return outputs[0];
 }
@@ -45,16 +52,16 @@ inline Tensor sum_over_ranks(const GroupPtr& group, const Tensor& t) {
 // of one process that has the whole batch. Errors: fewer than two dimensions.
 class SyncBatchNormImpl : public BatchNorm2dImpl {
  public:
-  explicit SyncBatchNormImpl(const BatchNormOptions& options, std::shared_ptr<distributed::ProcessGroup> process_group = nullptr);
+  explicit SyncBatchNormImpl(const BatchNormOptions& options, intrusive_ptr<distributed::ProcessGroup> process_group = nullptr);
   Tensor forward(const Tensor& input);
   std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
 
   // The module with every BatchNorm in it replaced by a SyncBatchNorm that has its parameters, buffers and options: itself, or what stands
   // for a BatchNorm. Errors, before anything is replaced: a BatchNorm that a module of your own keeps in a member; make it a SyncBatchNorm there.
   static std::shared_ptr<Module> convert_sync_batchnorm(std::shared_ptr<Module> module,
-                                                        const std::shared_ptr<distributed::ProcessGroup>& process_group = nullptr);
+                                                        const intrusive_ptr<distributed::ProcessGroup>& process_group = nullptr);
 
-  std::shared_ptr<distributed::ProcessGroup> process_group;
+  intrusive_ptr<distributed::ProcessGroup> process_group;
 
  protected:
   void check_input(const Tensor& input) const override;
@@ -116,7 +123,7 @@ inline SyncBatchNormImpl::SyncBatchNormImpl(const BatchNormOptions& o, detail::G
 
 inline Tensor SyncBatchNormImpl::forward(const Tensor& input) {
   const bool of_batch = is_training() || !running_mean.defined();
-  if (!process_group || process_group->size() == 1 || !of_batch) return BatchNorm2dImpl::forward(input);
+  if (!process_group || process_group->getSize() == 1 || !of_batch) return BatchNorm2dImpl::forward(input);
   check_input(input);
   const Tensor x = input.to(promote_types(input.scalar_type(), kFloat));
   std::vector<int64_t> dims, shape(static_cast<size_t>(x.dim()), 1);

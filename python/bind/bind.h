@@ -134,11 +134,11 @@ bool add_autograd(PyObject* module);
 bool add_optim(PyObject* module);
 bool add_autocast(PyObject* module);
 bool add_build_info(PyObject* module);
-bool add_distributed(PyObject* module);
 bool add_fake(PyObject* module);
 bool add_batches(PyObject* module);
 bool add_listen(PyObject* module);
 bool add_symbols(PyObject* module);
+bool add_shared(PyObject* module);
 
 // `grad_fn` of a tensor as an object, or None.
 PyObject* wrap_grad_fn(const Tensor& t);

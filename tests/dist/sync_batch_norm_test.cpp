@@ -15,13 +15,13 @@ namespace {
 using namespace cresset;
 using distributed::ProcessGroup;
 
-void on_ranks(int size, const std::function<void(const std::shared_ptr<ProcessGroup>&)>& f) {
-  const auto store = distributed::make_hash_store();
+void on_ranks(int size, const std::function<void(const intrusive_ptr<ProcessGroup>&)>& f) {
+  const intrusive_ptr<distributed::Store> store = make_intrusive<distributed::HashStore>();
   std::vector<std::string> errors(static_cast<size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; rank++)
     threads.emplace_back(
-        [&, rank] { errors[static_cast<size_t>(rank)] = error_of([&] { f(std::make_shared<ProcessGroup>(store, rank, size, std::chrono::seconds(20))); }); });
+        [&, rank] { errors[static_cast<size_t>(rank)] = error_of([&] { f(make_intrusive<distributed::ProcessGroupGloo>(store, rank, size)); }); });
   for (std::thread& t : threads) t.join();
   for (const std::string& error : errors) EXPECT_EQ(error, "no error");
 }
@@ -34,9 +34,9 @@ TEST(SyncBatchNorm, RanksTogetherAreOneBatch) {
   (expected * direction).sum().backward();
   // The parts are of different sizes.
   const std::vector<int64_t> first = {0, 1, 3, 6};
-  on_ranks(3, [&](const std::shared_ptr<ProcessGroup>& group) {
+  on_ranks(3, [&](const intrusive_ptr<ProcessGroup>& group) {
     const auto part = [&](const Tensor& t) {
-      const auto rank = static_cast<size_t>(group->rank());
+      const auto rank = static_cast<size_t>(group->getRank());
       return t.detach().slice(0, first[rank], first[rank + 1]).clone();
     };
     const auto near = [](const Tensor& a, const Tensor& b) { return allclose(a, b, 1e-4, 1e-5); };
@@ -46,7 +46,7 @@ TEST(SyncBatchNorm, RanksTogetherAreOneBatch) {
     (out * part(direction)).sum().backward();
     EXPECT_TRUE(near(own.grad(), part(all.grad()))) << own.grad() << part(all.grad());
     Tensor of_weight = norm->weight.grad().clone();
-    group->all_reduce(of_weight);
+    nn::detail::sum_now(group, of_weight);
     EXPECT_TRUE(near(of_weight, whole->weight.grad()));
     EXPECT_TRUE(near(norm->running_mean, whole->running_mean) && near(norm->running_var, whole->running_var));
     EXPECT_EQ(norm->num_batches_tracked.item<int64_t>(), 1);

@@ -72,7 +72,6 @@ WINGS = {
                               "ones rand randn zeros",
         "distributed.tensor._utils": "compute_local_shape_and_global_offset",
         "distributed.tensor.api": "DTensor",
-        "distributed.tensor.device_mesh": "DeviceMesh init_device_mesh",
         "distributed.tensor.experimental": "context_parallel implicit_replication local_map",
         "distributed.tensor.experimental._attention": "context_parallel_unshard set_rotate_method",
         "distributed.tensor.parallel": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleInputOutput() "
@@ -84,13 +83,7 @@ WINGS = {
         "distributed._tensor": "DTensor DeviceMesh Partial() Placement Replicate() Shard() distribute_module distribute_tensor "
                                "empty full ones rand randn zeros",
         "distributed._tensor.experimental": "implicit_replication local_map",
-        "distributed._tensor.device_mesh": "DeviceMesh init_device_mesh",
         "distributed._tensor.placement_types": "DTensorSpec Partial() Placement Replicate() Shard()",
-        "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single "
-                                               "all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
-                                               "wait_tensor",
-        "distributed.device_mesh": "DeviceMesh init_device_mesh",
-        "distributed": "DeviceMesh init_device_mesh",
     },
     "fully sharded parallelism": {
         "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig "

@@ -1,6 +1,7 @@
 """torch.distributed: processes that compute together. Start each with its rank, let them meet, and call the same operations everywhere.
 
-The backend is "gloo": TCP between the processes, tensors in the CPU's memory.
+The backend "gloo" has tensors in the CPU's memory; between processes of one host they go through memory that all share, between hosts through
+Gloo. "mpi" runs under `mpirun`.
 
     import torch.distributed as dist
     dist.init_process_group("gloo", init_method="tcp://localhost:29500", rank=rank, world_size=2)
@@ -8,24 +9,70 @@ The backend is "gloo": TCP between the processes, tensors in the CPU's memory.
     dist.destroy_process_group()
 """
 
+import importlib as _importlib
+
+from cresset._core.missing import found as _found
+
 from . import distributed_c10d, rendezvous as _rendezvous
-from ._group import Backend, GroupMember, P2POp, ProcessGroup, ReduceOp, Work, default_pg_timeout, group
-from ._stores import DistBackendError, DistError, DistNetworkError, DistStoreError, FileStore, HashStore, PrefixStore, Store, TCPStore
-from .distributed_c10d import (
+from ._collectives import (
+    _all_gather_base,
+    _coalescing_manager,
+    _make_nccl_premul_sum,
+    _reduce_scatter_base,
     all_gather,
+    all_gather_coalesced,
     all_gather_into_tensor,
-    all_gather_object,
+    all_gather_single,
     all_reduce,
+    all_reduce_coalesced,
     all_to_all,
     all_to_all_single,
     barrier,
     batch_isend_irecv,
     broadcast,
-    broadcast_object_list,
-    destroy_process_group,
     gather,
-    gather_object,
+    irecv,
+    isend,
+    monitored_barrier,
+    recv,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_single,
+    reduce_scatter_tensor,
+    scatter,
+    send,
+)
+from ._group import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    Backend,
+    BackendConfig,
+    BarrierOptions,
+    BroadcastOptions,
+    DebugLevel,
+    GatherOptions,
+    GroupMember,
+    P2POp,
+    ProcessGroup,
+    ReduceOp,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    Work,
+    default_pg_timeout,
+    get_debug_level,
+    group,
+    reduce_op,
+    set_debug_level,
+    set_debug_level_from_env,
+)
+from ._groups import (
+    destroy_process_group,
     get_backend,
+    get_backend_config,
+    get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
     get_node_local_rank,
@@ -34,7 +81,6 @@ from .distributed_c10d import (
     get_rank,
     get_world_size,
     init_process_group,
-    irecv,
     is_backend_available,
     is_gloo_available,
     is_initialized,
@@ -43,36 +89,52 @@ from .distributed_c10d import (
     is_torchelastic_launched,
     is_ucc_available,
     is_xccl_available,
-    isend,
-    monitored_barrier,
     new_group,
     new_subgroups,
     new_subgroups_by_enumeration,
-    recv,
-    recv_object_list,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    scatter,
-    scatter_object_list,
-    send,
-    send_object_list,
+    shrink_group,
+    split_group,
     supports_complex,
+)
+from ._objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from ._stores import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistQueueEmptyError,
+    DistStoreError,
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+    TCPStore,
 )
 from .rendezvous import register_rendezvous_handler, rendezvous
 
-_SUBMODULES = ("algorithms", "elastic", "nn", "run")
-__all__ = [
-    "Backend", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore", "GroupMember", "HashStore", "P2POp", "PrefixStore",
-    "ProcessGroup", "ReduceOp", "Store", "TCPStore", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
-    "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "default_pg_timeout", "destroy_process_group",
-    "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count", "get_process_group_ranks",
-    "get_rank", "get_world_size", "group", "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available",
-    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "isend",
-    "monitored_barrier", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "recv", "recv_object_list", "reduce", "reduce_scatter",
-    "reduce_scatter_tensor", "register_rendezvous_handler", "rendezvous", "scatter", "scatter_object_list", "send", "send_object_list",
-    "supports_complex",
-]  # fmt: skip
+QueueEmptyError = DistQueueEmptyError
+_SUBMODULES = ...  # all that have a file
+# Names whose modules are loaded when they are asked for.
+_LATE = {
+    "DeviceMesh": "device_mesh",
+    "init_device_mesh": "device_mesh",
+    "GradBucket": "_reducer",
+    "BuiltinCommHookType": "_reducer",
+    "Reducer": "_reducer",
+    "Logger": "_reducer",
+}
+
+
+def __getattr__(name):
+    if name in _LATE:
+        return getattr(_importlib.import_module(f".{_LATE[name]}", __name__), name)
+    return _found(__name__, name)
 
 
 def is_available():

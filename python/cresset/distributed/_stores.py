@@ -1,9 +1,8 @@
 """Key-value stores by which processes find each other and agree."""
 
 import datetime
-import weakref
 
-import _cresset
+import _cresset_dist
 
 _DEFAULT_TIMEOUT = datetime.timedelta(minutes=5)
 
@@ -37,17 +36,27 @@ def _milliseconds(time, default=None):
     return max(1, milliseconds)
 
 
-def _stored(run, *arguments):
-    try:
-        return run(*arguments)
-    except (ValueError, TypeError):
-        raise
-    except RuntimeError as error:
-        raise DistStoreError(str(error)) from None
+class _ArgumentError(ValueError, AssertionError):
+    """An argument that does not fit; an AssertionError for programs that know PyTorch's."""
+
+
+class _RangeError(ValueError, RuntimeError):
+    """A number that does not fit; a RuntimeError for programs that know PyTorch's."""
+
+
+class _LengthError(_RangeError, MemoryError):
+    """Lists of different lengths; a MemoryError for programs that know PyTorch's HashStore."""
+
+
+class DistQueueEmptyError(DistStoreError):
+    """The next value of a queue has not come yet."""
+
+
+_cresset_dist.set_errors({cls.__name__: cls for cls in (DistError, DistBackendError, DistNetworkError, DistStoreError, DistQueueEmptyError)})
 
 
 class Store:
-    """Keys and values (bytes) that all processes of a job see.
+    """Keys and values (bytes) that all processes of a job see. A class of your own that has `set`, `get`, `add` and `wait` is a store too.
 
     >>> store = torch.distributed.HashStore()
     >>> store.set("key", "value"); store.get("key"), store.add("count", 2), store.num_keys()
@@ -55,39 +64,85 @@ class Store:
     """
 
     def __init__(self):
-        raise TypeError("Store: make a TCPStore, a FileStore, a HashStore or a PrefixStore")
+        if type(self) is Store:
+            raise TypeError("Store: make a TCPStore, a FileStore, a HashStore or a PrefixStore, or a class of your own")
+        self._impl = None
+
+    def _native(self):
+        """The store that C++ sees: the own one, or one that calls the methods of this object."""
+        return self._impl if self._impl is not None else _cresset_dist.python_store(self)
 
     def set(self, key, value):
         """Sets a key to text or bytes."""
-        _stored(self._impl.set, key, value)
+        self._impl.set(key, value)
 
     def get(self, key):
         """The value of a key as bytes; waits until it is there. Errors: DistStoreError when that takes longer than the timeout."""
-        return _stored(self._impl.get, key)
+        return self._impl.get(key)
 
     def add(self, key, amount):
         """Adds to the number of a key, 0 where there is none, and returns the sum. Errors: ValueError where the key holds something else."""
-        return _stored(self._impl.add, key, amount)
+        return self._impl.add(key, amount)
 
     def compare_set(self, key, expected_value, desired_value):
         """Sets a key that holds the expected value, or, where that is empty, one that is not there; returns what the key holds then."""
-        return _stored(self._impl.compare_set, key, expected_value, desired_value)
+        return self._impl.compare_set(key, expected_value, desired_value)
 
     def check(self, keys):
         """Whether all keys are there."""
-        return _stored(self._impl.check, keys)
+        return self._impl.check(keys)
 
     def delete_key(self, key):
         """Removes a key; whether it was there."""
-        return _stored(self._impl.delete_key, key)
+        return self._impl.delete_key(key)
 
     def num_keys(self):
         """How many keys there are."""
-        return _stored(self._impl.num_keys)
+        return self._impl.num_keys()
+
+    def list_keys(self):
+        """The names of all keys."""
+        return self._impl.list_keys()
 
     def wait(self, keys, timeout=None):
         """Waits until all keys are there. Errors: DistStoreError when that takes longer than the timeout."""
-        _stored(self._impl.wait, keys, self._impl.timeout() if timeout is None else _milliseconds(timeout))
+        self._impl.wait(keys, self._impl.timeout() if timeout is None else _milliseconds(timeout))
+
+    def has_extended_api(self):
+        """Whether `append`, `multi_get`, `multi_set` and queues are there."""
+        return self._impl.has_extended_api()
+
+    def append(self, key, value):
+        """Adds text or bytes to the end of a key's value."""
+        self._impl.append(key, value)
+
+    def multi_get(self, keys):
+        """The values of several keys; waits until all are there."""
+        return self._impl.multi_get(keys)
+
+    def multi_set(self, keys, values):
+        """Sets several keys at once. Errors: ValueError where the lists differ in length."""
+        if len(keys) != len(values):
+            raise _LengthError(f"store: multi_set: expected as many values as keys, got {len(keys)} keys and {len(values)} values")
+        self._impl.multi_set(keys, values)
+
+    def queue_push(self, key, value):
+        """Puts a value at the end of a queue."""
+        self._impl.queue_push(key, value)
+
+    def queue_pop(self, key, block=True):
+        """Takes the oldest value of a queue; waits for one. Errors: DistQueueEmptyError where there is none in time, or now unless `block`."""
+        return self._impl.queue_pop(key, block)
+
+    def queue_len(self, key):
+        """How many values a queue has."""
+        return self._impl.queue_len(key)
+
+    def clone(self):
+        """Another store object over the same values."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _impl=self._impl.clone())
+        return made
 
     def set_timeout(self, timeout):
         """How long `get` and `wait` wait: a timedelta."""
@@ -101,7 +156,8 @@ class Store:
 
 class TCPStore(Store):
     """A store whose server lives in the process with `is_master=True`; all connect to it at `host_name` and `port` (0, for the master: any that
-    is free). A master with a `world_size` waits for so many processes. Errors: DistNetworkError where no server answers in time.
+    is free). A master with a `world_size` waits for so many processes. The server listens at that address alone, and lets in those that know the
+    text in CRESSET_DIST_SECRET. Errors: DistNetworkError where no server answers in time.
 
     >>> store = torch.distributed.TCPStore("localhost", 0, is_master=True)
     >>> store.set("a", "1"); store.port > 0, store.get("a")
@@ -112,16 +168,9 @@ class TCPStore(Store):
                  master_listen_fd=None, use_libuv=True):  # fmt: skip
         if master_listen_fd is not None:
             raise ValueError("TCPStore: a socket that listens already (master_listen_fd) cannot be taken over; pass its port's number")
-        is_master = is_master and not (multi_tenant and (host_name, port) in _servers)
-        try:
-            self._impl = _cresset.tcp_store(host_name, port, -1 if world_size is None else world_size, is_master, wait_for_workers, _milliseconds(timeout))
-        except (ValueError, TypeError):
-            raise
-        except RuntimeError as error:
-            raise DistNetworkError(str(error)) from None
-        self._host = host_name
-        if multi_tenant and is_master:
-            _servers[host_name, port] = self
+        workers = -1 if world_size is None else world_size
+        self._impl = _cresset_dist.tcp_store(host_name, port, workers, is_master, wait_for_workers, _milliseconds(timeout), multi_tenant)
+        self._host, self._libuv = host_name, use_libuv
 
     @property
     def host(self):
@@ -133,12 +182,13 @@ class TCPStore(Store):
         """The port on which the master listens."""
         return self._impl.port()
 
+    @property
+    def libuvBackend(self):
+        """The value of `use_libuv`: the server is one event loop either way."""
+        return self._libuv
+
     def __repr__(self):
         return f"TCPStore({self._host}:{self.port})"
-
-
-# Masters that later stores of this process may share.
-_servers = weakref.WeakValueDictionary()
 
 
 class FileStore(Store):
@@ -153,7 +203,7 @@ class FileStore(Store):
 
     def __init__(self, file_name, world_size=-1):
         self._path = str(file_name)
-        self._impl = _stored(_cresset.file_store, self._path, world_size, _milliseconds(_DEFAULT_TIMEOUT))
+        self._impl = _cresset_dist.file_store(self._path, world_size, _milliseconds(_DEFAULT_TIMEOUT))
 
     @property
     def path(self):
@@ -169,7 +219,7 @@ class HashStore(Store):
     """
 
     def __init__(self):
-        self._impl = _cresset.hash_store(_milliseconds(_DEFAULT_TIMEOUT))
+        self._impl = _cresset_dist.hash_store(_milliseconds(_DEFAULT_TIMEOUT))
 
 
 class PrefixStore(Store):
@@ -183,7 +233,7 @@ class PrefixStore(Store):
     def __init__(self, prefix, store):
         if not isinstance(store, Store):
             raise TypeError(f"PrefixStore: expected a store, got {type(store).__name__}")
-        self._impl = _cresset.prefix_store(prefix, store._impl)
+        self._impl = _cresset_dist.prefix_store(prefix, store._native())
         self._underlying = store
 
     @property

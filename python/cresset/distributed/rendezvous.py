@@ -4,7 +4,7 @@ import os
 import urllib.parse
 
 from ._group import default_pg_timeout
-from ._stores import FileStore, TCPStore
+from ._stores import FileStore, PrefixStore, TCPStore
 
 __all__ = ["register_rendezvous_handler", "rendezvous"]
 
@@ -12,14 +12,15 @@ _handlers = {}
 
 
 def register_rendezvous_handler(scheme, handler):
-    """Makes `scheme://...` known: the handler gets the URL and yields (store, rank, world_size). Errors: RuntimeError for one that is known.
+    """Makes `scheme://...` known: the handler gets the URL, whose query holds `rank` and `world_size` where they were given, and `timeout`, and yields
+    (store, rank, world_size). Errors: RuntimeError for one that is known.
 
-    >>> dist.register_rendezvous_handler('single', lambda parts, rank, size, **options: iter([(dist.HashStore(), 0, 1)]))
+    >>> dist.register_rendezvous_handler('single', lambda url, **options: iter([(dist.HashStore(), 0, 1)]))
     >>> next(dist.rendezvous('single://'))[1:]
     (0, 1)
     """
     if scheme in _handlers:
-        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+        raise RuntimeError(f"rendezvous: {scheme}:// has a handler already")
     _handlers[scheme] = handler
 
 
@@ -36,51 +37,69 @@ def rendezvous(url, rank=-1, world_size=-1, **options):
         raise RuntimeError(f"rendezvous: expected url to be a str, got {type(url).__name__} {url!r}")
     parts = urllib.parse.urlparse(url)
     if parts.scheme not in _handlers:
-        raise RuntimeError(f"No rendezvous handler for {parts.scheme}://; there are {', '.join(sorted(_handlers))}")
+        raise RuntimeError(f"rendezvous: no handler for {parts.scheme}://; there are {', '.join(sorted(_handlers))}")
     query = dict(urllib.parse.parse_qsl(parts.query))
-    rank = int(query.get("rank", rank)) if rank == -1 else rank
-    world_size = int(query.get("world_size", world_size)) if world_size == -1 else world_size
-    return _handlers[parts.scheme](parts, rank, world_size, **options)
+    for name, value in (("rank", rank), ("world_size", world_size)):
+        if value != -1:
+            query[name] = str(value)
+    whole = urllib.parse.urlunparse(parts._replace(query=urllib.parse.urlencode(query)))
+    if parts.scheme == "file" and not parts.netloc:
+        whole = whole.replace("file:/", "file:///", 1) if not whole.startswith("file:///") else whole
+    return _handlers[parts.scheme](whole, **options)
 
 
 def _missing(what, scheme):
     return ValueError(f"rendezvous: {scheme}:// lacks {what}")
 
 
-def _check_known(scheme, rank, world_size):
-    for name, value in (("rank", rank), ("world_size", world_size)):
-        if value == -1:
+def _parts(url):
+    parts = urllib.parse.urlparse(url)
+    query = dict(urllib.parse.parse_qsl(parts.query))
+    return parts, {name: int(query[name]) for name in ("rank", "world_size") if name in query}
+
+
+def _known(given, scheme):
+    for name in ("rank", "world_size"):
+        if name not in given:
             raise _missing(f"a {name}", scheme)
+    return given["rank"], given["world_size"]
 
 
 def _tcp(host, port, rank, world_size, timeout):
-    return TCPStore(host, port, world_size, rank == 0, timeout=timeout, wait_for_workers=False, multi_tenant=port != 0)
+    """The store of a job: that of the agent which launched it, or one that rank 0 begins."""
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        store = TCPStore(host, port, world_size, False, timeout)
+        return PrefixStore(f"/worker/attempt_{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    return TCPStore(host, port, world_size, rank == 0, timeout=timeout, wait_for_workers=True, multi_tenant=port != 0)
 
 
-def _tcp_handler(parts, rank, world_size, timeout=default_pg_timeout):
+def _tcp_handler(url, timeout=default_pg_timeout, **_):
+    parts, given = _parts(url)
     if not parts.port and parts.port != 0:
         raise _missing("a port", "tcp")
-    _check_known("tcp", rank, world_size)
+    rank, world_size = _known(given, "tcp")
     yield _tcp(parts.hostname, parts.port, rank, world_size, timeout), rank, world_size
 
 
-def _file_handler(parts, rank, world_size, timeout=default_pg_timeout):
+def _file_handler(url, timeout=default_pg_timeout, **_):
+    parts, given = _parts(url)
     if not parts.path:
         raise _missing("a path", "file")
-    _check_known("file", rank, world_size)
+    rank, world_size = _known(given, "file")
     store = FileStore(parts.path, world_size)
     store.set_timeout(timeout)
     yield store, rank, world_size
 
 
-def _env_handler(parts, rank, world_size, timeout=default_pg_timeout):
+def _env_handler(url, timeout=default_pg_timeout, **_):
     def variable(name):
         if name not in os.environ:
             raise _missing(f"the environment variable {name}", "env")
         return os.environ[name]
 
-    rank = int(variable("RANK")) if rank == -1 else rank
-    world_size = int(variable("WORLD_SIZE")) if world_size == -1 else world_size
+    given = _parts(url)[1]
+    rank = given["rank"] if "rank" in given else int(variable("RANK"))
+    world_size = given["world_size"] if "world_size" in given else int(variable("WORLD_SIZE"))
     yield _tcp(variable("MASTER_ADDR"), int(variable("MASTER_PORT")), rank, world_size, timeout), rank, world_size
 
 

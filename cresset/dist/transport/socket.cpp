@@ -1,4 +1,4 @@
-#include "cresset/dist/socket.h"
+#include "cresset/dist/transport/socket.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "cresset/base/error.h"
+#include "cresset/dist/errors.h"
 
 namespace cresset::distributed {
 
@@ -40,7 +40,7 @@ Addresses resolve(const std::string& host, uint16_t port, bool passive) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = passive ? AI_PASSIVE : 0;
   const int failed = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  CRESSET_CHECK(!failed, "dist: cannot resolve the host name '", host, "': ", gai_strerror(failed));
+  CRESSET_CHECK_AS(DistNetworkError, !failed, "dist: cannot resolve the host name '", host, "': ", gai_strerror(failed));
   return {found, freeaddrinfo};
 }
 
@@ -50,14 +50,14 @@ bool wait_for(const Socket& socket, short events, Deadline deadline) {
     const int ready = poll(&p, 1, poll_time(deadline));
     if (ready > 0) return true;
     if (ready == 0) return false;
-    CRESSET_CHECK(errno == EINTR, "dist: poll failed: ", reason(errno));
+    CRESSET_CHECK_AS(DistNetworkError, errno == EINTR, "dist: poll failed: ", reason(errno));
   }
 }
 
 sockaddr_storage local_name(int fd) {
   sockaddr_storage name{};
   socklen_t size = sizeof name;
-  CRESSET_CHECK(getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) == 0, "dist: getsockname failed: ", reason(errno));
+  CRESSET_CHECK_AS(DistNetworkError, getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) == 0, "dist: getsockname failed: ", reason(errno));
   return name;
 }
 
@@ -97,7 +97,7 @@ Socket Socket::listen(const std::string& host, uint16_t port) {
     if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && ::listen(fd, 1024) == 0) return made;
     error = errno;
   }
-  throw Error(str("dist: cannot listen on port ", port, ": ", reason(error)));
+  throw DistNetworkError(str("dist: cannot listen on ", host.empty() ? "any address" : host, " at port ", port, ": ", reason(error)));
 }
 
 Socket Socket::connect(const std::string& host, uint16_t port, Deadline deadline) {
@@ -123,15 +123,15 @@ Socket Socket::connect(const std::string& host, uint16_t port, Deadline deadline
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(200));
   } while (std::chrono::steady_clock::now() < deadline);
-  throw Error(str("dist: could not connect to ", peer, " in time: ", reason(error)));
+  throw DistNetworkError(str("dist: could not connect to ", peer, " in time: ", reason(error)));
 }
 
 Socket Socket::accept(Deadline deadline) const {
   for (;;) {
-    CRESSET_CHECK(wait_readable(*this, deadline), "dist: expected a connection in time, got none");
+    CRESSET_CHECK_AS(DistNetworkError, wait_readable(*this, deadline), "dist: expected a connection in time, got none");
     const int fd = ::accept(fd_, nullptr, nullptr);
     if (fd >= 0) return Socket(fd, "a client");
-    CRESSET_CHECK(errno == EAGAIN || errno == EINTR || errno == ECONNABORTED, "dist: accept failed: ", reason(errno));
+    CRESSET_CHECK_AS(DistNetworkError, errno == EAGAIN || errno == EINTR || errno == ECONNABORTED, "dist: accept failed: ", reason(errno));
   }
 }
 
@@ -144,14 +144,14 @@ std::string Socket::local_host() const {
   const sockaddr_storage name = local_name(fd_);
   char text[NI_MAXHOST];
   const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&name), sizeof name, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-  CRESSET_CHECK(!failed, "dist: the own address is unknown: ", gai_strerror(failed));
+  CRESSET_CHECK_AS(DistNetworkError, !failed, "dist: the own address is unknown: ", gai_strerror(failed));
   return text;
 }
 
 size_t Socket::try_send(const void* data, size_t bytes) const {
   const ssize_t sent = ::send(fd_, data, bytes, MSG_NOSIGNAL);
   if (sent >= 0) return static_cast<size_t>(sent);
-  CRESSET_CHECK(errno == EAGAIN || errno == EINTR, "dist: sending to ", peer_, " failed: ", reason(errno));
+  CRESSET_CHECK_AS(DistNetworkError, errno == EAGAIN || errno == EINTR, "dist: sending to ", peer_, " failed: ", reason(errno));
   return 0;
 }
 
@@ -159,8 +159,8 @@ size_t Socket::try_receive(void* data, size_t bytes) const {
   if (bytes == 0) return 0;
   const ssize_t got = recv(fd_, data, bytes, 0);
   if (got > 0) return static_cast<size_t>(got);
-  CRESSET_CHECK(got != 0, "dist: ", peer_, " has closed the connection");
-  CRESSET_CHECK(errno == EAGAIN || errno == EINTR, "dist: receiving from ", peer_, " failed: ", reason(errno));
+  CRESSET_CHECK_AS(DistNetworkError, got != 0, "dist: ", peer_, " has closed the connection");
+  CRESSET_CHECK_AS(DistNetworkError, errno == EAGAIN || errno == EINTR, "dist: receiving from ", peer_, " failed: ", reason(errno));
   return 0;
 }
 
@@ -169,7 +169,7 @@ void Socket::send(const void* data, size_t bytes, Deadline deadline) const {
     const size_t sent = try_send(at, bytes);
     at += sent;
     bytes -= sent;
-    if (sent == 0) CRESSET_CHECK(wait_writable(*this, deadline), "dist: sending to ", peer_, ": ", kTimeUp);
+    if (sent == 0) CRESSET_CHECK_AS(DistNetworkError, wait_writable(*this, deadline), "dist: sending to ", peer_, ": ", kTimeUp);
   }
 }
 
@@ -178,7 +178,7 @@ void Socket::receive(void* data, size_t bytes, Deadline deadline) const {
     const size_t got = try_receive(at, bytes);
     at += got;
     bytes -= got;
-    if (got == 0) CRESSET_CHECK(wait_readable(*this, deadline), "dist: receiving from ", peer_, ": ", kTimeUp);
+    if (got == 0) CRESSET_CHECK_AS(DistNetworkError, wait_readable(*this, deadline), "dist: receiving from ", peer_, ": ", kTimeUp);
   }
 }
 

@@ -1,0 +1,311 @@
+// Collectives over Gloo's TCP transport, in a library of its own that is opened at first use.
+
+#include <gloo/allgatherv.h>
+#include <gloo/alltoallv.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/common/error.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "cresset/dist/transport/call.h"
+#include "cresset/dist/transport/providers.h"
+
+namespace cresset::distributed {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// The meeting place that Gloo asks for, over ours.
+class Meeting final : public gloo::rendezvous::Store {
+ public:
+  Meeting(distributed::Store& store, milliseconds timeout) : store_(store), timeout_(timeout) {}
+  void set(const std::string& key, const std::vector<char>& data) override { store_.set("gloo " + key, Bytes(data.begin(), data.end())); }
+  std::vector<char> get(const std::string& key) override {
+    store_.wait({"gloo " + key}, timeout_);
+    const Bytes bytes = store_.get("gloo " + key);
+    return {bytes.begin(), bytes.end()};
+  }
+  void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
+  void wait(const std::vector<std::string>& keys, const milliseconds&) override {
+    std::vector<std::string> marked;
+    for (const std::string& key : keys) marked.push_back("gloo " + key);
+    store_.wait(marked, timeout_);
+  }
+
+ private:
+  distributed::Store& store_;
+  const milliseconds timeout_;
+};
+
+milliseconds left(Deadline deadline) {
+  return std::max(std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now()), milliseconds(1));
+}
+
+// Gloo's errors name addresses; ours, the operation.
+template <class F> auto translated(const char* what, F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const gloo::Exception& e) { throw DistBackendError(str("dist: ", what, ": ", e.what())); }
+}
+
+// Messages of programs and of collectives have slots apart.
+constexpr uint64_t kMessages = uint64_t{1} << 32;
+
+class Message final : public Transfer {
+ public:
+  Message(std::shared_ptr<gloo::Context> context, Piece data, std::shared_ptr<const void> keep, bool sends)
+      : context_(std::move(context)), buffer_(context_->createUnboundBuffer(data.data, data.bytes)), keep_(std::move(keep)), sends_(sends) {}
+  gloo::transport::UnboundBuffer& buffer() { return *buffer_; }
+  bool done() override {
+    if (done_) return true;
+    // Gloo has no question without a wait; a wait that is over at once would close its connections.
+    return false;
+  }
+  void wait(Deadline deadline) override {
+    if (done_) return;
+    translated(sends_ ? "send" : "recv", [&] {
+      const bool ended = sends_ ? buffer_->waitSend(&source_, left(deadline)) : buffer_->waitRecv(&source_, left(deadline));
+      CRESSET_CHECK_AS(DistBackendError, ended, "dist: ", sends_ ? "send" : "recv", ": aborted");
+    });
+    done_ = true;
+  }
+  int source() const override { return source_; }
+  void abort() {
+    if (sends_) buffer_->abortWaitSend();
+    else buffer_->abortWaitRecv();
+  }
+
+ private:
+  const std::shared_ptr<gloo::Context> context_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer_;
+  const std::shared_ptr<const void> keep_;
+  const bool sends_;
+  int source_ = -1;
+  bool done_ = false;
+};
+
+class GlooEngine final : public Engine {
+ public:
+  explicit GlooEngine(const EngineRequest& r) : context_(std::make_shared<gloo::rendezvous::Context>(r.rank, r.size)) {
+    gloo::transport::tcp::attr where;
+    if (!r.interface.empty()) where.iface = r.interface;
+    else where.hostname = r.host;
+    auto device = gloo::transport::tcp::CreateDevice(where);
+    context_->setTimeout(r.timeout);
+    Meeting meeting(*r.store, r.timeout);
+    if (r.size == 1) return;
+    context_->connectFullMesh(meeting, device);
+    gloo::BarrierOptions all(context_);  // the store may go with the rank that is through first
+    gloo::barrier(all);
+  }
+  // A rank that closes its connections while another still reads from them would take what is on its way along: all say good-bye first, unless
+  // one does not answer.
+  ~GlooEngine() override {
+    if (size() == 1) return;
+    try {
+      gloo::BarrierOptions all(context_);
+      all.setTag(kGoodbye);
+      all.setTimeout(kPatience);
+      if (!aborted_) gloo::barrier(all);
+    } catch (const std::exception&) {}
+    context_->closeConnections();
+  }
+  const char* name() const override { return "gloo"; }
+  int rank() const override { return context_->rank; }
+  int size() const override { return context_->size; }
+
+  // All ranks have all data, and reduce them in the order of the ranks; large data are reduced part by part, each by one rank.
+  void all_reduce(void* data, size_t count, size_t element, const Reduction& reduction, const Call& call) override {
+    if (size() == 1) return;
+    const auto n = static_cast<size_t>(size());
+    const size_t bytes = count * element;
+    if (bytes <= kSmallBytes) {
+      std::vector<char> all(n * bytes);
+      gather_all(all.data(), std::vector<size_t>(n, bytes), {data, bytes}, call);
+      for (size_t r = 1; r < n; r++) reduction(data, r == 1 ? all.data() : data, all.data() + r * bytes, count);
+      return;
+    }
+    std::vector<size_t> sizes;
+    std::vector<ConstPiece> parts;
+    for (size_t r = 0, at = 0; r < n; r++) {
+      const size_t end = count * (r + 1) / n;
+      parts.push_back({static_cast<char*>(data) + at * element, (end - at) * element});
+      sizes.push_back((end - at) * element);
+      at = end;
+    }
+    std::vector<char> own(sizes[static_cast<size_t>(rank())]);
+    reduce_scatter({own.data(), own.size()}, parts, element, reduction, call);
+    gather_all(data, sizes, {own.data(), own.size()}, call);
+  }
+  void reduce(void* data, size_t count, size_t element, const Reduction& reduction, const Call& call) override {
+    const size_t bytes = count * element;
+    const auto n = static_cast<size_t>(size());
+    std::vector<char> all(rank() == call.root ? n * bytes : 0);
+    std::vector<Piece> pieces;
+    for (size_t r = 0; r < n && !all.empty(); r++) pieces.push_back({all.data() + r * bytes, bytes});
+    gather(pieces, {data, bytes}, call);
+    if (rank() != call.root) return;
+    for (size_t r = 1; r < n; r++) reduction(data, r == 1 ? all.data() : data, all.data() + r * bytes, count);
+  }
+  void broadcast(void* data, size_t bytes, const Call& call) override {
+    if (size() == 1 || bytes == 0) return barrier_of_nothing(bytes, call);
+    translated("broadcast", [&] {
+      gloo::BroadcastOptions o(context_);
+      o.setOutput(static_cast<char*>(data), bytes);
+      o.setRoot(call.root);
+      o.setTag(tag());
+      o.setTimeout(left(call.deadline));
+      gloo::broadcast(o);
+    });
+  }
+  void all_gather(const std::vector<Piece>& outputs, ConstPiece input, const Call& call) override {
+    std::vector<size_t> sizes;
+    size_t total = 0;
+    for (const Piece& p : outputs) {
+      sizes.push_back(p.bytes);
+      total += p.bytes;
+    }
+    std::vector<char> all(total);
+    gather_all(all.data(), sizes, input, call);
+    size_t at = 0;
+    for (const Piece& p : outputs) {
+      if (p.bytes) std::memcpy(p.data, all.data() + at, p.bytes);
+      at += p.bytes;
+    }
+  }
+  void gather(const std::vector<Piece>& outputs, ConstPiece input, const Call& call) override {
+    std::vector<ConstPiece> to(static_cast<size_t>(size()));
+    to[static_cast<size_t>(call.root)] = input;
+    std::vector<Piece> from = outputs.empty() ? std::vector<Piece>(to.size()) : outputs;
+    move(from, to, call);
+  }
+  void scatter(Piece output, const std::vector<ConstPiece>& inputs, const Call& call) override {
+    std::vector<Piece> from(static_cast<size_t>(size()));
+    from[static_cast<size_t>(call.root)] = output;
+    move(from, inputs.empty() ? std::vector<ConstPiece>(from.size()) : inputs, call);
+  }
+  void reduce_scatter(Piece output, const std::vector<ConstPiece>& inputs, size_t element, const Reduction& reduction, const Call& call) override {
+    const auto n = static_cast<size_t>(size());
+    std::vector<char> all(n * output.bytes);
+    std::vector<Piece> from;
+    for (size_t r = 0; r < n; r++) from.push_back({all.data() + r * output.bytes, output.bytes});
+    move(from, inputs, call);
+    if (n == 1) std::memcpy(output.data, all.data(), output.bytes);
+    for (size_t r = 1; r < n; r++) reduction(output.data, r == 1 ? all.data() : output.data, all.data() + r * output.bytes, output.bytes / element);
+  }
+  void all_to_all(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) override { move(outputs, inputs, call); }
+  void barrier(const Call& call) override {
+    if (size() == 1) return;
+    translated("barrier", [&] {
+      gloo::BarrierOptions o(context_);
+      o.setTag(tag());
+      o.setTimeout(left(call.deadline));
+      gloo::barrier(o);
+    });
+  }
+
+  std::shared_ptr<Transfer> send(int to, uint64_t slot, ConstPiece data, std::shared_ptr<const void> keep) override {
+    auto m = made({const_cast<void*>(data.data), data.bytes}, std::move(keep), true);
+    translated("send", [&] { m->buffer().send(to, kMessages + slot); });
+    return m;
+  }
+  std::shared_ptr<Transfer> receive(int from, uint64_t slot, Piece data, std::shared_ptr<const void> keep) override {
+    auto m = made(data, std::move(keep), false);
+    translated("recv", [&] {
+      if (from >= 0) return m->buffer().recv(from, kMessages + slot);
+      std::vector<int> others;
+      for (int r = 0; r < size(); r++)
+        if (r != rank()) others.push_back(r);
+      m->buffer().recv(others, kMessages + slot);
+    });
+    return m;
+  }
+  void abort(const std::string&) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& weak : messages_)
+      if (const auto m = weak.lock()) m->abort();
+    aborted_ = true;
+    if (size() > 1) context_->closeConnections();
+  }
+
+ private:
+  static constexpr size_t kSmallBytes = 64 << 10;
+  static constexpr uint32_t kGoodbye = 0xffffffff;
+  static constexpr milliseconds kPatience{1000};
+
+  uint32_t tag() { return tag_++; }
+  std::shared_ptr<Message> made(Piece data, std::shared_ptr<const void> keep, bool sends) {
+    auto m = std::make_shared<Message>(context_, data, std::move(keep), sends);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    messages_.erase(std::remove_if(messages_.begin(), messages_.end(), [](const auto& w) { return w.expired(); }), messages_.end());
+    messages_.push_back(m);
+    return m;
+  }
+  void barrier_of_nothing(size_t bytes, const Call& call) {
+    if (bytes == 0) barrier(call);
+  }
+  void gather_all(void* all, std::vector<size_t> sizes, ConstPiece input, const Call& call) {
+    if (size() == 1) {
+      std::memmove(all, input.data, input.bytes);
+      return;
+    }
+    translated("all_gather", [&] {
+      gloo::AllgathervOptions o(context_);
+      o.setInput(const_cast<char*>(static_cast<const char*>(input.data)), input.bytes);
+      o.setOutput(static_cast<char*>(all), std::move(sizes));
+      o.setTag(tag());
+      o.setTimeout(left(call.deadline));
+      gloo::allgatherv(o);
+    });
+  }
+  // inputs[r] goes to rank r; outputs[r] comes from there. All are under way at once.
+  void move(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) {
+    const uint64_t slot = (uint64_t{1} << 40) + tag();
+    std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> in, out;
+    translated(collective_name(call.what), [&] {
+      for (int r = 0; r < size(); r++) {
+        const Piece& p = outputs[static_cast<size_t>(r)];
+        if (r == rank() || !p.bytes) continue;
+        out.push_back(context_->createUnboundBuffer(p.data, p.bytes));
+        out.back()->recv(r, slot);
+      }
+      for (int r = 0; r < size(); r++) {
+        const ConstPiece& p = inputs[static_cast<size_t>(r)];
+        if (r == rank() || !p.bytes) continue;
+        in.push_back(context_->createUnboundBuffer(const_cast<void*>(p.data), p.bytes));
+        in.back()->send(r, slot);
+      }
+      const Piece& own = outputs[static_cast<size_t>(rank())];
+      if (own.bytes) std::memmove(own.data, inputs[static_cast<size_t>(rank())].data, own.bytes);
+      for (auto& b : out) b->waitRecv(left(call.deadline));
+      for (auto& b : in) b->waitSend(left(call.deadline));
+    });
+  }
+
+  const std::shared_ptr<gloo::rendezvous::Context> context_;
+  uint32_t tag_ = 1;
+  bool aborted_ = false;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Message>> messages_;
+};
+
+}  // namespace
+
+}  // namespace cresset::distributed
+
+extern "C" CRESSET_API cresset::distributed::Engine* cresset_engine(const cresset::distributed::EngineRequest& request, std::string& message) {
+  if (request.abi != cresset::distributed::kEngineAbi) {
+    message = "the library is of another version";
+    return nullptr;
+  }
+  try {
+    return new cresset::distributed::GlooEngine(request);
+  } catch (const std::exception& e) { message = e.what(); }
+  return nullptr;
+}

@@ -1,0 +1,65 @@
+#include "cresset/dist/transport/providers.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "cresset/dist/transport/shm/shm_engine.h"
+#include "cresset/kernels/providers/library.h"
+
+namespace cresset::distributed {
+
+namespace {
+
+struct Provider {
+  const char *engine, *library, *package;
+};
+constexpr Provider kProviders[] = {
+    {"gloo", "libcresset_gloo.so", "libgloo-dev"}, {"mpi", "libcresset_mpi.so", "libopenmpi-dev"}, {"nccl", "libcresset_nccl.so", "CUDA toolkit with NCCL"}};
+
+const Provider& provider(const std::string& name) {
+  for (const Provider& p : kProviders)
+    if (name == p.engine) return p;
+  throw ValueError(str("dist: expected the engine shm, gloo, mpi or nccl, got '", name, "'"));
+}
+
+EngineEntry entry(const Provider& p) {
+  void* const handle = kernels::open_provider(p.library);
+  return handle ? reinterpret_cast<EngineEntry>(dlsym(handle, "cresset_engine")) : nullptr;
+}
+
+std::shared_ptr<Engine> open_engine(const std::string& name, Store& store, int rank, int size, std::chrono::milliseconds timeout,
+                                    const std::string& interface) {
+  const Provider& p = provider(name);
+  const EngineEntry make = entry(p);
+  CRESSET_CHECK_AS(DistBackendError, make, "dist: the engine '", name, "' is not there: ", p.library, " was not built or cannot be opened; install Debian's ",
+                   p.package, " and build again");
+  EngineRequest request;
+  request.store = &store;
+  request.rank = rank;
+  request.size = size;
+  request.timeout = timeout;
+  const char* set = std::getenv("GLOO_SOCKET_IFNAME");
+  request.interface = !interface.empty() ? interface : set ? set : "";
+  request.host = store.ownHost();
+  std::string message;
+  Engine* const engine = make(request, message);
+  CRESSET_CHECK_AS(DistBackendError, engine, "dist: ", name, ": ", message);
+  return std::shared_ptr<Engine>(engine);
+}
+
+}  // namespace
+
+bool engine_available(const std::string& name) { return name == "shm" || entry(provider(name)) != nullptr; }
+
+std::shared_ptr<Engine> make_engine(const std::string& name, Store& store, int rank, int size, std::chrono::milliseconds timeout,
+                                    const std::string& interface) {
+  const char* set = std::getenv("CRESSET_DIST_TRANSPORT");
+  const std::string wanted = !name.empty() ? name : set ? set : "";
+  if (!wanted.empty() && wanted != "shm") return open_engine(wanted, store, rank, size, timeout, interface);
+  auto engine = make_shm_engine(store, rank, size, std::chrono::steady_clock::now() + timeout);
+  CRESSET_CHECK_AS(DistBackendError, engine || wanted.empty(), "dist: shared memory was asked for, but not all ranks are on one host");
+  return engine ? engine : open_engine("gloo", store, rank, size, timeout, interface);
+}
+
+}  // namespace cresset::distributed
