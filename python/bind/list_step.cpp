@@ -93,6 +93,46 @@ Lists lists_of(PyObject* params, PyObject* states, PyObject* keys, bool takes_sp
   return lists;
 }
 
+bool is_list_of_tensors(const dispatch::Argument& a) { return a.type.list && a.type.kind == dispatch::TypeKind::Tensor; }
+
+// Pushes an argument that is no list: the one that `numbers` has by its name, or its default.
+void push_number(Stack& stack, const char* name, const dispatch::Argument& a, PyObject* numbers) {
+  PyObject* const given = PyDict_GetItemString(numbers, a.name.c_str());
+  if (!given) {
+    stack.push_back(a.default_value);
+    return;
+  }
+  CRESSET_CHECK_TYPE(read_value(given, a.type, true, false, stack.emplace_back()), name, ": argument `", a.name, "`: expected ", dispatch::type_name(a.type),
+                     ", got ", Py_TYPE(given)->tp_name);
+}
+
+// call_on_lists(operator, lists, numbers): an operator of ops/optim.toml on lists of tensors, in the order of its arguments, and `numbers` by name.
+PyObject* call_on_lists(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject *lists, *numbers;
+  if (!PyArg_ParseTuple(args, "sO!O!", &name, &PyTuple_Type, &lists, &PyDict_Type, &numbers)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const dispatch::OpEntry& op = dispatch::find_op(name).entry();
+    Stack stack;
+    Py_ssize_t next = 0;
+    for (const dispatch::Argument& a : op.function_schema().arguments) {
+      if (!is_list_of_tensors(a)) {
+        push_number(stack, name, a, numbers);
+        continue;
+      }
+      CRESSET_CHECK(next < PyTuple_GET_SIZE(lists), name, ": expected a list for `", a.name, "`, got ", next, " lists");
+      PyObject* const given = PyTuple_GET_ITEM(lists, next++);
+      CRESSET_CHECK_TYPE(read_value(given, a.type, true, false, stack.emplace_back()), name, ": argument `", a.name, "`: expected a list of tensors, got ",
+                         Py_TYPE(given)->tp_name);
+    }
+    {
+      const NoGil free;
+      dispatch::call_boxed(op, stack);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
 // list_step(operator, params, states, keys, numbers, takes_sparse): calls an operator of ops/optim.toml on the parameters that have
 // a gradient, with the lists of their states under `keys`, their counters moved on by one, and `numbers` by name. Where there are
 // parameters of which a state is missing or the gradient is not dense, it does nothing and returns them; without an operator that
@@ -113,17 +153,12 @@ PyObject* list_step(PyObject*, PyObject* args) {
     stack.reserve(arguments.size());
     size_t next = 0;
     for (const dispatch::Argument& a : arguments) {
-      const bool list = a.type.list && a.type.kind == dispatch::TypeKind::Tensor;
+      const bool list = is_list_of_tensors(a);
       if (stack.empty()) stack.emplace_back(std::move(lists.params));
       else if (stack.size() == 1) stack.emplace_back(std::move(lists.grads));
       else if (list && a.name == "state_steps") stack.emplace_back(lists.steps);
       else if (list) stack.emplace_back(std::move(lists.kept.at(next++)));
-      else if (PyObject* given = PyDict_GetItemString(numbers, a.name.c_str())) {
-        CRESSET_CHECK_TYPE(read_value(given, a.type, true, false, stack.emplace_back()), name, ": argument `", a.name, "`: expected ",
-                           dispatch::type_name(a.type), ", got ", Py_TYPE(given)->tp_name);
-      } else {
-        stack.push_back(a.default_value);
-      }
+      else push_number(stack, name, a, numbers);
     }
     for (const Tensor& step : lists.steps) advance(step);
     if (lists.elements < kReleaseElements) {
@@ -284,6 +319,7 @@ PyObject* one_cycle_phase(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {{"list_step", list_step, METH_VARARGS, nullptr},
+                           {"call_on_lists", call_on_lists, METH_VARARGS, nullptr},
                            {"lbfgs_step", lbfgs_step, METH_VARARGS, nullptr},
                            {"learning_rate", learning_rate<rates::rate>, METH_VARARGS, nullptr},
                            {"closed_learning_rate", learning_rate<rates::closed_rate>, METH_VARARGS, nullptr},

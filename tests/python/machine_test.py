@@ -1,5 +1,7 @@
 """Programs' questions to the machine: devices, switches, storages, forks of the random state; and the assertions of torch.testing."""
 
+import subprocess
+import sys
 import unittest
 
 import numpy
@@ -49,6 +51,22 @@ class SwitchTest(unittest.TestCase):
         torch.backends.cuda.matmul.allow_tf32 = True
         self.assertTrue(torch.backends.cuda.matmul.allow_tf32)
         torch.backends.cuda.matmul.allow_tf32 = False
+
+    def test_frozen_flags_are_set_by_contexts_only(self):
+        program = """
+import cresset as torch
+torch.backends.disable_global_flags()
+with torch.backends.cudnn.flags(benchmark=True):
+    assert torch.backends.cudnn.benchmark
+torch.backends.cuda.matmul.allow_tf32 = True  # is not frozen
+try:
+    torch.backends.cudnn.benchmark = True
+except RuntimeError as error:
+    print(torch.backends.flags_frozen(), torch.backends.cudnn.benchmark, error)
+"""
+        said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(said, r"^True False cresset.backends.cudnn.benchmark: flags are frozen")
+        self.assertFalse(torch.backends.flags_frozen())
 
     def test_onednn_is_switched_off_and_on(self):
         image, kernel = torch.rand(1, 16, 12, 12), torch.rand(16, 16, 3, 3)

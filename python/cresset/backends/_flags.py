@@ -5,8 +5,18 @@ import sys
 import types
 
 
-def install(module, **flags):
-    """Makes the `flags` of the module named `module` settable attributes: name = (value at the start, accepted types).
+is_frozen = False  # by disable_global_flags()
+_is_bracketed = False  # whether the value is set by one of the functions below
+
+
+def freeze():
+    global is_frozen
+    is_frozen = True
+
+
+def install(module, /, freezes=True, **flags):
+    """Makes the `flags` of the module named `module` settable attributes: name = (value at the start, accepted types). Those
+    that `freezes` are not assigned to after `freeze()`.
 
     Returns (set_flags, flags): both take values by keyword; the first returns what was before, the second is a context manager.
     """
@@ -17,6 +27,8 @@ def install(module, **flags):
             if name not in flags:
                 return super().__setattr__(name, value)
             accepted = flags[name][1]
+            if is_frozen and not _is_bracketed and freezes:
+                raise RuntimeError(f"{module}.{name}: flags are frozen by disable_global_flags(), use flags({name}={value!r}) around what needs it")
             if not isinstance(value, accepted):
                 wanted = " or ".join(t.__name__ for t in (accepted if isinstance(accepted, tuple) else (accepted,)))
                 raise TypeError(f"{module}.{name}: expected {wanted}, got {type(value).__name__}")
@@ -33,8 +45,7 @@ def install(module, **flags):
             raise TypeError(f"{module} has no flag {', '.join(sorted(unknown))}; its flags are {', '.join(flags)}")
         changes = {name: value for name, value in changes.items() if value is not None or isinstance(None, flags[name][1])}
         before = {name: values[name] for name in changes}
-        for name, value in changes.items():
-            setattr(here, name, value)
+        _set_all(here, changes)
         return before
 
     name, (value, _) = next(iter(flags.items()))
@@ -62,3 +73,13 @@ def install(module, **flags):
     for function, name in ((set_flags, "set_flags"), (context, "flags")):
         function.__module__, function.__name__, function.__qualname__ = module, name, name
     return set_flags, context
+
+
+def _set_all(module, changes):
+    global _is_bracketed
+    outer, _is_bracketed = _is_bracketed, True
+    try:
+        for name, value in changes.items():
+            setattr(module, name, value)
+    finally:
+        _is_bracketed = outer

@@ -14,6 +14,7 @@ matmul = _types.ModuleType(f"{__name__}.matmul", "Matrix products on CUDA device
 _sys.modules[matmul.__name__] = matmul
 _flags.install(
     matmul.__name__,
+    freezes=False,
     allow_tf32=(False, bool),
     allow_fp16_reduced_precision_reduction=(True, bool),
     allow_bf16_reduced_precision_reduction=(True, bool),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import cresset as torch
 
 from ._elementwise import Elementwise, check_lr, counter, zeros_like
+from ._functional import adafactor
 
-__all__ = ["Adafactor"]
+__all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(Elementwise):

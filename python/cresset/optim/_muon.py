@@ -5,8 +5,9 @@ from __future__ import annotations
 import cresset as torch
 
 from ._elementwise import Elementwise, check_lr, zeros_like
+from ._functional import muon
 
-__all__ = ["Muon"]
+__all__ = ["Muon", "muon"]
 
 
 class Muon(Elementwise):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import cresset as torch
 
 from ._elementwise import Elementwise, check_fused, check_lr, check_range, counter
+from ._functional import adagrad
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(Elementwise):

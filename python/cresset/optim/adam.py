@@ -5,8 +5,9 @@ from __future__ import annotations
 import cresset as torch
 
 from ._elementwise import Elementwise, check_betas, check_fused, check_lr, check_range, counter, zeros_like
+from ._functional import adam
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 
 
 class Adam(Elementwise):

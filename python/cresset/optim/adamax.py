@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ._elementwise import Elementwise, check_betas, check_lr, check_range, counter, zeros_like
+from ._functional import adamax
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(Elementwise):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ._elementwise import Elementwise, check_lr, check_range, counter, zeros_like
+from ._functional import asgd
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(Elementwise):

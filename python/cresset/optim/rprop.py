@@ -5,8 +5,9 @@ from __future__ import annotations
 import cresset as torch
 
 from ._elementwise import Elementwise, check_lr, check_range, counter, zeros_like
+from ._functional import rprop
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(Elementwise):
