@@ -50,6 +50,9 @@ class CRESSET_API SymbolicShapes : public RefCounted {
   virtual void run_composite(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack, const std::function<void()>& body) = 0;
   // Gives results whose sizes depend on data; false where the operator is none of those that are known.
   virtual bool run_data_dependent(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack) = 0;
+  // Whether a place reaches the end of a dimension of a size, both numbers that may stand for symbols: it is the size itself, or, in the example and from then on,
+  // beyond it. False where only data tells.
+  virtual bool reaches(int64_t place, int64_t size) = 0;
 };
 
 // A condition on a symbol whose number only the data tells.

@@ -93,7 +93,15 @@ void complain_earlier(const Tensor& self, PyObject* index, std::vector<TensorInd
   PyErr_Restore(held_type.release(), held_value.release(), held_trace.release());
 }
 
+// Whether symbols among the indices of the tensor stay symbols.
+bool takes_symbols(const Tensor& t) {
+  const FakeMode* mode = layer_state().fake_mode;
+  return has_symbols(t) || (mode && mode->shapes());
+}
+
 std::vector<TensorIndex> indices_of(const Tensor& self, PyObject* index) {
+  std::optional<SymbolsAsNumbers> numbers;
+  if (CRESSET_UNLIKELY(sym_int_type != nullptr) && !takes_symbols(self)) numbers.emplace();
   std::vector<TensorIndex> list;
   if (!PyTuple_Check(index) && !is_tuple_in_disguise(index)) {
     CRESSET_CHECK_INDEX(dims_of(index) <= self.dim(), "more indices than dimensions of the tensor, ", self.dim(), ", got ", dims_of(index));

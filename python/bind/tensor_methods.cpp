@@ -165,9 +165,27 @@ PyObject* nested(const Tensor& t, size_t d, const char* p) {
   for (int64_t i = 0; i < n; i++) PyList_SET_ITEM(list.get(), i, checked(nested(t, d + 1, p + i * step)).release());
   return list.release();
 }
+// Numbers of the data, one by one: symbols.
+PyObject* symbols_of(const Tensor& t) {
+  if (t.dim() == 0) return checked(PyObject_CallMethod(checked(wrap(t)).get(), "item", nullptr)).release();
+  const Ref length = checked(wrap_symbol(t, t.sizes()[0]));
+  if (!PyLong_Check(length.get())) throw DataDependentOutputError("aten._local_scalar_dense.default", "tolist: the length of the list is a symbol");
+  const std::vector<Tensor> parts = t.unbind(0);
+  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parts.size())));
+  for (size_t i = 0; i < parts.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(symbols_of(parts[i])).release());
+  return list.release();
+}
+// Of a constant among fake tensors: its own numbers, and nobody hears of it.
+struct Unheard {
+  dispatch::ListenScope above{dispatch::ListenPlace::above_layers, nullptr}, below{dispatch::ListenPlace::below_autograd, nullptr};
+  FakeModeScope real{nullptr};
+};
 PyObject* tolist(const Tensor& t) {
   if (FunctionalImpl* f = as_functional(t)) return tolist(f->value());
   check_has_memory(t);
+  if (has_symbols(t) && !known_values(*t.impl())) return symbols_of(t);
+  std::optional<Unheard> unheard;
+  if (CRESSET_UNLIKELY(layer_state().fake_mode != nullptr) && !is_fake(*t.impl())) unheard.emplace();
   Tensor plain = t.detach().resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
   CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: the tensor has no storage; use to_dense() first");

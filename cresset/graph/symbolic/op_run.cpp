@@ -73,6 +73,7 @@ class OpRun {
     env_.runs_++;
     follow_composite();
     settle_list();
+    if (is_slice() && run_slice()) return note_results();
     for (int attempt = 0; attempt < 3; attempt++) {
       run_at_point(body);
       note_results();
@@ -126,7 +127,10 @@ class OpRun {
         throw;
       } catch (const RestartTraceError&) { throw; } catch (const Error&) {
         const std::exception_ptr here = std::current_exception();
-        if (!at_point(1) && example_error_) std::rethrow_exception(example_error_);
+        if (!at_point(1) && example_error_) {
+          refuse_unbacked();
+          std::rethrow_exception(example_error_);
+        }
         // A part of a composite may have found some already, and numbers of before still be about.
         if (attempt >= 4 || !(env_.guards.size() != guards || find_guards())) std::rethrow_exception(here);
         // Parts of a composite have been written down already.
@@ -139,10 +143,94 @@ class OpRun {
     }
   }
 
+  // The example has no numbers for symbols that only the data tells: what the operator says of some is no error of the user's.
+  void refuse_unbacked() {
+    std::string names;
+    for (const std::string& s : symbols())
+      if (!env_.hints.count(s)) names += (names.empty() ? "" : ", ") + s;
+    if (names.empty()) return;
+    throw DataDependentGuardError(str(op_.name, ": it depends on ", names, ", which only the data tells, whether these sizes fit; asked at ",
+                                      env_.place ? env_.place() : "", ". Two ways out: state what holds before, as in torch._check(",
+                                      names.substr(0, names.find(',')), " == ...), or compute sizes from those of tensors instead of their data"));
+  }
+
   void take_new_numbers() {
     stack_.resize(below_);
     renew_inputs();
     stack_.insert(stack_.end(), inputs_.begin(), inputs_.end());
+  }
+
+  // ---- slices
+
+  bool is_slice() const {
+    const std::string_view name = op_.name;
+    return (name == "slice.Tensor" || name == "narrow") && inputs_[0].is_tensor() && inputs_[0].to_tensor().layout() == Layout::Strided;
+  }
+  // A part of a dimension, as long as in the example: bounds within its size may be beyond it at the point, where a size that is a number stays as it is. False
+  // where a number of it has become one, or is none of a size: the rule then says what there is to say.
+  bool run_slice() {
+    const Geometry& g = geometries_[0];
+    const bool is_narrow = std::string_view(op_.name) == "narrow";
+    const int64_t rank = static_cast<int64_t>(g.sizes.size()), given = inputs_[1].to_int(), step = is_narrow ? 1 : inputs_[4].to_int();
+    if (given < -rank || given >= rank || step < 1 || env_.is_symbolic(step)) return false;
+    const auto d = static_cast<size_t>(given < 0 ? given + rank : given);
+    const Sym size = env_.lift(g.sizes[d]).integer();
+    const size_t guards = env_.guards.size();
+    const auto bounds = is_narrow ? narrow_bounds(size) : slice_bounds(size);
+    if (!bounds || env_.guards.size() != guards) take_new_numbers();
+    if (!bounds) return false;
+    const auto& [first, length] = *bounds;
+    const Sym parts = step == 1 ? length : Sym::floordiv(length + (step - 1), step);
+    const auto at_point = env_.simplify(parts).evaluate(env_.point_), start = env_.simplify(first).evaluate(env_.point_);
+    if (!at_point || !start || *start < 0 || (*at_point < ShapeEnv::kLeast && !env_.simplify(parts).constant())) {
+      env_.specialize(Expr(env_.simplify(parts)));
+      take_new_numbers();
+      return false;
+    }
+    Geometry part = geometries_[0];
+    part.offset += *start * part.strides[d];
+    part.sizes[d] = number_of(parts);
+    part.strides[d] *= step;
+    if (!env_.simplify(first).constant() || env_.is_symbolic(geometries_[0].strides[d])) env_.value(Expr(offset_of(first, d)));
+    put_view(part);
+    return true;
+  }
+  using Bounds = std::pair<Sym, Sym>;  // the first place, and the length before steps
+  bool holds(Op op, const Sym& a, const Sym& b) { return env_.evaluate(Expr::apply(op, {Expr(a), Expr(b)})); }
+  std::optional<Bounds> slice_bounds(const Sym& size) {
+    const auto bound = [&](const Value& v, const Sym& none) {
+      if (v.is_none() || v.to_int() == INT64_MAX) return none;
+      Sym b = env_.lift(v.to_int()).integer();
+      if (holds(Op::Lt, b, Sym(0))) {
+        b = b + size;
+        return holds(Op::Lt, b, Sym(0)) ? Sym(0) : b;
+      }
+      return holds(Op::Le, b, size) ? b : size;
+    };
+    try {
+      const Sym first = bound(inputs_[2], Sym(0)), last = bound(inputs_[3], size);
+      return Bounds{first, holds(Op::Lt, last, first) ? Sym(0) : last - first};
+    } catch (const DataDependentGuardError&) {
+      // Only the data tells how long it is.
+      return Bounds{Sym(0), env_.size_symbol().integer()};
+    }
+  }
+  std::optional<Bounds> narrow_bounds(const Sym& size) {
+    Sym first = env_.lift(inputs_[2].to_int()).integer();
+    const Sym length = env_.lift(inputs_[3].to_int()).integer();
+    if (holds(Op::Lt, first, Sym(0))) first = first + size;
+    if (holds(Op::Lt, first, Sym(0)) || holds(Op::Lt, length, Sym(0)) || !holds(Op::Ge, size, first + length)) return std::nullopt;
+    return Bounds{first, length};
+  }
+  int64_t number_of(const Sym& s) { return std::get<int64_t>(env_.value(Expr(s))); }
+  Sym offset_of(const Sym& first, size_t d) { return env_.lift(geometries_[0].offset).integer() + first * env_.lift(geometries_[0].strides[d]).integer(); }
+  // The result is a view of the first argument.
+  void put_view(const Geometry& g) {
+    const Tensor self = stack_[below_].to_tensor();
+    auto impl = self.impl()->alias(true);
+    impl->set_geometry(g.sizes, g.strides, g.offset);
+    stack_.resize(below_);
+    stack_.emplace_back(Tensor(std::move(impl)));
   }
 
   // ---- composites
@@ -163,6 +251,7 @@ class OpRun {
     }
     void run_composite(const OpEntry&, Stack&, const std::function<void()>& body) override { body(); }
     bool run_data_dependent(const OpEntry&, Stack&) override { return false; }
+    bool reaches(int64_t place, int64_t size) override { return place >= size; }
   };
   static std::vector<int64_t> plain_integers(const Stack& arguments) {
     std::vector<int64_t> out;
@@ -661,6 +750,14 @@ bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
   stack.resize(stack.size() - n);
   stack.insert(stack.end(), results.begin(), results.end());
   return true;
+}
+
+bool ShapeEnv::reaches(int64_t place, int64_t size) {
+  const Expr a = lift(place), b = lift(size);
+  if (a.integer() == b.integer()) return true;
+  try {
+    return !evaluate(Expr::apply(Op::Le, {a, b}));
+  } catch (const DataDependentGuardError&) { return false; }
 }
 
 // A size of which nothing is known but that it is one.

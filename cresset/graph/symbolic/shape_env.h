@@ -66,6 +66,7 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   void run(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack, const std::function<void()>& body) override;
   void run_composite(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack, const std::function<void()>& body) override;
   bool run_data_dependent(const dispatch::OpEntry& op, std::vector<dispatch::Value>& stack) override;
+  bool reaches(int64_t place, int64_t size) override;
 
   // Values below this are plain numbers, always.
   static constexpr int64_t kLeast = 200;

@@ -4,6 +4,7 @@
 
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
+#include "cresset/core/fake_mode.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
@@ -42,6 +43,18 @@ int64_t consumed_dims(const TensorIndex& i) {
 // Masks stay masks where the operator says what it makes of them: without data, and where calls are heard, as PyTorch's operators get them.
 bool stays_mask(const Tensor& t) { return t.lacks_data() || dispatch::is_listening(); }
 
+// Where sizes may be symbols, of the tensor or of the mode that makes it fake: the knowledge of them.
+SymbolicShapes* shapes_of(const Tensor& t) {
+  if (is_fake(*t.impl()) && t.has_storage()) return t.impl()->storage()->fake_mode()->shapes();
+  const FakeMode* mode = layer_state().fake_mode;
+  return CRESSET_UNLIKELY(mode != nullptr) ? mode->shapes() : nullptr;
+}
+bool reaches_end(const Tensor& t, int64_t dim, int64_t stop) {
+  if (stop == INT64_MAX) return true;
+  SymbolicShapes* const shapes = shapes_of(t);
+  return CRESSET_UNLIKELY(shapes != nullptr) ? shapes->reaches(stop, t.size(dim)) : stop >= t.size(dim);
+}
+
 Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
   int64_t consumed = 0;
   for (const auto& i : indices) consumed += consumed_dims(i);
@@ -64,7 +77,8 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Ellipsis: dim += self.dim() - consumed; break;
       case TensorIndexType::Integer: {
         const int64_t n = a.view.size(dim);
-        CRESSET_CHECK_INDEX(i.integer() >= -n && i.integer() < n, "index ", i.integer(), " is out of bounds for dimension ", dim + shift, " with size ", n);
+        CRESSET_CHECK_INDEX((i.integer() >= -n && i.integer() < n) || shapes_of(a.view), "index ", i.integer(), " is out of bounds for dimension ", dim + shift,
+                            " with size ", n);
         a.view = a.view.select(dim, i.integer());
         shift++;
         break;
@@ -72,7 +86,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Slice: {
         const Slice& s = i.slice();
         CRESSET_CHECK_VALUE(s.step() > 0, "slice: step must be greater than zero, got ", s.step());
-        if (s.start() != 0 || s.stop() < a.view.size(dim) || s.step() != 1) a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
+        if (s.start() != 0 || s.step() != 1 || !reaches_end(a.view, dim, s.stop())) a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
         dim++;
         break;
       }

@@ -7,6 +7,7 @@
 
 #include "python/bind/autograd.h"
 #include "python/bind/modes/boxed.h"
+#include "python/bind/modes/symbols.h"
 #include "python/bind/override.h"
 
 namespace cresset::python {
@@ -37,6 +38,29 @@ const Hearing& hearing_of(const OpEntry& op) {
 }
 
 PyObject* find_overload = nullptr;
+
+// Numbers among the arguments that stand for sizes, as the symbols that they are.
+Ref with_symbols(const Tensor& t, PyObject* o) {
+  if (PyLong_CheckExact(o)) return checked(wrap_symbol(t, static_cast<int64_t>(PyLong_AsLongLong(o))));
+  if (!PyList_CheckExact(o)) return Ref::share(o);
+  Ref list = checked(PyList_New(PyList_GET_SIZE(o)));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); i++) PyList_SET_ITEM(list.get(), i, with_symbols(t, PyList_GET_ITEM(o, i)).release());
+  return list;
+}
+void name_symbols(const Stack& stack, PythonCall& call) {
+  const Tensor* symbolic = nullptr;
+  for (const dispatch::Value& v : stack)
+    dispatch::for_each_tensor(v, [&](const Tensor& t) {
+      if (t.defined() && has_symbols(t)) symbolic = &t;
+    });
+  if (!symbolic) return;
+  const Tensor t = *symbolic;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.args.get()); i++) {
+    PyObject* const given = PyTuple_GET_ITEM(call.args.get(), i);
+    PyTuple_SET_ITEM(call.args.get(), i, with_symbols(t, given).release());
+    Py_DECREF(given);
+  }
+}
 
 // A function of (operator, arguments, named arguments).
 class PythonListener final : public Listener {
@@ -71,7 +95,8 @@ class PythonListener final : public Listener {
     PyObject* const body = hearing.opened ? hearing.opened : at_autograd ? hearing.recorded : hearing.renamed;
     if (body == Py_None) return op.call_typed(op.slot(OpEntry::decomposition_slot), stack);
     with_gil([&] {
-      const PythonCall call = to_python(op, stack);
+      PythonCall call = to_python(op, stack);
+      if (CRESSET_UNLIKELY(sym_int_type != nullptr)) name_symbols(stack, call);
       const Ref result = checked(PyObject_Call(body, call.args.get(), call.kwargs.get()));
       results_from_python(op, result.get(), stack);
     });

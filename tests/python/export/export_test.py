@@ -235,5 +235,48 @@ class Pair(nn.Module):
         return self.function(x, y)
 
 
+class Parts(unittest.TestCase):
+    """Parts of tables, as long as an argument."""
+
+    def check(self, module, dims, *sizes):
+        dims = {d: torch.export.Dim(f"d{d}", min=2, max=most) for d, most in dims.items()}
+        program = torch.export.export(module, (torch.randn(sizes[0]),), dynamic_shapes=(dims,))
+        for size in sizes:
+            x = torch.randn(size)
+            torch.testing.assert_close(program.module()(x), module(x), rtol=0, atol=0)
+        return program
+
+    def test_positions_of_a_buffer(self):
+        class Positions(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Buffer(torch.randn(1, 16, 4))
+
+            def forward(self, x):
+                return x + self.table[:, : x.size(1)]
+
+        program = self.check(Positions(), {1: 16}, (2, 3, 4), (2, 9, 4), (2, 16, 4))
+        self.assertIn("slice", str(program.graph))
+        with self.assertRaises(AssertionError):
+            program.module()(torch.randn(2, 17, 4))
+
+    def test_a_triangle_of_a_mask(self):
+        class Masked(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mask = nn.Buffer(torch.ones(32, 32).tril().bool())
+
+            def forward(self, x):
+                n = x.shape[1]
+                return (x @ x.mT).masked_fill(~self.mask[:n, :n], float("-inf")).softmax(-1)
+
+        self.check(Masked(), {0: 8, 1: 32}, (2, 3, 4), (5, 7, 4), (8, 32, 4))
+
+    def test_constants_give_their_numbers(self):
+        shape = torch.tensor([3, 2])
+        program = export(Function(lambda x: x.reshape(shape.tolist())), (torch.zeros(2, 3),))
+        self.assertEqual(program.module()(torch.ones(2, 3)).shape, (3, 2))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -194,3 +194,59 @@ def test_copies_of_fake_tensors_are_fake():
     _, x = setting((4, 6))
     other = copy.copy(x)
     assert other is not x and repr(other.shape) == repr(x.shape)
+
+
+TABLE = torch.arange(600.0).reshape(30, 20)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(lambda x: torch.ones(20)[: x.shape[0]], ["s0 <= 20"]), (lambda x: x[:, : x.shape[0]], ["s0 <= s1"]), (lambda x: x[:, None, :10], ["10 > s1"]),
+     (lambda x: torch.ones(20)[2 : x.shape[0]], ["s0 <= 20"]), (lambda x: torch.ones(20).narrow(0, 0, x.shape[0]), None),
+     (lambda x: torch.zeros(50, 50).tril()[: x.shape[0], : x.shape[0]].repeat(2, 1), ["s0 <= 50"]),
+     (lambda x: torch.arange(20)[x.shape[0]], ["Eq(s0, 3)"]), (lambda x: torch.ones(20)[x.shape[0] :], None), (lambda x: x[: x.shape[0] - 1], []),
+     (lambda x: torch.arange(100)[1 : x.shape[0] * 2 : x.shape[1]], None), (lambda x: torch.ones(20)[-x.shape[0] :], None),
+     (lambda x: x[:-1] if x.shape[0] > 1 else x, [])],
+)  # fmt: skip
+def test_parts_that_sizes_bound_are_as_long_as_in_the_example(function, expected):
+    """Of tensors that are smaller than the numbers that stand for the symbols."""
+    make_fx = torch.fx.experimental.proxy_tensor.make_fx
+    traced = make_fx(function, tracing_mode="symbolic")(torch.ones(3, 4))
+    if expected is not None:
+        assert guards(traced.shape_env) == expected
+    inputs = shapes.fx_placeholder_vals(traced)
+    for x in (torch.rand(3, 4), torch.rand(7, 4), torch.rand(7, 9), torch.rand(25, 4)):
+        if traced.shape_env.evaluate_guards_for_args(inputs, [x], ignore_static=False):
+            torch.testing.assert_close(traced(x), function(x), rtol=0, atol=0)
+
+
+def test_real_tensors_are_indexed_by_the_numbers_of_the_example():
+    env, x = setting((3, 4))
+    assert TABLE[: x.shape[0]].shape == (3, 20) and TABLE[x.shape[0]].tolist() == TABLE[3].tolist()
+    assert guards(env) == ["Eq(s0, 3)"]
+
+
+def test_only_the_symbols_that_an_operator_needs_become_numbers():
+    env, x = setting((3, 4))
+    assert str(x.view(x.shape[0] * 2, 2).shape) == "torch.Size([2*s0, 2])"
+    assert guards(env) == ["Eq(s1, 4)"]
+
+
+def test_slices_whose_length_only_the_data_tells():
+    _, x = setting((5,))
+    part = x[: torch.sym_max(x.to(torch.int64).sum().item(), 0)]
+    assert str(part.shape[0]).startswith("u")
+
+
+def test_lists_of_numbers_of_the_data_are_symbols():
+    _, x = setting((3, 4))
+    assert [[str(n) for n in row] for row in x[:2, :2].to(torch.int64).tolist()] == [["u0", "u1"], ["u2", "u3"]]
+
+
+def test_sizes_that_only_the_data_tells_are_refused_with_two_ways_out():
+    _, x = setting((6,))
+    n = x.to(torch.int64).sum().item()
+    with pytest.raises(
+        shapes.GuardOnDataDependentSymNode, match=r"reshape: it depends on u0, .*symbolic_test.py:\d+ in test.* Two ways out: .*torch._check\(u0 == "
+    ):
+        x.reshape(n, 2)
