@@ -1,4 +1,4 @@
-// A program plans its memory in the first run with inputs of given sizes; later runs ask nobody for memory.
+// A program plans its memory in the first run with inputs of given sizes; later runs allocate none.
 
 #include <gtest/gtest.h>
 
