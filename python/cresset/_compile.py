@@ -1,11 +1,8 @@
-"""Stand-in for a compiler until there is one."""
+"""`torch.compile`."""
 
 import functools
-import warnings
 
-_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-_BACKENDS = ("inductor", "aot_eager", "aot_eager_decomp_partition", "aot_ts", "cudagraphs", "onnxrt", "openxla", "tensorrt", "tvm")
-_told = False
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite")
 
 
 def _check(mode, options, backend):
@@ -13,32 +10,61 @@ def _check(mode, options, backend):
         raise RuntimeError(f"torch.compile: mode and options exclude each other, got mode={mode!r} and options={options!r}")
     if mode is not None and mode not in _MODES:
         raise RuntimeError(f"torch.compile: expected a mode of {', '.join(_MODES)}, got {mode!r}")
-    if callable(backend):
-        raise NotImplementedError(f"torch.compile: a backend of one's own is given graphs, which Cresset does not make yet, got {backend!r}")
-    if backend not in ("eager", *_BACKENDS):
-        raise RuntimeError(f"torch.compile: expected a backend of eager, {', '.join(_BACKENDS)}, got {backend!r}")
+    if not isinstance(backend, str) and not callable(backend):
+        raise RuntimeError(f"torch.compile: expected the name of a backend or a function, got {backend!r}")
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False, name=None, recompile_limit=None,
             isolate_recompiles=None, shapes_spec=None):  # fmt: skip
-    """A function or module that computes what the given one does: it itself. There is no compiler in this build, which a warning tells once,
-    unless ``backend="eager"`` or ``disable=True`` asks for none. Without `model` it returns a decorator.
+    """A function or module that computes what the given one does, by compiled graphs. Without `model` it returns a decorator.
 
-    Errors: RuntimeError for another mode or backend, and for `mode` and `options` together; NotImplementedError for a backend that is a function.
+    At the first call with arguments of a kind the function's bytecode is executed symbolically: operators become a graph, which the backend compiles;
+    Python itself is evaluated once, under guards. Where Python cannot be captured the graph breaks, and goes on after it.
 
-    >>> doubled = torch.compile(lambda x: 2 * x, backend="eager")
+    Args:
+        model: a function, method, module or callable object.
+        fullgraph: a graph break is an error, `torch._dynamo.exc.Unsupported`.
+        dynamic: sizes are symbols from the start (True), or never (False); by default those that have changed.
+        backend: "inductor", "eager", "aot_eager", another name of `torch._dynamo.list_backends`, or a function of a `GraphModule` and example inputs.
+        mode: one of "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs". On the CPU all are the same.
+        options: a dict, which a backend that is a function gets as `options`.
+        disable: return `model` itself.
+
+    Errors: RuntimeError for another mode, and for `mode` and `options` together; `torch._dynamo.exc.InvalidBackend`, a RuntimeError, for an unknown name.
+
+    >>> doubled = torch.compile(lambda x: 2 * x)
     >>> doubled(torch.ones(1))
     tensor([2.])
     """
-    global _told
     if model is not None and not callable(model):
         raise AssertionError(f"torch.compile: expected a function or module, got {type(model).__name__}")
     backend = "inductor" if backend is None else backend
     if not disable:
         _check(mode, options, backend)
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
-    if not disable and backend != "eager" and not _told:
-        _told = True
-        warnings.warn("torch.compile: this build of Cresset has no compiler; functions and modules run as they are", stacklevel=2)
-    return model
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, recompile_limit=recompile_limit
+        )
+    if disable:
+        return model
+    from ._dynamo import eval_frame
+    from ._dynamo.backends.registry import lookup_backend
+
+    lookup_backend(backend)
+    if options:
+        _check_options(options, backend)
+    compiler = eval_frame.Compiler(backend, fullgraph=fullgraph, dynamic=dynamic, options=options, recompile_limit=recompile_limit)
+    return eval_frame.compiled(model, compiler)
+
+
+def _check_options(options, backend):
+    if backend != "inductor":
+        return
+    from ._inductor import config
+
+    for key in options:
+        owner = config
+        for part in key.replace("-", "_").split("."):
+            if not hasattr(owner, part):
+                raise RuntimeError(f"torch.compile: {key!r} is no option; torch._inductor.list_options() has them all")
+            owner = getattr(owner, part)

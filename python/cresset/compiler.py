@@ -1,29 +1,27 @@
-"""torch.compiler: what a program asks of a compiler or tells it. This build has none, so functions are
-always run as they are, and what is told about them holds already.
+"""torch.compiler: what a program asks of the compiler or tells it.
 
     >>> torch.compiler.is_compiling()
     False
 """
 
-import functools
-
 from ._compile import compile
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
-           "list_backends", "nested_compile_region", "reset"]  # fmt: skip
+           "keep_portable_guards_unsafe", "list_backends", "nested_compile_region", "reset", "set_enable_guard_collectives", "set_stance",
+           "skip_guard_on_globals_unsafe", "substitute_in_graph"]  # fmt: skip
 
 
 def is_compiling():
-    """Whether a compiler is reading the program just now: never.
+    """Whether the frame that asks is being captured, or exported.
 
-    >>> torch.compiler.is_compiling()
+    >>> torch.compile(lambda: torch.compiler.is_compiling(), backend="eager")()
     False
     """
     return False
 
 
 def is_dynamo_compiling():
-    """As `is_compiling`.
+    """As `is_compiling`, for frames alone.
 
     >>> torch.compiler.is_dynamo_compiling()
     False
@@ -32,7 +30,7 @@ def is_dynamo_compiling():
 
 
 def is_exporting():
-    """Whether the program is being exported just now: never.
+    """Whether the program is being exported just now.
 
     >>> torch.compiler.is_exporting()
     False
@@ -40,14 +38,8 @@ def is_exporting():
     return False
 
 
-def _checked(fn, what):
-    if not callable(fn):
-        raise AssertionError(f"{what}: expected a callable, got {type(fn).__name__}")
-    return fn
-
-
 def disable(fn=None, recursive=True, *, reason=None):
-    """`fn`, which is not to be compiled, and with ``recursive=True`` nothing that it calls; a decorator without `fn`.
+    """`fn`, which is not compiled, and with ``recursive=True`` nothing that it calls; a decorator without `fn`.
 
     >>> @torch.compiler.disable
     ... def plain(x):
@@ -55,40 +47,68 @@ def disable(fn=None, recursive=True, *, reason=None):
     >>> plain(1)
     2
     """
-    if fn is None:
-        return functools.partial(disable, recursive=recursive, reason=reason)
-    return _checked(fn, "disable")
+    from ._dynamo import eval_frame
+
+    return eval_frame.disable(fn, recursive, reason=reason)
 
 
 def allow_in_graph(fn):
-    """`fn`, or each of a list or tuple of functions, which a compiler is to take into its graph without looking inside.
+    """`fn`, or each of a list or tuple of functions, which becomes one node of graphs, without a look inside.
 
-    >>> torch.compiler.allow_in_graph(abs)(-1)
-    1
+    >>> @torch.compiler.allow_in_graph
+    ... def twice(x):
+    ...     return x * 2
+    >>> twice(1)
+    2
     """
-    if isinstance(fn, (list, tuple)):
-        return [allow_in_graph(one) for one in fn]
-    return _checked(fn, "allow_in_graph")
+    from ._dynamo import decorators
+
+    return decorators.allow_in_graph(fn)
 
 
 def assume_constant_result(fn):
-    """`fn`, whose result a compiler may take for a constant.
+    """`fn`, whose result is taken for a constant when a frame is captured.
 
-    >>> torch.compiler.assume_constant_result(abs)(-1)
+    >>> @torch.compiler.assume_constant_result
+    ... def seven():
+    ...     return 7
+    >>> seven()
+    7
+    """
+    from ._dynamo import decorators
+
+    return decorators.assume_constant_result(fn)
+
+
+def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
+    """A decorator: the Python function stands for `original_fn`, which is written in C, in captured frames.
+
+    >>> import operator
+    >>> @torch.compiler.substitute_in_graph(operator.length_hint, skip_signature_check=True)
+    ... def length_hint(a, default=0, /):
+    ...     return len(a)
+    >>> length_hint([1])
     1
     """
-    return _checked(fn, "assume_constant_result")
+    from ._dynamo import decorators
+
+    return decorators.substitute_in_graph(original_fn, can_constant_fold_through=can_constant_fold_through, skip_signature_check=skip_signature_check)
 
 
 def nested_compile_region(fn=None, *, options=None, max_reuse_entries=8, reuse_hash_fn=None):
-    """`fn`, which a compiler would compile once for all its calls; a decorator without `fn`.
+    """`fn`, whose calls are one region each of the graph around them; a decorator without `fn`. Its graph is part of that graph here.
 
-    >>> torch.compiler.nested_compile_region(abs)(-1)
-    1
+    >>> @torch.compiler.nested_compile_region
+    ... def negative(x):
+    ...     return -x
+    >>> negative(1)
+    -1
     """
     if fn is None:
-        return functools.partial(nested_compile_region, options=options, max_reuse_entries=max_reuse_entries, reuse_hash_fn=reuse_hash_fn)
-    return _checked(fn, "nested_compile_region")
+        return nested_compile_region
+    if not callable(fn):
+        raise AssertionError(f"nested_compile_region: expected a callable, got {type(fn).__name__}")
+    return fn
 
 
 def cudagraph_mark_step_begin():
@@ -99,16 +119,67 @@ def cudagraph_mark_step_begin():
 
 
 def reset():
-    """Forgets what was compiled: nothing was.
+    """Forgets what was compiled.
 
     >>> torch.compiler.reset()
     """
+    from ._dynamo import eval_frame
+
+    eval_frame.reset()
+
+
+def set_stance(stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+    """How compiled functions behave from now on; also a context and a decorator.
+
+    "default"; "force_eager" runs functions as they are; "eager_on_recompile" compiles nothing new; "fail_on_recompile" refuses to, with RuntimeError.
+
+    >>> counter = torch._dynamo.testing.CompileCounter()
+    >>> f = torch.compile(lambda x: x + 1, backend=counter)
+    >>> with torch.compiler.set_stance("force_eager"):
+    ...     _ = f(torch.ones(1))
+    >>> counter.frame_count
+    0
+    """
+    from ._dynamo import eval_frame
+
+    return eval_frame.set_stance(stance, skip_guard_eval_unsafe=skip_guard_eval_unsafe, force_backend=force_backend)
+
+
+def set_enable_guard_collectives(enabled):
+    """Whether processes agree on recompilation; returns what was set before. They do not here.
+
+    >>> torch.compiler.set_enable_guard_collectives(False)
+    False
+    """
+    if enabled:
+        raise NotImplementedError("set_enable_guard_collectives: processes do not agree on what they compile here")
+    return False
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """Names of the backends that `torch.compile` takes, without those of a tag to leave out: "eager", which is for debugging.
+    """Names of the backends that `torch.compile` takes, without those of a tag to leave out.
 
-    >>> torch.compiler.list_backends(exclude_tags=None)
-    ['eager']
+    >>> torch.compiler.list_backends()
+    ['inductor']
     """
-    return [] if "debug" in (exclude_tags or ()) else ["eager"]
+    from ._dynamo.backends import registry
+
+    return registry.list_backends(exclude_tags)
+
+
+def keep_portable_guards_unsafe(guard_entries):
+    """For each guard whether to keep it in a package that moves to another machine.
+
+    >>> torch.compiler.keep_portable_guards_unsafe([])
+    []
+    """
+    return [getattr(entry, "guard_type", "") not in ("ID_MATCH", "CLOSURE_MATCH", "WEAKREF_ALIVE", "DICT_VERSION") for entry in guard_entries]
+
+
+def skip_guard_on_globals_unsafe(guard_entries):
+    """For each guard whether to keep it, where globals are taken not to change.
+
+    >>> torch.compiler.skip_guard_on_globals_unsafe([])
+    []
+    """
+    return [not getattr(entry, "is_global", False) for entry in guard_entries]

@@ -16,6 +16,11 @@ def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
 
 
+def _set_grad_enabled(enabled):
+    """Turns the recording of gradients on or off in this thread; a node of captured graphs."""
+    _cresset._set_grad_enabled(enabled)
+
+
 def _get_tracing_state():
     """The state of `torch.jit.trace`: None, since nothing is recorded."""
     return None

@@ -1,47 +1,36 @@
-"""torch._dynamo: what programs tell the compiler that is behind `torch.compile`. This build has none, so what they tell holds already.
+"""torch._dynamo: the capture behind `torch.compile`, and what programs tell it (docs/records/0027-compile.md).
 
->>> torch._dynamo.is_compiling()
-False
+>>> def f(x):
+...     return x.sin() + 1
+>>> torch._dynamo.explain(f)(torch.zeros(2)).graph_count
+1
 """
 
-from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset
-from . import config
+import importlib as _importlib
+
+from . import config, exc
+
+_lazy = {
+    "OptimizedModule": "eval_frame", "explain": "eval_frame", "export": "eval_frame", "optimize": "eval_frame", "optimize_assert": "eval_frame",
+    "run": "eval_frame", "disable": "eval_frame", "reset": "eval_frame", "is_dynamo_supported": "eval_frame", "register_backend": "backends.registry",
+    "list_backends": "backends.registry", "lookup_backend": "backends.registry", "allow_in_graph": "decorators", "assume_constant_result": "decorators",
+    "disallow_in_graph": "decorators", "error_on_graph_break": "decorators", "forbid_in_graph": "decorators", "graph_break": "decorators",
+    "mark_dynamic": "decorators", "mark_static": "decorators", "mark_static_address": "decorators", "mark_unbacked": "decorators",
+    "maybe_mark_dynamic": "decorators", "nonstrict_trace": "decorators", "substitute_in_graph": "decorators", "is_compiling": "decorators",
+    "skip_frame": "decorators", "patch_dynamo_config": "decorators", "dont_skip_tracing": "decorators",
+}  # fmt: skip
+_modules = ("backends", "decorators", "eval_frame", "testing", "utils")
 
 
-def mark_dynamic(t, index, *args, **kwargs):
-    """Tells that a dimension of a tensor may have another size at the next call."""
+def __getattr__(name):
+    if name in _lazy:
+        return getattr(_importlib.import_module(f"{__name__}.{_lazy[name]}"), name)
+    if name in _modules:
+        return _importlib.import_module(f"{__name__}.{name}")
+    from .._core import missing
+
+    return missing.found(__name__, name)
 
 
-def maybe_mark_dynamic(t, index, *args, **kwargs):
-    """As `mark_dynamic`."""
-
-
-def mark_static(t, index=None, *args, **kwargs):
-    """Tells that a dimension of a tensor has always this size."""
-
-
-def mark_static_address(t, guard=True):
-    """Tells that a tensor stays where it is in memory."""
-
-
-def mark_unbacked(t, index, *args, **kwargs):
-    """Tells that the size of a dimension is not to be relied on."""
-
-
-def graph_break(msg=""):
-    """Tells that a graph may end here."""
-
-
-def disallow_in_graph(fn):
-    """`fn`, which a compiler is to call and not to take into its graph."""
-    return fn
-
-
-def forbid_in_graph(fn):
-    """`fn`, which must not be called from what is compiled."""
-    return fn
-
-
-def run(fn=None):
-    """`fn`, which runs what is compiled and compiles nothing new."""
-    return fn if fn is not None else run
+def __dir__():
+    return sorted({*globals(), *_lazy, *_modules})

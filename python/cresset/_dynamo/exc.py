@@ -6,7 +6,7 @@ True
 
 import enum
 
-__all__ = ["InternalTorchDynamoError", "TorchDynamoException", "TorchRuntimeError", "UncapturedHigherOrderOpError", "Unsupported", "UserError", "UserErrorType"]
+__all__ = ["BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError", "InvalidBackend", "RecompileError", "ResetRequired", "TorchDynamoException", "TorchRuntimeError", "UncapturedHigherOrderOpError", "Unsupported", "UserError", "UserErrorType"]
 
 
 class TorchDynamoException(RuntimeError):
@@ -54,3 +54,28 @@ class UserError(TorchDynamoException):
             raise TypeError(f"UserError: expected a UserErrorType, got {type(error_type).__name__}")
         super().__init__(msg)
         self.error_type, self.message, self.msg, self.case_name = error_type, msg, msg, case_name
+
+
+class InvalidBackend(TorchDynamoException):
+    """A backend that is not there, or that is none."""
+
+
+class BackendCompilerFailed(TorchDynamoException):
+    """A backend has raised an error, `inner_exception`."""
+
+    def __init__(self, backend_fn, inner_exception, first_useful_frame=None):
+        self.backend_name = getattr(backend_fn, "__name__", "?")
+        self.inner_exception = inner_exception
+        super().__init__(f"backend={self.backend_name!r} raised:\n{type(inner_exception).__name__}: {inner_exception}")
+
+
+class FailOnRecompileLimitHit(TorchDynamoException):
+    """A function is compiled too often."""
+
+
+class RecompileError(TorchDynamoException):
+    """A function would be compiled once more where that is not wanted."""
+
+
+class ResetRequired(TorchDynamoException):
+    """The compiler must be reset first."""

@@ -1,0 +1,447 @@
+#include "python/bind_compile/guards.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cresset/core/default_dtype.h"
+#include "cresset/transform/autocast.h"
+
+namespace cresset::compile {
+
+namespace {
+
+PyTypeObject* tensor_type = nullptr;  // of the package's extension
+
+const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<python::TensorObject*>(o)->tensor; }
+
+PyObject* dict_of(PyObject* o) {
+  if (PyModule_Check(o)) return PyModule_GetDict(o);
+  PyObject** dict = _PyObject_GetDictPtr(o);
+  return dict ? *dict : nullptr;
+}
+
+std::string repr(PyObject* o) {
+  if (!o) return "nothing";
+  Ref text(PyObject_Repr(o));
+  const char* s = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (!s) PyErr_Clear();
+  std::string out = s ? s : Py_TYPE(o)->tp_name;
+  if (out.size() > 120) out = out.substr(0, 117) + "...";
+  return out;
+}
+
+// Of the same class, and equal, without calling Python: numbers, str, bytes, tuples of such.
+bool equal(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyFloat_CheckExact(a)) {
+    const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
+    return std::memcmp(&x, &y, sizeof x) == 0;
+  }
+  if (PyTuple_Check(a)) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(a);
+    if (PyTuple_GET_SIZE(b) != n) return false;
+    for (Py_ssize_t i = 0; i < n; i++)
+      if (!equal(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+    return true;
+  }
+  if (PyComplex_CheckExact(a)) return std::memcmp(&reinterpret_cast<PyComplexObject*>(a)->cval, &reinterpret_cast<PyComplexObject*>(b)->cval, sizeof(Py_complex)) == 0;
+  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) || PyRange_Check(a) || PySlice_Check(a) || PyFrozenSet_CheckExact(a) || PySet_CheckExact(a)) {
+    const int same = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (same < 0) PyErr_Clear();
+    return same == 1;
+  }
+  return false;
+}
+
+Py_ssize_t length(PyObject* o) {
+  if (PyList_Check(o)) return PyList_GET_SIZE(o);
+  if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o);
+  if (PyDict_Check(o)) return PyDict_GET_SIZE(o);
+  if (PyAnySet_Check(o)) return PySet_GET_SIZE(o);
+  // deque and the like: written in C
+  const Py_ssize_t n = Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE ? -1 : PyObject_Size(o);
+  if (n < 0) PyErr_Clear();
+  return n;
+}
+
+bool has_keys(PyObject* dict, PyObject* keys) {
+  if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  Py_ssize_t at = 0, i = 0;
+  PyObject *key = nullptr, *value = nullptr;
+  while (PyDict_Next(dict, &at, &key, &value)) {
+    PyObject* wanted = PyTuple_GET_ITEM(keys, i++);
+    if (key != wanted && !equal(key, wanted)) return false;
+  }
+  return true;
+}
+
+bool agrees(const Tensor& t, const TensorFacts& f) {
+  if (!t.defined()) return false;
+  const TensorImpl& impl = *t.unsafeGetTensorImpl();
+  if (impl.dtype() != f.dtype || impl.layout() != f.layout || !(impl.device() == f.device) || impl.dim() != static_cast<int64_t>(f.sizes.size())) return false;
+  if (impl.is_conj() != ((f.layers & 1) != 0) || impl.is_neg() != ((f.layers & 2) != 0) || impl.is_inference() != ((f.layers & 4) != 0)) return false;
+  const bool requires_grad = impl.autograd() && impl.autograd()->requires_grad();
+  if (requires_grad != f.requires_grad || (f.check_leaf && t.is_leaf() != f.leaf)) return false;
+  const auto sizes = impl.sizes();
+  for (size_t i = 0; i < f.sizes.size(); i++)
+    if (f.sizes[i] == -1 ? sizes[i] < 2 : sizes[i] != f.sizes[i]) return false;
+  if (!f.check_strides) return true;
+  const auto strides = impl.strides();
+  for (size_t i = 0; i < f.strides.size(); i++)
+    if (f.strides[i] != -1 && strides[i] != f.strides[i] && f.sizes[i] != 1) return false;
+  return true;
+}
+
+}  // namespace
+
+Surroundings Surroundings::now() {
+  const LayerState& s = layer_state_of_thread();
+  return {s.grad_mode,
+          s.inference_mode,
+          amp::is_autocast_enabled(),
+          amp::is_autocast_cache_enabled(),
+          amp::get_autocast_dtype(kCPU),
+          get_default_dtype(),
+          s.included,
+          s.hidden,
+          s.no_data};
+}
+
+bool Surroundings::operator==(const Surroundings& o) const {
+  return grad == o.grad && inference == o.inference && autocast == o.autocast && autocast_cache == o.autocast_cache && default_dtype == o.default_dtype &&
+         included == o.included && hidden == o.hidden && no_data == o.no_data && (!autocast || autocast_dtype == o.autocast_dtype);
+}
+
+std::string Surroundings::text() const {
+  return std::string("grad mode ") + (grad ? "on" : "off") + ", inference mode " + (inference ? "on" : "off") + ", autocast " + (autocast ? "on" : "off") +
+         ", layers " + std::to_string(included) + "/" + std::to_string(hidden);
+}
+
+int Guards::get(Get what, int parent, PyObject* key, int number) {
+  for (size_t i = 0; i < places_.size(); i++) {
+    const Place& p = places_[i];
+    if (p.what == what && p.parent == parent && p.number == number && (p.key.get() == key || (p.key.get() && key && equal(p.key.get(), key)))) return static_cast<int>(i);
+  }
+  places_.push_back({what, parent, number, Ref::share(key)});
+  const int place = num_places() - 1;
+  steps_.push_back({false, Check::Is, place, 0, Ref(), nullptr});
+  return place;
+}
+
+void Guards::check(Check what, int place, PyObject* value, int number) { steps_.push_back({true, what, place, number, Ref::share(value), nullptr}); }
+
+void Guards::check_tensor(int place, TensorFacts facts) {
+  steps_.push_back({true, Check::Tensor, place, 0, Ref(), std::make_unique<TensorFacts>(std::move(facts))});
+}
+
+PyObject* Guards::read(const Place& p, const Frame& frame, const std::vector<PyObject*>& found) const {
+  switch (p.what) {
+    case Get::Slot: return p.number < frame.num_slots() ? frame.slot(p.number) : nullptr;
+    case Get::Stack: return p.number < frame.depth() ? frame.stack(p.number) : nullptr;
+    case Get::Globals: return frame.globals();
+    case Get::Builtins: return frame.builtins();
+    case Get::Const: return p.key.get();
+    default: break;
+  }
+  PyObject* o = found[p.parent];
+  if (!o) return nullptr;
+  switch (p.what) {
+    case Get::Contents: return PyCell_Check(o) ? PyCell_GET(o) : nullptr;
+    case Get::Attr: {
+      PyObject* dict = dict_of(o);
+      return dict ? PyDict_GetItem(dict, p.key.get()) : nullptr;
+    }
+    case Get::Member: {
+      if (!PyObject_TypeCheck(o, PyDescr_TYPE(p.key.get()))) return nullptr;
+      const PyMemberDef* m = reinterpret_cast<PyMemberDescrObject*>(p.key.get())->d_member;
+      return m->type == T_OBJECT_EX || m->type == T_OBJECT ? *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + m->offset) : nullptr;
+    }
+    case Get::TypeAttr: return PyType_Check(o) ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(o), p.key.get()) : nullptr;
+    case Get::Type: return reinterpret_cast<PyObject*>(Py_TYPE(o));
+    case Get::Item: return PyDict_Check(o) ? PyDict_GetItem(o, p.key.get()) : nullptr;
+    case Get::Index:
+      if (PyList_Check(o)) return p.number < PyList_GET_SIZE(o) ? PyList_GET_ITEM(o, p.number) : nullptr;
+      return PyTuple_Check(o) && p.number < PyTuple_GET_SIZE(o) ? PyTuple_GET_ITEM(o, p.number) : nullptr;
+    case Get::Dict: return dict_of(o);
+    case Get::Self: return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : nullptr;
+    case Get::Function: return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
+    case Get::Code: return PyFunction_Check(o) ? PyFunction_GET_CODE(o) : nullptr;
+    case Get::Closure: {
+      PyObject* cells = PyFunction_Check(o) ? PyFunction_GET_CLOSURE(o) : nullptr;
+      return cells && p.number < PyTuple_GET_SIZE(cells) ? PyTuple_GET_ITEM(cells, p.number) : nullptr;
+    }
+    default: return nullptr;
+  }
+}
+
+bool Guards::passes(const Step& s, const std::vector<PyObject*>& found) const {
+  PyObject* o = found[s.place];
+  if (s.check == Check::Missing) return !o;
+  if (!o) return false;
+  switch (s.check) {
+    case Check::Is: return o == s.value.get();
+    case Check::Type: return reinterpret_cast<PyObject*>(Py_TYPE(o)) == s.value.get();
+    case Check::Equal: return equal(o, s.value.get());
+    case Check::Length: return length(o) == s.number;
+    case Check::Keys: return PyDict_Check(o) && has_keys(o, s.value.get());
+    case Check::Bound: return true;
+    case Check::Same: return o == found[s.number];
+    case Check::Tensor: return is_tensor_object(o) && agrees(tensor_of(o), *s.facts);
+    default: return false;
+  }
+}
+
+bool Guards::distinct(const std::vector<PyObject*>& found) const {
+  if (distinct_.size() < 24) {
+    for (size_t i = 0; i < distinct_.size(); i++)
+      for (size_t k = 0; k < i; k++)
+        if (found[distinct_[i]] == found[distinct_[k]]) return false;
+    return true;
+  }
+  size_t size = 64;
+  while (size < distinct_.size() * 2) size *= 2;
+  std::vector<PyObject*> seen(size);
+  for (const int place : distinct_) {
+    PyObject* o = found[place];
+    size_t i = (reinterpret_cast<uintptr_t>(o) >> 4) * 0x9E3779B97F4A7C15ull >> 20 & (size - 1);
+    for (; seen[i]; i = (i + 1) & (size - 1))
+      if (seen[i] == o) return false;
+    seen[i] = o;
+  }
+  return true;
+}
+
+bool Guards::hold(const Frame& frame, std::vector<PyObject*>& found) const {
+  if (!(Surroundings::now() == surroundings_)) return false;
+  found.assign(places_.size(), nullptr);
+  for (const Step& s : steps_) {
+    if (!s.is_check) {
+      found[s.place] = read(places_[s.place], frame, found);
+    } else if (!passes(s, found)) {
+      return false;
+    }
+  }
+  return distinct(found);
+}
+
+std::string Guards::failure(const Frame& frame) const {
+  if (!(Surroundings::now() == surroundings_)) return "modes: expected " + surroundings_.text() + ", got " + Surroundings::now().text();
+  std::vector<PyObject*> found(places_.size());
+  for (const Step& s : steps_) {
+    if (!s.is_check) {
+      found[s.place] = read(places_[s.place], frame, found);
+    } else if (!passes(s, found)) {
+      PyObject* o = found[s.place];
+      if (s.check == Check::Tensor && o && is_tensor_object(o)) {
+        std::string sizes;
+        for (const int64_t n : tensor_of(o).sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(n);
+        return text_of(s) + ", got a tensor of sizes [" + sizes + "]";
+      }
+      return text_of(s) + ", got " + repr(o);
+    }
+  }
+  return distinct(found) ? "" : "two arguments are the same tensor";
+}
+
+std::string Guards::name_of(int place) const {
+  const Place& p = places_[place];
+  const auto of = [&] { return name_of(p.parent); };
+  switch (p.what) {
+    case Get::Slot: return "local " + std::to_string(p.number);
+    case Get::Stack: return "stack " + std::to_string(p.number);
+    case Get::Globals: return "globals";
+    case Get::Builtins: return "builtins";
+    case Get::Const: return repr(p.key.get());
+    case Get::Contents: return of() + ".cell_contents";
+    case Get::Attr:
+    case Get::TypeAttr: return of() + "." + (PyUnicode_Check(p.key.get()) ? PyUnicode_AsUTF8(p.key.get()) : "?");
+    case Get::Member: return of() + "." + repr(p.key.get());
+    case Get::Type: return "type(" + of() + ")";
+    case Get::Item: return of() + "[" + repr(p.key.get()) + "]";
+    case Get::Index: return of() + "[" + std::to_string(p.number) + "]";
+    case Get::Dict: return of() + ".__dict__";
+    case Get::Self: return of() + ".__self__";
+    case Get::Function: return of() + ".__func__";
+    case Get::Code: return of() + ".__code__";
+    case Get::Closure: return of() + ".__closure__[" + std::to_string(p.number) + "]";
+    case Get::Grad: return of() + ".grad";
+  }
+  return "?";
+}
+
+std::string Guards::text_of(const Step& s) const {
+  const std::string name = name_of(s.place);
+  switch (s.check) {
+    case Check::Is: return name + " is " + repr(s.value.get());
+    case Check::Type: return "type(" + name + ") is " + repr(s.value.get());
+    case Check::Equal: return name + " == " + repr(s.value.get());
+    case Check::Length: return "len(" + name + ") == " + std::to_string(s.number);
+    case Check::Keys: return "keys of " + name + " are " + repr(s.value.get());
+    case Check::Bound: return name + " has a value";
+    case Check::Missing: return name + " is missing";
+    case Check::Same: return name + " is " + name_of(s.number);
+    case Check::Tensor: {
+      std::string sizes;
+      for (const int64_t n : s.facts->sizes) sizes += (sizes.empty() ? "" : ", ") + (n < 0 ? "any" : std::to_string(n));
+      return name + " is a tensor of sizes [" + sizes + "], " + toString(s.facts->dtype) + (s.facts->requires_grad ? " that requires a gradient" : "");
+    }
+  }
+  return name;
+}
+
+std::string Guards::text() const {
+  std::string out = surroundings_.text() + "\n";
+  for (const Step& s : steps_)
+    if (s.is_check) out += text_of(s) + "\n";
+  return out;
+}
+
+int Guards::traverse(visitproc visit, void* arg) const {
+  for (const Place& p : places_) Py_VISIT(p.key.get());
+  for (const Step& s : steps_) Py_VISIT(s.value.get());
+  return 0;
+}
+
+void Guards::clear() {
+  steps_.clear();
+  distinct_.clear();
+}
+
+bool is_tensor_object(PyObject* o) { return PyObject_TypeCheck(o, tensor_type); }
+
+// ---- the Python object ------------------------------------------------------------------------------------------------------
+
+PyTypeObject* guards_type = nullptr;
+
+namespace {
+
+Guards& of(PyObject* self) { return *reinterpret_cast<GuardsObject*>(self)->guards; }
+
+PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
+  auto* self = reinterpret_cast<GuardsObject*>(type->tp_alloc(type, 0));
+  if (self) self->guards = new Guards();
+  return reinterpret_cast<PyObject*>(self);
+}
+void release(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  delete reinterpret_cast<GuardsObject*>(self)->guards;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+int visit_guards(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return of(self).traverse(visit, arg);
+}
+int clear_guards(PyObject* self) {
+  of(self).clear();
+  return 0;
+}
+
+// get(what, parent, key, number) -> place
+PyObject* get(PyObject* self, PyObject* args) {
+  int what = 0, parent = 0, number = 0;
+  PyObject* key = nullptr;
+  if (!PyArg_ParseTuple(args, "iiOi", &what, &parent, &key, &number)) return nullptr;
+  if (what < 0 || what > static_cast<int>(Get::Grad) || parent < -1 || parent >= of(self).num_places()) {
+    PyErr_Format(PyExc_ValueError, "guards: no such place, got %d of %d", what, parent);
+    return nullptr;
+  }
+  return PyLong_FromLong(of(self).get(static_cast<Get>(what), parent, key == Py_None && static_cast<Get>(what) != Get::Const && static_cast<Get>(what) != Get::Item ? nullptr : key, number));
+}
+
+// check(what, place, value, number)
+PyObject* check(PyObject* self, PyObject* args) {
+  int what = 0, place = 0, number = 0;
+  PyObject* value = nullptr;
+  if (!PyArg_ParseTuple(args, "iiOi", &what, &place, &value, &number)) return nullptr;
+  const int count = of(self).num_places();
+  if (what < 0 || what > static_cast<int>(Check::Same) || what == static_cast<int>(Check::Tensor) || place < 0 || place >= count ||
+      (static_cast<Check>(what) == Check::Same && (number < 0 || number >= count)) || (static_cast<Check>(what) == Check::Keys && !PyTuple_Check(value))) {
+    PyErr_Format(PyExc_ValueError, "guards: no such check, got %d at %d", what, place);
+    return nullptr;
+  }
+  of(self).check(static_cast<Check>(what), place, value, number);
+  Py_RETURN_NONE;
+}
+
+// tensor(place, tensor, open_sizes, check_leaf): as this tensor is, but for the dimensions in the tuple `open_sizes`, which may have any size
+PyObject* tensor(PyObject* self, PyObject* args) {
+  int place = 0, check_leaf = 0;
+  PyObject *t = nullptr, *open = nullptr;
+  if (!PyArg_ParseTuple(args, "iOO!p", &place, &t, &PyTuple_Type, &open, &check_leaf)) return nullptr;
+  if (place < 0 || place >= of(self).num_places() || !is_tensor_object(t)) {
+    PyErr_SetString(PyExc_ValueError, "guards: expected a place and a tensor");
+    return nullptr;
+  }
+  const Tensor& x = tensor_of(t);
+  const TensorImpl& impl = *x.unsafeGetTensorImpl();
+  TensorFacts f{impl.sizes().vec(), impl.strides().vec(), impl.dtype(), impl.device(), impl.layout(), 0, false, false, check_leaf != 0, impl.layout() == Layout::Strided};
+  f.layers = static_cast<uint8_t>((impl.is_conj() ? 1 : 0) | (impl.is_neg() ? 2 : 0) | (impl.is_inference() ? 4 : 0));
+  f.requires_grad = impl.autograd() && impl.autograd()->requires_grad();
+  f.leaf = x.is_leaf();
+  if (PyTuple_GET_SIZE(open)) f.check_strides = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(open); i++) {
+    const long d = PyLong_AsLong(PyTuple_GET_ITEM(open, i));
+    if (d < 0 || d >= static_cast<long>(f.sizes.size())) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "guards: no such dimension");
+      return nullptr;
+    }
+    f.sizes[d] = -1;
+  }
+  of(self).check_tensor(place, std::move(f));
+  Py_RETURN_NONE;
+}
+
+PyObject* distinct(PyObject* self, PyObject* places) {
+  std::vector<int> list;
+  for (Py_ssize_t i = 0, n = PySequence_Size(places); i < n; i++) {
+    Ref item(PySequence_GetItem(places, i));
+    const long place = item ? PyLong_AsLong(item.get()) : -1;
+    if (place < 0 || place >= of(self).num_places()) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "guards: no such place");
+      return nullptr;
+    }
+    list.push_back(static_cast<int>(place));
+  }
+  of(self).check_distinct(std::move(list));
+  Py_RETURN_NONE;
+}
+
+PyObject* text(PyObject* self, PyObject*) {
+  const std::string s = of(self).text();
+  return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+}
+PyObject* name(PyObject* self, PyObject* place) {
+  const long n = PyLong_AsLong(place);
+  if (n < 0 || n >= of(self).num_places()) return PyErr_Occurred() ? nullptr : PyUnicode_FromString("?");
+  const std::string s = of(self).name_of(static_cast<int>(n));
+  return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
+}
+
+PyMethodDef methods[] = {{"get", get, METH_VARARGS, "A place: get(what, parent, key, number)."},
+                         {"check", check, METH_VARARGS, "A check of a place: check(what, place, value, number)."},
+                         {"tensor", tensor, METH_VARARGS, "A check of a place: tensor(place, example, open_dimensions, check_leaf)."},
+                         {"distinct", distinct, METH_O, "The tensors at these places are different ones."},
+                         {"text", text, METH_NOARGS, "All checks, a line each."},
+                         {"name", name, METH_O, "The name of a place."},
+                         {nullptr, nullptr, 0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},         {Py_tp_dealloc, reinterpret_cast<void*>(release)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(visit_guards)}, {Py_tp_clear, reinterpret_cast<void*>(clear_guards)},
+                       {Py_tp_methods, methods},                           {0, nullptr}};
+PyType_Spec spec = {"_cresset_compile.Guards", sizeof(GuardsObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+bool add_guards(PyObject* module) {
+  Ref package(PyImport_ImportModule("_cresset"));
+  if (!package) return false;
+  tensor_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(package.get(), "Tensor"));
+  guards_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return tensor_type && guards_type && PyModule_AddObjectRef(module, "Guards", reinterpret_cast<PyObject*>(guards_type)) == 0;
+}
+
+}  // namespace cresset::compile

@@ -1,0 +1,123 @@
+#pragma once
+// Guards: whether what a capture has looked at is as it was. A tree of places, each read from its parent, with checks on what is found there, laid
+// out as a list of steps in the order in which the capture came by. Reading and checking run no Python code.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "python/bind/bind.h"
+#include "python/bind_compile/frame.h"
+
+namespace cresset::compile {
+
+using python::Ref;
+
+enum class Get : uint8_t {
+  Slot,        // a variable of the frame, by number; a cell where the variable has one
+  Stack,       // a value on the stack of the frame
+  Globals,     // the dict of global names
+  Builtins,    // the dict of built-in names
+  Const,       // an object that the guards keep
+  Contents,    // of a cell
+  Attr,        // in the dict of an object
+  Member,      // in a slot of an object, described by a member descriptor
+  TypeAttr,    // of a class or its bases, as it stands there
+  Type,        // the class of an object
+  Item,        // of a dict, by key
+  Index,       // of a list or tuple, by number
+  Dict,        // the dict of an object
+  Self,        // of a bound method
+  Function,    // of a bound method
+  Code,        // of a function
+  Closure,     // a cell of a function, by number
+  Grad,        // of a tensor
+};
+
+enum class Check : uint8_t {
+  Is,      // this object
+  Type,    // of this class exactly
+  Equal,   // equal to a number, str, bytes, or tuple of such, and of the same class
+  Length,  // of a list, tuple, dict or set
+  Keys,    // the keys of a dict, in order
+  Bound,   // the variable or cell holds something
+  Missing, // nothing is there
+  Tensor,  // class, dtype, device, layout, sizes, strides
+  Same,    // the same object as at another place
+};
+
+// Facts of a tensor that code was made for. A size or stride of -1 may be anything, but for sizes 0 and 1.
+struct TensorFacts {
+  std::vector<int64_t> sizes, strides;
+  ScalarType dtype;
+  Device device;
+  Layout layout;
+  uint8_t layers;
+  bool requires_grad, leaf, check_leaf, check_strides;
+};
+
+// What surrounds a call: modes of the thread that change what operators do.
+struct Surroundings {
+  bool grad, inference, autocast, autocast_cache;
+  ScalarType autocast_dtype, default_dtype;
+  uint8_t included, hidden;
+  NoData no_data;
+  static Surroundings now();
+  bool operator==(const Surroundings& o) const;
+  std::string text() const;
+};
+
+class Guards {
+ public:
+  Guards() : surroundings_(Surroundings::now()) {}
+
+  // A place; the same number for the same place.
+  int get(Get what, int parent, PyObject* key, int number);
+  void check(Check what, int place, PyObject* value, int number);
+  void check_tensor(int place, TensorFacts facts);
+  // All these places hold different tensors.
+  void check_distinct(std::vector<int> places) { distinct_ = std::move(places); }
+
+  // Whether everything holds. `found` gets what is at each place, borrowed.
+  bool hold(const Frame& frame, std::vector<PyObject*>& found) const;
+  // The first check that fails, for people; empty if everything holds.
+  std::string failure(const Frame& frame) const;
+  std::string text() const;
+  std::string name_of(int place) const;
+  int num_places() const { return static_cast<int>(places_.size()); }
+  int traverse(visitproc visit, void* arg) const;
+  void clear();
+
+ private:
+  struct Place {
+    Get what;
+    int parent, number;
+    Ref key;
+  };
+  struct Step {
+    bool is_check;
+    Check check;
+    int place, number;
+    Ref value;
+    std::unique_ptr<TensorFacts> facts;
+  };
+  PyObject* read(const Place& place, const Frame& frame, const std::vector<PyObject*>& found) const;
+  bool passes(const Step& step, const std::vector<PyObject*>& found) const;
+  bool distinct(const std::vector<PyObject*>& found) const;
+  std::string text_of(const Step& step) const;
+
+  std::vector<Place> places_;
+  std::vector<Step> steps_;
+  std::vector<int> distinct_;
+  Surroundings surroundings_;
+};
+
+extern PyTypeObject* guards_type;
+struct GuardsObject {
+  PyObject_HEAD Guards* guards;
+};
+bool add_guards(PyObject* module);
+// Facts of a tensor as a tuple, for the capture: what `tensor()` of guards takes.
+bool is_tensor_object(PyObject* o);
+
+}  // namespace cresset::compile

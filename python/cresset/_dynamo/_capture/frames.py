@@ -1,0 +1,378 @@
+"""From a frame to an entry of its region: capture, graph, backend, and the code around it."""
+
+import contextlib
+import dis
+import functools
+import linecache
+import sys
+import types
+
+import _cresset
+import _cresset_compile
+from _cresset import Tensor
+
+import cresset as torch
+
+from ... import fx
+from .. import _logs, config, exc
+from ..utils import counters
+from . import places as P
+from .code import call_start, listing, with_trap
+from .machine import Machine
+from .rebuild import Rebuilder
+from .record import Recorder, _modes_now
+from .signals import Break, Restart, Skip, Stop
+from .world import NULL, Raw, World
+
+_JUMPS = {
+    "POP_JUMP_FORWARD_IF_TRUE": (True, False), "POP_JUMP_FORWARD_IF_FALSE": (False, False), "POP_JUMP_BACKWARD_IF_TRUE": (True, False),
+    "POP_JUMP_BACKWARD_IF_FALSE": (False, False), "JUMP_IF_TRUE_OR_POP": (True, True), "JUMP_IF_FALSE_OR_POP": (False, True),
+}  # fmt: skip
+#: Instructions that do not simply go on to the next one.
+_NO_STEPS = frozenset(name for name in dis.opmap if "JUMP" in name) | {"FOR_ITER", "SEND", "YIELD_VALUE", "RETURN_VALUE", "RERAISE", "RAISE_VARARGS", "POP_EXCEPT", "PUSH_EXC_INFO"}
+
+
+class FrameFacts:
+    """What a capture knows of its frame and of the settings around it."""
+
+    def __init__(self, compiler, function, code):
+        self.compiler, self.function, self.code = compiler, function, code
+
+    def open_sizes(self, tensor, name):
+        """Dimensions of an argument whose sizes may differ from call to call."""
+        return ()
+
+
+class Outcome:
+    """How far a capture came: to the end with `value`, or to before the instruction `at` of `machine`."""
+
+    def __init__(self, world, machine, at=None, value=None):
+        self.world, self.machine, self.at, self.value = world, machine, at, value
+
+
+def _capture(compiler, function, code, offset, slots, stack, stop_at):
+    world = World(FrameFacts(compiler, function, code))
+    world.stop_at = stop_at
+    brought = [v if v is NULL else Raw(world.place(P.SLOT, -1, None, i), v) for i, v in enumerate(slots)]
+    names = listing(code)
+    for i in range(len(code.co_varnames), len(slots)):
+        world.cells[id(slots[i])] = slots[i], world.place(P.SLOT, -1, None, i)
+    for i, name in enumerate(code.co_varnames):
+        if name in code.co_cellvars:
+            world.cells[id(slots[i])] = slots[i], world.place(P.SLOT, -1, None, i)
+    machine = Machine(world, code, function.__globals__, function.__builtins__, brought)
+    machine.function = function
+    machine.index = names.index[offset]
+    handled = any(row.start <= offset < row.end and row.lasti for row in names.handlers)
+    del handled
+    try:
+        with _inside(world):
+            machine.stack = [v if v is NULL else world.bring(v, world.place(P.STACK, -1, None, i)) for i, v in enumerate(stack)]
+            try:
+                machine.run()
+            except Stop:
+                return Outcome(world, machine, at=machine.instructions[machine.index])
+            return Outcome(world, machine, value=machine.result)
+    except Break as error:
+        error.step, error.world = world.steps - 1, world
+        raise
+
+
+@contextlib.contextmanager
+def _inside(world):
+    """The modes of a capture; afterwards those of before, and the states of random generators."""
+    state = torch.get_rng_state()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 20000))
+    recorder = Recorder(world.tracer)
+    depth = len(_cresset._modes())
+    try:
+        with world.fake_mode:
+            _cresset._push_mode(recorder)
+            _state.capturing += 1
+            yield
+            world.end_modes = _modes_now()
+    finally:
+        _state.capturing -= 1
+        while len(_cresset._modes()) > depth:
+            _cresset._pop_mode()
+        sys.setrecursionlimit(limit)
+        world.start_modes.apply()
+        if not torch.equal(torch.get_rng_state(), state):
+            torch.set_rng_state(state)
+
+
+class _State:
+    capturing = 0
+
+
+_state = _State()
+
+
+def is_capturing():
+    """Whether a frame is being captured."""
+    return _state.capturing > 0
+
+
+# ---- which frames -----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _stdlib():
+    import os
+    import sysconfig
+
+    paths = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    return tuple(os.path.join(path, "") for path in paths if path)
+
+
+@functools.cache
+def _package():
+    import os
+
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "")
+
+
+@functools.cache
+def _is_program(filename):
+    """Whether a file is one of the program: not of Python, of the package, or of a library that is known to have nothing to compile."""
+    import os
+
+    if filename.startswith("<"):
+        return filename.startswith(("<stdin>", "<string>", "<ipython", "<torch", "<eval_with_key>", "<doctest"))
+    real = os.path.realpath(filename)
+    if real.startswith(_package()):
+        return real.startswith((_package() + os.path.join("nn", "modules", ""), _package() + os.path.join("vision", "")))
+    if "site-packages" in real or "dist-packages" in real:
+        return not any(f"{os.sep}{name}{os.sep}" in real for name in ("numpy", "pytest", "_pytest", "pluggy"))
+    return not real.startswith(_stdlib())
+
+
+def _is_left(code):
+    if code.co_name in ("<module>", "__setattr__", "__getattr__", "__getattribute__", "__repr__", "__str__", "__del__", "__hash__"):
+        return True
+    if not _is_program(code.co_filename):
+        return True
+    return _package() in code.co_filename and code.co_name != "forward"
+
+
+# ---- the miss ---------------------------------------------------------------------------------------------------------------
+
+
+def miss(compiler, function, code, offset, slots, stack):
+    """An entry for a frame at an offset of its code; None where the code is to run as it is from now on, False for this time."""
+    if is_capturing() or _cresset._modes():
+        return False
+    if config.disable or code in compiler.left or (_is_left(code) and code not in compiler.roots):
+        return None
+    if getattr(function, "_torchdynamo_disable", False):
+        return None
+    fresh = offset == listing(code).instructions[_first(code)].offset
+    if _over_limit(compiler, function, code, offset):
+        return _plain()
+    if fresh and compiler.region.count(code, offset):
+        counters["stats"]["recompiles"] += 1
+        _logs.recompile(compiler, function, code)
+    try:
+        return _entry(compiler, function, code, offset, slots, stack)
+    except Skip as skip:
+        if compiler.fullgraph:
+            raise exc.Unsupported(_message(skip, function, code, None)) from None
+        _note_break(compiler, skip, function, code, None)
+        return _plain()
+
+
+def _first(code):
+    for i, instruction in enumerate(listing(code).instructions):
+        if instruction.name == "RESUME":
+            return i + 1
+    return 0
+
+
+def _plain():
+    """An entry without guards: this code runs as it is from this offset on."""
+    return _cresset_compile.Entry(_cresset_compile.Guards(), P.PLAIN, None, (), (), None)
+
+
+def _over_limit(compiler, function, code, offset):
+    limit = compiler.recompile_limit or config.recompile_limit
+    count = compiler.region.count(code, offset)
+    if count < limit:
+        return False
+    text = f"torch.compile: {function.__qualname__} ({code.co_filename}:{code.co_firstlineno}) has been compiled {limit} times, its limit (config.recompile_limit)"
+    if compiler.fullgraph or config.fail_on_recompile_limit_hit:
+        raise exc.FailOnRecompileLimitHit(f"{text}; with fullgraph=True that is an error")
+    _logs.once(f"{text}; it runs as it is where no graph fits")
+    return True
+
+
+def _entry(compiler, function, code, offset, slots, stack):
+    stop_at, reason = None, None
+    for _ in range(64):
+        try:
+            outcome = _capture(compiler, function, code, offset, slots, stack, stop_at)
+        except Restart:
+            continue
+        except Break as error:
+            if compiler.fullgraph or _errors_on_break():
+                raise exc.Unsupported(_message(error, function, code, error.world)) from None
+            if stop_at is not None and error.step >= stop_at:
+                raise Skip(error.reason, error.hint) from None
+            stop_at, reason = error.step, error
+            continue
+        except Exception as error:
+            return _raises(compiler, function, code, error, offset)
+        try:
+            entry = _assemble(compiler, function, code, outcome)
+        except Break as error:
+            if compiler.fullgraph:
+                raise exc.Unsupported(_message(error, function, code, outcome.world)) from None
+            raise Skip(error.reason, error.hint) from None
+        if reason is not None:
+            _note_break(compiler, reason, function, code, reason.world)
+        return entry
+    raise Skip("the capture does not come to an end")
+
+
+def _errors_on_break():
+    return config.error_on_graph_break
+
+
+def _raises(compiler, function, code, error, offset):
+    """The frame raises an error: it does so by running as it is."""
+    if compiler.fullgraph and isinstance(error, exc.TorchDynamoException):
+        raise error
+    _logs.graph_break(f"{function.__qualname__} raises {type(error).__name__}: {error}")
+    _logs.debug_error(error)
+    return False
+
+
+# ---- messages ---------------------------------------------------------------------------------------------------------------
+
+
+def _where(world, code):
+    lines = world.break_lines if world is not None and hasattr(world, "break_lines") else None
+    return lines or f'  File "{code.co_filename}", line {code.co_firstlineno}, in {code.co_name}\n'
+
+
+def _message(error, function, code, world):
+    hint = f"\n  {error.hint}" if error.hint else ""
+    return f"torch.compile: {function.__qualname__} cannot be captured as one graph: {error.reason}{hint}\n{_where(world, code)}"
+
+
+def _note_break(compiler, error, function, code, world):
+    counters["graph_break"][error.reason] += 1
+    compiler.breaks.append((error.reason, error.hint, function.__qualname__))
+    _logs.graph_break(f"{function.__qualname__}: {error.reason}\n{_where(world, code)}")
+
+
+# ---- putting an entry together ----------------------------------------------------------------------------------------------
+
+
+def _assemble(compiler, function, code, outcome):
+    world, machine = outcome.world, outcome.machine
+    rebuilt = Rebuilder(world)
+    if outcome.at is None:
+        result = rebuilt.text(outcome.value)
+    else:
+        result = _state_text(rebuilt, world, machine)
+    rebuilt.effects()
+    rebuilt.modes(world.start_modes, world.end_modes)
+    tracer = world.tracer
+    if outcome.at is None and tracer.num_ops == 0:
+        world.finish_guards()
+        return _cresset_compile.Entry(world.guards, P.PLAIN, None, (), (), None)
+    graph = None
+    if tracer.num_ops:
+        graph = _compiled(compiler, world, rebuilt, function)
+    world.finish_guards()
+    simple = not rebuilt.lines or all(line.startswith("v") and " = o[" in line for line in rebuilt.lines)
+    after, _ = rebuilt.finish(result)
+    if outcome.at is None:
+        shape = P.ONE if graph is not None and simple and result in rebuilt.names.values() and len(rebuilt.outputs) == 1 else P.GENERAL
+        return _new_entry(world, P.RETURN, graph, rebuilt, after, shape=shape)
+    return _with_step(world, machine, outcome.at, graph, rebuilt, after, code)
+
+
+def _new_entry(world, then, graph, rebuilt, after, **options):
+    inputs = tuple(place for place, _, _ in world.tracer.inputs) if graph is not None else ()
+    return _cresset_compile.Entry(world.guards, then, graph, inputs, tuple(rebuilt.sources), after, **options)
+
+
+def _state_text(rebuilt, world, machine):
+    """The variables and the stack of a frame, as two tuples."""
+    slots = []
+    for i, value in enumerate(machine.slots):
+        place = world.place(P.SLOT, -1, None, i)
+        if type(value) is Raw or (isinstance(value, types.CellType) and id(value) in world.cells):
+            slots.append(rebuilt.source(place))
+        else:
+            slots.append(rebuilt.text(value))
+    stack = [rebuilt.text(value) for value in machine.stack]
+    join = lambda items: "(" + "".join(f"{item}, " for item in items) + ")"  # noqa: E731
+    return f"({join(slots)}, {join(stack)})"
+
+
+def _with_step(world, machine, at, graph, rebuilt, after, code):
+    instructions, index = machine.instructions, machine.index
+    if any(type(value) in _LOOPS for value in machine.stack) or any(type(value).__name__ in ("Generator",) for value in machine.stack):
+        raise Skip("the graph breaks within a loop", "move what breaks it out of the loop, or compile the body")
+    if world.handled:
+        raise Skip("the graph breaks while an error is handled")
+    if at.name in _JUMPS:
+        jump_if, keep = _JUMPS[at.name]
+        following = instructions[index + 1]
+        return _new_entry(world, P.JUMP, graph, rebuilt, after, at=at.offset, next=following.begin, target=instructions[at.jump].begin, jump_if=jump_if, keep=keep)
+    if at.name in _NO_STEPS:
+        raise Skip(f"the graph breaks at {at.name}")
+    begin = instructions[call_start(instructions, index)].begin if at.name == "CALL" else at.begin
+    following = instructions[index + 1]
+    depth = len(machine.stack) + dis.stack_effect(at.opcode, at.arg if at.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
+    if at.name == "CALL":
+        depth = len(machine.stack) - at.arg - 1
+    trapped = with_trap(code, following.begin, depth)
+    if trapped is None:
+        raise Skip("the graph breaks in a function of more than 255 constants")
+    clone, trap, constant = trapped
+    return _new_entry(world, P.STEP, graph, rebuilt, after, at=begin, trap=trap, next=following.begin, constant=constant, clone=clone)
+
+
+_LOOPS = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), type(iter({}.values())), type(iter({}.items())), zip, enumerate, map, filter, reversed)
+
+
+# ---- the graph --------------------------------------------------------------------------------------------------------------
+
+
+def _compiled(compiler, world, rebuilt, function):
+    tracer = world.tracer
+    tracer.finish_modes()
+    tracer.graph.output(tuple(tracer.node_of(value) for value in rebuilt.outputs))
+    module = fx.GraphModule(tracer.root, tracer.graph)
+    module.meta["function"] = function.__qualname__
+    examples = [value for _, _, value in tracer.inputs]
+    outside = {id(fake): value for fake, value, _ in world.tensors}
+    examples = [outside.get(id(value), value) for value in examples]
+    counters["stats"]["calls_captured"] += tracer.num_ops
+    counters["stats"]["unique_graphs"] += 1
+    _logs.graph(module)
+    compiler.graphs.append(module)
+    with world.unwatched() if _cresset._modes() else contextlib.nullcontext():
+        return call_backend(compiler, module, examples)
+
+
+def call_backend(compiler, module, examples):
+    """What a backend makes of a graph: a callable of its inputs."""
+    try:
+        compiled = compiler.backend(module, examples)
+    except exc.TorchDynamoException:
+        raise
+    except Exception as error:
+        if config.suppress_errors:
+            raise Skip(f"the backend raises {type(error).__name__}: {error}") from error
+        raise exc.BackendCompilerFailed(compiler.backend, error) from error
+    if not callable(compiled):
+        raise exc.InvalidBackend(f"torch.compile: a backend returns a callable, got {type(compiled).__name__}")
+    return compiled
+
+
+del linecache, Tensor

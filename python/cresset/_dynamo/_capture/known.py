@@ -1,0 +1,278 @@
+"""Callables that a capture runs in its own way: built-in functions that look into objects, module calls, and what talks to the compiler."""
+
+import builtins
+import functools
+import operator
+import types
+
+from _cresset import Tensor
+
+import cresset as torch
+
+from ...nn.modules import module as _module
+from . import calls, places as P
+from .calls import HANDLERS, call, get_attribute, python_method
+from .signals import Break
+
+_Module = torch.nn.Module
+_missing = object()
+
+
+def _handles(*functions):
+    def register(handler):
+        for function in functions:
+            HANDLERS[function] = handler
+        return handler
+
+    return register
+
+
+# ---- attributes -------------------------------------------------------------------------------------------------------------
+
+
+@_handles(getattr)
+def _getattr(machine, owner, name, *default):
+    if not default:
+        return get_attribute(machine, owner, name)
+    try:
+        return get_attribute(machine, owner, name)
+    except AttributeError:
+        return default[0]
+
+
+@_handles(hasattr)
+def _hasattr(machine, owner, name):
+    return calls.has_attribute(machine, owner, name)
+
+
+@_handles(setattr)
+def _setattr(machine, owner, name, value):
+    calls.set_attribute(machine, owner, name, value)
+
+
+@_handles(delattr)
+def _delattr(machine, owner, name):
+    calls.delete_attribute(machine, owner, name)
+
+
+@_handles(object.__setattr__)
+def _object_setattr(machine, owner, name, value):
+    calls.set_plainly(machine, owner, name, value)
+
+
+@_handles(object.__getattribute__)
+def _object_getattribute(machine, owner, name):
+    world, own = machine.world, calls.instance_dict(owner)
+    written = world.written_attribute(owner, name)
+    if written is not calls.NULL:
+        return written
+    place = world.origin(owner)
+    if name in own and place is not None:
+        return world.bring(own[name], world.place(P.ATTR, place, name))
+    found = calls.lookup(type(owner), name)
+    if type(found) is types.FunctionType:
+        return types.MethodType(found, owner)
+    if place is not None and found is calls._missing:
+        world.check(P.MISSING, world.place(P.ATTR, place, name))
+        raise AttributeError(f"'{type(owner).__name__}' object has no attribute '{name}'", name=name, obj=owner)
+    return object.__getattribute__(owner, name)
+
+
+@_handles(operator.attrgetter)
+def _attrgetter(machine, *names):
+    def get(owner):
+        found = []
+        for name in names:
+            value = owner
+            for part in name.split("."):
+                value = get_attribute(machine, value, part)
+            found.append(value)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return get
+
+
+@_handles(operator.methodcaller)
+def _methodcaller(machine, name, *args, **kwargs):
+    return lambda owner: call(machine, get_attribute(machine, owner, name), args, kwargs)
+
+
+# ---- classes ----------------------------------------------------------------------------------------------------------------
+
+
+@_handles(isinstance)
+def _isinstance(machine, value, kinds):
+    if isinstance(value, Tensor):
+        kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+        cls = calls.type_of(machine, value)
+        return any(isinstance(value, k) if k in (torch.nn.Parameter, torch.nn.Buffer) else _is_subclass(cls, k, value) for k in kinds)
+    return isinstance(value, kinds)
+
+
+def _is_subclass(cls, kind, value):
+    if isinstance(kind, tuple):
+        return any(_is_subclass(cls, k, value) for k in kind)
+    return issubclass(cls, kind) if type(kind) is type else isinstance(value, kind)
+
+
+@_handles(callable)
+def _callable(machine, value):
+    return callable(value)
+
+
+# ---- containers and iteration -----------------------------------------------------------------------------------------------
+
+
+@_handles(len)
+def _len(machine, value):
+    own = python_method(value, "__len__")
+    return len(value) if own is None else call(machine, own, (value,), {})
+
+
+@_handles(iter)
+def _iter(machine, value, *sentinel):
+    return calls.iterator(machine, value) if not sentinel else iter(calls.callback(machine, value), *sentinel)
+
+
+@_handles(next)
+def _next(machine, value, *default):
+    try:
+        return calls.advance(machine, value)
+    except StopIteration:
+        if default:
+            return default[0]
+        raise
+
+
+@_handles(builtins.sum)
+def _sum(machine, items, /, start=0):
+    for item in calls.items_of(machine, items):
+        start = calls.binary(machine, operator.add, start, item)
+    return start
+
+
+@_handles(any)
+def _any(machine, items):
+    return any(calls.truth(machine, item) for item in _lazily(machine, items))
+
+
+@_handles(all)
+def _all(machine, items):
+    return all(calls.truth(machine, item) for item in _lazily(machine, items))
+
+
+def _lazily(machine, items):
+    steps = calls.iterator(machine, items)
+    while True:
+        try:
+            item = calls.advance(machine, steps)
+        except StopIteration:
+            return
+        yield item
+
+
+def _ordered(function):
+    def handler(machine, *args, key=None, **kwargs):
+        items = [calls.items_of(machine, args[0])] if len(args) == 1 else list(args)
+        values = items[0] if len(args) == 1 else items
+        if any(calls._own_code(value) for value in values) and key is None:
+            key = functools.cmp_to_key(lambda a, b: -1 if calls.truth(machine, calls.binary(machine, operator.lt, a, b)) else 1)
+        elif key is not None:
+            key = calls.callback(machine, key)
+        return function(*items, **kwargs) if key is None else function(*items, key=key, **kwargs)
+
+    return handler
+
+
+for _function in (sorted, min, max):
+    HANDLERS[_function] = _ordered(_function)
+
+
+@_handles(list.sort)
+def _sort(machine, owner, *, key=None, reverse=False):
+    owner.sort(key=None if key is None else calls.callback(machine, key), reverse=reverse)
+
+
+@_handles(functools.reduce)
+def _reduce(machine, function, items, *start):
+    return functools.reduce(lambda a, b: call(machine, function, (a, b), {}), calls.items_of(machine, items), *start)
+
+
+@_handles(functools.cmp_to_key)
+def _cmp_to_key(machine, function):
+    return functools.cmp_to_key(calls.callback(machine, function))
+
+
+@_handles(repr, str.__repr__)
+def _repr(machine, value):
+    own = python_method(value, "__repr__")
+    if own is not None:
+        return call(machine, own, (value,), {})
+    if machine.world.origin(value) is not None and type(value) not in calls._CONTAINERS or type(value) is object:
+        raise Break("the text of an object")
+    return repr(value)
+
+
+@_handles(format)
+def _format(machine, value, spec=""):
+    own = python_method(value, "__format__")
+    if own is not None:
+        return call(machine, own, (value, spec), {})
+    if not spec:
+        return call(machine, str, (value,), {})
+    return format(value, spec)
+
+
+@_handles(builtins.hash)
+def _hash(machine, value):
+    own = python_method(value, "__hash__")
+    if own is not None:
+        return call(machine, own, (value,), {})
+    if machine.world.origin(value) is not None:
+        raise Break("the hash of an object from outside of the frame")
+    return hash(value)
+
+
+@_handles(id)
+def _id(machine, value):
+    return id(value)
+
+
+@_handles(globals)
+def _globals(machine):
+    raise Break("globals()")
+
+
+# ---- modules ----------------------------------------------------------------------------------------------------------------
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_GLOBAL_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+
+
+@_handles(_Module.__call__)
+def _module_call(machine, module, *args, **kwargs):
+    world = machine.world
+    hooked = [name for name in _HOOKS if get_attribute(machine, module, name)]
+    space = _module.__dict__
+    anywhere = [name for name in _GLOBAL_HOOKS if world.bring(space[name], world.place(P.ITEM, world.constant(space), name))]
+    if any("backward" in name for name in (*hooked, *anywhere)):
+        raise Break("a module has backward hooks")
+    if hooked or anywhere:
+        return calls.inline(machine, _Module._call_with_hooks, (module, args, kwargs), {})
+    return call(machine, get_attribute(machine, module, "forward"), args, kwargs)
+
+
+# ---- the compiler -----------------------------------------------------------------------------------------------------------
+
+
+def install():
+    """Adds what the package says of itself; called once it is loaded."""
+    from ... import _dynamo, compiler
+
+    HANDLERS[compiler.is_compiling] = HANDLERS[compiler.is_dynamo_compiling] = HANDLERS[_dynamo.is_compiling] = lambda machine: True
+    HANDLERS[compiler.is_exporting] = lambda machine: False
+
+    def graph_break(machine, msg=""):
+        raise Break(msg or "torch._dynamo.graph_break()")
+
+    HANDLERS[_dynamo.graph_break] = graph_break

@@ -1,0 +1,626 @@
+"""Executes the bytecode of CPython 3.11 on inside values, instruction by instruction."""
+
+import dis
+import operator
+import sys
+import types
+
+from . import calls
+from .code import listing
+from .signals import Break, Restart, Skip, Stop
+from .world import DELETED, NULL, Raw
+
+_BINARY = [
+    operator.add, operator.and_, operator.floordiv, operator.lshift, operator.matmul, operator.mul, operator.mod, operator.or_, operator.pow, operator.rshift,
+    operator.sub, operator.truediv, operator.xor, operator.iadd, operator.iand, operator.ifloordiv, operator.ilshift, operator.imatmul, operator.imul,
+    operator.imod, operator.ior, operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
+]  # fmt: skip
+_COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
+_SIGNALS = (Break, Skip, Stop, Restart)
+
+
+class _Close(GeneratorExit):
+    """Ends a generator of a capture."""
+
+
+_RETURNED, _YIELDED = object(), object()
+
+
+class Machine:
+    """One frame that is being executed. `slots` holds its variables; cells in those that have one."""
+
+    def __init__(self, world, code, namespace, builtins, slots, parent=None):
+        self.world, self.code, self.globals, self.builtins = world, code, namespace, builtins
+        self.listing = listing(code)
+        self.instructions = self.listing.instructions
+        self.slots, self.stack, self.index = slots, [], 0
+        self.parent, self.names, self.result = parent, (), None
+        self.current = None
+        self.function = None
+
+    def line(self):
+        """The line that is running."""
+        return (self.current.line if self.current else self.code.co_firstlineno) or self.code.co_firstlineno
+
+    # ---- the loop -----------------------------------------------------------------------------------------------------------
+
+    def run(self):
+        """Executes to the end, or to the next `yield`; gives which, with the value in `result`."""
+        world = self.world
+        world.where.append(self)
+        try:
+            while True:
+                instruction = self.current = self.instructions[self.index]
+                if self.parent is None:
+                    self.before_step()
+                self.index += 1
+                try:
+                    ended = _HANDLERS[instruction.opcode](self, instruction)
+                except _SIGNALS:
+                    raise
+                except (Exception, _Close) as error:
+                    ended = None
+                    if not self.catch(error, instruction):
+                        raise
+                if ended is not None:
+                    return ended
+        finally:
+            world.where.pop()
+
+    def before_step(self):
+        """Counts steps of the captured frame itself."""
+        world = self.world
+        if world.steps == world.stop_at:
+            raise Stop()
+        world.steps += 1
+
+    def catch(self, error, instruction):
+        """Goes to the handler of an error; false if there is none."""
+        row = self.listing.handler(instruction.offset)
+        if row is None:
+            return False
+        del self.stack[row.depth :]
+        if row.lasti:
+            self.stack.append(instruction.offset)
+        self.stack.append(error)
+        self.index = self.listing.index[row.target]
+        return True
+
+    def jump(self, instruction):
+        self.index = instruction.jump
+
+    def pop(self, count):
+        """The last values of the stack, the deepest first."""
+        if count == 0:
+            return []
+        taken = self.stack[-count:]
+        del self.stack[-count:]
+        return taken
+
+    # ---- variables ----------------------------------------------------------------------------------------------------------
+
+    def op_LOAD_FAST(self, i):
+        value = self.slots[i.arg]
+        if type(value) is Raw:
+            value = self.slots[i.arg] = self.world.bring(value.value, value.place)
+        if value is NULL:
+            raise UnboundLocalError(f"cannot access local variable '{i.value}' where it is not associated with a value")
+        self.stack.append(value)
+
+    def op_STORE_FAST(self, i):
+        self.slots[i.arg] = self.stack.pop()
+
+    def op_DELETE_FAST(self, i):
+        if self.slots[i.arg] is NULL:
+            raise UnboundLocalError(f"cannot access local variable '{i.value}' where it is not associated with a value")
+        self.slots[i.arg] = NULL
+
+    def cell(self, i):
+        cell = self.slots[i.arg]
+        return cell.value if type(cell) is Raw else cell
+
+    def op_MAKE_CELL(self, i):
+        value = self.slots[i.arg]
+        self.slots[i.arg] = types.CellType() if value is NULL else types.CellType(value)
+
+    def op_COPY_FREE_VARS(self, i):
+        closure = self.function.__closure__
+        self.slots[len(self.slots) - len(closure) :] = closure
+
+    def op_LOAD_CLOSURE(self, i):
+        self.stack.append(self.cell(i))
+
+    def op_LOAD_DEREF(self, i):
+        try:
+            self.stack.append(self.world.read_cell(self.cell(i), i.value))
+        except ValueError:
+            raise NameError(f"cannot access free variable '{i.value}' where it is not associated with a value in enclosing scope") from None
+
+    def op_STORE_DEREF(self, i):
+        self.world.write_cell(self.cell(i), self.stack.pop())
+
+    def op_DELETE_DEREF(self, i):
+        cell = self.cell(i)
+        if id(cell) in self.world.cells:
+            self.world.cell_writes[id(cell)] = DELETED
+        else:
+            del cell.cell_contents
+
+    def op_LOAD_CLASSDEREF(self, i):
+        raise Break("a class within the function")
+
+    def op_LOAD_GLOBAL(self, i):
+        if i.arg & 1:
+            self.stack.append(NULL)
+        self.stack.append(self.world.read_global(self.globals, self.builtins, i.value))
+
+    def op_STORE_GLOBAL(self, i):
+        self.world.write_global(self.globals, i.value, self.stack.pop())
+
+    def op_DELETE_GLOBAL(self, i):
+        self.world.read_global(self.globals, {}, i.value)
+        self.world.write_global(self.globals, i.value, DELETED)
+
+    def op_LOAD_CONST(self, i):
+        self.stack.append(i.value)
+
+    # ---- the stack ----------------------------------------------------------------------------------------------------------
+
+    def op_POP_TOP(self, i):
+        self.stack.pop()
+
+    def op_PUSH_NULL(self, i):
+        self.stack.append(NULL)
+
+    def op_SWAP(self, i):
+        s = self.stack
+        s[-1], s[-i.arg] = s[-i.arg], s[-1]
+
+    def op_COPY(self, i):
+        self.stack.append(self.stack[-i.arg])
+
+    def op_NOP(self, i):
+        pass
+
+    op_RESUME = op_CACHE = op_PRECALL = op_NOP
+
+    # ---- operators ----------------------------------------------------------------------------------------------------------
+
+    def op_UNARY_POSITIVE(self, i):
+        self.stack.append(calls.unary(self, operator.pos, "__pos__", self.stack.pop()))
+
+    def op_UNARY_NEGATIVE(self, i):
+        self.stack.append(calls.unary(self, operator.neg, "__neg__", self.stack.pop()))
+
+    def op_UNARY_INVERT(self, i):
+        self.stack.append(calls.unary(self, operator.invert, "__invert__", self.stack.pop()))
+
+    def op_UNARY_NOT(self, i):
+        self.stack.append(not calls.truth(self, self.stack.pop()))
+
+    def op_BINARY_OP(self, i):
+        b, a = self.stack.pop(), self.stack.pop()
+        self.stack.append(calls.binary(self, _BINARY[i.arg], a, b))
+
+    def op_COMPARE_OP(self, i):
+        b, a = self.stack.pop(), self.stack.pop()
+        self.stack.append(calls.binary(self, _COMPARE[i.value], a, b))
+
+    def op_IS_OP(self, i):
+        b, a = self.stack.pop(), self.stack.pop()
+        self.stack.append((calls.identity(self, a) is calls.identity(self, b)) != bool(i.arg))
+
+    def op_CONTAINS_OP(self, i):
+        box, item = self.stack.pop(), self.stack.pop()
+        self.stack.append(calls.contains(self, box, item) != bool(i.arg))
+
+    def op_BINARY_SUBSCR(self, i):
+        key, box = self.stack.pop(), self.stack.pop()
+        self.stack.append(calls.get_item(self, box, key))
+
+    def op_STORE_SUBSCR(self, i):
+        key, box, value = self.stack.pop(), self.stack.pop(), self.stack.pop()
+        calls.set_item(self, box, key, value)
+
+    def op_DELETE_SUBSCR(self, i):
+        key, box = self.stack.pop(), self.stack.pop()
+        calls.delete_item(self, box, key)
+
+    # ---- attributes ---------------------------------------------------------------------------------------------------------
+
+    def op_LOAD_ATTR(self, i):
+        self.stack.append(calls.get_attribute(self, self.stack.pop(), i.value))
+
+    def op_LOAD_METHOD(self, i):
+        owner = self.stack.pop()
+        self.stack.append(NULL)
+        self.stack.append(calls.get_attribute(self, owner, i.value))
+
+    def op_STORE_ATTR(self, i):
+        owner, value = self.stack.pop(), self.stack.pop()
+        calls.set_attribute(self, owner, i.value, value)
+
+    def op_DELETE_ATTR(self, i):
+        calls.delete_attribute(self, self.stack.pop(), i.value)
+
+    # ---- calls --------------------------------------------------------------------------------------------------------------
+
+    def op_KW_NAMES(self, i):
+        self.names = self.code.co_consts[i.arg]
+
+    def op_CALL(self, i):
+        args = self.pop(i.arg)
+        second, first = self.stack.pop(), self.stack.pop()
+        function = second
+        if first is not NULL:
+            function, args = first, [second, *args]
+        names, self.names = self.names, ()
+        kwargs = {}
+        if names:
+            count = len(args) - len(names)
+            kwargs = dict(zip(names, args[count:], strict=True))
+            args = args[:count]
+        self.stack.append(calls.call(self, function, tuple(args), kwargs))
+
+    def op_CALL_FUNCTION_EX(self, i):
+        kwargs = self.stack.pop() if i.arg & 1 else {}
+        args = self.stack.pop()
+        function = self.stack.pop()
+        if self.stack.pop() is not NULL:
+            raise Break("a call of an unknown shape")
+        args = args if type(args) is tuple else tuple(calls.items_of(self, args))
+        self.stack.append(calls.call(self, function, args, dict(kwargs)))
+
+    def op_MAKE_FUNCTION(self, i):
+        code = self.stack.pop()
+        closure = self.stack.pop() if i.arg & 8 else None
+        annotations = self.stack.pop() if i.arg & 4 else None
+        kwdefaults = self.stack.pop() if i.arg & 2 else None
+        defaults = self.stack.pop() if i.arg & 1 else None
+        function = types.FunctionType(code, self.globals, code.co_name, defaults, closure)
+        function.__qualname__ = code.co_qualname
+        if kwdefaults:
+            function.__kwdefaults__ = dict(kwdefaults)
+        if annotations:
+            function.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))
+        self.world.made_functions.add(id(function))
+        self.world.keep.append(function)
+        self.stack.append(function)
+
+    def op_RETURN_VALUE(self, i):
+        self.result = self.stack.pop()
+        return _RETURNED
+
+    def op_LOAD_BUILD_CLASS(self, i):
+        raise Break("a class is made within the function", "make it outside")
+
+    def op_IMPORT_NAME(self, i):
+        names, level = self.stack.pop(), self.stack.pop()
+        root = i.value.partition(".")[0]
+        if level == 0 and i.value not in sys.modules:
+            raise Break(f"{i.value} is imported for the first time", "import it outside of the function")
+        with self.world.unwatched():
+            module = __import__(i.value, self.globals, None, names, level)
+        del root
+        self.stack.append(module)
+
+    def op_IMPORT_FROM(self, i):
+        self.stack.append(getattr(self.stack[-1], i.value))
+
+    # ---- jumps --------------------------------------------------------------------------------------------------------------
+
+    def op_JUMP_FORWARD(self, i):
+        self.jump(i)
+
+    op_JUMP_BACKWARD = op_JUMP_BACKWARD_NO_INTERRUPT = op_JUMP_FORWARD
+
+    def op_POP_JUMP_FORWARD_IF_TRUE(self, i):
+        if calls.truth(self, self.stack.pop()):
+            self.jump(i)
+
+    def op_POP_JUMP_FORWARD_IF_FALSE(self, i):
+        if not calls.truth(self, self.stack.pop()):
+            self.jump(i)
+
+    def op_POP_JUMP_FORWARD_IF_NONE(self, i):
+        if self.stack.pop() is None:
+            self.jump(i)
+
+    def op_POP_JUMP_FORWARD_IF_NOT_NONE(self, i):
+        if self.stack.pop() is not None:
+            self.jump(i)
+
+    op_POP_JUMP_BACKWARD_IF_TRUE, op_POP_JUMP_BACKWARD_IF_FALSE = op_POP_JUMP_FORWARD_IF_TRUE, op_POP_JUMP_FORWARD_IF_FALSE
+    op_POP_JUMP_BACKWARD_IF_NONE, op_POP_JUMP_BACKWARD_IF_NOT_NONE = op_POP_JUMP_FORWARD_IF_NONE, op_POP_JUMP_FORWARD_IF_NOT_NONE
+
+    def op_JUMP_IF_TRUE_OR_POP(self, i):
+        if calls.truth(self, self.stack[-1]):
+            self.jump(i)
+        else:
+            self.stack.pop()
+
+    def op_JUMP_IF_FALSE_OR_POP(self, i):
+        if not calls.truth(self, self.stack[-1]):
+            self.jump(i)
+        else:
+            self.stack.pop()
+
+    # ---- iteration ----------------------------------------------------------------------------------------------------------
+
+    def op_GET_ITER(self, i):
+        self.stack.append(calls.iterator(self, self.stack.pop()))
+
+    op_GET_YIELD_FROM_ITER = op_GET_ITER
+
+    def op_FOR_ITER(self, i):
+        try:
+            self.stack.append(calls.advance(self, self.stack[-1]))
+        except StopIteration:
+            self.stack.pop()
+            self.jump(i)
+
+    def op_UNPACK_SEQUENCE(self, i):
+        items = calls.items_of(self, self.stack.pop())
+        if len(items) != i.arg:
+            few = len(items) < i.arg
+            raise ValueError(f"not enough values to unpack (expected {i.arg}, got {len(items)})" if few else f"too many values to unpack (expected {i.arg})")
+        self.stack.extend(reversed(items))
+
+    def op_UNPACK_EX(self, i):
+        before, after = i.arg & 255, i.arg >> 8
+        items = list(calls.items_of(self, self.stack.pop()))
+        if len(items) < before + after:
+            raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+        end = len(items) - after
+        self.stack.extend(reversed([*items[:before], items[before:end], *items[end:]]))
+
+    # ---- building -----------------------------------------------------------------------------------------------------------
+
+    def op_BUILD_TUPLE(self, i):
+        self.stack.append(tuple(self.pop(i.arg)))
+
+    def op_BUILD_LIST(self, i):
+        self.stack.append(self.pop(i.arg))
+
+    def op_BUILD_SET(self, i):
+        self.stack.append(set(self.pop(i.arg)))
+
+    def op_BUILD_MAP(self, i):
+        flat = self.pop(2 * i.arg)
+        self.stack.append(dict(zip(flat[::2], flat[1::2], strict=True)))
+
+    def op_BUILD_CONST_KEY_MAP(self, i):
+        keys = self.stack.pop()
+        self.stack.append(dict(zip(keys, self.pop(i.arg), strict=True)))
+
+    def op_BUILD_STRING(self, i):
+        self.stack.append("".join(self.pop(i.arg)))
+
+    def op_BUILD_SLICE(self, i):
+        self.stack.append(slice(*self.pop(i.arg)))
+
+    def op_LIST_TO_TUPLE(self, i):
+        self.stack.append(tuple(self.stack.pop()))
+
+    def op_LIST_APPEND(self, i):
+        value = self.stack.pop()
+        self.stack[-i.arg].append(value)
+
+    def op_SET_ADD(self, i):
+        value = self.stack.pop()
+        self.stack[-i.arg].add(value)
+
+    def op_MAP_ADD(self, i):
+        value, key = self.stack.pop(), self.stack.pop()
+        self.stack[-i.arg][key] = value
+
+    def op_LIST_EXTEND(self, i):
+        items = self.stack.pop()
+        self.stack[-i.arg].extend(calls.items_of(self, items))
+
+    def op_SET_UPDATE(self, i):
+        items = self.stack.pop()
+        self.stack[-i.arg].update(calls.items_of(self, items))
+
+    def op_DICT_UPDATE(self, i):
+        other = self.stack.pop()
+        self.stack[-i.arg].update(calls.mapping_of(self, other))
+
+    def op_DICT_MERGE(self, i):
+        other = calls.mapping_of(self, self.stack.pop())
+        into = self.stack[-i.arg]
+        twice = [key for key in other if key in into]
+        if twice:
+            raise TypeError(f"got multiple values for keyword argument '{twice[0]}'")
+        into.update(other)
+
+    def op_FORMAT_VALUE(self, i):
+        spec = self.stack.pop() if i.arg & 4 else ""
+        value = self.stack.pop()
+        convert = (None, str, repr, ascii)[i.arg & 3]
+        if convert is not None:
+            value = calls.call(self, convert, (value,), {})
+        self.stack.append(calls.call(self, format, (value, spec), {}))
+
+    # ---- matching -----------------------------------------------------------------------------------------------------------
+
+    def op_GET_LEN(self, i):
+        self.stack.append(calls.call(self, len, (self.stack[-1],), {}))
+
+    def op_MATCH_MAPPING(self, i):
+        self.stack.append(bool(type(self.stack[-1]).__flags__ & (1 << 6)))
+
+    def op_MATCH_SEQUENCE(self, i):
+        self.stack.append(bool(type(self.stack[-1]).__flags__ & (1 << 5)))
+
+    def op_MATCH_KEYS(self, i):
+        keys, subject = self.stack[-1], self.stack[-2]
+        found = tuple(subject[key] for key in keys) if all(key in subject for key in keys) else None
+        self.stack.append(found)
+
+    def op_MATCH_CLASS(self, i):
+        names, cls, subject = self.stack.pop(), self.stack.pop(), self.stack.pop()
+        self.stack.append(calls.match_class(self, subject, cls, i.arg, names))
+
+    # ---- errors and contexts ------------------------------------------------------------------------------------------------
+
+    def op_PUSH_EXC_INFO(self, i):
+        error = self.stack.pop()
+        self.stack.append(self.world.handled[-1] if self.world.handled else None)
+        self.world.handled.append(error)
+        self.stack.append(error)
+
+    def op_POP_EXCEPT(self, i):
+        self.stack.pop()
+        self.world.handled.pop()
+
+    def op_CHECK_EXC_MATCH(self, i):
+        kinds = self.stack.pop()
+        self.stack.append(isinstance(self.stack[-1], kinds))
+
+    def op_RERAISE(self, i):
+        error = self.stack.pop()
+        raise error
+
+    def op_RAISE_VARARGS(self, i):
+        cause = self.stack.pop() if i.arg == 2 else NULL
+        if i.arg == 0:
+            if not self.world.handled:
+                raise RuntimeError("No active exception to reraise")
+            raise self.world.handled[-1]
+        error = self.stack.pop()
+        if isinstance(error, type) and issubclass(error, BaseException):
+            error = calls.call(self, error, (), {})
+        if not isinstance(error, Exception):
+            raise Break(f"{type(error).__name__} is raised")
+        if cause is not NULL:
+            raise error from cause
+        raise error
+
+    def op_LOAD_ASSERTION_ERROR(self, i):
+        self.stack.append(AssertionError)
+
+    def op_BEFORE_WITH(self, i):
+        manager = self.stack.pop()
+        leave = calls.get_attribute(self, manager, "__exit__")
+        enter = calls.get_attribute(self, manager, "__enter__")
+        entered = calls.call(self, enter, (), {})
+        self.stack += [leave, entered]
+
+    def op_WITH_EXCEPT_START(self, i):
+        error = self.stack[-1]
+        self.stack.append(calls.call(self, self.stack[-4], (type(error), error, error.__traceback__), {}))
+
+    # ---- generators ---------------------------------------------------------------------------------------------------------
+
+    def op_YIELD_VALUE(self, i):
+        self.result = self.stack.pop()
+        return _YIELDED
+
+    def op_SEND(self, i):
+        value = self.stack.pop()
+        receiver = self.stack[-1]
+        try:
+            self.stack.append(calls.advance(self, receiver) if value is None else calls.call(self, calls.get_attribute(self, receiver, "send"), (value,), {}))
+        except StopIteration as end:
+            self.stack.pop()
+            self.stack.append(end.value)
+            self.jump(i)
+
+
+def _unknown(machine, instruction):
+    raise Break(f"the instruction {instruction.name}")
+
+
+_HANDLERS = [getattr(Machine, f"op_{name}", _unknown) for name in dis.opname]
+
+
+class Generator:
+    """A generator whose frame is executed by a machine. It can be iterated by anything."""
+
+    def __init__(self, machine, function, args, kwargs):
+        self.machine, self.function, self.args, self.kwargs = machine, function, args, kwargs
+        self.started = self.finished = self.running = False
+        self.__name__ = function.__name__
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.send(None)
+
+    def send(self, value):
+        """Goes on to the next `yield`, whose expression gives `value`."""
+        return self._resume(value, None)
+
+    def throw(self, kind, value=None, traceback=None):
+        """Raises an error where it stands."""
+        error = kind if isinstance(kind, BaseException) else value if isinstance(value, BaseException) else kind() if value is None else kind(value)
+        return self._resume(None, error)
+
+    def close(self):
+        """Ends it."""
+        if not self.started or self.finished:
+            self.finished = True
+            return
+        try:
+            self._resume(None, _Close())
+        except (_Close, StopIteration):
+            return
+        raise RuntimeError("generator ignored GeneratorExit")
+
+    def _resume(self, value, error):
+        if self.finished:
+            if error is not None and not isinstance(error, _Close):
+                raise error
+            raise StopIteration
+        if self.running:
+            raise ValueError("generator already executing")
+        machine = self.machine
+        if not self.started and value is not None:
+            raise TypeError("can't send non-None value to a just-started generator")
+        if error is not None and (not self.started or not machine.catch(error, machine.current)):
+            self.finished = True
+            raise error
+        if error is None:
+            machine.stack.append(value)
+        self.started = self.running = True
+        try:
+            how = machine.run()
+        except StopIteration as inner:
+            self.finished = True
+            raise RuntimeError("generator raised StopIteration") from inner
+        except BaseException:
+            self.finished = True
+            raise
+        finally:
+            self.running = False
+        if how is _YIELDED:
+            return machine.result
+        self.finished = True
+        raise StopIteration(machine.result)
+
+
+def start_of_body(machine):
+    """The index after the instructions that make cells, for a generator also after the one that makes it."""
+    for i, instruction in enumerate(machine.instructions):
+        if instruction.name == "RETURN_GENERATOR":
+            return i + 1
+        if instruction.name == "RESUME":
+            return 0
+    return 0
+
+
+def execute(machine, function, args, kwargs):
+    """Runs a function that is called within the frame: its result, or its generator."""
+    flags = machine.code.co_flags
+    if flags & 0x280:
+        raise Break("a coroutine")
+    if flags & 0x20:
+        at = start_of_body(machine)
+        for instruction in machine.instructions[: at - 1]:
+            _HANDLERS[instruction.opcode](machine, instruction)
+        machine.index = at
+        return Generator(machine, function, args, kwargs)
+    machine.run()
+    return machine.result

@@ -1,0 +1,295 @@
+"""Writes operators down: a mode that sees each call of PyTorch's functions on fake tensors, and makes a node of it."""
+
+import operator
+import types
+
+import _cresset
+from _cresset import Tensor
+
+import cresset as torch
+
+from ... import fx
+from ..._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from ...overrides import TorchFunctionMode
+from ...utils._pytree import tree_flatten
+from .signals import Break
+
+_METHOD = type(Tensor.add)
+_GETTER = type(Tensor.shape.__get__)
+_REFLECTED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "truediv", "rfloordiv": "floordiv", "rmod": "mod", "rpow": "pow", "rmatmul": "matmul",
+              "rand": "and_", "ror": "or_", "rxor": "xor", "rlshift": "lshift", "rrshift": "rshift"}  # fmt: skip
+_SPELLED = {"and": "and_", "or": "or_", "not": "not_"}
+#: Methods that give a number, or a thing outside of graphs.
+_LEAVES = {
+    "item": "Tensor.item()",
+    "__bool__": "the truth of a tensor",
+    "__int__": "int() of a tensor",
+    "__float__": "float() of a tensor",
+    "__index__": "a tensor as an index",
+    "__complex__": "complex() of a tensor",
+    "tolist": "Tensor.tolist()",
+    "numpy": "Tensor.numpy()",
+    "__array__": "a tensor as an array",
+    "backward": "Tensor.backward()",
+    "register_hook": "Tensor.register_hook()",
+    "register_post_accumulate_grad_hook": "Tensor.register_post_accumulate_grad_hook()",
+    "retain_grad": "Tensor.retain_grad()",
+    "data_ptr": "Tensor.data_ptr()",
+    "__deepcopy__": "a deep copy of a tensor",
+    "__reduce_ex__": "a pickled tensor",
+    "storage": "Tensor.storage()",
+    "untyped_storage": "Tensor.untyped_storage()",
+    "__dlpack__": "Tensor.__dlpack__()",
+    "share_memory_": "Tensor.share_memory_()",
+    "resize_": "Tensor.resize_()",
+    "set_": "Tensor.set_()",
+    "__repr__": "the text of a tensor",
+    "__str__": "the text of a tensor",
+    "__format__": "the text of a tensor",
+}
+_DATA_HINT = "compute with tensors (torch.where chooses), or set torch._dynamo.config.capture_scalar_outputs"
+
+
+def _operator_of(name):
+    """The function of `operator` behind a special method: "__add__" -> operator.add."""
+    plain = name[2:-2]
+    plain = _REFLECTED.get(plain, plain)
+    return getattr(operator, _SPELLED.get(plain, plain), None)
+
+
+class Recorder(TorchFunctionMode):
+    """Hands the calls of its scope to a tracer."""
+
+    def __init__(self, tracer):
+        super().__init__()
+        self.tracer = tracer
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return self.tracer.called(func, args, kwargs or {})
+
+
+class Tracer:
+    """The graph of a capture: which node stands for which fake tensor."""
+
+    def __init__(self, capture):
+        self.capture, self.graph = capture, fx.Graph()
+        self.root = torch.nn.Module()
+        self.nodes = {}  # id of a fake tensor -> (tensor, node)
+        self.inputs = []  # (place, placeholder, fake tensor), in order of first use
+        self.num_ops = 0
+        self.modes = self.initial_modes = _modes_now()
+        self.last_input = None
+        self.constants = 0
+        self.written = set()  # ids of fakes that are written to
+
+    # ---- nodes ------------------------------------------------------------------------------------------------------------
+
+    def node_of(self, tensor):
+        """The node of a fake tensor; an input where it comes from outside."""
+        known = self.nodes.get(id(tensor))
+        if known is not None:
+            return known[1]
+        place = self.capture.tensor_places.get(id(tensor))
+        if place is None:
+            raise Break("a tensor that the capture does not know", "give it to the function as an argument")
+        return self._input(tensor, place)
+
+    def _input(self, value, place):
+        with self.graph.inserting_after(self.last_input) if self.last_input is not None else self.graph.inserting_before(next(iter(self.graph.nodes), None)):
+            node = self.graph.placeholder(_identifier(self.capture.guards.name(place)))
+        node.meta["example_value"] = node.meta["val"] = value
+        self.last_input = node
+        self.inputs.append((place, node, value))
+        self.nodes[id(value)] = value, node
+        return node
+
+    def argument(self, value):
+        """`value` with tensors as their nodes."""
+        if isinstance(value, Tensor):
+            return self.node_of(value)
+        kind = type(value)
+        if kind is list:
+            return [self.argument(item) for item in value]
+        if kind is tuple:
+            return tuple([self.argument(item) for item in value])
+        if isinstance(value, tuple):
+            items = [self.argument(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else kind(items)
+        if kind is dict:
+            return {key: self.argument(item) for key, item in value.items()}
+        if kind is slice:
+            return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
+        return value
+
+    def node(self, target, args, kwargs, out, op="call_function"):
+        """Adds a node whose result is `out`."""
+        self._note_modes()
+        args, kwargs = self.argument(tuple(args)), self.argument(dict(kwargs))
+        node = self.graph.create_node(op, target, args, kwargs)
+        node.stack_trace = self.capture.stack_trace()
+        self.num_ops += 1
+        self._track(out, node)
+        return node
+
+    def _track(self, out, node):
+        node.meta["example_value"] = node.meta["val"] = out
+        if isinstance(out, Tensor):
+            if id(out) not in self.nodes and id(out) not in self.capture.tensor_places:
+                self.nodes[id(out)] = out, node
+        elif isinstance(out, (list, tuple)):
+            for i, item in enumerate(out):
+                if isinstance(item, Tensor):
+                    known = id(item) in self.nodes or id(item) in self.capture.tensor_places
+                    if not known:
+                        self._track(item, self.graph.call_function(operator.getitem, (node, i)))
+                elif isinstance(item, (list, tuple)) and any(isinstance(leaf, Tensor) for leaf in tree_flatten(item)[0]):
+                    self._track(item, self.graph.call_function(operator.getitem, (node, i)))
+        elif isinstance(out, dict):
+            for key, item in out.items():
+                self._track(item, self.graph.call_function(operator.getitem, (node, key)))
+
+    def attribute(self, value, name="_constant"):
+        """A node of an object that the module keeps."""
+        name = f"{name}{self.constants}"
+        self.constants += 1
+        setattr(self.root, name, value)
+        return self.graph.get_attr(name)
+
+    # ---- modes ------------------------------------------------------------------------------------------------------------
+
+    def _note_modes(self):
+        """Nodes that set the modes of the thread as they are now."""
+        now = _modes_now()
+        if now == self.modes:
+            return
+        before, self.modes = self.modes, now
+        self.set_modes(before, now)
+
+    def set_modes(self, before, now):
+        """Nodes for the difference of two states."""
+        if now.inference != before.inference:
+            raise Break("inference mode begins or ends within the frame")
+        if now.grad != before.grad:
+            self.graph.call_function(torch._C._set_grad_enabled, (now.grad,))
+        if (now.autocast, now.autocast_dtype) != (before.autocast, before.autocast_dtype):
+            self.graph.call_function(_set_autocast, (now.autocast, now.autocast_dtype))
+
+    def finish_modes(self):
+        """Leaves the modes as they were when the graph began."""
+        if self.modes != self.initial_modes:
+            before, self.modes = self.modes, self.initial_modes
+            self.set_modes(before, self.initial_modes)
+
+    # ---- calls ------------------------------------------------------------------------------------------------------------
+
+    def called(self, func, args, kwargs):
+        """A call of one of PyTorch's functions, methods or properties."""
+        name = getattr(func, "__name__", "")
+        own = getattr(func, "__self__", None)
+        if name == "__get__" and own is not None:
+            return self._property(func, own.__name__, args)
+        if name in ("__set__", "__delete__") and own is not None:
+            raise Break(f"Tensor.{own.__name__} is set")
+        method = _is_method(func, name)
+        if method and name in _LEAVES:
+            raise Break(_LEAVES[name], _DATA_HINT)
+        if func in _REFUSED:
+            raise Break(_REFUSED[func])
+        try:
+            out = func(*args, **kwargs)
+        except DataDependentOutputException as error:
+            raise Break(f"{error}: a number that depends on the values of a tensor", _DATA_HINT) from None
+        except DynamicOutputShapeException as error:
+            raise Break(f"{error}: a shape that depends on the values of a tensor", "set torch._dynamo.config.capture_dynamic_output_shape_ops") from None
+        writes = _writes(name, kwargs)
+        if writes and args and isinstance(args[0], Tensor):
+            self.written.add(id(args[0]))
+        if writes or self._is_new(out):
+            self._add(func, name, method, args, kwargs, out)
+        return out
+
+    def _is_new(self, out):
+        if isinstance(out, Tensor):
+            return id(out) not in self.nodes and id(out) not in self.capture.tensor_places
+        if isinstance(out, (list, tuple, dict)):
+            return any(isinstance(leaf, Tensor) and self._is_new(leaf) for leaf in tree_flatten(out)[0])
+        return False
+
+    def _add(self, func, name, method, args, kwargs, out):
+        if method and name.startswith("__") and name.endswith("__"):
+            target = _operator_of(name)
+            if target is not None:
+                if name[2:-2] in _REFLECTED:
+                    args = args[::-1]
+                return self.node(target, args, kwargs, out)
+        if method:
+            return self.node(name, args, kwargs, out, op="call_method")
+        return self.node(func, args, kwargs, out)
+
+    def _property(self, getter, name, args):
+        tensor = args[0]
+        if name == "grad":
+            return self.capture.grad_of(tensor)
+        if name in ("grad_fn", "_backward_hooks", "_grad"):
+            raise Break(f"Tensor.{name}")
+        out = getter(*args)
+        if isinstance(out, Tensor) and self._is_new(out):
+            self.node(getattr, (tensor, name), {}, out)
+        return out
+
+
+class _Modes:
+    __slots__ = ("autocast", "autocast_dtype", "grad", "inference")
+
+    def __init__(self, grad, inference, autocast, autocast_dtype):
+        self.grad, self.inference, self.autocast, self.autocast_dtype = grad, inference, autocast, autocast_dtype
+
+    def __eq__(self, other):
+        return (self.grad, self.inference, self.autocast, self.autocast_dtype) == (other.grad, other.inference, other.autocast, other.autocast_dtype)
+
+    __hash__ = None
+
+    def apply(self):
+        """Sets the modes of the thread."""
+        torch._C._set_grad_enabled(self.grad)
+        _set_autocast(self.autocast, self.autocast_dtype)
+
+
+def _modes_now():
+    return _Modes(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"))
+
+
+def _set_autocast(enabled, dtype):
+    """Sets autocast on the CPU; a node of graphs."""
+    torch.set_autocast_enabled("cpu", enabled)
+    torch.set_autocast_dtype("cpu", dtype)
+
+
+def _is_method(func, name):
+    return type(func) in (_METHOD, types.MethodDescriptorType, types.WrapperDescriptorType) or Tensor.__dict__.get(name) is func
+
+
+def _writes(name, kwargs):
+    if name.startswith("__"):
+        return name == "__setitem__" or (name.startswith("__i") and _operator_of(name) is not None and name not in ("__invert__", "__index__", "__int__"))
+    return (name.endswith("_") and not name.endswith("__")) or kwargs.get("out") is not None
+
+
+def _identifier(name):
+    return "".join(c if c.isalnum() else "_" for c in name).strip("_").lower() or "value"
+
+
+_REFUSED = {}
+
+
+def _refuse(*paths):
+    for path in paths:
+        owner = torch
+        for part in path.split("."):
+            owner = getattr(owner, part, None)
+        if owner is not None:
+            _REFUSED[owner] = f"torch.{path}"
+
+
+_refuse("manual_seed", "seed", "set_rng_state", "get_rng_state", "save", "load", "from_numpy", "set_default_dtype", "set_num_threads", "is_storage")
+del _cresset

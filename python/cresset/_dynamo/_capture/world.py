@@ -1,0 +1,376 @@
+"""What lies outside of a captured frame: values are brought in once each, with guards, and what the frame changes out there is kept until the graph has run.
+
+Python values are themselves inside of the capture, but for these: a tensor is a fake one; a container is a copy (a twin) whose items are inside values,
+and is compared with what it was at the end; an object that lies outside stays as it is, and attributes that are set are kept in a table.
+"""
+
+import collections
+import enum
+import functools
+import linecache
+import types
+import weakref
+
+import _cresset_compile
+from _cresset import Tensor
+
+import cresset as torch
+
+from ..._subclasses.fake_tensor import FakeTensorMode, is_fake
+from . import places as P
+from .record import Tracer, _modes_now
+from .signals import Break, Skip
+
+NULL = _cresset_compile.NULL
+DELETED = type("Deleted", (), {"__repr__": lambda self: "deleted"})()
+
+_EQUAL = (int, float, str, bytes, complex, range, torch.Size)
+_IDENTICAL = (type(None), bool, type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
+_CALLABLES = (
+    types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+    types.ModuleType, type, type(torch.add), type(Tensor.add), types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias, types.UnionType,
+)  # fmt: skip
+
+
+class Raw:
+    """A variable of the frame, or value of its stack, that nothing has looked at yet."""
+
+    __slots__ = ("place", "value")
+
+    def __init__(self, place, value):
+        self.place, self.value = place, value
+
+
+def is_constant(value):
+    """Whether a value is the same inside and outside: a number, text, or a tuple of such."""
+    kind = type(value)
+    if kind in (tuple, frozenset):
+        return all(is_constant(item) for item in value)
+    if kind is slice:
+        return is_constant((value.start, value.stop, value.step))
+    return isinstance(value, (int, float, str, bytes, complex, torch.dtype, torch.device, torch.layout, torch.memory_format, enum.Enum, torch.Size, range)) and (
+        kind in (*_EQUAL, torch.device) or isinstance(value, (enum.Enum, *_IDENTICAL))
+    ) or value is None or value is Ellipsis or value is NotImplemented  # fmt: skip
+
+
+def has_python_code(cls):
+    """Whether objects of a class may run Python code of a program: it is not written in C."""
+    return bool(cls.__flags__ & (1 << 9)) and cls not in _CALLABLES
+
+
+class World:
+    """The outside of one capture."""
+
+    def __init__(self, frame):
+        self.frame = frame  # facts of the frame: settings, function, code
+        self.guards = _cresset_compile.Guards()
+        self.fake_mode = FakeTensorMode()
+        self.seen = {}  # place -> inside value
+        self.twins = {}  # id of an outside object -> (object, inside value, place)
+        self.origins = {}  # id of an inside value -> (value, place)
+        self.snapshots = []  # (twin, what it was, place, outside object)
+        self.tensor_places = {}  # id of a fake tensor -> place
+        self.tensors = []  # (fake, outside tensor, place)
+        self.cells = {}  # id of an outside cell -> (cell, place)
+        self.cell_writes = {}  # id of a cell -> value
+        self.attributes = {}  # id of an outside object -> (object, {name: value})
+        self.global_writes = {}  # id of a dict of globals -> (place, {name: value})
+        self.made_functions = set()
+        self.keep = []
+        self.handled = []  # errors whose handlers run, the innermost last
+        self.where = []  # machines that run, the innermost last
+        self.tracer = Tracer(self)
+        self.start_modes = _modes_now()
+        self.steps, self.stop_at = 0, None
+
+    # ---- places -----------------------------------------------------------------------------------------------------------
+
+    def place(self, what, parent=-1, key=None, number=0):
+        """The number of a place."""
+        return self.guards.get(what, parent, key, number)
+
+    def check(self, what, place, value=None, number=0):
+        """Adds a guard."""
+        self.guards.check(what, place, value, number)
+
+    def constant(self, value):
+        """The place of an object that the guards keep: it cannot change which one it is."""
+        return self.place(P.CONST, -1, value)
+
+    def stack_trace(self):
+        """The user's lines that are running, as text."""
+        return "".join(
+            f'  File "{m.code.co_filename}", line {m.line()}, in {m.code.co_name}\n    {linecache.getline(m.code.co_filename, m.line()).strip()}\n'
+            for m in self.where
+        )
+
+    # ---- bringing values in -----------------------------------------------------------------------------------------------
+
+    def bring(self, value, place):
+        """The inside value of what is at a place, with guards."""
+        if place in self.seen:
+            return self.seen[place]
+        inside = self.seen[place] = self._bring(value, place)
+        return inside
+
+    def _bring(self, value, place):
+        kind = type(value)
+        if kind in _IDENTICAL or isinstance(value, enum.Enum):
+            self.check(P.IS, place, value)
+            return value
+        if kind in _EQUAL:
+            self.check(P.EQUAL, place, value)
+            return value
+        if isinstance(value, _CALLABLES):
+            return self._bring_callable(value, place)
+        known = self.twins.get(id(value))
+        if known is not None:
+            self.check(P.SAME, place, None, known[2])
+            return known[1]
+        inside = self._bring_object(value, kind, place)
+        self.twins[id(value)] = value, inside, place
+        if not is_constant(inside):
+            self.origins[id(inside)] = inside, place
+        return inside
+
+    def _bring_callable(self, value, place):
+        if isinstance(value, types.FunctionType) and value.__closure__ and "<locals>" in value.__qualname__:
+            # Made anew at each call, perhaps: what it does is its code and its cells.
+            known = self.twins.get(id(value))
+            if known is not None:
+                self.check(P.SAME, place, None, known[2])
+                return value
+            self.check(P.OF_TYPE, place, types.FunctionType)
+            self.check(P.IS, self.place(P.CODE, place), value.__code__)
+            for i, cell in enumerate(value.__closure__):
+                self.cells.setdefault(id(cell), (cell, self.place(P.CLOSURE, place, None, i)))
+            self.twins[id(value)] = value, value, place
+            self.origins[id(value)] = value, place
+            return value
+        self.check(P.IS, place, value)
+        return value
+
+    def _bring_object(self, value, kind, place):
+        if isinstance(value, Tensor):
+            return self._bring_tensor(value, place)
+        if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+            return self._bring_sequence(value, kind, place)
+        if kind in (dict, collections.OrderedDict, collections.defaultdict):
+            return self._bring_dict(value, kind, place)
+        if kind in (set, frozenset):
+            return self._bring_set(value, kind, place)
+        if kind is collections.deque:
+            return self._bring_deque(value, place)
+        if kind is slice:
+            self.check(P.EQUAL, place, value)
+            return value
+        if kind is torch.device:
+            self.check(P.OF_TYPE, place, kind)
+            raise_if_index = value  # devices are made anew each time: compared by what they are
+            return self._bring_device(raise_if_index, place)
+        if kind is types.MethodType:
+            return self._bring_method(value, place)
+        if kind is types.CellType:
+            self.cells.setdefault(id(value), (value, place))
+            return value
+        if kind is functools.partial:
+            return self._bring_partial(value, place)
+        self.check(P.OF_TYPE, place, kind)
+        return value
+
+    def _bring_device(self, value, place):
+        return value
+
+    def _bring_tensor(self, value, place):
+        if is_fake(value):
+            raise Skip("a fake tensor is an argument: another capture is running")
+        if type(value) not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            raise Skip(f"a tensor of the class {type(value).__name__}")
+        if value.layout is not torch.strided:
+            raise Skip(f"a tensor of layout {value.layout}")
+        self.check(P.OF_TYPE, place, type(value))
+        open_sizes = self.frame.open_sizes(value, self.guards.name(place))
+        self.guards.tensor(place, value, open_sizes, False)
+        with self.unwatched():
+            fake = self._fake_of(value, open_sizes)
+        self.tensor_places[id(fake)] = place
+        self.tensors.append((fake, value, place))
+        return fake
+
+    def _fake_of(self, value, open_sizes):
+        if value.requires_grad and not value.is_leaf:
+            fake = self.fake_mode.from_tensor(value.detach().requires_grad_(True))
+            with torch.enable_grad():
+                return fake.view_as(fake)
+        return self.fake_mode.from_tensor(value)
+
+    def _bring_sequence(self, value, kind, place):
+        self.check(P.OF_TYPE, place, kind)
+        self.check(P.LENGTH, place, None, len(value))
+        items = [self.bring(item, self.place(P.INDEX, place, None, i)) for i, item in enumerate(value)]
+        if kind is list:
+            return self._twin(items, list(items), place, value)
+        return tuple(items) if kind is tuple else tuple.__new__(kind, items)
+
+    def _bring_dict(self, value, kind, place):
+        self.check(P.OF_TYPE, place, kind)
+        if not all(is_constant(key) or isinstance(key, (*_CALLABLES, torch.nn.Module)) for key in value):
+            raise Break("a dict whose keys are no numbers, text or classes")
+        self.check(P.KEYS, place, tuple(value))
+        twin = kind(value.default_factory) if kind is collections.defaultdict else kind()
+        for key, item in dict.items(value):
+            twin[key] = self.bring(item, self.place(P.ITEM, place, key))
+        return self._twin(twin, dict(twin), place, value)
+
+    def _bring_set(self, value, kind, place):
+        if not all(is_constant(item) for item in value):
+            raise Break("a set of objects")
+        self.check(P.EQUAL, place, kind(value))
+        return self._twin(set(value), set(value), place, value) if kind is set else value
+
+    def _bring_deque(self, value, place):
+        self.check(P.OF_TYPE, place, collections.deque)
+        self.check(P.LENGTH, place, None, len(value))
+        raise Break("a deque from outside of the frame")
+
+    def _bring_method(self, value, place):
+        self.check(P.OF_TYPE, place, types.MethodType)
+        function = self.bring(value.__func__, self.place(P.FUNCTION, place))
+        return types.MethodType(function, self.bring(value.__self__, self.place(P.SELF, place)))
+
+    def _bring_partial(self, value, place):
+        # Its parts never change: the object is guarded, and they are brought in from it.
+        self.check(P.IS, place, value)
+        known = lambda part: self.bring(part, self.constant(part))  # noqa: E731
+        return functools.partial(known(value.func), *map(known, value.args), **{k: known(v) for k, v in value.keywords.items()})
+
+    def _twin(self, twin, snapshot, place, outside):
+        self.snapshots.append((twin, snapshot, place, outside))
+        return twin
+
+    # ---- cells, globals ---------------------------------------------------------------------------------------------------
+
+    def read_cell(self, cell, name):
+        """What a cell holds."""
+        if id(cell) in self.cell_writes:
+            value = self.cell_writes[id(cell)]
+            if value is DELETED:
+                raise NameError(f"free variable '{name}' is not there")
+            return value
+        known = self.cells.get(id(cell))
+        if known is None:
+            return cell.cell_contents
+        try:
+            contents = cell.cell_contents
+        except ValueError:
+            raise Break(f"the variable {name} has no value yet") from None
+        return self.bring(contents, self.place(P.CONTENTS, known[1]))
+
+    def write_cell(self, cell, value):
+        """Keeps what a cell from outside is to hold; one from inside holds it."""
+        if id(cell) in self.cells:
+            self.cell_writes[id(cell)] = value
+        else:
+            cell.cell_contents = value
+
+    def know_closure(self, function):
+        """Cells of a function from outside lie outside."""
+        if function.__closure__ and id(function) not in self.made_functions and id(function) not in self.origins:
+            for i, cell in enumerate(function.__closure__):
+                if id(cell) not in self.cells:
+                    self.cells[id(cell)] = cell, self.place(P.CLOSURE, self.constant(function), None, i)
+
+    def globals_place(self, namespace):
+        """The place of a dict of globals."""
+        if namespace is self.frame.function.__globals__:
+            return self.place(P.GLOBALS)
+        return self.constant(namespace)
+
+    def read_global(self, namespace, builtins, name):
+        """A global name, else a built-in one."""
+        written = self.global_writes.get(id(namespace))
+        if written is not None and name in written[1]:
+            value = written[1][name]
+            if value is DELETED:
+                raise NameError(f"name '{name}' is not defined", name=name)
+            return value
+        if name in namespace:
+            value = namespace[name]
+            if is_ours(namespace) and (isinstance(value, _CALLABLES) or is_constant(value)):
+                return value
+            return self.bring(value, self.place(P.ITEM, self.globals_place(namespace), name))
+        if not is_ours(namespace):
+            place = self.place(P.ITEM, self.globals_place(namespace), name)
+            if place not in self.seen:
+                self.seen[place] = NULL
+                self.check(P.MISSING, place)
+        if name in builtins:
+            return builtins[name]
+        raise NameError(f"name '{name}' is not defined", name=name)
+
+    def write_global(self, namespace, name, value):
+        """Keeps what a global name is to be."""
+        self.global_writes.setdefault(id(namespace), (self.globals_place(namespace), {}, namespace))[1][name] = value
+
+    # ---- objects ----------------------------------------------------------------------------------------------------------
+
+    def origin(self, value):
+        """The place of an inside value that lies outside as well; None for what the capture has made."""
+        known = self.origins.get(id(value))
+        return known[1] if known is not None and known[0] is value else None
+
+    def written_attribute(self, obj, name):
+        """What an attribute of an outside object was set to; NULL if it was not."""
+        known = self.attributes.get(id(obj))
+        return known[1].get(name, NULL) if known is not None else NULL
+
+    def write_attribute(self, obj, name, value):
+        """Keeps what an attribute of an outside object is to be."""
+        self.attributes.setdefault(id(obj), (obj, {}))[1][name] = value
+
+    def grad_of(self, tensor):
+        """`tensor.grad`."""
+        known = self.attributes.get(id(tensor))
+        if known is not None and "grad" in known[1]:
+            return known[1]["grad"]
+        place = self.tensor_places.get(id(tensor))
+        if place is None:
+            return tensor.grad
+        outside = next(value for fake, value, _ in self.tensors if fake is tensor)
+        with self.unwatched():
+            grad = outside.grad
+        return self.bring(grad, self.place(P.GRAD, place))
+
+    def unwatched(self):
+        """A scope in which operators are run on data and are not written down."""
+        return _Unwatched()
+
+    def finish_guards(self):
+        """Adds the guards that concern several places."""
+        self.guards.distinct([place for _, _, place in self.tensors])
+
+
+class _Unwatched:
+    def __enter__(self):
+        import _cresset
+
+        self._modes = []
+        while _cresset._modes():
+            self._modes.append(_cresset._pop_mode())
+        self._fake = _cresset._fake_swap(None)
+
+    def __exit__(self, *error):
+        import _cresset
+
+        _cresset._fake_swap(self._fake)
+        for mode in reversed(self._modes):
+            _cresset._push_mode(mode)
+
+
+def is_ours(namespace):
+    """Whether a dict of globals is that of a module of the package, whose functions and classes do not change."""
+    name = namespace.get("__name__")
+    return isinstance(name, str) and name.partition(".")[0] == "cresset"
+
+
+del weakref

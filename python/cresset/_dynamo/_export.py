@@ -1,0 +1,52 @@
+"""`torch._dynamo.export`: one graph of a function's own arguments."""
+
+import collections
+
+import cresset as torch
+
+from ..fx import GraphModule
+from ..utils._pytree import tree_flatten, tree_unflatten
+from . import eval_frame
+
+ExportResult = collections.namedtuple("ExportResult", "graph_module guards")
+
+
+class _Exported(GraphModule):
+    pass
+
+
+def exported(function, args, kwargs, aten_graph):
+    """The graph of a function for example arguments, as a module of the same arguments."""
+    made = {}
+
+    def keep(module, inputs):
+        made["graph"], made["inputs"] = module, list(inputs)
+
+        def run(*given):
+            made["results"] = module(*given)
+            return made["results"]
+
+        return run
+
+    compiler = eval_frame.Compiler(keep, fullgraph=True)
+    function = function._orig_mod if isinstance(function, eval_frame.OptimizedModule) else eval_frame.innermost_fn(function)
+    result = eval_frame.compiled(function, compiler)(*args, **kwargs)
+    if "graph" not in made:
+        raise RuntimeError("torch._dynamo.export: the function has no operators")
+    given, _ = tree_flatten((args, kwargs))
+    flat, spec = tree_flatten(result)
+    inputs = [next((i for i, leaf in enumerate(given) if leaf is value), None) for value in made["inputs"]]
+    outputs = [next((i for i, leaf in enumerate(made["results"]) if leaf is value), None) for value in flat]
+    graph = made["graph"]
+
+    def forward(*args, **kwargs):
+        leaves, _ = tree_flatten((args, kwargs))
+        found = graph(*[value if i is None else leaves[i] for i, value in zip(inputs, made["inputs"], strict=True)])
+        return tree_unflatten([value if i is None else found[i] for i, value in zip(outputs, flat, strict=True)], spec)
+
+    module = GraphModule(graph, graph.graph)
+    module.forward = forward
+    guards = [line for *_, entry in compiler.region.entries() for line in entry.guards.text().splitlines()]
+    if aten_graph:
+        module = torch.fx.experimental.proxy_tensor.make_fx(forward)(*args, **kwargs)
+    return ExportResult(module, guards)

@@ -1,0 +1,31 @@
+"""Backends of compilers of forward and backward.
+
+>>> from torch._dynamo.backends.common import aot_autograd
+>>> def show(gm, inputs):
+...     print([str(node.target) for node in gm.graph.nodes if node.op == "call_function"])
+...     return gm.forward
+>>> torch.compile(lambda x: x.sin(), backend=aot_autograd(fw_compiler=show))(torch.zeros(1))
+['aten.sin.default']
+tensor([0.])
+"""
+
+from ..._functorch.aot_autograd import aot_module_simplified
+
+__all__ = ["AotAutograd", "aot_autograd"]
+
+
+class AotAutograd:
+    """A backend that takes graphs apart to operators, forward and backward, and hands both to compilers."""
+
+    __name__ = "compiler_fn"
+
+    def __init__(self, **kwargs):
+        self.kwargs = kwargs
+
+    def __call__(self, gm, example_inputs, **kwargs):
+        return aot_module_simplified(gm, example_inputs, **self.kwargs)
+
+
+def aot_autograd(**kwargs):
+    """A backend of `fw_compiler`, `bw_compiler`, `inference_compiler`, `partition_fn` and `decompositions`: the arguments of `aot_module_simplified`."""
+    return AotAutograd(**kwargs)

@@ -1,0 +1,365 @@
+"""Compiled functions and modules: what `torch.compile` returns.
+
+>>> compiled = torch.compile(nn.ReLU(), backend="eager")
+>>> isinstance(compiled, torch._dynamo.OptimizedModule), list(compiled.state_dict())
+(True, [])
+"""
+
+import contextlib
+import functools
+import inspect
+import types
+import weakref
+
+import _cresset_compile
+
+import cresset as torch
+
+from . import _logs, config, exc
+from .backends.registry import lookup_backend
+
+__all__ = ["Compiler", "OptimizedModule", "disable", "explain", "export", "innermost_fn", "is_dynamo_supported", "optimize", "optimize_assert", "reset", "run", "set_stance"]
+
+_compilers = weakref.WeakSet()
+
+
+class _Stance:
+    def __init__(self, stance="default", skip_guard_eval_unsafe=False, force_backend=None):
+        self.stance, self.skip_guard_eval_unsafe, self.force_backend = stance, skip_guard_eval_unsafe, force_backend
+
+
+_stance = _Stance()
+_STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile")
+
+
+class Compiler:
+    """One use of `torch.compile`: its settings, and the region that holds what was compiled."""
+
+    def __init__(self, backend="inductor", *, fullgraph=False, dynamic=None, options=None, recompile_limit=None):
+        self._backend, self.fullgraph, self.dynamic, self.options, self.recompile_limit = backend, fullgraph, dynamic, options or {}, recompile_limit
+        self.region = _cresset_compile.Region(functools.partial(_miss, weakref.ref(self)))
+        self.roots, self.left, self.graphs, self.breaks = set(), set(), [], []
+        _compilers.add(self)
+
+    def backend(self, module, examples):
+        """Compiles a graph."""
+        function = lookup_backend(self._backend if _stance.force_backend is None else _stance.force_backend)
+        taken = {} if isinstance(self._backend, str) or not self.options else {"options": self.options}
+        return function(module, examples, **taken)
+
+    def call(self, function, args, kwargs):
+        """Calls a function whose frames are compiled."""
+        stance = _stance.stance
+        if stance == "default":
+            return self.region.call(function, args, kwargs)
+        if stance == "force_eager":
+            return _cresset_compile.plainly(function, args, kwargs)
+        return self.region.call(function, args, kwargs)
+
+
+def _miss(reference, function, code, offset, slots, stack):
+    from ._capture import frames, known
+
+    compiler = reference()
+    if compiler is None:
+        return None
+    if _stance.stance == "eager_on_recompile":
+        return False
+    if _stance.stance == "fail_on_recompile":
+        raise RuntimeError(f"torch.compile: {function.__qualname__} would be compiled again, which torch.compiler.set_stance('fail_on_recompile') forbids")
+    known.install()
+    entry = frames.miss(compiler, function, code, offset, slots, stack)
+    if entry is not None and entry is not False:
+        _logs.guards(entry)
+    return entry
+
+
+def is_dynamo_supported():
+    """Whether frames of this Python can be captured: CPython 3.11."""
+    return _cresset_compile.supported
+
+
+# ---- functions --------------------------------------------------------------------------------------------------------------
+
+
+def _code_of(function):
+    found = inspect.unwrap(function) if not isinstance(function, types.MethodType) else function.__func__
+    while isinstance(found, functools.partial):
+        found = found.func
+    return getattr(found, "__code__", None)
+
+
+def innermost_fn(fn):
+    """The function itself behind compiled ones."""
+    while hasattr(fn, "_torchdynamo_orig_callable"):
+        fn = fn._torchdynamo_orig_callable
+    return fn
+
+
+def _call_module(module, args, kwargs):
+    return module(*args, **kwargs)
+
+
+def compiled(function, compiler):
+    """What `torch.compile` returns for a function, a module or a class."""
+    if not _cresset_compile.supported:
+        _logs.once("torch.compile: frames of this version of Python are not captured (CPython 3.11 is supported); functions and modules run as they are")
+    if isinstance(function, torch.nn.Module):
+        return OptimizedModule(function, compiler)
+    function = innermost_fn(function)
+    if isinstance(function, type):
+        return function
+    code = _code_of(function)
+    if code is None and hasattr(type(function), "__call__"):
+        code = getattr(type(function).__call__, "__code__", None)
+    if code is not None:
+        compiler.roots.add(code)
+    call, plain = compiler.region.call, compiler.call
+
+    def wrapper(*args, **kwargs):
+        if _stance.stance == "default":
+            return call(function, args, kwargs)
+        return plain(function, args, kwargs)
+
+    if hasattr(function, "__name__") or isinstance(function, functools.partial):
+        functools.update_wrapper(wrapper, function)
+    wrapper._torchdynamo_orig_callable = function
+    wrapper._compiler = compiler
+    return wrapper
+
+
+class OptimizedModule(torch.nn.Module):
+    """A module whose frames are compiled. Its parameters, state and attributes are those of the module, which is `_orig_mod`."""
+
+    _orig_mod: torch.nn.Module
+
+    def __init__(self, mod, compiler):
+        super().__init__()
+        self._orig_mod = mod
+        object.__setattr__(self, "_compiler", compiler)
+        _root(compiler, mod)
+        self.training = mod.training
+
+    def __call__(self, *args, **kwargs):
+        return run_module(self._orig_mod, self._compiler, args, kwargs)
+
+    def forward(self, *args, **kwargs):
+        """The module's result."""
+        return run_module(self._orig_mod, self._compiler, args, kwargs)
+
+    def __getattr__(self, name):
+        if name == "_orig_mod":
+            return self.__dict__["_modules"]["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name, value):
+        if name in ("_orig_mod", "_compiler", "training") or name.startswith("_") or "_orig_mod" not in self.__dict__.get("_modules", ()):
+            super().__setattr__(name, value)
+            if name == "training" and "_orig_mod" in self.__dict__.get("_modules", ()):
+                self._orig_mod.training = value
+            return
+        setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name):
+        delattr(self._orig_mod, name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __deepcopy__(self, memo):
+        import copy
+
+        old = self._compiler
+        return OptimizedModule(copy.deepcopy(self._orig_mod, memo), _again(old))
+
+    def __reduce__(self):
+        return _restored, (self._orig_mod, self._compiler._backend, self._compiler.fullgraph, self._compiler.dynamic, self._compiler.options)
+
+
+def _again(compiler):
+    return Compiler(compiler._backend, fullgraph=compiler.fullgraph, dynamic=compiler.dynamic, options=compiler.options, recompile_limit=compiler.recompile_limit)
+
+
+def _restored(mod, backend, fullgraph, dynamic, options):
+    return OptimizedModule(mod, Compiler(backend, fullgraph=fullgraph, dynamic=dynamic, options=options))
+
+
+def _root(compiler, module):
+    for function in (type(module).forward, module.__dict__.get("forward"), _call_module):
+        code = getattr(innermost_fn(function), "__code__", None)
+        if code is not None:
+            compiler.roots.add(code)
+
+
+def run_module(module, compiler, args, kwargs):
+    """Calls a module whose frames are compiled."""
+    own = module.__dict__
+    if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"] or _any_global_hook():
+        return compiler.call(_call_module, (module, args, kwargs), None)
+    return compiler.call(module.forward, args, kwargs)
+
+
+def _any_global_hook():
+    from ..nn.modules import module as space
+
+    return bool(space._global_forward_hooks or space._global_forward_pre_hooks or space._global_backward_hooks or space._global_backward_pre_hooks)
+
+
+# ---- what programs ask for --------------------------------------------------------------------------------------------------
+
+
+def optimize(backend="inductor", *, nopython=False, error_on_graph_break=None, guard_export_fn=None, guard_fail_fn=None, disable=False, dynamic=None, package=None):
+    """A decorator that compiles: the older spelling of `torch.compile`."""
+    if disable:
+        return lambda fn: fn
+    return lambda fn: compiled(fn, Compiler(backend, fullgraph=nopython, dynamic=dynamic))
+
+
+def optimize_assert(backend, **options):
+    """`optimize` for one whole graph."""
+    return optimize(backend, nopython=True)
+
+
+def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
+    """`fn`, which is not compiled, and with ``recursive=True`` nothing that it calls; a decorator without `fn`."""
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    if not callable(fn):
+        raise AssertionError(f"disable: expected a callable, got {type(fn).__name__}")
+    if isinstance(fn, OptimizedModule):
+        return fn._orig_mod
+    fn = innermost_fn(fn)
+    if isinstance(fn, torch.nn.Module):
+        fn.forward = disable(fn.forward, recursive)
+        return fn
+    if isinstance(fn, type):
+        fn.__init__ = disable(fn.__init__, recursive)
+        return fn
+
+    if not recursive:
+        return _left_alone(fn)
+
+    @functools.wraps(fn)
+    def plain(*args, **kwargs):
+        return _cresset_compile.plainly(fn, args, kwargs)
+
+    plain._torchdynamo_disable, plain._torchdynamo_disable_msg, plain._torchdynamo_orig_callable = True, reason, fn
+    return plain
+
+
+def _left_alone(fn):
+    fn._torchdynamo_disable = True
+    return fn
+
+
+def run(fn=None):
+    """`fn`, which runs what is compiled and compiles nothing new; a decorator without `fn`."""
+    if fn is None:
+        return run
+    compiler = getattr(fn, "_compiler", None)
+    if compiler is None:
+        return fn
+
+    @functools.wraps(fn)
+    def only_known(*args, **kwargs):
+        before = compiler.region.compiles(False)
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            compiler.region.compiles(before)
+
+    return only_known
+
+
+def reset():
+    """Forgets what was compiled."""
+    from .utils import counters
+
+    for compiler in list(_compilers):
+        compiler.region.reset()
+        compiler.left.clear()
+        compiler.graphs.clear()
+        compiler.breaks.clear()
+    counters.clear()
+    _logs.reset()
+
+
+class set_stance(contextlib.ContextDecorator):  # noqa: N801  a function's name
+    """How compiled functions behave from now on, or in a `with` block: see `torch.compiler.set_stance`."""
+
+    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+        global _stance
+        if stance not in _STANCES:
+            raise RuntimeError(f"set_stance: expected one of {', '.join(_STANCES)}, got {stance!r}")
+        if force_backend is not None and stance != "default":
+            raise RuntimeError("set_stance: force_backend goes with the stance 'default'")
+        self._new, self._before = _Stance(stance, skip_guard_eval_unsafe, force_backend), _stance
+        _stance = self._new
+
+    def __enter__(self):
+        global _stance
+        _stance = self._new
+
+    def __exit__(self, *error):
+        global _stance
+        _stance = self._before
+
+    def __call__(self, function):
+        global _stance
+        _stance = self._before
+        return super().__call__(function)
+
+
+# ---- explain and export -----------------------------------------------------------------------------------------------------
+
+
+class ExplainOutput:
+    """Graphs of a function and where they break. `graphs`, `graph_count`, `graph_break_count`, `break_reasons`, `op_count`, `ops_per_graph`."""
+
+    def __init__(self, graphs, reasons):
+        self.graphs, self.break_reasons = graphs, reasons
+        self.graph_count, self.graph_break_count = len(graphs), max(len(graphs) - 1, 0)
+        self.ops_per_graph = [[node.target for node in g.graph.nodes if node.op in ("call_function", "call_method")] for g in graphs]
+        self.op_count = sum(map(len, self.ops_per_graph))
+        self.out_guards = []
+
+    def __str__(self):
+        lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}", f"Op Count: {self.op_count}", "Break Reasons:"]
+        lines += [f"  {i}: {reason}" + (f" ({hint})" if hint else "") for i, (reason, hint, _) in enumerate(self.break_reasons, 1)]
+        return "\n".join(lines) + "\n"
+
+    __repr__ = __str__
+
+
+def explain(f, *extra_args, **extra_kwargs):
+    """A function of example arguments that tells which graphs `f` has, and where they break.
+
+    >>> def f(x):
+    ...     x = x.sin()
+    ...     torch._dynamo.graph_break()
+    ...     return x.cos()
+    >>> told = torch._dynamo.explain(f)(torch.zeros(1))
+    >>> told.graph_count, told.graph_break_count, told.op_count
+    (2, 1, 2)
+    """
+
+    def inner(*args, **kwargs):
+        compiler = Compiler("eager")
+        compiled(innermost_fn(f) if not isinstance(f, OptimizedModule) else f._orig_mod, compiler)(*args, **kwargs)
+        return ExplainOutput(list(compiler.graphs), list(compiler.breaks))
+
+    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
+
+
+def export(f, *extra_args, aten_graph=False, **options):
+    """A function of example arguments that gives (graph module, guards): `f` as one graph of the same arguments."""
+
+    def inner(*args, **kwargs):
+        from ._export import exported
+
+        return exported(f, args, kwargs, aten_graph)
+
+    return inner(*extra_args) if extra_args else inner
+
+
+del config, exc

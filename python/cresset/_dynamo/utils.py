@@ -1,0 +1,34 @@
+"""Counters of the compiler.
+
+>>> torch._dynamo.utils.counters["stats"]["no_such_count"]
+0
+"""
+
+import collections
+
+#: Kind -> Counter: "graph_break" by reason, "stats" ("unique_graphs", "calls_captured", "recompiles").
+counters = collections.defaultdict(collections.Counter)
+
+
+class CompileProfiler:
+    """A backend that counts graphs and their calls.
+
+    >>> counted = torch._dynamo.utils.CompileProfiler()
+    >>> _ = torch.compile(lambda x: x + 1, backend=counted)(torch.ones(2))
+    >>> counted.frame_count
+    1
+    """
+
+    def __init__(self):
+        self.frame_count = self.op_count = 0
+
+    def __call__(self, gm, example_inputs):
+        self.frame_count += 1
+        self.op_count += sum(node.op.startswith("call_") for node in gm.graph.nodes)
+        return gm.forward
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
