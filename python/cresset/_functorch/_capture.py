@@ -13,6 +13,7 @@ import cresset as torch
 from .._subclasses.fake_tensor import FakeTensorMode, is_fake, maybe_get_fake_mode
 from ..fx.experimental.proxy_tensor import make_fx
 from ..utils._pytree import tree_flatten
+from ._writes import without_writes
 
 
 @dataclasses.dataclass
@@ -175,14 +176,16 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None):
 
     fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
 
+    options = {"decomposition_table": decompositions, "_allow_non_fake_inputs": True}
+
     def trace(run):
-        options = {"decomposition_table": decompositions, "_allow_non_fake_inputs": True}
         with mode:
             if loss is None:
                 return make_fx(lambda primals, tangents: joint(primals, tangents, run), **options)(fakes, tangents)
             return make_fx(lambda *primals: joint(primals, [], run), **options)(*fakes)
 
-    return _without_detach(_tidy(_functional(trace, facts)))
+    # Formulas of gradients write what they have made.
+    return _without_detach(_tidy(without_writes(_functional(trace, facts))))
 
 
 def _without_detach(module):

@@ -14,6 +14,7 @@ from _cresset import Tensor
 
 import cresset as torch
 
+from ...utils._pytree import tree_flatten
 from . import places as P
 from .signals import Break
 from .world import _CALLABLES, DELETED, NULL, is_constant, is_ours
@@ -66,6 +67,9 @@ _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "
 
 def binary(machine, function, a, b):
     """`a + b` and the like."""
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        if (isinstance(a, Tensor) or not _own_code(a)) and (isinstance(b, Tensor) or not _own_code(b)):
+            return machine.world.tracer.operator(function, a, b)
     name = _SPECIAL[function]
     if not (_own_code(a) or _own_code(b)):
         return function(a, b)
@@ -103,6 +107,8 @@ def _own_code(value):
 
 def unary(machine, function, name, a):
     """`-a` and the like."""
+    if isinstance(a, Tensor):
+        return machine.world.tracer.operator(function, a)
     own = python_method(a, name)
     return function(a) if own is None else call(machine, own, (a,), {})
 
@@ -135,18 +141,23 @@ def contains(machine, box, item):
 
 def get_item(machine, box, key):
     """`box[key]`."""
+    if isinstance(box, Tensor):
+        return machine.world.tracer.operator(operator.getitem, box, key)
     own = python_method(box, "__getitem__")
     if own is not None:
         return call(machine, own, (box, key), {})
     if isinstance(box, type):
         return box[key]
-    if not isinstance(box, Tensor) and type(box) not in _CONTAINERS:
+    if not isinstance(box, tuple) and type(box) not in _CONTAINERS:
         _must_be_inside(machine, box, "an item is read")
     return box[key]
 
 
 def set_item(machine, box, key, value):
     """`box[key] = value`."""
+    if isinstance(box, Tensor):
+        machine.world.tracer.operator(operator.setitem, box, key, value)
+        return
     own = python_method(box, "__setitem__")
     if own is not None:
         call(machine, own, (box, key, value), {})
@@ -178,11 +189,11 @@ def _must_be_inside(machine, value, what):
 def iterator(machine, value):
     """`iter(value)`."""
     own = python_method(value, "__iter__")
-    if own is not None:
+    if own is not None and not isinstance(value, tuple):
         return call(machine, own, (value,), {})
     if lookup(type(value), "__iter__") is _missing and python_method(value, "__getitem__") is not None:
         return _by_number(machine, value)
-    if type(value) not in _CONTAINERS and not isinstance(value, Tensor):
+    if type(value) not in _CONTAINERS and not isinstance(value, (Tensor, tuple)):
         _must_be_inside(machine, value, "the items")
     return iter(value)
 
@@ -260,6 +271,8 @@ def get_attribute(machine, owner, name):
         world.know_closure(owner)
         return getattr(owner, name)
     cls = type(owner)
+    if isinstance(owner, tuple) and cls is not tuple:
+        return _tuple_attribute(machine, owner, cls, name)
     if cls is super:
         return _super_attribute(machine, owner, name)
     if is_constant(owner) or cls in _CONTAINERS or isinstance(owner, _CALLABLES) or cls.__module__ == "builtins":
@@ -283,6 +296,13 @@ def _tensor_attribute(machine, owner, name):
         if name in outside.__dict__:
             place = machine.world.place(P.ATTR, machine.world.tensor_places[id(owner)], name)
             return machine.world.bring(outside.__dict__[name], place)
+    return getattr(owner, name)
+
+
+def _tuple_attribute(machine, owner, cls, name):
+    found = lookup(cls, name)
+    if type(found) is property:
+        return call(machine, found.fget, (owner,), {})
     return getattr(owner, name)
 
 
@@ -356,14 +376,14 @@ def _object_attribute(machine, owner, cls, name):
         set_plainly(machine, owner, name, value)
         return value
     own = instance_dict(owner)
+    if name == "__dict__":
+        return own if place is None else world.bring(own, world.place(P.DICT, place))
     if found is not _missing and hasattr(type(found), "__set__") and type(found) is not types.MemberDescriptorType:
         return _described(machine, owner, cls, found, name)
     if name in own:
         if place is None:
             return own[name]
         return world.bring(own[name], world.place(P.ATTR, place, name))
-    if name == "__dict__" and place is not None:
-        return world.bring(own, world.place(P.DICT, place))
     if found is not _missing:
         return _from_class(machine, owner, cls, found, name)
     if isinstance(owner, _MODULE) and place is not None:
@@ -513,7 +533,7 @@ def call(machine, function, args, kwargs):
     kind = type(function)
     if kind is _FUNCTION:
         return call_function(machine, function, args, kwargs)
-    if kind is _METHOD:
+    if kind is _METHOD and not (isinstance(function.__self__, type) and issubclass(function.__self__, torch.autograd.Function)):
         return call(machine, function.__func__, (function.__self__, *args), kwargs)
     if isinstance(function, type):
         return construct(machine, function, args, kwargs)
@@ -521,6 +541,9 @@ def call(machine, function, args, kwargs):
         found = _handler(lookup(type(function.__self__), function.__name__))
         if found is not None:
             return found(machine, function.__self__, *args, **kwargs)
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and getattr(function, "__name__", "") == "apply":
+        return as_node(machine, _apply_of(owner), args, kwargs)
     if kind in _NATIVE:
         return call_native(machine, function, args, kwargs)
     if kind is functools.partial:
@@ -557,13 +580,22 @@ def call_function(machine, function, args, kwargs):
         return as_node(machine, function, args, kwargs)
     module = function.__globals__.get("__name__") or ""
     root = module.partition(".")[0]
-    if root == "cresset" and not module.startswith(_SEEN_THROUGH):
+    if root == "cresset" and not module.startswith(_SEEN_THROUGH) and not _wraps_program(function):
         return call_native(machine, function, args, kwargs)
     if root in _REFUSED_MODULES:
         raise Break(f"a call of {module}.{function.__qualname__}")
     if root in _AS_THEY_ARE:
         return call_native(machine, function, args, kwargs)
     return inline(machine, function, args, kwargs)
+
+
+def _wraps_program(function):
+    """Whether a function of the package is a decorator's around one of the program, with a mode or context."""
+    wrapped = getattr(function, "__wrapped__", None)
+    return type(wrapped) is _FUNCTION and not is_ours(wrapped.__globals__) and function.__globals__["__name__"] in _DECORATORS
+
+
+_DECORATORS = ("cresset._core.modes", "cresset.amp.autocast_mode", "cresset._dynamo.eval_frame", "cresset.autograd.grad_mode")
 
 
 def inline(machine, function, args, kwargs):
@@ -768,12 +800,32 @@ def call_native(machine, function, args, kwargs):
     if not torch_code and not _is_pure(function):
         raise Break(f"a call of {_name_of(function)}", "torch.compiler.disable the code around it, or keep it out of the function")
     if torch_code:
-        args = tuple([callback(machine, a) for a in args])
-        kwargs = {k: callback(machine, v) for k, v in kwargs.items()}
+        if _takes_functions(function, args, kwargs):
+            return region(machine, function, args, kwargs)
         for value in (*args, *kwargs.values()):
             if _lies_outside(machine, value) and isinstance(value, (_MODULE, torch.optim.Optimizer)):
                 raise Break(f"{_name_of(function)} gets an object of {type(value).__qualname__} from outside of the frame")
     return function(*args, **kwargs)
+
+
+_TRANSFORMS = ("cresset.func", "cresset._higher_order_ops", "cresset.functorch", "cresset._functorch", "cresset.autograd.functional", "cresset._vmap_internals")
+
+
+def _takes_functions(function, args, kwargs):
+    """Whether a function of the package calls functions of the program: it is given some, or holds some."""
+    if type(function) is _FUNCTION and (function.__globals__.get("__name__") or "").startswith(_TRANSFORMS):
+        return True
+    program = lambda f: isinstance(f, (_FUNCTION, _METHOD, functools.partial)) and not _is_torch(f) or isinstance(f, _MODULE)  # noqa: E731
+    held = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)] if type(function) is _FUNCTION else ()
+    return any(program(value) for value in (*args, *kwargs.values())) or (any(program(value) for value in held) and any(isinstance(a, Tensor) for a in tree_flatten((args, kwargs))[0]))
+
+
+def _filled(cell):
+    try:
+        cell.cell_contents  # noqa: B018  it raises where nothing is there
+    except ValueError:
+        return False
+    return True
 
 
 def _may_see(function):
@@ -784,13 +836,13 @@ def _may_see(function):
 
 
 def _lies_outside(machine, value):
-    if value is None or isinstance(value, (Tensor, types.ModuleType, type)) or type(value) in _CONTAINERS or isinstance(value, _CALLABLES) or is_constant(value):
+    if value is None or isinstance(value, (Tensor, types.ModuleType, type, tuple)) or type(value) in _CONTAINERS or isinstance(value, _CALLABLES) or is_constant(value):
         return False
     return machine.world.origin(value) is not None
 
 
 def _is_torch(function):
-    module = getattr(function, "__module__", None) or ""
+    module = (function.__globals__.get("__name__") if type(function) is _FUNCTION else getattr(function, "__module__", None)) or ""
     if not isinstance(module, str):
         module = ""
     return type(function) in (type(torch.add), type(Tensor.add)) or isinstance(getattr(function, "__self__", None), Tensor) or module.partition(".")[0] in (
@@ -831,28 +883,34 @@ def _name_of(function):
     return f"{module}.{name}" if isinstance(module, str) and module != "builtins" else name
 
 
+@functools.lru_cache(None)
+def _apply_of(cls):
+    """`cls.apply` as a function with a name."""
+
+    def apply(*args, **kwargs):
+        return cls.apply(*args, **kwargs)
+
+    apply.__name__ = apply.__qualname__ = f"{cls.__name__}_apply"
+    apply.__module__ = cls.__module__
+    return apply
+
+
 def as_node(machine, function, args, kwargs):
     """A call that becomes one node, whatever it does."""
     tracer = machine.world.tracer
-    with _without_recorder(machine):
+    with tracer.silence():
         out = function(*args, **kwargs)
     tracer.node(function, args, kwargs, out)
     return out
 
 
-class _without_recorder:
-    def __init__(self, machine):
-        del machine
+def region(machine, function, args, kwargs):
+    """A call of a function of the package that calls functions of the program in its own way, as transforms do: it is captured as operators."""
+    if not any(isinstance(leaf, Tensor) for leaf in tree_flatten((args, kwargs))[0]):
+        return function(*args, **kwargs)  # it makes a function
+    from .regions import captured
 
-    def __enter__(self):
-        import _cresset
-
-        self._mode = _cresset._pop_mode()
-
-    def __exit__(self, *error):
-        import _cresset
-
-        _cresset._push_mode(self._mode)
+    return captured(machine, function, args, kwargs)
 
 
 HANDLERS = {}

@@ -3,6 +3,7 @@
 import contextlib
 import dis
 import functools
+import os
 import linecache
 import sys
 import types
@@ -119,7 +120,6 @@ def is_capturing():
 
 @functools.cache
 def _stdlib():
-    import os
     import sysconfig
 
     paths = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
@@ -128,16 +128,12 @@ def _stdlib():
 
 @functools.cache
 def _package():
-    import os
-
     return os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "")
 
 
 @functools.cache
 def _is_program(filename):
     """Whether a file is one of the program: not of Python, of the package, or of a library that is known to have nothing to compile."""
-    import os
-
     if filename.startswith("<"):
         return filename.startswith(("<stdin>", "<string>", "<ipython", "<torch", "<eval_with_key>", "<doctest"))
     real = os.path.realpath(filename)
@@ -153,7 +149,7 @@ def _is_left(code):
         return True
     if not _is_program(code.co_filename):
         return True
-    return _package() in code.co_filename and code.co_name != "forward"
+    return _package() in os.path.realpath(code.co_filename) and code.co_name != "forward"
 
 
 # ---- the miss ---------------------------------------------------------------------------------------------------------------
@@ -250,20 +246,19 @@ def _raises(compiler, function, code, error, offset):
 # ---- messages ---------------------------------------------------------------------------------------------------------------
 
 
-def _where(world, code):
-    lines = world.break_lines if world is not None and hasattr(world, "break_lines") else None
-    return lines or f'  File "{code.co_filename}", line {code.co_firstlineno}, in {code.co_name}\n'
+def _where(error, code):
+    return getattr(error, "lines", None) or f'  File "{code.co_filename}", line {code.co_firstlineno}, in {code.co_name}\n'
 
 
 def _message(error, function, code, world):
     hint = f"\n  {error.hint}" if error.hint else ""
-    return f"torch.compile: {function.__qualname__} cannot be captured as one graph: {error.reason}{hint}\n{_where(world, code)}"
+    return f"torch.compile: {function.__qualname__} cannot be captured as one graph: {error.reason}{hint}\n{_where(error, code)}"
 
 
 def _note_break(compiler, error, function, code, world):
     counters["graph_break"][error.reason] += 1
     compiler.breaks.append((error.reason, error.hint, function.__qualname__))
-    _logs.graph_break(f"{function.__qualname__}: {error.reason}\n{_where(world, code)}")
+    _logs.graph_break(f"{function.__qualname__}: {error.reason}\n{_where(error, code)}")
 
 
 # ---- putting an entry together ----------------------------------------------------------------------------------------------
@@ -275,6 +270,7 @@ def _assemble(compiler, function, code, outcome):
     if outcome.at is None:
         result = rebuilt.text(outcome.value)
     else:
+        _must_continue(world, machine, outcome.at)
         result = _state_text(rebuilt, world, machine)
     rebuilt.effects()
     rebuilt.modes(world.start_modes, world.end_modes)
@@ -313,18 +309,22 @@ def _state_text(rebuilt, world, machine):
     return f"({join(slots)}, {join(stack)})"
 
 
-def _with_step(world, machine, at, graph, rebuilt, after, code):
-    instructions, index = machine.instructions, machine.index
-    if any(type(value) in _LOOPS for value in machine.stack) or any(type(value).__name__ in ("Generator",) for value in machine.stack):
+def _must_continue(world, machine, at):
+    """Whether the frame can go on after a graph break here."""
+    if any(type(value) in _LOOPS or type(value).__name__ == "Generator" for value in machine.stack):
         raise Skip("the graph breaks within a loop", "move what breaks it out of the loop, or compile the body")
     if world.handled:
         raise Skip("the graph breaks while an error is handled")
+    if at.name in _NO_STEPS and at.name not in _JUMPS:
+        raise Skip(f"the graph breaks at {at.name}")
+
+
+def _with_step(world, machine, at, graph, rebuilt, after, code):
+    instructions, index = machine.instructions, machine.index
     if at.name in _JUMPS:
         jump_if, keep = _JUMPS[at.name]
         following = instructions[index + 1]
         return _new_entry(world, P.JUMP, graph, rebuilt, after, at=at.offset, next=following.begin, target=instructions[at.jump].begin, jump_if=jump_if, keep=keep)
-    if at.name in _NO_STEPS:
-        raise Skip(f"the graph breaks at {at.name}")
     begin = instructions[call_start(instructions, index)].begin if at.name == "CALL" else at.begin
     following = instructions[index + 1]
     depth = len(machine.stack) + dis.stack_effect(at.opcode, at.arg if at.opcode >= dis.HAVE_ARGUMENT else None, jump=False)

@@ -56,7 +56,9 @@ class Machine:
                 self.index += 1
                 try:
                     ended = _HANDLERS[instruction.opcode](self, instruction)
-                except _SIGNALS:
+                except _SIGNALS as signal:
+                    if not hasattr(signal, "lines"):
+                        signal.lines = world.stack_trace()
                     raise
                 except (Exception, _Close) as error:
                     ended = None

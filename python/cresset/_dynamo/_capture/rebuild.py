@@ -9,6 +9,7 @@ from _cresset import Tensor
 
 import cresset as torch
 
+from ..._subclasses.fake_tensor import is_fake
 from . import places as P
 from .machine import Generator
 from .signals import Break
@@ -163,6 +164,8 @@ class Rebuilder:
 
     def _function(self, value):
         if id(value) not in self.world.made_functions:
+            if _holds_fakes(value):
+                raise Break("a function that holds tensors of the graph leaves it")
             return self.constant(value)
         closure = self._items(value.__closure__) if value.__closure__ else "None"
         defaults = self._items(value.__defaults__) if value.__defaults__ else "None"
@@ -279,6 +282,22 @@ class Rebuilder:
         space = {"c": tuple(self.constants)}
         exec(compile(text, "<torch.compile>", "exec"), space)
         return space["after"], text
+
+
+def _holds_fakes(function, depth=3):
+    """Whether the variables of a function, made by the package while a frame was captured, hold tensors of the capture."""
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        leaves = value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else (value,)
+        for leaf in leaves:
+            if isinstance(leaf, Tensor) and is_fake(leaf):
+                return True
+            if depth and isinstance(leaf, types.FunctionType) and _holds_fakes(leaf, depth - 1):
+                return True
+    return False
 
 
 _MAKERS = {

@@ -168,7 +168,7 @@ class Tracer:
     def set_modes(self, before, now):
         """Nodes for the difference of two states."""
         if now.inference != before.inference:
-            raise Break("inference mode begins or ends within the frame")
+            raise Break("inference mode begins or ends within the graph")
         if now.grad != before.grad:
             self.graph.call_function(torch._C._set_grad_enabled, (now.grad,))
         if (now.autocast, now.autocast_dtype) != (before.autocast, before.autocast_dtype):
@@ -182,8 +182,19 @@ class Tracer:
 
     # ---- calls ------------------------------------------------------------------------------------------------------------
 
-    def called(self, func, args, kwargs):
-        """A call of one of PyTorch's functions, methods or properties."""
+    def operator(self, function, *args):
+        """A function of `operator` on tensors: one node of that name."""
+        with self.silence():
+            return self.called(function, args, {}, target=function)
+
+    def silence(self):
+        """A scope in which calls are not written down."""
+        return _Silence()
+
+    def called(self, func, args, kwargs, target=None):
+        """A call of one of PyTorch's functions, methods or properties; `target` is what its node calls."""
+        if target is not None:
+            return self._run(func, args, kwargs, target, target.__name__ in _WRITING)
         name = getattr(func, "__name__", "")
         own = getattr(func, "__self__", None)
         if name == "__get__" and own is not None:
@@ -195,17 +206,22 @@ class Tracer:
             raise Break(_LEAVES[name], _DATA_HINT)
         if func in _REFUSED:
             raise Break(_REFUSED[func])
+        return self._run(func, args, kwargs, None, _writes(name, kwargs), name, method)
+
+    def _run(self, func, args, kwargs, target, writes, name="", method=False):
         try:
             out = func(*args, **kwargs)
         except DataDependentOutputException as error:
             raise Break(f"{error}: a number that depends on the values of a tensor", _DATA_HINT) from None
         except DynamicOutputShapeException as error:
             raise Break(f"{error}: a shape that depends on the values of a tensor", "set torch._dynamo.config.capture_dynamic_output_shape_ops") from None
-        writes = _writes(name, kwargs)
         if writes and args and isinstance(args[0], Tensor):
             self.written.add(id(args[0]))
         if writes or self._is_new(out):
-            self._add(func, name, method, args, kwargs, out)
+            if target is not None:
+                self.node(target, args, kwargs, out)
+            else:
+                self._add(func, name, method, args, kwargs, out)
         return out
 
     def _is_new(self, out):
@@ -238,6 +254,18 @@ class Tracer:
         return out
 
 
+_WRITING = frozenset(("setitem", "delitem", *(f"i{name}" for name in ("add", "and", "floordiv", "lshift", "matmul", "mul", "mod", "or", "pow", "rshift", "sub", "truediv", "xor"))))
+
+
+class _Silence:
+    def __enter__(self):
+        self._mode = _cresset._pop_mode() if _cresset._modes() else None
+
+    def __exit__(self, *error):
+        if self._mode is not None:
+            _cresset._push_mode(self._mode)
+
+
 class _Modes:
     __slots__ = ("autocast", "autocast_dtype", "grad", "inference")
 
@@ -251,6 +279,8 @@ class _Modes:
 
     def apply(self):
         """Sets the modes of the thread."""
+        if torch.is_inference_mode_enabled() != self.inference:
+            _cresset._enter_inference_mode(self.inference)
         torch._C._set_grad_enabled(self.grad)
         _set_autocast(self.autocast, self.autocast_dtype)
 
@@ -292,4 +322,3 @@ def _refuse(*paths):
 
 
 _refuse("manual_seed", "seed", "set_rng_state", "get_rng_state", "save", "load", "from_numpy", "set_default_dtype", "set_num_threads", "is_storage")
-del _cresset

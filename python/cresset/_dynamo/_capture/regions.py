@@ -1,0 +1,58 @@
+"""Parts of a graph that are captured as operators: transforms of functions (vmap, grad, jvp), control flow, and what else calls functions in its own way."""
+
+from _cresset import Tensor
+
+from ... import fx
+from ...fx.experimental.proxy_tensor import make_fx
+from ...utils._pytree import tree_flatten, tree_unflatten
+from . import calls
+from .signals import Break
+
+
+def captured(machine, function, args, kwargs):
+    """The result of a call, whose operators become nodes."""
+    tracer = machine.world.tracer
+    flat, spec = tree_flatten((tuple(args), dict(kwargs)))
+    numbers = [i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)]
+    flat = [leaf if isinstance(leaf, Tensor) else calls.callback(machine, leaf) for leaf in flat]
+    found = []
+
+    def run(*tensors):
+        leaves = list(flat)
+        for i, tensor in zip(numbers, tensors, strict=True):
+            leaves[i] = tensor
+        given, named = tree_unflatten(leaves, spec)
+        found[:] = [function(*given, **named)]
+        return tree_flatten(found[0])[0]
+
+    with tracer.silence():
+        module = make_fx(run, _allow_non_fake_inputs=True)(*[flat[i] for i in numbers])
+    if any(callable(leaf) and not isinstance(leaf, Tensor) for leaf in tree_flatten(found[0])[0]):
+        raise Break("a transform that gives a function")
+    _copy(tracer, module, [flat[i] for i in numbers], tree_flatten(found[0])[0])
+    return found[0]
+
+
+def _copy(tracer, module, inputs, outputs):
+    """Adds the nodes of a graph, whose inputs are known tensors; `outputs` are its results."""
+    nodes, given = {}, iter(inputs)
+    tracer._note_modes()
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            nodes[node] = tracer.node_of(next(given))
+        elif node.op == "get_attr":
+            value = module
+            for part in node.target.split("."):
+                value = getattr(value, part)
+            nodes[node] = tracer.node_of(value) if isinstance(value, Tensor) else tracer.attribute(value, "_branch")
+        elif node.op == "output":
+            results = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
+            for result, value in zip(results, outputs, strict=True):
+                if isinstance(value, Tensor):
+                    if not isinstance(result, fx.Node):
+                        raise Break("a transform whose result is a constant")
+                    if tracer._is_new(value):
+                        tracer.nodes[id(value)] = value, nodes[result]
+        else:
+            nodes[node] = tracer.graph.node_copy(node, lambda n: nodes[n])
+            tracer.num_ops += 1
