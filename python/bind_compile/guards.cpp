@@ -24,6 +24,7 @@ PyObject* dict_of(PyObject* o) {
 
 std::string repr(PyObject* o) {
   if (!o) return "nothing";
+  if (is_tensor_object(o)) return "tensor";
   Ref text(PyObject_Repr(o));
   const char* s = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
   if (!s) PyErr_Clear();
@@ -56,6 +57,13 @@ bool equal(PyObject* a, PyObject* b) {
   return false;
 }
 
+// A new reference to what another object keeps, as a borrowed one.
+PyObject* kept(PyObject* o) {
+  if (!o) PyErr_Clear();
+  Py_XDECREF(o);
+  return o;
+}
+
 Py_ssize_t length(PyObject* o) {
   if (PyList_Check(o)) return PyList_GET_SIZE(o);
   if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o);
@@ -75,6 +83,26 @@ bool has_keys(PyObject* dict, PyObject* keys) {
     PyObject* wanted = PyTuple_GET_ITEM(keys, i++);
     if (key != wanted && !equal(key, wanted)) return false;
   }
+  return true;
+}
+
+// A size, stride or offset of a tensor, or an integer.
+bool read_number(PyObject* o, Read what, int dim, int64_t& out) {
+  if (!o) return false;
+  if (what == Read::Number) {
+    if (!PyLong_CheckExact(o)) return false;
+    int overflow = 0;
+    out = PyLong_AsLongLongAndOverflow(o, &overflow);
+    return overflow == 0;
+  }
+  if (!is_tensor_object(o) || !tensor_of(o).defined()) return false;
+  const TensorImpl& impl = *tensor_of(o).unsafeGetTensorImpl();
+  if (what == Read::Offset) {
+    out = impl.storage_offset();
+    return true;
+  }
+  if (dim < 0 || dim >= impl.dim()) return false;
+  out = what == Read::Size ? impl.sizes()[dim] : impl.strides()[dim];
   return true;
 }
 
@@ -127,14 +155,21 @@ int Guards::get(Get what, int parent, PyObject* key, int number) {
   }
   places_.push_back({what, parent, number, Ref::share(key)});
   const int place = num_places() - 1;
-  steps_.push_back({false, Check::Is, place, 0, Ref(), nullptr});
+  steps_.push_back({false, Check::Is, place, 0, Ref(), nullptr, nullptr});
   return place;
 }
 
-void Guards::check(Check what, int place, PyObject* value, int number) { steps_.push_back({true, what, place, number, Ref::share(value), nullptr}); }
+void Guards::check(Check what, int place, PyObject* value, int number) { steps_.push_back({true, what, place, number, Ref::share(value), nullptr, nullptr}); }
 
 void Guards::check_tensor(int place, TensorFacts facts) {
-  steps_.push_back({true, Check::Tensor, place, 0, Ref(), std::make_unique<TensorFacts>(std::move(facts))});
+  steps_.push_back({true, Check::Tensor, place, 0, Ref(), std::make_unique<TensorFacts>(std::move(facts)), nullptr});
+}
+
+bool Guards::check_formula(PyObject* tree, PyObject* text) {
+  auto formula = std::make_unique<Formula>();
+  if (!formula->compile(tree, num_places())) return false;
+  steps_.push_back({true, Check::Formula, 0, 0, Ref::share(text), nullptr, std::move(formula)});
+  return true;
 }
 
 PyObject* Guards::read(const Place& p, const Frame& frame, const std::vector<PyObject*>& found) const {
@@ -164,7 +199,8 @@ PyObject* Guards::read(const Place& p, const Frame& frame, const std::vector<PyO
     case Get::Item: return PyDict_Check(o) ? PyDict_GetItem(o, p.key.get()) : nullptr;
     case Get::Index:
       if (PyList_Check(o)) return p.number < PyList_GET_SIZE(o) ? PyList_GET_ITEM(o, p.number) : nullptr;
-      return PyTuple_Check(o) && p.number < PyTuple_GET_SIZE(o) ? PyTuple_GET_ITEM(o, p.number) : nullptr;
+      if (PyTuple_Check(o)) return p.number < PyTuple_GET_SIZE(o) ? PyTuple_GET_ITEM(o, p.number) : nullptr;
+      return Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE ? nullptr : kept(PySequence_GetItem(o, p.number));
     case Get::Dict: return dict_of(o);
     case Get::Self: return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : nullptr;
     case Get::Function: return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
@@ -173,11 +209,15 @@ PyObject* Guards::read(const Place& p, const Frame& frame, const std::vector<PyO
       PyObject* cells = PyFunction_Check(o) ? PyFunction_GET_CLOSURE(o) : nullptr;
       return cells && p.number < PyTuple_GET_SIZE(cells) ? PyTuple_GET_ITEM(cells, p.number) : nullptr;
     }
+    // The tensor keeps the object of its gradient.
+    case Get::Grad: return is_tensor_object(o) ? kept(PyObject_GetAttrString(o, "grad")) : nullptr;
     default: return nullptr;
   }
 }
 
 bool Guards::passes(const Step& s, const std::vector<PyObject*>& found) const {
+  if (s.check == Check::Formula)
+    return s.formula->holds([&](int place, Read what, int dim, int64_t& out) { return read_number(found[place], what, dim, out); });
   PyObject* o = found[s.place];
   if (s.check == Check::Missing) return !o;
   if (!o) return false;
@@ -283,6 +323,7 @@ std::string Guards::text_of(const Step& s) const {
     case Check::Bound: return name + " has a value";
     case Check::Missing: return name + " is missing";
     case Check::Same: return name + " is " + name_of(s.number);
+    case Check::Formula: return s.value && PyUnicode_Check(s.value.get()) ? PyUnicode_AsUTF8(s.value.get()) : "a condition on sizes";
     case Check::Tensor: {
       std::string sizes;
       for (const int64_t n : s.facts->sizes) sizes += (sizes.empty() ? "" : ", ") + (n < 0 ? "any" : std::to_string(n));
@@ -396,6 +437,13 @@ PyObject* tensor(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// formula(tree, text)
+PyObject* formula(PyObject* self, PyObject* args) {
+  PyObject *tree = nullptr, *text = nullptr;
+  if (!PyArg_ParseTuple(args, "OU", &tree, &text) || !of(self).check_formula(tree, text)) return nullptr;
+  Py_RETURN_NONE;
+}
+
 PyObject* distinct(PyObject* self, PyObject* places) {
   std::vector<int> list;
   for (Py_ssize_t i = 0, n = PySequence_Size(places); i < n; i++) {
@@ -425,6 +473,7 @@ PyObject* name(PyObject* self, PyObject* place) {
 PyMethodDef methods[] = {{"get", get, METH_VARARGS, "A place: get(what, parent, key, number)."},
                          {"check", check, METH_VARARGS, "A check of a place: check(what, place, value, number)."},
                          {"tensor", tensor, METH_VARARGS, "A check of a place: tensor(place, example, open_dimensions, check_leaf)."},
+                         {"formula", formula, METH_VARARGS, "A condition on sizes: formula(tree, text)."},
                          {"distinct", distinct, METH_O, "The tensors at these places are different ones."},
                          {"text", text, METH_NOARGS, "All checks, a line each."},
                          {"name", name, METH_O, "The name of a place."},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "python/bind/bind.h"
+#include "python/bind_compile/formula.h"
 #include "python/bind_compile/frame.h"
 
 namespace cresset::compile {
@@ -44,6 +45,7 @@ enum class Check : uint8_t {
   Missing, // nothing is there
   Tensor,  // class, dtype, device, layout, sizes, strides
   Same,    // the same object as at another place
+  Formula, // a condition on sizes, of several places
 };
 
 // Facts of a tensor that code was made for. A size or stride of -1 may be anything, but for sizes 0 and 1.
@@ -75,6 +77,8 @@ class Guards {
   int get(Get what, int parent, PyObject* key, int number);
   void check(Check what, int place, PyObject* value, int number);
   void check_tensor(int place, TensorFacts facts);
+  // A condition on sizes. False, with an error set, for what is none.
+  bool check_formula(PyObject* tree, PyObject* text);
   // All these places hold different tensors.
   void check_distinct(std::vector<int> places) { distinct_ = std::move(places); }
 
@@ -100,6 +104,7 @@ class Guards {
     int place, number;
     Ref value;
     std::unique_ptr<TensorFacts> facts;
+    std::unique_ptr<Formula> formula;
   };
   PyObject* read(const Place& place, const Frame& frame, const std::vector<PyObject*>& found) const;
   bool passes(const Step& step, const std::vector<PyObject*>& found) const;

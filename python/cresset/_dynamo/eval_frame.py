@@ -39,6 +39,7 @@ class Compiler:
         self._backend, self.fullgraph, self.dynamic, self.options, self.recompile_limit = backend, fullgraph, dynamic, options or {}, recompile_limit
         self.region = _cresset_compile.Region(functools.partial(_miss, weakref.ref(self)))
         self.roots, self.left, self.graphs, self.breaks = set(), set(), [], []
+        self.sizes = {}  # (code, place) -> the sizes of an argument so far, None for those that have differed
         _compilers.add(self)
 
     def backend(self, module, examples):
@@ -278,6 +279,7 @@ def reset():
     for compiler in list(_compilers):
         compiler.region.reset()
         compiler.left.clear()
+        compiler.sizes.clear()
         compiler.graphs.clear()
         compiler.breaks.clear()
     counters.clear()
@@ -314,12 +316,13 @@ class set_stance(contextlib.ContextDecorator):  # noqa: N801  a function's name
 
 
 class ExplainOutput:
-    """Graphs of a function and where they break. `graphs`, `graph_count`, `graph_break_count`, `break_reasons`, `op_count`, `ops_per_graph`."""
+    """Graphs of a function and where they break. `graphs`, `graph_count`, `graph_break_count`, `break_reasons`, `op_count`, `ops_per_graph`; operators are
+    calls of functions, without those of methods."""
 
     def __init__(self, graphs, reasons):
         self.graphs, self.break_reasons = graphs, reasons
         self.graph_count, self.graph_break_count = len(graphs), max(len(graphs) - 1, 0)
-        self.ops_per_graph = [[node.target for node in g.graph.nodes if node.op in ("call_function", "call_method")] for g in graphs]
+        self.ops_per_graph = [[node.target for node in g.graph.nodes if node.op == "call_function"] for g in graphs]
         self.op_count = sum(map(len, self.ops_per_graph))
         self.out_guards = []
 
@@ -340,7 +343,7 @@ def explain(f, *extra_args, **extra_kwargs):
     ...     return x.cos()
     >>> told = torch._dynamo.explain(f)(torch.zeros(1))
     >>> told.graph_count, told.graph_break_count, told.op_count
-    (2, 1, 2)
+    (2, 1, 0)
     """
 
     def inner(*args, **kwargs):

@@ -16,6 +16,7 @@ import cresset as torch
 
 from ...utils._pytree import tree_flatten
 from . import places as P
+from .record import LEAVES
 from .signals import Break
 from .world import _CALLABLES, DELETED, NULL, is_constant, is_ours
 
@@ -533,6 +534,8 @@ def call(machine, function, args, kwargs):
     kind = type(function)
     if kind is _FUNCTION:
         return call_function(machine, function, args, kwargs)
+    if kind is _METHOD and isinstance(function.__self__, Tensor) and function.__name__ in LEAVES:
+        raise Break(LEAVES[function.__name__])
     if kind is _METHOD and not (isinstance(function.__self__, type) and issubclass(function.__self__, torch.autograd.Function)):
         return call(machine, function.__func__, (function.__self__, *args), kwargs)
     if isinstance(function, type):
@@ -771,6 +774,8 @@ def type_of(machine, value):
         for fake, outside, _ in machine.world.tensors:
             if fake is value:
                 return type(outside)
+        if machine.world.has_subclass:
+            raise Break("the class of a tensor made from one of a class of the program")
         return torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else Tensor
     if type(value).__name__ == "Generator" and type(value).__module__.startswith("cresset._dynamo"):
         return types.GeneratorType

@@ -15,13 +15,15 @@ from _cresset import Tensor
 import cresset as torch
 
 from ... import fx
+from ...fx.experimental.symbolic_shapes import ConstraintViolationError, RestartTrace
 from .. import _logs, config, exc
 from ..utils import counters
 from . import places as P
 from .code import call_start, listing, with_trap
-from .machine import Machine
+from .machine import Generator, Machine
 from .rebuild import Rebuilder
 from .record import Recorder, _modes_now
+from .shapes import Shapes
 from .signals import Break, Restart, Skip, Stop
 from .world import NULL, Raw, World
 
@@ -38,10 +40,43 @@ class FrameFacts:
 
     def __init__(self, compiler, function, code):
         self.compiler, self.function, self.code = compiler, function, code
+        self.names = listing(code).slots
+        self.pending = {}  # what this capture says of sizes, kept once it has succeeded
 
     def open_sizes(self, tensor, name):
-        """Dimensions of an argument whose sizes may differ from call to call."""
-        return ()
+        """Dimensions of an argument whose sizes may differ from call to call, and those among them that the program has marked."""
+        strict = getattr(tensor, "_dynamo_dynamic_indices", None) or getattr(tensor, "_dynamo_unbacked_indices", None) or ()
+        fixed = getattr(tensor, "_dynamo_static_indices", ())
+        open_, dynamic = {*strict, *getattr(tensor, "_dynamo_weak_dynamic_indices", ())}, self.compiler.dynamic
+        if not isinstance(tensor, torch.nn.Parameter):
+            if dynamic or (dynamic is None and not config.assume_static_by_default):
+                open_ |= set(range(tensor.dim()))
+            elif dynamic is None and config.automatic_dynamic_shapes:
+                open_ |= self._changed(tensor, name)
+        shape = tensor.shape
+        return tuple(sorted(d for d in open_ if d in strict or (d not in fixed and shape[d] > 1))), tuple(sorted(strict))
+
+    def _changed(self, tensor, name):
+        """Dimensions whose sizes have differed between captures so far."""
+        key, shape = (self.code, name), tuple(tensor.shape)
+        known = self.compiler.sizes.get(key)
+        if isinstance(known, tuple) and len(known) == len(shape):
+            shape = tuple(a if a == b else None for a, b in zip(known, shape, strict=True))
+        elif known is not None:
+            shape = (None,) * len(shape) if not isinstance(known, tuple) else shape
+        self.pending[key] = shape
+        return {d for d, size in enumerate(shape) if size is None}
+
+    def is_open_number(self, value, name):
+        """Whether an integer argument has differed between captures so far."""
+        if config.specialize_int or not name.startswith("local") or ".__dict__" in name and not config.allow_unspec_int_on_nn_module:
+            return False
+        if self.compiler.dynamic is not None or not config.automatic_dynamic_shapes:
+            return bool(self.compiler.dynamic) and value not in (0, 1)
+        key = (self.code, name, int)
+        known = self.compiler.sizes.get(key, value)
+        self.pending[key] = value if known == value else None
+        return self.pending[key] is None and value not in (0, 1)
 
 
 class Outcome:
@@ -51,8 +86,8 @@ class Outcome:
         self.world, self.machine, self.at, self.value = world, machine, at, value
 
 
-def _capture(compiler, function, code, offset, slots, stack, stop_at):
-    world = World(FrameFacts(compiler, function, code))
+def _capture(compiler, function, code, offset, slots, stack, stop_at, shapes):
+    world = World(FrameFacts(compiler, function, code), shapes)
     world.stop_at = stop_at
     brought = [v if v is NULL else Raw(world.place(P.SLOT, -1, None, i), v) for i, v in enumerate(slots)]
     names = listing(code)
@@ -73,10 +108,22 @@ def _capture(compiler, function, code, offset, slots, stack, stop_at):
                 machine.run()
             except Stop:
                 return Outcome(world, machine, at=machine.instructions[machine.index])
-            return Outcome(world, machine, value=machine.result)
+            return Outcome(world, machine, value=_exhausted(machine.result))
     except Break as error:
         error.step, error.world = world.steps - 1, world
         raise
+
+
+def _exhausted(result):
+    """A generator that is returned before it has begun, run to its end: what it gives is in the graph."""
+    if not isinstance(result, Generator) or result.started:
+        return result
+    items = []
+    for item in result:
+        items.append(item)
+        if len(items) > 1000:
+            raise Break("a generator of more than 1000 items is returned")
+    return iter(items)
 
 
 @contextlib.contextmanager
@@ -204,26 +251,37 @@ def _over_limit(compiler, function, code, offset):
 
 def _entry(compiler, function, code, offset, slots, stack):
     stop_at, reason = None, None
+    scalars, outputs = config.capture_scalar_outputs or compiler.fullgraph, config.capture_dynamic_output_shape_ops
+    shapes = Shapes(scalars, outputs) if scalars or outputs else None
     for _ in range(64):
         try:
-            outcome = _capture(compiler, function, code, offset, slots, stack, stop_at)
+            outcome = _capture(compiler, function, code, offset, slots, stack, stop_at, shapes)
         except Restart:
+            shapes = Shapes(scalars, outputs)
+            continue
+        except RestartTrace:
             continue
         except Break as error:
+            if (compiler.fullgraph or _errors_on_break()) and getattr(error, "on_data", False):
+                raise exc.UserError(exc.UserErrorType.DYNAMIC_CONTROL_FLOW, _message(error, function, code, error.world)) from None
             if compiler.fullgraph or _errors_on_break():
                 raise exc.Unsupported(_message(error, function, code, error.world)) from None
             if stop_at is not None and error.step >= stop_at:
                 raise Skip(error.reason, error.hint) from None
             stop_at, reason = error.step, error
             continue
+        except ConstraintViolationError:
+            raise
         except Exception as error:
             return _raises(compiler, function, code, error, offset)
         try:
+            outcome.offset = offset
             entry = _assemble(compiler, function, code, outcome)
         except Break as error:
             if compiler.fullgraph:
                 raise exc.Unsupported(_message(error, function, code, outcome.world)) from None
             raise Skip(error.reason, error.hint) from None
+        compiler.sizes.update(outcome.world.frame.pending)
         if reason is not None:
             _note_break(compiler, reason, function, code, reason.world)
         return entry
@@ -266,6 +324,7 @@ def _note_break(compiler, error, function, code, world):
 
 def _assemble(compiler, function, code, outcome):
     world, machine = outcome.world, outcome.machine
+    world.check_writes()
     rebuilt = Rebuilder(world)
     if outcome.at is None:
         result = rebuilt.text(outcome.value)
@@ -276,12 +335,14 @@ def _assemble(compiler, function, code, outcome):
     rebuilt.modes(world.start_modes, world.end_modes)
     tracer = world.tracer
     if outcome.at is None and tracer.num_ops == 0:
+        if not compiler.region.count(code, outcome.offset):
+            return None  # nothing to compile, and likely never
         world.finish_guards()
         return _cresset_compile.Entry(world.guards, P.PLAIN, None, (), (), None)
+    world.finish_guards()
     graph = None
     if tracer.num_ops:
         graph = _compiled(compiler, world, rebuilt, function)
-    world.finish_guards()
     simple = not rebuilt.lines or all(line.startswith("v") and " = o[" in line for line in rebuilt.lines)
     after, _ = rebuilt.finish(result)
     if outcome.at is None:
@@ -346,17 +407,20 @@ _LOOPS = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), 
 def _compiled(compiler, world, rebuilt, function):
     tracer = world.tracer
     tracer.finish_modes()
-    tracer.graph.output(tuple(tracer.node_of(value) for value in rebuilt.outputs))
+    tracer.graph.output(tuple(tracer.argument(value) for value in rebuilt.outputs))
     module = fx.GraphModule(tracer.root, tracer.graph)
     module.meta["function"] = function.__qualname__
     examples = [value for _, _, value in tracer.inputs]
     outside = {id(fake): value for fake, value, _ in world.tensors}
     examples = [outside.get(id(value), value) for value in examples]
+    module.meta["open"] = world.shapes is not None and bool(world.shapes.bound)
     counters["stats"]["calls_captured"] += tracer.num_ops
     counters["stats"]["unique_graphs"] += 1
     _logs.graph(module)
     compiler.graphs.append(module)
     with world.unwatched() if _cresset._modes() else contextlib.nullcontext():
+        if world.has_subclass and isinstance(compiler._backend, str):
+            return module.forward  # operators on objects of such a class are the class's
         return call_backend(compiler, module, examples)
 
 

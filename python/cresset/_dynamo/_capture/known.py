@@ -5,9 +5,11 @@ import functools
 import operator
 import types
 
+import _cresset
 from _cresset import Tensor
 
 import cresset as torch
+import cresset.utils.checkpoint
 
 from ...nn.modules import module as _module
 from . import calls, places as P
@@ -260,6 +262,70 @@ def _module_call(machine, module, *args, **kwargs):
     if hooked or anywhere:
         return calls.inline(machine, _Module._call_with_hooks, (module, args, kwargs), {})
     return call(machine, get_attribute(machine, module, "forward"), args, kwargs)
+
+
+# ---- gradients ------------------------------------------------------------------------------------------------------------
+
+
+@_handles(torch.autograd.grad)
+def _grad(machine, *args, **kwargs):
+    return calls.as_node(machine, torch.autograd.grad, args, kwargs)
+
+
+@_handles(torch.autograd.backward)
+def _backward(machine, *args, **kwargs):
+    raise Break("torch.autograd.backward()")
+
+
+@_handles(torch.utils.checkpoint.checkpoint)
+def _checkpoint(machine, function, *args, use_reentrant=None, context_fn=None, determinism_check=None, debug=False, early_stop=True, preserve_rng_state=True, **kwargs):
+    return call(machine, function, args, kwargs)
+
+
+# ---- optimizers -------------------------------------------------------------------------------------------------------------
+
+
+@_handles(_cresset.list_step)
+def _list_step(machine, rule, params, states, keys, numbers, takes_sparse):
+    """What `list_step` of the extension does, with the operator as a node."""
+    world, lists, grads, kept, steps, unready = machine.world, [], [], [[] for _ in keys], [], []
+    stateless = all(key is None for key in keys)
+    for p in params:
+        grad = world.grad_of(p)
+        if grad is None:
+            continue
+        state = states.get(p)
+        values = [state.get(key) if state is not None and key is not None else None for key in keys]
+        if not stateless and any(key is not None and not isinstance(value, Tensor) for key, value in zip(keys, values, strict=True)):
+            unready.append(p)
+            continue
+        lists.append(p)
+        grads.append(grad)
+        for into, value in zip(kept, values, strict=True):
+            if value is not None:
+                into.append(value)
+        if state is not None and isinstance(state.get("step"), Tensor):
+            steps.append(state["step"])
+    if unready or rule is None or not lists:
+        return unready or None
+    if "." in rule:
+        raise Break("a differentiable step of an optimizer")
+    operator_ = getattr(torch.ops.aten, rule).default
+    given, rest = [lists, grads], iter(kept)
+    named = {}
+    for argument in operator_._schema.arguments[2:]:
+        if argument.name in numbers:
+            named[argument.name] = numbers[argument.name]
+        elif argument.name == "state_steps":
+            given.append(steps)
+        elif str(argument.type) == "List[Tensor]":
+            given.append(next(rest))
+    for step in steps:
+        call(machine, get_attribute(machine, step, "add_"), (1,), {})
+    calls.as_node(machine, operator_, tuple(given), named)
+    for t in (*lists, *grads, *(t for some in kept for t in some)):
+        machine.world.tracer.written.add(id(t))
+    return None
 
 
 # ---- the compiler -----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import operator
 import sys
 import types
 
+from ...fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, RestartTrace
 from . import calls
 from .code import listing
 from .signals import Break, Restart, Skip, Stop
@@ -16,7 +17,7 @@ _BINARY = [
     operator.imod, operator.ior, operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
 ]  # fmt: skip
 _COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
-_SIGNALS = (Break, Skip, Stop, Restart)
+_SIGNALS = (Break, Skip, Stop, Restart, RestartTrace)
 
 
 class _Close(GeneratorExit):
@@ -60,6 +61,10 @@ class Machine:
                     if not hasattr(signal, "lines"):
                         signal.lines = world.stack_trace()
                     raise
+                except GuardOnDataDependentSymNode as error:
+                    signal = Break(f"a number that only the data tells decides: {error}", "torch._check says what holds of it")
+                    signal.lines, signal.on_data = world.stack_trace(), True
+                    raise signal from None
                 except (Exception, _Close) as error:
                     ended = None
                     if not self.catch(error, instruction):

@@ -12,6 +12,7 @@ import cresset as torch
 from ..._subclasses.fake_tensor import is_fake
 from . import places as P
 from .machine import Generator
+from .shapes import is_symbol
 from .signals import Break
 from .world import _CALLABLES, DELETED, NULL, Raw, is_constant
 
@@ -67,6 +68,8 @@ class Rebuilder:
             return repr(value)
         if id(value) in self.names:
             return self.names[id(value)]
+        if is_symbol(value):
+            return self._symbol(value)
         if isinstance(value, Tensor):
             return self._tensor(value)
         place = self.world.origin(value)
@@ -75,6 +78,13 @@ class Rebuilder:
         if is_constant(value) or value is NotImplemented:
             return self.constant(value)
         return self._made(value)
+
+    def _symbol(self, value):
+        text = self.world.shapes.expression(value, self.source, self.constant)
+        if text is not None:
+            return self.name(value, text)
+        self.outputs.append(value)
+        return self.name(value, f"o[{len(self.outputs) - 1}]")
 
     def _tensor(self, value):
         place = self.world.tensor_places.get(id(value))
@@ -265,6 +275,11 @@ class Rebuilder:
             pairs = "".join(f"({self.text(key)}, {self.text(item)}), " for key, item in twin.items())
             new = f"w{len(self.lines)}"
             self.lines += [f"{new} = ({pairs})", f"{where}.clear()", f"{where}.update({new})"]
+        elif isinstance(twin, collections.deque):
+            if len(twin) != len(before) or any(a is not b for a, b in zip(twin, before, strict=True)):
+                new, where = f"w{len(self.lines)}", self.source(place)
+                items = self._items(twin)
+                self.lines += [f"{new} = {items}", f"{where}.clear()", f"{where}.extend({new})"]
         elif isinstance(twin, set):
             if twin != before:
                 where = self.source(place)

@@ -1,6 +1,7 @@
 """Writes operators down: a mode that sees each call of PyTorch's functions on fake tensors, and makes a node of it."""
 
 import operator
+import re
 import types
 
 import _cresset
@@ -10,8 +11,10 @@ import cresset as torch
 
 from ... import fx
 from ..._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from ...fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ...overrides import TorchFunctionMode
 from ...utils._pytree import tree_flatten
+from .shapes import is_symbol
 from .signals import Break
 
 _METHOD = type(Tensor.add)
@@ -20,7 +23,7 @@ _REFLECTED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "truediv"
               "rand": "and_", "ror": "or_", "rxor": "xor", "rlshift": "lshift", "rrshift": "rshift"}  # fmt: skip
 _SPELLED = {"and": "and_", "or": "or_", "not": "not_"}
 #: Methods that give a number, or a thing outside of graphs.
-_LEAVES = {
+LEAVES = {
     "item": "Tensor.item()",
     "__bool__": "the truth of a tensor",
     "__int__": "int() of a tensor",
@@ -79,7 +82,9 @@ class Tracer:
         self.num_ops = 0
         self.modes = self.initial_modes = _modes_now()
         self.last_input = None
+        self._input_names = set()
         self.constants = 0
+        self.symbols = {}  # text of an expression -> node
         self.written = set()  # ids of fakes that are written to
 
     # ---- nodes ------------------------------------------------------------------------------------------------------------
@@ -96,12 +101,23 @@ class Tracer:
 
     def _input(self, value, place):
         with self.graph.inserting_after(self.last_input) if self.last_input is not None else self.graph.inserting_before(next(iter(self.graph.nodes), None)):
-            node = self.graph.placeholder(_identifier(self.capture.guards.name(place)))
+            node = self.graph.placeholder(self._input_name(place))
         node.meta["example_value"] = node.meta["val"] = value
         self.last_input = node
         self.inputs.append((place, node, value))
         self.nodes[id(value)] = value, node
         return node
+
+    def number_input(self, value, place):
+        """The input that a symbol is."""
+        return self._input(value, place)
+
+    def _input_name(self, place):
+        name = _identifier(self.capture.name_of(place))
+        while name in self._input_names:
+            name += "_"
+        self._input_names.add(name)
+        return name
 
     def argument(self, value):
         """`value` with tensors as their nodes."""
@@ -119,6 +135,8 @@ class Tracer:
             return {key: self.argument(item) for key, item in value.items()}
         if kind is slice:
             return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
+        if is_symbol(value):
+            return self.capture.shapes.node(self, value)
         return value
 
     def node(self, target, args, kwargs, out, op="call_function"):
@@ -126,6 +144,7 @@ class Tracer:
         self._note_modes()
         args, kwargs = self.argument(tuple(args)), self.argument(dict(kwargs))
         node = self.graph.create_node(op, target, args, kwargs)
+        self.capture.note_writes()
         node.stack_trace = self.capture.stack_trace()
         self.num_ops += 1
         self._track(out, node)
@@ -133,7 +152,9 @@ class Tracer:
 
     def _track(self, out, node):
         node.meta["example_value"] = node.meta["val"] = out
-        if isinstance(out, Tensor):
+        if is_symbol(out):
+            self.symbols.setdefault(str(out.node.expr), node)
+        elif isinstance(out, Tensor):
             if id(out) not in self.nodes and id(out) not in self.capture.tensor_places:
                 self.nodes[id(out)] = out, node
         elif isinstance(out, (list, tuple)):
@@ -168,7 +189,7 @@ class Tracer:
     def set_modes(self, before, now):
         """Nodes for the difference of two states."""
         if now.inference != before.inference:
-            raise Break("inference mode begins or ends within the graph")
+            self.graph.call_function(_set_inference, (now.inference,))
         if now.grad != before.grad:
             self.graph.call_function(torch._C._set_grad_enabled, (now.grad,))
         if (now.autocast, now.autocast_dtype) != (before.autocast, before.autocast_dtype):
@@ -202,8 +223,10 @@ class Tracer:
         if name in ("__set__", "__delete__") and own is not None:
             raise Break(f"Tensor.{own.__name__} is set")
         method = _is_method(func, name)
-        if method and name in _LEAVES:
-            raise Break(_LEAVES[name], _DATA_HINT)
+        if method and name == "item" and self.capture.shapes is not None and self.capture.shapes.env.allow_scalar_outputs:
+            return self._run(func, args, kwargs, None, False, name, method)
+        if method and name in LEAVES:
+            raise Break(LEAVES[name], _DATA_HINT)
         if func in _REFUSED:
             raise Break(_REFUSED[func])
         return self._run(func, args, kwargs, None, _writes(name, kwargs), name, method)
@@ -211,6 +234,8 @@ class Tracer:
     def _run(self, func, args, kwargs, target, writes, name="", method=False):
         try:
             out = func(*args, **kwargs)
+        except GuardOnDataDependentSymNode as error:
+            raise Break(f"a number that only the data tells decides: {error}", _DATA_HINT) from None
         except DataDependentOutputException as error:
             raise Break(f"{error}: a number that depends on the values of a tensor", _DATA_HINT) from None
         except DynamicOutputShapeException as error:
@@ -225,6 +250,8 @@ class Tracer:
         return out
 
     def _is_new(self, out):
+        if is_symbol(out):
+            return out.node.expr.is_symbol and str(out.node.expr) not in self.symbols and str(out.node.expr) not in self.capture.shapes.bound
         if isinstance(out, Tensor):
             return id(out) not in self.nodes and id(out) not in self.capture.tensor_places
         if isinstance(out, (list, tuple, dict)):
@@ -295,6 +322,12 @@ def _set_autocast(enabled, dtype):
     torch.set_autocast_dtype("cpu", dtype)
 
 
+def _set_inference(enabled):
+    """Turns inference mode on or off in this thread; a node of graphs."""
+    if torch.is_inference_mode_enabled() != enabled:
+        _cresset._enter_inference_mode(enabled)
+
+
 def _is_method(func, name):
     return type(func) in (_METHOD, types.MethodDescriptorType, types.WrapperDescriptorType) or Tensor.__dict__.get(name) is func
 
@@ -306,7 +339,8 @@ def _writes(name, kwargs):
 
 
 def _identifier(name):
-    return "".join(c if c.isalnum() else "_" for c in name).strip("_").lower() or "value"
+    plain = re.sub(r"_+", "_", re.sub(r"\W", "_", name)).strip("_")
+    return f"L_{plain[-60:].strip('_') or 'value'}_"
 
 
 _REFUSED = {}

@@ -8,6 +8,7 @@ import collections
 import enum
 import functools
 import linecache
+import re
 import types
 import weakref
 
@@ -19,7 +20,7 @@ import cresset as torch
 from ..._subclasses.fake_tensor import FakeTensorMode, is_fake
 from . import places as P
 from .record import Tracer, _modes_now
-from .signals import Break, Skip
+from .signals import Break, Restart, Skip
 
 NULL = _cresset_compile.NULL
 DELETED = type("Deleted", (), {"__repr__": lambda self: "deleted"})()
@@ -61,10 +62,13 @@ def has_python_code(cls):
 class World:
     """The outside of one capture."""
 
-    def __init__(self, frame):
+    def __init__(self, frame, shapes=None):
         self.frame = frame  # facts of the frame: settings, function, code
         self.guards = _cresset_compile.Guards()
-        self.fake_mode = FakeTensorMode()
+        self.shapes = shapes  # symbols, where sizes or numbers of the frame are open
+        self.fake_mode = FakeTensorMode() if shapes is None else FakeTensorMode(shape_env=shapes.env, static_shapes=True)
+        if shapes is not None:
+            shapes.begin()
         self.seen = {}  # place -> inside value
         self.twins = {}  # id of an outside object -> (object, inside value, place)
         self.origins = {}  # id of an inside value -> (value, place)
@@ -82,6 +86,8 @@ class World:
         self.tracer = Tracer(self)
         self.start_modes = _modes_now()
         self.steps, self.stop_at = 0, None
+        self.versions = {}  # id of a fake tensor from outside -> its version when it was last accounted for
+        self.has_subclass = False  # whether a tensor is of a class of the program
 
     # ---- places -----------------------------------------------------------------------------------------------------------
 
@@ -96,6 +102,11 @@ class World:
     def constant(self, value):
         """The place of an object that the guards keep: it cannot change which one it is."""
         return self.place(P.CONST, -1, value)
+
+    def name_of(self, place):
+        """The name of a place, with the names of the frame's variables."""
+        names = self.frame.names
+        return re.sub(r"^local (\d+)", lambda m: names[int(m[1])], self.guards.name(place))
 
     def stack_trace(self):
         """The user's lines that are running, as text."""
@@ -118,6 +129,9 @@ class World:
         if kind in _IDENTICAL or isinstance(value, enum.Enum):
             self.check(P.IS, place, value)
             return value
+        if kind is int and self.frame.is_open_number(value, self.guards.name(place)):
+            self.check(P.OF_TYPE, place, int)
+            return self.need_shapes().integer(value, place, self.guards.name(place))
         if kind in _EQUAL:
             self.check(P.EQUAL, place, value)
             return value
@@ -184,20 +198,40 @@ class World:
     def _bring_tensor(self, value, place):
         if is_fake(value):
             raise Skip("a fake tensor is an argument: another capture is running")
-        if type(value) not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
-            raise Skip(f"a tensor of the class {type(value).__name__}")
+        kind = type(value)
+        if kind not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            if kind.__torch_function__.__func__ is not Tensor.__torch_function__.__func__ or getattr(kind, "__torch_dispatch__", None) is not getattr(Tensor, "__torch_dispatch__", None):
+                raise Skip(f"a tensor of the class {kind.__name__}")
+            self.has_subclass = True
         if value.layout is not torch.strided:
             raise Skip(f"a tensor of layout {value.layout}")
         self.check(P.OF_TYPE, place, type(value))
-        open_sizes = self.frame.open_sizes(value, self.guards.name(place))
+        name = self.guards.name(place)
+        open_sizes, strict = self.frame.open_sizes(value, name)
         self.guards.tensor(place, value, open_sizes, False)
         with self.unwatched():
-            fake = self._fake_of(value, open_sizes)
+            fake = self._fake_of(value, name, open_sizes, strict)
+        if open_sizes:
+            self.shapes.saw_tensor(fake, place)
+            self.shapes.strict += [(name, fake, d, value.shape[d]) for d in strict]
         self.tensor_places[id(fake)] = place
         self.tensors.append((fake, value, place))
+        self.versions[id(fake)] = fake._version
         return fake
 
-    def _fake_of(self, value, open_sizes):
+    def need_shapes(self):
+        """The symbols of the frame; the capture starts again with some where there are none yet."""
+        if self.shapes is None:
+            raise Restart("symbols")
+        return self.shapes
+
+    def _fake_of(self, value, name, open_sizes, strict):
+        if open_sizes:
+            shapes = self.need_shapes()
+            context = shapes.context(name, value, open_sizes, strict)
+            made = value.detach() if value.requires_grad and not value.is_leaf else value
+            fake = self.fake_mode.from_tensor(made, source=name, static_shapes=False, symbolic_context=context)
+            return fake if made is value else fake.requires_grad_(True)
         if value.requires_grad and not value.is_leaf:
             fake = self.fake_mode.from_tensor(value.detach().requires_grad_(True))
             with torch.enable_grad():
@@ -214,12 +248,12 @@ class World:
 
     def _bring_dict(self, value, kind, place):
         self.check(P.OF_TYPE, place, kind)
-        if not all(is_constant(key) or isinstance(key, (*_CALLABLES, torch.nn.Module)) for key in value):
-            raise Break("a dict whose keys are no numbers, text or classes")
+        if not all(is_constant(key) or isinstance(key, (*_CALLABLES, torch.nn.Module, Tensor)) for key in value):
+            raise Break("a dict whose keys are no numbers, text, classes or tensors")
         self.check(P.KEYS, place, tuple(value))
         twin = kind(value.default_factory) if kind is collections.defaultdict else kind()
         for key, item in dict.items(value):
-            twin[key] = self.bring(item, self.place(P.ITEM, place, key))
+            twin[self.bring(key, self.constant(key)) if isinstance(key, (Tensor, torch.nn.Module)) else key] = self.bring(item, self.place(P.ITEM, place, key))
         return self._twin(twin, dict(twin), place, value)
 
     def _bring_set(self, value, kind, place):
@@ -231,7 +265,8 @@ class World:
     def _bring_deque(self, value, place):
         self.check(P.OF_TYPE, place, collections.deque)
         self.check(P.LENGTH, place, None, len(value))
-        raise Break("a deque from outside of the frame")
+        items = [self.bring(item, self.place(P.INDEX, place, None, i)) for i, item in enumerate(value)]
+        return self._twin(collections.deque(items, value.maxlen), collections.deque(items, value.maxlen), place, value)
 
     def _bring_method(self, value, place):
         self.check(P.OF_TYPE, place, types.MethodType)
@@ -351,8 +386,21 @@ class World:
         """A scope in which operators are run on data and are not written down."""
         return _Unwatched()
 
+    def note_writes(self):
+        """The writes so far are in the graph."""
+        for fake, _, _ in self.tensors:
+            self.versions[id(fake)] = fake._version
+
+    def check_writes(self):
+        """Refuses a capture in which something was written that is not in the graph."""
+        for fake, _, _ in self.tensors:
+            if fake._version != self.versions[id(fake)]:
+                raise Skip("code of the package writes to a tensor in a way that is not seen")
+
     def finish_guards(self):
         """Adds the guards that concern several places."""
+        if self.shapes is not None:
+            self.shapes.add_guards(self)
         self.guards.distinct([place for _, _, place in self.tensors])
 
 

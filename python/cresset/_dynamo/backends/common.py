@@ -9,7 +9,7 @@
 tensor([0.])
 """
 
-from ..._functorch.aot_autograd import aot_module_simplified
+from ..._functorch.aot_autograd import aot_function, aot_module_simplified
 
 __all__ = ["AotAutograd", "aot_autograd"]
 
@@ -23,6 +23,8 @@ class AotAutograd:
         self.kwargs = kwargs
 
     def __call__(self, gm, example_inputs, **kwargs):
+        if gm.meta.get("open"):
+            return aot_function(gm.forward, **self.kwargs)  # captured once for each kind of sizes
         return aot_module_simplified(gm, example_inputs, **self.kwargs)
 
 

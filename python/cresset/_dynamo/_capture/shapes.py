@@ -1,0 +1,177 @@
+"""Sizes and integers that differ from call to call: symbols of a capture, the conditions that it relies on, and where their numbers are found."""
+
+import _cresset_graph
+from _cresset import Tensor
+
+import cresset as torch
+
+from ...fx.experimental import symbolic_shapes
+from ...fx.experimental._guards import _outer, code
+from ...fx.experimental._proxy_symbols import _FUNCTIONS
+from .signals import Break
+
+SIZE, STRIDE, OFFSET, NUMBER = range(4)
+_Dim = symbolic_shapes.DimDynamic
+
+
+def is_symbol(value):
+    """Whether a value is a symbolic number."""
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+class Shapes:
+    """The symbols of one frame. It outlives captures that start again, with what they have learnt; `begin` forgets only where numbers are found."""
+
+    def __init__(self, scalars, dynamic_outputs):
+        self.env = symbolic_shapes.ShapeEnv(
+            allow_scalar_outputs=scalars, allow_dynamic_output_shape_ops=dynamic_outputs, assume_static_by_default=True, specialize_zero_one=True, duck_shape=True
+        )
+        self._contexts, self._integers = {}, {}
+        self.begin()
+
+    def begin(self):
+        """Starts a capture."""
+        self.bound = {}  # name of a symbol -> (place, what, dimension)
+        self.inputs = []  # (place, fake tensor or symbol)
+        self.strict = []  # (name of the place, dimension, size) that the program has marked
+
+    # ---- inputs -----------------------------------------------------------------------------------------------------------
+
+    def context(self, name, tensor, open_sizes, strict):
+        """How a tensor becomes symbolic: with symbols for these dimensions."""
+        known = self._contexts.get(name)
+        if known is None:
+            kinds = [(_Dim.DYNAMIC if d in strict else _Dim.DUCK) if d in open_sizes else _Dim.STATIC for d in range(tensor.dim())]
+            known = self._contexts[name] = symbolic_shapes.StatefulSymbolicContext(kinds, tensor_source=name)
+        return known
+
+    def saw_tensor(self, fake, place):
+        """Notes where the symbols of a tensor are found."""
+        self.inputs.append((place, fake))
+        for what, numbers in ((SIZE, fake.size()), (STRIDE, fake.stride()), (OFFSET, (fake.storage_offset(),))):
+            for d, number in enumerate(numbers):
+                if isinstance(number, torch.SymInt) and number.node.expr.is_symbol:
+                    self.bound.setdefault(str(number.node.expr), (place, what, d))
+
+    def integer(self, value, place, name):
+        """A symbol for an integer."""
+        known = self._integers.get(name)
+        if known is None:
+            known = self._integers[name] = self.env.create_unspecified_symint_and_symbol(value, name)
+        if is_symbol(known) and known.node.expr.is_symbol:
+            self.bound.setdefault(str(known.node.expr), (place, NUMBER, 0))
+        self.inputs.append((place, known))
+        return known
+
+    # ---- guards -----------------------------------------------------------------------------------------------------------
+
+    def add_guards(self, world):
+        """Adds the conditions of the capture to its guards. Errors: ConstraintViolationError for a marked dimension that the program makes one size."""
+        for name, tensor, d, size in self.strict:
+            if isinstance(tensor.size()[d], int):
+                raise symbolic_shapes.ConstraintViolationError(
+                    f"torch.compile: dimension {d} of {name} is marked dynamic, and the program makes it {size}. Use maybe_mark_dynamic, or change what needs that size"
+                )
+        for place, value in self.inputs:
+            if isinstance(value, Tensor):
+                for what, numbers in ((SIZE, value.size()), (STRIDE, value.stride()), (OFFSET, (value.storage_offset(),))):
+                    for d, number in enumerate(numbers):
+                        self._must_equal(world, (place, what, d), number, what)
+            else:
+                self._must_equal(world, (place, NUMBER, 0), value, NUMBER)
+        for guard, _ in self.env._env.guards:
+            known = self.env.replace(guard)
+            if known.constant is not True and set(known.symbols) <= set(self.bound):
+                self._condition(world, known.tree())
+        for name, _, low, high, replaced, _ in self.env._env.symbols:
+            if name not in self.bound or replaced is not None:
+                continue
+            if isinstance(low, int) and low > 0:
+                self._condition(world, ("ge", name, low))
+            if isinstance(high, int) and high < 2**62:
+                self._condition(world, ("le", name, high))
+
+    def _must_equal(self, world, where, number, what):
+        tree = number.node.expr.tree() if is_symbol(number) else number
+        if isinstance(tree, str) and self.bound.get(tree) == where:
+            return
+        if what == OFFSET and not is_symbol(number):
+            return
+        world.guards.formula(("eq", ("$", *where), self._placed(tree)), f"{self._text_of(world, where)} == {_outer(code(tree, self._names(world)))}")
+
+    def _condition(self, world, tree):
+        try:
+            world.guards.formula(self._placed(tree), _outer(code(tree, self._names(world))))
+        except ValueError:
+            raise Break("a condition on sizes that guards cannot hold") from None
+
+    def _placed(self, tree):
+        if isinstance(tree, str):
+            if tree not in self.bound:
+                raise Break(f"a condition on {tree}, which only the data tells")
+            return ("$", *self.bound[tree])
+        return (tree[0], *map(self._placed, tree[1:])) if isinstance(tree, tuple) else tree
+
+    def _names(self, world):
+        return {name: self._text_of(world, where) for name, where in self.bound.items()}
+
+    @staticmethod
+    def _text_of(world, where):
+        place, what, d = where
+        name = world.name_of(place)
+        return name if what == NUMBER else f"{name}.{('size', 'stride', 'storage_offset')[what]}({d if what != OFFSET else ''})"
+
+    # ---- numbers when code runs -------------------------------------------------------------------------------------------
+
+    def expression(self, value, source, constant):
+        """Python text of a symbolic number; `source(place)` gives the text of what is at a place."""
+        expr = value.node.expr
+        names = {}
+        for name in expr.symbols:
+            if name not in self.bound:
+                return None
+            place, what, d = self.bound[name]
+            where = source(place)
+            names[name] = where if what == NUMBER else f"{where}.{('size', 'stride', 'storage_offset')[what]}({d if what != OFFSET else ''})"
+        return _outer(code(expr.tree(), names)).replace("math.", f"{constant(__import__('math'))}.")
+
+    def node(self, tracer, value):
+        """The node of a symbolic number."""
+        return self._node(tracer, value.node.expr.tree())
+
+    def _node(self, tracer, tree):
+        if not isinstance(tree, (str, tuple)):
+            return tree
+        expr = str(_cresset_graph.expr_from_tree(tree))
+        known = tracer.symbols.get(expr)
+        if known is not None:
+            return known
+        if isinstance(tree, str):
+            made = self._asked(tracer, tree)
+        else:
+            function = _FUNCTIONS.get(tree[0]) or getattr(torch, f"_sym_{tree[0]}")
+            parts = tuple([self._node(tracer, part) for part in tree[1:]])
+            made = tracer.graph.call_function(function, parts)
+        made.meta["example_value"] = made.meta["val"] = self.env.wrap(_cresset_graph.expr_from_tree(tree))
+        tracer.symbols[expr] = made
+        return made
+
+    def _asked(self, tracer, name):
+        aten = torch.ops.aten
+        if name not in self.bound:
+            return self._of_result(tracer, name)
+        place, what, d = self.bound[name]
+        value = next(v for p, v in self.inputs if p == place)
+        if what == NUMBER:
+            return tracer.number_input(value, place)
+        target, args = ((aten.sym_size.int, (d,)), (aten.sym_stride.int, (d,)), (aten.sym_storage_offset.default, ()))[what]
+        return tracer.graph.call_function(target, (tracer.node_of(value), *args))
+
+    def _of_result(self, tracer, name):
+        """A size that an operator has made, as `nonzero` does."""
+        for tensor, node in list(tracer.nodes.values()):
+            if isinstance(tensor, Tensor) and tensor.layout is torch.strided:
+                for d, number in enumerate(tensor.size()):
+                    if isinstance(number, torch.SymInt) and str(number.node.expr) == name:
+                        return tracer.graph.call_function(torch.ops.aten.sym_size.int, (node, d))
+        raise Break(f"the number {name}, which only the data tells, is not in the graph")
