@@ -11,11 +11,12 @@ struct Name {
   const char* name;
   FormulaOp op;
 };
-constexpr Name kNames[] = {{"add", FormulaOp::Add},     {"sub", FormulaOp::Sub},   {"mul", FormulaOp::Mul},       {"floordiv", FormulaOp::FloorDiv}, {"mod", FormulaOp::Mod},
-                           {"truediv", FormulaOp::TrueDiv}, {"neg", FormulaOp::Neg}, {"eq", FormulaOp::Eq},       {"ne", FormulaOp::Ne},             {"lt", FormulaOp::Lt},
-                           {"le", FormulaOp::Le},       {"gt", FormulaOp::Gt},     {"ge", FormulaOp::Ge},         {"and", FormulaOp::And},           {"or", FormulaOp::Or},
-                           {"not", FormulaOp::Not},     {"max", FormulaOp::Max},   {"min", FormulaOp::Min},       {"abs", FormulaOp::Abs},           {"floor", FormulaOp::Floor},
-                           {"ceil", FormulaOp::Ceil},   {"trunc", FormulaOp::Trunc}, {"float", FormulaOp::ToFloat}, {"ite", FormulaOp::Ite}};
+constexpr Name kNames[] = {{"add", FormulaOp::Add},   {"sub", FormulaOp::Sub},         {"mul", FormulaOp::Mul},       {"floordiv", FormulaOp::FloorDiv},
+                           {"mod", FormulaOp::Mod},   {"truediv", FormulaOp::TrueDiv}, {"neg", FormulaOp::Neg},       {"eq", FormulaOp::Eq},
+                           {"ne", FormulaOp::Ne},     {"lt", FormulaOp::Lt},           {"le", FormulaOp::Le},         {"gt", FormulaOp::Gt},
+                           {"ge", FormulaOp::Ge},     {"and", FormulaOp::And},         {"or", FormulaOp::Or},         {"not", FormulaOp::Not},
+                           {"max", FormulaOp::Max},   {"min", FormulaOp::Min},         {"abs", FormulaOp::Abs},       {"floor", FormulaOp::Floor},
+                           {"ceil", FormulaOp::Ceil}, {"trunc", FormulaOp::Trunc},     {"float", FormulaOp::ToFloat}, {"ite", FormulaOp::Ite}};
 
 bool compile_node(PyObject* tree, int num_places, std::vector<FormulaStep>& out) {
   FormulaStep step{};

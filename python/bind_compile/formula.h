@@ -12,7 +12,33 @@ namespace cresset::compile {
 enum class Read : uint8_t { Size, Stride, Offset, Number };
 
 enum class FormulaOp : uint8_t {
-  Const, Float, Var, Add, Sub, Mul, FloorDiv, Mod, TrueDiv, Neg, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, Max, Min, Abs, Floor, Ceil, Trunc, ToFloat, Ite
+  Const,
+  Float,
+  Var,
+  Add,
+  Sub,
+  Mul,
+  FloorDiv,
+  Mod,
+  TrueDiv,
+  Neg,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  And,
+  Or,
+  Not,
+  Max,
+  Min,
+  Abs,
+  Floor,
+  Ceil,
+  Trunc,
+  ToFloat,
+  Ite
 };
 
 struct FormulaStep {

@@ -2,8 +2,8 @@
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
 #define Py_BUILD_CORE 1
-#include "internal/pycore_frame.h"
 #include "internal/pycore_code.h"
+#include "internal/pycore_frame.h"
 #undef Py_BUILD_CORE
 #endif
 
@@ -23,7 +23,8 @@ PyObject* Frame::stack(int i) const { return frame_->localsplus[num_slots() + i]
 bool Frame::set_state(PyObject* slots, PyObject* stack, PyObject* null) {
   const Py_ssize_t num = PyTuple_GET_SIZE(slots), deep = PyTuple_GET_SIZE(stack);
   if (num != num_slots() || deep > frame_->f_code->co_stacksize) {
-    PyErr_Format(PyExc_SystemError, "torch.compile: a frame of %d variables and stack %d got %zd and %zd", num_slots(), frame_->f_code->co_stacksize, num, deep);
+    PyErr_Format(PyExc_SystemError, "torch.compile: a frame of %d variables and stack %d got %zd and %zd", num_slots(), frame_->f_code->co_stacksize, num,
+                 deep);
     return false;
   }
   // Whoever is released sees the frame whole.

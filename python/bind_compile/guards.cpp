@@ -48,8 +48,10 @@ bool equal(PyObject* a, PyObject* b) {
       if (!equal(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
     return true;
   }
-  if (PyComplex_CheckExact(a)) return std::memcmp(&reinterpret_cast<PyComplexObject*>(a)->cval, &reinterpret_cast<PyComplexObject*>(b)->cval, sizeof(Py_complex)) == 0;
-  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) || PyRange_Check(a) || PySlice_Check(a) || PyFrozenSet_CheckExact(a) || PySet_CheckExact(a)) {
+  if (PyComplex_CheckExact(a))
+    return std::memcmp(&reinterpret_cast<PyComplexObject*>(a)->cval, &reinterpret_cast<PyComplexObject*>(b)->cval, sizeof(Py_complex)) == 0;
+  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) || PyRange_Check(a) || PySlice_Check(a) || PyFrozenSet_CheckExact(a) ||
+      PySet_CheckExact(a)) {
     const int same = PyObject_RichCompareBool(a, b, Py_EQ);
     if (same < 0) PyErr_Clear();
     return same == 1;
@@ -151,7 +153,8 @@ std::string Surroundings::text() const {
 int Guards::get(Get what, int parent, PyObject* key, int number) {
   for (size_t i = 0; i < places_.size(); i++) {
     const Place& p = places_[i];
-    if (p.what == what && p.parent == parent && p.number == number && (p.key.get() == key || (p.key.get() && key && equal(p.key.get(), key)))) return static_cast<int>(i);
+    if (p.what == what && p.parent == parent && p.number == number && (p.key.get() == key || (p.key.get() && key && equal(p.key.get(), key))))
+      return static_cast<int>(i);
   }
   places_.push_back({what, parent, number, Ref::share(key)});
   const int place = num_places() - 1;
@@ -391,7 +394,8 @@ PyObject* get(PyObject* self, PyObject* args) {
     PyErr_Format(PyExc_ValueError, "guards: no such place, got %d of %d", what, parent);
     return nullptr;
   }
-  return PyLong_FromLong(of(self).get(static_cast<Get>(what), parent, key == Py_None && static_cast<Get>(what) != Get::Const && static_cast<Get>(what) != Get::Item ? nullptr : key, number));
+  return PyLong_FromLong(of(self).get(static_cast<Get>(what), parent,
+                                      key == Py_None && static_cast<Get>(what) != Get::Const && static_cast<Get>(what) != Get::Item ? nullptr : key, number));
 }
 
 // check(what, place, value, number)
@@ -420,7 +424,8 @@ PyObject* tensor(PyObject* self, PyObject* args) {
   }
   const Tensor& x = tensor_of(t);
   const TensorImpl& impl = *x.unsafeGetTensorImpl();
-  TensorFacts f{impl.sizes().vec(), impl.strides().vec(), impl.dtype(), impl.device(), impl.layout(), 0, false, false, check_leaf != 0, impl.layout() == Layout::Strided};
+  TensorFacts f{
+      impl.sizes().vec(), impl.strides().vec(), impl.dtype(), impl.device(), impl.layout(), 0, false, false, check_leaf != 0, impl.layout() == Layout::Strided};
   f.layers = static_cast<uint8_t>((impl.is_conj() ? 1 : 0) | (impl.is_neg() ? 2 : 0) | (impl.is_inference() ? 4 : 0));
   f.requires_grad = impl.autograd() && impl.autograd()->requires_grad();
   f.leaf = x.is_leaf();
@@ -478,9 +483,12 @@ PyMethodDef methods[] = {{"get", get, METH_VARARGS, "A place: get(what, parent, 
                          {"text", text, METH_NOARGS, "All checks, a line each."},
                          {"name", name, METH_O, "The name of a place."},
                          {nullptr, nullptr, 0, nullptr}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},         {Py_tp_dealloc, reinterpret_cast<void*>(release)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(visit_guards)}, {Py_tp_clear, reinterpret_cast<void*>(clear_guards)},
-                       {Py_tp_methods, methods},                           {0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(release)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(visit_guards)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear_guards)},
+                       {Py_tp_methods, methods},
+                       {0, nullptr}};
 PyType_Spec spec = {"_cresset_compile.Guards", sizeof(GuardsObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace

@@ -15,37 +15,37 @@ namespace cresset::compile {
 using python::Ref;
 
 enum class Get : uint8_t {
-  Slot,        // a variable of the frame, by number; a cell where the variable has one
-  Stack,       // a value on the stack of the frame
-  Globals,     // the dict of global names
-  Builtins,    // the dict of built-in names
-  Const,       // an object that the guards keep
-  Contents,    // of a cell
-  Attr,        // in the dict of an object
-  Member,      // in a slot of an object, described by a member descriptor
-  TypeAttr,    // of a class or its bases, as it stands there
-  Type,        // the class of an object
-  Item,        // of a dict, by key
-  Index,       // of a list or tuple, by number
-  Dict,        // the dict of an object
-  Self,        // of a bound method
-  Function,    // of a bound method
-  Code,        // of a function
-  Closure,     // a cell of a function, by number
-  Grad,        // of a tensor
+  Slot,      // a variable of the frame, by number; a cell where the variable has one
+  Stack,     // a value on the stack of the frame
+  Globals,   // the dict of global names
+  Builtins,  // the dict of built-in names
+  Const,     // an object that the guards keep
+  Contents,  // of a cell
+  Attr,      // in the dict of an object
+  Member,    // in a slot of an object, described by a member descriptor
+  TypeAttr,  // of a class or its bases, as it stands there
+  Type,      // the class of an object
+  Item,      // of a dict, by key
+  Index,     // of a list or tuple, by number
+  Dict,      // the dict of an object
+  Self,      // of a bound method
+  Function,  // of a bound method
+  Code,      // of a function
+  Closure,   // a cell of a function, by number
+  Grad,      // of a tensor
 };
 
 enum class Check : uint8_t {
-  Is,      // this object
-  Type,    // of this class exactly
-  Equal,   // equal to a number, str, bytes, or tuple of such, and of the same class
-  Length,  // of a list, tuple, dict or set
-  Keys,    // the keys of a dict, in order
-  Bound,   // the variable or cell holds something
-  Missing, // nothing is there
-  Tensor,  // class, dtype, device, layout, sizes, strides
-  Same,    // the same object as at another place
-  Formula, // a condition on sizes, of several places
+  Is,       // this object
+  Type,     // of this class exactly
+  Equal,    // equal to a number, str, bytes, or tuple of such, and of the same class
+  Length,   // of a list, tuple, dict or set
+  Keys,     // the keys of a dict, in order
+  Bound,    // the variable or cell holds something
+  Missing,  // nothing is there
+  Tensor,   // class, dtype, device, layout, sizes, strides
+  Same,     // the same object as at another place
+  Formula,  // a condition on sizes, of several places
 };
 
 // Facts of a tensor that code was made for. A size or stride of -1 may be anything, but for sizes 0 and 1.
@@ -58,7 +58,7 @@ struct TensorFacts {
   bool requires_grad, leaf, check_leaf, check_strides;
 };
 
-// What surrounds a call: modes of the thread that change what operators do.
+// Modes of the thread that change what operators do.
 struct Surroundings {
   bool grad, inference, autocast, autocast_cache;
   ScalarType autocast_dtype, default_dtype;

@@ -12,8 +12,8 @@ struct RegionObject {
 };
 
 PyTypeObject *entry_type = nullptr, *region_type = nullptr;
-PyObject* null_marker = nullptr;   // stands for null where Python sees variables and stacks
-PyObject* trap_marker = nullptr;   // the constant that a trap returns where it may not take a value off the stack
+PyObject* null_marker = nullptr;        // stands for null where Python sees variables and stacks
+PyObject* trap_marker = nullptr;        // the constant that a trap returns where it may not take a value off the stack
 thread_local Region* active = nullptr;  // whose frames this thread runs
 int installs = 0;                       // how many regions run, over all threads; the interpreter's lock protects it
 
@@ -47,11 +47,12 @@ Entry& entry_of(const Ref& o) { return *reinterpret_cast<EntryObject*>(o.get())-
 Ref places(const std::vector<int>& which, const std::vector<PyObject*>& found) {
   Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(which.size())));
   if (tuple)
-    for (size_t i = 0; i < which.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(found[which[i]] ? found[which[i]] : null_marker));
+    for (size_t i = 0; i < which.size(); i++)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(found[which[i]] ? found[which[i]] : null_marker));
   return tuple;
 }
 
-// What the graph and `after` give: the result of the function, or a tuple (variables, stack).
+// The results of the graph and of `after`: the result of the function, or a tuple (variables, stack).
 Ref compute(Entry& entry, const std::vector<PyObject*>& found) {
   Ref outputs;
   // Taken before the graph runs: it may change what is at the places.
@@ -121,7 +122,7 @@ Ref entry_for(Region& region, Frame& frame, int offset, std::vector<PyObject*>& 
   const bool holds = guards->hold(frame, found);
   region.entries[site].push_back(Ref::share(made.get()));
   if (!holds) {
-    // What was looked at has changed while it was looked at: the entry serves later calls.
+    // The frame has changed while it was captured.
     region.entries[site].pop_back();
     const std::string why = guards->failure(frame);
     PyErr_Format(PyExc_SystemError, "torch.compile: guards of a new graph do not hold: %s", why.c_str());
@@ -176,7 +177,8 @@ PyObject* run(Region& region, Frame& frame, int offset) {
     }
     if (!value) return frame.raise_at(offset);
     if (e.then == Then::Return) return value.release();
-    if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != 2 || !frame.set_state(PyTuple_GET_ITEM(value.get(), 0), PyTuple_GET_ITEM(value.get(), 1), null_marker)) {
+    if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != 2 ||
+        !frame.set_state(PyTuple_GET_ITEM(value.get(), 0), PyTuple_GET_ITEM(value.get(), 1), null_marker)) {
       if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "torch.compile: expected variables and a stack");
       return nullptr;
     }
@@ -222,12 +224,13 @@ bool read_places(PyObject* list, std::vector<int>& out) {
 
 // Entry(guards, then, graph, inputs, sources, after, shape=0, at=0, trap=0, next=0, target=0, jump_if=False, keep=False, constant=False, clone=None)
 PyObject* make_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"guards", "then", "graph", "inputs", "sources", "after", "shape", "at", "trap", "next", "target", "jump_if", "keep", "constant", "clone", nullptr};
+  static const char* names[] = {"guards", "then", "graph",  "inputs",  "sources", "after",    "shape", "at",
+                                "trap",   "next", "target", "jump_if", "keep",    "constant", "clone", nullptr};
   PyObject *guards = nullptr, *graph = nullptr, *inputs = nullptr, *sources = nullptr, *after = nullptr, *clone = Py_None;
   int then = 0, shape = 0, jump_if = 0, keep = 0, constant = 0;
   auto entry = std::make_unique<Entry>();
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!iOOOO|iiiiipppO", const_cast<char**>(names), guards_type, &guards, &then, &graph, &inputs, &sources, &after, &shape,
-                                   &entry->at, &entry->trap, &entry->next, &entry->target, &jump_if, &keep, &constant, &clone))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!iOOOO|iiiiipppO", const_cast<char**>(names), guards_type, &guards, &then, &graph, &inputs, &sources, &after,
+                                   &shape, &entry->at, &entry->trap, &entry->next, &entry->target, &jump_if, &keep, &constant, &clone))
     return nullptr;
   const int count = reinterpret_cast<GuardsObject*>(guards)->guards->num_places();
   const bool fits = read_places(inputs, entry->inputs) && read_places(sources, entry->sources);
@@ -236,8 +239,8 @@ PyObject* make_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       if (p >= count) return false;
     return true;
   };
-  if (!fits || !known(entry->inputs) || !known(entry->sources) || then < 0 || then > static_cast<int>(Then::Plain) || shape < 0 || shape > static_cast<int>(Shape::Tuple) ||
-      (then == static_cast<int>(Then::Step) && !PyCode_Check(clone)) || (shape != 0 && graph == Py_None)) {
+  if (!fits || !known(entry->inputs) || !known(entry->sources) || then < 0 || then > static_cast<int>(Then::Plain) || shape < 0 ||
+      shape > static_cast<int>(Shape::Tuple) || (then == static_cast<int>(Then::Step) && !PyCode_Check(clone)) || (shape != 0 && graph == Py_None)) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "Entry: expected places of its guards, a kind, a shape and for a step a code object");
     return nullptr;
   }
@@ -369,17 +372,20 @@ PyObject* compiles(PyObject* self, PyObject* on) {
   return PyBool_FromLong(before);
 }
 
-PyMethodDef region_methods[] = {
-    {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL, "call(function, args, kwargs): a call whose frames are compiled."},
-    {"reset", reset, METH_NOARGS, "Forgets what was compiled."},
-    {"count", count, METH_VARARGS, "count(code, offset): how many entries there are."},
-    {"entries", entries, METH_NOARGS, "All entries: (code, offset, entry)."},
-    {"leave", leave, METH_VARARGS, "leave(code, calls): this code runs as it is; with calls=True what it calls is compiled."},
-    {"compiles", compiles, METH_O, "Whether frames without an entry are compiled; returns what was set before."},
-    {nullptr, nullptr, 0, nullptr}};
-PyType_Slot region_slots[] = {{Py_tp_new, reinterpret_cast<void*>(make_region)},     {Py_tp_dealloc, reinterpret_cast<void*>(release_region)},
-                              {Py_tp_traverse, reinterpret_cast<void*>(visit_region)}, {Py_tp_clear, reinterpret_cast<void*>(clear_region)},
-                              {Py_tp_methods, region_methods},                       {0, nullptr}};
+PyMethodDef region_methods[] = {{"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
+                                 "call(function, args, kwargs): a call whose frames are compiled."},
+                                {"reset", reset, METH_NOARGS, "Forgets what was compiled."},
+                                {"count", count, METH_VARARGS, "count(code, offset): how many entries there are."},
+                                {"entries", entries, METH_NOARGS, "All entries: (code, offset, entry)."},
+                                {"leave", leave, METH_VARARGS, "leave(code, calls): this code runs as it is; with calls=True what it calls is compiled."},
+                                {"compiles", compiles, METH_O, "Whether frames without an entry are compiled; returns what was set before."},
+                                {nullptr, nullptr, 0, nullptr}};
+PyType_Slot region_slots[] = {{Py_tp_new, reinterpret_cast<void*>(make_region)},
+                              {Py_tp_dealloc, reinterpret_cast<void*>(release_region)},
+                              {Py_tp_traverse, reinterpret_cast<void*>(visit_region)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_region)},
+                              {Py_tp_methods, region_methods},
+                              {0, nullptr}};
 PyType_Spec region_spec = {"_cresset_compile.Region", sizeof(RegionObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, region_slots};
 
 // plainly(function, args, kwargs): a call whose frames run as they are
@@ -393,10 +399,10 @@ PyObject* plainly(PyObject*, PyObject* const* args, Py_ssize_t n) {
 }
 PyObject* is_active(PyObject*, PyObject*) { return PyBool_FromLong(active != nullptr); }
 
-PyMethodDef functions[] = {
-    {"plainly", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plainly)), METH_FASTCALL, "plainly(function, args, kwargs): a call whose frames run as they are."},
-    {"is_active", is_active, METH_NOARGS, "Whether frames of this thread are compiled."},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"plainly", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plainly)), METH_FASTCALL,
+                            "plainly(function, args, kwargs): a call whose frames run as they are."},
+                           {"is_active", is_active, METH_NOARGS, "Whether frames of this thread are compiled."},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 #pragma once
-// What `torch.compile` has made of functions: for each code object and offset a list of entries, each with its guards, and the hook that runs them.
+// Compiled functions: for each code object and offset a list of entries, each with its guards, and the hook that runs them.
 
 #include <unordered_map>
 

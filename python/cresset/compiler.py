@@ -1,7 +1,7 @@
 """torch.compiler: what a program asks of the compiler or tells it.
 
-    >>> torch.compiler.is_compiling()
-    False
+>>> torch.compiler.is_compiling()
+False
 """
 
 from ._compile import compile
@@ -159,8 +159,8 @@ def set_enable_guard_collectives(enabled):
 def list_backends(exclude_tags=("debug", "experimental")):
     """Names of the backends that `torch.compile` takes, without those of a tag to leave out.
 
-    >>> torch.compiler.list_backends()
-    ['inductor']
+    >>> "inductor" in torch.compiler.list_backends()
+    True
     """
     from ._dynamo.backends import registry
 

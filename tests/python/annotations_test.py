@@ -27,7 +27,7 @@ class Annotations(unittest.TestCase):
         def f(x):
             return x + 1
 
-        for mark in (torch.jit.export, torch.jit.unused, torch.jit.ignore, torch.jit.ignore(drop=True), torch.jit.script_if_tracing, torch.compiler.disable,
+        for mark in (torch.jit.export, torch.jit.unused, torch.jit.ignore, torch.jit.ignore(drop=True), torch.jit.script_if_tracing,
                      torch.compiler.disable(recursive=False), torch.compiler.allow_in_graph, torch.compiler.assume_constant_result, torch.compiler.nested_compile_region()):  # fmt: skip
             self.assertIs(mark(f), f)
         self.assertEqual(torch.compiler.allow_in_graph([f, abs]), [f, abs])

@@ -51,12 +51,8 @@ WINGS = {
         "utils.mobile_optimizer": "optimize_for_mobile",
     },
     "compiler": {
-        "_dynamo": "OptimizedModule explain export optimize optimize_assert register_backend replay substitute_in_graph",
-        "_dynamo.backends": "",
-        "_dynamo.backends.common": "aot_autograd",
-        "_dynamo.eval_frame": "OptimizedModule optimize",
-        "_dynamo.utils": "is_compile_supported=True",
-        "_inductor": "compile list_mode_options list_options standalone_compile",
+        "_dynamo": "replay",
+        "_inductor": "compile standalone_compile",
         "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex",
     },
     "profiler": {

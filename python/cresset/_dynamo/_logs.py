@@ -1,4 +1,4 @@
-"""What a compiler tells: `TORCH_LOGS=graph_breaks,recompiles,guards,graph_code` prints it; what concerns everyone is a warning, once."""
+"""Logs of the compiler: `TORCH_LOGS=graph_breaks,recompiles,guards,graph_code` prints it; what concerns everyone is a warning, once."""
 
 import os
 import sys

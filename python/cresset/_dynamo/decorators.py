@@ -1,4 +1,4 @@
-"""What programs tell the compiler of functions and tensors.
+"""Marks of functions and tensors for the compiler.
 
 >>> x = torch.ones(4, 3)
 >>> torch._dynamo.mark_dynamic(x, 0)
@@ -38,6 +38,27 @@ def _checked(fn, what):
     return fn
 
 
+def _marked(fn, what, mark):
+    try:
+        setattr(_checked(fn, what), mark, True)
+    except AttributeError:  # written in C
+        _marks.setdefault(mark, []).append(fn)
+    return fn
+
+
+_marks = {}  # mark -> functions written in C
+
+
+def is_marked(fn, mark):
+    """Whether a function has been marked.
+
+    >>> from cresset._dynamo import decorators
+    >>> decorators.is_marked(abs, "_torchdynamo_constant")
+    False
+    """
+    return bool(getattr(fn, mark, False)) or any(known is fn for known in _marks.get(mark, ()))
+
+
 def allow_in_graph(fn):
     """`fn`, or each of a list or tuple of functions, which becomes one node of graphs, whatever it does.
 
@@ -49,8 +70,7 @@ def allow_in_graph(fn):
     """
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
-    _checked(fn, "allow_in_graph")._torchdynamo_in_graph = True
-    return fn
+    return _marked(fn, "allow_in_graph", "_torchdynamo_in_graph")
 
 
 def nonstrict_trace(traceable_fn):
@@ -72,8 +92,7 @@ def assume_constant_result(fn):
     >>> torch.compile(lambda x: x * answer(), backend="eager")(torch.ones(1))
     tensor([42.])
     """
-    _checked(fn, "assume_constant_result")._torchdynamo_constant = True
-    return fn
+    return _marked(fn, "assume_constant_result", "_torchdynamo_constant")
 
 
 def disallow_in_graph(fn):
@@ -87,8 +106,7 @@ def forbid_in_graph(fn):
     """`fn`, whose call from a captured frame is an error."""
     if isinstance(fn, (list, tuple)):
         return [forbid_in_graph(one) for one in fn]
-    _checked(fn, "forbid_in_graph")._torchdynamo_forbidden = True
-    return fn
+    return _marked(fn, "forbid_in_graph", "_torchdynamo_forbidden")
 
 
 def graph_break(msg=""):
@@ -170,7 +188,9 @@ def mark_static(t, index=None):
     """Dimensions of a tensor (all without `index`) have one size for each graph."""
     if not isinstance(t, Tensor):
         return
-    _mark(t, "_dynamo_static_indices", range(t.dim()) if index is None else index) if index is not None else _mark(t, "_dynamo_static_indices", list(range(t.dim())))
+    _mark(t, "_dynamo_static_indices", range(t.dim()) if index is None else index) if index is not None else _mark(
+        t, "_dynamo_static_indices", list(range(t.dim()))
+    )
 
 
 def mark_static_address(t, guard=True):

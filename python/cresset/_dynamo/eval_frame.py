@@ -18,7 +18,20 @@ import cresset as torch
 from . import _logs, config, exc
 from .backends.registry import lookup_backend
 
-__all__ = ["Compiler", "OptimizedModule", "disable", "explain", "export", "innermost_fn", "is_dynamo_supported", "optimize", "optimize_assert", "reset", "run", "set_stance"]
+__all__ = [
+    "Compiler",
+    "OptimizedModule",
+    "disable",
+    "explain",
+    "export",
+    "innermost_fn",
+    "is_dynamo_supported",
+    "optimize",
+    "optimize_assert",
+    "reset",
+    "run",
+    "set_stance",
+]
 
 _compilers = weakref.WeakSet()
 
@@ -97,12 +110,16 @@ def innermost_fn(fn):
     return fn
 
 
+def _call_other(_function, /, *args, **kwargs):
+    return _function(*args, **kwargs)
+
+
 def _call_module(module, args, kwargs):
     return module(*args, **kwargs)
 
 
 def compiled(function, compiler):
-    """What `torch.compile` returns for a function, a module or a class."""
+    """The compiled form of a function, a module or a class."""
     if not _cresset_compile.supported:
         _logs.once("torch.compile: frames of this version of Python are not captured (CPython 3.11 is supported); functions and modules run as they are")
     if isinstance(function, torch.nn.Module):
@@ -113,8 +130,9 @@ def compiled(function, compiler):
     code = _code_of(function)
     if code is None and hasattr(type(function), "__call__"):
         code = getattr(type(function).__call__, "__code__", None)
-    if code is not None:
-        compiler.roots.add(code)
+    compiler.roots.add(_call_other.__code__ if code is None else code)
+    if code is None:
+        function = functools.partial(_call_other, function)
     call, plain = compiler.region.call, compiler.call
 
     def wrapper(*args, **kwargs):
@@ -122,9 +140,8 @@ def compiled(function, compiler):
             return call(function, args, kwargs)
         return plain(function, args, kwargs)
 
-    if hasattr(function, "__name__") or isinstance(function, functools.partial):
-        functools.update_wrapper(wrapper, function)
-    wrapper._torchdynamo_orig_callable = function
+    functools.update_wrapper(wrapper, function.args[0] if code is None else function)
+    wrapper._torchdynamo_orig_callable = function.args[0] if code is None else function
     wrapper._compiler = compiler
     return wrapper
 
@@ -178,7 +195,9 @@ class OptimizedModule(torch.nn.Module):
 
 
 def _again(compiler):
-    return Compiler(compiler._backend, fullgraph=compiler.fullgraph, dynamic=compiler.dynamic, options=compiler.options, recompile_limit=compiler.recompile_limit)
+    return Compiler(
+        compiler._backend, fullgraph=compiler.fullgraph, dynamic=compiler.dynamic, options=compiler.options, recompile_limit=compiler.recompile_limit
+    )
 
 
 def _restored(mod, backend, fullgraph, dynamic, options):
@@ -209,7 +228,9 @@ def _any_global_hook():
 # ---- what programs ask for --------------------------------------------------------------------------------------------------
 
 
-def optimize(backend="inductor", *, nopython=False, error_on_graph_break=None, guard_export_fn=None, guard_fail_fn=None, disable=False, dynamic=None, package=None):
+def optimize(
+    backend="inductor", *, nopython=False, error_on_graph_break=None, guard_export_fn=None, guard_fail_fn=None, disable=False, dynamic=None, package=None
+):
     """A decorator that compiles: the older spelling of `torch.compile`."""
     if disable:
         return lambda fn: fn

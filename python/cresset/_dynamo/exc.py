@@ -6,7 +6,20 @@ True
 
 import enum
 
-__all__ = ["BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError", "InvalidBackend", "RecompileError", "ResetRequired", "TorchDynamoException", "TorchRuntimeError", "UncapturedHigherOrderOpError", "Unsupported", "UserError", "UserErrorType"]
+__all__ = [
+    "BackendCompilerFailed",
+    "FailOnRecompileLimitHit",
+    "InternalTorchDynamoError",
+    "InvalidBackend",
+    "RecompileError",
+    "ResetRequired",
+    "TorchDynamoException",
+    "TorchRuntimeError",
+    "UncapturedHigherOrderOpError",
+    "Unsupported",
+    "UserError",
+    "UserErrorType",
+]
 
 
 class TorchDynamoException(RuntimeError):

@@ -15,6 +15,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ...utils._pytree import tree_flatten
+from ..decorators import is_marked
 from . import places as P
 from .record import LEAVES
 from .signals import Break
@@ -23,7 +24,24 @@ from .world import _CALLABLES, DELETED, NULL, is_constant, is_ours
 _FUNCTION, _METHOD = types.FunctionType, types.MethodType
 _NATIVE = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType,
            type(torch.add), type(Tensor.add))  # fmt: skip
-_CONTAINERS = (list, dict, set, tuple, frozenset, collections.deque, collections.OrderedDict, collections.defaultdict, str, bytes, int, float, bool, complex, range, slice)
+_CONTAINERS = (
+    list,
+    dict,
+    set,
+    tuple,
+    frozenset,
+    collections.deque,
+    collections.OrderedDict,
+    collections.defaultdict,
+    str,
+    bytes,
+    int,
+    float,
+    bool,
+    complex,
+    range,
+    slice,
+)
 _MODULE = torch.nn.Module
 _missing = object()
 
@@ -32,7 +50,7 @@ _missing = object()
 
 
 def lookup(cls, name):
-    """What a class or its bases have under a name, as it stands there; `_missing` if nothing."""
+    """The attribute of a class or its bases, as it stands there; `_missing` if there is none."""
     for base in cls.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]
@@ -49,7 +67,7 @@ def python_method(value, name):
 
 
 def identity(machine, value):
-    """What `is` compares: bound methods are made anew each time anyway."""
+    """The object that `is` compares."""
     return value
 
 
@@ -281,7 +299,9 @@ def get_attribute(machine, owner, name):
     return _object_attribute(machine, owner, cls, name)
 
 
-_PLAIN_MODULES = frozenset(("math", "operator", "itertools", "functools", "collections", "builtins", "typing", "types", "numpy", "contextlib", "copy", "dataclasses", "enum", "abc"))
+_PLAIN_MODULES = frozenset(
+    ("math", "operator", "itertools", "functools", "collections", "builtins", "typing", "types", "numpy", "contextlib", "copy", "dataclasses", "enum", "abc")
+)
 
 
 def _tensor_attribute(machine, owner, name):
@@ -427,7 +447,9 @@ def _from_class(machine, owner, cls, found, name):
         return call(machine, getter, (found, owner, cls), {})
     if getter is not _missing or cls.__module__.partition(".")[0] == "cresset":
         return getattr(owner, name)
-    return world.bring(found, world.place(P.TYPE_ATTR, world.place(P.TYPE, world.origin(owner)) if world.origin(owner) is not None else world.constant(cls), name))
+    return world.bring(
+        found, world.place(P.TYPE_ATTR, world.place(P.TYPE, world.origin(owner)) if world.origin(owner) is not None else world.constant(cls), name)
+    )
 
 
 def _module_attribute(machine, owner, place, own, name):
@@ -531,6 +553,12 @@ def call(machine, function, args, kwargs):
     handler = _handler(function)
     if handler is not None:
         return handler(machine, *args, **kwargs)
+    if is_marked(function, "_torchdynamo_constant"):
+        return machine.world.constant_result(function, args, kwargs)
+    if is_marked(function, "_torchdynamo_in_graph"):
+        return as_node(machine, function, args, kwargs)
+    if is_marked(function, "_torchdynamo_forbidden"):
+        raise AssertionError(f"{_name_of(function)} must not be called from a compiled function (torch._dynamo.forbid_in_graph)")
     kind = type(function)
     if kind is _FUNCTION:
         return call_function(machine, function, args, kwargs)
@@ -566,7 +594,26 @@ def _handler(function):
         return None
 
 
-_AS_THEY_ARE = frozenset(("re", "enum", "typing", "operator", "string", "textwrap", "json", "types", "numbers", "weakref", "inspect", "copy", "abc", "_collections_abc", "fractions", "decimal"))
+_AS_THEY_ARE = frozenset(
+    (
+        "re",
+        "enum",
+        "typing",
+        "operator",
+        "string",
+        "textwrap",
+        "json",
+        "types",
+        "numbers",
+        "weakref",
+        "inspect",
+        "copy",
+        "abc",
+        "_collections_abc",
+        "fractions",
+        "decimal",
+    )
+)
 _REFUSED_MODULES = frozenset(("warnings", "logging", "os", "io", "threading", "time", "random", "subprocess", "pathlib", "posixpath", "socket", "tempfile", "shutil",
                               "importlib", "pickle", "traceback", "linecache", "unittest", "pdb", "gc", "multiprocessing", "concurrent", "asyncio", "queue", "sys"))  # fmt: skip
 #: Modules of the package whose Python is executed like a program's.
@@ -577,10 +624,6 @@ def call_function(machine, function, args, kwargs):
     """A call of a Python function."""
     if getattr(function, "_torchdynamo_disable", False):
         raise Break(f"{function.__qualname__} is not to be compiled (torch.compiler.disable)")
-    if getattr(function, "_torchdynamo_constant", False):
-        return machine.world.constant_result(function, args, kwargs)
-    if getattr(function, "_torchdynamo_in_graph", False):
-        return as_node(machine, function, args, kwargs)
     module = function.__globals__.get("__name__") or ""
     root = module.partition(".")[0]
     if root == "cresset" and not module.startswith(_SEEN_THROUGH) and not _wraps_program(function):
@@ -629,11 +672,13 @@ def bind(machine, function, args, kwargs):
         slots[at] = tuple(args[count:])
         at += 1
     elif len(args) > count:
-        raise TypeError(f"{function.__qualname__}() takes {count} positional argument{'s' if count != 1 else ''} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
+        raise TypeError(
+            f"{function.__qualname__}() takes {count} positional argument{'s' if count != 1 else ''} but {len(args)} {'was' if len(args) == 1 else 'were'} given"
+        )
     for i in range(code.co_posonlyargcount, count + named):
         if names[i] in rest:
             if slots[i] is not NULL:
-                raise TypeError(f"{function.__qualname__}() got multiple values for argument '{names[i]}'")
+                raise TypeError(f"{function.__qualname__}(): the argument {names[i]} is given twice")
             slots[i] = rest.pop(names[i])
     defaults = function.__defaults__ or ()
     for i in range(count):
@@ -651,7 +696,7 @@ def bind(machine, function, args, kwargs):
     if code.co_flags & 8:
         slots[at] = rest
     elif rest:
-        raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{next(iter(rest))}'")
+        raise TypeError(f"{function.__qualname__}(): there is no parameter {next(iter(rest))}")
     return slots
 
 
@@ -822,7 +867,9 @@ def _takes_functions(function, args, kwargs):
         return True
     program = lambda f: isinstance(f, (_FUNCTION, _METHOD, functools.partial)) and not _is_torch(f) or isinstance(f, _MODULE)  # noqa: E731
     held = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)] if type(function) is _FUNCTION else ()
-    return any(program(value) for value in (*args, *kwargs.values())) or (any(program(value) for value in held) and any(isinstance(a, Tensor) for a in tree_flatten((args, kwargs))[0]))
+    return any(program(value) for value in (*args, *kwargs.values())) or (
+        any(program(value) for value in held) and any(isinstance(a, Tensor) for a in tree_flatten((args, kwargs))[0])
+    )
 
 
 def _filled(cell):
@@ -841,7 +888,13 @@ def _may_see(function):
 
 
 def _lies_outside(machine, value):
-    if value is None or isinstance(value, (Tensor, types.ModuleType, type, tuple)) or type(value) in _CONTAINERS or isinstance(value, _CALLABLES) or is_constant(value):
+    if (
+        value is None
+        or isinstance(value, (Tensor, types.ModuleType, type, tuple))
+        or type(value) in _CONTAINERS
+        or isinstance(value, _CALLABLES)
+        or is_constant(value)
+    ):
         return False
     return machine.world.origin(value) is not None
 
@@ -865,7 +918,9 @@ def _is_pure(function):
     owner = getattr(function, "__self__", None)
     if owner is not None and not isinstance(owner, types.ModuleType):
         cls = owner if isinstance(owner, type) else type(owner)
-        return cls.__module__.partition(".")[0] in _PURE_MODULES or (isinstance(owner, type) and issubclass(owner, (tuple, dict, list, set))) or _made_here(owner)
+        return (
+            cls.__module__.partition(".")[0] in _PURE_MODULES or (isinstance(owner, type) and issubclass(owner, (tuple, dict, list, set))) or _made_here(owner)
+        )
     try:
         if function in _IMPURE:
             return False

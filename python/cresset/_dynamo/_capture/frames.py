@@ -32,11 +32,20 @@ _JUMPS = {
     "POP_JUMP_BACKWARD_IF_FALSE": (False, False), "JUMP_IF_TRUE_OR_POP": (True, True), "JUMP_IF_FALSE_OR_POP": (False, True),
 }  # fmt: skip
 #: Instructions that do not simply go on to the next one.
-_NO_STEPS = frozenset(name for name in dis.opmap if "JUMP" in name) | {"FOR_ITER", "SEND", "YIELD_VALUE", "RETURN_VALUE", "RERAISE", "RAISE_VARARGS", "POP_EXCEPT", "PUSH_EXC_INFO"}
+_NO_STEPS = frozenset(name for name in dis.opmap if "JUMP" in name) | {
+    "FOR_ITER",
+    "SEND",
+    "YIELD_VALUE",
+    "RETURN_VALUE",
+    "RERAISE",
+    "RAISE_VARARGS",
+    "POP_EXCEPT",
+    "PUSH_EXC_INFO",
+}
 
 
 class FrameFacts:
-    """What a capture knows of its frame and of the settings around it."""
+    """Facts of a frame and the settings around it."""
 
     def __init__(self, compiler, function, code):
         self.compiler, self.function, self.code = compiler, function, code
@@ -242,7 +251,9 @@ def _over_limit(compiler, function, code, offset):
     count = compiler.region.count(code, offset)
     if count < limit:
         return False
-    text = f"torch.compile: {function.__qualname__} ({code.co_filename}:{code.co_firstlineno}) has been compiled {limit} times, its limit (config.recompile_limit)"
+    text = (
+        f"torch.compile: {function.__qualname__} ({code.co_filename}:{code.co_firstlineno}) has been compiled {limit} times, its limit (config.recompile_limit)"
+    )
     if compiler.fullgraph or config.fail_on_recompile_limit_hit:
         raise exc.FailOnRecompileLimitHit(f"{text}; with fullgraph=True that is an error")
     _logs.once(f"{text}; it runs as it is where no graph fits")
@@ -385,7 +396,9 @@ def _with_step(world, machine, at, graph, rebuilt, after, code):
     if at.name in _JUMPS:
         jump_if, keep = _JUMPS[at.name]
         following = instructions[index + 1]
-        return _new_entry(world, P.JUMP, graph, rebuilt, after, at=at.offset, next=following.begin, target=instructions[at.jump].begin, jump_if=jump_if, keep=keep)
+        return _new_entry(
+            world, P.JUMP, graph, rebuilt, after, at=at.offset, next=following.begin, target=instructions[at.jump].begin, jump_if=jump_if, keep=keep
+        )
     begin = instructions[call_start(instructions, index)].begin if at.name == "CALL" else at.begin
     following = instructions[index + 1]
     depth = len(machine.stack) + dis.stack_effect(at.opcode, at.arg if at.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
@@ -398,7 +411,19 @@ def _with_step(world, machine, at, graph, rebuilt, after, code):
     return _new_entry(world, P.STEP, graph, rebuilt, after, at=begin, trap=trap, next=following.begin, constant=constant, clone=clone)
 
 
-_LOOPS = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), type(iter({}.values())), type(iter({}.items())), zip, enumerate, map, filter, reversed)
+_LOOPS = (
+    type(iter([])),
+    type(iter(())),
+    type(iter(range(0))),
+    type(iter({})),
+    type(iter({}.values())),
+    type(iter({}.items())),
+    zip,
+    enumerate,
+    map,
+    filter,
+    reversed,
+)
 
 
 # ---- the graph --------------------------------------------------------------------------------------------------------------
@@ -425,7 +450,7 @@ def _compiled(compiler, world, rebuilt, function):
 
 
 def call_backend(compiler, module, examples):
-    """What a backend makes of a graph: a callable of its inputs."""
+    """The callable that a backend makes of a graph."""
     try:
         compiled = compiler.backend(module, examples)
     except exc.TorchDynamoException:

@@ -12,6 +12,7 @@ import cresset as torch
 import cresset.utils.checkpoint
 
 from ...nn.modules import module as _module
+from ...optim import _elementwise
 from . import calls, places as P
 from .calls import HANDLERS, call, get_attribute, python_method
 from .signals import Break
@@ -278,16 +279,24 @@ def _backward(machine, *args, **kwargs):
 
 
 @_handles(torch.utils.checkpoint.checkpoint)
-def _checkpoint(machine, function, *args, use_reentrant=None, context_fn=None, determinism_check=None, debug=False, early_stop=True, preserve_rng_state=True, **kwargs):
+def _checkpoint(
+    machine, function, *args, use_reentrant=None, context_fn=None, determinism_check=None, debug=False, early_stop=True, preserve_rng_state=True, **kwargs
+):
     return call(machine, function, args, kwargs)
 
 
 # ---- optimizers -------------------------------------------------------------------------------------------------------------
 
 
+@_handles(_elementwise._number)
+def _number(machine, value):
+    """An option of an optimizer: tensors stay tensors, and the operator takes them."""
+    return value
+
+
 @_handles(_cresset.list_step)
 def _list_step(machine, rule, params, states, keys, numbers, takes_sparse):
-    """What `list_step` of the extension does, with the operator as a node."""
+    """As `list_step` of the extension, with the operator as a node."""
     world, lists, grads, kept, steps, unready = machine.world, [], [], [[] for _ in keys], [], []
     stateless = all(key is None for key in keys)
     for p in params:
@@ -310,12 +319,17 @@ def _list_step(machine, rule, params, states, keys, numbers, takes_sparse):
         return unready or None
     if "." in rule:
         raise Break("a differentiable step of an optimizer")
-    operator_ = getattr(torch.ops.aten, rule).default
+    packet, tensors = getattr(torch.ops.aten, rule), [name for name, value in numbers.items() if isinstance(value, Tensor)]
+    if tensors and (tensors != ["lr"] or "tensor_lr" not in packet.overloads()):
+        raise Break(f"options of an optimizer that are tensors: {', '.join(tensors)}")
+    operator_ = packet.tensor_lr if tensors else packet.default
     given, rest = [lists, grads], iter(kept)
     named = {}
     for argument in operator_._schema.arguments[2:]:
         if argument.name in numbers:
-            named[argument.name] = numbers[argument.name]
+            value = numbers[argument.name]
+            as_tensor = str(argument.type) == "Tensor" and not isinstance(value, Tensor)
+            named[argument.name] = torch.tensor(value, dtype=torch.float64) if as_tensor else value
         elif argument.name == "state_steps":
             given.append(steps)
         elif str(argument.type) == "List[Tensor]":

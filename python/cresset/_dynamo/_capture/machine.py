@@ -369,15 +369,14 @@ class Machine:
     def op_UNPACK_SEQUENCE(self, i):
         items = calls.items_of(self, self.stack.pop())
         if len(items) != i.arg:
-            few = len(items) < i.arg
-            raise ValueError(f"not enough values to unpack (expected {i.arg}, got {len(items)})" if few else f"too many values to unpack (expected {i.arg})")
+            raise ValueError(f"unpacking: expected {i.arg} values, got {len(items)}")
         self.stack.extend(reversed(items))
 
     def op_UNPACK_EX(self, i):
         before, after = i.arg & 255, i.arg >> 8
         items = list(calls.items_of(self, self.stack.pop()))
         if len(items) < before + after:
-            raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+            raise ValueError(f"unpacking: expected {before + after} values or more, got {len(items)}")
         end = len(items) - after
         self.stack.extend(reversed([*items[:before], items[before:end], *items[end:]]))
 

@@ -101,6 +101,13 @@ class Rebuilder:
             return maker(self, value)
         if isinstance(value, types.FunctionType):
             return self._function(value)
+        owner = (
+            getattr(value, "__self__", None)
+            if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType, type(torch.add), type(Tensor.add)))
+            else None
+        )
+        if isinstance(owner, (Tensor, list, dict, set, collections.deque)) or (owner is not None and self.world.origin(owner) is not None):
+            return self.name(value, f"{self.text(owner)}.{value.__name__}")
         if isinstance(value, _CALLABLES):
             return self.constant(value)
         if kind in _ITERATORS or kind.__module__ == "itertools":
@@ -109,8 +116,6 @@ class Rebuilder:
             return self.name(value, f"tuple.__new__({self.constant(kind)}, {self._items(value)})")
         if isinstance(value, BaseException):
             return self._exception(value)
-        if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
-            return self.name(value, f"{self.text(value.__self__)}.{value.__name__}")
         if isinstance(value, Generator):
             return self._generator(value)
         return self._object(value, kind)

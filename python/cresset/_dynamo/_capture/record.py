@@ -281,7 +281,13 @@ class Tracer:
         return out
 
 
-_WRITING = frozenset(("setitem", "delitem", *(f"i{name}" for name in ("add", "and", "floordiv", "lshift", "matmul", "mul", "mod", "or", "pow", "rshift", "sub", "truediv", "xor"))))
+_WRITING = frozenset(
+    (
+        "setitem",
+        "delitem",
+        *(f"i{name}" for name in ("add", "and", "floordiv", "lshift", "matmul", "mul", "mod", "or", "pow", "rshift", "sub", "truediv", "xor")),
+    )
+)
 
 
 class _Silence:

@@ -24,7 +24,11 @@ class Shapes:
 
     def __init__(self, scalars, dynamic_outputs):
         self.env = symbolic_shapes.ShapeEnv(
-            allow_scalar_outputs=scalars, allow_dynamic_output_shape_ops=dynamic_outputs, assume_static_by_default=True, specialize_zero_one=True, duck_shape=True
+            allow_scalar_outputs=scalars,
+            allow_dynamic_output_shape_ops=dynamic_outputs,
+            assume_static_by_default=True,
+            specialize_zero_one=True,
+            duck_shape=True,
         )
         self._contexts, self._integers = {}, {}
         self.begin()

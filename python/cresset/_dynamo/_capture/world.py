@@ -1,4 +1,4 @@
-"""What lies outside of a captured frame: values are brought in once each, with guards, and what the frame changes out there is kept until the graph has run.
+"""The world outside of a captured frame: values are brought in once each, with guards, and what the frame changes out there is kept until the graph has run.
 
 Python values are themselves inside of the capture, but for these: a tensor is a fake one; a container is a copy (a twin) whose items are inside values,
 and is compared with what it was at the end; an object that lies outside stays as it is, and attributes that are set are kept in a table.
@@ -200,7 +200,7 @@ class World:
             raise Skip("a fake tensor is an argument: another capture is running")
         kind = type(value)
         if kind not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
-            if kind.__torch_function__.__func__ is not Tensor.__torch_function__.__func__ or getattr(kind, "__torch_dispatch__", None) is not getattr(Tensor, "__torch_dispatch__", None):
+            if any(name in base.__dict__ for base in kind.__mro__ for name in ("__torch_function__", "__torch_dispatch__") if base not in Tensor.__mro__):
                 raise Skip(f"a tensor of the class {kind.__name__}")
             self.has_subclass = True
         if value.layout is not torch.strided:
@@ -286,7 +286,7 @@ class World:
     # ---- cells, globals ---------------------------------------------------------------------------------------------------
 
     def read_cell(self, cell, name):
-        """What a cell holds."""
+        """The value in a cell."""
         if id(cell) in self.cell_writes:
             value = self.cell_writes[id(cell)]
             if value is DELETED:
@@ -355,7 +355,7 @@ class World:
         return known[1] if known is not None and known[0] is value else None
 
     def written_attribute(self, obj, name):
-        """What an attribute of an outside object was set to; NULL if it was not."""
+        """The value that an attribute of an outside object was set to; NULL if it was not."""
         known = self.attributes.get(id(obj))
         return known[1].get(name, NULL) if known is not None else NULL
 

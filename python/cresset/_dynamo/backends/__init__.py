@@ -1,1 +1,1 @@
-"""What graphs are handed to: `registry` knows the names, `debugging` runs graphs without a compiler, `common` makes backends of compilers of forward and backward."""
+"""Backends, which compile graphs: `registry` knows the names, `debugging` runs graphs without a compiler, `common` makes backends of compilers of forward and backward."""

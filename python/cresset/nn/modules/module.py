@@ -617,8 +617,15 @@ class Module(StateMixin):
         return self.train(False)
 
     def compile(self, *args, **kwargs):
-        """Compile the module in place, as `torch.compile` does with these arguments; raises what that raises."""
-        torch.compile(self.forward, *args, **kwargs)
+        """Compile the module in place: from now on a call of it is one of what `torch.compile` makes of it with these arguments.
+
+        >>> layer = nn.ReLU()
+        >>> layer.compile()
+        >>> layer(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+        """
+        compiled = torch.compile(self, *args, **kwargs)
+        self.__dict__["_compiled_call_impl"] = None if compiled is self else compiled.forward
 
     def requires_grad_(self, requires_grad=True):
         """Set whether gradients are wanted of every parameter."""
@@ -699,6 +706,8 @@ class Module(StateMixin):
 
     def __call__(self, *args, **kwargs):
         own = self.__dict__
+        if self._compiled_call_impl is not None and not own.get("_in_compiled_call"):
+            return self._call_compiled(args, kwargs)
         try:
             if not (
                 own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
@@ -714,6 +723,20 @@ class Module(StateMixin):
 
     _call_impl = __call__
     _wrapped_call_impl = __call__
+
+    def _call_compiled(self, args, kwargs):
+        own = self.__dict__
+        own["_in_compiled_call"] = True
+        try:
+            return own["_compiled_call_impl"](*args, **kwargs)
+        finally:
+            del own["_in_compiled_call"]
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        state.pop("_in_compiled_call", None)
+        return state
 
     def _note_path(self, error):
         """Say in a note of an error which module it came from: the path grows as the error rises through the parents."""
