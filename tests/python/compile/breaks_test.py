@@ -1,4 +1,4 @@
-"""What cannot be captured runs between graphs, in the user's own frame; what a frame does to the outside is done."""
+"""Instructions that cannot be captured run between graphs, in the frame of the program; changes that a frame makes outside are made."""
 
 import collections
 import contextlib
@@ -7,9 +7,10 @@ import sys
 import traceback
 import unittest
 
+from cresset._dynamo.testing import CompileCounter
+
 import cresset as torch
 from cresset import nn
-from cresset._dynamo.testing import CompileCounter
 
 X = torch.linspace(-1, 1, 6).reshape(2, 3)
 COUNT, KEPT = 0, None

@@ -9,9 +9,10 @@ import itertools
 import math
 import unittest
 
+from cresset._dynamo.testing import CompileCounter
+
 import cresset as torch
 from cresset import nn
-from cresset._dynamo.testing import CompileCounter
 from cresset.nn import functional as F
 
 X = torch.linspace(-1, 1, 6).reshape(2, 3)

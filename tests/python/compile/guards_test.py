@@ -2,9 +2,10 @@
 
 import unittest
 
+from cresset._dynamo.testing import CompileCounter
+
 import cresset as torch
 from cresset import nn
-from cresset._dynamo.testing import CompileCounter
 
 X = torch.ones(2, 3)
 SCALE = 2

@@ -1,4 +1,4 @@
-"""What programs ask of the compiler: backends, settings, decorators, stances."""
+"""The interface of the compiler: backends, settings, decorators, stances."""
 
 import copy
 import operator
@@ -7,9 +7,10 @@ import subprocess
 import sys
 import unittest
 
+from cresset._dynamo.testing import CompileCounter
+
 import cresset as torch
 from cresset import nn
-from cresset._dynamo.testing import CompileCounter
 
 X = torch.linspace(-1, 1, 6).reshape(2, 3)
 
