@@ -6,7 +6,6 @@ import subprocess
 import sys
 import unittest
 
-
 from cresset._core import absent as _absent
 
 import cresset as torch
