@@ -4,6 +4,9 @@
     /opt/peer/bin/python tools/op_streams.py --path build/release/python              names of operators, forward and backward
     /opt/peer/bin/python tools/op_streams.py --path build/release/python --capture    make_fx of each entry, its graph against eager
 
+Entries that ask for values of their arguments (item, equal, allclose, checks of one_hot) are captured with _error_on_data_dependent_ops=False, as
+programs for these values, and counted apart.
+
 Needs an interpreter with PyTorch, and ../shared/parity. Prints what is equal, and the differences by frequency.
 """
 
@@ -87,7 +90,15 @@ def captured(run, sample, arguments):
         return side.tensors(function(*args, **kwargs))
 
     side.module.manual_seed(0)
-    graph = make_fx(of_tensors, tracing_mode=arguments.mode)(*[flat[i] for i in tensors])
+    inputs, asks = [flat[i] for i in tensors], False
+    try:
+        graph = make_fx(of_tensors, tracing_mode=arguments.mode)(*inputs)
+    except RuntimeError as error:
+        if "depends on the values" not in str(error) and "get value out of a tracing tensor" not in str(error):
+            raise
+        asks = True
+        side.module.manual_seed(0)
+        graph = make_fx(of_tensors, tracing_mode=arguments.mode, _error_on_data_dependent_ops=False)(*inputs)
     fresh, again = leaves()[0], leaves()[0]
     side.module.manual_seed(0)
     got = side.bridge.export([t.detach() for t in graph(*[fresh[i] for i in tensors])])
@@ -95,6 +106,7 @@ def captured(run, sample, arguments):
     side.module.manual_seed(0)
     want = side.bridge.export([t.detach() for t in of_tensors(*[again[i] for i in tensors])])
     compare(run.op, want, got, values=not run.uninitialised)
+    return asks
 
 
 def runs(arguments):
@@ -142,7 +154,7 @@ def main():
         for sample in samples:
             try:
                 if arguments.capture:
-                    captured(run, sample, arguments)
+                    entry["asks"] += captured(run, sample, arguments)
                     entry["equal"] += 1
                     continue
                 for direction, difference in zip(("forward", "backward"), compared(run, sample, arguments)):
@@ -161,6 +173,8 @@ def main():
         for kind in kinds:
             good = entry["equal"] == len(samples) if arguments.capture else entry[f"{kind} equal"] == entry[kind] and not entry["errors"]
             counts[f"{kind} entries"] += bool(samples) and good
+        if entry["asks"]:
+            counts["equal entries that ask for values"] += bool(good)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"differences": found, "errors": errors}))
     if arguments.list:

@@ -66,9 +66,20 @@ Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
 
 namespace {
 
+extern const dispatch::Op<Scalar(const Tensor&)> kItem;
+
+// The number that stands for an element of the data, within composites that go on with it as with a size.
+std::optional<Scalar> symbol_of(const Tensor& self) {
+  SymbolicShapes* const shapes = self.has_storage() ? self.impl()->storage()->fake_mode()->shapes() : nullptr;
+  dispatch::Stack stack{self};
+  if (!shapes || !shapes->run_data_dependent(kItem, stack)) return std::nullopt;
+  return stack[0].to_scalar();
+}
+
 Scalar plain_item(const Tensor& self) {
   if (CRESSET_UNLIKELY(is_fake(*self.impl()))) {
     const Tensor known(known_values(*self.impl()));
+    if (const auto symbol = symbol_of(self); !known.defined() && symbol) return *symbol;
     if (!known.defined()) throw DataDependentOutputError("aten._local_scalar_dense.default", "aten._local_scalar_dense.default: a fake tensor holds no data");
     const FakeModeScope off(nullptr);
     return known.item();

@@ -86,7 +86,7 @@ class OpRun {
   // A composite: what it is made of is learnt on the way.
   void run_composite(const std::function<void()>& body) {
     if (env_.moved_) take_new_numbers();
-    if (!symbolic_) return body();
+    if (!symbolic_ && !takes_numbers()) return body();
     settle_list();
     if (env_.composite_) return run_at_point(body);
     // The outermost one: numbers that its body computes are found by running it at other points, and so are its results' sizes checked.
@@ -113,6 +113,12 @@ class OpRun {
         throw RestartTraceError(str("symbolic shapes: ", op_.name, " needs a condition that the trace so far does not know; run it again"));
       take_new_numbers();
     }
+  }
+
+  // Whether its body goes on with numbers of the data as with sizes.
+  bool takes_numbers() const {
+    const std::string_view name = op_.name;
+    return name == "one_hot" || name == "narrow.Tensor";
   }
 
  private:
@@ -218,6 +224,10 @@ class OpRun {
   std::optional<Bounds> narrow_bounds(const Sym& size) {
     Sym first = env_.lift(inputs_[2].to_int()).integer();
     const Sym length = env_.lift(inputs_[3].to_int()).integer();
+    if (env_.is_unbacked(Expr(first))) {
+      env_.expect(Expr::apply(Op::Le, {Expr(first + length), Expr(size)}), "narrow: start + length exceeds the size of the dimension");
+      return Bounds{first, length};
+    }
     if (holds(Op::Lt, first, Sym(0))) first = first + size;
     if (holds(Op::Lt, first, Sym(0)) || holds(Op::Lt, length, Sym(0)) || !holds(Op::Ge, size, first + length)) return std::nullopt;
     return Bounds{first, length};
@@ -297,8 +307,10 @@ class OpRun {
         differs = differs || (there && now[p] != observed.back());
       }
       if (!differs) continue;
-      auto expr = fit(observed, known);
-      if (!expr && observed.size() > 2) {
+      // Where the body goes another way in the example, the numbers of this one say nothing.
+      const bool is_way = trails[1].empty() || observed[1];
+      auto expr = is_way ? fit(observed, known) : std::nullopt;
+      if (!expr && is_way && observed.size() > 2) {
         observed[2].reset();
         expr = fit(observed, known);
       }
@@ -714,7 +726,11 @@ class OpRun {
   std::exception_ptr example_error_;
 };
 
-void ShapeEnv::run(const OpEntry& op, Stack& stack, const std::function<void()>& body) { OpRun(*this, op, stack).run(body); }
+void ShapeEnv::run(const OpEntry& op, Stack& stack, const std::function<void()>& body) {
+  // Its rule has an answer only where the size of the result is given.
+  if (std::string_view(op.name) == "repeat_interleave.Tensor" && stack.back().is_none() && run_data_dependent(op, stack)) return;
+  OpRun(*this, op, stack).run(body);
+}
 
 void ShapeEnv::run_composite(const OpEntry& op, Stack& stack, const std::function<void()>& body) { OpRun(*this, op, stack).run_composite(body); }
 
@@ -731,7 +747,13 @@ bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
     const int64_t u = length();
     results.push_back(made({self.dim(), u}, kLong, self).t());
   } else if (name == "masked_select" || name == "_masked_select") {
-    results.push_back(made({length()}, self.scalar_type(), self));
+    results.push_back(made({std::get<int64_t>(value(selected(*arguments[1].to_tensor().impl(), static_cast<int64_t>(arguments[1].to_tensor()._version()))))},
+                           self.scalar_type(), self));
+  } else if (name == "bincount") {
+    const Tensor weights = arguments[1].is_tensor() ? arguments[1].to_tensor() : Tensor();
+    results.push_back(made({length()}, !weights.defined() ? kLong : weights.scalar_type() == kFloat ? kFloat : kDouble, self));
+  } else if (name == "_local_scalar_dense" && composite_ && composite_->takes_numbers() && is_integral_type(self.scalar_type(), false)) {
+    results.emplace_back(length());
   } else if (name == "repeat_interleave.Tensor") {
     results.push_back(made({length()}, self.scalar_type(), self));
   } else if (name == "_unique2" || name == "_unique" || name == "unique_consecutive" || name == "unique_dim" || name == "unique_dim_consecutive") {
@@ -758,6 +780,16 @@ bool ShapeEnv::reaches(int64_t place, int64_t size) {
   try {
     return !evaluate(Expr::apply(Op::Le, {a, b}));
   } catch (const DataDependentGuardError&) { return false; }
+}
+
+// How many a mask selects: the same symbol for the same memory with the same writes.
+Expr ShapeEnv::selected(const TensorImpl& mask, int64_t version) {
+  Selected wanted{mask.storage(), {mask.sizes().vec(), mask.strides().vec(), {mask.storage_offset(), version}}, {}};
+  for (const Selected& known : selected_)
+    if (known.storage == wanted.storage && known.geometry == wanted.geometry) return known.count;
+  wanted.count = size_symbol();
+  selected_.push_back(wanted);
+  return wanted.count;
 }
 
 // A size of which nothing is known but that it is one.

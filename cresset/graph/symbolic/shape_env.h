@@ -97,6 +97,7 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   // One symbol of `difference` = 0 by the others.
   std::optional<std::pair<std::string, Sym>> solution(const Sym& difference) const;
   void replace(const std::string& name, const Sym& by);
+  Expr selected(const TensorImpl& mask, int64_t version);
   // Moves the point to where every equality and divisibility holds, and live tensors with it.
   void settle();
   bool fit_facts(Bindings& point) const;
@@ -123,6 +124,12 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   std::vector<weak_intrusive_ptr<TensorImpl>> live_;
   size_t live_limit_ = 256;
   bool stale_ = false, moved_ = false;
+  struct Selected {
+    intrusive_ptr<StorageImpl> storage;
+    std::vector<std::vector<int64_t>> geometry;  // with the offset and the version
+    Expr count{int64_t{0}};
+  };
+  std::vector<Selected> selected_;
   class OpRun* composite_ = nullptr;  // the outermost one that runs
   int64_t runs_ = 0;                  // of operators
   intrusive_ptr<FakeMode> shadow_;

@@ -454,6 +454,8 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
     if (classes == -1) classes = highest + 1;
     CRESSET_CHECK(highest < classes, "one_hot: class values must be smaller than num_classes, got ", highest, " with num_classes=", classes);
   }
+  // Without data it is a symbol, or an error.
+  if (classes == -1 && self.lacks_data()) classes = self.max().item<int64_t>() + 1;
   CRESSET_CHECK(classes >= 1, "one_hot: num_classes should be positive, got ", classes);
   DimVector shape(self.sizes());
   shape.push_back(classes);

@@ -61,7 +61,8 @@ _foreach_round _foreach_round_ _foreach_frac _foreach_frac_ _foreach_sqrt _forea
 _foreach_expm1 _foreach_expm1_ _foreach_log _foreach_log_ _foreach_log1p _foreach_log1p_ _foreach_log2 _foreach_log2_ _foreach_log10 _foreach_log10_
 _foreach_sin _foreach_sin_ _foreach_cos _foreach_cos_ _foreach_tan _foreach_tan_ _foreach_asin _foreach_asin_ _foreach_acos _foreach_acos_
 _foreach_atan _foreach_atan_ _foreach_sinh _foreach_sinh_ _foreach_cosh _foreach_cosh_ _foreach_tanh _foreach_tanh_ _foreach_sigmoid _foreach_sigmoid_
-_foreach_erf _foreach_erf_ _foreach_erfc _foreach_erfc_ _foreach_lgamma _foreach_lgamma_ _foreach_max
+_foreach_erf _foreach_erf_ _foreach_erfc _foreach_erfc_ _foreach_lgamma _foreach_lgamma_ _foreach_max matrix_exp multilabel_margin_loss histogramdd
+embedding_bag ctc_loss _sparse_mm.reduce
 """.split()
 
 # Composites that PyTorch does not have.

@@ -156,5 +156,44 @@ class Graphs(unittest.TestCase):
         self.assertIsNone(proxy_tensor.get_proxy_mode())
 
 
+def test_operators_that_look_at_values_inside_are_one_call():
+    """As far as no gradient of them is recorded."""
+    functional, a = torch.nn.functional, torch.rand(3, 3)
+    table, bags = torch.rand(4, 2), torch.tensor([[0, 1], [2, 1]])
+    sparse = torch.tensor([[1.0, 0, 2], [0, 3, 0]]).to_sparse_csr()
+    targets = torch.tensor([[0, 1, -1], [2, -1, 0], [1, 0, -1]])
+    for function, inputs in (
+        (torch.matrix_exp, (a,)), (lambda a, q: torch.quantile(a, q, dim=0), (a, torch.tensor([0.1, 0.5]))), (lambda a: torch.histogramdd(a, [2, 2, 2])[0], (a,)),
+        (lambda a, t: functional.multilabel_margin_loss(a, t), (a, targets)), (lambda i, w: functional.embedding_bag(i, w), (bags, table)), (lambda s, d: torch.sparse.mm(s, d, "amax"), (sparse, a)),
+        (lambda p, t: functional.ctc_loss(p, t, (5, 5), (2, 2)), (torch.rand(5, 2, 4).log_softmax(-1), torch.tensor([[1, 2], [2, 3]]))),
+        (lambda x, v: functional.gaussian_nll_loss(x, x, v), (a, a + 1)),
+    ):  # fmt: skip
+        traced = make_fx(function)(*inputs)
+        torch.testing.assert_close(traced(*inputs), function(*inputs), rtol=0, atol=0)
+
+
+def test_assignments_are_fills_of_tensors_and_masks_stay_masks():
+    def f(x):
+        y = x.clone()
+        y[0] = 5.0
+        y[x > 0] = 1.0
+        return y, x[x > 0]
+
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    traced = make_fx(f)(x)
+    names = [str(n.target) for n in traced.graph.nodes if n.op == "call_function"]
+    assert names.count("aten.lift_fresh_copy.default") == 2 and "aten.fill_.Tensor" in names
+    assert "aten.index_put_.default" in names and "aten.index.Tensor" in names and "aten.nonzero.default" not in names
+    for a, b in zip(traced(x), f(x), strict=True):
+        torch.testing.assert_close(a, b)
+    functional = make_fx(torch.func.functionalize(lambda x: x + torch.tensor(5.0)))(x)
+    assert "aten.lift_fresh_copy.default" in [str(n.target) for n in functional.graph.nodes]
+
+
+def test_views_without_gradients_are_seen_in_whole_composites():
+    x = torch.ones(6).reshape(2, 3)
+    assert [str(n.target) for n in make_fx(lambda x: torch.stack([x, x]))(x).graph.nodes if n.op == "call_function"] == ["aten.stack.default"]
+
+
 if __name__ == "__main__":
     unittest.main()

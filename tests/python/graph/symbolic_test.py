@@ -250,3 +250,22 @@ def test_sizes_that_only_the_data_tells_are_refused_with_two_ways_out():
         shapes.GuardOnDataDependentSymNode, match=r"reshape: it depends on u0, .*symbolic_test.py:\d+ in test.* Two ways out: .*torch._check\(u0 == "
     ):
         x.reshape(n, 2)
+
+
+def test_results_whose_sizes_only_the_data_tells():
+    functional = torch.nn.functional
+    _, x, counts = setting((4, 3), (3,))
+    counts = counts.to(torch.int64)
+    for made, expected in (
+        (torch.repeat_interleave(counts), "[u0]"), (torch.bincount(counts), "[u1]"), (functional.one_hot(counts), "[s1, u2 + 1]"),
+        (torch.combinations(counts, 2), "[u3, 2]"), (torch.narrow(x, 0, counts.sum(), 2), "[2, s1]"),
+    ):  # fmt: skip
+        assert str(made.shape) == f"torch.Size({expected})"
+
+
+def test_checks_of_values_are_left_out_without_data():
+    _, x, v = setting((10, 2), (10, 2), duck_shape=False)
+    assert torch.nn.functional.gaussian_nll_loss(x, x, v).shape == ()
+    counts, edges = torch.histogramdd(x, [2, 3])
+    assert counts.shape == (2, 3) and [e.shape for e in edges] == [(3,), (4,)]
+    assert torch.quantile(x, 0.5).shape == ()
