@@ -13,9 +13,10 @@ add_library(Cresset::cresset ALIAS cresset)
 add_library(Cresset::compat ALIAS cresset_compat)
 add_library(Cresset::distributions ALIAS cresset_distributions)
 add_library(Cresset::graph ALIAS cresset_graph)
+add_library(Cresset::compile ALIAS cresset_compile)
 add_library(Cresset::dist ALIAS cresset_dist)
 
-install(TARGETS cresset cresset_distributions cresset_graph cresset_dist cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cresset cresset_distributions cresset_graph cresset_compile cresset_dist cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Opened from the folder that the library lies in.
 foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo cresset_mpi)
   if(TARGET ${provider})

@@ -41,7 +41,7 @@ TIERS = [
     ["utils"],
     ["distributed", "export", "lightning", "vision"],
     ["graph"],
-    ["_dynamo._capture", "_dynamo._export", "_dynamo.backends", "_dynamo.decorators", "_dynamo.eval_frame", "_dynamo.testing"],
+    ["_inductor", "_dynamo._capture", "_dynamo._export", "_dynamo.backends", "_dynamo.decorators", "_dynamo.eval_frame", "_dynamo.testing"],
 ]
 
 # functional.py gives the names of the other two, whose functions use its helpers.

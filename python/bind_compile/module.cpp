@@ -8,6 +8,8 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cresset_compile", nullptr, -1
 
 PyMODINIT_FUNC PyInit__cresset_compile() {
   PyObject* module = PyModule_Create(&definition);
-  if (module && !(cresset::compile::add_guards(module) && cresset::compile::add_region(module))) Py_CLEAR(module);
+  if (module && !(cresset::compile::add_guards(module) && cresset::compile::add_region(module) && cresset::compile::add_fused(module) &&
+                  cresset::compile::add_step(module)))
+    Py_CLEAR(module);
   return module;
 }

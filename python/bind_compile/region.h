@@ -46,5 +46,7 @@ struct Region {
 };
 
 bool add_region(PyObject* module);
+bool add_fused(PyObject* module);
+bool add_step(PyObject* module);
 
 }  // namespace cresset::compile

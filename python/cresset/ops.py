@@ -68,7 +68,7 @@ def _overload_of(entry):
     try:
         return getattr(getattr(owner, name), overload)
     except AttributeError:
-        packet = owner.__dict__[name] = _Packet(name, {overload: entry})
+        packet = owner.__dict__[name] = _Packet(name, {overload: entry}, namespace=None if owner is aten else namespace)
         return getattr(packet, overload)
 
 

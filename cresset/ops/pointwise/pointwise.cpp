@@ -2,12 +2,14 @@
 
 #include "cresset/core/result_type.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/pointwise/watch.h"
 
 namespace cresset::ops {
 
 namespace {
 
 constexpr size_t kMaxArgs = kernels::kMaxOperands - 1;
+thread_local PointwiseWatch* t_watch = nullptr;
 
 CRESSET_COLD void throw_devices(const char* name, const Device& a, const Device& b) {
   CRESSET_CHECK(false, name, ": expected all tensors to be on the same device, got ", a, " and ", b);
@@ -240,6 +242,9 @@ void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Sc
 
 }  // namespace
 
+PointwiseWatch* watch_pointwise(PointwiseWatch* watch) { return std::exchange(t_watch, watch); }
+void store_pointwise_number(void* cell, const Scalar& number, ScalarType dtype) { store_number(static_cast<NumberCell*>(cell), number, dtype); }
+
 ScalarType result_type(ArrayRef<Arg> args) {
   ResultType types;
   for (const Arg& a : args) {
@@ -310,6 +315,7 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
   Tensor out(same && contiguous ? make_dense(p.shape, computed, p.device)
                                 : make_strided(p.shape, same && agree ? DimVector(only->strides()) : dense_strides(p.shape, strides), computed, p.device));
   if (runs(out) && out.numel() > 0) run(op, p, args, params, out);
+  if (CRESSET_UNLIKELY(t_watch)) t_watch->saw({op, loop_of(op, p.compute), p.compute, computed, args, params, out});
   return computed == p.result ? out : out.to(p.result);
 }
 

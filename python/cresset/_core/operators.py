@@ -126,7 +126,8 @@ class OpOverloadPacket(OperatorBase):
 
     _namespace = "aten"
 
-    def __init__(self, name, overloads, made=None):
+    def __init__(self, name, overloads, made=None, namespace=None):
+        self._namespace = namespace or self._namespace
         self.__name__, self.__qualname__, self.__module__ = name, name, f"torch._ops.{self._namespace}"
         self._overloads = {**overloads, **(made or {})}  # name -> entry, or what makes the overload: a function of the packet
         self._entries = [entry for entry in overloads.values() if isinstance(entry, str)]

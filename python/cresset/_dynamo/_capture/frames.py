@@ -364,6 +364,7 @@ def _assemble(compiler, function, code, outcome):
 
 def _new_entry(world, then, graph, rebuilt, after, **options):
     inputs = tuple(place for place, _, _ in world.tracer.inputs) if graph is not None else ()
+    graph = getattr(graph, "call", graph) if type(graph).__name__ == "_Held" else graph
     return _cresset_compile.Entry(world.guards, then, graph, inputs, tuple(rebuilt.sources), after, **options)
 
 

@@ -1,0 +1,85 @@
+#pragma once
+// Pointwise operators that run as one: tile after tile, each small enough to stay in cache between them. Every operator is a loop of the library's own
+// kernels, so that results have the bits that the operators have one by one.
+
+#include <memory>
+#include <vector>
+
+#include "cresset/core/tensor.h"
+#include "cresset/ops/pointwise/watch.h"
+
+namespace cresset::graph {
+
+// An operator of a fused kernel.
+struct FusedStep {
+  struct Input {
+    enum Kind : uint8_t { Argument, Step, Number } kind;
+    int index = 0;                    // of the argument or the step
+    alignas(16) unsigned char cell[16] = {};  // a number, as the loop reads it
+  };
+  kernels::Loop loop = nullptr;
+  ScalarType result = ScalarType::Undefined;
+  std::vector<Input> inputs;
+  std::vector<Scalar> params;
+};
+
+// Nanoseconds that a step takes for an element whose inputs and output lie in cache, measured once for each loop.
+CRESSET_API double cost_of(const FusedStep& step);
+
+class CRESSET_API FusedKernel {
+ public:
+  // `arguments` are the dtypes of the tensors that it takes, `outputs` the steps whose values it gives. Errors: an input of a step that is not there
+  // before it, or of no known dtype.
+  FusedKernel(std::vector<ScalarType> arguments, std::vector<FusedStep> steps, std::vector<int> outputs);
+
+  // New dense tensors of the shape that the arguments broadcast to. Errors: other dtypes or devices, shapes that do not broadcast.
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const;
+
+  size_t num_steps() const { return steps_.size(); }
+  size_t num_outputs() const { return outputs_.size(); }
+  // Values between steps that a tile keeps at once.
+  int num_temporaries() const { return num_slots_; }
+  int64_t tile() const { return tile_; }
+
+ private:
+  struct Place {
+    bool is_output;
+    int index;  // of the output, or of the temporary
+  };
+  void run_range(const std::vector<struct FusedSource>& sources, const std::vector<char*>& results, int64_t begin, int64_t end) const;
+
+  std::vector<ScalarType> arguments_;
+  std::vector<FusedStep> steps_;
+  std::vector<int> outputs_;
+  std::vector<Place> places_;  // of each step's value
+  int num_slots_ = 0;
+  int64_t tile_ = 1024, element_ = 1;
+};
+
+// Watches one call of an operator, to learn the loop that it runs. `step` has the loop, numbers and parameters; its tensors are numbered as in `tensors`.
+class CRESSET_API Probe : public ops::PointwiseWatch {
+ public:
+  explicit Probe(ArrayRef<Tensor> tensors) : tensors_(tensors.begin(), tensors.end()), before_(ops::watch_pointwise(this)) {}
+  ~Probe() override { ops::watch_pointwise(before_); }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+  void saw(const ops::PointwiseSight& sight) override;
+
+  // Whether the operator is one loop on these tensors, whose result is `result`.
+  bool is_one_loop(const Tensor& result) const { return count_ == 1 && fits_ && result.defined() && result.impl() == result_; }
+  const FusedStep& step() const { return step_; }
+
+ private:
+  std::vector<Tensor> tensors_;
+  ops::PointwiseWatch* before_;
+  FusedStep step_;
+  int count_ = 0;
+  bool fits_ = true;
+  const TensorImpl* result_ = nullptr;
+};
+
+// Kernels by number, for the operator cresset_fused::run(int kernel, Tensor[] arguments) -> Tensor[].
+CRESSET_API int64_t keep_kernel(std::shared_ptr<const FusedKernel> kernel);
+CRESSET_API void drop_kernel(int64_t number);
+
+}  // namespace cresset::graph

@@ -1,0 +1,51 @@
+"""Compiles graphs of operators: pointwise operators are joined, and the graph becomes a program of C++ with a plan of its memory.
+
+>>> from cresset._inductor.compile_fx import compile_fx_inner
+>>> from cresset.fx.experimental.proxy_tensor import make_fx
+>>> compiled = compile_fx_inner(make_fx(lambda x: [x.sin() + 1])(torch.zeros(2)), [torch.zeros(2)])
+>>> compiled([torch.zeros(2)])
+(tensor([1., 1.]),)
+"""
+
+from .. import fx, graph as _graph
+from .._functorch._boxed import make_boxed_func
+from . import config
+from .fusion import fuse
+
+
+class Compiled:
+    """A compiled graph: a boxed function. `fused` lists the operators of each kernel."""
+
+    _boxed_call = True
+
+    def __init__(self, module, program, kernels):
+        self.module, self.program, self.kernels = module, program, kernels
+        self._run = self._graph_run = program._graph.run
+        self.fused = [node.meta["fused"] for node in module.graph.nodes if "fused" in node.meta]
+
+    def __call__(self, args):
+        given = tuple(args)
+        if isinstance(args, list):
+            args.clear()  # what nobody else holds may go while the program runs
+        return tuple(self._run(given))
+
+
+def _numbers_only(module):
+    """Whether an input or result is a number, or None."""
+    return any(node.op == "placeholder" and not hasattr(node.meta.get("val"), "dtype") for node in module.graph.nodes)
+
+
+def compile_fx_inner(gm, example_inputs):
+    """A boxed function that computes what a graph of operators does.
+
+    A graph that holds what programs of C++ do not know is run by Python, operator by operator.
+    """
+    if not isinstance(gm, fx.GraphModule) or config.fallback_by_default:
+        return make_boxed_func(gm.forward)
+    if not any(node.op == "call_function" for node in gm.graph.nodes):
+        return make_boxed_func(gm.forward)
+    try:
+        module, kernels = fuse(gm)
+        return Compiled(module, _graph.from_fx(module), kernels)
+    except (ValueError, NotImplementedError, RuntimeError):
+        return make_boxed_func(gm.forward)

@@ -1,0 +1,159 @@
+// Fused kernels: the loops of operators, learnt from calls on tensors without data, run tile after tile with the same bits.
+
+#include "cresset/graph/codegen/fused.h"
+
+#include <gtest/gtest.h>
+
+#include "cresset/base/parallel.h"
+#include "cresset/cresset.h"
+#include "cresset/dispatch/registration.h"
+
+namespace cresset::graph {
+namespace {
+
+Tensor waves(std::vector<int64_t> sizes) {
+  int64_t count = 1;
+  for (const int64_t n : sizes) count *= n;
+  return cresset::arange(count, TensorOptions(kFloat)).mul(0.37).sin().reshape(sizes);
+}
+Tensor like(const Tensor& t) { return cresset::empty_strided(t.sizes(), t.strides(), t.options().device(kMeta)); }
+
+// The step of an operator on tensors like these.
+template <class F> FusedStep step_of(F&& call, std::vector<Tensor> tensors) {
+  for (Tensor& t : tensors) t = like(t);
+  Probe probe(tensors);
+  const Tensor result = call(tensors);
+  EXPECT_TRUE(probe.is_one_loop(result));
+  return probe.step();
+}
+void reads_step(FusedStep& step, size_t input, int from) {
+  step.inputs[input].kind = FusedStep::Input::Step;
+  step.inputs[input].index = from;
+}
+
+// sin(x * y + 2) and x * y
+FusedKernel product(const Tensor& x, const Tensor& y) {
+  std::vector<FusedStep> steps;
+  steps.push_back(step_of([](const auto& t) { return t[0] * t[1]; }, {x, y}));
+  steps.push_back(step_of([](const auto& t) { return t[0] + 2; }, {x}));
+  reads_step(steps[1], 0, 0);
+  steps.push_back(step_of([](const auto& t) { return t[0].sin(); }, {x}));
+  reads_step(steps[2], 0, 1);
+  return FusedKernel({x.scalar_type(), y.scalar_type()}, std::move(steps), {2, 0});
+}
+
+TEST(Probe, KnowsOperatorsThatAreOneLoop) {
+  const Tensor x = like(waves({4}));
+  const std::vector<Tensor> tensors = {x};
+  {
+    Probe probe(tensors);
+    EXPECT_TRUE(probe.is_one_loop(x.sin()));
+  }
+  {
+    Probe probe(tensors);
+    EXPECT_FALSE(probe.is_one_loop(x.sin().cos())) << "two loops";
+  }
+  {
+    Probe probe(tensors);
+    EXPECT_FALSE(probe.is_one_loop(x.sum())) << "no pointwise operator";
+  }
+  {
+    Probe probe(tensors);
+    EXPECT_FALSE(probe.is_one_loop(x + like(waves({4})))) << "a tensor that the kernel does not get";
+  }
+  {
+    Probe probe(tensors);
+    EXPECT_FALSE(probe.is_one_loop(x + x.to(kDouble))) << "a conversion";
+  }
+}
+
+TEST(FusedKernel, GivesTheBitsOfItsOperators) {
+  for (const int64_t n : {1, 127, 128, 2048, 2049, 100003}) {
+    const Tensor x = waves({n}), y = waves({n}).cos();
+    const auto out = product(x, y).run({x, y});
+    EXPECT_TRUE(cresset::equal(out[0], (x * y + 2).sin())) << n;
+    EXPECT_TRUE(cresset::equal(out[1], x * y)) << n;
+  }
+}
+
+TEST(FusedKernel, Broadcasts) {
+  const Tensor x = waves({7, 33, 20});
+  for (const Tensor& y : {waves({20}), waves({33, 1}), waves({7, 1, 1}), waves({1}), waves({7, 1, 20}), waves({7, 33, 20}).transpose(0, 1).contiguous().transpose(0, 1)}) {
+    const auto out = product(x, y).run({x, y});
+    EXPECT_TRUE(cresset::equal(out[0], (x * y + 2).sin())) << y.sizes();
+    EXPECT_TRUE(out[0].is_contiguous());
+  }
+}
+
+TEST(FusedKernel, TemporariesAreUsedAgain) {
+  const Tensor x = waves({10});
+  std::vector<FusedStep> steps = {step_of([](const auto& t) { return t[0].sin(); }, {x})};
+  for (int i = 1; i < 20; i++) {
+    steps.push_back(step_of([](const auto& t) { return t[0].cos(); }, {x}));
+    reads_step(steps.back(), 0, i - 1);
+  }
+  const FusedKernel kernel({kFloat}, std::move(steps), {19});
+  EXPECT_LE(kernel.num_temporaries(), 2);
+  Tensor expected = x.sin();
+  for (int i = 1; i < 20; i++) expected = expected.cos();
+  EXPECT_TRUE(cresset::equal(kernel.run({x})[0], expected));
+}
+
+TEST(FusedKernel, DoesNotDependOnTheNumberOfThreads) {
+  const Tensor x = waves({500000}), y = waves({500000}).cos();
+  const FusedKernel kernel = product(x, y);
+  const int before = get_num_threads();
+  set_num_threads(1);
+  const auto one = kernel.run({x, y});
+  set_num_threads(3);
+  const auto three = kernel.run({x, y});
+  set_num_threads(before);
+  EXPECT_TRUE(cresset::equal(one[0], three[0]));
+}
+
+TEST(FusedKernel, EmptyTensors) {
+  const Tensor x = waves({0, 3});
+  EXPECT_EQ(product(x, x).run({x, x})[0].sizes(), IntArrayRef({0, 3}));
+}
+
+TEST(FusedKernel, RefusesOtherArguments) {
+  const Tensor x = waves({4});
+  const FusedKernel kernel = product(x, x);
+  EXPECT_THROW(kernel.run({x}), Error);
+  EXPECT_THROW(kernel.run({x, x.to(kDouble)}), Error);
+  EXPECT_THROW(kernel.run({x, Tensor()}), Error);
+  EXPECT_THROW(kernel.run({x, waves({3})}), Error);
+  EXPECT_THROW(kernel.run({x, like(x)}), Error);
+}
+
+TEST(FusedKernel, RefusesStepsThatReadWhatIsNotThere) {
+  const Tensor x = waves({4});
+  FusedStep step = step_of([](const auto& t) { return t[0].sin(); }, {x});
+  EXPECT_THROW(FusedKernel({}, {step}, {0}), ValueError);
+  reads_step(step, 0, 0);
+  EXPECT_THROW(FusedKernel({kFloat}, {step}, {0}), ValueError) << "its own value";
+  EXPECT_THROW(FusedKernel({kFloat}, {FusedStep{}}, {0}), ValueError) << "no loop";
+  EXPECT_THROW(FusedKernel({kFloat}, {step_of([](const auto& t) { return t[0].sin(); }, {x})}, {1}), ValueError);
+}
+
+TEST(FusedKernel, IsAnOperator) {
+  const Tensor x = waves({1000}), y = waves({1000}).cos();
+  const int64_t number = keep_kernel(std::make_shared<FusedKernel>(product(x, y)));
+  const auto& entry = dispatch::find_op("cresset_fused::run").entry();
+  dispatch::Stack stack{dispatch::Value(number), dispatch::Value(std::vector<Tensor>{x, y})};
+  dispatch::call_boxed(entry, stack);
+  EXPECT_TRUE(cresset::equal(stack[0].to_tensor_list()[1], x * y));
+  drop_kernel(number);
+  dispatch::Stack again{dispatch::Value(number), dispatch::Value(std::vector<Tensor>{x, y})};
+  EXPECT_THROW(dispatch::call_boxed(entry, again), Error);
+}
+
+TEST(Costs, AreThoseOfTheLoop) {
+  const Tensor x = waves({4});
+  const double add = cost_of(step_of([](const auto& t) { return t[0] + t[0]; }, {x})), lgamma = cost_of(step_of([](const auto& t) { return t[0].lgamma(); }, {x}));
+  EXPECT_GT(add, 0);
+  EXPECT_GT(lgamma, add);
+}
+
+}  // namespace
+}  // namespace cresset::graph

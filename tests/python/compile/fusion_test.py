@@ -1,0 +1,222 @@
+"""The default backend gives the bits of eager mode, with fewer passes over memory, and gradients by a compiled backward."""
+
+import unittest
+
+from cresset._inductor.compile_fx import Compiled
+from cresset._inductor.fusion import fuse
+from cresset.fx.experimental.proxy_tensor import make_fx
+
+import cresset as torch
+from cresset import nn
+from cresset.nn import functional as F
+
+
+def waves(*shape, dtype=torch.float32):
+    count = 1
+    for size in shape:
+        count *= size
+    return (torch.arange(count, dtype=torch.float64) * 0.37).sin().reshape(shape).to(dtype)
+
+
+def kernels(function, *args):
+    """The operators of each fused kernel of a function."""
+    module, held = fuse(make_fx(function)(*args))
+    assert len(held) == sum("fused" in node.meta for node in module.graph.nodes)
+    return [[name.removeprefix("aten.").partition(".")[0] for name in node.meta["fused"]] for node in module.graph.nodes if "fused" in node.meta]
+
+
+class Fusion(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+
+    def equal(self, function, *args):
+        """Compiled and eager results are equal to the bit."""
+        compiled = torch.compile(function)
+        for _ in range(2):
+            for got, expected in zip(as_tuple(compiled(*args)), as_tuple(function(*args)), strict=True):
+                self.assertEqual((got.dtype, got.shape, got.stride()), (expected.dtype, expected.shape, expected.stride()))
+                self.assertTrue(torch.equal(got, expected) or bool(((got == expected) | (got.isnan() & expected.isnan())).all()))
+
+    def test_a_chain_is_one_kernel(self):
+        self.assertEqual(kernels(lambda x: (x * 2 + 1).sin() * x, waves(4096)), [["mul", "add", "sin", "mul"]])
+
+    def test_chains_have_the_bits_of_eager_mode(self):
+        def f(x):
+            return ((((x * 2 + 1).sin() * 0.5 - x).abs() + 0.1).sqrt() * x).tanh() + x.exp().log1p() - x.sigmoid()
+
+        for count in (1, 511, 512, 2047, 2049, 100003):
+            self.equal(f, waves(count))
+
+    def test_dtypes(self):
+        for dtype in (torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.int32, torch.uint8, torch.complex64):
+            self.equal(lambda x: (x * 3 + 1) * x - x, waves(3000).mul(9).to(dtype))
+
+    def test_comparisons_masks_and_choices(self):
+        self.equal(lambda x, y: torch.where(x > y, x * 2, y - 1).clamp(-0.5, 0.5).masked_fill(x < 0, 3.0), waves(50, 40), waves(50, 40).cos())
+
+    def test_broadcasting(self):
+        x = waves(64, 33, 20)
+        for other in (waves(20), waves(33, 1), waves(64, 1, 1), waves(64, 1, 20), waves(1), torch.tensor(0.5)):
+            self.equal(lambda x, y: (x * y + y) * x, x, other)
+
+    def test_several_results(self):
+        self.equal(lambda x: (x.sin(), x.cos() * x.sin(), (x.sin() + 1) * 2), waves(3000))
+
+    def test_other_layouts_are_left_alone(self):
+        self.equal(lambda x: (x * 2 + 1).sin(), waves(100, 60).t())
+        self.equal(lambda x: (x * 2 + 1).sin(), waves(100, 60)[:, ::2])
+        self.equal(lambda x: (x * 2 + 1).sin(), waves(2, 3, 40, 50).to(memory_format=torch.channels_last))
+
+    def test_reductions_between_kernels(self):
+        def norm(x, w, b):
+            mean = x.mean(-1, keepdim=True)
+            centred = x - mean
+            return centred * (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt() * w + b
+
+        self.equal(norm, waves(100, 64), waves(64), waves(64).cos())
+
+    def test_a_kernel_does_not_run_before_what_it_needs(self):
+        # The second product needs a reduction of the first, and both the same input.
+        self.equal(lambda x: (x * 2 + x) * (x * 2).sum() + x * 3, waves(2000))
+
+    def test_small_tensors_stay_operators(self):
+        self.assertEqual(kernels(lambda x: x.sin() + 1, waves(8)), [])
+
+    def test_threads_do_not_change_results(self):
+        before, x = torch.get_num_threads(), waves(300000)
+        try:
+            results = []
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                results.append(torch.compile(lambda x: (x * 2 + 1).sin() * x)(x))
+        finally:
+            torch.set_num_threads(before)
+        self.assertTrue(torch.equal(results[0], results[1]) and torch.equal(results[0], results[2]))
+
+    def test_empty_tensors(self):
+        self.equal(lambda x: (x * 2 + 1).sin(), torch.zeros(0, 5))
+
+    def test_random_programs(self):
+        operators = [torch.sin, torch.tanh, torch.relu, torch.abs, torch.neg, torch.exp, torch.sigmoid, torch.square, F.gelu, F.silu, torch.floor, torch.sign]
+        pairs = [torch.add, torch.sub, torch.mul, torch.maximum, torch.minimum, torch.atan2]
+        for seed in range(25):
+            state = seed * 7919 + 1
+
+            def draw(n):
+                nonlocal state
+                state = (state * 1103515245 + 12345) % 2**31
+                return state // 65536 % n
+
+            plan = [(draw(3), draw(len(operators)), draw(len(pairs)), draw(1000), draw(1000)) for _ in range(12)]
+
+            def program(x, y, plan=plan):
+                values = [x, y]
+                for kind, one, two, a, b in plan:
+                    a, b = values[a % len(values)], values[b % len(values)]
+                    values.append(operators[one](a) if kind == 0 else pairs[two](a, b) if kind == 1 else a * 0.5 + b)
+                return values[-1], values[-3].sum(), values[-2]
+
+            self.equal(program, waves(40, 50), waves(50) if seed % 2 else waves(40, 50).cos())
+
+
+class Gradients(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+
+    def test_networks_train_alike(self):
+        def build():
+            torch.manual_seed(0)
+            return nn.Sequential(
+                nn.Linear(32, 64), nn.LayerNorm(64), nn.GELU(), nn.Dropout(0.1), nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 4)
+            )
+
+        nets = [build(), build()]
+        steps = [torch.compile(nets[0]), nets[1]]
+        optimizers = [torch.optim.AdamW(net.parameters(), lr=0.01) for net in nets]
+        x, y = waves(48, 32), torch.arange(48) % 4
+        for i in range(5):
+            losses = []
+            for step, optimizer in zip(steps, optimizers, strict=True):
+                torch.manual_seed(i)
+                optimizer.zero_grad()
+                loss = F.cross_entropy(step(x), y)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            self.assertAlmostEqual(*losses, places=5)
+        for a, b in zip(nets[0].state_dict().values(), nets[1].state_dict().values(), strict=True):
+            self.assertTrue(torch.allclose(a, b, rtol=1e-4, atol=1e-6))
+
+    def test_only_wanted_gradients(self):
+        x, w = waves(40, 30), waves(30, 20).requires_grad_()
+        torch.compile(lambda x, w: (x @ w).tanh().sum())(x, w).backward()
+        self.assertIsNone(x.grad)
+        expected = waves(30, 20).requires_grad_()
+        (x @ expected).tanh().sum().backward()
+        self.assertTrue(torch.allclose(w.grad, expected.grad))
+
+    def test_no_history_without_gradients(self):
+        f, w = torch.compile(lambda w: w * 2), torch.ones(3, requires_grad=True)
+        self.assertTrue(f(w).requires_grad)
+        with torch.no_grad():
+            self.assertFalse(f(w).requires_grad)
+
+    def test_results_without_a_gradient(self):
+        w = waves(600).requires_grad_()
+        top, where = torch.compile(lambda w: (w * 2, (w * 2).argmax()))(w)
+        self.assertTrue(top.requires_grad and not where.requires_grad)
+
+    def test_values_kept_for_backward_are_checked(self):
+        w, scale = waves(600).requires_grad_(), waves(600)
+        out = torch.compile(lambda w, s: w * s)(w, scale)
+        scale.mul_(2)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            out.sum().backward()
+
+    def test_a_second_backward_needs_the_graph(self):
+        w = waves(600).requires_grad_()
+        out = torch.compile(lambda w: (w * w).sum())(w)
+        out.backward(retain_graph=True)
+        out.backward()
+        self.assertTrue(torch.allclose(w.grad, 4 * w.detach()))
+        with self.assertRaisesRegex(RuntimeError, "freed"):
+            out.backward()
+
+    def test_second_derivatives_are_refused(self):
+        w = waves(600).requires_grad_()
+        (g,) = torch.autograd.grad(torch.compile(lambda w: (w**3).sum())(w), w, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "second derivatives"):
+            g.sum().backward()
+
+    def test_the_history_is_released(self):
+        import gc
+        import weakref
+
+        w = waves(600).requires_grad_()
+        out = torch.compile(lambda w: w.exp())(w)
+        gone = weakref.ref(out)
+        del out
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_graphs_run_as_programs(self):
+        seen = []
+
+        def backend(module, inputs):
+            from cresset._inductor.steps import compiled_step
+
+            step = compiled_step(module.forward, inputs)
+            seen.extend(step.parts)
+            return step
+
+        w = waves(600).requires_grad_()
+        torch.compile(lambda w: (w.sin() * w).sum(), backend=backend)(w).backward()
+        self.assertTrue(len(seen) == 2 and all(isinstance(part, Compiled) for part in seen))
+
+
+def as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+if __name__ == "__main__":
+    unittest.main()
