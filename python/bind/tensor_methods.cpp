@@ -175,7 +175,7 @@ PyObject* symbols_of(const Tensor& t) {
   for (size_t i = 0; i < parts.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(symbols_of(parts[i])).release());
   return list.release();
 }
-// Of a constant among fake tensors: its own numbers, and nobody hears of it.
+// Of a constant among fake tensors: its own numbers; no listener is called.
 struct Unheard {
   dispatch::ListenScope above{dispatch::ListenPlace::above_layers, nullptr}, below{dispatch::ListenPlace::below_autograd, nullptr};
   FakeModeScope real{nullptr};

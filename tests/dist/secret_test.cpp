@@ -71,7 +71,7 @@ TEST(Secret, AClientWithAnotherOneIsRefusedAtOnce) {
   EXPECT_EQ(store->get_to_str("k"), "v");
 }
 
-// Noise of every length, and messages cut anywhere, cost the sender its connection and nobody else anything.
+// Noise of every length, and messages cut anywhere, close the sender's connection and disturb no other.
 TEST(Secret, GarbageOnThePortHarmsNobody) {
   const auto store = server("");
   uint32_t state = 7;
