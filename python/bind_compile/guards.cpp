@@ -156,13 +156,17 @@ int Guards::get(Get what, int parent, PyObject* key, int number) {
     if (p.what == what && p.parent == parent && p.number == number && (p.key.get() == key || (p.key.get() && key && equal(p.key.get(), key))))
       return static_cast<int>(i);
   }
+  planned_ = remembered_ = false;
   places_.push_back({what, parent, number, Ref::share(key)});
   const int place = num_places() - 1;
   steps_.push_back({false, Check::Is, place, 0, Ref(), nullptr, nullptr});
   return place;
 }
 
-void Guards::check(Check what, int place, PyObject* value, int number) { steps_.push_back({true, what, place, number, Ref::share(value), nullptr, nullptr}); }
+void Guards::check(Check what, int place, PyObject* value, int number) {
+  planned_ = remembered_ = false;
+  steps_.push_back({true, what, place, number, Ref::share(value), nullptr, nullptr});
+}
 
 void Guards::check_tensor(int place, TensorFacts facts) {
   steps_.push_back({true, Check::Tensor, place, 0, Ref(), std::make_unique<TensorFacts>(std::move(facts)), nullptr});
@@ -257,8 +261,116 @@ bool Guards::distinct(const std::vector<PyObject*>& found) const {
   return true;
 }
 
+namespace {
+
+uint64_t version_of(PyObject* dict) {
+#if PY_VERSION_HEX < 0x030C0000
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#else
+  (void)dict;
+  return 0;
+#endif
+}
+
+bool is_root(Get what) { return what == Get::Slot || what == Get::Stack || what == Get::Globals || what == Get::Builtins || what == Get::Const; }
+bool is_in_dict(Get what) { return what == Get::Attr || what == Get::Item || what == Get::Dict; }
+
+}  // namespace
+
+void Guards::plan() const {
+  planned_ = true;
+  wanted_.clear();
+  repeated_.clear();
+  // A place is settled if only dicts lie between it and a root.
+  std::vector<bool> settled(places_.size()), own(places_.size()), items(places_.size()), kind(places_.size());
+  for (size_t i = 0; i < places_.size(); i++) {
+    const Place& p = places_[i];
+    settled[i] = is_root(p.what) || (is_in_dict(p.what) && settled[static_cast<size_t>(p.parent)]);
+    if (!settled[i] || is_root(p.what)) continue;
+    (p.what == Get::Item ? items : own)[static_cast<size_t>(p.parent)] = true;
+  }
+  for (const Step& s : steps_) {
+    if (!s.is_check || s.check == Check::Formula || !settled[static_cast<size_t>(s.place)]) continue;
+    if (s.check == Check::Keys) items[static_cast<size_t>(s.place)] = true;
+    if (s.check == Check::Type) kind[static_cast<size_t>(s.place)] = true;
+  }
+  for (size_t i = 0; i < places_.size(); i++) {
+    const int place = static_cast<int>(i);
+    if (settled[i] && is_root(places_[i].what)) wanted_.push_back({Watch::Value, place, nullptr, 0});
+    if (kind[i]) wanted_.push_back({Watch::Class, place, nullptr, 0});
+    if (own[i]) wanted_.push_back({Watch::OwnDict, place, nullptr, 0});
+    if (items[i]) wanted_.push_back({Watch::ItemsOf, place, nullptr, 0});
+  }
+  for (size_t k = 0; k < steps_.size(); k++) {
+    const Step& s = steps_[k];
+    const bool at_settled = settled[static_cast<size_t>(s.place)];
+    const bool covered = !s.is_check
+                             ? at_settled
+                             : at_settled && s.check != Check::Tensor && s.check != Check::Formula && s.check != Check::Length && s.check != Check::Same &&
+                                   !(s.check == Check::Equal && s.value && !PyLong_CheckExact(s.value.get()) && !PyUnicode_CheckExact(s.value.get()) &&
+                                     !PyFloat_CheckExact(s.value.get()));
+    if (!covered) repeated_.push_back(static_cast<int>(k));
+  }
+}
+
+void Guards::remember(const std::vector<PyObject*>& found) const {
+  if (!planned_) plan();
+  remembered_ = false;
+  watches_.clear();
+  for (Watch w : wanted_) {
+    PyObject* o = found[static_cast<size_t>(w.place)];
+    switch (w.kind) {
+      case Watch::Value: w.object = o; break;
+      case Watch::Class:
+        if (!(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;  // it cannot become one of another class
+        w.object = reinterpret_cast<PyObject*>(Py_TYPE(o));
+        break;
+      case Watch::OwnDict:
+        w.object = o ? dict_of(o) : nullptr;
+        if (!w.object) return;
+        w.version = version_of(w.object);
+        break;
+      case Watch::ItemsOf:
+        if (!o || !PyDict_Check(o)) return;
+        w.object = o;
+        w.version = version_of(o);
+        break;
+    }
+    watches_.push_back(w);
+  }
+  before_ = found;
+  remembered_ = PY_VERSION_HEX < 0x030C0000;
+}
+
+bool Guards::is_as_it_was(const Frame& frame, std::vector<PyObject*>& found) const {
+  for (const Watch& w : watches_) {
+    switch (w.kind) {
+      case Watch::Value:
+        if (read(places_[static_cast<size_t>(w.place)], frame, found) != w.object) return false;
+        break;
+      case Watch::Class:
+        if (reinterpret_cast<PyObject*>(Py_TYPE(before_[static_cast<size_t>(w.place)])) != w.object) return false;
+        break;
+      case Watch::OwnDict:
+        if (dict_of(before_[static_cast<size_t>(w.place)]) != w.object || version_of(w.object) != w.version) return false;
+        break;
+      case Watch::ItemsOf:
+        if (version_of(w.object) != w.version) return false;
+        break;
+    }
+  }
+  found = before_;
+  for (const int k : repeated_) {
+    const Step& s = steps_[static_cast<size_t>(k)];
+    if (!s.is_check) found[static_cast<size_t>(s.place)] = read(places_[static_cast<size_t>(s.place)], frame, found);
+    else if (!passes(s, found)) return false;
+  }
+  return distinct(found);
+}
+
 bool Guards::hold(const Frame& frame, std::vector<PyObject*>& found) const {
   if (!(Surroundings::now() == surroundings_)) return false;
+  if (remembered_ && is_as_it_was(frame, found)) return true;
   found.assign(places_.size(), nullptr);
   for (const Step& s : steps_) {
     if (!s.is_check) {
@@ -267,7 +379,9 @@ bool Guards::hold(const Frame& frame, std::vector<PyObject*>& found) const {
       return false;
     }
   }
-  return distinct(found);
+  if (!distinct(found)) return false;
+  remember(found);
+  return true;
 }
 
 std::string Guards::failure(const Frame& frame) const {
@@ -350,6 +464,7 @@ int Guards::traverse(visitproc visit, void* arg) const {
 }
 
 void Guards::clear() {
+  remembered_ = planned_ = false;
   steps_.clear();
   distinct_.clear();
 }

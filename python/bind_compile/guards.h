@@ -82,7 +82,8 @@ class Guards {
   // All these places hold different tensors.
   void check_distinct(std::vector<int> places) { distinct_ = std::move(places); }
 
-  // Whether everything holds. `found` gets what is at each place, borrowed.
+  // Whether everything holds. `found` gets what is at each place, borrowed. After a success dicts that have not changed since (CPython counts changes of
+  // a dict) are not read again, so that a module costs a comparison or two.
   bool hold(const Frame& frame, std::vector<PyObject*>& found) const;
   // The first check that fails, for people; empty if everything holds.
   std::string failure(const Frame& frame) const;
@@ -110,6 +111,22 @@ class Guards {
   bool passes(const Step& step, const std::vector<PyObject*>& found) const;
   bool distinct(const std::vector<PyObject*>& found) const;
   std::string text_of(const Step& step) const;
+
+  // How the next check may be short: what must be as it was, in the order of places, and the steps that run each time.
+  struct Watch {
+    enum Kind : uint8_t { Value, OwnDict, ItemsOf, Class } kind;
+    int place;
+    PyObject* object;  // the value, the dict of the object, or its class
+    uint64_t version;
+  };
+  void plan() const;
+  void remember(const std::vector<PyObject*>& found) const;
+  bool is_as_it_was(const Frame& frame, std::vector<PyObject*>& found) const;
+
+  mutable std::vector<Watch> wanted_, watches_;
+  mutable std::vector<int> repeated_;      // steps that run each time
+  mutable std::vector<PyObject*> before_;  // what was found
+  mutable bool planned_ = false, remembered_ = false;
 
   std::vector<Place> places_;
   std::vector<Step> steps_;

@@ -23,13 +23,13 @@ PyTypeObject* step_type = nullptr;
 const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<python::TensorObject*>(o)->tensor; }
 
 struct Step {
-  Ref keep;                            // what the functions need
-  Ref forward, backward;               // functions of a tuple, which give lists; `backward` is null where no gradients are wanted
-  size_t num_values = 0;               // results of the graph that are not kept for backward: inputs as they are now, then values
-  std::vector<int> mutated;            // inputs that are written, in the order of the first values
-  std::vector<int> kinds;              // for each result: -1 for the next value, else the input that it is
-  std::vector<bool> differentiable;    // for each of the values
-  std::vector<bool> wanted;            // for each input: whether a gradient is wanted
+  Ref keep;                                   // what the functions need
+  Ref forward, backward;                      // functions of a tuple, which give lists; `backward` is null where no gradients are wanted
+  size_t num_values = 0;                      // results of the graph that are not kept for backward: inputs as they are now, then values
+  std::vector<int> mutated;                   // inputs that are written, in the order of the first values
+  std::vector<int> kinds;                     // for each result: -1 for the next value, else the input that it is
+  std::vector<bool> differentiable;           // for each of the values
+  std::vector<bool> wanted;                   // for each input: whether a gradient is wanted
   std::vector<std::vector<int64_t>> strides;  // of the gradient of each differentiable value
 };
 
@@ -252,7 +252,8 @@ PyObject* make_step(PyTypeObject* type, PyObject* args, PyObject*) {
   step->forward = Ref::share(forward);
   if (backward != Py_None) step->backward = Ref::share(backward);
   step->num_values = static_cast<size_t>(num_values);
-  const bool read = each(mutated, [&](PyObject* o) { return add_number(o, step->mutated); }) && each(kinds, [&](PyObject* o) { return add_number(o, step->kinds); }) &&
+  const bool read = each(mutated, [&](PyObject* o) { return add_number(o, step->mutated); }) &&
+                    each(kinds, [&](PyObject* o) { return add_number(o, step->kinds); }) &&
                     each(differentiable, [&](PyObject* o) { return step->differentiable.push_back(PyObject_IsTrue(o) == 1), true; }) &&
                     each(wanted, [&](PyObject* o) { return step->wanted.push_back(PyObject_IsTrue(o) == 1), true; }) && each(strides, [&](PyObject* list) {
                       auto& into = step->strides.emplace_back();

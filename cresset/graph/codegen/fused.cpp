@@ -121,7 +121,8 @@ FusedKernel::FusedKernel(std::vector<ScalarType> arguments, std::vector<FusedSte
   std::vector<int> last(steps_.size(), -1);
   for (int i = 0; i < n; i++) {
     const FusedStep& step = steps_[i];
-    CRESSET_CHECK_VALUE(step.loop && step.result != ScalarType::Undefined && step.inputs.size() < kernels::kMaxOperands, "fused kernel: step ", i, " has no loop");
+    CRESSET_CHECK_VALUE(step.loop && step.result != ScalarType::Undefined && step.inputs.size() < kernels::kMaxOperands, "fused kernel: step ", i,
+                        " has no loop");
     for (const FusedStep::Input& input : step.inputs) {
       if (input.kind == FusedStep::Input::Number) continue;
       const int limit = input.kind == FusedStep::Input::Argument ? static_cast<int>(arguments_.size()) : i;
@@ -200,8 +201,8 @@ std::vector<Tensor> FusedKernel::run(ArrayRef<Tensor> arguments) const {
   DimVector shape;
   for (size_t k = 0; k < arguments.size(); k++) {
     const Tensor& t = arguments[k];
-    CRESSET_CHECK(t.defined() && t.is_cpu() && t.scalar_type() == arguments_[k] && t.layout() == Layout::Strided && !t.impl()->is_lazy(), "fused kernel: argument ", k,
-                  ": expected a plain tensor of ", arguments_[k], " on the CPU");
+    CRESSET_CHECK(t.defined() && t.is_cpu() && t.scalar_type() == arguments_[k] && t.layout() == Layout::Strided && !t.impl()->is_lazy(),
+                  "fused kernel: argument ", k, ": expected a plain tensor of ", arguments_[k], " on the CPU");
     if (k == 0) shape = DimVector(t.sizes());
     else if (IntArrayRef(shape) != t.sizes()) shape = joined(shape, t.sizes());
   }

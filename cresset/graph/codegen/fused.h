@@ -14,7 +14,7 @@ namespace cresset::graph {
 struct FusedStep {
   struct Input {
     enum Kind : uint8_t { Argument, Step, Number } kind;
-    int index = 0;                    // of the argument or the step
+    int index = 0;                            // of the argument or the step
     alignas(16) unsigned char cell[16] = {};  // a number, as the loop reads it
   };
   kernels::Loop loop = nullptr;

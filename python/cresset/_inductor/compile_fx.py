@@ -30,9 +30,17 @@ class Compiled:
         return tuple(self._run(given))
 
 
-def _numbers_only(module):
-    """Whether an input or result is a number, or None."""
-    return any(node.op == "placeholder" and not hasattr(node.meta.get("val"), "dtype") for node in module.graph.nodes)
+class Interpreted:
+    """A graph that Python runs, with its fused kernels: a boxed function."""
+
+    _boxed_call = True
+
+    def __init__(self, module, kernels):
+        self.module, self.kernels = module, kernels
+        self._forward = module.forward
+
+    def __call__(self, args):
+        return self._forward(*args)
 
 
 def compile_fx_inner(gm, example_inputs):
@@ -44,8 +52,9 @@ def compile_fx_inner(gm, example_inputs):
         return make_boxed_func(gm.forward)
     if not any(node.op == "call_function" for node in gm.graph.nodes):
         return make_boxed_func(gm.forward)
+    module, kernels = fuse(gm)
     try:
-        module, kernels = fuse(gm)
-        return Compiled(module, _graph.from_fx(module), kernels)
+        program = _graph.from_fx(module)
     except (ValueError, NotImplementedError, RuntimeError):
-        return make_boxed_func(gm.forward)
+        return Interpreted(module, kernels)
+    return Compiled(module, program, kernels)

@@ -78,7 +78,8 @@ TEST(FusedKernel, GivesTheBitsOfItsOperators) {
 
 TEST(FusedKernel, Broadcasts) {
   const Tensor x = waves({7, 33, 20});
-  for (const Tensor& y : {waves({20}), waves({33, 1}), waves({7, 1, 1}), waves({1}), waves({7, 1, 20}), waves({7, 33, 20}).transpose(0, 1).contiguous().transpose(0, 1)}) {
+  for (const Tensor& y :
+       {waves({20}), waves({33, 1}), waves({7, 1, 1}), waves({1}), waves({7, 1, 20}), waves({7, 33, 20}).transpose(0, 1).contiguous().transpose(0, 1)}) {
     const auto out = product(x, y).run({x, y});
     EXPECT_TRUE(cresset::equal(out[0], (x * y + 2).sin())) << y.sizes();
     EXPECT_TRUE(out[0].is_contiguous());
@@ -150,7 +151,8 @@ TEST(FusedKernel, IsAnOperator) {
 
 TEST(Costs, AreThoseOfTheLoop) {
   const Tensor x = waves({4});
-  const double add = cost_of(step_of([](const auto& t) { return t[0] + t[0]; }, {x})), lgamma = cost_of(step_of([](const auto& t) { return t[0].lgamma(); }, {x}));
+  const double add = cost_of(step_of([](const auto&t) { return t[0] + t[0]; }, {x})),
+               lgamma = cost_of(step_of([](const auto&t) { return t[0].lgamma(); }, {x}));
   EXPECT_GT(add, 0);
   EXPECT_GT(lgamma, add);
 }

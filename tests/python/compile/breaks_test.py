@@ -222,6 +222,12 @@ class Effects(unittest.TestCase):
             torch.compile(lambda x: x.add_(1) * 2, backend=backend)(x)
             self.assertTrue(torch.equal(x, X + 1))
 
+    def test_arguments_that_ask_for_a_write(self):
+        for backend in ("eager", "inductor"):
+            x = X.clone()
+            out = torch.compile(lambda x: torch.nn.functional.relu(x, inplace=True) + 1, backend=backend)(x)
+            self.assertTrue(torch.equal(x, X.relu()) and torch.equal(out, X.relu() + 1))
+
     def test_views_of_inputs_are_views(self):
         x = X.clone()
         row, flat = torch.compile(lambda x: (x[0], x.view(-1)), backend="aot_eager")(x)

@@ -110,6 +110,36 @@ class Guards(unittest.TestCase):
         thing.k = 5
         self.assertEqual(compiled(X)[0, 0].item(), 6)
 
+    def test_changes_of_dicts_that_were_remembered(self):
+        net = nn.Sequential(nn.Linear(3, 3), nn.Sequential(nn.ReLU(), nn.Identity()))
+        compiled = torch.compile(net, backend=self.counter)
+        for _ in range(3):
+            self.assertTrue(torch.equal(compiled(X), net(X)))
+        for change in (
+            lambda: setattr(net[1][0], "inplace", True),
+            lambda: net[1].append(nn.Sigmoid()),
+            lambda: net[0].register_forward_hook(lambda module, args, out: out * 2),
+            lambda: net[0].__dict__.update(_parameters=dict(net[0]._parameters, bias=None)),
+            lambda: setattr(net[1], "__class__", type("Other", (nn.Sequential,), {"forward": lambda self, x: x * 100})),
+        ):
+            change()
+            for _ in range(2):
+                self.assertTrue(torch.equal(compiled(X), net(X)))
+
+    def test_a_dict_that_is_replaced(self):
+        class Thing:
+            pass
+
+        thing = Thing()
+        thing.table = {"k": 1}
+        compiled = torch.compile(lambda x: x + thing.table["k"], backend=self.counter)
+        for _ in range(2):
+            self.assertEqual(compiled(X)[0, 0].item(), 2)
+        thing.__dict__ = {"table": {"k": 5}}
+        self.assertEqual(compiled(X)[0, 0].item(), 6)
+        thing.table["k"] = 7
+        self.assertEqual(compiled(X)[0, 0].item(), 8)
+
     def test_class_attributes(self):
         class Thing:
             k = 1

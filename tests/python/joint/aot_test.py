@@ -247,5 +247,23 @@ class Tools(Case):
         self.assertRegex(names[1], r"^model__\d+_backward_\d+$")
 
 
+class Writes(unittest.TestCase):
+    def test_writes_to_views_of_new_tensors(self):
+        def f(x):
+            y = x * 2
+            y[0].add_(x[1])
+            y[:, 1:].mul_(3)
+            y.t()[0] = 7.0
+            return y.sin()
+
+        for options in ({}, {"partition_fn": min_cut_rematerialization_partition}):
+            ours, plain = (X.clone().requires_grad_() for _ in range(2))
+            out = aot_function(f, nop, **options)(ours)
+            self.assertTrue(torch.equal(out, f(plain)))
+            out.sum().backward()
+            f(plain).sum().backward()
+            self.assertTrue(torch.allclose(ours.grad, plain.grad))
+
+
 if __name__ == "__main__":
     unittest.main()

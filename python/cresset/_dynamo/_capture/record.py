@@ -232,6 +232,7 @@ class Tracer:
         return self._run(func, args, kwargs, None, _writes(name, kwargs), name, method)
 
     def _run(self, func, args, kwargs, target, writes, name="", method=False):
+        versions = _versions(args, kwargs)
         try:
             out = func(*args, **kwargs)
         except GuardOnDataDependentSymNode as error:
@@ -240,8 +241,10 @@ class Tracer:
             raise Break(f"{error}: a number that depends on the values of a tensor", _DATA_HINT) from None
         except DynamicOutputShapeException as error:
             raise Break(f"{error}: a shape that depends on the values of a tensor", "set torch._dynamo.config.capture_dynamic_output_shape_ops") from None
-        if writes and args and isinstance(args[0], Tensor):
-            self.written.add(id(args[0]))
+        for tensor, version in versions:
+            if tensor._version != version:  # also by arguments such as inplace=True
+                writes = True
+                self.written.add(id(tensor))
         if writes or self._is_new(out):
             if target is not None:
                 self.node(target, args, kwargs, out)
@@ -342,6 +345,16 @@ def _writes(name, kwargs):
     if name.startswith("__"):
         return name == "__setitem__" or (name.startswith("__i") and _operator_of(name) is not None and name not in ("__invert__", "__index__", "__int__"))
     return (name.endswith("_") and not name.endswith("__")) or kwargs.get("out") is not None
+
+
+def _versions(args, kwargs):
+    """(tensor, version) of the tensors of a call, those in lists included."""
+    found = []
+    for value in (*args, *kwargs.values()):
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Tensor) and not item.is_inference():
+                found.append((item, item._version))
+    return found
 
 
 def _identifier(name):

@@ -159,10 +159,13 @@ def _lifted(tracer, args):
     source = args[0]
     out = source
     constant = source if source.numel() <= CONSTANT_NUMEL_LIMIT and not torch._subclasses.fake_tensor.is_fake(source) else None
-    node = tracer.create_node(
-        "call_function", aten.lift_fresh_copy.default, (tracer.constant_node(source.clone() if constant is None else constant.clone()),), {}, "lift_fresh_copy"
-    )
-    tracer.record_outputs(node, out, None if constant is None else constant.clone())
+    fake = torch._subclasses.fake_tensor
+    numbers = source.tolist() if fake.is_fake(source) and source.numel() <= CONSTANT_NUMEL_LIMIT else None  # a fake tensor knows these of itself
+    with fake.unset_fake_temporarily():
+        held = source.clone() if numbers is None else torch.tensor(numbers, dtype=source.dtype)
+        known = None if constant is None else constant.clone()
+    node = tracer.create_node("call_function", aten.lift_fresh_copy.default, (tracer.constant_node(held),), {}, "lift_fresh_copy")
+    tracer.record_outputs(node, out, known)
     return out
 
 
