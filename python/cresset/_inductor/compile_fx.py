@@ -26,7 +26,7 @@ class Compiled:
     def __call__(self, args):
         given = tuple(args)
         if isinstance(args, list):
-            args.clear()  # what nobody else holds may go while the program runs
+            args.clear()  # values without other owners are freed while the program runs
         return tuple(self._run(given))
 
 
