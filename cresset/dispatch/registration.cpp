@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cresset/dispatch/c_extension.h"
+#include "cresset/dispatch/custom_class.h"
 #include "cresset/dispatch/operator_schema.h"
 #include "cresset/dispatch/registry.h"
 
@@ -96,6 +97,7 @@ struct Library::Made {
   std::vector<Registration> kernels;
   std::vector<const OpEntry*> ops;
   std::vector<std::string> fallbacks;
+  std::vector<const ClassInfo*> classes;
   bool owns_namespace = false;
 };
 
@@ -132,6 +134,7 @@ void Library::reset() {
   for (auto k = made->kernels.rbegin(); k != made->kernels.rend(); ++k) remove_kernel(*k);
   for (const OpEntry* op : made->ops) undefine_op(op);
   for (const std::string& key : made->fallbacks) clear_fallback(key);
+  for (const ClassInfo* info : made->classes) retire_class(*info);
   if (!made->owns_namespace) return;
   Namespaces& all = namespaces();
   std::lock_guard lock(all.mutex);
@@ -206,6 +209,12 @@ Library& Library::set_python_module(const char* module, const char*) {
   python_module_ = module;
   return *this;
 }
+
+const std::string& Library::namespace_for_classes() const {
+  CRESSET_CHECK(kind_ != implementations && ns_ != "_", "library: class_ belongs into CRESSET_LIBRARY or CRESSET_LIBRARY_FRAGMENT, at ", where());
+  return ns_;
+}
+void Library::keep_class(const std::type_info& type) { made_->classes.push_back(&class_of(type)); }
 
 namespace {
 

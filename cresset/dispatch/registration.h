@@ -14,6 +14,7 @@
 namespace cresset {
 enum class DispatchKey : uint16_t;
 class DispatchKeySet;
+template <class T> class class_;
 }  // namespace cresset
 
 namespace cresset::dispatch {
@@ -215,6 +216,9 @@ class CRESSET_API Library {
     return *this;
   }
 
+  // A class of C++ objects, torch.classes.ns.Name in Python (cresset/dispatch/custom_class.h).
+  template <class T>::cresset::class_<T> class_(const std::string& name, const std::string& doc = "");
+
   // The Python module that completes the ops defined from here on: what an op that lacks a part names in its error.
   Library& set_python_module(const char* module, const char* context = "");
   Library& impl_abstract_pystub(const char* module, const char* context = "") { return set_python_module(module, context); }
@@ -227,6 +231,9 @@ class CRESSET_API Library {
   void set_fallback(CppFunction f);
   void put(const OpEntry& op, const std::string& key, CppFunction function);
   std::string where() const;
+  // Errors: the block is not one of definitions.
+  const std::string& namespace_for_classes() const;
+  void keep_class(const std::type_info& type);
 
   struct Made;
   Kind kind_;

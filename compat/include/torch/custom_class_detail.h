@@ -1,0 +1,2 @@
+#pragma once
+#include "torch/custom_class.h"
