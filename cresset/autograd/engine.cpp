@@ -12,6 +12,7 @@
 #include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/run_state.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/hooks.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -272,7 +273,24 @@ void restrict_to(GraphTask& task, const edge_list& outputs, bool accumulate) {
     }
 }
 
+// Tells an observer, where there is one, of a node for its scope.
+class ObservedNode {
+ public:
+  ObservedNode(const Node& node, bool whole) : hooks_(g_observer_hooks.load(std::memory_order_acquire)) {
+    if (CRESSET_UNLIKELY(hooks_ != nullptr)) hooks_->node_begins(node, whole);
+  }
+  ~ObservedNode() {
+    if (CRESSET_UNLIKELY(hooks_ != nullptr)) hooks_->node_ends();
+  }
+  ObservedNode(const ObservedNode&) = delete;
+  ObservedNode& operator=(const ObservedNode&) = delete;
+
+ private:
+  const ObserverHooks* hooks_;
+};
+
 variable_list call_node(Node& node, variable_list&& grads, bool skip_undefined) {
+  const ObservedNode observed(node, false);
   const bool has_post_hooks = node.hooks_or_null() && !node.hooks_or_null()->post_hooks.empty();
   variable_list outputs;
   if (skip_undefined && !any_defined(grads)) {
@@ -290,6 +308,7 @@ variable_list call_node(Node& node, variable_list&& grads, bool skip_undefined) 
 void evaluate(GraphTask& task, uint32_t i) {
   auto lock = lock_if_shared(task);
   Node& node = *task.states[i].node;
+  const ObservedNode observed(node, true);
   variable_list grads = std::move(task.states[i].arrived);
   const bool captured = task.states[i].captured, needed = !task.restricted || task.states[i].needed;
   if (lock) lock.unlock();

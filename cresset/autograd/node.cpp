@@ -5,6 +5,7 @@
 #include "cresset/autograd/anomaly_mode.h"
 #include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/run_state.h"
+#include "cresset/core/hooks.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -46,6 +47,8 @@ Tensor InputMetadata::zeros_like() const {
   CRESSET_INTERNAL_ASSERT(defined_);
   return cresset::zeros(sizes_, options());
 }
+
+uint64_t next_sequence_nr() { return t_sequence_nr; }
 
 Node::Node(edge_list next_edges) : sequence_nr_(t_sequence_nr++) {
   if (!next_edges.empty()) set_next_edges(std::move(next_edges));

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "cresset/base/device.h"
+
 #include "cresset/base/macros.h"
 #include "cresset/base/std_function.h"
 
@@ -22,6 +24,22 @@ template <class T> struct ObjectHook {
 };
 CRESSET_API ObjectHook<TensorImpl>& object_hook();
 CRESSET_API ObjectHook<StorageImpl>& storage_object_hook();
+
+namespace autograd {
+class Node;
+// Defined in the autograd room: the number that the thread's next node gets.
+CRESSET_API uint64_t next_sequence_nr();
+}  // namespace autograd
+
+// The part of the profile room that hears of more than calls of operators. Null while nothing is recorded, which costs those who ask one load.
+struct ObserverHooks {
+  // Memory of a storage: `bytes` are negative where it is given back.
+  void (*memory)(const void* data, int64_t bytes, Device device);
+  // Around all that backward does for a node (`whole`), and around its function alone.
+  void (*node_begins)(const autograd::Node& node, bool whole);
+  void (*node_ends)();
+};
+CRESSET_API extern std::atomic<const ObserverHooks*> g_observer_hooks;
 
 namespace dispatch {
 

@@ -23,9 +23,21 @@ ObjectHook<StorageImpl> g_object_hook;
 
 ObjectHook<StorageImpl>& storage_object_hook() { return g_object_hook; }
 
+std::atomic<const ObserverHooks*> g_observer_hooks{nullptr};
+
+namespace {
+
+inline void observe_memory(const void* data, int64_t bytes, Device device) {
+  const ObserverHooks* hooks = g_observer_hooks.load(std::memory_order_acquire);
+  if (CRESSET_UNLIKELY(hooks != nullptr) && data) hooks->memory(data, bytes, device);
+}
+
+}  // namespace
+
 StorageImpl::StorageImpl(size_t nbytes, Device device) : nbytes_(nbytes), device_(device) {
   if (CRESSET_LIKELY(device.is_cpu())) data_ = cpu_allocate(nbytes);
   else if (!device.is_meta()) data_ = get_allocator(device.type())->allocate(nbytes, device);
+  observe_memory(data_, static_cast<int64_t>(nbytes), device);
 }
 
 StorageImpl::StorageImpl(void* data, size_t nbytes, Device device, std::function<void(void*)> deleter)
@@ -84,8 +96,10 @@ void StorageImpl::release_memory() {
     delete foreign_;
     foreign_ = nullptr;
   } else if (CRESSET_LIKELY(device_.is_cpu())) {
+    observe_memory(data_, -static_cast<int64_t>(nbytes_), device_);
     cpu_deallocate(data_, nbytes_);
   } else if (data_) {
+    observe_memory(data_, -static_cast<int64_t>(nbytes_), device_);
     get_allocator(device_.type())->deallocate(data_, nbytes_, device_);
   }
   data_ = nullptr;
