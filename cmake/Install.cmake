@@ -15,15 +15,16 @@ add_library(Cresset::distributions ALIAS cresset_distributions)
 add_library(Cresset::graph ALIAS cresset_graph)
 add_library(Cresset::compile ALIAS cresset_compile)
 add_library(Cresset::dist ALIAS cresset_dist)
+add_library(Cresset::profile ALIAS cresset_profile)
 
-install(TARGETS cresset cresset_distributions cresset_graph cresset_compile cresset_dist cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cresset cresset_distributions cresset_graph cresset_compile cresset_dist cresset_profile cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Opened from the folder that the library lies in.
 foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo cresset_mpi)
   if(TARGET ${provider})
     install(TARGETS ${provider} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endforeach()
-foreach(room base core dispatch ops autograd nn optim data io dist transform train distributions graph)
+foreach(room base core dispatch ops autograd nn optim data io dist transform train distributions graph profile python)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/cresset/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/distributions.h ${CMAKE_SOURCE_DIR}/cresset/sparse.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h

@@ -1,0 +1,66 @@
+#pragma once
+// What is recorded.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cresset/base/device.h"
+#include "cresset/dispatch/op.h"
+
+namespace cresset::profile {
+
+// The kinds of what runs, under PyTorch's numbers.
+enum class Scope : uint8_t { Function = 0, BackwardFunction = 1, User = 7 };
+
+// An argument of a call, as far as a trace says it.
+struct InputFact {
+  std::vector<std::vector<int64_t>> sizes, strides;  // of a tensor one, of a list of tensors several
+  bool is_list = false;
+  std::string type;   // "float", "Scalar", "ScalarList", "TensorList", "" for anything else
+  std::string value;  // of numbers, lists of them and flags
+};
+
+struct CRESSET_API Event {
+  const dispatch::OpEntry* op = nullptr;  // of a call; null for nodes and named scopes
+  std::string name;                       // of nodes and named scopes
+  Scope scope = Scope::Function;
+  int64_t start_ns = 0, end_ns = 0;  // since the recording began; end_ns is 0 for what has not ended
+  int32_t parent = -1;               // of the same log
+  int64_t sequence_nr = -1;          // of the graph's node that the call makes, or that runs
+  uint64_t forward_thread = 0;
+  int64_t flops = 0;
+  int64_t memory = 0;  // bytes that were taken, less those given back, by this event itself
+  std::vector<InputFact> inputs;
+  std::vector<std::string> stack;  // innermost first
+  std::string module;              // of the front end, where the call was made
+
+  // "aten::add", "ns::name", or the name of the scope.
+  std::string full_name() const;
+  std::string overload() const;
+};
+
+struct MemoryEvent {
+  int64_t time_ns = 0, bytes = 0;
+  int64_t total = 0;  // of the recording at that moment, over all threads
+  uintptr_t address = 0;
+  Device device = Device(kCPU);
+  int32_t event = -1;  // during which it happened
+};
+
+// Of one thread, in order of time.
+struct ThreadLog {
+  uint64_t thread = 0;        // small numbers, from 1 on
+  int64_t system_thread = 0;  // the operating system's number
+  std::vector<Event> events;
+  std::vector<MemoryEvent> memory;
+};
+
+struct Trace {
+  int64_t start_unix_ns = 0;  // when the recording began
+  int64_t length_ns = 0;
+  bool shapes = false, memory = false, flops = false, stack = false;
+  std::vector<ThreadLog> threads;
+};
+
+}  // namespace cresset::profile
