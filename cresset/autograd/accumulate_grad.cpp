@@ -6,6 +6,7 @@
 #include "cresset/autograd/meta_extras.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/core/sparse.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -71,6 +72,10 @@ void AccumulateGrad::release_resources() {
 
 void AccumulateGrad::accumulate(Tensor&& fresh) {
   Tensor& grad = impl::materialize_autograd_meta(variable_).grad_;
+  if (CRESSET_UNLIKELY(dispatch::is_subclass(fresh)) && !grad.defined() && !GradMode::is_enabled()) {
+    grad = fresh.detach();  // by the class, whose object the front end may keep
+    return;
+  }
   if (GradMode::is_enabled()) {
     grad = grad.defined() ? sum(grad, fresh) : clone_with_layout(fresh, variable_);
     return;

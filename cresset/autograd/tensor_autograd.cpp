@@ -117,7 +117,7 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 Tensor Tensor::detach() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().detach());
   if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.detach(); });
-  if (CRESSET_UNLIKELY(dispatch::is_listening()) && !(checked().layers() & ~(kAutogradLayer | kLazyMathLayer)))
+  if (CRESSET_UNLIKELY(dispatch::is_listening() || dispatch::is_subclass(*this)) && !(checked().layers() & ~(kAutogradLayer | kLazyMathLayer)))
     return dispatch::call(kDetach, dispatch::key_of(*this), *this);
   return plainly_detached(*this);
 }

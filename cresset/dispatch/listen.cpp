@@ -9,6 +9,8 @@ namespace cresset::dispatch {
 namespace {
 
 thread_local Listener* t_listeners[2] = {};
+std::atomic<Listener*> g_subclass_listener{nullptr};
+thread_local bool t_subclasses_heard = true;
 
 Listener*& at(ListenPlace place) { return t_listeners[static_cast<int>(place)]; }
 
@@ -40,6 +42,20 @@ Listener::~Listener() = default;
 bool Listener::opens(const OpEntry&, bool) { return false; }
 void Listener::open(const OpEntry& op, Stack&, bool) { CRESSET_CHECK(false, op.name, ": the listener has no body for it"); }
 
+void set_subclass_listener(Listener* listener) { g_subclass_listener = listener; }
+bool set_subclasses_heard(bool on) { return std::exchange(t_subclasses_heard, on); }
+bool subclasses_heard() { return t_subclasses_heard && g_subclass_listener.load(std::memory_order_acquire); }
+Listener* listener_of_call(uint8_t awake, uint8_t backend) {
+  if (CRESSET_LIKELY(!(awake & kLazyMathLayer))) return nullptr;
+  if (Listener* listener = at(ListenPlace::below_autograd)) return listener;
+  return backend == kSubclassBackend && t_subclasses_heard ? g_subclass_listener.load(std::memory_order_acquire) : nullptr;
+}
+// The one that the dispatcher has found for the call under way.
+static Listener& chosen() {
+  Listener* const own = at(ListenPlace::below_autograd);
+  return own ? *own : *g_subclass_listener.load(std::memory_order_acquire);
+}
+
 Listener* listener_at(ListenPlace place) { return at(place); }
 
 Listener* set_listener(ListenPlace place, Listener* listener) {
@@ -60,11 +76,35 @@ void heard_above(const OpEntry& op, Stack& stack) {
   with_own_stack(op, stack, [&](Stack& own) { listener->call(op, own); });
 }
 
+namespace {
+
+// Counts versions of written arguments, and notes that a result is a view, as kernels do.
+void call_of_subclass(Listener& listener, const OpEntry& op, Stack& stack) {
+  const FunctionSchema& schema = op.function_schema();
+  WrittenVersions versions;
+  for (size_t i = 0; i < schema.arguments.size(); i++)
+    if (schema.arguments[i].writes && stack[i].is_tensor()) versions.add(stack[i].to_tensor_ref());
+  const Tensor viewed = op.flags & kViewOp && !stack.empty() && stack[0].is_tensor() ? stack[0].to_tensor() : Tensor();
+  listener.call(op, stack);
+  if (!viewed.defined()) return;
+  const bool several = stack.size() == 1 && !stack[0].is_tensor();
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (is_subclass(t) && t.impl() != viewed.impl() && !t.impl()->is_view()) {
+        t.impl()->share_version_of(*viewed.impl());
+        t.impl()->set_view_of(*viewed.impl(), several);
+      }
+    });
+}
+
+}  // namespace
+
 void heard_below(const OpEntry& op, Stack& stack) {
-  Listener* const listener = at(ListenPlace::below_autograd);
+  Listener& listener = chosen();
+  const bool of_subclass = &listener == g_subclass_listener.load(std::memory_order_relaxed);
   const ListenScope quiet(ListenPlace::below_autograd, nullptr);
   const ExcludeLayers passed(kPassed);
-  with_own_stack(op, stack, [&](Stack& own) { listener->call(op, own); });
+  with_own_stack(op, stack, [&](Stack& own) { of_subclass ? call_of_subclass(listener, op, own) : listener.call(op, own); });
 }
 
 // Views wake the autograd layer too, whether or not they require a gradient.
@@ -79,13 +119,13 @@ void heard_unless_recorded(const OpEntry& op, Stack& stack) {
 
 // The operators that the body calls are heard like any others.
 void opened_at_autograd(const OpEntry& op, Stack& stack) {
-  Listener* const listener = at(ListenPlace::below_autograd);
-  with_own_stack(op, stack, [&](Stack& own) { listener->open(op, own, true); });
+  Listener& listener = chosen();
+  with_own_stack(op, stack, [&](Stack& own) { listener.open(op, own, true); });
 }
 void opened_below(const OpEntry& op, Stack& stack) {
-  Listener* const listener = at(ListenPlace::below_autograd);
+  Listener& listener = chosen();
   const ExcludeLayers passed(kPassed);
-  with_own_stack(op, stack, [&](Stack& own) { listener->open(op, own, false); });
+  with_own_stack(op, stack, [&](Stack& own) { listener.open(op, own, false); });
 }
 
 }  // namespace cresset::dispatch

@@ -40,6 +40,18 @@ CRESSET_API Listener* listener_at(ListenPlace place);
 // The same, for callers that keep no scope: returns the former listener.
 CRESSET_API Listener* set_listener(ListenPlace place, Listener* listener);
 
+// Tensors whose class in the front end takes their calls over: they are heard below autograd too, in every thread, without a scope.
+constexpr uint8_t kSubclassBackend = 252;
+// Hears of calls with such tensors among the arguments, where no other listener does. Kept for good.
+CRESSET_API void set_subclass_listener(Listener* listener);
+// The listener of a call: that of the thread's place below autograd, or that of subclasses; null: none.
+Listener* listener_of_call(uint8_t awake, uint8_t backend);
+// Whether calls with such tensors are taken over in this thread; gives what was set before.
+CRESSET_API bool set_subclasses_heard(bool on);
+// Whether there is a listener of subclasses, and it is heard in this thread.
+CRESSET_API bool subclasses_heard();
+inline bool is_subclass(const Tensor& t) { return t.defined() && CRESSET_UNLIKELY(t.impl()->backend() == kSubclassBackend); }
+
 // Whether a listener is to hear of methods that are no rows of the table (detach, item).
 inline bool is_listening() {
   const LayerState& state = layer_state();

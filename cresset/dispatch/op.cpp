@@ -117,14 +117,21 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
 namespace {
 
 // The part of a listener below autograd in a call, asked for at the autograd layer and below it; null: none.
-const BoxedFn* listening(const OpEntry& op, uint8_t awake, bool at_autograd) {
-  Listener* const listener = awake & kLazyMathLayer ? listener_at(ListenPlace::below_autograd) : nullptr;
+const BoxedFn* listening(const OpEntry& op, uint8_t awake, uint8_t backend, bool at_autograd) {
+  Listener* const listener = listener_of_call(awake, backend);
   if (CRESSET_LIKELY(!listener)) return nullptr;
   if (listener->opens(op, at_autograd)) return at_autograd ? &kOpenedAtAutograd : &kOpenedBelow;
   const bool may_be_recorded = awake & kAutogradLayer;
   if (!at_autograd && listener->hears(op, may_be_recorded)) return &kHeardBelow;
   const bool as_a_whole = may_be_recorded && (op.flags & kCompositeOp) && !listener->hears(op, true) && listener->hears(op, false);
   return as_a_whole ? &kHeardUnlessRecorded : nullptr;
+}
+
+// Whether a listener below autograd hears a composite whole although a gradient is recorded: its body is not run at the autograd layer then.
+bool heard_whole(const OpEntry& op, uint8_t awake, uint8_t backend) {
+  if (CRESSET_LIKELY(!(awake & kLazyMathLayer)) || !(op.flags & kCompositeOp)) return false;
+  Listener* const listener = listener_of_call(awake, backend);
+  return listener && listener->hears(op, true);
 }
 
 // The function for the topmost awake layer; empty where no layer has one.
@@ -141,8 +148,9 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
       }
     if (!(awake >> l & 1)) continue;
     if (l <= static_cast<int>(Layer::Autograd))
-      if (const BoxedFn* function = listening(op, awake, autograd)) return {{nullptr, function, false}, nullptr};
+      if (const BoxedFn* function = listening(op, awake, backend, autograd)) return {{nullptr, function, false}, nullptr};
     if (autograd) {
+      if (CRESSET_UNLIKELY(heard_whole(op, awake, backend))) continue;
       // Opaque tensors have no history, and a composite's body would look into them.
       if ((op.flags & kCompositeOp) && extension && backend == backend_of(DeviceType::CPU, Layout::Mkldnn) &&
           extension->backends[backend].load(std::memory_order_acquire))

@@ -109,7 +109,7 @@ Scalar Tensor::item() const {
   if (FunctionalImpl* f = as_functional(*this)) return f->value().item();
   CRESSET_CHECK(!as_batched(*this), "vmap: item() cannot give one number for all elements of a batch; ", "compute with the tensor instead");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
-  if (CRESSET_UNLIKELY(dispatch::is_listening()) && !(impl()->layers() & ~(kAutogradLayer | kLazyMathLayer))) {
+  if (CRESSET_UNLIKELY(dispatch::is_listening() || dispatch::is_subclass(*this)) && !(impl()->layers() & ~(kAutogradLayer | kLazyMathLayer))) {
     dispatch::Stack stack{*this};
     dispatch::call_boxed(kItem, stack);
     return stack.back().to_scalar();

@@ -420,6 +420,12 @@ OpData* find_op_data(const char* name) {
 
 namespace {
 
+bool any_subclass(const Call& call) {
+  for (Py_ssize_t i = 0; i < call.n + call.named(); i++)
+    if (is_tensor(call.args[i]) && dispatch::is_subclass(tensor_of(call.args[i]))) return true;
+  return false;
+}
+
 // Reads the arguments again where symbols stand among real tensors: there they are the numbers of the example.
 void settle_symbols(const OpData& op, const Overload& o, const Call& call, bool relaxed, Fit& fit) {
   bool fake = layer_state().fake_mode != nullptr;
@@ -444,7 +450,7 @@ PyObject* call_op(OpData& op, const Call& call) {
   if (CRESSET_UNLIKELY(!op.parsed)) parse(op);
   Fit fit;
   // For programs that listen numbers are tensors wherever they may be, as in PyTorch.
-  const bool numbers = op.numbers_as_tensors && CRESSET_UNLIKELY(g_modes_active) && dispatch::is_listening();
+  const bool numbers = op.numbers_as_tensors && CRESSET_UNLIKELY(g_modes_active) && (dispatch::is_listening() || any_subclass(call));
   for (const bool relaxed : {numbers, true})
     for (const Overload& o : op.overloads)
       if (fit_overload(op, o, call, relaxed, fit)) {

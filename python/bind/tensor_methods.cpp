@@ -291,12 +291,17 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|p:_make_subclass", const_cast<char**>(names), &cls, tensor_type, &data, &requires_grad)) return nullptr;
   return guarded([&] {
     Tensor t = tensor_of(data).detach();
+    mark_subclass(subclass(cls), t);
     if (requires_grad) t.requires_grad_(true);
     return wrap_as(subclass(cls), std::move(t));
   });
 }
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
-  return guarded([&] { return wrap_as(subclass(cls), another_of(tensor_of(self))); });
+  return guarded([&] {
+    Tensor t = another_of(tensor_of(self));
+    mark_subclass(subclass(cls), t);
+    return wrap_as(subclass(cls), std::move(t));
+  });
 }
 
 // ---- storages ----------------------------------------------------------------------------------------------------------
@@ -345,37 +350,40 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 }  // namespace
 
-PyMethodDef tensor_methods[] = {CRESSET_METHOD("storage_offset", storage_offset),
-                                CRESSET_METHOD("numel", numel),
-                                CRESSET_METHOD("nelement", numel),
-                                CRESSET_METHOD("dim", dim),
-                                CRESSET_METHOD("ndimension", dim),
-                                CRESSET_METHOD("element_size", element_size_of),
-                                CRESSET_METHOD("data_ptr", data_ptr),
-                                CRESSET_METHOD("get_device", get_device),
-                                CRESSET_METHOD("item", item),
-                                CRESSET_METHOD("tolist", tolist),
-                                CRESSET_METHOD("detach", detach),
-                                CRESSET_METHOD("retain_grad", retain_grad),
-                                CRESSET_METHOD("untyped_storage", untyped_storage),
-                                CRESSET_METHOD("is_floating_point", question<&Tensor::is_floating_point>),
-                                CRESSET_METHOD("is_complex", question<&Tensor::is_complex>),
-                                CRESSET_METHOD("is_signed", question<&Tensor::is_signed>),
-                                CRESSET_METHOD("is_conj", question<&Tensor::is_conj>),
-                                CRESSET_METHOD("is_neg", is_neg),
-                                CRESSET_METHOD("is_inference", question<&Tensor::is_inference>),
-                                CRESSET_METHOD("_is_view", question<&Tensor::is_view>),
-                                CRESSET_METHOD("__complex__", tensor_complex),
-                                {"size", reinterpret_cast<PyCFunction>(list_or_entry<true>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-                                {"stride", reinterpret_cast<PyCFunction>(list_or_entry<false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-                                {"is_contiguous", reinterpret_cast<PyCFunction>(is_contiguous), METH_VARARGS | METH_KEYWORDS, nullptr},
-                                {"is_set_to", is_set_to, METH_O, nullptr},
-                                {"detach_", detach_in_place, METH_NOARGS, nullptr},
-                                {"requires_grad_", reinterpret_cast<PyCFunction>(requires_grad_), METH_VARARGS | METH_KEYWORDS, nullptr},
-                                {"set_", reinterpret_cast<PyCFunction>(set_in_place), METH_VARARGS | METH_KEYWORDS, nullptr},
-                                {"_make_subclass", reinterpret_cast<PyCFunction>(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
-                                {"as_subclass", as_subclass, METH_O, nullptr},
-                                {}};
+PyMethodDef tensor_methods[] = {
+    CRESSET_METHOD("storage_offset", storage_offset),
+    CRESSET_METHOD("numel", numel),
+    CRESSET_METHOD("nelement", numel),
+    CRESSET_METHOD("dim", dim),
+    CRESSET_METHOD("ndimension", dim),
+    CRESSET_METHOD("element_size", element_size_of),
+    CRESSET_METHOD("data_ptr", data_ptr),
+    CRESSET_METHOD("get_device", get_device),
+    CRESSET_METHOD("item", item),
+    CRESSET_METHOD("tolist", tolist),
+    CRESSET_METHOD("detach", detach),
+    CRESSET_METHOD("retain_grad", retain_grad),
+    CRESSET_METHOD("untyped_storage", untyped_storage),
+    CRESSET_METHOD("is_floating_point", question<&Tensor::is_floating_point>),
+    CRESSET_METHOD("is_complex", question<&Tensor::is_complex>),
+    CRESSET_METHOD("is_signed", question<&Tensor::is_signed>),
+    CRESSET_METHOD("is_conj", question<&Tensor::is_conj>),
+    CRESSET_METHOD("is_neg", is_neg),
+    CRESSET_METHOD("is_inference", question<&Tensor::is_inference>),
+    CRESSET_METHOD("_is_view", question<&Tensor::is_view>),
+    CRESSET_METHOD("__complex__", tensor_complex),
+    {"size", reinterpret_cast<PyCFunction>(list_or_entry<true>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"stride", reinterpret_cast<PyCFunction>(list_or_entry<false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"is_contiguous", reinterpret_cast<PyCFunction>(is_contiguous), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"is_set_to", is_set_to, METH_O, nullptr},
+    {"detach_", detach_in_place, METH_NOARGS, nullptr},
+    {"requires_grad_", reinterpret_cast<PyCFunction>(requires_grad_), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"set_", reinterpret_cast<PyCFunction>(set_in_place), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"_make_subclass", reinterpret_cast<PyCFunction>(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
+    {"_share_storage", share_storage, METH_VARARGS | METH_STATIC, nullptr},
+    {"_make_wrapper_subclass", reinterpret_cast<PyCFunction>(make_wrapper_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
+    {"as_subclass", as_subclass, METH_O, nullptr},
+    {}};
 
 Py_ssize_t tensor_length(PyObject* self) {
   if (overridden(self)) {

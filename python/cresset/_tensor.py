@@ -413,3 +413,14 @@ Tensor.__reduce_ex__ = lambda self, protocol: _utils.reduce_tensor(self)
 
 
 Tensor.pin_memory = lambda self: self
+
+
+def _make_wrapper_subclass(cls, size, **options):
+    """A tensor without memory, of a class with `__torch_dispatch__`; see `torch._modes.subclasses.make_wrapper_subclass`."""
+    from ._modes.subclasses import make_wrapper_subclass
+
+    return make_wrapper_subclass(cls, size, **options)
+
+
+_native_make_wrapper_subclass = Tensor._make_wrapper_subclass
+Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)

@@ -4,6 +4,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/variable.h"
+#include "cresset/dispatch/listen.h"
 
 namespace cresset {
 namespace autograd {
@@ -18,6 +19,15 @@ struct DefaultHooks {
 thread_local DefaultHooks t_hooks;
 // Read for every tensor saved, where the vector's lazy initialisation would cost more than all the rest.
 thread_local bool t_has_hooks = false;
+
+// The same memory without a history, as it is kept of a result and comes back for backward. Who listens below autograd hears of a detach, as in
+// PyTorch.
+Tensor without_graph(const Tensor& t) {
+  if (CRESSET_LIKELY(!dispatch::is_listening() && !dispatch::is_subclass(t))) return t.tensor_data();
+  if (!dispatch::is_subclass(t) && !dispatch::listener_at(dispatch::ListenPlace::below_autograd)) return t.tensor_data();
+  const ExcludeLayers below(layer_bit(Layer::Capture));
+  return t.detach();
+}
 
 }  // namespace
 
@@ -69,7 +79,7 @@ SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inp
     data_ = variable;
   } else {
     kind_ = Kind::detached;
-    data_ = variable.tensor_data();
+    data_ = without_graph(variable);
     requires_grad_ = true;
     inplace_on_view_ = is_inplace_on_view;
     if (is_inplace_on_view) weak_grad_fn_ = weak_intrusive_ptr<Node>(*grad_fn);
@@ -138,7 +148,7 @@ void SavedVariable::throw_changed(const Tensor& current, const Node* maker) cons
 }
 
 Tensor SavedVariable::with_history(const Tensor& data, intrusive_ptr<Node> grad_fn) const {
-  Tensor out = data.tensor_data();
+  Tensor out = kind_ == Kind::detached && !hooks_ ? without_graph(data) : data.tensor_data();
   if (grad_fn) {
     if (CRESSET_UNLIKELY(grad_fn->hooks_or_null())) restore_tangents(out, *grad_fn, output_nr_);
     impl::set_gradient_edge(out, Edge(std::move(grad_fn), output_nr_));

@@ -1,5 +1,7 @@
 #include "python/bind/modes/boxed.h"
 
+#include "cresset/dispatch/schema_text.h"
+
 namespace cresset::python {
 
 namespace {
@@ -44,6 +46,7 @@ Value from_python(const OpEntry& op, const Type& type, PyObject* o) {
 
 Ref to_python(const Value& v, const Type& type) {
   if (v.is_none()) return Ref::share(Py_None);
+  if (CRESSET_UNLIKELY(dispatch::is_text_type(type) || type.kind == TypeKind::String || v.object())) return checked(wrap(v));
   if (type.list) {
     const auto number = [](auto n) { return checked(wrap(Scalar(n))); };
     if (type.kind == TypeKind::Tensor && type.element_optional)

@@ -22,6 +22,7 @@ using dispatch::Stack;
 // Facts that the package gives of operators, where PyTorch's modes see something else than our rows.
 struct Hearing {
   bool whole = false;            // a composite that PyTorch's modes see whole, where no gradient is recorded
+  bool constant = false;         // whole, and no gradient passes through it: it is seen in any case
   bool unknown = false;          // a composite that PyTorch does not have: only its parts are seen
   PyObject* opened = nullptr;    // runs in place of the operator and its gradient; None: the row's own decomposition
   PyObject* recorded = nullptr;  // the same, only where a gradient is recorded
@@ -71,7 +72,8 @@ class PythonListener final : public Listener {
 
   bool hears(const OpEntry& op, bool recorded) override {
     if (!(op.flags & dispatch::kCompositeOp)) return true;
-    return below_ ? !recorded && hearing_of(op).whole : !hearing_of(op).unknown;
+    const Hearing& hearing = hearing_of(op);
+    return below_ ? hearing.constant || (!recorded && hearing.whole) : !hearing.unknown;
   }
   // The function may put others in its place while it runs.
   void call(const OpEntry& op, Stack& stack) override {
@@ -146,7 +148,7 @@ PyObject* entry(PyObject*, PyObject* name) {
   });
 }
 
-// _hear(entry name, kind, function or None): "whole", "unknown", "opened", "recorded" or "renamed", see Hearing.
+// _hear(entry name, kind, function or None): "whole", "constant", "unknown", "opened", "recorded" or "renamed", see Hearing.
 PyObject* hear(PyObject*, PyObject* args) {
   PyObject *name, *function = Py_None;
   const char* kind;
@@ -155,15 +157,32 @@ PyObject* hear(PyObject*, PyObject* args) {
     const OpEntry& op = entry_named(name);
     Hearing& hearing = hearings()[&op];
     const std::string_view text = kind;
-    CRESSET_CHECK_VALUE(text == "whole" || text == "unknown" || text == "opened" || text == "recorded" || text == "renamed", "_hear: got the kind ", kind);
+    CRESSET_CHECK_VALUE(text == "whole" || text == "constant" || text == "unknown" || text == "opened" || text == "recorded" || text == "renamed",
+                        "_hear: got the kind ", kind);
     CRESSET_CHECK_VALUE(text != "opened" || function != Py_None || op.slot(OpEntry::decomposition_slot), "_hear: ", op.name,
                         " has no decomposition, expected a function");
     if (text == "whole") hearing.whole = true;
+    else if (text == "constant") hearing.constant = true;
     else if (text == "unknown") hearing.unknown = true;
     else (text == "opened" ? hearing.opened : text == "recorded" ? hearing.recorded : hearing.renamed) = Ref::share(function).release();
     Py_RETURN_NONE;
   });
 }
+
+// _listen_subclasses(function): the function gets calls with tensors whose class has __torch_dispatch__, in every thread.
+PyObject* listen_subclasses(PyObject*, PyObject* function) {
+  static auto& listener = *new PythonListener(ListenPlace::below_autograd);
+  return guarded([&]() -> PyObject* {
+    listener.set(function);
+    dispatch::set_subclass_listener(&listener);
+    g_modes_active = true;
+    Py_RETURN_NONE;
+  });
+}
+// _hear_subclasses(bool): whether they are taken over in this thread; what was set before.
+PyObject* hear_subclasses(PyObject*, PyObject* on) { return PyBool_FromLong(dispatch::set_subclasses_heard(on == Py_True)); }
+
+PyObject* hears_subclasses(PyObject*, PyObject*) { return PyBool_FromLong(dispatch::subclasses_heard()); }
 
 // _is_heard(): whether calls are heard below autograd.
 PyObject* is_heard(PyObject*, PyObject*) { return PyBool_FromLong(dispatch::listener_at(ListenPlace::below_autograd) != nullptr); }
@@ -175,6 +194,9 @@ PyObject* set_finder(PyObject*, PyObject* function) {
 }
 
 PyMethodDef functions[] = {{"_listen", listen, METH_VARARGS, nullptr},
+                           {"_listen_subclasses", listen_subclasses, METH_O, nullptr},
+                           {"_hear_subclasses", hear_subclasses, METH_O, nullptr},
+                           {"_hears_subclasses", hears_subclasses, METH_NOARGS, nullptr},
                            {"_entry", entry, METH_O, nullptr},
                            {"_is_heard", is_heard, METH_NOARGS, nullptr},
                            {"_hear", hear, METH_VARARGS, nullptr},

@@ -65,6 +65,11 @@ _foreach_erf _foreach_erf_ _foreach_erfc _foreach_erfc_ _foreach_lgamma _foreach
 embedding_bag ctc_loss _sparse_mm.reduce
 """.split()
 
+# Of these the ones through which no gradient passes, whatever the arguments require.
+CONSTANT = """
+zeros_like ones_like full_like empty_like rand_like randn_like randint_like new_empty new_zeros new_ones new_full new_empty_strided
+""".split()
+
 # Composites that PyTorch does not have.
 UNKNOWN = """
 softsign tanhshrink _bag_sums_backward _multilabel_soft_margin_loss _gaussian_nll_loss _triplet_hinge _weighted_loss _linear_cross_entropy

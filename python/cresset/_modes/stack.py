@@ -55,6 +55,10 @@ def present(func, *args, **kwargs):
     """Calls an operator that has no row: the innermost mode gets it, or it is computed."""
     before = _listen(BELOW_AUTOGRAD, None)
     if before is None:
+        if _types_of(args, kwargs) and _cresset._hears_subclasses():
+            from .subclasses import hear
+
+            return hear(func, args, kwargs)
         return func(*args, **kwargs)
     try:
         return before(func, args, kwargs)

@@ -446,6 +446,9 @@ def install():
     for name in aten_names.WHOLE:
         for entry in [name] if name not in entries or "." in name else entries[name]:
             _cresset._hear(entry, "whole")
+    for name in aten_names.CONSTANT:
+        for entry in entries[name]:
+            _cresset._hear(entry, "constant")
     for kind, functions in (("renamed", _renamed), ("opened", _opened), ("recorded", _recorded())):
         for entry, function in functions.items():
             _cresset._hear(entry, kind, function)

@@ -183,9 +183,8 @@ def transform_subclass(t, callback, outer_size=None, outer_stride=None):
 
 def _shares(out, given):
     """Lets the result of a view look at the memory of the argument."""
-    with torch.no_grad(), _stack.none_active():
-        if out is not given and out.untyped_storage()._cdata != given.untyped_storage()._cdata:
-            out.set_(given.untyped_storage(), out.storage_offset(), out.size(), out.stride())
+    if out is not given and out.untyped_storage()._cdata != given.untyped_storage()._cdata:
+        torch.Tensor._share_storage(out, given)
 
 
 def return_and_correct_aliasing(func, args, kwargs, out):

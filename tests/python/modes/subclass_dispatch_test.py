@@ -1,0 +1,183 @@
+"""Tensor classes with __torch_dispatch__: their calls, gradients, views and sizes."""
+
+import pytest
+from cresset.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
+from cresset.utils._pytree import tree_map_only
+
+import cresset as torch
+
+
+def wrapped(correct=False):
+    """A fresh class around a tensor; `seen` lists the operators that it got."""
+
+    class Wrapped(torch.Tensor):
+        seen = []
+
+        @staticmethod
+        def __new__(cls, inner):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.size(), strides=inner.stride(), dtype=inner.dtype)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            cls.seen.append(str(func).removeprefix("aten."))
+            plain, named = tree_map_only(Wrapped, lambda w: w.inner, (args, kwargs or {}))
+            out = tree_map_only(torch.Tensor, Wrapped, func(*plain, **named))
+            return return_and_correct_aliasing(func, args, kwargs or {}, out) if correct else out
+
+    return Wrapped
+
+
+def test_operators_reach_the_class_below_autograd_under_pytorchs_names():
+    W = wrapped()
+    y = (W(torch.ones(2, 3)) * 2 + 1).sum(1)
+    assert isinstance(y, W)
+    assert y.inner.tolist() == [9.0, 9.0]
+    assert W.seen == ["mul.Tensor", "add.Tensor", "sum.dim_IntList"]
+
+
+def test_gradients_are_of_the_class():
+    W = wrapped()
+    w = W(torch.tensor([1.0, 2.0])).requires_grad_()
+    (w.sin() * w).sum().backward()
+    assert isinstance(w.grad, W)
+    x = torch.tensor([1.0, 2.0])
+    torch.testing.assert_close(w.grad.inner, x.sin() + x * x.cos())
+    assert W.seen[-1] == "detach.default"  # which gives .grad without a graph
+
+
+def test_views_and_writes_count_versions_of_the_base():
+    W = wrapped()
+    w = W(torch.zeros(4))
+    v = w.view(2, 2)
+    w.add_(1)
+    v[0].mul_(3)
+    assert v._is_view()
+    assert w._version == 2
+    assert w.inner.tolist() == [3.0, 3.0, 1.0, 1.0]
+
+
+def test_written_arguments_are_returned_and_views_share_storage_where_the_class_corrects_them():
+    W = wrapped(correct=True)
+    x = W(torch.zeros(4))
+    v = x.view(2, 2)
+    assert x.add_(1) is x
+    assert x.untyped_storage()._cdata == v.untyped_storage()._cdata
+
+
+def test_a_mode_gets_the_call_before_the_class():
+    W, order = wrapped(), []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            order.append((str(func), [t.__name__ for t in types], list(W.seen)))
+            return func(*args, **(kwargs or {}))
+
+    w = W(torch.ones(2))
+    with Log():
+        w.exp()
+    assert order == [("aten.exp.default", ["Wrapped"], [])]
+    assert W.seen == ["exp.default"]
+
+
+def test_a_class_that_takes_nothing_over_is_an_error_that_names_it():
+    class Refuses(torch.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return torch.Tensor._make_wrapper_subclass(cls, (2,))
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match=r"aten.mul.Tensor.*NotImplemented: Refuses"):
+        torch.mul(Refuses(), 2)
+
+
+def test_a_class_without_the_hook_is_refused():
+    class Plain(torch.Tensor):
+        pass
+
+    with pytest.raises(TypeError, match="must define __torch_dispatch__"):
+        torch.Tensor._make_wrapper_subclass(Plain, (2,))
+
+
+def test_a_class_may_answer_for_its_sizes():
+    class Sized(torch.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return torch.Tensor._make_wrapper_subclass(cls, (1,), dispatch_sizes_strides_policy="sizes")
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return {torch.ops.aten.sym_size.default: (7, 5), torch.ops.aten.dim.default: 2}.get(func, NotImplemented)
+
+    assert (list(Sized().shape), Sized().dim(), Sized().size(0)) == ([7, 5], 2, 7)
+    with pytest.raises(TypeError, match="sym_stride"):
+        Sized().stride()
+
+
+def test_a_class_that_calls_itself_without_end_is_a_recursion_error():
+    class Endless(torch.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return torch.Tensor._make_wrapper_subclass(cls, (2,))
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with pytest.raises(RecursionError):
+        Endless().sin()
+
+
+def test_subclasses_derive_before_their_bases():
+    class Base(torch.Tensor):
+        order = []
+
+        @staticmethod
+        def __new__(cls):
+            return torch.Tensor._make_wrapper_subclass(cls, (2,))
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            Base.order.append(cls.__name__)
+            return NotImplemented
+
+    class Derived(Base):
+        pass
+
+    with pytest.raises(TypeError):
+        torch.add(Base(), Derived())
+    assert Base.order == ["Derived", "Base"]
+
+
+def test_dispatch_can_be_turned_off_for_a_scope():
+    seen = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    with Log():
+        with torch._C._DisableTorchDispatch():
+            torch.ones(1)
+    assert seen == []
+
+
+def test_results_kept_for_backward_are_heard_as_detached():
+    seen = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func).removeprefix("aten.").removesuffix(".default"))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, requires_grad=True)
+    with Log():
+        y = x.exp()
+        torch.autograd.grad(y, x, torch.ones_like(y))
+    assert seen == ["exp", "detach", "ones_like", "detach", "mul.Tensor"]
