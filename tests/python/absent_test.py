@@ -58,8 +58,8 @@ class Absent(unittest.TestCase):
         self.assertTrue(issubclass(Mine, torch.onnx.ONNXProgram))
         self.assertRaises(NotImplementedError, Mine, 1)
         self.assertIs(torch.onnx.ONNXProgram, torch.onnx.ONNXProgram)
-        with self.assertRaisesRegex(AttributeError, "ProfilerActivity.CPU: Cresset has no profiler"):
-            torch.profiler.ProfilerActivity.CPU
+        with self.assertRaisesRegex(AttributeError, "AffinityMode.NODE: Cresset has no elastic launcher"):
+            torch.numa.binding.AffinityMode.NODE
 
     def test_other_names_are_missing(self):
         with self.assertRaisesRegex(AttributeError, "no_such_thing.*--absent"):

@@ -5,6 +5,7 @@ import _cresset
 from ..linalg import LinAlgError as _LinAlgError  # noqa: F401
 
 _TensorMeta = type(_cresset.Tensor)
+_SUBMODULES = ("_autograd", "_profiler")
 
 
 @staticmethod
@@ -57,3 +58,28 @@ def _are_functorch_transforms_active():
 def _cuda_isInBadFork():
     """Whether this is a fork of a process that used CUDA."""
     return False
+
+
+class _DisableTorchDispatch:
+    """In its scope neither modes nor tensor classes take calls over by `__torch_dispatch__`."""
+
+    def __init__(self):
+        from .._modes import stack
+
+        self._modes, self._before = stack.without(lambda mode: True), _cresset._hear_subclasses(False)
+        self._modes.__enter__()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        self._end()
+
+    def _end(self):
+        if self._modes is not None:
+            modes, self._modes = self._modes, None
+            modes.__exit__(None, None, None)
+            _cresset._hear_subclasses(self._before)
+
+    def __del__(self):
+        self._end()

@@ -15,7 +15,18 @@ from .function import Function  # noqa: F401
 from .gradcheck import gradcheck, gradgradcheck  # noqa: F401
 from .variable import Variable  # noqa: F401
 
-_SUBMODULES = ("forward_ad", "functional", "profiler")
+_SUBMODULES = ("forward_ad", "functional", "profiler", "profiler_util")
+
+
+def __getattr__(name):
+    if name == "DeviceType":
+        from .profiler_util import DeviceType
+
+        return DeviceType
+    from .._core import missing
+
+    return missing.found(__name__, name)
+
 __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
            "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable"]  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 import typing
 import warnings
 from collections import OrderedDict, defaultdict
@@ -63,12 +64,30 @@ def register_optimizer_step_post_hook(hook):
     return _register(_global_post_hooks, hook)
 
 
+def _named(optimizer, what):
+    """The scope of a method in a profile, which has loaded its extension."""
+    from ..autograd.profiler import record_function
+
+    return record_function(f"Optimizer.{what}#{type(optimizer).__name__}.{what}")
+
+
+def _named_step(step, optimizer, args, kwargs):
+    optimizer._in_named_step = True
+    try:
+        with _named(optimizer, "step"):
+            return step(optimizer, *args, **kwargs)
+    finally:
+        del optimizer._in_named_step
+
+
 def _with_hooks(step):
     """`step` between its hooks. Where one class's step calls its parent's, they run once, around the outer one."""
 
     @functools.wraps(step)
     def wrapped(self, *args, **kwargs):
         self._opt_called = True
+        if "_cresset_profile" in sys.modules and not self.__dict__.get("_in_named_step"):
+            return _named_step(wrapped, self, args, kwargs)
         if "_optimizer_step_pre_hooks" not in self.__dict__:  # it wraps another optimizer and has no state of its own
             return step(self, *args, **kwargs)
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
@@ -229,6 +248,12 @@ class Optimizer:
         Args:
             set_to_none: whether to drop the gradients instead of filling them with zeros.
         """
+        if "_cresset_profile" in sys.modules:
+            with _named(self, "zero_grad"):
+                return self._zero_grad(set_to_none)
+        return self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none):
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import copy
 import itertools
 import multiprocessing
@@ -382,6 +383,15 @@ class _Epoch:
         return len(self._loader._index_sampler)
 
     def __next__(self):
+        if "_cresset_profile" in sys.modules:
+            from ...autograd.profiler import record_function
+
+            name = {"_Here": "_SingleProcessDataLoaderIter", "_Workers": "_MultiProcessingDataLoaderIter"}.get(type(self).__name__, type(self).__name__)
+            with record_function(f"enumerate(DataLoader)#{name}.__next__"):
+                return self._take()
+        return self._take()
+
+    def _take(self):
         try:
             batch = self._next()
         except StopIteration:

@@ -1,0 +1,98 @@
+"""`why`: what the time of a step went to."""
+
+import dataclasses
+import time
+
+
+@dataclasses.dataclass
+class Answer:
+    """Shares of a step's time, which sum to 1, and the operators that took most of it.
+
+    `kernels`: within operators; `python`: between them, in the program itself; `allocation`: taking and giving back memory, estimated from the number of
+    blocks; `waiting`: the thread had no processor. `operators`: (name, share, share of the machine's peak that its operations reached, or None).
+    """
+
+    seconds: float
+    kernels: float
+    python: float
+    allocation: float
+    waiting: float
+    operators: list
+
+    def __str__(self):
+        lines = [f"one call takes {1e3 * self.seconds:.3f} ms"]
+        lines += [f"  {name:<10} {100 * getattr(self, name):5.1f} %" for name in ("kernels", "python", "allocation", "waiting")]
+        for name, share, peak in self.operators:
+            lines.append(f"    {name:<40} {100 * share:5.1f} %" + ("" if peak is None else f", {100 * peak:.0f} % of the fastest product here"))
+        return "\n".join(lines)
+
+
+def _seconds_of(function, calls):
+    wall, cpu = time.perf_counter(), time.thread_time()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - wall) / calls, (time.thread_time() - cpu) / calls
+
+
+def _peak():
+    """Operations a second of a product that fills the machine."""
+    from .. import ones
+
+    a = ones(384, 384)
+    a @ a
+    return 2 * 384**3 / min(_seconds_of(lambda: a @ a, 1)[0] for _ in range(5))
+
+
+def _block_seconds():
+    """What taking and giving back one block costs."""
+    from .. import empty
+
+    return min(_seconds_of(lambda: empty(1024), 200)[0] for _ in range(3))
+
+
+def why(f, *args, calls=None, **kwargs):
+    """Calls `f(*args, **kwargs)` a number of times, timed and then recorded, and says what the time went to.
+
+    Args:
+        calls: how often; by default for about a tenth of a second, at least three times.
+
+    The first call is not counted. The shares are of the calls without a recording: recording costs time of its own.
+
+    >>> x = torch.ones(64, 64)
+    >>> answer = torch.profiler.why(lambda: (x @ x).relu())
+    >>> abs(answer.kernels + answer.python + answer.allocation + answer.waiting - 1) < 1e-6
+    True
+    """
+    from .profiler import profile
+
+    def call():
+        return f(*args, **kwargs)
+
+    once = max(_seconds_of(call, 1)[0], 1e-7)
+    calls = calls or max(3, min(1000, int(0.1 / once)))
+    wall, cpu = _seconds_of(call, calls)
+    with profile(profile_memory=True, with_flops=True) as p:
+        recorded = _seconds_of(call, min(calls, 50))[0]
+    rounds = min(calls, 50)
+    rows = [row for row in p.key_averages() if "::" in row.key]
+    inside = sum(row.self_cpu_time_total for row in rows) / rounds / 1e6
+    waiting = max(0.0, min(1.0, 1 - cpu / wall)) if not _runs_threads() else 0.0
+    blocks = sum(len(records) for records in p.profiler._recording.trace.memory()) / 2 / rounds
+    allocation = min(blocks * _block_seconds() / wall, inside / recorded) if wall else 0.0
+    kernels = max(0.0, min(1.0, inside / recorded) - allocation)
+    python = max(0.0, 1 - kernels - allocation)
+    scale = (1 - waiting) / (kernels + allocation + python)
+    peak = _peak()
+    rows.sort(key=lambda row: row.self_cpu_time_total, reverse=True)
+    operators = []
+    for row in rows[:8]:
+        seconds = row.self_cpu_time_total / 1e6
+        operators.append((row.key, seconds / rounds / recorded, row.flops / seconds / peak if row.flops and seconds else None))
+    return Answer(wall, kernels * scale, python * scale, allocation * scale, waiting, operators)
+
+
+def _runs_threads():
+    """With several threads the time of one says nothing of waiting."""
+    from .. import get_num_threads
+
+    return get_num_threads() > 1
