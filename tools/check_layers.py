@@ -26,6 +26,7 @@ ROOMS = [
     ["dist"],
     ["train"],
     ["serve", "small"],
+    ["python"],
 ]
 # kernels know bytes and strides, never a tensor.
 FORBIDDEN = {"kernels": {"core", "dispatch"}}

@@ -110,6 +110,9 @@ PyObject* wrap_size(IntArrayRef sizes);
 PyObject* wrap(const Scalar& s);
 PyObject* wrap(IntArrayRef list);
 PyObject* wrap(const dispatch::Value& v);
+// A value that is a shared object: lists, tuples and dicts as Python's, objects of registered C++ classes as ScriptObject.
+PyObject* wrap_object(const dispatch::Value& v);
+extern PyTypeObject* script_object_type;
 // Numbers, NumPy's included. Errors: TypeError.
 Scalar to_scalar(PyObject* o);
 bool is_number(PyObject* o);
@@ -118,6 +121,11 @@ bool is_numpy(PyObject* o);
 
 // Reads `o` as a value of `type`; false if it is none. Relaxed: a 0-d tensor is a number and, where `numbers`, a number a tensor.
 bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numbers, dispatch::Value& out);
+
+// Any object that a value holds; false for others.
+bool read_any(PyObject* o, dispatch::Value& out);
+// Types that a schema knows by their text alone: Dict(str, Tensor), (int, Tensor), a class.
+bool read_text_type(PyObject* o, const dispatch::Type& type, dispatch::Value& out);
 
 PyObject* get_item(PyObject* self, PyObject* index);
 int set_item(PyObject* self, PyObject* index, PyObject* value);
@@ -139,6 +147,8 @@ bool add_batches(PyObject* module);
 bool add_listen(PyObject* module);
 bool add_symbols(PyObject* module);
 bool add_shared(PyObject* module);
+bool add_extensions(PyObject* module);
+bool add_outside_ops(PyObject* module);
 
 // `grad_fn` of a tensor as an object, or None.
 PyObject* wrap_grad_fn(const Tensor& t);

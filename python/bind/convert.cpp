@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "cresset/dispatch/schema_text.h"
 #include "python/bind/modes/symbols.h"
 #include "python/bind/tensor.h"
 
@@ -83,6 +84,7 @@ bool read_list(PyObject* o, const dispatch::Type& type, dispatch::Value& out) {
   std::vector<Scalar> scalars;
   std::vector<Tensor> tensors;
   std::vector<dispatch::Value::Optional> optionals;
+  std::vector<std::string> texts;
   for (Py_ssize_t i = 0; i < n; i++) {
     PyObject* item = items[i];
     if (type.kind == TypeKind::Tensor) {
@@ -96,6 +98,9 @@ bool read_list(PyObject* o, const dispatch::Type& type, dispatch::Value& out) {
     } else if (type.kind == TypeKind::Bool) {
       if (!PyBool_Check(item)) return false;
       bools.push_back(item == Py_True);
+    } else if (type.kind == TypeKind::String) {
+      if (!PyUnicode_Check(item)) return false;
+      texts.emplace_back(PyUnicode_AsUTF8(item));
     } else {
       Scalar v;
       if (!read_scalar(item, true, v)) return false;
@@ -106,6 +111,7 @@ bool read_list(PyObject* o, const dispatch::Type& type, dispatch::Value& out) {
   if (type.kind == TypeKind::Tensor) out = type.element_optional ? dispatch::Value(optionals) : dispatch::Value(tensors);
   else if (type.kind == TypeKind::Int) out = ints;
   else if (type.kind == TypeKind::Bool) out = bools;
+  else if (type.kind == TypeKind::String) out = texts;
   else if (type.kind == TypeKind::Float) out = doubles;
   else out = scalars;
   return true;
@@ -155,6 +161,7 @@ bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numb
     out = dispatch::Value();
     return type.optional || type.kind == TypeKind::Generator;
   }
+  if (CRESSET_UNLIKELY(dispatch::is_text_type(type))) return read_text_type(o, type, out);
   if (type.list) return read_list(o, type, out);
   Scalar number;
   int64_t integer;
@@ -229,6 +236,17 @@ PyObject* wrap(IntArrayRef list) {
   return tuple.release();
 }
 
+namespace {
+
+template <class List, class F> PyObject* list_of(const List& items, F&& each) {
+  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(items.size())));
+  Py_ssize_t next = 0;
+  for (const auto& item : items) PyList_SET_ITEM(list.get(), next++, checked(each(item)).release());
+  return list.release();
+}
+
+}  // namespace
+
 PyObject* wrap(const dispatch::Value& v) {
   if (v.is_none()) Py_RETURN_NONE;
   if (v.is_tensor()) return wrap(v.to_tensor());
@@ -240,6 +258,18 @@ PyObject* wrap(const dispatch::Value& v) {
     return o;
   }
   if (v.is<std::vector<int64_t>>()) return wrap(IntArrayRef(v.to_int_list()));
+  if (v.is<Device>()) return wrap(v.to_device());
+  if (v.is<Generator>()) return wrap(v.to_generator());
+  if (v.is<Layout>()) return Ref::share(constant(v.to_layout())).release();
+  if (v.is<MemoryFormat>()) return Ref::share(constant(v.to_memory_format())).release();
+  if (v.is<std::vector<std::string>>())
+    return list_of(std::get<std::vector<std::string>>(v.data()), [](const std::string& s) { return PyUnicode_FromString(s.c_str()); });
+  if (v.is<std::vector<double>>()) return list_of(v.to_double_list(), PyFloat_FromDouble);
+  if (v.is<std::vector<bool>>()) return list_of(v.to_bool_list(), [](bool b) { return PyBool_FromLong(b); });
+  if (v.is<std::vector<Scalar>>()) return list_of(v.to_scalar_list(), [](const Scalar& s) { return wrap(s); });
+  if (v.is<std::vector<dispatch::Value::Optional>>())
+    return list_of(v.to_optional_tensor_list(), [](const dispatch::Value::Optional& t) { return wrap(t ? *t : Tensor()); });
+  if (v.object()) return wrap_object(v);
   const std::vector<Tensor> list = v.to_tensor_list();
   Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
   for (size_t i = 0; i < list.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap(list[i]));

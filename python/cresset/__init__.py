@@ -190,6 +190,7 @@ _lazy.update(quasirandom=None, __future__=None, Storage="storage")
 _lazy.update(
     export=None, futures=None, graph=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag"
 )
+_lazy.update(classes="_core.script_classes", ScriptObject="_core.script_classes")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

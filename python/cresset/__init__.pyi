@@ -142,6 +142,7 @@ class SymBool:
 class Stream: ...
 class Event: ...
 
+from ._core.script_classes import ScriptObject as ScriptObject, classes as classes
 from . import mps as mps, mtia as mtia, profiler as profiler, xpu as xpu
 from . import functorch as functorch, quasirandom as quasirandom
 from .storage import Storage as Storage

@@ -33,13 +33,20 @@ class _Namespace(_types.ModuleType):
         defined = _defined.get(self.__name__.rpartition(".")[2], {})
         if entries is None and made is None and name in defined:
             return defined[name]
+        if entries is None and made is None and not name.startswith("__"):
+            entries = _of_libraries(self.__name__.rpartition(".")[2], name)
         if name.startswith("__") or (entries is None and made is None):
             raise AttributeError(f"'_OpNamespace' '{self.__name__.rpartition('.')[2]}' object has no attribute '{name}'", name=name, obj=self)
-        found = self.__dict__[name] = _Packet(name, entries or {}, made)
+        found = self.__dict__[name] = _Packet(name, entries or {}, made, namespace=self.__name__.rpartition(".")[2])
         return found
 
     def __dir__(self):
         return [*super().__dir__(), *self._entries, *self._made]
+
+
+def _of_libraries(namespace, name):
+    """The overloads of an operator that a shared library defines: their names and entries; None where there is none."""
+    return {overload or "default": entry for op, overload, entry in _cresset._outside_ops(namespace) if op == name} or None
 
 
 def _entries():
@@ -78,7 +85,8 @@ loaded_libraries = set()
 
 
 def load_library(path):
-    """Opens a shared library, whose operators are then in `torch.ops`. OSError for one that cannot be opened, as those that are linked to LibTorch.
+    """Opens a shared library, whose operators and classes are then in `torch.ops` and `torch.classes`. Errors: OSError for one that cannot be opened, as those
+    that are linked to LibTorch; what its registrations raise, after which nothing of it stays registered.
 
     >>> try:
     ...     torch.ops.load_library("/nowhere.so")
@@ -86,9 +94,13 @@ def load_library(path):
     ...     print(str(error).partition(":")[0])
     /nowhere.so
     """
-    import ctypes
-
-    ctypes.CDLL(str(path))
+    try:
+        _cresset._load_library(str(path))
+    except RuntimeError as error:
+        text = str(error)
+        if text.startswith("load_library: cannot open"):
+            raise OSError(text.partition(": cannot open ")[2].partition(": ")[2] or text) from None
+        raise
     loaded_libraries.add(str(path))
 
 
@@ -101,3 +113,27 @@ def __getattr__(name):
         _defined[name] = operators
     found = globals()[name] = _Namespace(name, {})
     return found
+
+
+def _profiler_namespace():
+    """Operators that begin and end a named part: PyTorch's programs call them by hand."""
+    space = _Namespace("profiler", {})
+
+    def enter(name, args=None):
+        from .autograd.profiler import record_function
+
+        return record_function(name, args).__enter__()
+
+    def leave(handle):
+        handle.__exit__(None, None, None)
+
+    named = "__torch__." + "torch.classes.profiler._RecordFunction"
+    for name, overload, call, schema in (
+        ("_record_function_enter_new", "default", enter, f"_record_function_enter_new(str name, str? args=None) -> {named}"),
+        ("_record_function_exit", "_RecordFunction", leave, f"_record_function_exit._RecordFunction({named} _0) -> ()"),
+    ):
+        space._made[name] = {overload: lambda packet, overload, call=call, schema=schema: _Overload(packet, overload, call=call, schema=schema)}
+    return space
+
+
+profiler = _profiler_namespace()

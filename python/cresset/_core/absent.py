@@ -41,7 +41,7 @@ WINGS = {
                "enable_onednn_fusion export_opnames freeze load "
                "onednn_fusion_enabled=False optimize_for_inference optimized_execution save script_method set_fusion_strategy "
                "strict_fusion trace trace_module",
-        "_C": "Argument Block CompilationUnit FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule ScriptObject "
+        "_C": "Argument Block CompilationUnit FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule "
               "TensorType Type Value",
         "jit._recursive": "",
         "jit._script": "RecursiveScriptModule ScriptModule",
@@ -55,11 +55,7 @@ WINGS = {
         "_inductor": "compile standalone_compile",
         "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex",
     },
-    "profiler": {
-        "profiler": "DeviceType ExecutionTraceObserver ProfilerAction ProfilerActivity kineto_available=False profile schedule "
-                    "supported_activities tensorboard_trace_handler",
-        "autograd.profiler": "EventList FunctionEvent emit_itt emit_nvtx load_nvprof parse_nvprof_trace profile",
-        "autograd.profiler_util": "EventList FunctionEvent FunctionEventAvg Interval Kernel MemRecordsAcc",
+    "CUDA profiler": {
         "cuda.profiler": "profile start stop",
         "cuda.nvtx": "mark range range_end range_pop range_push range_start",
     },
@@ -201,10 +197,6 @@ WINGS = {
     },
     "torch.package": {
         "package": "PackageExporter PackageImporter is_from_package=False",
-    },
-    "C++ extensions built from Python": {
-        "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension SyclExtension include_paths is_ninja_available=False "
-                               "library_paths load load_inline verify_ninja_availability",
     },
     "Lightning's strategies, tuners and profilers": {
         "lightning.profilers": "AdvancedProfiler Profiler PyTorchProfiler SimpleProfiler",

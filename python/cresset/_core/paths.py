@@ -15,6 +15,7 @@ HOMES = {
     "": {"futures": "Future"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
+    "_classes": {"_core.script_classes": "ScriptObject classes"},
     "_ops": {"_core.operators": "OpOverload OpOverloadPacket OperatorBase"},
     "cuda.memory": {"cuda": "empty_cache max_memory_allocated max_memory_reserved mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats memory_summary "
                             "reset_peak_memory_stats"},

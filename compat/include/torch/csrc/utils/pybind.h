@@ -1,0 +1,4 @@
+#pragma once
+#include "cresset/python/pybind11.h"
+
+namespace py = pybind11;

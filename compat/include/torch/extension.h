@@ -1,0 +1,6 @@
+#pragma once
+// What a C++ extension of Python includes. The interpreter's headers and pybind11 are found by cresset.utils.cpp_extension.
+#include "torch/all.h"
+#include "torch/custom_class.h"
+#include "torch/detail/library.h"
+#include "torch/python.h"

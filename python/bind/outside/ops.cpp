@@ -1,0 +1,92 @@
+// Operators from outside the tree: those that shared libraries define, and kernels for them that are written in Python.
+
+#include <map>
+#include <memory>
+
+#include "cresset/dispatch/registration.h"
+#include "python/bind/autograd.h"
+#include "python/bind/modes/boxed.h"
+
+namespace cresset::python {
+
+namespace {
+
+using dispatch::OpEntry;
+using dispatch::Stack;
+
+// _outside_ops(namespace): tuples (name, overload, entry) of the operators that libraries define.
+PyObject* outside_ops(PyObject*, PyObject* ns) {
+  return guarded([&] {
+    const char* text = PyUnicode_AsUTF8(ns);
+    if (!text) throw PythonError();
+    Ref list = checked(PyList_New(0));
+    for (const OpEntry* op : dispatch::all_ops()) {
+      if (op->signature || !*op->schema) continue;
+      const dispatch::FunctionSchema& schema = op->function_schema();
+      if (schema.ns != text) continue;
+      const Ref row = checked(Py_BuildValue("(sss)", schema.name.c_str(), schema.overload.c_str(), op->name));
+      if (PyList_Append(list.get(), row.get())) throw PythonError();
+    }
+    return list.release();
+  });
+}
+
+// Calls the Python function with what is on the stack. What it raises reaches the caller as it is.
+void call_python(const Shared& function, const OpEntry& op, Stack& stack) {
+  with_gil([&] {
+    const size_t n = op.function_schema().arguments.size();
+    Stack own(std::make_move_iterator(stack.end() - static_cast<std::ptrdiff_t>(n)), std::make_move_iterator(stack.end()));
+    stack.resize(stack.size() - n);
+    const PythonCall call = to_python(op, own);
+    const Ref result = checked(PyObject_Call(function.get(), call.args.get(), call.kwargs.get()));
+    results_from_python(op, result.get(), own);
+    for (dispatch::Value& v : own) stack.push_back(std::move(v));
+  });
+}
+
+std::map<int64_t, std::unique_ptr<dispatch::Library>>& registrations() {
+  static auto& all = *new std::map<int64_t, std::unique_ptr<dispatch::Library>>;
+  return all;
+}
+
+// _implement(entry, key, function): the function as the kernel for a key; gives the number that _unimplement takes back.
+PyObject* implement(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char *entry, *key;
+    PyObject* function;
+    if (!PyArg_ParseTuple(args, "ssO", &entry, &key, &function)) throw PythonError();
+    const dispatch::FunctionSchema& schema = dispatch::find_op(entry).schema();
+    auto library = std::make_unique<dispatch::Library>(dispatch::Library::implementations, schema.ns, std::string(key), "torch.library", 0);
+    const std::string name = schema.overload.empty() ? schema.name : schema.name + "." + schema.overload;
+    library->impl(name, dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack); }));
+    static int64_t next = 0;
+    registrations().emplace(++next, std::move(library));
+    return PyLong_FromLongLong(next);
+  });
+}
+PyObject* unimplement(PyObject*, PyObject* number) {
+  registrations().erase(PyLong_AsLongLong(number));
+  Py_RETURN_NONE;
+}
+
+// _load_library(path): opens a library of operators. What its registrations raise is raised here, and nothing of it stays registered.
+PyObject* load_library(PyObject*, PyObject* path) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(path);
+    if (!text) throw PythonError();
+    dispatch::load_library(text);
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {{"_outside_ops", outside_ops, METH_O, nullptr},
+                           {"_implement", implement, METH_VARARGS, nullptr},
+                           {"_unimplement", unimplement, METH_O, nullptr},
+                           {"_load_library", load_library, METH_O, nullptr},
+                           {}};
+
+}  // namespace
+
+bool add_outside_ops(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::python
