@@ -27,6 +27,7 @@ def __getattr__(name):
 
     return missing.found(__name__, name)
 
+
 __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
            "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable"]  # fmt: skip
 
