@@ -351,7 +351,7 @@ bool add_extensions(PyObject* module) {
   PyType_Spec spec{"cresset.ScriptObject", sizeof(ScriptObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                    script_object_slots};
   script_object_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (!script_object_type || PyModule_AddObjectRef(module, "ScriptObject", reinterpret_cast<PyObject*>(script_object_type))) return false;
+  if (!script_object_type || PyModule_AddObjectRef(module, "_ScriptObject", reinterpret_cast<PyObject*>(script_object_type))) return false;
   PyObject* capsule = PyCapsule_New(const_cast<python_api::Table*>(&kTable), python_api::kCapsule, nullptr);
   return capsule && PyModule_AddObject(module, "_python_api", capsule) == 0 && PyModule_AddFunctions(module, functions) == 0;
 }

@@ -13,8 +13,12 @@ import _cresset
 __all__ = ["classes", "ScriptObject"]
 
 
-class ScriptObject(_cresset.ScriptObject):
-    """An object of a registered C++ class."""
+class ScriptObject(_cresset._ScriptObject):
+    """An object of a registered C++ class, made by calling the class.
+
+    >>> issubclass(torch.ScriptObject, object)
+    True
+    """
 
     def _info(self):
         return _info(self._qualified_name)

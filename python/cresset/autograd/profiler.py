@@ -84,6 +84,11 @@ class profile:
         post_processing_timeout_s: nothing is waited for, so that no time is too short.
 
     Errors: RuntimeError where one object is entered twice.
+
+    >>> with torch.autograd.profiler.profile() as p:
+    ...     _ = torch.ones(2)
+    >>> p.key_averages()[0].key
+    'aten::ones'
     """
 
     def __init__(self, enabled=True, *, use_cuda=False, use_device=None, record_shapes=False, with_flops=False, profile_memory=False, with_stack=False,
@@ -229,19 +234,32 @@ class _Emitter:
 
 
 class emit_itt(_Emitter):
-    """A context that marks operators for Intel's VTune. RuntimeError: it is not built in; with `enabled=False` it does nothing."""
+    """A context that marks operators for Intel's VTune. RuntimeError: it is not built in; with `enabled=False` it does nothing.
+
+    >>> with torch.autograd.profiler.emit_itt(enabled=False):
+    ...     pass
+    """
 
     _tool = "ITT"
 
 
 class emit_nvtx(_Emitter):
-    """A context that marks operators for NVIDIA's Nsight. RuntimeError: it is not built in; with `enabled=False` it does nothing."""
+    """A context that marks operators for NVIDIA's Nsight. RuntimeError: it is not built in; with `enabled=False` it does nothing.
+
+    >>> with torch.autograd.profiler.emit_nvtx(enabled=False):
+    ...     pass
+    """
 
     _tool = "NVTX"
 
 
 def parse_nvprof_trace(path):
-    """The events of a file that nvprof wrote while `emit_nvtx` was on: those of the CPU, with the kernels that they started."""
+    """The events of a file that nvprof wrote while `emit_nvtx` was on: those of the CPU.
+
+    >>> torch.autograd.profiler.parse_nvprof_trace("/nowhere/trace")
+    Traceback (most recent call last):
+    sqlite3.OperationalError: unable to open database file
+    """
     import sqlite3
 
     with sqlite3.connect(path) as connection:
@@ -260,7 +278,12 @@ def parse_nvprof_trace(path):
 
 
 def load_nvprof(path):
-    """The events of a file of nvprof as an `EventList`."""
+    """The events of a file of nvprof as an `EventList`.
+
+    >>> torch.autograd.profiler.load_nvprof("/nowhere/trace")
+    Traceback (most recent call last):
+    sqlite3.OperationalError: unable to open database file
+    """
     return EventList(parse_nvprof_trace(path), use_device="cuda")
 
 
@@ -282,7 +305,11 @@ class EnforceUnique:
 
 
 class KinetoStepTracker:
-    """The number of steps of the whole program: the largest that one of those who count them has reached."""
+    """The number of steps of the whole program: the largest that one of those who count them has reached.
+
+    >>> torch.autograd.profiler.KinetoStepTracker.increment_step("mine") >= 1
+    True
+    """
 
     _steps = {}
     _current = 0

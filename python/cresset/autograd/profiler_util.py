@@ -18,8 +18,19 @@ DeviceType = enum.Enum(
     start=0,
     module=__name__,
 )
+DeviceType.__doc__ = """Kinds of devices, under PyTorch's numbers.
 
-Kernel = collections.namedtuple("Kernel", "name device duration")
+>>> torch.autograd.DeviceType.CPU.value
+0
+"""
+
+
+class Kernel(collections.namedtuple("Kernel", "name device duration")):
+    """A kernel that ran on another device, and for how many microseconds.
+
+    >>> torch.autograd.profiler_util.Kernel("sum", 0, 2.0).duration
+    2.0
+    """
 
 
 # ---- text -----------------------------------------------------------------------------------------------------------------
@@ -77,7 +88,11 @@ class _Texts:
 
 
 class Interval:
-    """A stretch of time, in microseconds since the recording began."""
+    """A stretch of time, in microseconds since the recording began.
+
+    >>> torch.autograd.profiler_util.Interval(1.0, 3.5).elapsed_us()
+    2.5
+    """
 
     def __init__(self, start, end):
         self.start, self.end = start, end
@@ -91,7 +106,11 @@ class Interval:
 
 
 class FunctionEvent(_Texts):
-    """One call of an operator, one node of a backward pass, or one named part of a program."""
+    """One call of an operator, one node of a backward pass, or one named part of a program.
+
+    >>> torch.autograd.profiler_util.FunctionEvent(1, "mine", 0, 0.0, 2.0).cpu_time_str
+    '2.000us'
+    """
 
     def __init__(self, id, name, thread, start_us, end_us, overload_name=None, fwd_thread=None, input_shapes=None, stack=None, scope=0, use_device=None,
                  cpu_memory_usage=0, device_memory_usage=0, is_async=False, is_remote=False, sequence_nr=-1, node_id=-1, device_type=DeviceType.CPU,
@@ -170,7 +189,12 @@ class FunctionEvent(_Texts):
 
 
 class FunctionEventAvg(_Texts):
-    """Sums over events of one key."""
+    """Sums over events of one key.
+
+    >>> event = torch.autograd.profiler_util.FunctionEvent(1, "mine", 0, 0.0, 2.0)
+    >>> torch.autograd.profiler_util.FunctionEventAvg().add(event).add(event).count
+    2
+    """
 
     _SUMS = ("cpu_time_total", "device_time_total", "self_cpu_time_total", "self_device_time_total", "cpu_memory_usage", "device_memory_usage",
              "self_cpu_memory_usage", "self_device_memory_usage", "count", "flops")  # fmt: skip
@@ -201,7 +225,11 @@ class FunctionEventAvg(_Texts):
 
 
 class MemRecordsAcc:
-    """Records of memory by their times; a record's time is `record.start_ns()`."""
+    """Records of memory by their times; a record's time is `record.start_ns()`.
+
+    >>> torch.autograd.profiler_util.MemRecordsAcc([]).in_interval(0, 1)
+    []
+    """
 
     def __init__(self, mem_records):
         self._records = sorted(mem_records, key=lambda pair: pair[0].start_ns())
@@ -220,7 +248,11 @@ _METRICS = tuple(f"self_{kind}_time_total" for kind in ("cpu", "cuda", "xpu", "m
 
 
 class EventList(list):
-    """Events of a recording in the order of their beginnings, or averages over them."""
+    """Events of a recording in the order of their beginnings, or averages over them.
+
+    >>> len(torch.autograd.profiler_util.EventList().key_averages())
+    0
+    """
 
     def __init__(self, *args, use_device=None, profile_memory=False, with_flops=False, **kwargs):
         super().__init__(*args, **kwargs)

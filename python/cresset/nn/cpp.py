@@ -10,7 +10,12 @@ class _Named(dict):
 
 
 class ModuleWrapper(Module):
-    """A module over a C++ one: its parameters, buffers, children and mode are that object's."""
+    """A module over a C++ one: its parameters, buffers, children and mode are that object's. See `torch.utils.cpp_extension`, by which extensions are
+    built; they bind modules by `torch::python::bind_module`.
+
+    >>> issubclass(torch.nn.cpp.ModuleWrapper, torch.nn.Module)
+    True
+    """
 
     def __init__(self, cpp_module):
         self.__dict__["cpp_module"] = cpp_module

@@ -3,6 +3,11 @@
 import enum
 
 ProfilerActivity = enum.Enum("ProfilerActivity", "CPU XPU MTIA CUDA HPU PrivateUse1".split(), start=0, module=__name__)
+ProfilerActivity.__doc__ = """Kinds of events to record, under PyTorch's numbers.
+
+>>> torch.profiler.ProfilerActivity.CPU.name
+'CPU'
+"""
 
 
 def supported_activities():

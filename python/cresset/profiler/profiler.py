@@ -13,7 +13,11 @@ __all__ = ["ProfilerAction", "profile", "schedule", "tensorboard_trace_handler"]
 
 
 class ProfilerAction(enum.Enum):
-    """What is done in a step: nothing; nothing, shortly before recording; recording; recording, with a finished trace at the end of the step."""
+    """What is done in a step: nothing; nothing, shortly before recording; recording; recording, with a finished trace at the end of the step.
+
+    >>> torch.profiler.ProfilerAction.RECORD.name
+    'RECORD'
+    """
 
     NONE = 0
     WARMUP = 1
@@ -73,6 +77,13 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_py
     Args:
         worker_name: by default the host and the process.
         use_gzip: compresses the files.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder, "worker")):
+    ...         _ = torch.ones(1)
+    ...     os.listdir(folder)[0].partition(".")[0]
+    'worker'
     """
 
     def write(prof):

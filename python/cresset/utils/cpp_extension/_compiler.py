@@ -18,7 +18,14 @@ _COMMON = ["-DTORCH_API_INCLUDE_EXTENSION_H", "-fPIC", "-fvisibility=hidden"]
 
 
 def get_cxx_compiler():
-    """The command of the C++ compiler: CXX where it is set."""
+    """The command of the C++ compiler: CXX where it is set.
+
+    >>> import os
+    >>> os.environ["CXX"] = "g++-12"
+    >>> torch.utils.cpp_extension.get_cxx_compiler()
+    'g++-12'
+    >>> del os.environ["CXX"]
+    """
     return os.environ.get("CXX", "c++")
 
 
@@ -31,14 +38,14 @@ def _run(*command):
 
 @functools.cache
 def _about(compiler):
-    """What the compiler says of itself."""
+    """The answer of the compiler to `--version`."""
     return _run(*shlex.split(compiler), "--version")
 
 
 def check_compiler_is_gcc(compiler):
     """Whether a command runs GCC.
 
-    >>> check_compiler_is_gcc("/nowhere/compiler")
+    >>> torch.utils.cpp_extension.check_compiler_is_gcc("/nowhere/compiler")
     False
     """
     try:
@@ -50,7 +57,7 @@ def check_compiler_is_gcc(compiler):
 def check_compiler_ok_for_platform(compiler):
     """Whether a command runs a compiler of the ABI that Cresset is built with: GCC or clang.
 
-    >>> check_compiler_ok_for_platform("/nowhere/compiler")
+    >>> torch.utils.cpp_extension.check_compiler_ok_for_platform("/nowhere/compiler")
     False
     """
     try:
@@ -60,7 +67,11 @@ def check_compiler_ok_for_platform(compiler):
 
 
 def get_compiler_abi_compatibility_and_version(compiler):
-    """(whether what the compiler makes can be linked to Cresset, its version). GCC from 11 and clang from 14 on read the headers."""
+    """(whether what the compiler makes can be linked to Cresset, its version). GCC from 11 and clang from 14 on read the headers.
+
+    >>> torch.utils.cpp_extension.get_compiler_abi_compatibility_and_version("/nowhere/compiler")[0]
+    False
+    """
     from ...torch_version import TorchVersion
 
     if not check_compiler_ok_for_platform(compiler):
@@ -79,12 +90,20 @@ def check_abi(compiler):
 
 
 def is_ninja_available():
-    """Whether the program `ninja` is there, which compiles several sources at once."""
+    """Whether the program `ninja` is there, which compiles several sources at once.
+
+    >>> torch.utils.cpp_extension.is_ninja_available() in (True, False)
+    True
+    """
     return shutil.which("ninja") is not None
 
 
 def verify_ninja_availability():
-    """Errors: RuntimeError where `ninja` is not there."""
+    """Errors: RuntimeError where `ninja` is not there.
+
+    >>> if torch.utils.cpp_extension.is_ninja_available():
+    ...     torch.utils.cpp_extension.verify_ninja_availability()
+    """
     if not is_ninja_available():
         raise RuntimeError("cpp_extension: the program ninja is not there; pip install ninja, or apt install ninja-build")
 

@@ -24,7 +24,8 @@ def _cresset_includes():
 def include_paths(device_type="cpu", torch_include_dirs=True):
     """Folders that an extension's sources find headers in, those of LibTorch's names first.
 
-    >>> any(os.path.exists(os.path.join(folder, "torch", "extension.h")) for folder in include_paths())
+    >>> import os
+    >>> any(os.path.exists(os.path.join(folder, "torch", "extension.h")) for folder in torch.utils.cpp_extension.include_paths())
     True
     """
     return _cresset_includes() if torch_include_dirs else []
@@ -33,7 +34,8 @@ def include_paths(device_type="cpu", torch_include_dirs=True):
 def library_paths(device_type="cpu", torch_include_dirs=True, cross_target_platform=None):
     """Folders with the libraries that an extension is linked to.
 
-    >>> all(os.path.isdir(folder) for folder in library_paths())
+    >>> import os
+    >>> all(os.path.isdir(folder) for folder in torch.utils.cpp_extension.library_paths())
     True
     """
     return [os.path.join(_PACKAGE, "lib") if os.path.isdir(os.path.join(_PACKAGE, "lib")) else _BUILD] if torch_include_dirs else []
@@ -52,7 +54,7 @@ def python_includes():
 def get_default_build_root():
     """The folder below which extensions are built, each in one of its own.
 
-    >>> get_default_build_root().endswith("cresset_extensions")
+    >>> torch.utils.cpp_extension.get_default_build_root().endswith("cresset_extensions")
     True
     """
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "cresset_extensions")

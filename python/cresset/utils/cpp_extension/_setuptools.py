@@ -12,6 +12,10 @@ def CppExtension(name, sources, *args, **kwargs):
     """A `setuptools.Extension` with the headers and libraries of Cresset.
 
     Build it with `BuildExtension` as the command `build_ext`.
+
+    >>> extension = torch.utils.cpp_extension.CppExtension("mine", ["mine.cpp"])
+    >>> extension.name, extension.language
+    ('mine', 'c++')
     """
     kwargs["include_dirs"] = [*kwargs.get("include_dirs", []), *_paths.include_paths(), *_paths.python_includes()[1:]]
     kwargs["library_dirs"] = [*kwargs.get("library_dirs", []), *_paths.library_paths()]
@@ -35,19 +39,32 @@ def _device_extension(what, endings):
 
 
 def CUDAExtension(name, sources, *args, **kwargs):
-    """`CppExtension` for sources of C++ alone. Errors: NotImplementedError for sources of CUDA."""
+    """`CppExtension` for sources of C++ alone. Errors: NotImplementedError for sources of CUDA.
+
+    >>> torch.utils.cpp_extension.CUDAExtension("mine", ["mine.cpp"]).name
+    'mine'
+    """
     return _device_extension("CUDAExtension", (".cu", ".cuh"))(name, sources, *args, **kwargs)
 
 
 def SyclExtension(name, sources, *args, **kwargs):
-    """`CppExtension` for sources of C++ alone. Errors: NotImplementedError for sources of SYCL."""
+    """`CppExtension` for sources of C++ alone. Errors: NotImplementedError for sources of SYCL.
+
+    >>> torch.utils.cpp_extension.SyclExtension("mine", ["mine.cpp"]).name
+    'mine'
+    """
     return _device_extension("SyclExtension", (".sycl",))(name, sources, *args, **kwargs)
 
 
 class BuildExtension(build_ext):
     """The command `build_ext` for extensions of Cresset: flags of the language, and our libraries for LibTorch's names.
 
-    Options, by `with_options`: no_python_abi_suffix (the library is called name.so), use_ninja (ignored: setuptools runs the compiler).
+    Options, by `with_options`: no_python_abi_suffix (the library is called name.so), use_ninja (several extensions are compiled at once, as by
+    setuptools' `parallel`).
+
+    >>> command = torch.utils.cpp_extension.BuildExtension.with_options(no_python_abi_suffix=True)
+    >>> issubclass(command, torch.utils.cpp_extension.BuildExtension)
+    True
     """
 
     @classmethod
@@ -68,7 +85,7 @@ class BuildExtension(build_ext):
     def finalize_options(self):
         """Those of setuptools."""
         super().finalize_options()
-        self.parallel = self.parallel or None
+        self.parallel = self.parallel or (os.cpu_count() if self.use_ninja else None)
 
     def build_extensions(self):
         """Compiles all extensions. Errors: RuntimeError for a compiler whose code does not fit."""
