@@ -17,7 +17,7 @@ struct Options {
   bool modules = false;  // in which module
 };
 
-// What the front end says of the place of a call, innermost frame first; appended to an event.
+// Appends to an event where in the front end its call was made, innermost frame first.
 using PlaceOfCall = void (*)(const Options& options, Event& event);
 CRESSET_API void set_place_of_call(PlaceOfCall function);
 
