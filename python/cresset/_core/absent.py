@@ -93,7 +93,7 @@ WINGS = {
         "distributed.fsdp.sharded_grad_scaler": "ShardedGradScaler",
         "distributed.fsdp.wrap": "CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy "
                                  "size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
-        "distributed._composable": "checkpoint contract replicate",
+        "distributed._composable": "checkpoint contract",
         "distributed._composable.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
         "distributed._shard": "",
         "distributed._shard.sharded_tensor": "ShardedTensor",
@@ -133,20 +133,12 @@ WINGS = {
                                   "build_stage pipe_split pipeline",
     },
     "sharded optimizers and gradient compression": {
-        "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer as_functional_optim",
         "distributed.algorithms._checkpoint": "",
         "distributed.algorithms._checkpoint.checkpoint_wrapper": "ActivationWrapper CheckpointImpl CheckpointWrapper "
                                                                  "OffloadWrapper apply_activation_checkpointing "
                                                                  "checkpoint_wrapper "
                                                                  "offload_wrapper",
-        "distributed.algorithms.ddp_comm_hooks": "DDPCommHookType register_ddp_comm_hook",
-        "distributed.algorithms.ddp_comm_hooks.default_hooks": "allreduce_hook bf16_compress_hook bf16_compress_wrapper "
-                                                               "fp16_compress_hook fp16_compress_wrapper",
         "distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks": "",
-        "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
-        "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
-        "distributed.algorithms.model_averaging": "",
-        "distributed.algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
     },
     "elastic launcher": {
         "distributed.elastic.agent": "",

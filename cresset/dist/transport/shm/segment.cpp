@@ -58,7 +58,7 @@ template <class T> void store_set(Store& store, const std::string& key, const T&
 
 Segment::Segment(int rank, int size) : rank_(rank), size_(size) {
   const auto n = static_cast<size_t>(size);
-  half_ = rounded(std::clamp<size_t>((size_t{4} << 20) / n, size_t{64} << 10, size_t{1} << 20));
+  half_ = rounded(std::clamp<size_t>((size_t{8} << 20) / n, size_t{64} << 10, size_t{1} << 22));
   ring_ = n <= 8 ? size_t{256} << 10 : size_t{64} << 10;
   head_bytes_ = (sizeof(RoundHead) + n * sizeof(uint64_t) + 63) / 64 * 64;
   states_ = kPage;

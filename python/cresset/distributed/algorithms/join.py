@@ -99,7 +99,7 @@ class Join:
         last, steps = True, 0
         while self._counted(0)[0]:
             if self._throws:
-                raise RuntimeError(f"Join: rank {self._group.rank()} has no inputs left; it is the first")
+                raise RuntimeError(f"Join: rank {self._group.rank()} has exhausted its inputs; it is the first")
             last = False
             for hook in self._hooks:
                 hook.main_hook()
@@ -123,5 +123,5 @@ class Join:
             return None
         active, ended = context._counted(1)
         if context._throws and ended:
-            raise RuntimeError("Join: a rank has no inputs left; all ranks raise.")
+            raise RuntimeError("Join: a rank has exhausted its inputs; all ranks raise.")
         return active

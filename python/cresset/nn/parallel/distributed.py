@@ -1,6 +1,7 @@
-"""One model in several processes: each computes on its own data, and gradients are averaged while backward runs."""
+"""One model in several processes: each computes on its own data, and gradients are averaged while backward runs (`cresset/dist/ddp/reducer.h`)."""
 
 import contextlib
+import copy
 
 import cresset as torch
 
@@ -41,7 +42,7 @@ class GradBucket:
 
     def set_buffer(self, buffer):
         """Another row in its place."""
-        self._flat.copy_(buffer)
+        self._flat = buffer
 
     def gradients(self):
         """The gradients in the shapes of the parameters."""
@@ -56,19 +57,26 @@ class GradBucket:
         return self._last
 
 
-class _Bucket:
-    def __init__(self, parameters):
-        self.parameters = parameters
-        self.sizes = [p.numel() for p in parameters]
-        self.flat = torch.zeros(sum(self.sizes), dtype=parameters[0].dtype)
-        self.views = [part.view(p.shape) for part, p in zip(self.flat.split(self.sizes), parameters)]
-        self.ready, self.work = set(), None
+def _tensors_in(value, found):
+    if isinstance(value, torch.Tensor):
+        found.append(value)
+    elif isinstance(value, (list, tuple, set)):
+        for part in value:
+            _tensors_in(part, found)
+    elif isinstance(value, dict):
+        for part in value.values():
+            _tensors_in(part, found)
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            _tensors_in(getattr(value, name), found)
+    return found
 
 
 class DistributedDataParallel(Module):
     """A module whose gradients are the averages over all processes of a group. Names in `state_dict` begin with "module.".
 
-    Parameters and buffers begin as those of the first process. While backward runs, gradients are averaged in buckets as soon as they are there.
+    Parameters and buffers begin as those of the first process. While backward runs, gradients are averaged in buckets as soon as they are there;
+    after the first backward the buckets are divided anew in the order in which gradients came.
 
     Args:
         module: with the same parameters in every process.
@@ -77,9 +85,12 @@ class DistributedDataParallel(Module):
         init_sync: whether parameters become those of the first process.
         process_group: by default all processes.
         bucket_cap_mb: the size of a bucket, 25 by default; the first one has 1.
-        find_unused_parameters: whether parameters may have no part in a result; they count as zeros then.
+        find_unused_parameters: whether parameters may have no part in a result; those that no process uses keep their gradients.
+        gradient_as_bucket_view: whether gradients lie in the buckets, which saves a copy.
+        static_graph: whether every backward is the same: unused parameters and repeated ones are learnt in the first.
+        device_mesh: a mesh with one dimension, in place of `process_group`.
         forward_sync_buffers: another name of `broadcast_buffers`.
-        gradient_as_bucket_view, static_graph, check_reduction, batched_grad_copy, skip_all_reduce_unused_params: kept for programs that set them; results are the same.
+        check_reduction, batched_grad_copy, skip_all_reduce_unused_params: kept for programs that set them; results are the same.
 
     Errors: ValueError before `init_process_group` and for devices; RuntimeError for modules without parameters to learn, for modules that differ,
     and, at the next forward, where a parameter got no gradient.
@@ -99,70 +110,113 @@ class DistributedDataParallel(Module):
                  bucket_cap_mb_list=None, batched_grad_copy=False, forward_sync_buffers=None):  # fmt: skip
         super().__init__()
         dist = torch.distributed
+        if process_group is not None and device_mesh is not None:
+            raise RuntimeError("DistributedDataParallel: expected process_group or device_mesh, got both")
+        if device_mesh is not None:
+            if device_mesh.ndim != 1:
+                raise RuntimeError(f"DistributedDataParallel: expected a mesh with one dimension, got one with {device_mesh.ndim}")
+            process_group = device_mesh.get_group()
         dist.get_rank(process_group)  # raises before init_process_group
         if device_ids or output_device is not None:
-            raise ValueError(f"DistributedDataParallel device_ids and output_device arguments only work with modules on accelerators, got {device_ids}")
+            raise ValueError(f"DistributedDataParallel: device_ids and output_device are for modules on accelerators, got {device_ids}")
         for name, value in (("delay_all_reduce_named_params", delay_all_reduce_named_params), ("param_to_hook_all_reduce", param_to_hook_all_reduce),
-                            ("mixed_precision", mixed_precision), ("device_mesh", device_mesh)):  # fmt: skip
+                            ("mixed_precision", mixed_precision)):  # fmt: skip
             if value is not None:
-                raise ValueError(f"DistributedDataParallel: {name} needs devices that are not built in")
+                raise ValueError(f"DistributedDataParallel: {name} is not built in")
         self.process_group = dist.group.WORLD if process_group is None else process_group
-        self._learned = [p for p in module.parameters() if p.requires_grad and p not in _ignored(module)]
-        if not self._learned:
+        self.device_mesh = device_mesh
+        if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in module.parameters()):
+            raise RuntimeError("DistributedDataParallel: expected parameters with values, got some that wait for the first input; run a forward first")
+        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in self.parameters_to_ignore]
+        if not named:
             raise RuntimeError("DistributedDataParallel: expected a module with parameters that need gradients, got none")
         self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
         if broadcast_buffers is not None and forward_sync_buffers is not None and broadcast_buffers != forward_sync_buffers:
             raise ValueError("DistributedDataParallel: broadcast_buffers and forward_sync_buffers are two names of one option")
         chosen = forward_sync_buffers if broadcast_buffers is None else broadcast_buffers
-        self._broadcast = True if chosen is None else bool(chosen)
-        self._divisor, self._join_context, self._by_active = self.process_group.size(), None, False
+        self.broadcast_buffers = True if chosen is None else bool(chosen)
         self.find_unused_parameters, self.gradient_as_bucket_view, self.static_graph = find_unused_parameters, gradient_as_bucket_view, static_graph
         self.require_backward_grad_sync, self.require_forward_param_sync = True, True
-        self._hook = self._state = None
-        self._check_alike()
+        caps = bucket_cap_mb_list if bucket_cap_mb_list else [25 if bucket_cap_mb is None else bucket_cap_mb]
+        self._bucket_bytes = [max(1, int(cap * _MIB)) for cap in (caps if bucket_cap_mb_list or bucket_cap_mb is not None else [1, *caps])]
+        self.bucket_bytes_cap, self._by_active = self._bucket_bytes[-1], False
+        self._join_context, self._hook = None, None
+        torch.distributed._reducer.check(self.process_group, [p.detach() for _, p in named])
         if init_sync:
-            self._from_first([*module.parameters(), *module.buffers()])
-        caps = [cap * _MIB for cap in bucket_cap_mb_list] if bucket_cap_mb_list else [1 * _MIB, (25 if bucket_cap_mb is None else bucket_cap_mb) * _MIB]
-        self._buckets = _bucketed(self._learned, caps)
-        self._place = {p: (b, i) for b in self._buckets for i, p in enumerate(b.parameters)}
-        self._awaited = self._launched = None
-        for parameter in self._learned:
-            parameter.register_post_accumulate_grad_hook(self._arrived)
+            self._from_first([*(p for n, p in module.named_parameters() if n not in self.parameters_to_ignore), *self._buffers_to_send()])
+        self._connect(named)
 
-    def _check_alike(self):
-        facts = [(name, tuple(p.shape), str(p.dtype)) for name, p in self.module.named_parameters()]
-        everybody = [None] * self.process_group.size()
-        torch.distributed.all_gather_object(everybody, facts, self.process_group)
-        for rank, other in enumerate(everybody):
-            if other != facts:
-                raise RuntimeError(f"DDP expects same model across all ranks, but rank {rank} has other parameters than rank {self.process_group.rank()}")
+    def _connect(self, named):
+        self._learned = [p for _, p in named]
+        self.reducer = torch.distributed._reducer.Reducer(
+            self._learned, [name for name, _ in named], self.process_group, self._bucket_bytes, self.find_unused_parameters, self.static_graph,
+            self.gradient_as_bucket_view,
+        )  # fmt: skip
+
+    def _buffers_to_send(self):
+        return [b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore]
 
     def _from_first(self, tensors, source=0):
-        for tensor in tensors:
-            torch.distributed.broadcast(tensor.detach(), group=self.process_group, group_src=source)
+        torch.distributed._reducer.send_all(self.process_group, [t.detach() for t in tensors], source)
+
+    # Copies and pickles hold no group: they find the one of all processes.
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        for name in ("process_group", "reducer", "_learned", "_join_context", "_hook", "device_mesh"):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        torch.distributed.get_rank()
+        self.__dict__.update(process_group=torch.distributed.group.WORLD, _join_context=None, _hook=None, device_mesh=None)
+        self._connect([(name, p) for name, p in self.module.named_parameters() if p.requires_grad and name not in self.parameters_to_ignore])
+
+    def __deepcopy__(self, memo):
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return made
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module, params_and_buffers_to_ignore):
+        """Names of parameters and buffers of a module that no process sends to another."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     @property
-    def broadcast_buffers(self):
-        """Whether buffers become those of the first process before every forward."""
-        return self._broadcast
+    def device(self):
+        """The device of the parameters."""
+        return self._learned[0].device
+
+    @property
+    def device_type(self):
+        """The type of the parameters' device."""
+        return self.device.type
 
     @property
     def join_device(self):
-        """Where the module's parameters lie."""
-        return self._learned[0].device
+        """The device of the parameters."""
+        return self.device
 
     @property
     def join_process_group(self):
         """The group of processes."""
         return self.process_group
 
+    def _set_static_graph(self):
+        """Says that every backward is the same, before the first."""
+        self.static_graph = True
+        self._connect([(name, p) for name, p in self.module.named_parameters() if p.requires_grad and name not in self.parameters_to_ignore])
+
     def will_sync_module_buffers(self):
         """Whether the next forward makes buffers those of the first process."""
-        return self.require_forward_param_sync and self._broadcast and next(self.module.buffers(), None) is not None
+        return self.require_forward_param_sync and self.broadcast_buffers and bool(self._buffers_to_send())
 
     @contextlib.contextmanager
     def no_sync(self):
-        """A context whose backward passes average nothing: gradients add up in each process until the next pass outside it."""
+        """A context for forwards whose backward passes average nothing: gradients add up in each process until the next pass outside it."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -171,11 +225,19 @@ class DistributedDataParallel(Module):
 
     def register_comm_hook(self, state, hook):
         """Lets hook(state, bucket) do the averaging: it returns a `torch.futures.Future` of the bucket's new row. RuntimeError the second time."""
-        if self._hook is not None:
-            raise RuntimeError("a communication hook is registered already.")
         if not callable(hook):
-            raise TypeError("expected a communication hook that can be called.")
-        self._state, self._hook = state, hook
+            raise TypeError(f"DistributedDataParallel: register_comm_hook: expected a function of a state and a bucket, got {type(hook).__name__}")
+        if self._hook is not None:
+            raise RuntimeError("DistributedDataParallel: register_comm_hook: a communication hook is registered already")
+        self._hook = (state, hook)
+        self.reducer.register_comm_hook(state, hook)
+
+    def _register_builtin_comm_hook(self, comm_hook_type):
+        """Lets the reducer average by one of its own hooks."""
+        if self._hook is not None:
+            raise RuntimeError("DistributedDataParallel: a communication hook is registered already")
+        self._hook = comm_hook_type
+        self.reducer.register_builtin_comm_hook(comm_hook_type)
 
     def scatter(self, inputs, kwargs, device_ids):
         """Positional and named arguments, cut for each device."""
@@ -228,84 +290,22 @@ class DistributedDataParallel(Module):
     def forward(self, *inputs, **kwargs):
         from cresset.distributed.algorithms import Join
 
+        averages = torch.is_grad_enabled() and self.require_backward_grad_sync
         source, active = 0, Join.notify_join_context(self)
         if active is not None:
-            self._divisor = active if self._by_active else self.process_group.size()
-            source, _ = self._join_step(True, torch.is_grad_enabled() and self.require_backward_grad_sync)
-        if torch.is_grad_enabled() and self.require_backward_grad_sync:
-            if self._awaited and self._launched is not None:
-                names = [name for name, p in self.module.named_parameters() if p in self._awaited]
-                self._reset()
-                raise RuntimeError(
-                    "DistributedDataParallel: expected a gradient for every parameter in the last backward, which find_unused_parameters=True does "
-                    f"not ask for; got none for {', '.join(names)}"
-                )
-            self._reset()
+            self.reducer.set_divisor(active if self._by_active else self.process_group.size())
+            source, _ = self._join_step(True, averages)
+        if averages:
+            self.reducer.prepare_for_forward()
         if self.will_sync_module_buffers():
-            self._from_first(self.module.buffers(), source)
-        return self.module(*inputs, **kwargs)
-
-    # Averaging. Buckets go in their order, which is the same everywhere.
-
-    def _reset(self):
-        self._awaited, self._launched = set(self._learned), None
-        for bucket in self._buckets:
-            bucket.ready.clear()
-            bucket.work = None
-
-    def _arrived(self, parameter):
-        if not self.require_backward_grad_sync or self._awaited is None:
-            return
-        if self._launched is None:
-            self._launched = 0
-            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
-        self._awaited.discard(parameter)
-        bucket, place = self._place[parameter]
-        bucket.ready.add(place)
-        self._launch()
-
-    def _launch(self, whatever=False):
-        while self._launched < len(self._buckets):
-            bucket = self._buckets[self._launched]
-            if len(bucket.ready) < len(bucket.parameters) and not whatever:
-                return
-            for place, (view, parameter) in enumerate(zip(bucket.views, bucket.parameters)):
-                if place in bucket.ready and parameter.grad is not None:
-                    view.copy_(parameter.grad.detach())
-                else:
-                    view.zero_()
-            bucket.work = self._averaged(self._launched)
-            self._launched += 1
-
-    def _averaged(self, number):
-        bucket = self._buckets[number]
-        if self._hook is not None:
-            return self._hook(self._state, GradBucket(number, bucket.flat, bucket.views, bucket.parameters, number == len(self._buckets) - 1))
-        bucket.flat.div_(self._divisor)
-        return torch.distributed.all_reduce(bucket.flat, group=self.process_group, async_op=self.process_group.size() > 1)
-
-    def _finish(self):
-        if self._launched is None:
-            return
-        if self._awaited and not self.find_unused_parameters:
-            for bucket in self._buckets[: self._launched]:
-                self._take(bucket)
-            return
-        self._launch(whatever=True)
-        for bucket in self._buckets:
-            self._take(bucket)
-        self._awaited = self._launched = None
-
-    def _take(self, bucket):
-        if bucket.work is not None:
-            result = bucket.work.wait()
-            if self._hook is not None:
-                bucket.flat.copy_(result[0] if isinstance(result, (list, tuple)) else result)
-        for view, parameter in zip(bucket.views, bucket.parameters):
-            if parameter.grad is not None:
-                parameter.grad.copy_(view)
-            elif view.count_nonzero():  # another process has a gradient for it
-                parameter.grad = view.clone()
+            self._from_first(self._buffers_to_send(), source)
+        output = self.module(*inputs, **kwargs)
+        if averages:
+            unused = self.find_unused_parameters and not self.static_graph
+            self.reducer.prepare_for_backward([t for t in _tensors_in(output, []) if t.requires_grad] if unused else [])
+        else:
+            self.reducer.skip_next_backward()
+        return output
 
 
 class _Shadow:
@@ -318,34 +318,12 @@ class _Shadow:
         wrapped = self.wrapped
         source, averages = wrapped._join_step(False, False)
         if wrapped.will_sync_module_buffers():
-            wrapped._from_first(wrapped.module.buffers(), source)
+            wrapped._from_first(wrapped._buffers_to_send(), source)
         if averages:
-            for number, bucket in enumerate(wrapped._buckets):
-                bucket.flat.zero_()
-                work = wrapped._averaged(number)
-                if work is not None:
-                    work.wait()
+            wrapped.reducer.shadow_backward()
 
     def post_hook(self, is_last_joiner):
         wrapped = self.wrapped
         source = wrapped._largest(wrapped.process_group.rank() if is_last_joiner else -1)
         wrapped._from_first([*wrapped.module.parameters(), *wrapped.module.buffers()], source)
-        wrapped._divisor = wrapped.process_group.size()
-
-
-def _ignored(module):
-    names = getattr(module, "_ddp_params_and_buffers_to_ignore", ())
-    return {p for name, p in module.named_parameters() if name in names}
-
-
-def _bucketed(parameters, caps):
-    """Parameters of one dtype in rows of limited size, from the last to the first: backward reaches the last ones first."""
-    buckets, open_ = [], {}
-    for parameter in reversed(parameters):
-        held = open_.setdefault(parameter.dtype, [])
-        held.append(parameter)
-        if sum(p.numel() * p.element_size() for p in held) >= caps[min(len(buckets), len(caps) - 1)]:
-            buckets.append(_Bucket(held))
-            open_[parameter.dtype] = []
-    buckets += [_Bucket(held) for held in open_.values() if held]
-    return buckets
+        wrapped.reducer.set_divisor(wrapped.process_group.size())
