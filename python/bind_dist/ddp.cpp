@@ -108,6 +108,8 @@ PyMethodDef functions[] = {{"reducer", reinterpret_cast<PyCFunction>(make_reduce
 
 }  // namespace
 
-bool add_ddp(PyObject* module) { return add_held<HeldReducer>(module, "_cresset_dist._Reducer", reducer_methods) && PyModule_AddFunctions(module, functions) == 0; }
+bool add_ddp(PyObject* module) {
+  return add_held<HeldReducer>(module, "_cresset_dist._Reducer", reducer_methods) && PyModule_AddFunctions(module, functions) == 0;
+}
 
 }  // namespace cresset::python

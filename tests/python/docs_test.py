@@ -20,7 +20,8 @@ SCOPE = {"torch": torch, "dist": dist, "nn": nn, "F": F, "optim": optim, "io": i
 POINTERS = ("old name", "old kind", "with the places of the values")
 # Bases of other classes, which are not called themselves.
 PARTS = {"cresset.autograd.function.BackwardCFunction", "cresset.nn.modules.module.BackwardHook", "cresset.nn.modules.module.StateMixin",
-         "cresset.nn.parameter.UninitializedTensorMixin", "cresset.utils.checkpoint.CheckpointFunction"}  # fmt: skip
+         "cresset.distributed.elastic.agent.server.ElasticAgent", "cresset.distributed.elastic.agent.server.SimpleElasticAgent",
+         "cresset.distributed.elastic.rendezvous.RendezvousHandler", "cresset.nn.parameter.UninitializedTensorMixin", "cresset.utils.checkpoint.CheckpointFunction"}  # fmt: skip
 
 
 def public_modules():

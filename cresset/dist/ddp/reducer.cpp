@@ -11,7 +11,6 @@
 #include "cresset/autograd/engine.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/variable.h"
-#include "cresset/dist/transport/debug.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset::distributed {
@@ -309,13 +308,9 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
 
   std::string missing_names() const {
     std::string text;
-    int count = 0;
-    for (size_t i = 0; i < parameters.size(); i++) {
-      if (ready[i]) continue;
-      count++;
-      if (debug_level() != DebugLevel::Off) text += (text.empty() ? "" : ", ") + names[i];
-    }
-    return text.empty() ? str(count, " parameters (TORCH_DISTRIBUTED_DEBUG=INFO names them)") : text;
+    for (size_t i = 0; i < parameters.size(); i++)
+      if (!ready[i]) text += (text.empty() ? "" : ", ") + names[i];
+    return text;
   }
 };
 
@@ -338,7 +333,8 @@ Reducer::Reducer(Tensors parameters, std::vector<std::string> names, intrusive_p
   // Backward reaches the last parameters first. Where the buckets are divided anew after the first backward, one will do till then.
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
-  auto rows = divided(s.parameters, order, s.options.find_unused_parameters && !s.options.static_graph ? s.options.bucket_bytes : std::vector<int64_t>{INT64_MAX});
+  auto rows =
+      divided(s.parameters, order, s.options.find_unused_parameters && !s.options.static_graph ? s.options.bucket_bytes : std::vector<int64_t>{INT64_MAX});
   std::reverse(rows.begin(), rows.end());
   s.build(std::move(rows));
   for (size_t i = 0; i < n; i++)

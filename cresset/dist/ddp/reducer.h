@@ -15,8 +15,8 @@ constexpr int64_t kDefaultFirstBucketBytes = int64_t{1} << 20, kDefaultBucketByt
 // Gradients that are averaged together, as a communication hook gets them.
 struct CRESSET_API GradBucket {
   size_t index = 0;
-  Tensor buffer;              // all gradients in one row
-  Tensors gradients;          // its parts in the shapes of the parameters
+  Tensor buffer;      // all gradients in one row
+  Tensors gradients;  // its parts in the shapes of the parameters
   Tensors parameters;
   bool is_last = false;
 };
@@ -44,7 +44,7 @@ class CRESSET_API Reducer {
   Reducer(const Reducer&) = delete;
 
   // At the end of a forward whose backward averages. Where unused parameters are looked for, those that no output leads to count as done.
-  // Errors: a parameter got no gradient in the last backward, with its name where TORCH_DISTRIBUTED_DEBUG asks for it.
+  // Errors: parameters got no gradient in the last backward; they are named.
   void prepare_for_backward(const Tensors& outputs);
   // In place of it, where the backward adds up in each rank alone.
   void skip_next_backward();

@@ -124,6 +124,7 @@ WINGS = {
         "distributed.rpc": "BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc "
                            "is_available=False remote rpc_async rpc_sync shutdown",
         "distributed.autograd": "backward context get_gradients",
+        "distributed.optim": "DistributedOptimizer",
         "distributed.nn.api": "",
         "distributed.nn.api.remote_module": "RemoteModule",
     },
@@ -140,18 +141,9 @@ WINGS = {
                                                                  "offload_wrapper",
         "distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks": "",
     },
-    "elastic launcher": {
-        "distributed.elastic.agent": "",
-        "distributed.elastic.agent.server": "",
-        "distributed.elastic.agent.server.api": "WorkerGroup WorkerSpec",
-        "distributed.elastic.multiprocessing": "DefaultLogsSpecs LogsSpecs PContext SignalException Std start_processes",
-        "distributed.elastic.multiprocessing.api": "SignalException Std",
-        "distributed.elastic.rendezvous": "RendezvousHandler RendezvousParameters",
-        "distributed.elastic.utils": "",
-        "distributed.launcher": "",
+    "binding of processes to processors": {
         "numa": "",
         "numa.binding": "AffinityMode NumaOptions",
-        "distributed.launcher.api": "LaunchConfig elastic_launch launch_agent",
     },
     "quantisation": {
         "ao": "",

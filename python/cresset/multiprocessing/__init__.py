@@ -51,4 +51,26 @@ def set_sharing_strategy(new_strategy):
     _strategy = new_strategy
 
 
+class _Reductions:
+    """Where it is unpickled, tensors go to other processes by their memory from then on."""
+
+    def __reduce__(self):
+        return init_reductions, ()
+
+
+def _tell_children():
+    """Processes that start anew send tensors as this one does, whatever they import."""
+    import functools
+    from multiprocessing import spawn as starting
+
+    prepared = starting.get_preparation_data
+
+    @functools.wraps(prepared)
+    def get_preparation_data(name):
+        return {"cresset": _Reductions(), **prepared(name)}
+
+    starting.get_preparation_data = get_preparation_data
+
+
 init_reductions()
+_tell_children()

@@ -112,7 +112,9 @@ def rebuild_tensor(cls, storage, metadata):
 def reduce_tensor(tensor):
     """Function and arguments that rebuild a tensor in another process over the same memory. RuntimeError for results of recorded computations."""
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError("cannot send a tensor that is the result of a recorded computation to another process: its graph stays here; detach() it first")
+        raise RuntimeError(
+            "cannot send a non-leaf tensor with requires_grad to another process: the graph that it is the result of stays here; detach() it first"
+        )
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor._lacks_data or tensor.is_conj() or tensor.is_neg():
         return tensor.__reduce_ex__(2)
     metadata = (tensor.dtype, tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), tensor.requires_grad)

@@ -19,6 +19,7 @@ class ProcessException(Exception):
     def __init__(self, msg, error_index, pid):
         super().__init__(msg)
         self.msg, self.error_index, self.pid = msg, error_index, pid
+        self.error_pid = pid
 
     def __reduce__(self):
         return type(self), (self.msg, self.error_index, self.pid)

@@ -3,3 +3,4 @@
 from .join import Join, Joinable, JoinHook
 
 __all__ = ["Join", "JoinHook", "Joinable"]
+_SUBMODULES = ...

@@ -1,1 +1,3 @@
-"""torch.distributed.elastic: of it there is `multiprocessing.errors.record`; jobs have a fixed number of processes (`torch.distributed.run`)."""
+"""Jobs of processes that begin together, begin again after failures, and meet anew when machines come or go."""
+
+_SUBMODULES = ...  # all that have a file

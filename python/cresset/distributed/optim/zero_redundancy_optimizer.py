@@ -199,7 +199,9 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer, Joinable):
     def state_dict(self):
         """The last consolidated state. Errors: RuntimeError where `consolidate_state_dict` has not brought it to this process."""
         if not self._all_state_dicts:
-            raise RuntimeError(f"ZeroRedundancyOptimizer: state_dict: the state is not on rank {self.rank}; call consolidate_state_dict(to={self.rank}) on all ranks")
+            raise RuntimeError(
+                f"ZeroRedundancyOptimizer: state_dict: the state is not on rank {self.rank}; call consolidate_state_dict(to={self.rank}) on all ranks"
+            )
         whole = super().state_dict()
         number = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
         states = {}

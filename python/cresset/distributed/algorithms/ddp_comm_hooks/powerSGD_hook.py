@@ -1,6 +1,6 @@
 """PowerSGD (Vogels, Karimireddy, Jaggi 2019): gradients travel as products of two thin matrices, found by one step of the power method.
 
-What the product misses is added to the gradient of the next iteration (error feedback), and the power method begins where it ended (warm start).
+The difference from the product is added to the gradient of the next iteration (error feedback), and the power method begins where it ended (warm start).
 """
 
 import cresset as torch

@@ -50,6 +50,8 @@ def get_params_to_average(params):
 def average_parameters_or_parameter_groups(params, process_group):
     """`average_parameters` of those that have a gradient.
 
+    >>> dist = torch.distributed
+    >>> if not dist.is_initialized(): dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
     >>> from cresset.distributed.algorithms.model_averaging.utils import average_parameters_or_parameter_groups
     >>> average_parameters_or_parameter_groups([nn.Parameter(torch.ones(1))], None)
     """

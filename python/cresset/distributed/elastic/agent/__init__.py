@@ -1,0 +1,3 @@
+"""Agents start the processes of a job on one machine, watch them, and begin again with others."""
+
+_SUBMODULES = ...

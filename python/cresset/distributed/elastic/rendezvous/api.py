@@ -1,0 +1,241 @@
+"""Parameters, handlers, results and errors of rendezvous."""
+
+import abc
+import dataclasses
+import socket
+from collections.abc import Callable
+
+__all__ = ["RendezvousClosedError", "RendezvousConnectionError", "RendezvousError", "RendezvousGracefulExitError", "RendezvousHandler",
+           "RendezvousHandlerCreator", "RendezvousHandlerRegistry", "RendezvousInfo", "RendezvousParameters", "RendezvousStateError", "RendezvousStoreInfo",
+           "RendezvousTimeoutError", "rendezvous_handler_registry"]  # fmt: skip
+
+
+class RendezvousError(Exception):
+    """Base of the errors of rendezvous.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousError
+    >>> issubclass(RendezvousError, Exception)
+    True
+    """
+
+
+class RendezvousClosedError(RendezvousError):
+    """The job has ended: no node is let in any more.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousError
+    >>> issubclass(RendezvousClosedError, Exception)
+    True
+    """
+
+
+class RendezvousTimeoutError(RendezvousError):
+    """Not enough nodes have come in time.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousTimeoutError, RendezvousError
+    >>> issubclass(RendezvousTimeoutError, Exception)
+    True
+    """
+
+
+class RendezvousConnectionError(RendezvousError):
+    """The store cannot be reached.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousConnectionError, RendezvousError
+    >>> issubclass(RendezvousConnectionError, Exception)
+    True
+    """
+
+
+class RendezvousStateError(RendezvousError):
+    """The store holds something that is no state of a rendezvous.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousStateError, RendezvousError
+    >>> issubclass(RendezvousStateError, Exception)
+    True
+    """
+
+
+class RendezvousGracefulExitError(RendezvousError):
+    """This node is not among those that were chosen, and is no more needed.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousGracefulExitError, RendezvousError
+    >>> issubclass(RendezvousGracefulExitError, Exception)
+    True
+    """
+
+
+@dataclasses.dataclass
+class RendezvousStoreInfo:
+    """Where the processes of a job meet: `master_addr` and `master_port`.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousStoreInfo
+    >>> RendezvousStoreInfo("localhost", 29500).master_port
+    29500
+    """
+
+    master_addr: str
+    master_port: int
+
+    @staticmethod
+    def build(rank, store, local_addr=None, server_port=None):
+        """Rank 0 says where in the store; the others read it there."""
+        if rank == 0:
+            port = server_port
+            if port is None:
+                with socket.socket() as found:
+                    found.bind(("", 0))
+                    port = found.getsockname()[1]
+            store.set("MASTER_ADDR", local_addr or socket.getfqdn())
+            store.set("MASTER_PORT", str(port))
+        return RendezvousStoreInfo(store.get("MASTER_ADDR").decode(), int(store.get("MASTER_PORT").decode()))
+
+
+class RendezvousInfo:
+    """Result of a rendezvous: a store, this node's rank, the number of nodes and where the processes meet.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousInfo
+    >>> RendezvousInfo(None, 0, 2, None).world_size
+    2
+    """
+
+    def __init__(self, store, rank, world_size, bootstrap_store_info):
+        self._store, self._rank, self._world_size, self._bootstrap_store_info = store, rank, world_size, bootstrap_store_info
+
+    @property
+    def store(self):
+        """A store of this round."""
+        return self._store
+
+    @property
+    def rank(self):
+        """This node's rank."""
+        return self._rank
+
+    @property
+    def world_size(self):
+        """The number of nodes."""
+        return self._world_size
+
+    @property
+    def bootstrap_store_info(self):
+        """Where the processes meet."""
+        return self._bootstrap_store_info
+
+
+class RendezvousHandler(abc.ABC):
+    """Takes part in the rendezvous of one job: `next_rendezvous()` blocks until the nodes have met."""
+
+    @abc.abstractmethod
+    def get_backend(self):
+        """The name of the kind of rendezvous."""
+
+    @property
+    def use_agent_store(self):
+        """Whether processes meet in the store of the agents."""
+        return False
+
+    @abc.abstractmethod
+    def next_rendezvous(self):
+        """A `RendezvousInfo`. Errors: RendezvousClosedError, RendezvousConnectionError, RendezvousTimeoutError."""
+
+    @abc.abstractmethod
+    def is_closed(self):
+        """Whether the job has ended."""
+
+    @abc.abstractmethod
+    def set_closed(self):
+        """Says that the job has ended."""
+
+    @abc.abstractmethod
+    def num_nodes_waiting(self):
+        """How many nodes wait to be let in."""
+
+    @abc.abstractmethod
+    def get_run_id(self):
+        """The name of the job."""
+
+    @abc.abstractmethod
+    def shutdown(self):
+        """Leaves; whether that went well."""
+
+
+_TRUE, _FALSE = {"1", "true", "t", "yes", "y"}, {"0", "false", "f", "no", "n"}
+
+
+class RendezvousParameters:
+    """Parameters of a rendezvous: its kind, an endpoint, the job's name, the least and the largest number of nodes, an address of this one, and options.
+
+    Errors: ValueError for no kind and numbers that do not fit.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousParameters
+    >>> RendezvousParameters("c10d", "localhost:0", "job", 1, 2, timeout="7").get_as_int("timeout")
+    7
+    """
+
+    def __init__(self, backend, endpoint, run_id, min_nodes, max_nodes, local_addr=None, **kwargs):
+        if not backend:
+            raise ValueError("RendezvousParameters: expected the name of a backend, got none")
+        if min_nodes < 1:
+            raise ValueError(f"RendezvousParameters: expected at least one node, got {min_nodes}")
+        if max_nodes < min_nodes:
+            raise ValueError(f"RendezvousParameters: expected at least as many nodes at most ({max_nodes}) as at least ({min_nodes})")
+        self.backend, self.endpoint, self.run_id, self.min_nodes, self.max_nodes = backend, endpoint, run_id, min_nodes, max_nodes
+        self.local_addr, self.config = local_addr, kwargs
+
+    def get(self, key, default=None):
+        """An option, or the default."""
+        return self.config.get(key, default)
+
+    def get_as_bool(self, key, default=None):
+        """An option as truth. Errors: ValueError."""
+        value = self.get(key, default)
+        if value is None or isinstance(value, bool):
+            return value
+        text = str(value).lower()
+        if text not in _TRUE | _FALSE:
+            raise ValueError(f"rendezvous: expected true or false as {key}, got {value!r}")
+        return text in _TRUE
+
+    def get_as_int(self, key, default=None):
+        """An option as a whole number. Errors: ValueError."""
+        value = self.get(key, default)
+        try:
+            return None if value is None else int(value)
+        except ValueError:
+            raise ValueError(f"rendezvous: expected a whole number as {key}, got {value!r}") from None
+
+
+RendezvousHandlerCreator = Callable[[RendezvousParameters], RendezvousHandler]
+
+
+class RendezvousHandlerRegistry:
+    """Kinds of rendezvous by name: `register(name, creator)`, `create_handler(params)`.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousHandlerRegistry
+    >>> RendezvousHandlerRegistry().names()
+    []
+    """
+
+    def __init__(self):
+        self._creators = {}
+
+    def register(self, backend, creator):
+        """Makes a kind known. Errors: ValueError for a name that is."""
+        if not backend:
+            raise ValueError("rendezvous: expected the name of a backend, got none")
+        if self._creators.get(backend, creator) is not creator:
+            raise ValueError(f"rendezvous: the backend {backend!r} is registered already")
+        self._creators[backend] = creator
+
+    def names(self):
+        """The names that are known."""
+        return list(self._creators)
+
+    def create_handler(self, params):
+        """A handler for parameters. Errors: ValueError for a kind that is not known."""
+        if params.backend not in self._creators:
+            raise ValueError(f"rendezvous: no backend is registered as {params.backend!r}; there are {', '.join(sorted(self._creators))}")
+        return self._creators[params.backend](params)
+
+
+rendezvous_handler_registry = RendezvousHandlerRegistry()

@@ -1,0 +1,3 @@
+"""Helpers of jobs: `data.ElasticDistributedSampler`."""
+
+_SUBMODULES = ...
