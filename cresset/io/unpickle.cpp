@@ -437,8 +437,10 @@ NodeId Machine::reduce(NodeId callable, NodeId arguments) {
 
 NodeId Machine::reduce_known(NodeId callable, NodeId arguments) {
   if (!is(callable, Kind::Global)) fail("it calls what is not a function");
-  if (!is(arguments, Kind::Tuple)) fail("the arguments of a call are not a tuple");
   const Known known = node(callable).known;
+  // Members of TorchScript's enums are calls with the value itself.
+  if (known == Known::Script && !is(arguments, Kind::Tuple)) return add_container(Kind::Object, {callable, arguments});
+  if (!is(arguments, Kind::Tuple)) fail("the arguments of a call are not a tuple");
   const std::string_view full = node(callable).text;
   Name name{"", full.substr(full.find('\n') + 1), known};
   const std::string copied(name.name);

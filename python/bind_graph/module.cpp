@@ -3,6 +3,7 @@
 #include "cresset/graph/io/open.h"
 #include "cresset/graph/passes/describe.h"
 #include "python/bind_graph/bind_graph.h"
+#include "python/bind_graph/script.h"
 
 namespace {
 
@@ -55,6 +56,8 @@ void cresset::graph::set_python_error() {
 
 PyMODINIT_FUNC PyInit__cresset_graph() {
   PyObject* module = PyModule_Create(&definition);
-  if (module && !(cresset::graph::add_graph(module) && cresset::graph::add_joint(module) && cresset::graph::add_symbolic(module))) Py_CLEAR(module);
+  using namespace cresset::graph;
+  if (module && !(add_graph(module) && add_joint(module) && add_symbolic(module) && script::add_script(module) && script::add_script_graph(module)))
+    Py_CLEAR(module);
   return module;
 }

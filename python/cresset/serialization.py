@@ -24,6 +24,8 @@ import pickle
 import sys
 import threading
 import types
+import warnings
+import zipfile
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -646,6 +648,15 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     is_path = isinstance(f, (str, os.PathLike))
     if mmap and not is_path:
         raise ValueError(f"load: expected a path with mmap=True, got {type(f).__name__}")
+    if not weights_only and _holds_code(f):
+        from . import jit
+
+        warnings.warn(
+            "load: the file is an archive of TorchScript, which torch.jit.load reads (call 'torch.jit.load' directly to silence this warning)",
+            UserWarning,
+            stacklevel=2,
+        )
+        return jit.load(f, map_location=map_location)
     if is_path:
         with open(f, "rb") as file:
             name = os.fsdecode(f)
@@ -663,6 +674,19 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     if len(content) == 0:
         raise EOFError("load: the file is empty")
     return _load(content, getattr(f, "name", None) or "<bytes>", map_location, pickle_module, weights_only, False, pickle_load_args)
+
+
+def _holds_code(f):
+    """Whether a file is an archive of TorchScript."""
+    before = None if isinstance(f, (str, os.PathLike)) or not hasattr(f, "seek") else f.tell()
+    try:
+        with zipfile.ZipFile(f) as archive:
+            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile, TypeError, AttributeError):
+        return False
+    finally:
+        if before is not None:
+            f.seek(before)
 
 
 def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_load_args):

@@ -1,5 +1,5 @@
 #pragma once
-// TorchScript's names in C++. Programs in that language are not read: what would compile or load one raises.
+// TorchScript in C++: torch::jit::load and compile, modules, methods, over libcresset_graph.
 
 #include <istream>
 #include <memory>
@@ -7,42 +7,51 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cresset/graph/script/module.h"
 #include "torch/torch.h"
 
 namespace torch::jit {
 
 using c10::IValue;
 using Stack = std::vector<IValue>;
-using ExtraFilesMap = std::unordered_map<std::string, std::string>;
+using cresset::graph::script::CompilationUnit;
+using cresset::graph::script::compile;
+using cresset::graph::script::export_opnames;
+using cresset::graph::script::ExtraFilesMap;
+using cresset::graph::script::freeze;
+using cresset::graph::script::Function;
+using cresset::graph::script::FusionBehavior;
+using cresset::graph::script::FusionStrategy;
+using cresset::graph::script::getFusionStrategy;
+using cresset::graph::script::Kwargs;
+using cresset::graph::script::load;
+using cresset::graph::script::Method;
+using cresset::graph::script::Module;
+using cresset::graph::script::Named;
+using cresset::graph::script::optimize_for_inference;
+using cresset::graph::script::setFusionStrategy;
+using ErrorReport = cresset::graph::script::CompileError;
+using JITException = cresset::graph::script::ScriptRaise;
+using NameModule = Named<Module>;
+using NameValue = Named<IValue>;
+using NameTensor = Named<at::Tensor>;
+template <class T> using slot_list_impl = cresset::graph::script::SlotList<T>;
+using module_list = slot_list_impl<Module>;
+using named_module_list = slot_list_impl<NameModule>;
+using parameter_list = slot_list_impl<at::Tensor>;
+using named_parameter_list = slot_list_impl<NameTensor>;
+using buffer_list = slot_list_impl<at::Tensor>;
+using named_buffer_list = slot_list_impl<NameTensor>;
+using attribute_list = slot_list_impl<IValue>;
+using named_attribute_list = slot_list_impl<NameValue>;
 
-namespace detail {
-[[noreturn]] inline void raise(const char* name) {
-  cresset::detail::throw_error<cresset::NotImplementedError>(std::string("torch::jit::") + name +
-                                                             ": TorchScript is not supported; build the model from modules");
-}
-}  // namespace detail
+inline void save_jit_module(const Module& module, const std::string& path, const ExtraFilesMap& extra = {}) { module.save(path, extra); }
+inline void ExportModule(const Module& module, const std::string& path, const ExtraFilesMap& extra = {}) { module.save(path, extra); }
+inline void ExportModule(const Module& module, std::ostream& out, const ExtraFilesMap& extra = {}) { module.save(out, extra); }
 
-// Made by load() or compile() only, so that no object exists.
-class Module {
- public:
-  template <class... Args> IValue run_method(const std::string& name, Args&&...) { detail::raise(name.c_str()); }
-  IValue forward(std::vector<IValue>) { detail::raise("Module::forward"); }
-  void eval() { detail::raise("Module::eval"); }
-  void train(bool = true) { detail::raise("Module::train"); }
-  void to(Device, bool = false) { detail::raise("Module::to"); }
-  void save(const std::string&, const ExtraFilesMap& = {}) const { detail::raise("Module::save"); }
-};
 namespace script {
+using jit::ExtraFilesMap;
 using jit::Module;
-}
-
-class CompilationUnit {
- public:
-  template <class... Args> IValue run_method(const std::string& name, Args&&...) { detail::raise(name.c_str()); }
-};
-
-inline std::shared_ptr<CompilationUnit> compile(const std::string&) { detail::raise("compile"); }
-inline Module load(const std::string&, std::optional<Device> = {}) { detail::raise("load"); }
-inline Module load(std::istream&, std::optional<Device> = {}) { detail::raise("load"); }
+}  // namespace script
 
 }  // namespace torch::jit

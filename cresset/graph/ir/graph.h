@@ -21,7 +21,8 @@ class Node;
 // A place in the program that the graph was made from.
 struct Location {
   std::string file, function;
-  int line = 0, column = 0;  // from 1; 0: unknown
+  int line = 0, column = 0;            // from 1; 0: unknown
+  std::shared_ptr<const void> detail;  // of the front end that made it: the text around
   bool operator==(const Location& o) const { return file == o.file && function == o.function && line == o.line && column == o.column; }
 };
 

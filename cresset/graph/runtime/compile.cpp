@@ -8,6 +8,32 @@ namespace cresset::graph {
 
 namespace {
 
+dispatch::ElementKind element_kind_of_type(const Type& t) {
+  using dispatch::ElementKind;
+  switch (t.kind()) {
+    case TypeKind::Tensor: return ElementKind::Tensor;
+    case TypeKind::Int: return ElementKind::Int;
+    case TypeKind::Float: return ElementKind::Double;
+    case TypeKind::Bool: return ElementKind::Bool;
+    case TypeKind::Complex: return ElementKind::Complex;
+    case TypeKind::String: return ElementKind::String;
+    case TypeKind::Device: return ElementKind::Device;
+    case TypeKind::List: return ElementKind::List;
+    case TypeKind::Dict: return ElementKind::Dict;
+    case TypeKind::Tuple: return ElementKind::Tuple;
+    case TypeKind::Optional: return t.elements()[0].is_tensor() ? ElementKind::OptionalTensor : ElementKind::Optional;
+    default: return ElementKind::Any;
+  }
+}
+dispatch::ElementKind element_kind_of(const Type& list) {
+  return list.kind() == TypeKind::List ? element_kind_of_type(list.elements()[0]) : dispatch::ElementKind::Any;
+}
+// Of keys and of values, in one number.
+uint32_t dict_kinds_of(const Type& t) {
+  if (t.kind() != TypeKind::Dict) return 0;
+  return static_cast<uint32_t>(element_kind_of_type(t.elements()[0])) | static_cast<uint32_t>(element_kind_of_type(t.elements()[1])) << 8;
+}
+
 // Registers that hold values of one kind keep their room for the next one.
 enum class Bank : uint8_t { Tensor, List, Other };
 Bank bank_of(const Type& t) { return t.is_tensor() ? Bank::Tensor : t.kind() == TypeKind::List ? Bank::List : Bank::Other; }
@@ -59,7 +85,7 @@ class Compiler {
   }
 
   int32_t constant_register(const Value& c) {
-    const bool is_plain = !c.constant()->is_tensor();
+    const bool is_plain = !c.constant()->is_tensor() && !c.constant()->object();
     const std::string key = is_plain ? literal_text(*c.constant()) : "";
     if (is_plain)
       if (const auto found = plain_.find(key); found != plain_.end()) return found->second;
@@ -95,6 +121,7 @@ class Compiler {
     std::string place = "node " + n.text_name();
     if (const auto& l = n.location()) place += " (" + l->file + ":" + std::to_string(l->line) + (l->function.empty() ? "" : ", in " + l->function) + ")";
     code_.places.push_back(std::move(place));
+    code_.locations.push_back(n.location());
     return code_.instructions.size() - 1;
   }
   uint32_t here() const { return static_cast<uint32_t>(code_.instructions.size()); }
@@ -159,9 +186,16 @@ class Compiler {
       case NodeKind::If: return branches(n);
       case NodeKind::Loop: return loop(n);
       case NodeKind::Builtin: return plain(step_builtin, n, n.builtin());
-      case NodeKind::List: return plain(step_list, n);
+      case NodeKind::List:
+        if (!code_.options.script || only_operators_read(*n.output())) return plain(step_list, n);
+        plain(step_shared_list, n);
+        code_.instructions.back().jump = static_cast<uint32_t>(element_kind_of(n.output()->type()));
+        return;
       case NodeKind::Tuple: return plain(step_tuple, n);
-      case NodeKind::Dict: return plain(step_dict, n);
+      case NodeKind::Dict:
+        plain(step_dict, n);
+        code_.instructions.back().jump = dict_kinds_of(n.output()->type());
+        return;
       case NodeKind::Unpack: return plain(step_unpack, n);
       case NodeKind::Call: return plain(step_call, n, codes_.at(n.target()));
       case NodeKind::Return:
@@ -175,12 +209,28 @@ class Compiler {
     const std::vector<int32_t> inputs = registers_of(n.inputs());
     std::vector<const Datum*> constants;
     for (const Value* v : n.inputs()) constants.push_back(v->constant());
-    TypedCall typed = find_typed_call(*n.op(), constants, inputs);
+    TypedCall typed = gives_shared_lists(n) ? TypedCall() : find_typed_call(*n.op(), constants, inputs);
     const size_t at = emit(typed.step ? typed.step : step_boxed, n, inputs, take_outputs(n), n.op());
-    if (!typed.step) return;
+    if (!typed.step) {
+      if (gives_shared_lists(n)) code_.instructions[at].step = step_boxed_shared;
+      return;
+    }
     code_.instructions[at].prepared = typed.prepared.get();
     code_.prepared.push_back(std::move(typed.prepared));
     code_.num_typed++;
+  }
+
+  // Lists that a boxed call gives are shared ones in TorchScript.
+  bool gives_shared_lists(const Node& n) const {
+    const auto is_list = [](const auto& o) {
+      const Type& t = o->type();
+      return t.kind() == TypeKind::List || (t.kind() == TypeKind::Optional && t.elements()[0].kind() == TypeKind::List);
+    };
+    return code_.options.script && std::any_of(n.outputs().begin(), n.outputs().end(), is_list);
+  }
+  // Whether only operators read the list, which take it as they want it.
+  bool only_operators_read(const Value& v) const {
+    return std::all_of(v.uses().begin(), v.uses().end(), [](const Use& u) { return u.node->kind() == NodeKind::Op; });
   }
 
   void branches(const Node& n) {

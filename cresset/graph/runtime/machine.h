@@ -49,6 +49,7 @@ struct Program::Code {
   std::vector<bool> moves_result;            // whether the register is of no use afterwards
   size_t num_registers = 0, num_typed = 0;
   std::vector<std::string> places;  // of each instruction: its node, and where that comes from
+  std::vector<std::shared_ptr<const Location>> locations;
   ProgramOptions options;
 
   std::mutex mutex;

@@ -72,7 +72,11 @@ void Program::Code::steps(Frame& frame, int64_t& trips, int depth) {
     while (at < end) at = code[at].step(machine, code[at], at);
   } catch (Error& e) {
     // The frame, in which values are left, is given up.
-    e.add_context("graph " + name + ", " + places[at]);
+    if (options.script) note_failure(locations[at]);
+    else e.add_context("graph " + name + ", " + places[at]);
+    throw;
+  } catch (...) {
+    if (options.script) note_failure(locations[at]);
     throw;
   }
 }
@@ -116,8 +120,14 @@ void compile_all(const std::vector<const Graph*>& graphs, std::vector<std::uniqu
 
 }  // namespace
 
+std::vector<std::shared_ptr<const Location>>& failure_places() {
+  thread_local std::vector<std::shared_ptr<const Location>> places;
+  return places;
+}
+void note_failure(std::shared_ptr<const Location> place) { failure_places().push_back(std::move(place)); }
+
 Program::Program(const Graph& graph, const ProgramOptions& options) : codes_(std::make_shared<std::vector<std::unique_ptr<Code>>>()) {
-  graph.verify();
+  if (!options.script) graph.verify();
   codes_->push_back(std::make_unique<Code>());
   codes_->back()->options = options;
   compile(graph, *codes_->back(), {});

@@ -12,6 +12,9 @@ struct ProgramOptions {
   // The first run with inputs of new sizes is watched, and its intermediate tensors get places in one arena; later runs of such sizes allocate nothing
   // but what they return. The program keeps an arena for each thread that runs at once. Small values (up to 1 KiB) have bins of the thread.
   bool plan_memory = true;
+  // Lists are shared by those who hold them, as in TorchScript; errors keep the places where they came from. The graph is one that the compiler
+  // of TorchScript made, and is not verified again.
+  bool script = false;
 };
 
 // The figures of the plan of the last run.
@@ -21,6 +24,10 @@ struct ProgramMemory {
   size_t arena_bytes = 0;  // that they take in the arena
   bool planned = false;    // whether the run found them all there; the first with inputs of new sizes does not
 };
+
+// Where the nodes stand that raised the error in flight, in programs with `script`, innermost first; the one who catches it clears the list.
+CRESSET_API std::vector<std::shared_ptr<const Location>>& failure_places();
+void note_failure(std::shared_ptr<const Location> place);
 
 class CRESSET_API Program {
  public:

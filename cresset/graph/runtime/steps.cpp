@@ -111,6 +111,39 @@ uint32_t step_list(Machine& m, const Instruction& i, uint32_t at) {
   return finish(m, i, at);
 }
 
+uint32_t step_shared_list(Machine& m, const Instruction& i, uint32_t at) {
+  auto list = make_intrusive<dispatch::ListObject>(static_cast<dispatch::ElementKind>(i.jump));
+  list->elements.reserve(i.num_inputs);
+  for (uint32_t k = 0; k < i.num_inputs; k++) list->elements.push_back(m.registers[i.inputs[k]]);
+  m.registers[i.outputs[0]] = Datum(intrusive_ptr<dispatch::Object>(std::move(list)));
+  return finish(m, i, at);
+}
+
+namespace {
+
+Datum shared_list(const Datum& v) {
+  using dispatch::ElementKind;
+  ElementKind kind = ElementKind::Any;
+  if (v.is<std::vector<Tensor>>()) kind = ElementKind::Tensor;
+  else if (v.is<std::vector<int64_t>>()) kind = ElementKind::Int;
+  else if (v.is<std::vector<double>>()) kind = ElementKind::Double;
+  else if (v.is<std::vector<bool>>()) kind = ElementKind::Bool;
+  else if (v.is<std::vector<std::string>>()) kind = ElementKind::String;
+  else if (v.is<std::vector<Datum::Optional>>()) kind = ElementKind::OptionalTensor;
+  else if (!v.is<std::vector<Scalar>>()) return v;
+  auto list = make_intrusive<dispatch::ListObject>(kind);
+  list->elements = v.toListVector();
+  return Datum(intrusive_ptr<dispatch::Object>(std::move(list)));
+}
+
+}  // namespace
+
+uint32_t step_boxed_shared(Machine& m, const Instruction& i, uint32_t at) {
+  const uint32_t next = step_boxed(m, i, at);
+  for (uint32_t k = 0; k < i.num_outputs; k++) m.registers[i.outputs[k]] = shared_list(m.registers[i.outputs[k]]);
+  return next;
+}
+
 uint32_t step_tuple(Machine& m, const Instruction& i, uint32_t at) {
   std::vector<Datum> elements;
   elements.reserve(i.num_inputs);
@@ -120,7 +153,7 @@ uint32_t step_tuple(Machine& m, const Instruction& i, uint32_t at) {
 }
 
 uint32_t step_dict(Machine& m, const Instruction& i, uint32_t at) {
-  dispatch::GenericDict dict(dispatch::ElementKind::Any, dispatch::ElementKind::Any);
+  dispatch::GenericDict dict(static_cast<dispatch::ElementKind>(i.jump & 0xff), static_cast<dispatch::ElementKind>(i.jump >> 8));
   for (uint32_t k = 0; k + 1 < i.num_inputs; k += 2) dict.insert_or_assign(m.registers[i.inputs[k]], m.registers[i.inputs[k + 1]]);
   m.registers[i.outputs[0]] = Datum(std::move(dict));
   return finish(m, i, at);

@@ -7,6 +7,10 @@ namespace cresset::graph {
 
 uint32_t step_builtin(Machine& machine, const Instruction& instruction, uint32_t at);
 uint32_t step_list(Machine& machine, const Instruction& instruction, uint32_t at);
+// A list that those who hold it share; `jump` is the kind of its elements.
+uint32_t step_shared_list(Machine& machine, const Instruction& instruction, uint32_t at);
+// A boxed call whose lists become shared ones.
+uint32_t step_boxed_shared(Machine& machine, const Instruction& instruction, uint32_t at);
 uint32_t step_tuple(Machine& machine, const Instruction& instruction, uint32_t at);
 uint32_t step_dict(Machine& machine, const Instruction& instruction, uint32_t at);
 uint32_t step_unpack(Machine& machine, const Instruction& instruction, uint32_t at);

@@ -23,8 +23,10 @@ def _set_grad_enabled(enabled):
 
 
 def _get_tracing_state():
-    """The state of `torch.jit.trace`: None, since nothing is recorded."""
-    return None
+    """The recorder of `torch.jit.trace`; None where nothing is recorded."""
+    from ..jit import _trace
+
+    return _trace.state
 
 
 def _log_api_usage_once(event):

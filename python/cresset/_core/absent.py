@@ -37,15 +37,8 @@ WINGS = {
         "_export": "aot_compile aot_load",
     },
     "TorchScript": {
-        "jit": "CompilationUnit RecursiveScriptModule ScriptModule TopLevelTracedModule TracedModule TracingCheckError "
-               "enable_onednn_fusion export_opnames freeze load "
-               "onednn_fusion_enabled=False optimize_for_inference optimized_execution save script_method set_fusion_strategy "
-               "strict_fusion trace trace_module",
         "_C": "Argument Block CompilationUnit FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule "
               "TensorType Type Value",
-        "jit._recursive": "",
-        "jit._script": "RecursiveScriptModule ScriptModule",
-        "jit._trace": "TopLevelTracedModule TracedModule",
         "jit.mobile": "",
         "utils.bundled_inputs": "augment_model_with_bundled_inputs bundle_inputs",
         "utils.mobile_optimizer": "optimize_for_mobile",

@@ -1,0 +1,431 @@
+// Modules from archives.
+
+#include <algorithm>
+
+#include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/values.h"
+#include "cresset/io/checkpoint.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+constexpr int64_t kNewestVersion = 10;
+
+// The texts of an archive, compiled when something asks for a name in them.
+class Code final : public std::enable_shared_from_this<Code> {
+ public:
+  Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants) : unit_(unit.get()), constants_(std::move(constants)) {}
+
+  void add_text(const std::string& home, std::string text, const std::string& file) {
+    auto source = std::make_shared<Source>();
+    source->text = std::move(text);
+    source->file = file;
+    source->archive = true;
+    for (AstPtr& a : parse_source(source)) {
+      if (a->kind != AstKind::Class && a->kind != AstKind::Def) continue;  // old archives import
+      const std::string name = home + "." + a->text;
+      definitions_.emplace(name, std::shared_ptr<const Ast>(std::move(a)));
+    }
+  }
+  bool has(const std::string& name) const { return definitions_.count(name) != 0; }
+  bool has_below(const std::string& home) const {
+    const auto found = definitions_.lower_bound(home + ".");
+    return found != definitions_.end() && found->first.compare(0, home.size() + 1, home + ".") == 0;
+  }
+
+  // A class, enum or interface; null for names that are none of the archive's.
+  ClassType* class_named(const std::string& name) {
+    if (const auto made = classes_.find(name); made != classes_.end()) return made->second;
+    const auto found = definitions_.find(name);
+    if (found == definitions_.end() || found->second->kind != AstKind::Class) return find_custom(name);
+    const Ast& a = *found->second;
+    const std::string base = a.kids.size() > 1 ? a[1].range.text() : "";
+    if (base == "NamedTuple") return nullptr;
+    CRESSET_CHECK(++depth_ < 500, "archive: classes within each other more than 500 deep");
+    const ClassKind kind = base == "Module"                                   ? ClassKind::Module
+                           : base == "Enum"                                   ? ClassKind::Enum
+                           : base == "ModuleInterface" || base == "Interface" ? ClassKind::Interface
+                                                                              : ClassKind::Class;
+    ClassType* cls = unit_->create_class(name, kind);
+    classes_[name] = cls;
+    cls->is_module_interface = base == "ModuleInterface";
+    fill(*cls, a);
+    depth_--;
+    return cls;
+  }
+  std::optional<Type> tuple_named(const std::string& name) {
+    if (const auto made = tuples_.find(name); made != tuples_.end()) return made->second;
+    const auto found = definitions_.find(name);
+    if (found == definitions_.end() || found->second->kind != AstKind::Class || found->second->kids.size() < 2 ||
+        (*found->second)[1].range.text() != "NamedTuple")
+      return std::nullopt;
+    std::vector<Type> types;
+    std::vector<std::string> fields;
+    for (const AstPtr& line : (*found->second)[0].kids)
+      if (line->kind == AstKind::Annotated) {
+        fields.push_back((*line)[0].text);
+        types.push_back(type(line->kids[1].get()));
+      }
+    return tuples_[name] = define_named_tuple(name, std::move(types), std::move(fields), {});
+  }
+  Function* function_named(const std::string& name) {
+    if (const auto made = functions_.find(name); made != functions_.end()) return made->second;
+    const auto found = definitions_.find(name);
+    if (found == definitions_.end() || found->second->kind != AstKind::Def) return nullptr;
+    return functions_[name] = unit_->define(name, found->second, resolver(), nullptr);
+  }
+
+  Type type(const Ast* a) { return type_of_annotation(*a, resolver().get()); }
+  Type type_named(const std::string& text) { return type_of_text(text, resolver().get()); }
+  const std::map<std::string, ClassType*>& classes() const { return classes_; }
+  const std::vector<Datum>& constants() const { return constants_; }
+  std::shared_ptr<Resolver> resolver();
+
+  SugarPtr named(const std::string& name) {
+    if (ClassType* cls = class_named(name)) return sugar(cls);
+    if (const auto t = tuple_named(name)) return sugar_type(*t);
+    if (Function* f = function_named(name)) return sugar(f);
+    if (!has_below(name) && name.find("__torch__.torch.classes") != 0 && name != "__torch__.torch") return nullptr;
+    const SugarPtr s = sugar_text(SugarKind::Namespace, name);
+    const std::weak_ptr<Code> self = weak_from_this();
+    s->attribute = [self, name](const std::string& part, const Range&) -> SugarPtr {
+      const auto code = self.lock();
+      return code ? code->named(name + "." + part) : nullptr;
+    };
+    return s;
+  }
+
+ private:
+  static ClassType* find_custom(const std::string& name) { return name.compare(0, 24, "__torch__.torch.classes.") == 0 ? find_class(name) : nullptr; }
+
+  void fill(ClassType& cls, const Ast& a) {
+    std::set<std::string> parameters, buffers;
+    const auto strings = [](const Ast& list) {
+      std::set<std::string> out;
+      for (const AstPtr& e : list.kids)
+        if (e->kind == AstKind::Literal && e->value.isString()) out.insert(e->value.to_string());
+      return out;
+    };
+    std::vector<std::pair<std::string, std::shared_ptr<const Ast>>> methods;
+    for (const AstPtr& line : a[0].kids) {
+      if (line->kind == AstKind::Assign && line->kids.size() == 2) {
+        const Ast &target = *line->kids[1], &value = *line->kids[0];
+        if (target.kind == AstKind::Name && target.text == "__parameters__") parameters = strings(value);
+        else if (target.kind == AstKind::Name && target.text == "__buffers__") buffers = strings(value);
+        else if (target.kind == AstKind::Name && cls.kind == ClassKind::Enum) {
+          CRESSET_CHECK(value.kind == AstKind::Literal, "archive: members of enums are literals");
+          cls.members.emplace_back(target.text, value.value);
+          cls.member_type = Type::of(value.value);
+        } else if (target.kind == AstKind::Subscript && target[0].kind == AstKind::Name && target[0].text == "__annotations__") {
+          attribute(cls, target[1].value.to_string(), value);
+        }
+      } else if (line->kind == AstKind::Annotated && (*line)[0].kind == AstKind::Name) {
+        const Ast& annotation = (*line)[1];
+        if (line->kid(2)) {
+          cls.constants[(*line)[0].text] = literal((*line)[2]);
+          continue;
+        }
+        attribute(cls, (*line)[0].text, annotation);
+      } else if (line->kind == AstKind::Def) {
+        methods.emplace_back(line->text, std::shared_ptr<const Ast>(definitions_.at(name_of(cls)), line.get()));
+      } else if (line->kind != AstKind::Pass && line->kind != AstKind::Expression) {
+        throw CompileError("expected attributes and methods within a class", line->range);
+      }
+    }
+    for (Attribute& at : cls.attributes) {
+      at.is_parameter = parameters.count(at.name) != 0;
+      at.is_buffer = buffers.count(at.name) != 0;
+    }
+    for (auto& [method, def] : methods) {
+      Function* f = unit_->define(cls.name + "." + method, def, resolver(), &cls);
+      if (cls.kind == ClassKind::Interface) {
+        cls.interface.push_back(f->schema);
+        continue;
+      }
+      cls.methods[method] = f;
+      cls.method_order.push_back(method);
+    }
+  }
+  std::string name_of(const ClassType& cls) const {
+    for (const auto& [name, c] : classes_)
+      if (c == &cls) return name;
+    return cls.name;
+  }
+  void attribute(ClassType& cls, const std::string& name, const Ast& annotation) { cls.add_attribute({name, type(&annotation)}); }
+  static Datum literal(const Ast& a) {
+    if (a.kind == AstKind::Literal) return a.value;
+    if (a.kind == AstKind::List || a.kind == AstKind::Tuple) {
+      std::vector<Datum> list;
+      for (const AstPtr& e : a.kids) list.push_back(literal(*e));
+      return a.kind == AstKind::Tuple ? Datum(dispatch::TupleObject::create(std::move(list))) : make_list(dispatch::ElementKind::Any, std::move(list));
+    }
+    return {};
+  }
+
+  CompilationUnit* unit_;
+  std::vector<Datum> constants_;
+  std::map<std::string, std::shared_ptr<const Ast>> definitions_;
+  std::map<std::string, ClassType*> classes_;
+  std::map<std::string, Type> tuples_;
+  std::map<std::string, Function*> functions_;
+  std::shared_ptr<Resolver> resolver_;
+  int depth_ = 0;
+};
+
+class CodeResolver final : public Resolver {
+ public:
+  explicit CodeResolver(std::weak_ptr<Code> code) : code_(std::move(code)) {}
+
+  SugarPtr value(const std::string& name, const Range&) override {
+    if (name == "torch") return torch_namespace();
+    if (name == "ops") return ops_namespace();
+    if (name == "fork" || name == "awaitable") return sugar_text(SugarKind::Special, name == "fork" ? "fork" : "_awaitable");
+    const auto code = code_.lock();
+    if (!code) return nullptr;
+    if (name == "CONSTANTS") {
+      const SugarPtr s = sugar_text(SugarKind::Namespace, name);
+      std::weak_ptr<Code> held = code_;
+      s->attribute = [held](const std::string& part, const Range& range) -> SugarPtr {
+        const auto c = held.lock();
+        const size_t i = part.size() > 1 && part[0] == 'c' ? static_cast<size_t>(std::strtoul(part.c_str() + 1, nullptr, 10)) : SIZE_MAX;
+        if (!c || i >= c->constants().size()) throw CompileError("there is no constant " + part, range);
+        return sugar_constant(c->constants()[i]);
+      };
+      return s;
+    }
+    return code->named(name);
+  }
+  std::optional<Type> type(const std::string& text, const Range&) override {
+    const auto code = code_.lock();
+    if (!code || text.compare(0, 9, "__torch__") != 0) return std::nullopt;
+    if (ClassType* cls = code->class_named(text)) return cls->type();
+    return code->tuple_named(text);
+  }
+
+ private:
+  std::weak_ptr<Code> code_;
+};
+
+std::shared_ptr<Resolver> Code::resolver() {
+  if (!resolver_) resolver_ = std::make_shared<CodeResolver>(weak_from_this());
+  return resolver_;
+}
+
+// Values of a pickle.
+class Reader {
+ public:
+  Reader(const io::ZipReader& zip, const io::ByteSource& source, const std::string& pickle, const std::string& folder, const LoadOptions& options, Code* code,
+         const std::shared_ptr<CompilationUnit>& unit)
+      : zip_(zip), source_(source), folder_(folder), options_(options), code_(code), unit_(unit) {
+    text_ = zip.read(need(pickle));
+    std::string_view bytes = text_;
+    io::UnpickleOptions unpickle;
+    unpickle.file = pickle;
+    unpickle.script = true;
+    root_ = io::unpickle(document_, bytes, unpickle);
+  }
+  Datum value(const Type& type = {}) { return value(root_, type); }
+
+ private:
+  const io::ZipEntry& need(const std::string& name) const {
+    const io::ZipEntry* e = zip_.find(name);
+    CRESSET_CHECK(e, "archive: there is no file ", name);
+    return *e;
+  }
+  Datum value(io::NodeId id, const Type& type) {
+    if (const auto found = made_.find(id); found != made_.end()) return found->second;
+    CRESSET_CHECK(++depth_ < 1000, "archive: values nest deeper than 1000");
+    Datum v = fresh(id, type.kind() == TypeKind::Optional ? type.elements()[0] : type);
+    depth_--;
+    if (v.object() || v.is_tensor()) made_[id] = v;
+    return v;
+  }
+  static Type part(const Type& t, TypeKind kind, size_t i) { return t.kind() == kind && i < t.elements().size() ? t.elements()[i] : Type(); }
+
+  Datum fresh(io::NodeId id, const Type& t) {
+    const io::Node& n = document_[id];
+    using io::Kind;
+    switch (n.kind) {
+      case Kind::None: return {};
+      case Kind::Bool: return Datum(n.flag);
+      case Kind::Int:
+        if (t.kind() == TypeKind::DType) return Datum(static_cast<ScalarType>(n.integer));
+        return Datum(n.integer);
+      case Kind::Float: return Datum(n.real);
+      case Kind::Complex: return Datum(complex<double>(n.real, n.imaginary));
+      case Kind::Text: return Datum(std::string(n.text));
+      case Kind::DType: return Datum(n.dtype);
+      case Kind::Device: {
+        std::string name(n.text);
+        if (n.place) name = std::string(n.text);
+        return Datum(Device(name));
+      }
+      case Kind::List: {
+        const Type element = part(t, TypeKind::List, 0);
+        std::vector<Datum> out;
+        for (const io::NodeId e : document_.children(id)) out.push_back(value(e, element));
+        const Type of = t.kind() == TypeKind::List ? element : out.empty() ? Type() : Type::of(out[0]);
+        return make_list(element_kind(of), std::move(out));
+      }
+      case Kind::Tuple: {
+        std::vector<Datum> out;
+        const auto& children = document_.children(id);
+        for (size_t i = 0; i < children.size(); i++) out.push_back(value(children[i], part(t, TypeKind::Tuple, i)));
+        return Datum(dispatch::TupleObject::create(std::move(out)));
+      }
+      case Kind::Dict:
+      case Kind::OrderedDict: {
+        const Type key = part(t, TypeKind::Dict, 0), item = part(t, TypeKind::Dict, 1);
+        auto d = make_intrusive<dispatch::DictObject>(element_kind(key), element_kind(item));
+        const auto& children = document_.children(id);
+        for (size_t i = 0; i + 1 < children.size(); i += 2) d->insert(value(children[i], key), value(children[i + 1], item));
+        return Datum(intrusive_ptr<dispatch::Object>(std::move(d)));
+      }
+      case Kind::Tensor: return tensor(document_.tensors[n.place]);
+      case Kind::Object: return object(id);
+      default: CRESSET_CHECK(false, "archive: a value of an unknown kind in ", folder_, ".pkl");
+    }
+  }
+
+  Datum tensor(const io::TensorRecord& record) {
+    Tensor t;
+    CRESSET_CHECK(record.layout == io::kNoNode, "archive: sparse tensors in archives of TorchScript are not read");
+    if (record.storage == io::kNoNode) {
+      t = empty_strided(document_.integers(record.sizes), document_.integers(record.strides), TensorOptions(record.dtype).device(kMeta));
+    } else {
+      const auto storage = storage_of(record.storage);
+      t = empty({0}, TensorOptions(record.dtype));
+      t.set_(Storage(storage), record.offset, document_.integers(record.sizes), document_.integers(record.strides));
+    }
+    if (options_.device) t = t.to(*options_.device);
+    if (record.requires_grad) t.requires_grad_(true);
+    return Datum(std::move(t));
+  }
+  intrusive_ptr<StorageImpl> storage_of(uint32_t index) {
+    if (const auto found = storages_.find(index); found != storages_.end()) return found->second;
+    const io::StorageRecord& record = document_.storages[index];
+    const io::ZipEntry& entry = need(folder_ + "/" + std::string(record.key));
+    zip_.check_stored(entry);
+    CRESSET_CHECK(record.nbytes <= entry.size, "archive: storage ", std::string(record.key), " has ", entry.size, " bytes, expected ", record.nbytes);
+    auto storage = make_intrusive<StorageImpl>(static_cast<size_t>(record.nbytes), Device(kCPU));
+    if (record.nbytes) source_.read(entry.data_offset, storage->data(), static_cast<size_t>(record.nbytes));
+    return storages_[index] = std::move(storage);
+  }
+
+  // [callable, arguments, changes...]
+  Datum object(io::NodeId id) {
+    const auto& parts = document_.children(id);
+    CRESSET_CHECK(parts.size() >= 2, "archive: an object without a class");
+    const io::Node& callable = document_[parts[0]];
+    CRESSET_CHECK(callable.kind == io::Kind::Global, "archive: an object whose class is no name");
+    std::string name(callable.text);
+    std::replace(name.begin(), name.end(), '\n', '.');
+    const io::Node& arguments = document_[parts[1]];
+    if (callable.known == io::Known::RestoreTag || name == "torch.jit._pickle.restore_type_tag") {
+      const auto& a = document_.children(parts[1]);
+      CRESSET_CHECK(a.size() == 2 && code_, "archive: a type without a value");
+      return value(a[0], code_->type_named(std::string(document_[a[1]].text)));
+    }
+    CRESSET_CHECK(code_, "archive: objects of classes cannot stand among the constants");
+    if (const auto t = code_->tuple_named(name)) return value(parts[1], *t);
+    ClassType* cls = code_->class_named(name);
+    CRESSET_CHECK(cls, "archive: there is no class ", name);
+    if (cls->kind == ClassKind::Enum) {
+      Datum given = value(parts[1], {});
+      if (given.isTuple() && given.toTupleRef().size() == 1) given = Datum(given.toTupleRef().elements()[0]);
+      for (size_t i = 0; i < cls->members.size(); i++)
+        if (cls->members[i].second == given) return Datum(intrusive_ptr<dispatch::Object>(make_intrusive<EnumObject>(cls, i)));
+      CRESSET_CHECK(false, "archive: ", name, " has no member of value ", python_repr(given));
+    }
+    static_cast<void>(arguments);
+    auto made = make_intrusive<ScriptObject>(cls, cls->unit->shared_from_this());
+    const Datum self{intrusive_ptr<dispatch::Object>(made)};
+    made_[id] = self;
+    for (size_t i = 2; i + 1 < parts.size(); i += 2) {
+      const io::NodeId state = parts[i + 1];
+      if (Function* set = cls->method("__setstate__")) {
+        set->ensure_defined();
+        pending_.push_back([set, self, v = value(state, set->schema.arguments.at(1).type)] { set->run({self, v}); });
+        continue;
+      }
+      CRESSET_CHECK(document_[state].kind == io::Kind::Dict, "archive: the state of ", name, " is no dict");
+      const auto& entries = document_.children(state);
+      for (size_t k = 0; k + 1 < entries.size(); k += 2) {
+        const std::string key(document_[entries[k]].text);
+        const Attribute* a = cls->attribute(key);
+        if (!a) continue;
+        const Datum v = value(entries[k + 1], a->type);
+        CRESSET_CHECK(value_fits(v, a->type), "archive: attribute '", key, "' of ", name, " is of type ", annotation_text(a->type), ", got ", v.kind());
+        made->slot(key) = v;
+      }
+    }
+    return self;
+  }
+
+ public:
+  void finish() {
+    for (const auto& f : pending_) f();
+  }
+
+ private:
+  const io::ZipReader& zip_;
+  const io::ByteSource& source_;
+  std::string folder_, text_;
+  const LoadOptions& options_;
+  Code* code_;
+  std::shared_ptr<CompilationUnit> unit_;
+  io::Document document_;
+  io::NodeId root_ = 0;
+  std::unordered_map<io::NodeId, Datum> made_;
+  std::unordered_map<uint32_t, intrusive_ptr<StorageImpl>> storages_;
+  std::vector<std::function<void()>> pending_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::string& file, const LoadOptions& options,
+                   std::map<std::string, std::string>* extra) {
+  CRESSET_CHECK(io::ZipReader::looks_like_zip(*source), "torch.jit.load: '", file, "' is no archive of TorchScript");
+  const io::ZipReader zip(*source, file);
+  const io::ZipEntry* version_file = zip.find("version");
+  if (!version_file) version_file = zip.find(".data/version");
+  CRESSET_CHECK(version_file, "torch.jit.load: '", file, "' has no version");
+  CRESSET_CHECK(zip.find("constants.pkl"), "torch.jit.load: '", file,
+                "' is a checkpoint of torch.save, not an archive of TorchScript; load it with torch.load");
+  const int64_t version = std::strtoll(zip.read(*version_file).c_str(), nullptr, 10);
+  CRESSET_CHECK(version >= 1 && version <= kNewestVersion, "torch.jit.load: '", file, "' is of version ", version, ", expected 1 to ", kNewestVersion);
+  if (extra)
+    for (auto& [name, content] : *extra)
+      if (const io::ZipEntry* e = zip.find("extra/" + name)) content = zip.read(*e);
+  auto unit = std::make_shared<CompilationUnit>();
+  unit->limits = options.limits;
+  std::vector<Datum> constants;
+  {
+    Reader reader(zip, *source, "constants.pkl", "constants", options, nullptr, unit);
+    const Datum tuple = reader.value();
+    CRESSET_CHECK(tuple.isTuple(), "torch.jit.load: the constants of '", file, "' are no tuple");
+    constants = tuple.toTupleRef().elements();
+  }
+  auto code = std::make_shared<Code>(unit, std::move(constants));
+  unit->kept.push_back(code);
+  for (const io::ZipEntry& e : zip.entries()) {
+    std::string name = e.name.substr(zip.folder().empty() ? 0 : zip.folder().size() + 1);
+    if (name.compare(0, 5, "code/") != 0 || name.size() < 9 || name.compare(name.size() - 3, 3, ".py") != 0) continue;
+    name = name.substr(5, name.size() - 8);
+    std::replace(name.begin(), name.end(), '/', '.');
+    code->add_text(name, zip.read(e, true), "code/" + name + ".py");
+  }
+  Reader reader(zip, *source, "data.pkl", "data", options, code.get(), unit);
+  const Datum module = reader.value();
+  CRESSET_CHECK(object_of(module), "torch.jit.load: '", file, "' holds no module");
+  for (const auto& [name, f] : unit->functions)
+    if (f->cls && f->cls->kind != ClassKind::Interface) f->ensure_defined();
+  reader.finish();
+  return module;
+}
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,257 @@
+// Archives from modules.
+
+#include <algorithm>
+
+#include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/print.h"
+#include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/values.h"
+#include "cresset/io/checkpoint.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+// "__torch__.torch.nn.Linear": "__torch__.torch.nn" and "Linear".
+std::pair<std::string, std::string> split_name(const std::string& qualified) {
+  const size_t dot = qualified.rfind('.');
+  return {qualified.substr(0, dot), qualified.substr(dot + 1)};
+}
+
+class Writer {
+ public:
+  Writer(io::Pickler& pickler, std::function<void(const Tensor&)> tensor, Referred& referred) : p_(pickler), tensor_(std::move(tensor)), referred_(referred) {}
+
+  void put(const Datum& v, const Type& type) {
+    const Type& t = type.kind() == TypeKind::Optional ? type.elements()[0] : type;
+    if (v.is_none() || (v.is_tensor() && !v.to_tensor().defined())) return p_.none();
+    const void* key = v.is_tensor() ? static_cast<const void*>(v.to_tensor().impl()) : v.object() ? v.object()->get() : nullptr;
+    if (const auto found = seen_.find(key); key && found != seen_.end()) return p_.recall(found->second);
+    CRESSET_CHECK(++depth_ < 1000, "save: containers nest deeper than 1000, or one contains itself");
+    fresh(v, t);
+    depth_--;
+    if (key) seen_[key] = p_.memoize();
+  }
+
+ private:
+  void fresh(const Datum& v, const Type& t) {
+    if (v.is_tensor()) return tensor_(v.to_tensor());
+    if (v.isBool()) return p_.boolean(v.toBool());
+    if (v.isInt()) return p_.integer(v.toInt());
+    if (v.isDouble()) return p_.real(v.toDouble());
+    if (v.isComplexDouble()) return p_.complex(v.toComplexDouble().real(), v.toComplexDouble().imag());
+    if (v.isString()) return p_.text(v.to_string());
+    if (v.is<ScalarType>()) return p_.integer(static_cast<int64_t>(v.to_dtype()));
+    if (v.is<Layout>()) return p_.integer(static_cast<int64_t>(v.to_layout()));
+    if (v.is<MemoryFormat>()) return p_.integer(static_cast<int64_t>(v.to_memory_format()));
+    if (v.is<Device>()) {
+      p_.global("torch", "device");
+      p_.mark();
+      p_.text(v.to_device().str());
+      p_.op('t');
+      return p_.op('R');
+    }
+    if (v.isTuple()) return tuple(v, t);
+    if (v.isGenericDict()) {
+      tagged(t.kind() == TypeKind::Dict ? t : Type::of(v), [&] {
+        p_.op('}');
+        p_.mark();
+        for (const auto& e : dict_of(v).entries) {
+          put(e.key, t.kind() == TypeKind::Dict ? t.elements()[0] : Type());
+          put(e.value, t.kind() == TypeKind::Dict ? t.elements()[1] : Type());
+        }
+        p_.op('u');
+      });
+      return;
+    }
+    if (v.isList()) {
+      tagged(t.kind() == TypeKind::List ? t : Type::of(v), [&] {
+        p_.op(']');
+        p_.mark();
+        for (const Datum& e : v.toListVector()) put(e, t.kind() == TypeKind::List ? t.elements()[0] : Type());
+        p_.op('e');
+      });
+      return;
+    }
+    if (ScriptObject* o = object_of(v)) return object(*o);
+    if (const auto* e = v.object() ? dynamic_cast<const EnumObject*>(v.object()->get()) : nullptr) {
+      referred_.add(e->cls);
+      const auto [home, name] = split_name(e->cls->name);
+      p_.global(home, name);
+      fresh(e->value(), {});
+      p_.op('R');
+      return;
+    }
+    CRESSET_CHECK(false, "save: ", v.kind(), " cannot be saved");
+  }
+  // The type stands beside lists and dicts, of which empty ones do not tell it.
+  void tagged(const Type& t, const std::function<void()>& value) {
+    p_.global("torch.jit._pickle", "restore_type_tag");
+    value();
+    referred_.add(t);
+    p_.text(annotation_text(t));
+    p_.op('\x86');
+    p_.op('R');
+  }
+  void tuple(const Datum& v, const Type& t) {
+    const auto& e = v.toTupleRef().elements();
+    const bool named = t.kind() == TypeKind::Tuple && !t.name().empty();
+    if (named) {
+      referred_.add(t);
+      const auto [home, name] = split_name(t.name());
+      p_.global(home, name);
+    }
+    p_.mark();
+    for (size_t i = 0; i < e.size(); i++) put(e[i], t.kind() == TypeKind::Tuple && i < t.elements().size() ? t.elements()[i] : Type());
+    p_.op('t');
+    if (named) p_.op('\x81');
+  }
+  void object(ScriptObject& o) {
+    referred_.add(o.cls);
+    const auto [home, name] = split_name(o.cls->name);
+    p_.global(home, name);
+    p_.op(')');
+    p_.op('\x81');
+    const auto found = o.cls->methods.find("__getstate__");
+    if (found != o.cls->methods.end()) {
+      put(found->second->run({Datum(intrusive_ptr<dispatch::Object>::share(&o))}), found->second->schema.returns[0]);
+    } else {
+      p_.op('}');
+      p_.mark();
+      for (const Attribute& a : o.cls->attributes) {
+        p_.text(a.name);
+        put(o.slot(a.name), a.type);
+      }
+      p_.op('u');
+    }
+    p_.op('b');
+  }
+
+  io::Pickler& p_;
+  std::function<void(const Tensor&)> tensor_;
+  Referred& referred_;
+  std::unordered_map<const void*, uint32_t> seen_;
+  int depth_ = 0;
+};
+
+struct Storages {
+  std::vector<intrusive_ptr<StorageImpl>> list;
+  std::unordered_map<const StorageImpl*, size_t> index;
+};
+
+// A tensor as a reference to a storage, which is written to a file of its own.
+void put_tensor(io::Pickler& p, const Tensor& given, Storages& storages) {
+  Tensor t = given.is_conj() || given.is_neg() ? given.resolve_conj().resolve_neg() : given;
+  CRESSET_CHECK(t.layout() == Layout::Strided && !t.lacks_data(), "save: expected a tensor with dense memory, got one of layout ", layout_name(t.layout()));
+  if (!t.device().is_cpu()) t = t.cpu();
+  const intrusive_ptr<StorageImpl> storage = t.impl()->storage();
+  const auto [at, is_new] = storages.index.emplace(storage.get(), storages.list.size());
+  if (is_new) storages.list.push_back(storage);
+  p.global("torch._utils", "_rebuild_tensor_v2");
+  p.mark();
+  p.storage(at->second, t.scalar_type(), storage->nbytes(), given.device().str());
+  p.integer(t.storage_offset());
+  p.integers(t.sizes().data(), t.sizes().size());
+  p.integers(t.strides().data(), t.strides().size());
+  p.boolean(given.requires_grad());
+  p.ordered_dict();
+  p.op('t');
+  p.op('R');
+}
+
+}  // namespace
+
+Datum module_of_function(Function& f) {
+  f.ensure_defined();
+  CRESSET_CHECK(f.graph, "save: ", short_name(f.name), " is no function of TorchScript");
+  ClassType* cls = f.unit->create_class("__torch__.PlaceholderModule", ClassKind::Module);
+  cls->add_attribute({"training", TypeKind::Bool});
+  Schema s = f.schema;
+  for (SchemaArgument& a : s.arguments) a.default_value.reset();
+  SchemaArgument self;
+  self.name = "self";
+  self.type = cls->type();
+  s.arguments.insert(s.arguments.begin(), std::move(self));
+  Function* forward = f.unit->create_function(cls->name + ".forward", std::move(s));
+  forward->cls = cls;
+  Function* const inner = &f;
+  forward->define = [inner, cls](Function& made) {
+    auto g = std::make_unique<Graph>(made.name);
+    std::unordered_map<Value*, Value*> map;
+    g->add_parameter(cls->type(), "self");
+    for (const auto& p : inner->graph->block().parameters()) map[p.get()] = g->add_parameter(p->type(), p->name());
+    const auto find = [&](Value* v) -> Value* {
+      const auto found = map.find(v);
+      if (found != map.end()) return found->second;
+      Value* c = g->constant(*v->constant(), v->name());
+      c->set_type(v->type());
+      return map[v] = c;
+    };
+    for (const auto& n : inner->graph->block().nodes()) {
+      if (n->kind() == NodeKind::Return) break;
+      Node* copy = g->copy(*n, find, g->block().return_node());
+      for (size_t i = 0; i < n->outputs().size(); i++) map[n->output(i)] = copy->output(i);
+    }
+    g->block().add_result(find(inner->graph->block().results()[0]));
+    made.graph = std::move(g);
+  };
+  cls->methods["forward"] = forward;
+  cls->method_order.push_back("forward");
+  auto object = make_intrusive<ScriptObject>(cls, f.unit->shared_from_this());
+  object->slot("training") = Datum(true);
+  return Datum(intrusive_ptr<dispatch::Object>(std::move(object)));
+}
+
+void save_archive(const Datum& module, const std::map<std::string, std::string>& extra, const std::string& folder, const io::WriteBytes& write) {
+  ScriptObject* root = object_of(module);
+  CRESSET_CHECK(root && root->cls->kind == ClassKind::Module, "save: expected a module of TorchScript");
+  Referred referred;
+  io::Pickler data, constants;
+  Storages data_storages, constant_storages;
+  Writer(
+      data, [&](const Tensor& t) { put_tensor(data, t, data_storages); }, referred)
+      .put(module, root->cls->type());
+  // Texts name more classes and functions, whose texts name more.
+  std::map<std::string, std::string> files;
+  std::vector<std::string> order;
+  size_t classes = 0, functions = 0, tuples = 0;
+  const auto add = [&](const std::string& qualified, const std::string& code) { files[split_name(qualified).first] += code; };
+  while (classes < referred.classes.size() || functions < referred.functions.size() || tuples < referred.named_tuples.size()) {
+    if (classes < referred.classes.size()) {
+      ClassType* cls = referred.classes[classes++];
+      add(cls->name, code_of(*cls, referred, true));
+    } else if (functions < referred.functions.size()) {
+      Function* f = referred.functions[functions++];
+      CRESSET_CHECK(!f->native, "save: '", short_name(f->name), "', a Python function, cannot be saved");
+      add(f->name, code_of(*f, referred, true));
+    } else {
+      const std::string name = referred.named_tuples[tuples++];
+      for (const Type& t : named_tuple(name)->elements()) referred.add(t);
+      add(name, code_of_named_tuple(name));
+    }
+  }
+  constants.mark();
+  Writer constant_writer(
+      constants, [&](const Tensor& t) { put_tensor(constants, t, constant_storages); }, referred);
+  for (const Datum& v : referred.constants) constant_writer.put(v, {});
+  constants.op('t');
+  io::ZipWriter zip(write, folder);
+  const auto storages = [&](const char* name, const Storages& list) {
+    for (size_t i = 0; i < list.list.size(); i++) zip.add(std::string(name) + "/" + std::to_string(i), list.list[i]->data(), list.list[i]->nbytes());
+  };
+  zip.add("data.pkl", data.finish());
+  zip.add("byteorder", "little");
+  storages("data", data_storages);
+  for (const auto& [home, code] : files) {
+    std::string path = home;
+    std::replace(path.begin(), path.end(), '.', '/');
+    zip.add("code/" + path + ".py", code);
+  }
+  zip.add("constants.pkl", constants.finish());
+  storages("constants", constant_storages);
+  for (const auto& [name, content] : extra) zip.add("extra/" + name, content);
+  zip.add("version", "3\n");
+  zip.finish();
+}
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,162 @@
+// Objects, exceptions, futures, and what looks at the types of values.
+
+#include <cstdio>
+
+#include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/unit.h"
+#include "cresset/graph/script/values.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+ScriptObject& object(const Datum& v, const char* what) {
+  ScriptObject* o = object_of(v);
+  CRESSET_CHECK_TYPE(o, what, ": expected an object, got ", v.kind());
+  return *o;
+}
+
+void get_attribute(Inputs in, size_t, Datum& out) { out = object(*in[0], "attribute").slot(in[1]->to_string()); }
+void set_attribute(Inputs in, size_t, Datum& out) {
+  object(*in[0], "attribute").slot(in[1]->to_string()) = *in[2];
+  out = Datum();
+}
+void create_object(Inputs in, size_t, Datum& out) {
+  ClassType* cls = find_class(in[0]->to_string());
+  CRESSET_CHECK(cls, "there is no class ", in[0]->to_string());
+  out = Datum(intrusive_ptr<dispatch::Object>(make_intrusive<ScriptObject>(cls, cls->unit->shared_from_this())));
+}
+// The method of that name, of the class that the object has when the program runs.
+void call_method(Inputs in, size_t n, Datum& out) {
+  ScriptObject& o = object(*in[0], "method");
+  Function* f = o.cls->method(in[1]->to_string());
+  CRESSET_CHECK(f, o.cls->name, " has no method ", in[1]->to_string());
+  std::vector<Datum> arguments{*in[0]};
+  for (size_t i = 2; i < n; i++) arguments.push_back(*in[i]);
+  out = f->run(std::move(arguments));
+}
+void call_native(Inputs in, size_t n, Datum& out) {
+  Function* f = find_function(in[0]->to_string());
+  CRESSET_CHECK(f, "there is no function ", in[0]->to_string());
+  std::vector<Datum> arguments;
+  for (size_t i = 1; i < n; i++) arguments.push_back(*in[i]);
+  out = f->run(std::move(arguments));
+}
+void raise(Inputs in, size_t n, Datum&) {
+  const std::string message = in[0]->isString() ? in[0]->to_string() : python_str(*in[0]);
+  throw ScriptRaise(message, n > 1 && in[1]->isString() ? in[1]->to_string() : "", message);
+}
+
+const Type& cached_type(const std::string& text) {
+  static std::mutex mutex;
+  static auto* const types = new std::map<std::string, Type>;
+  const std::lock_guard lock(mutex);
+  const auto found = types->find(text);
+  if (found != types->end()) return found->second;
+  return (*types)[text] = type_of_text(text, nullptr);
+}
+void is_instance(Inputs in, size_t n, Datum& out) {
+  bool is = false;
+  for (size_t i = 1; i < n && !is; i++) is = value_fits(*in[0], cached_type(in[i]->to_string()));
+  put(out, is);
+}
+
+void fork(Inputs in, size_t n, Datum& out) {
+  Function* f = find_function(in[0]->to_string());
+  CRESSET_CHECK(f, "fork: there is no function ", in[0]->to_string());
+  std::vector<Datum> arguments;
+  for (size_t i = 1; i < n; i++) arguments.push_back(*in[i]);
+  auto future = make_intrusive<FutureObject>();
+  try {
+    future->complete(f->run(std::move(arguments)));
+  } catch (...) { future->fail(std::current_exception()); }
+  out = Datum(intrusive_ptr<dispatch::Object>(std::move(future)));
+}
+FutureObject& future_of(const Datum& v) {
+  auto* const o = v.object() ? dynamic_cast<FutureObject*>(v.object()->get()) : nullptr;
+  CRESSET_CHECK_TYPE(o, "wait: expected a future, got ", v.kind());
+  return *o;
+}
+// An exception of a forked call is an error of the one who waits.
+Datum waited(const Datum& v) {
+  try {
+    return future_of(v).wait();
+  } catch (const ScriptRaise& e) { throw Error(e.what()); }
+}
+const EnumObject& enum_of(const Datum& v) {
+  const auto* const o = v.object() ? dynamic_cast<const EnumObject*>(v.object()->get()) : nullptr;
+  CRESSET_CHECK_TYPE(o, "expected a member of an enum, got ", v.kind());
+  return *o;
+}
+
+bool is_same_object(const Datum& a, const Datum& b) {
+  if (a.is_none() || b.is_none()) {
+    const auto none = [](const Datum& v) { return v.is_none() || (v.is_tensor() && !v.to_tensor().defined()); };
+    return none(a) && none(b);
+  }
+  if (a.is<ScalarType>() || b.is<ScalarType>() || a.isBool()) return a == b;
+  return a.is(b);
+}
+
+std::string str_of(const Datum& v) {
+  if (ScriptObject* o = object_of(v))
+    if (Function* f = o->cls->method("__str__")) return f->run({v}).to_string();
+  return python_str(v);
+}
+
+}  // namespace
+
+void add_object_builtins() {
+  const auto add = [](const char* name, int least, int most, Type result, BuiltinFn run, bool pure = false) {
+    register_builtin({name, least, most, std::move(result), pure, run});
+  };
+  add("prim::GetAttr", 2, 2, {}, get_attribute);
+  add("prim::SetAttr", 3, 3, {}, set_attribute);
+  add("prim::CreateObject", 1, 1, {}, create_object);
+  add("prim::CallMethod", 2, INT_MAX, {}, call_method);
+  add("prim::CallNative", 1, INT_MAX, {}, call_native);
+  add("prim::RaiseException", 1, 2, {}, raise);
+  add("prim::Uninitialized", 0, 0, {}, [](Inputs, size_t, Datum& out) { out = Datum(); });
+  add("prim::unchecked_cast", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = *in[0]; });
+  add("aten::_unwrap_optional", 1, 1, {}, [](Inputs in, size_t, Datum& out) {
+    CRESSET_CHECK(!in[0]->is_none(), "Unwrapping null optional: expected a value, got None");
+    out = *in[0];
+  });
+  add("prim::isinstance", 2, INT_MAX, TypeKind::Bool, is_instance, true);
+  add("prim::fork", 1, INT_MAX, {}, fork);
+  add("prim::future", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = Datum(intrusive_ptr<dispatch::Object>(make_intrusive<FutureObject>(*in[0]))); });
+  add("aten::wait", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = waited(*in[0]); });
+  add("prim::awaitable", 1, INT_MAX, {}, fork);
+  add("prim::awaitable_wait", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = waited(*in[0]); });
+  add(
+      "prim::EnumName", 1, 1, TypeKind::String, [](Inputs in, size_t, Datum& out) { out = Datum(enum_of(*in[0]).name()); }, true);
+  add(
+      "prim::EnumValue", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = enum_of(*in[0]).value(); }, true);
+  add("aten::__is__", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, is_same_object(*in[0], *in[1])); });
+  add("aten::__isnot__", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, !is_same_object(*in[0], *in[1])); });
+  add(
+      "aten::eq.enum", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, *in[0] == *in[1]); }, true);
+  add(
+      "aten::ne.enum", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, *in[0] != *in[1]); }, true);
+  add(
+      "prim::TupleIndex", 2, 2, {},
+      [](Inputs in, size_t, Datum& out) {
+        const auto& e = in[0]->toTupleRef().elements();
+        const auto n = static_cast<int64_t>(e.size());
+        int64_t i = as_int(*in[1]);
+        CRESSET_CHECK_INDEX(i >= -n && i < n, "tuple index out of range: got ", i, " for ", n, " elements");
+        const Datum v = e[static_cast<size_t>(i < 0 ? i + n : i)];
+        out = v;
+      },
+      true);
+  add("prim::Print", 0, INT_MAX, {}, [](Inputs in, size_t n, Datum& out) {
+    std::string line;
+    for (size_t i = 0; i < n; i++) line += (i ? " " : "") + str_of(*in[i]);
+    line += "\n";
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fflush(stdout);
+    out = Datum();
+  });
+}
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,61 @@
+// Operators that archives call and that are no rows here, as TorchScript over rows.
+
+#include "cresset/graph/script/sugar.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+constexpr const char* kTexts[][2] = {
+    {"_native_multi_head_attention", R"(
+def _native_multi_head_attention(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor, qkv_bias: Tensor,
+                                 proj_weight: Tensor, proj_bias: Tensor, mask: Optional[Tensor] = None, need_weights: bool = True,
+                                 average_attn_weights: bool = True, mask_type: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    size = [query.size(0), -1, num_head, embed_dim // num_head]
+    heads: List[Tensor] = []
+    for i, x in enumerate([query, key, value]):
+        part = torch.linear(x, qkv_weight[i * embed_dim:(i + 1) * embed_dim], qkv_bias[i * embed_dim:(i + 1) * embed_dim])
+        heads.append(part.reshape(size).transpose(1, 2))
+    scores = torch.matmul(heads[0], heads[1].transpose(-2, -1)) * (1.0 / math.sqrt(embed_dim // num_head))
+    if mask is not None:
+        m = mask
+        if m.dim() == 2 and mask_type is not None and mask_type == 1:
+            m = m.reshape([m.size(0), 1, 1, m.size(1)])
+        scores = scores.masked_fill(m, -inf) if m.dtype == torch.bool else scores + m
+    weights = torch.softmax(scores, -1)
+    out = torch.matmul(weights, heads[2]).transpose(1, 2).reshape([query.size(0), -1, embed_dim])
+    return torch.linear(out, proj_weight, proj_bias), weights.mean([1]) if average_attn_weights else weights
+)"},
+    {"_transformer_encoder_layer_fwd", R"(
+def _transformer_encoder_layer_fwd(src: Tensor, embed_dim: int, num_heads: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor,
+                                   proj_bias: Tensor, use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Tensor, norm_bias_1: Tensor,
+                                   norm_weight_2: Tensor, norm_bias_2: Tensor, ffn_weight_1: Tensor, ffn_bias_1: Tensor, ffn_weight_2: Tensor,
+                                   ffn_bias_2: Tensor, mask: Optional[Tensor] = None, mask_type: Optional[int] = None) -> Tensor:
+    x = torch.layer_norm(src, [embed_dim], norm_weight_1, norm_bias_1, eps) if norm_first else src
+    y = src + torch._native_multi_head_attention(x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type)[0]
+    if not norm_first:
+        y = torch.layer_norm(y, [embed_dim], norm_weight_1, norm_bias_1, eps)
+    x = torch.layer_norm(y, [embed_dim], norm_weight_2, norm_bias_2, eps) if norm_first else y
+    x = torch.linear(x, ffn_weight_1, ffn_bias_1)
+    x = y + torch.linear(torch.gelu(x) if use_gelu else torch.relu(x), ffn_weight_2, ffn_bias_2)
+    return x if norm_first else torch.layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
+)"},
+};
+
+}  // namespace
+
+Function* library_function(const std::string& name) {
+  static std::recursive_mutex mutex;
+  static auto* const unit = new std::shared_ptr<CompilationUnit>(std::make_shared<CompilationUnit>());
+  static auto* const made = new std::map<std::string, Function*>;
+  const std::lock_guard lock(mutex);
+  if (const auto found = made->find(name); found != made->end()) return found->second;
+  for (const auto& [known, text] : kTexts) {
+    if (name != known) continue;
+    (*unit)->define_text(text, nullptr, "__torch__.cresset.");
+    return (*made)[name] = (*unit)->find("__torch__.cresset." + name);
+  }
+  return nullptr;
+}
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,147 @@
+#pragma once
+// Modules of TorchScript in C++: torch::jit::load, Module, Method, compile.
+
+#include <iosfwd>
+#include <unordered_map>
+
+#include "cresset/dispatch/values/dict.h"
+#include "cresset/dispatch/values/list.h"
+#include "cresset/graph/script/unit.h"
+
+namespace cresset::graph::script {
+
+using ExtraFilesMap = std::unordered_map<std::string, std::string>;
+using Kwargs = std::unordered_map<std::string, Datum>;
+
+// Runs a function with positional and keyword arguments. Errors: as Function::run; an unknown keyword.
+CRESSET_API Datum call(Function& function, std::vector<Datum> arguments, const Kwargs& keywords = {});
+
+template <class T> struct Named {
+  std::string name;
+  T value;
+};
+
+// Modules, parameters, ... in order.
+template <class T> class SlotList {
+ public:
+  using value_type = T;
+  using iterator = typename std::vector<T>::const_iterator;
+  using const_iterator = iterator;
+  SlotList() = default;
+  explicit SlotList(std::vector<T> items) : items_(std::move(items)) {}
+  iterator begin() const { return items_.begin(); }
+  iterator end() const { return items_.end(); }
+  size_t size() const { return items_.size(); }
+  const T& operator[](size_t i) const { return items_.at(i); }
+
+ private:
+  std::vector<T> items_;
+};
+
+class Module;
+
+class CRESSET_API Method {
+ public:
+  Method(Datum owner, Function* function) : owner_(std::move(owner)), function_(function) {}
+  Datum operator()(std::vector<Datum> arguments, const Kwargs& keywords = {}) const;
+  std::string name() const { return short_name(function_->name); }
+  Function& function() const { return *function_; }
+  Module owner() const;
+  size_t num_inputs() const { return function_->schema.arguments.size(); }
+
+ private:
+  Datum owner_;
+  Function* function_;
+};
+
+// A handle: copies are the same module. Methods raise what the program raises.
+class CRESSET_API Module {
+ public:
+  // A module without attributes or methods, to which they are added.
+  Module();
+  explicit Module(const std::string& class_name);
+  explicit Module(const char* class_name) : Module(std::string(class_name)) {}
+  Module(std::string class_name, std::shared_ptr<CompilationUnit> unit, bool = false);
+  // Errors: TypeError, the value is no module.
+  explicit Module(Datum value);
+
+  Datum forward(std::vector<Datum> inputs, const Kwargs& keywords = {}) { return get_method("forward")(std::move(inputs), keywords); }
+  Datum operator()(std::vector<Datum> inputs) { return forward(std::move(inputs)); }
+  // Errors: there is no such method.
+  Method get_method(const std::string& name) const;
+  std::optional<Method> find_method(const std::string& name) const;
+  std::vector<Method> get_methods() const;
+  template <class... Args> Datum run_method(const std::string& name, Args&&... args) {
+    return get_method(name)(std::vector<Datum>{Datum(std::forward<Args>(args))...});
+  }
+  // Compiles methods of a text: "def forward(self, x): ...".
+  void define(const std::string& text);
+
+  bool hasattr(const std::string& name) const;
+  // Errors: there is no such attribute.
+  Datum attr(const std::string& name) const;
+  Datum attr(const std::string& name, Datum otherwise) const { return hasattr(name) ? attr(name) : std::move(otherwise); }
+  // Errors: there is none, or it is of another type.
+  void setattr(const std::string& name, Datum value) const;
+  void register_parameter(const std::string& name, Tensor value, bool is_buffer);
+  void register_buffer(const std::string& name, Tensor value);
+  void register_attribute(const std::string& name, const Type& type, Datum value, bool is_parameter = false, bool is_buffer = false);
+  void register_module(const std::string& name, const Module& module);
+
+  SlotList<Tensor> parameters(bool recurse = true) const;
+  SlotList<Named<Tensor>> named_parameters(bool recurse = true) const;
+  SlotList<Tensor> buffers(bool recurse = true) const;
+  SlotList<Named<Tensor>> named_buffers(bool recurse = true) const;
+  SlotList<Module> modules() const;  // itself first
+  SlotList<Named<Module>> named_modules() const;
+  SlotList<Module> children() const;
+  SlotList<Named<Module>> named_children() const;
+  SlotList<Datum> attributes(bool recurse = true) const;
+  SlotList<Named<Datum>> named_attributes(bool recurse = true) const;
+
+  void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const { return attr("training", Datum(true)).toBool(); }
+  void to(Device device, ScalarType dtype, bool non_blocking = false);
+  void to(ScalarType dtype, bool non_blocking = false);
+  void to(Device device, bool non_blocking = false);
+  void apply(const std::function<void(Module&)>& f);
+  bool is_optimized() const { return true; }
+  void set_optimized(bool) {}
+
+  Module copy() const;  // other slots, the same tensors and objects
+  Module deepcopy(std::optional<Device> device = {}) const;
+  Module clone(bool inplace = false) const { return inplace ? copy() : deepcopy(); }
+
+  // The archive. Errors: the file cannot be written, and is not there then.
+  void save(const std::string& path, const ExtraFilesMap& extra = {}) const;
+  void save(std::ostream& out, const ExtraFilesMap& extra = {}) const;
+  std::string dump_to_str(bool code = true, bool attributes = true, bool parameters = true) const;
+  void dump(bool code = true, bool attributes = true, bool parameters = true) const;
+
+  ClassType* type() const { return object().cls; }
+  const Datum& _ivalue() const { return value_; }
+  ScriptObject& object() const;
+  friend bool operator==(const Module& a, const Module& b) { return a.value_.is(b.value_); }
+
+ private:
+  Datum value_;
+};
+
+CRESSET_API Module load(const std::string& path, std::optional<Device> device = {}, bool load_debug_files = true);
+CRESSET_API Module load(const std::string& path, std::optional<Device> device, ExtraFilesMap& extra, bool load_debug_files = true);
+CRESSET_API Module load(std::istream& in, std::optional<Device> device = {}, bool load_debug_files = true);
+CRESSET_API Module load(std::istream& in, std::optional<Device> device, ExtraFilesMap& extra, bool load_debug_files = true);
+CRESSET_API Module freeze(const Module& module, const std::optional<std::vector<std::string>>& preserved = {}, bool optimize_numerics = true);
+CRESSET_API Module optimize_for_inference(Module& module, const std::vector<std::string>& other_methods = {});
+CRESSET_API std::vector<std::string> export_opnames(const Module& module);
+// Functions of a text.
+CRESSET_API std::shared_ptr<CompilationUnit> compile(const std::string& source);
+
+enum class FusionBehavior : uint8_t { STATIC, DYNAMIC };
+using FusionStrategy = std::vector<std::pair<FusionBehavior, size_t>>;
+// Kept for those who ask: there is one way to run programs. Returns the former one.
+CRESSET_API FusionStrategy setFusionStrategy(FusionStrategy& strategy);
+CRESSET_API FusionStrategy getFusionStrategy();
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,338 @@
+#include "cresset/graph/script/passes.h"
+
+#include <algorithm>
+
+#include "cresset/graph/passes/passes.h"
+#include "cresset/graph/script/print.h"
+#include "cresset/graph/script/values.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+bool is_builtin(const Node& n, const char* name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
+std::string attribute_name(const Node& n) { return n.input(1)->constant()->to_string(); }
+
+// The object that a value is, found along attributes of `self`; null: it is known only when the program runs.
+ScriptObject* object_behind(const Value* v, const Value* self, ScriptObject* root) {
+  if (v == self) return root;
+  if (!v->node() || !is_builtin(*v->node(), "prim::GetAttr")) return nullptr;
+  ScriptObject* owner = object_behind(v->node()->input(0), self, root);
+  return owner ? object_of(owner->slot(attribute_name(*v->node()))) : nullptr;
+}
+
+bool is_frozen_value(const Datum& v) {
+  if (v.is_tensor() || v.is_none() || v.is_number() || v.isString() || v.is<Device>() || v.is<ScalarType>()) return true;
+  if (v.isTuple()) return std::all_of(v.toTupleRef().elements().begin(), v.toTupleRef().elements().end(), is_frozen_value);
+  return v.object() && dynamic_cast<const EnumObject*>(v.object()->get());
+}
+
+// Branches whose condition is constant are replaced by the block that runs.
+void settle_branches(Graph& g) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    Node* found = nullptr;
+    g.for_each([&](Node& n) {
+      if (!found && n.kind() == NodeKind::If && n.input(0)->is_constant() && n.input(0)->constant()->isBool()) found = &n;
+    });
+    if (!found) return;
+    changed = true;
+    const Block& b = *found->blocks()[found->input(0)->constant()->toBool() ? 0 : 1];
+    while (b.first() != b.return_node()) b.first()->move_before(found);
+    for (size_t i = 0; i < found->outputs().size(); i++) found->output(i)->replace_uses_with(b.results()[i]);
+    found->erase();
+  }
+}
+
+void fold(Graph& g) {
+  bool again = true;
+  while (again) {
+    again = false;
+    std::vector<Node*> nodes;
+    g.for_each([&](Node& n) {
+      if (n.kind() == NodeKind::Builtin && n.builtin()->is_pure && n.outputs().size() == 1 && !n.output()->uses().empty() &&
+          std::all_of(n.inputs().begin(), n.inputs().end(), [](const Value* v) { return v->is_constant(); }))
+        nodes.push_back(&n);
+    });
+    for (Node* n : nodes) {
+      std::vector<const Datum*> inputs;
+      for (const Value* v : n->inputs()) inputs.push_back(v->constant());
+      Datum out;
+      try {
+        n->builtin()->run(inputs.data(), inputs.size(), out);
+      } catch (const std::exception&) { continue; }  // it raises when it runs
+      if (!is_frozen_value(out)) continue;
+      Value* c = g.constant(out);
+      c->set_type(n->output()->type());
+      n->output()->replace_uses_with(c);
+      n->erase();
+      again = true;
+    }
+    std::vector<Node*> identities;
+    g.for_each([&](Node& n) {
+      if ((is_builtin(n, "aten::__is__") || is_builtin(n, "aten::__isnot__")) && n.input(0)->is_constant() && n.input(1)->is_constant())
+        identities.push_back(&n);
+      else if (is_builtin(n, "prim::unchecked_cast") && n.input(0)->is_constant()) identities.push_back(&n);
+    });
+    for (Node* n : identities) {
+      if (is_builtin(*n, "prim::unchecked_cast")) {
+        n->output()->replace_uses_with(n->input(0));
+      } else {
+        const auto none = [](const Value* v) { return v->constant()->is_none(); };
+        if (!none(n->input(0)) && !none(n->input(1))) continue;
+        n->output()->replace_uses_with(g.constant(Datum((none(n->input(0)) && none(n->input(1))) == is_builtin(*n, "aten::__is__"))));
+      }
+      n->erase();
+      again = true;
+    }
+    settle_branches(g);
+  }
+}
+
+void remove_dead(Graph& g) {
+  bool again = true;
+  while (again) {
+    again = false;
+    std::vector<Node*> dead;
+    g.for_each([&](Node& n) {
+      const bool unused = std::all_of(n.outputs().begin(), n.outputs().end(), [](const auto& o) { return o->uses().empty(); });
+      if (!unused) return;
+      const bool removable = n.kind() == NodeKind::List || n.kind() == NodeKind::Tuple || n.kind() == NodeKind::Dict || n.kind() == NodeKind::Unpack ||
+                             is_builtin(n, "prim::GetAttr") || is_builtin(n, "prim::Uninitialized") || is_builtin(n, "prim::unchecked_cast") ||
+                             (n.kind() == NodeKind::Builtin && n.builtin()->is_pure);
+      if (removable && !n.outputs().empty()) dead.push_back(&n);
+    });
+    for (Node* n : dead) {
+      if (!std::all_of(n->outputs().begin(), n->outputs().end(), [](const auto& o) { return o->uses().empty(); })) continue;
+      n->erase();
+      again = true;
+    }
+  }
+  g.remove_unused_constants();
+}
+
+// Attributes that some method writes, by object and name: they stay.
+void find_written(const Graph& g, ScriptObject* root, std::set<std::pair<ScriptObject*, std::string>>& written) {
+  const Value* self = g.block().parameter(0);
+  g.for_each([&](Node& n) {
+    if (is_builtin(n, "prim::SetAttr"))
+      if (ScriptObject* o = object_behind(n.input(0), self, root)) written.insert({o, attribute_name(n)});
+    // A tensor that is written in place keeps its identity.
+    if (n.kind() != NodeKind::Op) return;
+    const auto& schema = n.op()->function_schema();
+    for (size_t i = 0; i < schema.arguments.size(); i++) {
+      if (!schema.arguments[i].writes) continue;
+      const Value* v = n.input(i);
+      while (v->node() && v->node()->kind() == NodeKind::Op && (v->node()->op()->flags & dispatch::kViewOp)) v = v->node()->input(0);
+      if (v->node() && is_builtin(*v->node(), "prim::GetAttr"))
+        if (ScriptObject* o = object_behind(v->node()->input(0), self, root)) written.insert({o, attribute_name(*v->node())});
+    }
+  });
+}
+
+// Drops the branches that run in training only.
+void settle_training(Graph& g, ScriptObject* root) {
+  const Value* self = g.block().parameter(0);
+  std::vector<Node*> reads;
+  g.for_each([&](Node& n) {
+    if (is_builtin(n, "prim::GetAttr") && attribute_name(n) == "training" && object_behind(n.input(0), self, root)) reads.push_back(&n);
+  });
+  for (Node* n : reads) n->output()->replace_uses_with(g.constant(Datum(false)));
+  fold(g);
+}
+
+}  // namespace
+
+Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved) {
+  ScriptObject* root = object_of(module);
+  CRESSET_CHECK(root && root->cls->kind == ClassKind::Module, "freeze: expected a module");
+  if (root->cls->attribute("training")) CRESSET_CHECK(!root->slot("training").toBool(), "freeze: the module trains, call eval() on it first");
+  ClassType* from = root->cls;
+  CompilationUnit& unit = *from->unit;
+  std::vector<std::string> methods;
+  std::set<std::string> kept;
+  if (from->method("forward")) methods.push_back("forward");
+  for (const std::string& name : preserved) {
+    if (from->attribute(name)) kept.insert(name);
+    else if (from->method(name)) methods.push_back(name);
+    else CRESSET_CHECK(from->constants.count(name), "freeze: there is no attribute or method '", name, "' to preserve");
+  }
+  std::map<std::string, std::unique_ptr<Graph>> graphs;
+  std::set<std::pair<ScriptObject*, std::string>> written;
+  for (const std::string& m : methods) {
+    Function* f = from->method(m);
+    f->ensure_defined();
+    graphs[m] = f->inlined().clone();
+    settle_training(*graphs[m], root);
+    find_written(*graphs[m], root, written);
+  }
+  ClassType* cls = unit.create_class(from->name, ClassKind::Module);
+  if (from->attribute("training")) cls->add_attribute({"training", TypeKind::Bool});
+  for (const std::string& name : kept)
+    if (name != "training") cls->add_attribute(*from->attribute(name));
+  cls->constants = from->constants;
+  auto object = make_intrusive<ScriptObject>(cls, root->unit);
+  for (const std::string& name : kept) object->slot(name) = root->slot(name);
+  if (cls->attribute("training")) object->slot("training") = Datum(false);
+  // Objects of submodules with attributes that are written, or that no constant can hold, stay attributes of the whole.
+  std::map<std::pair<ScriptObject*, std::string>, std::string> moved;
+  for (auto& [name, g] : graphs) {
+    Value* self = g->block().parameter(0);
+    self->set_type(cls->type());
+    std::vector<Node*> reads;
+    g->for_each([&](Node& n) {
+      if (is_builtin(n, "prim::GetAttr") || is_builtin(n, "prim::SetAttr")) reads.push_back(&n);
+    });
+    struct Change {
+      Node* node;
+      ScriptObject* owner;
+    };
+    std::vector<Change> changes;
+    for (Node* n : reads) changes.push_back({n, object_behind(n->input(0), self, root)});
+    for (const Change& change : changes) {
+      Node* n = change.node;
+      if (!change.owner) continue;
+      const std::string attribute = attribute_name(*n);
+      const Datum& v = change.owner->slot(attribute);
+      const bool stays = written.count({change.owner, attribute}) || (change.owner == root && kept.count(attribute));
+      if (is_builtin(*n, "prim::GetAttr")) {
+        if (object_of(v)) continue;  // its own attributes are looked at
+        if (!stays && is_frozen_value(v)) {
+          Datum constant = v;
+          if (v.is_tensor() && v.to_tensor().defined()) constant = Datum(v.to_tensor().detach());
+          if (attribute == "training") constant = Datum(false);
+          Value* c = g->constant(constant, v.is_tensor() ? attribute : "");
+          c->set_type(n->output()->type());
+          n->output()->replace_uses_with(c);
+          continue;
+        }
+      }
+      // Reached through the frozen module itself.
+      if (change.owner == root && cls->attribute(attribute)) {
+        n->set_input(0, self);
+        continue;
+      }
+      auto& place = moved[{change.owner, attribute}];
+      if (place.empty()) {
+        place = change.owner == root ? attribute : "_" + std::to_string(moved.size()) + "_" + attribute;
+        const Attribute& a = *change.owner->cls->attribute(attribute);
+        cls->add_attribute({place, a.type, false, a.is_buffer || a.is_parameter});
+        object->slots.resize(cls->attributes.size());
+        Datum value = v;
+        if (v.is_tensor() && v.to_tensor().defined()) value = Datum(v.to_tensor().detach());
+        object->slot(place) = value;
+      }
+      n->set_input(0, self);
+      n->set_input(1, g->constant(Datum(place)));
+    }
+    fold(*g);
+    remove_dead(*g);
+    Schema schema = from->method(name)->schema;
+    schema.arguments[0].type = cls->type();
+    Function* f = unit.create_function(cls->name + "." + name, std::move(schema));
+    f->cls = cls;
+    f->graph = std::move(g);
+    f->define = [](Function&) {};
+    f->ensure_defined();
+    cls->methods[name] = f;
+    cls->method_order.push_back(name);
+  }
+  return Datum(intrusive_ptr<dispatch::Object>(std::move(object)));
+}
+
+namespace {
+
+const Tensor* constant_tensor(const Value* v) {
+  return v->is_constant() && v->constant()->is_tensor() && v->constant()->to_tensor().defined() ? &v->constant()->to_tensor() : nullptr;
+}
+
+// Whether nothing but the node reads the values of a tensor; checks of its dimensions may stand between.
+bool only_shape_is_read(const Value& v, const Node* but) {
+  return std::all_of(v.uses().begin(), v.uses().end(), [&](const Use& u) {
+    if (u.node == but) return u.input == 0;
+    return is_builtin(*u.node, "aten::dim") || is_builtin(*u.node, "aten::size") || is_builtin(*u.node, "aten::size.int");
+  });
+}
+// conv followed by batch_norm of running statistics: one conv with other weights.
+bool fold_norms(Graph& g) {
+  bool changed = false;
+  std::vector<Node*> norms;
+  g.for_each([&](Node& n) {
+    if (n.kind() == NodeKind::Op && std::string(n.op()->name) == "batch_norm") norms.push_back(&n);
+  });
+  for (Node* n : norms) {
+    Node* conv = n->input(0)->node();
+    if (!conv || conv->kind() != NodeKind::Op || !only_shape_is_read(*n->input(0), n)) continue;
+    const std::string op = conv->op()->name;
+    if (op != "conv1d" && op != "conv2d" && op != "conv3d") continue;
+    const Tensor *weight = constant_tensor(conv->input(1)), *bias = constant_tensor(conv->input(2));
+    const Tensor *gamma = constant_tensor(n->input(1)), *beta = constant_tensor(n->input(2)), *mean = constant_tensor(n->input(3)),
+                 *variance = constant_tensor(n->input(4));
+    const Value* training = n->input(5);
+    if (!weight || !mean || !variance || !training->is_constant() || training->constant()->toBool() || !n->input(7)->is_constant()) continue;
+    if (!conv->input(2)->is_constant() || !n->input(1)->is_constant() || !n->input(2)->is_constant()) continue;
+    Tensor scale = (*variance + n->input(7)->constant()->to_double()).rsqrt();
+    if (gamma) scale = scale * *gamma;
+    std::vector<int64_t> shape(static_cast<size_t>(weight->dim()), 1);
+    shape[0] = -1;
+    Tensor folded = *weight * scale.reshape(shape);
+    Tensor shift = (bias ? *bias - *mean : -*mean) * scale;
+    if (beta) shift = shift + *beta;
+    Value *w = g.constant(Datum(folded.to(weight->scalar_type())), "weight"), *b = g.constant(Datum(shift.to(weight->scalar_type())), "bias");
+    w->set_type(TypeKind::Tensor);
+    b->set_type(TypeKind::Tensor);
+    conv->set_input(1, w);
+    conv->set_input(2, b);
+    n->output()->replace_uses_with(conv->output());
+    n->erase();
+    changed = true;
+  }
+  return changed;
+}
+// Dropout without training gives its input.
+void drop_dropout(Graph& g) {
+  std::vector<Node*> found;
+  g.for_each([&](Node& n) {
+    if (n.kind() == NodeKind::Op && std::string(n.op()->name) == "dropout" && n.input(2)->is_constant() && !n.input(2)->constant()->toBool())
+      found.push_back(&n);
+  });
+  for (Node* n : found) {
+    n->output()->replace_uses_with(n->input(0));
+    n->erase();
+  }
+}
+
+}  // namespace
+
+void optimize_frozen(const Datum& module) {
+  ScriptObject* root = object_of(module);
+  CRESSET_CHECK(root, "run_frozen_optimizations: expected a module");
+  for (const auto& [name, f] : root->cls->methods) {
+    if (!f->graph) continue;
+    drop_dropout(*f->graph);
+    fold_norms(*f->graph);
+    remove_dead(*f->graph);
+    f->forget_program();
+  }
+}
+
+std::vector<std::string> operator_names(const Datum& module) {
+  ScriptObject* root = object_of(module);
+  CRESSET_CHECK(root, "export_opnames: expected a module");
+  std::set<std::string> out;
+  for (const std::string& m : root->cls->method_order) {
+    Function* f = root->cls->methods.at(m);
+    f->ensure_defined();
+    if (!f->graph) continue;
+    f->inlined().for_each([&](Node& n) {
+      std::string name = n.kind() == NodeKind::Op ? n.op()->name : n.kind() == NodeKind::Builtin ? n.builtin()->name : "";
+      if (name.empty() || name.compare(0, 6, "prim::") == 0) return;
+      out.insert(name.find("::") == std::string::npos ? "aten::" + name : name);
+    });
+  }
+  return {out.begin(), out.end()};
+}
+
+}  // namespace cresset::graph::script

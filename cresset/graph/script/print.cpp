@@ -1,0 +1,572 @@
+#include "cresset/graph/script/print.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/values.h"
+
+namespace cresset::graph::script {
+
+size_t Referred::constant(const Datum& v) {
+  for (size_t i = 0; i < constants.size(); i++)
+    if (constants[i].is(v)) return i;
+  constants.push_back(v);
+  return constants.size() - 1;
+}
+void Referred::add(const Type& t) {
+  if (ClassType* cls = class_of(t)) return add(cls);
+  if (t.kind() == TypeKind::Tuple && !t.name().empty() && std::find(named_tuples.begin(), named_tuples.end(), t.name()) == named_tuples.end())
+    named_tuples.push_back(t.name());
+  switch (t.kind()) {
+    case TypeKind::List:
+    case TypeKind::Optional:
+    case TypeKind::Tuple:
+    case TypeKind::Dict:
+    case TypeKind::Union:
+    case TypeKind::Future:
+      for (const Type& e : t.elements()) add(e);
+      break;
+    default: break;
+  }
+}
+void Referred::add(ClassType* cls) {
+  if (std::find(classes.begin(), classes.end(), cls) == classes.end()) classes.push_back(cls);
+}
+void Referred::add(Function* f) {
+  if (std::find(functions.begin(), functions.end(), f) == functions.end()) functions.push_back(f);
+}
+
+namespace {
+
+bool is_identifier(const std::string& s) {
+  if (s.empty() || (s[0] >= '0' && s[0] <= '9')) return false;
+  return std::all_of(s.begin(), s.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+// `or`, `in` and the like name no variables.
+bool is_reserved(const std::string& s) {
+  static const std::set<std::string> kWords = {"False",          "None",     "True",     "and",    "as",       "assert",     "async",   "await",
+                                               "break",          "class",    "continue", "def",    "del",      "elif",       "else",    "except",
+                                               "finally",        "for",      "from",     "global", "if",       "import",     "in",      "is",
+                                               "lambda",         "nonlocal", "not",      "or",     "pass",     "raise",      "return",  "try",
+                                               "while",          "with",     "yield",    "torch",  "ops",      "CONSTANTS",  "fork",    "awaitable",
+                                               "annotate",       "inf",      "nan",      "int",    "float",    "bool",       "str",     "list",
+                                               "dict",           "tuple",    "print",    "len",    "range",    "isinstance", "getattr", "uninitialized",
+                                               "unchecked_cast", "Tensor",   "List",     "Dict",   "Optional", "Tuple",      "self",    "zip",
+                                               "enumerate",      "max",      "min",      "abs",    "device"};
+  return kWords.count(s) != 0;
+}
+
+std::string base_name(const Node& n) {
+  std::string s = n.kind() == NodeKind::Op ? n.op()->name : n.builtin()->name;
+  if (s.find("::") == std::string::npos) s = "aten::" + s;
+  if (s.compare(0, 9, "cresset::") == 0) s = "aten::" + s.substr(9);
+  const size_t dot = s.find('.', s.find("::"));
+  return s.substr(0, dot);
+}
+
+class Printer {
+ public:
+  Printer(Referred& referred, bool to_save) : referred_(referred), to_save_(to_save) {}
+
+  std::string function(Function& f, const std::string& indent) {
+    f.ensure_defined();
+    const Graph& g = *f.graph;
+    const auto& parameters = g.block().parameters();
+    for (size_t i = 0; i < parameters.size(); i++) {
+      const std::string& wanted = f.schema.arguments[i].name;
+      names_[parameters[i].get()] = wanted;
+      used_.insert(wanted);
+    }
+    out_ = indent + "def " + short_name(f.name) + "(";
+    for (size_t i = 0; i < parameters.size(); i++) {
+      const SchemaArgument& a = f.schema.arguments[i];
+      out_ += (i ? ",\n" + indent + "    " : "") + a.name + ": " + type(a.type);
+      if (a.default_value) out_ += "=" + literal(*a.default_value, a.type);
+    }
+    out_ += ") -> " + type(f.schema.returns.empty() ? Type(TypeKind::None) : f.schema.returns[0]) + ":\n";
+    indent_ = indent + "  ";
+    block(g.block());
+    line("return " + operand(g.block().results()[0]));
+    return std::move(out_);
+  }
+
+  std::string type(const Type& t) {
+    referred_.add(t);
+    return annotation_text(t);
+  }
+  std::string literal(const Datum& v, const Type& t) {
+    if (v.isDouble()) {
+      const double d = v.toDouble();
+      if (std::isnan(d)) return "nan";
+      if (std::isinf(d)) return d > 0 ? "inf" : "-inf";
+    }
+    if (v.isString()) {
+      // Bytes beyond ASCII are escaped.
+      std::string s;
+      for (const char c : literal_of(v)) {
+        if (static_cast<unsigned char>(c) < 0x80) s += c;
+        else {
+          char text[8];
+          snprintf(text, sizeof text, "\\%03o", static_cast<unsigned char>(c));
+          s += text;
+        }
+      }
+      return s;
+    }
+    if (v.is<ScalarType>()) return std::to_string(static_cast<int>(v.to_dtype()));
+    if (v.is<Layout>()) return std::to_string(static_cast<int>(v.to_layout()));
+    if (v.is<MemoryFormat>()) return std::to_string(static_cast<int>(v.to_memory_format()));
+    if (v.is<Device>()) return "torch.device(\"" + v.to_device().str() + "\")";
+    if (v.is_tensor() && v.to_tensor().defined()) return "CONSTANTS.c" + std::to_string(referred_.constant(v));
+    if (v.is_tensor()) return "None";
+    if (v.isTuple()) {
+      std::string s = "(";
+      const auto& e = v.toTupleRef().elements();
+      for (size_t i = 0; i < e.size(); i++) s += literal(e[i], {}) + (i + 1 < e.size() ? ", " : e.size() == 1 ? "," : "");
+      return s + ")";
+    }
+    if (v.isList()) {
+      std::string s = "[";
+      for (const Datum& e : v.toListVector()) s += (s.size() > 1 ? ", " : "") + literal(e, {});
+      s += "]";
+      return s == "[]" && t.kind() == TypeKind::List ? "annotate(" + type(t) + ", [])" : s;
+    }
+    if (v.object()) {
+      if (const auto* e = dynamic_cast<const EnumObject*>(v.object()->get())) {
+        referred_.add(e->cls);
+        return e->cls->name + "." + e->name();
+      }
+      return "CONSTANTS.c" + std::to_string(referred_.constant(v));
+    }
+    return literal_of(v);
+  }
+
+ private:
+  void line(const std::string& s) { out_ += indent_ + s + "\n"; }
+  std::string fresh(const std::string& wanted) {
+    std::string base = is_identifier(wanted) && !is_reserved(wanted) && wanted[0] != '_' ? wanted : "";
+    if (!base.empty() && used_.insert(base).second) return base;
+    while (true) {
+      std::string s = (base.empty() ? "_" : base) + std::to_string(next_++);
+      if (used_.insert(s).second) return s;
+    }
+  }
+  const std::string& name(const Value* v) {
+    const auto found = names_.find(v);
+    if (found != names_.end()) return found->second;
+    return names_[v] = fresh(v->name());
+  }
+  std::string operand(const Value* v) {
+    if (v->is_constant()) return literal(*v->constant(), v->type());
+    return name(v);
+  }
+  std::string operands(const Node& n, size_t from = 0) {
+    std::string s;
+    for (size_t i = from; i < n.inputs().size(); i++) s += (i > from ? ", " : "") + operand(n.input(i));
+    return s;
+  }
+  static std::string text_of(const Value* v) { return v->constant()->to_string(); }
+
+  void block(const Block& b) {
+    for (const auto& n : b.nodes()) {
+      if (n->kind() == NodeKind::Return) break;
+      node(*n);
+    }
+  }
+  void give(const Node& n, const std::string& expression) {
+    if (n.outputs().empty()) return line(expression);
+    std::string s;
+    for (const auto& o : n.outputs()) s += (s.empty() ? "" : ", ") + name(o.get());
+    line(s + (n.kind() == NodeKind::Unpack && n.outputs().size() == 1 ? ", = " : " = ") + expression);
+  }
+
+  void node(const Node& n) {
+    switch (n.kind()) {
+      case NodeKind::If: return branches(n);
+      case NodeKind::Loop: return loop(n);
+      case NodeKind::List: {
+        const std::string inside = "[" + operands(n) + "]";
+        const Type& t = n.output()->type();
+        const bool plain = !n.inputs().empty() && n.input(0)->type() == t.elements()[0] &&
+                           std::all_of(n.inputs().begin(), n.inputs().end(), [&](const Value* v) { return v->type() == n.input(0)->type(); });
+        return give(n, plain ? inside : "annotate(" + type(t) + ", " + inside + ")");
+      }
+      case NodeKind::Dict: {
+        std::string s = "{";
+        for (size_t i = 0; i < n.inputs().size(); i += 2) s += (i ? ", " : "") + operand(n.input(i)) + ": " + operand(n.input(i + 1));
+        return give(n, "annotate(" + type(n.output()->type()) + ", " + s + "})");
+      }
+      case NodeKind::Tuple: {
+        const Type& t = n.output()->type();
+        // The names of results of operators are not part of the text.
+        if (!t.name().empty()) return give(n, type(t) + "(" + operands(n) + ")");
+        return give(n, "(" + operands(n) + (n.inputs().size() == 1 ? ",)" : ")"));
+      }
+      case NodeKind::Unpack: return give(n, operand(n.input(0)));
+      case NodeKind::Call: return call(n);
+      case NodeKind::Op: return give(n, operator_call(n, schema_of_op(*n.op())));
+      case NodeKind::Builtin: return builtin(n);
+      default: CRESSET_CHECK(false, "a node of an unknown operator cannot be written: ", n.op_name());
+    }
+  }
+  void call(const Node& n) {
+    Function* f = find_function(n.target());
+    CRESSET_CHECK(f, "there is no function ", n.target());
+    if (f->cls && f->cls->methods.count(short_name(f->name)) && !n.inputs().empty() && class_of(n.input(0)->type()) == f->cls)
+      return give(n, "(" + operand(n.input(0)) + ")." + short_name(f->name) + "(" + operands(n, 1) + ")");
+    referred_.add(f);
+    give(n, f->name + "(" + operands(n) + ")");
+  }
+
+  static const Schema& schema_of_op(const dispatch::OpEntry& op) {
+    static std::mutex mutex;
+    static auto* const cache = new std::map<const dispatch::OpEntry*, Schema>;
+    const std::lock_guard lock(mutex);
+    const auto found = cache->find(&op);
+    if (found != cache->end()) return found->second;
+    const dispatch::FunctionSchema& from = op.function_schema();
+    Schema s;
+    for (const dispatch::Argument& a : from.arguments) {
+      SchemaArgument to;
+      to.name = a.name;
+      to.type = Type::of_schema(a.type);
+      to.keyword_only = a.keyword_only;
+      if (a.has_default) to.default_value = a.default_value;
+      s.arguments.push_back(std::move(to));
+    }
+    return (*cache)[&op] = std::move(s);
+  }
+  std::string operator_call(const Node& n, const Schema& s) {
+    const std::string full = base_name(n);
+    const std::string ns = full.substr(0, full.find("::")), op = full.substr(full.find("::") + 2);
+    static const std::set<std::string> kKeywords = {"and", "or", "not", "is", "in", "lambda", "del", "print"};
+    std::string out = ns == "aten" && !kKeywords.count(op) ? "torch." + op : "ops." + ns + "." + op;
+    out += "(";
+    size_t count = n.inputs().size();
+    // Defaults at the end go without saying, and those of keywords anywhere.
+    const auto is_default = [&](size_t i) {
+      const SchemaArgument& a = s.arguments[i];
+      if (!a.default_value || !n.input(i)->is_constant()) return false;
+      const Datum& v = *n.input(i)->constant();
+      return (v.is_none() && a.default_value->is_none()) ||
+             (!v.is_none() && !a.default_value->is_none() && !v.is_tensor() && v.data().index() == a.default_value->data().index() && v == *a.default_value);
+    };
+    size_t last = count;
+    while (last > 0 && is_default(last - 1)) last--;
+    std::string parts;
+    for (size_t i = 0; i < last; i++) {
+      const SchemaArgument& a = s.arguments[i];
+      if (a.keyword_only && is_default(i)) continue;
+      parts += (parts.empty() ? "" : ", ") + (a.keyword_only ? a.name + "=" : std::string()) + operand(n.input(i));
+    }
+    return out + parts + ")";
+  }
+
+  void builtin(const Node& n) {
+    const std::string& b = n.builtin()->name;
+    if (b == "prim::GetAttr") {
+      const std::string attribute = text_of(n.input(1));
+      if (is_identifier(attribute)) return give(n, operand(n.input(0)) + "." + attribute);
+      return give(n, "getattr(" + operand(n.input(0)) + ", " + literal(Datum(attribute), {}) + ")");
+    }
+    if (b == "prim::SetAttr") return line(operand(n.input(0)) + "." + text_of(n.input(1)) + " = " + operand(n.input(2)));
+    if (b == "prim::CreateObject") {
+      ClassType* cls = find_class(text_of(n.input(0)));
+      if (cls) referred_.add(cls);
+      return give(n, text_of(n.input(0)) + ".__new__(" + text_of(n.input(0)) + ")");
+    }
+    if (b == "prim::CallMethod") return give(n, "(" + operand(n.input(0)) + ")." + text_of(n.input(1)) + "(" + operands(n, 2) + ")");
+    if (b == "prim::CallNative") {
+      Function* f = find_function(text_of(n.input(0)));
+      CRESSET_CHECK(!to_save_, "save: '", short_name(text_of(n.input(0))),
+                    "', a Python function, cannot be saved: compile it, or mark it with torch.jit.unused");
+      if (f && f->cls && !n.inputs().empty() && n.inputs().size() > 1 && f->cls->methods.count(short_name(f->name)))
+        return give(n, "^" + short_name(f->name) + "()(" + operands(n, 2) + ")");
+      return give(n, "^" + short_name(text_of(n.input(0))) + "()(" + operands(n, 1) + ")");
+    }
+    if (b == "prim::RaiseException") return line("ops.prim.RaiseException(" + operands(n) + ")");
+    if (b == "prim::Uninitialized") return give(n, "uninitialized(" + type(n.output()->type()) + ")");
+    if (b == "prim::unchecked_cast") {
+      const bool wider = is_subtype(n.input(0)->type(), n.output()->type());
+      return give(n, (wider ? "annotate(" : "unchecked_cast(") + type(n.output()->type()) + ", " + operand(n.input(0)) + ")");
+    }
+    if (b == "prim::dtype_of_int") return give(n, operand(n.input(0)));
+    if (b == "prim::isinstance") {
+      std::string types;
+      for (size_t i = 1; i < n.inputs().size(); i++) {
+        const std::string t = text_of(n.input(i));
+        referred_.add(type_of_text(t == "tuple" ? "Any" : t, nullptr));
+        types += (i > 1 ? ", " : "") + t;
+      }
+      return give(n, "isinstance(" + operand(n.input(0)) + ", " + (n.inputs().size() > 2 ? "[" + types + "]" : types) + ")");
+    }
+    if (b == "prim::fork" || b == "prim::awaitable") {
+      Function* f = find_function(text_of(n.input(0)));
+      CRESSET_CHECK(f, "there is no function ", text_of(n.input(0)));
+      const bool is_method = f->cls && n.inputs().size() > 1 && class_of(n.input(1)->type()) == f->cls;
+      if (!is_method) referred_.add(f);
+      const std::string closure = fresh("forked_function");
+      line("def " + closure + "():");
+      line("  return " +
+           (is_method ? "(" + operand(n.input(1)) + ")." + short_name(f->name) + "(" + operands(n, 2) + ")" : f->name + "(" + operands(n, 1) + ")"));
+      return give(n, std::string(b == "prim::fork" ? "fork" : "awaitable") + "(" + closure + ")");
+    }
+    if (b == "prim::EnumName") return give(n, operand(n.input(0)) + ".name");
+    if (b == "prim::EnumValue") return give(n, operand(n.input(0)) + ".value");
+    if (b == "prim::Print") return line("print(" + operands(n) + ")");
+    if (b == "prim::TupleIndex") return give(n, "(" + operand(n.input(0)) + ")[" + operand(n.input(1)) + "]");
+    if (b == "prim::tolist") return give(n, "annotate(" + type(n.output()->type()) + ", (" + operand(n.input(0)) + ").tolist())");
+    if (b == "prim::data") return give(n, operand(n.input(0)) + ".data");
+    const std::string full = base_name(n);
+    if (full == "aten::Bool" || full == "aten::Int" || full == "aten::Float")
+      return give(n, std::string(full == "aten::Bool" ? "bool" : full == "aten::Int" ? "int" : "float") + "(" + operand(n.input(0)) + ")");
+    if (full == "aten::IntImplicit" || full == "aten::FloatImplicit")
+      return give(n, std::string(full == "aten::IntImplicit" ? "int" : "float") + "(" + operand(n.input(0)) + ")");
+    if (full == "aten::item") return give(n, "torch.item(" + operand(n.input(0)) + ")");
+    const Schema* s = schema_of(*n.builtin());
+    std::string expression;
+    if (s) {
+      expression = operator_call(n, *s);
+    } else {
+      const std::string ns = full.substr(0, full.find("::")), op = full.substr(full.find("::") + 2);
+      expression = (ns == "aten" ? "torch." : "ops." + ns + ".") + op + "(" + operands(n) + ")";
+    }
+    const bool is_void = s && s->returns.empty();
+    if (is_void && n.output()->uses().empty()) return line(expression);
+    give(n, expression);
+  }
+
+  std::string joined(const std::vector<std::string>& list) {
+    std::string s;
+    for (const std::string& e : list) s += (s.empty() ? "" : ", ") + e;
+    return s;
+  }
+  void assign_all(const std::vector<std::string>& targets, const std::vector<const Value*>& values, const std::vector<Type>& types) {
+    std::vector<std::string> left, right;
+    for (size_t i = 0; i < targets.size(); i++) {
+      std::string v = operand(values[i]);
+      if (v == targets[i]) continue;
+      if (values[i]->type() != types[i] && is_subtype(values[i]->type(), types[i]) && types[i].kind() != TypeKind::Any)
+        v = "annotate(" + type(types[i]) + ", " + v + ")";
+      left.push_back(targets[i]);
+      right.push_back(std::move(v));
+    }
+    if (left.size() == 1) line(left[0] + " = " + right[0]);
+    else if (!left.empty()) line(joined(left) + " = " + joined(right));
+  }
+
+  void branches(const Node& n) {
+    std::vector<std::string> targets;
+    std::vector<Type> types;
+    for (const auto& o : n.outputs()) {
+      targets.push_back(name(o.get()));
+      types.push_back(o->type());
+    }
+    line("if " + operand(n.input(0)) + ":");
+    for (size_t i = 0; i < 2; i++) {
+      if (i == 1) line("else:");
+      const std::string before = indent_;
+      indent_ += "  ";
+      const size_t at = out_.size();
+      block(*n.blocks()[i]);
+      std::vector<const Value*> values(n.blocks()[i]->results().begin(), n.blocks()[i]->results().end());
+      assign_all(targets, values, types);
+      if (out_.size() == at) line("pass");
+      indent_ = before;
+    }
+  }
+
+  static bool is_true(const Value* v) { return v->is_constant() && v->constant()->isBool() && v->constant()->toBool(); }
+  static bool is_endless(const Value* v) { return v->is_constant() && v->constant()->isInt() && v->constant()->toInt() == INT64_MAX; }
+  void loop(const Node& n) {
+    const Block& b = *n.blocks()[0];
+    std::vector<std::string> targets;
+    std::vector<const Value*> starts, next;
+    std::vector<Type> types;
+    for (size_t i = 0; i < n.outputs().size(); i++) {
+      targets.push_back(name(b.parameter(i + 1)));
+      types.push_back(b.parameter(i + 1)->type());
+      starts.push_back(n.input(i + 2));
+      next.push_back(b.results()[i + 1]);
+    }
+    assign_all(targets, starts, types);
+    const bool counts = is_true(n.input(1)) && is_true(b.results()[0]), endless = is_endless(n.input(0));
+    const std::string before = indent_;
+    std::string go, trip;
+    if (counts) {
+      line("for " + name(b.parameter(0)) + " in range(" + operand(n.input(0)) + "):");
+    } else {
+      go = fresh("");
+      if (endless) {
+        line(go + " = " + operand(n.input(1)));
+      } else {
+        trip = name(b.parameter(0));
+        line(trip + " = 0");
+        line(go + " = torch.__and__(torch.gt(" + operand(n.input(0)) + ", 0), " + operand(n.input(1)) + ")");
+      }
+      line("while " + go + ":");
+    }
+    indent_ += "  ";
+    const size_t at = out_.size();
+    if (endless && !counts && !b.parameter(0)->uses().empty()) CRESSET_CHECK(false, "a loop without an end that counts cannot be written");
+    block(b);
+    if (counts) {
+      assign_all(targets, next, types);
+    } else {
+      // The condition is read before variables change.
+      std::string condition = operand(b.results()[0]);
+      if (!endless) {
+        const std::string more = fresh("");
+        line(more + " = torch.add(" + trip + ", 1)");
+        condition = "torch.__and__(torch.lt(" + more + ", " + operand(n.input(0)) + "), " + condition + ")";
+        const std::string kept = fresh("");
+        line(kept + " = " + condition);
+        assign_all(targets, next, types);
+        line(trip + " = " + more);
+        line(go + " = " + kept);
+      } else {
+        const std::string kept = fresh("");
+        line(kept + " = " + condition);
+        assign_all(targets, next, types);
+        line(go + " = " + kept);
+      }
+    }
+    if (out_.size() == at) line("pass");
+    indent_ = before;
+    for (size_t i = 0; i < n.outputs().size(); i++) names_[n.output(i)] = targets[i];
+  }
+
+  Referred& referred_;
+  bool to_save_;
+  std::string out_, indent_;
+  std::map<const Value*, std::string> names_;
+  std::set<std::string> used_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+std::string code_of(Function& f, Referred& referred, bool to_save, const std::string& indent) { return Printer(referred, to_save).function(f, indent); }
+
+std::string code_of(ClassType& cls, Referred& referred, bool to_save) {
+  Printer types(referred, to_save);
+  const std::string name = short_name(cls.name);
+  if (cls.kind == ClassKind::Enum) {
+    std::string s = "class " + name + "(Enum):\n";
+    for (const auto& [member, v] : cls.members) s += "  " + member + " = " + types.literal(v, {}) + "\n";
+    return s;
+  }
+  if (cls.kind == ClassKind::Interface) {
+    std::string s = "class " + name + "(" + (cls.is_module_interface ? "ModuleInterface" : "Interface") + "):\n";
+    for (const Schema& m : cls.interface) {
+      s += "  def " + short_name(m.name) + "(self";
+      for (size_t i = 1; i < m.arguments.size(); i++) s += ",\n      " + m.arguments[i].name + ": " + types.type(m.arguments[i].type);
+      s += ") -> " + types.type(m.returns.empty() ? Type(TypeKind::None) : m.returns[0]) + ":\n    pass\n";
+    }
+    return s;
+  }
+  std::string s = "class " + name + (cls.kind == ClassKind::Module ? "(Module)" : "") + ":\n";
+  if (cls.kind == ClassKind::Module) {
+    std::string parameters, buffers;
+    for (const Attribute& a : cls.attributes) {
+      if (a.is_parameter) parameters += "\"" + a.name + "\", ";
+      if (a.is_buffer) buffers += "\"" + a.name + "\", ";
+    }
+    s += "  __parameters__ = [" + parameters + "]\n  __buffers__ = [" + buffers + "]\n";
+  }
+  std::string annotations;
+  for (const Attribute& a : cls.attributes) {
+    const std::string type = types.type(a.type);
+    if (is_identifier(a.name) && !is_reserved(a.name)) s += "  " + a.name + " : " + type + "\n";
+    else if (annotations.empty()) annotations = "  __annotations__ = []\n  __annotations__[\"" + a.name + "\"] = " + type + "\n";
+    else annotations += "  __annotations__[\"" + a.name + "\"] = " + type + "\n";
+  }
+  s += annotations;
+  for (const auto& [constant, v] : cls.constants) {
+    const Type t = Type::of(v);
+    if (v.is_number() || v.isString()) s += "  " + constant + " : Final[" + types.type(t) + "] = " + types.literal(v, t) + "\n";
+  }
+  for (const std::string& m : cls.method_order) {
+    Function* f = cls.methods.at(m);
+    if (f->native) {
+      CRESSET_CHECK(!to_save || !f->is_ignored, "save: '", m, "', a Python function, cannot be saved: compile it, or mark it with torch.jit.unused");
+      continue;
+    }
+    s += Printer(referred, to_save).function(*f, "  ");
+  }
+  if (cls.attributes.empty() && cls.method_order.empty() && cls.kind != ClassKind::Module) s += "  pass\n";
+  return s;
+}
+
+std::string code_of_named_tuple(const std::string& name) {
+  const Type t = *named_tuple(name);
+  std::string s = "class " + short_name(name) + "(NamedTuple):\n";
+  for (size_t i = 0; i < t.elements().size(); i++) s += "  " + t.fields()[i] + " : " + annotation_text(t.elements()[i]) + "\n";
+  return s;
+}
+
+std::string kind_of(const Node& n) {
+  switch (n.kind()) {
+    case NodeKind::If: return "prim::If";
+    case NodeKind::Loop: return "prim::Loop";
+    case NodeKind::List: return "prim::ListConstruct";
+    case NodeKind::Tuple: return "prim::TupleConstruct";
+    case NodeKind::Dict: return "prim::DictConstruct";
+    case NodeKind::Unpack: return n.input(0)->type().kind() == TypeKind::List ? "prim::ListUnpack" : "prim::TupleUnpack";
+    case NodeKind::Return: return "prim::Return";
+    case NodeKind::Call: {
+      Function* f = find_function(n.target());
+      return f && f->cls ? "prim::CallMethod" : "prim::CallFunction";
+    }
+    case NodeKind::Foreign: return n.target();
+    default: break;
+  }
+  if (n.kind() == NodeKind::Builtin && n.builtin()->name == "prim::CallNative") return "prim::PythonOp";
+  return base_name(n);
+}
+
+namespace {
+
+void print_block(const Block& b, const std::string& indent, std::string& out) {
+  const auto typed = [](const Value* v) { return "%" + v->name() + " : " + annotation_text(v->type()); };
+  const auto operand = [](const Value* v) {
+    if (!v->is_constant()) return "%" + v->name();
+    if (v->constant()->is_tensor()) return "@" + v->name();
+    return literal_of(*v->constant());
+  };
+  for (const auto& n : b.nodes()) {
+    std::string inputs;
+    for (const Value* v : n->inputs()) inputs += (inputs.empty() ? "" : ", ") + operand(v);
+    if (n->kind() == NodeKind::Return) {
+      if (b.owner()) out += indent + "-> (" + inputs + ")\n";
+      else out += indent + "return (" + inputs + ")\n";
+      continue;
+    }
+    std::string outputs;
+    for (const auto& o : n->outputs()) outputs += (outputs.empty() ? "" : ", ") + typed(o.get());
+    out += indent + (outputs.empty() ? "" : outputs + " = ") + kind_of(*n) + "(" + inputs + ")";
+    if (const auto& l = n->location()) out += " # " + l->file + ":" + std::to_string(l->line) + ":" + std::to_string(l->column - 1);
+    out += "\n";
+    for (size_t i = 0; i < n->blocks().size(); i++) {
+      const Block& inner = *n->blocks()[i];
+      out += indent + "  block" + std::to_string(i) + "(";
+      for (size_t k = 0; k < inner.parameters().size(); k++) out += (k ? ", " : "") + typed(inner.parameter(k));
+      out += "):\n";
+      print_block(inner, indent + "    ", out);
+    }
+  }
+}
+
+}  // namespace
+
+std::string graph_text(const Graph& g) {
+  std::string out = "graph(";
+  const auto& parameters = g.block().parameters();
+  for (size_t i = 0; i < parameters.size(); i++) out += (i ? ",\n      " : "") + ("%" + parameters[i]->name()) + " : " + annotation_text(parameters[i]->type());
+  out += "):\n";
+  print_block(g.block(), "  ", out);
+  return out;
+}
+
+}  // namespace cresset::graph::script

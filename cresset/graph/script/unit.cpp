@@ -1,0 +1,554 @@
+#include "cresset/graph/script/unit.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <ostream>
+
+#include "cresset/autograd/grad_mode.h"
+#include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/values.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+struct Names {
+  std::recursive_mutex mutex;
+  std::map<std::string, ClassType*> classes;
+  std::map<std::string, Function*> functions;
+  size_t next_mangle = 0;
+};
+Names& names() {
+  static Names* const n = new Names;
+  return *n;
+}
+// Compilation changes classes and functions that threads share.
+std::recursive_mutex& compile_mutex() {
+  static auto* const m = new std::recursive_mutex;
+  return *m;
+}
+bool is_mangled(std::string_view part) { return part.substr(0, 16) == "___torch_mangle_"; }
+
+}  // namespace
+
+ClassType* find_class(const std::string& name) {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  const auto found = n.classes.find(name);
+  return found == n.classes.end() ? nullptr : found->second;
+}
+Function* find_function(const std::string& name) {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  const auto found = n.functions.find(name);
+  return found == n.functions.end() ? nullptr : found->second;
+}
+std::string short_name(const std::string& qualified) {
+  const size_t dot = qualified.rfind('.');
+  return dot == std::string::npos ? qualified : qualified.substr(dot + 1);
+}
+std::string unmangled(const std::string& qualified) {
+  std::string out;
+  for (size_t at = 0; at <= qualified.size();) {
+    size_t end = qualified.find('.', at);
+    if (end == std::string::npos) end = qualified.size();
+    const std::string part = qualified.substr(at, end - at);
+    if (!is_mangled(part)) out += (out.empty() ? "" : ".") + part;
+    at = end + 1;
+  }
+  return out;
+}
+
+// ---- classes and objects
+
+int ClassType::slot_of(std::string_view attribute) const {
+  for (size_t i = 0; i < attributes.size(); i++)
+    if (attributes[i].name == attribute) return static_cast<int>(i);
+  return -1;
+}
+const Attribute* ClassType::attribute(std::string_view wanted) const {
+  const int i = slot_of(wanted);
+  return i < 0 ? nullptr : &attributes[static_cast<size_t>(i)];
+}
+int ClassType::add_attribute(Attribute attribute) {
+  attributes.push_back(std::move(attribute));
+  return static_cast<int>(attributes.size()) - 1;
+}
+Function* ClassType::method(const std::string& wanted) {
+  const auto found = methods.find(wanted);
+  if (found != methods.end()) return found->second;
+  return find_more ? find_more(wanted) : nullptr;
+}
+const Property* ClassType::property(std::string_view wanted) const {
+  for (const Property& p : properties)
+    if (p.name == wanted) return &p;
+  return nullptr;
+}
+
+Datum& ScriptObject::slot(std::string_view attribute) {
+  const int i = cls->slot_of(attribute);
+  CRESSET_CHECK(i >= 0, cls->name, " has no attribute '", std::string(attribute), "'");
+  if (slots.size() <= static_cast<size_t>(i)) slots.resize(cls->attributes.size());
+  return slots[static_cast<size_t>(i)];
+}
+intrusive_ptr<dispatch::Object> ScriptObject::deepcopy(Memo& memo) const {
+  auto copy = make_intrusive<ScriptObject>(cls, unit);
+  for (size_t i = 0; i < slots.size(); i++) {
+    const Datum& v = slots[i];
+    const void* key = v.is_tensor() && v.to_tensor().defined() ? static_cast<const void*>(v.to_tensor().impl()) : v.object() ? v.object()->get() : nullptr;
+    if (const auto found = memo.find(key); key && found != memo.end()) {
+      copy->slots[i] = found->second;
+      continue;
+    }
+    if (v.object()) copy->slots[i] = Datum((*v.object())->deepcopy(memo));
+    else copy->slots[i] = v.deepcopy();
+    if (v.is_tensor() && v.to_tensor().defined() && v.to_tensor().requires_grad() && v.to_tensor().is_leaf()) {
+      Tensor t = copy->slots[i].to_tensor().detach();
+      t.requires_grad_(true);
+      copy->slots[i] = Datum(t);
+    }
+    if (key) memo[key] = copy->slots[i];
+  }
+  copy->payload = payload;
+  return copy;
+}
+ScriptObject* object_of(const Datum& v) {
+  const auto* o = v.object();
+  return o && (*o)->kind() == dispatch::Object::Kind::Other ? dynamic_cast<ScriptObject*>(o->get()) : nullptr;
+}
+
+Datum EnumObject::equals(const dispatch::Object& o) const {
+  const auto* other = dynamic_cast<const EnumObject*>(&o);
+  return Datum(other && other->cls == cls && other->member == member);
+}
+void EnumObject::print(std::ostream& out) const { out << short_name(cls->name) << "." << name(); }
+
+void FutureObject::complete(Datum value) {
+  {
+    const std::lock_guard lock(mutex_);
+    value_ = std::move(value);
+    done_ = true;
+  }
+  changed_.notify_all();
+}
+void FutureObject::fail(std::exception_ptr error) {
+  {
+    const std::lock_guard lock(mutex_);
+    error_ = std::move(error);
+    done_ = true;
+  }
+  changed_.notify_all();
+}
+Datum FutureObject::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_; });
+  if (error_) std::rethrow_exception(error_);
+  return value_;
+}
+bool FutureObject::done() {
+  const std::lock_guard lock(mutex_);
+  return done_;
+}
+
+bool implements(ClassType& cls, ClassType& interface, std::string* why) {
+  for (const Schema& wanted : interface.interface) {
+    const auto fail = [&](const std::string& what) {
+      if (why) *why = what;
+      return false;
+    };
+    const std::string method = short_name(wanted.name);
+    const Schema* has = nullptr;
+    if (cls.kind == ClassKind::Interface) {
+      for (const Schema& s : cls.interface)
+        if (short_name(s.name) == method) has = &s;
+    } else if (Function* f = cls.method(method)) {
+      f->ensure_defined();
+      has = &f->schema;
+    }
+    if (!has) return fail(cls.name + " has no method '" + method + "' of the interface " + interface.name);
+    bool fits = has->arguments.size() == wanted.arguments.size();
+    for (size_t i = 1; fits && i < wanted.arguments.size(); i++)
+      fits = is_subtype(wanted.arguments[i].type, has->arguments[i].type) && wanted.arguments[i].name == has->arguments[i].name;
+    fits = fits && !has->returns.empty() && !wanted.returns.empty() && is_subtype(has->returns[0], wanted.returns[0]);
+    if (!fits) return fail("method '" + method + "' of " + cls.name + " is " + has->text() + ", the interface wants " + wanted.text());
+  }
+  return true;
+}
+
+bool value_fits(const Datum& v, const Type& t) {
+  switch (t.kind()) {
+    case TypeKind::Any: return true;
+    case TypeKind::None: return v.is_none();
+    case TypeKind::Tensor: return v.is_tensor();
+    case TypeKind::Int: return v.is<int64_t>() || v.is<ScalarType>() || v.is<Layout>() || v.is<MemoryFormat>();
+    case TypeKind::Float: return v.is<double>();
+    case TypeKind::Bool: return v.is<bool>();
+    case TypeKind::Complex: return v.isComplexDouble();
+    case TypeKind::Number: return v.is_number();
+    case TypeKind::String: return v.isString();
+    case TypeKind::DType: return v.is<ScalarType>() || v.is<int64_t>();
+    case TypeKind::Device: return v.is<Device>();
+    case TypeKind::Layout: return v.is<Layout>() || v.is<int64_t>();
+    case TypeKind::MemoryFormat: return v.is<MemoryFormat>() || v.is<int64_t>();
+    case TypeKind::Generator: return v.isGenerator();
+    case TypeKind::Optional: return v.is_none() || value_fits(v, t.elements()[0]);
+    case TypeKind::Union: return std::any_of(t.elements().begin(), t.elements().end(), [&](const Type& e) { return value_fits(v, e); });
+    case TypeKind::List: {
+      if (!v.isList()) return false;
+      const auto list = v.toListVector();
+      // The declared kind of an empty list tells what it was made for.
+      if (list.empty() && v.object()) {
+        const auto kind = list_of(v).element;
+        return kind == dispatch::ElementKind::Any || kind == element_kind(t.elements()[0]);
+      }
+      return std::all_of(list.begin(), list.end(), [&](const Datum& e) { return value_fits(e, t.elements()[0]); });
+    }
+    case TypeKind::Dict: {
+      if (!v.isGenericDict()) return false;
+      for (const auto& e : dict_of(v).entries)
+        if (!value_fits(e.key, t.elements()[0]) || !value_fits(e.value, t.elements()[1])) return false;
+      return true;
+    }
+    case TypeKind::Tuple: {
+      if (!v.isTuple()) return false;
+      const auto& e = v.toTupleRef().elements();
+      if (e.size() != t.elements().size()) return false;
+      for (size_t i = 0; i < e.size(); i++)
+        if (!value_fits(e[i], t.elements()[i])) return false;
+      return true;
+    }
+    case TypeKind::Future: return v.object() && dynamic_cast<FutureObject*>(v.object()->get());
+    case TypeKind::Class: {
+      if (!v.object()) return false;
+      ClassType* cls = class_of(t);
+      if (ScriptObject* o = object_of(v)) return cls && (o->cls == cls || (cls->kind == ClassKind::Interface && implements(*o->cls, *cls)));
+      const auto* member = dynamic_cast<const EnumObject*>(v.object()->get());
+      return member && member->cls == cls;
+    }
+  }
+  return false;
+}
+
+// ---- functions
+
+void Function::ensure_defined() {
+  if (native) return;
+  const std::lock_guard lock(compile_mutex());
+  if (state_ == State::Done) return;
+  if (state_ == State::Compiling)
+    throw CompileError("function '" + short_name(name) + "' is called recursively, which TorchScript does not allow: recursive calls are not supported", {});
+  state_ = State::Compiling;
+  try {
+    if (define) define(*this);
+  } catch (...) {
+    state_ = State::Declared;
+    graph.reset();
+    throw;
+  }
+  state_ = State::Done;
+}
+
+namespace {
+
+// The graph of a function, with what its calls do in place of them.
+void inline_calls(Graph& g) {
+  while (true) {
+    std::vector<Node*> calls;
+    g.for_each([&](Node& n) {
+      if (n.kind() == NodeKind::Call) calls.push_back(&n);
+    });
+    if (calls.empty()) return;
+    for (Node* n : calls) {
+      Function* f = find_function(n->target());
+      CRESSET_CHECK(f, "graph ", g.name(), ": there is no function ", n->target());
+      f->ensure_defined();
+      const Graph& from = f->inlined();
+      std::unordered_map<Value*, Value*> map;
+      for (size_t i = 0; i < from.block().parameters().size(); i++) map[from.block().parameter(i)] = n->input(i);
+      const auto find = [&](Value* v) -> Value* {
+        const auto found = map.find(v);
+        if (found != map.end()) return found->second;
+        Value* c = g.constant(*v->constant(), v->name());
+        c->set_type(v->type());
+        return map[v] = c;
+      };
+      for (const auto& inside : from.block().nodes()) {
+        if (inside->kind() == NodeKind::Return) break;
+        Node* made = g.copy(*inside, find, n);
+        for (size_t i = 0; i < inside->outputs().size(); i++) map[inside->output(i)] = made->output(i);
+      }
+      for (size_t i = 0; i < n->outputs().size(); i++) n->output(i)->replace_uses_with(find(from.block().results()[i]));
+      n->erase();
+    }
+  }
+}
+
+}  // namespace
+
+const Graph& Function::inlined() {
+  ensure_defined();
+  const std::lock_guard lock(compile_mutex());
+  if (!inlined_) {
+    auto g = graph->clone();
+    inline_calls(*g);
+    inlined_ = std::move(g);
+  }
+  return *inlined_;
+}
+void Function::forget_program() {
+  const std::lock_guard lock(compile_mutex());
+  inlined_.reset();
+  program_.reset();
+}
+
+namespace {
+
+// The places of the error in flight, the innermost last, as Python's tracebacks are.
+std::string trace_of_failure() {
+  std::string out = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
+  auto& places = failure_places();
+  for (auto at = places.rbegin(); at != places.rend(); ++at)
+    if (*at && (*at)->detail) out += static_cast<const Range*>((*at)->detail.get())->show((*at)->function);
+  places.clear();
+  return out;
+}
+
+// Errors get their places in the outermost program of a thread; gradients are recorded afterwards as they were before.
+Datum run_outermost(Program& program, std::vector<Datum> arguments) {
+  thread_local int depth = 0;
+  struct Deeper {
+    Deeper() { depth++; }
+    ~Deeper() { depth--; }
+  } deeper;
+  CRESSET_CHECK(depth <= 200, "expected at most 200 calls of methods within each other");
+  if (depth > 1) return std::move(program.run(std::move(arguments))[0]);
+  const bool grad = GradMode::is_enabled();
+  failure_places().clear();
+  try {
+    return std::move(program.run(std::move(arguments))[0]);
+  } catch (const ScriptRaise& e) {
+    GradMode::set_enabled(grad);
+    throw ScriptRaise(trace_of_failure() + (e.python_class.empty() ? "RuntimeError" : short_name(e.python_class)) + ": " + e.original, e.python_class,
+                      e.original);
+  } catch (const CompileError&) {
+    GradMode::set_enabled(grad);
+    failure_places().clear();
+    throw;
+  } catch (const NotImplementedError& e) {
+    GradMode::set_enabled(grad);
+    throw NotImplementedError(trace_of_failure() + "RuntimeError: " + e.what());
+  } catch (const std::exception& e) {
+    GradMode::set_enabled(grad);
+    throw ScriptFailure(trace_of_failure() + "RuntimeError: " + e.what());
+  } catch (...) {
+    GradMode::set_enabled(grad);
+    failure_places().clear();
+    throw;
+  }
+}
+
+}  // namespace
+
+Datum Function::run(std::vector<Datum> arguments) {
+  for (size_t i = arguments.size(); i < schema.arguments.size(); i++) {
+    const SchemaArgument& a = schema.arguments[i];
+    CRESSET_CHECK(a.default_value, short_name(name), "() is missing value for argument '", a.name, "'. Declaration: ", schema.text());
+    arguments.push_back(*a.default_value);
+  }
+  if (native) return native(arguments);
+  Program* program = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!program_) {
+      ProgramOptions options;
+      options.script = true;
+      options.plan_memory = false;  // values may outlive the run in lists and objects
+      options.max_trips = unit ? unit->limits.max_trips : INT64_MAX;
+      program_ = std::make_unique<Program>(inlined(), options);
+    }
+    program = program_.get();
+  }
+  CRESSET_CHECK(arguments.size() == schema.arguments.size(), short_name(name), "() expected at most ", schema.arguments.size(), " argument(s) but received ",
+                arguments.size(), " argument(s). Declaration: ", schema.text());
+  return run_outermost(*program, std::move(arguments));
+}
+
+// ---- units
+
+CompilationUnit::~CompilationUnit() {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  for (const auto& [name, c] : classes) n.classes.erase(name);
+  for (const auto& [name, f] : functions) n.functions.erase(name);
+}
+
+std::string CompilationUnit::free_name(const std::string& wanted) {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  std::string name = wanted;
+  while (n.classes.count(name) || n.functions.count(name)) {
+    const std::string plain = unmangled(wanted);
+    const size_t dot = plain.rfind('.');
+    const std::string mark = "___torch_mangle_" + std::to_string(n.next_mangle++);
+    name = dot == std::string::npos ? mark + "." + plain : plain.substr(0, dot) + "." + mark + plain.substr(dot);
+  }
+  return name;
+}
+
+ClassType* CompilationUnit::create_class(const std::string& wanted, ClassKind kind) {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  const std::string name = free_name(wanted);
+  auto cls = std::make_unique<ClassType>();
+  cls->name = name;
+  cls->kind = kind;
+  cls->unit = this;
+  n.classes[name] = cls.get();
+  return (classes[name] = std::move(cls)).get();
+}
+Function* CompilationUnit::create_function(const std::string& wanted, Schema schema) {
+  Names& n = names();
+  const std::lock_guard lock(n.mutex);
+  const std::string name = free_name(wanted);
+  auto f = std::make_unique<Function>();
+  f->name = name;
+  f->schema = std::move(schema);
+  f->schema.name = short_name(name);
+  f->unit = this;
+  n.functions[name] = f.get();
+  return (functions[name] = std::move(f)).get();
+}
+Function* CompilationUnit::find(const std::string& wanted) const {
+  const auto found = functions.find(wanted);
+  if (found != functions.end()) return found->second.get();
+  for (const auto& [name, f] : functions)
+    if (!f->cls && short_name(name) == wanted) return f.get();
+  return nullptr;
+}
+
+namespace {
+
+// "(int, Tensor) -> Tensor" of a comment, or one type for each line.
+std::pair<std::vector<std::string>, std::string> split_comment(const std::string& comment) {
+  std::pair<std::vector<std::string>, std::string> out;
+  const size_t arrow = comment.rfind("->");
+  if (arrow == std::string::npos) return out;
+  out.second = comment.substr(arrow + 2);
+  const size_t open = comment.find('('), close = comment.rfind(')', arrow);
+  if (open == std::string::npos || close == std::string::npos) return out;
+  int depth = 0;
+  std::string part;
+  for (size_t i = open + 1; i < close; i++) {
+    const char c = comment[i];
+    if (c == '[' || c == '(') depth++;
+    if (c == ']' || c == ')') depth--;
+    if (c == ',' && depth == 0) {
+      out.first.push_back(std::exchange(part, {}));
+      continue;
+    }
+    part += c;
+  }
+  if (part.find_first_not_of(' ') != std::string::npos) out.first.push_back(part);
+  return out;
+}
+
+Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std::map<std::string, Datum>& defaults, bool& infer_return) {
+  Schema s;
+  s.name = def.text;
+  const size_t count = def.kids.size() - 2;
+  const Ast* returns = def.kids[count].get();
+  auto [comment_types, comment_return] = split_comment(def.type_comment);
+  size_t skip = self ? 1 : 0;
+  if (!comment_types.empty() && comment_types.size() + skip != count && comment_types.size() != count)
+    throw CompileError(str("the comment with types names ", comment_types.size(), " arguments, the function has ", count - skip), def.range);
+  if (comment_types.size() == count) skip = 0;
+  for (size_t i = 0; i < count; i++) {
+    const Ast& p = def[i];
+    SchemaArgument a;
+    a.name = p.text;
+    a.keyword_only = p.value.to_bool();
+    if (i == 0 && self) a.type = self->type();
+    else if (p.kid(0)) a.type = type_of_annotation(*p.kid(0), resolver);
+    else if (i >= skip && i - skip < comment_types.size()) a.type = type_of_text(comment_types[i - skip], resolver, p.range);
+    else a.type = TypeKind::Tensor;
+    if (const auto found = defaults.find(a.name); found != defaults.end()) {
+      a.default_value = found->second;
+    } else if (const Ast* d = p.kid(1)) {
+      if (d->kind == AstKind::Literal) a.default_value = d->value;
+      else if (d->kind == AstKind::List || d->kind == AstKind::Tuple) {
+        std::vector<Datum> list;
+        for (const AstPtr& e : d->kids) {
+          if (e->kind != AstKind::Literal) throw CompileError(str("the default of '", a.name, "' is no constant"), p.range);
+          list.push_back(e->value);
+        }
+        if (d->kind == AstKind::Tuple && a.type.kind() == TypeKind::Tuple) a.default_value = Datum(dispatch::TupleObject::create(std::move(list)));
+        else a.default_value = make_list(a.type.kind() == TypeKind::List ? element_kind(a.type.elements()[0]) : dispatch::ElementKind::Any, std::move(list));
+      } else {
+        throw CompileError(str("the default of '", a.name, "' is no constant"), p.range);
+      }
+    }
+    if (a.default_value && a.type.kind() == TypeKind::Float && a.default_value->isInt()) a.default_value = Datum(a.default_value->to_double());
+    s.arguments.push_back(std::move(a));
+  }
+  infer_return = !returns && comment_return.empty();
+  if (returns) s.returns = {type_of_annotation(*returns, resolver)};
+  else if (!comment_return.empty()) s.returns = {type_of_text(comment_return, resolver, def.range)};
+  return s;
+}
+
+}  // namespace
+
+Function* CompilationUnit::define(const std::string& name, std::shared_ptr<const Ast> def, std::shared_ptr<Resolver> resolver, ClassType* self,
+                                  const std::map<std::string, Datum>& defaults) {
+  bool infer_return = false;
+  Schema s = signature(*def, resolver.get(), self, defaults, infer_return);
+  Function* f = create_function(name, std::move(s));
+  f->cls = self;
+  f->define = [def = std::move(def), resolver = std::move(resolver), infer_return](Function& made) { emit_function(made, *def, *resolver, infer_return); };
+  return f;
+}
+
+namespace {
+
+class TextResolver final : public Resolver {
+ public:
+  TextResolver(CompilationUnit& unit, std::shared_ptr<Resolver> outside) : unit_(unit), outside_(std::move(outside)) {}
+  std::map<std::string, Function*> functions;
+
+  SugarPtr value(const std::string& name, const Range& range) override {
+    if (const auto found = functions.find(name); found != functions.end()) return sugar(found->second);
+    if (outside_)
+      if (SugarPtr s = outside_->value(name, range)) return s;
+    if (name == "torch") return torch_namespace();
+    if (name == "ops") return ops_namespace();
+    if (name == "fork") return sugar_text(SugarKind::Special, "fork");
+    if (name == "math") return math_namespace();
+    return nullptr;
+  }
+  std::optional<Type> type(const std::string& text, const Range& range) override { return outside_ ? outside_->type(text, range) : std::nullopt; }
+
+ private:
+  CompilationUnit& unit_;
+  std::shared_ptr<Resolver> outside_;
+};
+
+}  // namespace
+
+void CompilationUnit::define_text(const std::string& text, std::shared_ptr<Resolver> outside, const std::string& prefix) {
+  auto source = std::make_shared<Source>();
+  source->text = text;
+  source->file = "<string>";
+  auto resolver = std::make_shared<TextResolver>(*this, std::move(outside));
+  std::vector<Function*> made;
+  for (AstPtr& a : parse_source(source)) {
+    if (a->kind != AstKind::Def) {
+      if (a->kind == AstKind::Pass) continue;
+      throw CompileError("expected a function", a->range);
+    }
+    const std::string name = a->text;
+    made.push_back(resolver->functions[name] = define(prefix + name, std::move(a), resolver, nullptr));
+  }
+  for (Function* f : made) f->ensure_defined();
+}
+
+}  // namespace cresset::graph::script

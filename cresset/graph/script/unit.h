@@ -1,0 +1,216 @@
+#pragma once
+// Functions, classes and objects of TorchScript.
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+
+#include "cresset/graph/runtime/program.h"
+#include "cresset/graph/script/ast.h"
+#include "cresset/graph/script/schema.h"
+
+namespace cresset::graph::script {
+
+class CompilationUnit;
+class Function;
+struct Sugar;
+using SugarPtr = std::shared_ptr<Sugar>;
+
+// The world around a text: names that it does not define itself.
+class Resolver {
+ public:
+  virtual ~Resolver() = default;
+  // Null: there is no such name.
+  virtual SugarPtr value(const std::string& name, const Range& range) = 0;
+  virtual std::optional<Type> type(const std::string& expression, const Range& range) = 0;
+};
+
+enum class ClassKind : uint8_t { Class, Module, Interface, Enum };
+
+struct Attribute {
+  std::string name;
+  Type type;
+  bool is_parameter = false, is_buffer = false;
+};
+
+struct Property {
+  std::string name, getter, setter;
+};
+
+class CRESSET_API ClassType {
+ public:
+  std::string name;  // qualified, of one class in the process: "__torch__.Net"
+  ClassKind kind = ClassKind::Class;
+  std::vector<Attribute> attributes;
+  std::map<std::string, Datum> constants;
+  std::map<std::string, Type> constant_types;
+  std::map<std::string, Function*> methods, statics;
+  std::vector<std::string> method_order;
+  std::vector<Property> properties;
+  std::vector<std::pair<std::string, Datum>> members;  // of an enum
+  Type member_type;
+  std::vector<Schema> interface;
+  bool is_module_interface = false;
+  std::vector<std::string> pre_hooks, hooks;  // names of methods
+  std::map<std::string, std::vector<std::string>> overloads;
+  std::set<std::string> ignored_attributes;  // of Python, by name, that could not become attributes
+  std::map<std::string, std::string> failed_attributes;
+  // Of a module: "ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict".
+  std::string container;
+  CompilationUnit* unit = nullptr;
+  // A method that is compiled when it is asked for; null: there is none.
+  std::function<Function*(const std::string& name)> find_more;
+
+  int slot_of(std::string_view attribute) const;
+  const Attribute* attribute(std::string_view name) const;
+  int add_attribute(Attribute attribute);
+  Function* method(const std::string& name);
+  const Property* property(std::string_view name) const;
+  Type type() const { return Type::object(name); }
+};
+
+class CRESSET_API ScriptObject final : public dispatch::Object {
+ public:
+  ScriptObject(ClassType* type, std::shared_ptr<CompilationUnit> unit) : cls(type), unit(std::move(unit)), slots(type->attributes.size()) {}
+  ClassType* cls;
+  std::shared_ptr<CompilationUnit> unit;
+  std::vector<Datum> slots;
+  std::shared_ptr<void> payload;  // of a class written in C++
+
+  const char* kind_name() const override { return cls->name.c_str(); }
+  void for_each(FunctionRef<void(const Datum&)> visit) const override {
+    for (const Datum& v : slots) visit(v);
+  }
+  intrusive_ptr<dispatch::Object> deepcopy(Memo& memo) const override;
+  // Errors: there is no such attribute.
+  Datum& slot(std::string_view name);
+};
+CRESSET_API ScriptObject* object_of(const Datum& value);  // null: it is none
+
+class CRESSET_API EnumObject final : public dispatch::Object {
+ public:
+  EnumObject(ClassType* type, size_t member) : cls(type), member(member) {}
+  ClassType* cls;
+  size_t member;
+  const std::string& name() const { return cls->members[member].first; }
+  const Datum& value() const { return cls->members[member].second; }
+  const char* kind_name() const override { return "enum"; }
+  Datum equals(const dispatch::Object& o) const override;
+  size_t hash() const override { return member; }
+  void print(std::ostream& out) const override;
+};
+
+// The result of a call that may still run.
+class CRESSET_API FutureObject final : public dispatch::Object {
+ public:
+  FutureObject() = default;
+  explicit FutureObject(Datum value) : done_(true), value_(std::move(value)) {}
+  const char* kind_name() const override { return "future"; }
+  void complete(Datum value);
+  void fail(std::exception_ptr error);
+  Datum wait();
+  bool done();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  Datum value_;
+  std::exception_ptr error_;
+};
+
+// An exception that the program raised. `python_class` is the name that it gave.
+class CRESSET_API ScriptRaise : public Error {
+ public:
+  ScriptRaise(const std::string& message, std::string python_class, std::string original)
+      : Error(message), python_class(std::move(python_class)), original(std::move(original)) {}
+  std::string python_class, original;
+};
+// Any other error of a running program, with its places.
+class CRESSET_API ScriptFailure : public Error {
+ public:
+  using Error::Error;
+};
+
+struct Limits {
+  int64_t max_trips = INT64_MAX;
+};
+
+class CRESSET_API Function {
+ public:
+  std::string name;  // qualified
+  Schema schema;
+  CompilationUnit* unit = nullptr;
+  ClassType* cls = nullptr;  // of a method: the first parameter is the object
+  // Compiled from its definition when first needed, unless it has a native body.
+  std::function<void(Function&)> define;
+  std::function<Datum(std::vector<Datum>&)> native;
+  std::string doc;
+  bool is_ignored = false;  // a native body that Python has, and no file can
+  std::unique_ptr<Graph> graph;
+
+  // Errors: CompileError; one that calls itself.
+  void ensure_defined();
+  // The arguments in order, defaults left out or not. Errors: ScriptRaise, ScriptFailure.
+  Datum run(std::vector<Datum> arguments);
+  // The graph with the graphs of all functions that it calls within.
+  const Graph& inlined();
+  // After the graph was changed.
+  void forget_program();
+
+ private:
+  enum class State : uint8_t { Declared, Compiling, Done };
+  State state_ = State::Declared;
+  std::unique_ptr<Graph> inlined_;
+  std::unique_ptr<Program> program_;
+  std::mutex mutex_;
+};
+
+class CRESSET_API CompilationUnit : public std::enable_shared_from_this<CompilationUnit> {
+ public:
+  CompilationUnit() { register_builtins(); }
+  ~CompilationUnit();
+  CompilationUnit(const CompilationUnit&) = delete;
+  CompilationUnit& operator=(const CompilationUnit&) = delete;
+
+  // The name itself, or one that differs where a live class or function has it already.
+  static std::string free_name(const std::string& wanted);
+  ClassType* create_class(const std::string& name, ClassKind kind);
+  Function* create_function(const std::string& name, Schema schema);
+  // From a Def; types of the signature are resolved now, the body when it is needed.
+  Function* define(const std::string& name, std::shared_ptr<const Ast> def, std::shared_ptr<Resolver> resolver, ClassType* self,
+                   const std::map<std::string, Datum>& defaults = {});
+  // All functions of a text, which know each other. Errors: as compilation.
+  void define_text(const std::string& text, std::shared_ptr<Resolver> outside, const std::string& prefix = "");
+  Function* find(const std::string& name) const;  // by the last part too, for functions of a text
+  // Errors: there is no such function.
+  Function& get_function(const std::string& name) const;
+  Function* find_function(const std::string& name) const { return find(name); }
+  template <class... Args> Datum run_method(const std::string& name, Args&&... args) const {
+    return run_values(name, std::vector<Datum>{Datum(std::forward<Args>(args))...});
+  }
+  Datum run_values(const std::string& name, std::vector<Datum> arguments) const;
+
+  std::vector<std::shared_ptr<void>> kept;             // what definitions refer to
+  std::vector<std::shared_ptr<CompilationUnit>> uses;  // units whose classes and functions ours name
+  std::map<std::string, std::unique_ptr<Function>> functions;
+  std::map<std::string, std::unique_ptr<ClassType>> classes;
+  Limits limits;
+};
+
+// Of the whole process, by qualified name; null: there is none.
+CRESSET_API ClassType* find_class(const std::string& name);
+CRESSET_API Function* find_function(const std::string& name);
+inline ClassType* class_of(const Type& type) { return type.kind() == TypeKind::Class ? find_class(type.name()) : nullptr; }
+// "Net" of "__torch__.___torch_mangle_3.Net"; with `keep_path`, what stands before, too.
+CRESSET_API std::string short_name(const std::string& qualified);
+CRESSET_API std::string unmangled(const std::string& qualified);
+
+// Whether an object of the class has all methods of the interface; `why` says which it lacks.
+CRESSET_API bool implements(ClassType& cls, ClassType& interface, std::string* why = nullptr);
+
+// The value as one of `type`. Errors: TypeError text, with what was expected.
+CRESSET_API bool value_fits(const Datum& value, const Type& type);
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,609 @@
+// TorchScript for Python: functions over handles, which the classes of cresset.jit are made of.
+
+#include "python/bind_graph/script.h"
+
+#include "cresset/dispatch/values/dict.h"
+#include "cresset/dispatch/values/list.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+PyTypeObject* handle_type;
+PyObject *helpers, *raised_error, *unsupported_error;
+const python::Capi* table;
+
+void free_handle(PyObject* o) {
+  auto& h = *reinterpret_cast<HandleObject*>(o);
+  PyTypeObject* const type = Py_TYPE(o);
+  h.value.~Datum();
+  h.graph.~shared_ptr();
+  h.unit.~shared_ptr();
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+HandleObject& make(HandleKind kind, Ref& out) {
+  out = checked(handle_type->tp_alloc(handle_type, 0));
+  auto& h = *reinterpret_cast<HandleObject*>(out.get());
+  h.kind = kind;
+  new (&h.unit) std::shared_ptr<CompilationUnit>();
+  new (&h.value) Datum();
+  new (&h.graph) std::shared_ptr<Graph>();
+  return h;
+}
+Py_hash_t hash_handle(PyObject* o) {
+  const auto& h = *reinterpret_cast<HandleObject*>(o);
+  const void* key = h.cls              ? static_cast<const void*>(h.cls)
+                    : h.function       ? static_cast<const void*>(h.function)
+                    : h.value.object() ? static_cast<const void*>(h.value.object()->get())
+                                       : h.unit.get();
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(key) >> 4);
+}
+PyObject* compare_handles(PyObject* a, PyObject* b, int op) {
+  if (Py_TYPE(b) != handle_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  const auto &x = *reinterpret_cast<HandleObject*>(a), &y = *reinterpret_cast<HandleObject*>(b);
+  const auto object = [](const HandleObject& h) { return h.value.object() ? h.value.object()->get() : nullptr; };
+  const bool equal = x.kind == y.kind && x.cls == y.cls && x.function == y.function && object(x) == object(y) && x.graph == y.graph &&
+                     (x.kind != HandleKind::Unit || x.unit == y.unit);
+  return PyBool_FromLong(equal == (op == Py_EQ));
+}
+
+}  // namespace
+
+const python::Capi& capi() {
+  if (!table) {
+    table = static_cast<const python::Capi*>(PyCapsule_Import("_cresset._capi", 0));
+    if (!table) throw PythonError();
+  }
+  return *table;
+}
+PyObject* helper(const char* name) {
+  PyObject* const f = helpers ? PyDict_GetItemString(helpers, name) : nullptr;
+  CRESSET_CHECK(f, "cresset.jit has not named its helper ", name);
+  return f;
+}
+void set_script_error() {
+  try {
+    throw;
+  } catch (const PythonError&) {
+  } catch (const ScriptRaise& e) { PyErr_SetString(raised_error ? raised_error : PyExc_RuntimeError, e.what()); } catch (const NotSupportedError& e) {
+    PyErr_SetString(unsupported_error ? unsupported_error : PyExc_RuntimeError, e.what());
+  } catch (const CompileError& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); } catch (const ScriptFailure& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) { capi().set_error(); }
+}
+
+bool add_handle_type(PyObject* module) {
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(free_handle)},
+                                {Py_tp_hash, reinterpret_cast<void*>(hash_handle)},
+                                {Py_tp_richcompare, reinterpret_cast<void*>(compare_handles)},
+                                {Py_tp_doc, const_cast<char*>("A function, class, object or graph of TorchScript.")},
+                                {0, nullptr}};
+  static PyType_Spec spec{"_cresset_graph.ScriptHandle", sizeof(HandleObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  handle_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return handle_type && PyModule_AddObjectRef(module, "ScriptHandle", reinterpret_cast<PyObject*>(handle_type)) == 0;
+}
+Ref wrap(std::shared_ptr<CompilationUnit> unit) {
+  Ref out;
+  make(HandleKind::Unit, out).unit = std::move(unit);
+  return out;
+}
+Ref wrap(ClassType* cls) {
+  Ref out;
+  HandleObject& h = make(HandleKind::Class, out);
+  h.cls = cls;
+  h.unit = cls->unit->shared_from_this();
+  return out;
+}
+Ref wrap(Function* f) {
+  Ref out;
+  HandleObject& h = make(HandleKind::Function, out);
+  h.function = f;
+  h.unit = f->unit->shared_from_this();
+  return out;
+}
+Ref wrap_object(const Datum& v) {
+  Ref out;
+  HandleObject& h = make(HandleKind::Object, out);
+  h.value = v;
+  if (ScriptObject* o = object_of(v)) h.unit = o->unit;
+  return out;
+}
+Ref wrap(std::shared_ptr<Graph> graph) {
+  Ref out;
+  make(HandleKind::Graph, out).graph = std::move(graph);
+  return out;
+}
+bool is_handle(PyObject* o, HandleKind kind) { return Py_TYPE(o) == handle_type && reinterpret_cast<HandleObject*>(o)->kind == kind; }
+HandleObject& handle(PyObject* o, HandleKind kind) {
+  CRESSET_CHECK_TYPE(is_handle(o, kind), "expected another handle of TorchScript, got ", Py_TYPE(o)->tp_name);
+  return *reinterpret_cast<HandleObject*>(o);
+}
+
+// ---- names
+
+SugarPtr sugar_of(PyObject* o) {
+  if (o == Py_None) return nullptr;
+  if (!PyTuple_Check(o) || PyTuple_GET_SIZE(o) < 2) throw TypeError("expected a pair that describes a name");
+  const std::string kind = string_of(PyTuple_GET_ITEM(o, 0));
+  PyObject* const what = PyTuple_GET_ITEM(o, 1);
+  if (kind == "function") return sugar(handle(what, HandleKind::Function).function);
+  if (kind == "class") return sugar(handle(what, HandleKind::Class).cls);
+  if (kind == "type") return sugar_type(type_of_text(string_of(what), nullptr));
+  if (kind == "builtin") return sugar_text(SugarKind::Builtin, string_of(what));
+  if (kind == "special") return sugar_text(SugarKind::Special, string_of(what));
+  if (kind == "exception") return sugar_text(SugarKind::Exception, string_of(what));
+  if (kind == "constant") return sugar_constant(to_datum(what));
+  if (kind == "overloads") {
+    const SugarPtr s = sugar(SugarKind::Overloads);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(what); i++) s->overloads.push_back(handle(PyTuple_GET_ITEM(what, i), HandleKind::Function).function);
+    return s;
+  }
+  if (kind == "torch") return torch_namespace();
+  if (kind == "ops") return ops_namespace();
+  if (kind == "tuple") {
+    const SugarPtr s = sugar(SugarKind::Tuple);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(what); i++) s->items.push_back(sugar_of(PyTuple_GET_ITEM(what, i)));
+    return s;
+  }
+  if (kind == "error") throw CompileError(string_of(what), {});
+  CRESSET_CHECK(kind == "namespace", "a name of an unknown kind: ", kind);
+  const SugarPtr s = sugar_text(SugarKind::Namespace, string_of(checked(PyObject_Str(PyTuple_GET_ITEM(o, 2))).get()));
+  auto held = std::make_shared<Held>(what);
+  s->attribute = [held](const std::string& name, const Range&) -> SugarPtr {
+    const Gil gil;
+    return sugar_of(checked(PyObject_CallFunctionObjArgs(helper("attribute_of"), held->object, text(name).get(), nullptr)).get());
+  };
+  return s;
+}
+
+namespace {
+
+class PythonResolver final : public Resolver {
+ public:
+  explicit PythonResolver(PyObject* o) : held_(o) {}
+  SugarPtr value(const std::string& name, const Range& range) override {
+    const Gil gil;
+    try {
+      return sugar_of(checked(PyObject_CallMethod(held_.object, "value", "s", name.c_str())).get());
+    } catch (const CompileError& e) { throw CompileError(e.what(), range); }
+  }
+  std::optional<Type> type(const std::string& expression, const Range& range) override {
+    const Gil gil;
+    const Ref t = checked(PyObject_CallMethod(held_.object, "type", "s", expression.c_str()));
+    if (t.get() == Py_None) return std::nullopt;
+    return type_of_text(string_of(t.get()), nullptr, range);
+  }
+
+ private:
+  Held held_;
+};
+std::shared_ptr<Resolver> resolver_of(PyObject* o) { return o == Py_None ? nullptr : std::make_shared<PythonResolver>(o); }
+
+// ---- units and classes
+
+PyObject* unit_new(PyObject*, PyObject*) {
+  return guarded([] { return wrap(std::make_shared<CompilationUnit>()); });
+}
+// (unit, text, resolver, prefix)
+PyObject* unit_define_text(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *unit, *source, *resolver;
+    const char* prefix;
+    if (!PyArg_ParseTuple(args, "OUOs", &unit, &source, &resolver, &prefix)) throw PythonError();
+    handle(unit, HandleKind::Unit).unit->define_text(string_of(source), resolver_of(resolver), prefix);
+    return Ref::share(Py_None);
+  });
+}
+PyObject* unit_find(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* unit;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "Os", &unit, &name)) throw PythonError();
+    Function* f = handle(unit, HandleKind::Unit).unit->find(name);
+    return f ? wrap(f) : Ref::share(Py_None);
+  });
+}
+PyObject* unit_functions(PyObject*, PyObject* unit) {
+  return guarded([&] {
+    Ref out = checked(PyList_New(0));
+    for (const auto& [name, f] : handle(unit, HandleKind::Unit).unit->functions)
+      if (PyList_Append(out.get(), wrap(f.get()).get()) < 0) throw PythonError();
+    return out;
+  });
+}
+std::map<std::string, Datum> defaults_of(PyObject* o, const std::function<Type(const std::string&)>&) {
+  std::map<std::string, Datum> out;
+  PyObject *key, *item;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(o, &at, &key, &item)) out[string_of(key)] = to_datum(item);
+  return out;
+}
+// (unit, qualified name, source, file, first line, resolver, class or None, defaults, types)
+PyObject* unit_define(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *unit, *source_text, *resolver, *cls, *defaults;
+    const char *name, *file;
+    int line;
+    if (!PyArg_ParseTuple(args, "OsUsiOOO!", &unit, &name, &source_text, &file, &line, &resolver, &cls, &PyDict_Type, &defaults)) throw PythonError();
+    auto source = std::make_shared<Source>();
+    source->text = string_of(source_text);
+    source->file = file;
+    source->first_line = line;
+    auto parsed = parse_source(source);
+    for (AstPtr& a : parsed)
+      if (a->kind == AstKind::Def) {
+        Function* f = handle(unit, HandleKind::Unit)
+                          .unit->define(name, std::move(a), resolver_of(resolver), cls == Py_None ? nullptr : handle(cls, HandleKind::Class).cls,
+                                        defaults_of(defaults, {}));
+        return wrap(f);
+      }
+    throw NotSupportedError("expected a function", {source, 0, 1});
+  });
+}
+// (unit, qualified name, arguments [(name, type, has default, default)], result type, function of Python)
+PyObject* unit_native(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *unit, *arguments, *function;
+    const char *name, *result;
+    if (!PyArg_ParseTuple(args, "OsO!sO", &unit, &name, &PyList_Type, &arguments, &result, &function)) throw PythonError();
+    Schema s;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(arguments); i++) {
+      const char *argument, *type;
+      PyObject* default_value;
+      int has_default;
+      if (!PyArg_ParseTuple(PyList_GET_ITEM(arguments, i), "sspO", &argument, &type, &has_default, &default_value)) throw PythonError();
+      SchemaArgument a;
+      a.name = argument;
+      a.type = type_of_text(type, nullptr);
+      if (has_default) a.default_value = to_datum(default_value, a.type);
+      s.arguments.push_back(std::move(a));
+    }
+    s.returns = {type_of_text(result, nullptr)};
+    const Type returns = s.returns[0];
+    Function* f = handle(unit, HandleKind::Unit).unit->create_function(name, std::move(s));
+    auto held = std::make_shared<Held>(function);
+    f->is_ignored = true;
+    f->native = [held, returns, f](std::vector<Datum>& values) {
+      const Gil gil;
+      Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+      for (size_t i = 0; i < values.size(); i++)
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), to_python(values[i], f->schema.arguments[i].type).release());
+      const Ref result = checked(PyObject_CallObject(held->object, tuple.get()));
+      return to_datum(result.get(), returns);
+    };
+    return wrap(f);
+  });
+}
+// (unit, qualified name, kind, container)
+PyObject* class_new(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* unit;
+    const char *name, *kind, *container;
+    if (!PyArg_ParseTuple(args, "Osss", &unit, &name, &kind, &container)) throw PythonError();
+    const std::string k = kind;
+    ClassType* cls = handle(unit, HandleKind::Unit)
+                         .unit->create_class(name, k == "module"      ? ClassKind::Module
+                                                   : k == "interface" ? ClassKind::Interface
+                                                   : k == "enum"      ? ClassKind::Enum
+                                                                      : ClassKind::Class);
+    cls->container = container;
+    cls->is_module_interface = k == "module_interface";
+    if (cls->is_module_interface) cls->kind = ClassKind::Interface;
+    return wrap(cls);
+  });
+}
+// (class, what, ...)
+PyObject* class_add(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const Py_ssize_t n = PyTuple_GET_SIZE(args);
+    ClassType& cls = *handle(PyTuple_GET_ITEM(args, 0), HandleKind::Class).cls;
+    const std::string what = string_of(PyTuple_GET_ITEM(args, 1));
+    const auto item = [&](Py_ssize_t i) {
+      CRESSET_CHECK(i + 2 < n, "class_add ", what, ": too few arguments");
+      return PyTuple_GET_ITEM(args, i + 2);
+    };
+    const auto strings = [](PyObject* list) {
+      std::vector<std::string> out;
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) out.push_back(string_of(PyList_GET_ITEM(list, i)));
+      return out;
+    };
+    if (what == "attribute") {
+      cls.add_attribute({string_of(item(0)), type_of_text(string_of(item(1)), nullptr), PyObject_IsTrue(item(2)) == 1, PyObject_IsTrue(item(3)) == 1});
+    } else if (what == "constant") {
+      cls.constants[string_of(item(0))] = to_datum(item(1));
+    } else if (what == "method") {
+      Function* f = handle(item(1), HandleKind::Function).function;
+      cls.methods[string_of(item(0))] = f;
+      cls.method_order.push_back(string_of(item(0)));
+      f->cls = &cls;
+    } else if (what == "static") {
+      cls.statics[string_of(item(0))] = handle(item(1), HandleKind::Function).function;
+    } else if (what == "finder") {
+      auto held = std::make_shared<Held>(item(0));
+      cls.find_more = [held](const std::string& name) -> Function* {
+        const Gil gil;
+        const Ref f = checked(PyObject_CallFunction(held->object, "s", name.c_str()));
+        return f.get() == Py_None ? nullptr : handle(f.get(), HandleKind::Function).function;
+      };
+    } else if (what == "property") {
+      cls.properties.push_back({string_of(item(0)), string_of(item(1)), string_of(item(2))});
+    } else if (what == "overloads") {
+      cls.overloads[string_of(item(0))] = strings(item(1));
+    } else if (what == "pre_hook") {
+      cls.pre_hooks.push_back(string_of(item(0)));
+    } else if (what == "hook") {
+      cls.hooks.push_back(string_of(item(0)));
+    } else if (what == "failed") {
+      cls.failed_attributes[string_of(item(0))] = string_of(item(1));
+    } else if (what == "member") {
+      cls.members.emplace_back(string_of(item(0)), to_datum(item(1)));
+      cls.member_type = type_of_python(item(1));
+    } else if (what == "interface") {
+      cls.interface.push_back(handle(item(0), HandleKind::Function).function->schema);
+    } else {
+      CRESSET_CHECK(false, "class_add: no such thing as ", what);
+    }
+    return Ref::share(Py_None);
+  });
+}
+PyObject* class_info(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const ClassType& cls = *handle(o, HandleKind::Class).cls;
+    Ref attributes = checked(PyList_New(0)), methods = checked(PyList_New(0)), constants = checked(PyDict_New()), members = checked(PyDict_New());
+    for (const Attribute& a : cls.attributes) {
+      const ClassType* part = class_of(a.type);
+      const Ref row =
+          checked(Py_BuildValue("(ssNNN)", a.name.c_str(), annotation_text(a.type).c_str(), PyBool_FromLong(a.is_parameter), PyBool_FromLong(a.is_buffer),
+                                PyBool_FromLong(part && (part->kind == ClassKind::Module || part->is_module_interface))));
+      if (PyList_Append(attributes.get(), row.get()) < 0) throw PythonError();
+    }
+    for (const std::string& m : cls.method_order)
+      if (PyList_Append(methods.get(), text(m).get()) < 0) throw PythonError();
+    for (const auto& [name, v] : cls.constants)
+      if (PyDict_SetItemString(constants.get(), name.c_str(), to_python(v).get()) < 0) throw PythonError();
+    for (const auto& [name, v] : cls.members)
+      if (PyDict_SetItemString(members.get(), name.c_str(), to_python(v).get()) < 0) throw PythonError();
+    static const char* const kKinds[] = {"class", "module", "interface", "enum"};
+    return checked(Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O}", "name", cls.name.c_str(), "kind", kKinds[static_cast<int>(cls.kind)], "container",
+                                 cls.container.c_str(), "attributes", attributes.get(), "methods", methods.get(), "constants", constants.get(), "members",
+                                 members.get()));
+  });
+}
+PyObject* class_method(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* o;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "Os", &o, &name)) throw PythonError();
+    Function* f = handle(o, HandleKind::Class).cls->method(name);
+    return f ? wrap(f) : Ref::share(Py_None);
+  });
+}
+PyObject* class_find(PyObject*, PyObject* name) {
+  return guarded([&] {
+    ClassType* cls = find_class(string_of(name));
+    return cls ? wrap(cls) : Ref::share(Py_None);
+  });
+}
+PyObject* enum_value(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* o;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "Os", &o, &name)) throw PythonError();
+    ClassType* cls = handle(o, HandleKind::Class).cls;
+    for (size_t i = 0; i < cls->members.size(); i++)
+      if (cls->members[i].first == name) return wrap_object(Datum(intrusive_ptr<dispatch::Object>(make_intrusive<EnumObject>(cls, i))));
+    throw ValueError(str(cls->name, " has no member ", name));
+  });
+}
+// (name, [types], [fields], {defaults}): the type's text
+PyObject* named_tuple_new(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char* name;
+    PyObject *types, *fields, *defaults;
+    if (!PyArg_ParseTuple(args, "sO!O!O!", &name, &PyList_Type, &types, &PyList_Type, &fields, &PyDict_Type, &defaults)) throw PythonError();
+    std::vector<Type> t;
+    std::vector<std::string> f;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(types); i++) t.push_back(type_of_text(string_of(PyList_GET_ITEM(types, i)), nullptr));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fields); i++) f.push_back(string_of(PyList_GET_ITEM(fields, i)));
+    return text(define_named_tuple(name, std::move(t), std::move(f), defaults_of(defaults, {})).name());
+  });
+}
+
+// ---- objects
+
+PyObject* object_new(PyObject*, PyObject* o) {
+  return guarded([&] {
+    ClassType* cls = handle(o, HandleKind::Class).cls;
+    return wrap_object(Datum(intrusive_ptr<dispatch::Object>(make_intrusive<ScriptObject>(cls, cls->unit->shared_from_this()))));
+  });
+}
+ScriptObject& script_object(PyObject* o) {
+  ScriptObject* s = object_of(handle(o, HandleKind::Object).value);
+  CRESSET_CHECK_TYPE(s, "expected an object of a class");
+  return *s;
+}
+PyObject* object_class(PyObject*, PyObject* o) {
+  return guarded([&] { return wrap(script_object(o).cls); });
+}
+// The attribute; an object among them as its handle.
+PyObject* object_get(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* o;
+    const char* name;
+    int raw = 0;
+    if (!PyArg_ParseTuple(args, "Os|p", &o, &name, &raw)) throw PythonError();
+    ScriptObject& s = script_object(o);
+    const Datum& v = s.slot(name);
+    if (raw && object_of(v)) return wrap_object(v);
+    return to_python(v, s.cls->attribute(name)->type);
+  });
+}
+PyObject* object_set(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *o, *v;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "OsO", &o, &name, &v)) throw PythonError();
+    ScriptObject& s = script_object(o);
+    CRESSET_CHECK(s.cls->attribute(name), short_name(s.cls->name), " has no attribute '", name, "'");
+    s.slot(name) = to_datum(v, s.cls->attribute(name)->type);
+    return Ref::share(Py_None);
+  });
+}
+PyObject* object_copy(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* o;
+    int deep;
+    if (!PyArg_ParseTuple(args, "Op", &o, &deep)) throw PythonError();
+    const ScriptObject& s = script_object(o);
+    if (deep) {
+      dispatch::Object::Memo memo;
+      return wrap_object(Datum(s.deepcopy(memo)));
+    }
+    auto copy = make_intrusive<ScriptObject>(s.cls, s.unit);
+    copy->slots = s.slots;
+    return wrap_object(Datum(intrusive_ptr<dispatch::Object>(std::move(copy))));
+  });
+}
+
+// ---- functions
+
+PyObject* function_compile(PyObject*, PyObject* o) {
+  return guarded([&] {
+    handle(o, HandleKind::Function).function->ensure_defined();
+    return Ref::share(Py_None);
+  });
+}
+// (function, object or None, args, kwargs)
+PyObject* function_run(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *o, *self, *positional, *keywords;
+    if (!PyArg_ParseTuple(args, "OOO!O!", &o, &self, &PyTuple_Type, &positional, &PyDict_Type, &keywords)) throw PythonError();
+    Function& f = *handle(o, HandleKind::Function).function;
+    f.ensure_defined();
+    const Schema& s = f.schema;
+    std::vector<Datum> values;
+    size_t next = 0, used = 0;
+    const auto given = static_cast<size_t>(PyTuple_GET_SIZE(positional));
+    for (size_t i = 0; i < s.arguments.size(); i++) {
+      const SchemaArgument& a = s.arguments[i];
+      if (i == 0 && self != Py_None) {
+        values.push_back(handle(self, HandleKind::Object).value);
+        continue;
+      }
+      PyObject* v = nullptr;
+      if (next < given && !a.keyword_only) v = PyTuple_GET_ITEM(positional, static_cast<Py_ssize_t>(next++));
+      else if ((v = PyDict_GetItemString(keywords, a.name.c_str()))) used++;
+      if (!v) {
+        CRESSET_CHECK(a.default_value, short_name(f.name), "() is missing value for argument '", a.name, "'. Declaration: ", s.text());
+        values.push_back(*a.default_value);
+        continue;
+      }
+      try {
+        values.push_back(to_datum(v, a.type));
+      } catch (const TypeError& e) {
+        throw Error(str(short_name(f.name), "() Expected a value of type '", annotation_text(a.type), "' for argument '", a.name, "' but instead found type '",
+                        Py_TYPE(v)->tp_name, "'.\nPosition: ", i, "\nDeclaration: ", s.text()));
+      }
+    }
+    CRESSET_CHECK(next == given, short_name(f.name), "() expected at most ", s.arguments.size(), " argument(s) but received ", given + (self != Py_None),
+                  " argument(s). Declaration: ", s.text());
+    if (used != static_cast<size_t>(PyDict_GET_SIZE(keywords))) {
+      PyObject *key, *item;
+      Py_ssize_t at = 0;
+      while (PyDict_Next(keywords, &at, &key, &item)) {
+        const int i = s.index_of(string_of(key));
+        CRESSET_CHECK(i >= 0, short_name(f.name), "() got an unknown keyword argument '", string_of(key), "'. Declaration: ", s.text());
+      }
+      CRESSET_CHECK(false, short_name(f.name), "() got an argument twice. Declaration: ", s.text());
+    }
+    Datum result;
+    {
+      PyThreadState* const state = PyEval_SaveThread();
+      try {
+        result = f.run(std::move(values));
+      } catch (...) {
+        PyEval_RestoreThread(state);
+        throw;
+      }
+      PyEval_RestoreThread(state);
+    }
+    return to_python(result, s.returns[0]);
+  });
+}
+PyObject* function_info(PyObject*, PyObject* o) {
+  return guarded([&] {
+    Function& f = *handle(o, HandleKind::Function).function;
+    f.ensure_defined();
+    Ref arguments = checked(PyList_New(0)), returns = checked(PyList_New(0));
+    for (const SchemaArgument& a : f.schema.arguments) {
+      const Ref row =
+          checked(Py_BuildValue("(ssNNN)", a.name.c_str(), annotation_text(a.type).c_str(), PyBool_FromLong(a.default_value.has_value()),
+                                (a.default_value ? to_python(*a.default_value, a.type) : Ref::share(Py_None)).release(), PyBool_FromLong(a.keyword_only)));
+      if (PyList_Append(arguments.get(), row.get()) < 0) throw PythonError();
+    }
+    for (const Type& t : f.schema.returns)
+      if (PyList_Append(returns.get(), text(annotation_text(t)).get()) < 0) throw PythonError();
+    return checked(Py_BuildValue("{s:s,s:s,s:O,s:O,s:O}", "name", f.name.c_str(), "schema", f.schema.text().c_str(), "arguments", arguments.get(), "returns",
+                                 returns.get(), "ignored", f.is_ignored ? Py_True : Py_False));
+  });
+}
+// The class that the object of a method has, or None.
+PyObject* function_class(PyObject*, PyObject* o) {
+  return guarded([&] {
+    Function& f = *handle(o, HandleKind::Function).function;
+    return f.cls ? wrap(f.cls) : Ref::share(Py_None);
+  });
+}
+PyObject* value_type(PyObject*, PyObject* o) {
+  return guarded([&] { return text(annotation_text(type_of_python(o))); });
+}
+PyObject* canonical_type(PyObject*, PyObject* o) {
+  return guarded([&] { return text(annotation_text(type_of_text(string_of(o), nullptr))); });
+}
+PyObject* has_operator(PyObject*, PyObject* name) {
+  return guarded([&] { return Ref::share(find_candidates(string_of(name)).empty() ? Py_False : Py_True); });
+}
+// (helpers as a dict, class of raised errors, class of unsupported programs)
+PyObject* set_helpers(PyObject*, PyObject* args) {
+  PyObject *h, *raised, *unsupported;
+  if (!PyArg_ParseTuple(args, "O!OO", &PyDict_Type, &h, &raised, &unsupported)) return nullptr;
+  helpers = Ref::share(h).release();
+  raised_error = Ref::share(raised).release();
+  unsupported_error = Ref::share(unsupported).release();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
+                           {"script_unit_define_text", unit_define_text, METH_VARARGS, nullptr},
+                           {"script_unit_find", unit_find, METH_VARARGS, nullptr},
+                           {"script_unit_functions", unit_functions, METH_O, nullptr},
+                           {"script_unit_define", unit_define, METH_VARARGS, nullptr},
+                           {"script_unit_native", unit_native, METH_VARARGS, nullptr},
+                           {"script_class_new", class_new, METH_VARARGS, nullptr},
+                           {"script_class_add", class_add, METH_VARARGS, nullptr},
+                           {"script_class_info", class_info, METH_O, nullptr},
+                           {"script_class_method", class_method, METH_VARARGS, nullptr},
+                           {"script_class_find", class_find, METH_O, nullptr},
+                           {"script_enum_value", enum_value, METH_VARARGS, nullptr},
+                           {"script_named_tuple", named_tuple_new, METH_VARARGS, nullptr},
+                           {"script_object_new", object_new, METH_O, nullptr},
+                           {"script_object_class", object_class, METH_O, nullptr},
+                           {"script_object_get", object_get, METH_VARARGS, nullptr},
+                           {"script_object_set", object_set, METH_VARARGS, nullptr},
+                           {"script_object_copy", object_copy, METH_VARARGS, nullptr},
+                           {"script_function_compile", function_compile, METH_O, nullptr},
+                           {"script_function_run", function_run, METH_VARARGS, nullptr},
+                           {"script_function_info", function_info, METH_O, nullptr},
+                           {"script_function_class", function_class, METH_O, nullptr},
+                           {"script_value_type", value_type, METH_O, nullptr},
+                           {"script_type", canonical_type, METH_O, nullptr},
+                           {"script_has_operator", has_operator, METH_O, nullptr},
+                           {"script_set_helpers", set_helpers, METH_VARARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+bool add_script(PyObject* module) { return add_handle_type(module) && PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,233 @@
+// Values of TorchScript from and to Python's.
+
+#include "cresset/dispatch/values/dict.h"
+#include "cresset/dispatch/values/list.h"
+#include "python/bind_graph/script.h"
+
+namespace cresset::graph::script {
+
+std::string string_of(PyObject* o) {
+  Py_ssize_t n = 0;
+  const char* s = PyUnicode_AsUTF8AndSize(o, &n);
+  if (!s) throw PythonError();
+  return std::string(s, static_cast<size_t>(n));
+}
+
+namespace {
+
+[[noreturn]] void wrong(PyObject* o, const Type& type) {
+  std::string got = Py_TYPE(o)->tp_name;
+  throw TypeError("expected a value of type '" + annotation_text(type) + "', got a value of type '" + got + "'");
+}
+int64_t read_int(PyObject* o) {
+  const int64_t v = PyLong_AsLongLong(o);
+  if (v == -1 && PyErr_Occurred()) throw PythonError();
+  return v;
+}
+
+Datum list_from(PyObject* o, const Type& element) {
+  const Ref fast = checked(PySequence_Fast(o, "expected a list"));
+  std::vector<Datum> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) out.push_back(to_datum(PySequence_Fast_GET_ITEM(fast.get(), i), element));
+  return make_list(element_kind(element), std::move(out));
+}
+Datum dict_from(PyObject* o, const Type& key, const Type& item) {
+  auto d = make_intrusive<dispatch::DictObject>(element_kind(key), element_kind(item));
+  const Ref items = checked(PyMapping_Items(o));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) {
+    PyObject* pair = PyList_GET_ITEM(items.get(), i);
+    d->insert(to_datum(PyTuple_GET_ITEM(pair, 0), key), to_datum(PyTuple_GET_ITEM(pair, 1), item));
+  }
+  return Datum(intrusive_ptr<dispatch::Object>(std::move(d)));
+}
+
+}  // namespace
+
+Datum to_datum(PyObject* o, const Type& type) {
+  Datum constant;
+  switch (type.kind()) {
+    case TypeKind::Any: return to_datum(o);
+    case TypeKind::None:
+      if (o == Py_None) return {};
+      break;
+    case TypeKind::Tensor:
+      if (capi().is_tensor(o)) return Datum(capi().tensor_of(o));
+      break;
+    case TypeKind::Int:
+      if (PyLong_Check(o) && !PyBool_Check(o)) return Datum(read_int(o));
+      if (capi().read_constant(o, constant)) return constant;
+      if (capi().is_tensor(o) && capi().tensor_of(o).dim() == 0 && isIntegralType(capi().tensor_of(o).scalar_type(), false))
+        return Datum(capi().tensor_of(o).item());
+      if (!PyBool_Check(o) && !PyFloat_Check(o) && PyIndex_Check(o)) return Datum(read_int(checked(PyNumber_Index(o)).get()));
+      break;
+    case TypeKind::Float:
+      if (PyFloat_Check(o)) return Datum(PyFloat_AS_DOUBLE(o));
+      if (PyLong_Check(o) && !PyBool_Check(o)) return Datum(static_cast<double>(read_int(o)));
+      if (capi().is_tensor(o) && capi().tensor_of(o).dim() == 0) return Datum(capi().tensor_of(o).item().toDouble());
+      break;
+    case TypeKind::Bool:
+      if (PyBool_Check(o)) return Datum(o == Py_True);
+      break;
+    case TypeKind::Complex:
+      if (PyComplex_Check(o)) return Datum(complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+      break;
+    case TypeKind::Number:
+      if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o)) return to_datum(o);
+      break;
+    case TypeKind::String:
+      if (PyUnicode_Check(o)) return Datum(string_of(o));
+      break;
+    case TypeKind::Device:
+      if (PyUnicode_Check(o)) return Datum(Device(string_of(o)));
+      [[fallthrough]];
+    case TypeKind::DType:
+    case TypeKind::Layout:
+    case TypeKind::MemoryFormat:
+    case TypeKind::Generator:
+      if (capi().read_constant(o, constant)) return constant;
+      break;
+    case TypeKind::Optional: return o == Py_None ? Datum() : to_datum(o, type.elements()[0]);
+    case TypeKind::Union:
+      for (const Type& t : type.elements()) {
+        // A float takes ints too, where no int is among the types.
+        try {
+          if (t.kind() == TypeKind::Float && !PyFloat_Check(o)) continue;
+          return to_datum(o, t);
+        } catch (const TypeError&) {}
+      }
+      break;
+    case TypeKind::List:
+      if (PyList_Check(o) || PyTuple_Check(o)) return list_from(o, type.elements()[0]);
+      break;
+    case TypeKind::Dict:
+      if (PyDict_Check(o)) return dict_from(o, type.elements()[0], type.elements()[1]);
+      break;
+    case TypeKind::Tuple: {
+      if (!PyTuple_Check(o)) break;
+      if (PyTuple_GET_SIZE(o) != static_cast<Py_ssize_t>(type.elements().size())) break;
+      std::vector<Datum> out;
+      for (size_t i = 0; i < type.elements().size(); i++) out.push_back(to_datum(PyTuple_GET_ITEM(o, static_cast<Py_ssize_t>(i)), type.elements()[i]));
+      return Datum(dispatch::TupleObject::create(std::move(out)));
+    }
+    case TypeKind::Future: {
+      const Ref value = checked(PyObject_CallFunctionObjArgs(helper("future_value"), o, nullptr));
+      return Datum(intrusive_ptr<dispatch::Object>(make_intrusive<FutureObject>(to_datum(value.get(), type.elements()[0]))));
+    }
+    case TypeKind::Class: {
+      if (is_handle(o, HandleKind::Object)) return handle(o, HandleKind::Object).value;
+      const Ref found = checked(PyObject_CallFunctionObjArgs(helper("object_value"), o, text(type.name()).get(), nullptr));
+      if (is_handle(found.get(), HandleKind::Object)) {
+        const Datum& v = handle(found.get(), HandleKind::Object).value;
+        if (value_fits(v, type)) return v;
+      }
+      break;
+    }
+  }
+  wrong(o, type);
+}
+
+Datum to_datum(PyObject* o) {
+  Datum constant;
+  if (o == Py_None) return {};
+  if (capi().is_tensor(o)) return Datum(capi().tensor_of(o));
+  if (PyBool_Check(o)) return Datum(o == Py_True);
+  if (PyLong_Check(o)) return Datum(read_int(o));
+  if (PyFloat_Check(o)) return Datum(PyFloat_AS_DOUBLE(o));
+  if (PyComplex_Check(o)) return Datum(complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+  if (PyUnicode_Check(o)) return Datum(string_of(o));
+  if (is_handle(o, HandleKind::Object)) return handle(o, HandleKind::Object).value;
+  if (capi().read_constant(o, constant)) return constant;
+  return to_datum(o, type_of_python(o));
+}
+
+Type type_of_python(PyObject* o) {
+  if (o == Py_None) return TypeKind::None;
+  if (capi().is_tensor(o)) return TypeKind::Tensor;
+  if (PyBool_Check(o)) return TypeKind::Bool;
+  if (PyLong_Check(o)) return TypeKind::Int;
+  if (PyFloat_Check(o)) return TypeKind::Float;
+  if (PyComplex_Check(o)) return TypeKind::Complex;
+  if (PyUnicode_Check(o)) return TypeKind::String;
+  Datum constant;
+  if (capi().read_constant(o, constant)) return Type::of(constant);
+  const auto all = [](PyObject* sequence) {
+    std::optional<Type> out;
+    const Ref fast = checked(PySequence_Fast(sequence, "expected a sequence"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); i++) {
+      const Type t = type_of_python(PySequence_Fast_GET_ITEM(fast.get(), i));
+      const auto u = out ? unify(*out, t) : std::optional<Type>(t);
+      if (!u) throw TypeError("expected elements of one type, got " + annotation_text(*out) + " and " + annotation_text(t));
+      out = u;
+    }
+    return out;
+  };
+  if (PyList_Check(o)) return Type::list(all(o).value_or(TypeKind::Tensor));
+  if (PyDict_Check(o)) {
+    const Ref keys = checked(PyMapping_Keys(o)), values = checked(PyMapping_Values(o));
+    const auto key = all(keys.get()), item = all(values.get());
+    if (!key) return Type::dict(TypeKind::String, TypeKind::Tensor);
+    return Type::dict(*key, *item);
+  }
+  if (PyTuple_Check(o) && !PyObject_HasAttrString(o, "_fields")) {
+    std::vector<Type> parts;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++) parts.push_back(type_of_python(PyTuple_GET_ITEM(o, i)));
+    return Type::tuple(std::move(parts));
+  }
+  const Ref name = checked(PyObject_CallFunctionObjArgs(helper("type_of_object"), o, nullptr));
+  if (name.get() == Py_None) throw TypeError(str("a value of type '", Py_TYPE(o)->tp_name, "' is no value of TorchScript"));
+  return type_of_text(string_of(name.get()), nullptr);
+}
+
+Ref to_python(const Datum& v, const Type& type) {
+  if (v.is_none()) return Ref::share(Py_None);
+  if (v.is_tensor()) return v.to_tensor().defined() ? checked(capi().wrap_tensor(v.to_tensor())) : Ref::share(Py_None);
+  if (v.isBool()) return Ref::share(v.toBool() ? Py_True : Py_False);
+  if (v.isInt()) return checked(PyLong_FromLongLong(v.toInt()));
+  if (v.isDouble()) return checked(PyFloat_FromDouble(v.toDouble()));
+  if (v.isComplexDouble()) return checked(PyComplex_FromDoubles(v.toComplexDouble().real(), v.toComplexDouble().imag()));
+  if (v.isString()) return text(v.to_string());
+  if (v.is<ScalarType>()) return checked(PyLong_FromLong(static_cast<long>(v.to_dtype())));  // ints in TorchScript
+  const Type& t = type.kind() == TypeKind::Optional ? type.elements()[0] : type;
+  const auto element = [&](size_t i) {
+    return t.kind() == TypeKind::List || t.kind() == TypeKind::Dict || t.kind() == TypeKind::Tuple ? t.elements()[i] : Type();
+  };
+  if (v.isTuple()) {
+    const auto& e = v.toTupleRef().elements();
+    Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(e.size())));
+    for (size_t i = 0; i < e.size(); i++)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                       to_python(e[i], t.kind() == TypeKind::Tuple && i < t.elements().size() ? element(i) : Type()).release());
+    if (t.kind() == TypeKind::Tuple && !t.fields().empty()) {
+      Ref fields = checked(PyTuple_New(static_cast<Py_ssize_t>(t.fields().size())));
+      for (size_t i = 0; i < t.fields().size(); i++) PyTuple_SET_ITEM(fields.get(), static_cast<Py_ssize_t>(i), text(t.fields()[i]).release());
+      return checked(PyObject_CallFunctionObjArgs(helper("named_tuple"), text(t.name()).get(), fields.get(), tuple.get(), nullptr));
+    }
+    return tuple;
+  }
+  if (v.isGenericDict()) {
+    Ref out = checked(PyDict_New());
+    const bool typed = t.kind() == TypeKind::Dict;
+    for (const auto& e : dict_of(v).entries)
+      if (PyDict_SetItem(out.get(), to_python(e.key, typed ? element(0) : Type()).get(), to_python(e.value, typed ? element(1) : Type()).get()) < 0)
+        throw PythonError();
+    return out;
+  }
+  if (v.isList()) {
+    const auto list = v.toListVector();
+    Ref out = checked(PyList_New(static_cast<Py_ssize_t>(list.size())));
+    for (size_t i = 0; i < list.size(); i++)
+      PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), to_python(list[i], t.kind() == TypeKind::List ? element(0) : Type()).release());
+    return out;
+  }
+  if (v.object()) {
+    if (object_of(v)) return checked(PyObject_CallFunctionObjArgs(helper("wrap_object"), wrap_object(v).get(), nullptr));
+    if (const auto* e = dynamic_cast<const EnumObject*>(v.object()->get()))
+      return checked(PyObject_CallFunctionObjArgs(helper("enum_member"), wrap(e->cls).get(), text(e->name()).get(), nullptr));
+    if (auto* f = dynamic_cast<FutureObject*>(v.object()->get()))
+      return checked(
+          PyObject_CallFunctionObjArgs(helper("made_future"), to_python(f->wait(), t.kind() == TypeKind::Future ? t.elements()[0] : Type()).get(), nullptr));
+  }
+  return checked(capi().wrap_constant(v));
+}
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,525 @@
+"""The functions of `torch.jit`: `script`, marks for methods, switches."""
+
+import contextlib
+import functools
+import inspect
+import textwrap
+import typing
+import warnings
+
+import _cresset_graph as _graph
+
+from ..futures import Future
+from . import _classes, _marks, _module, _resolve
+from ._function import ScriptFunction, script_function
+
+_is = isinstance
+
+
+class Error(Exception):
+    """An exception that a compiled program raised; its text ends with what the program said.
+
+    >>> issubclass(torch.jit.Error, Exception)
+    True
+    """
+
+
+class TracerWarning(Warning):
+    """The tracer has met something that it cannot record: a value that becomes a constant of the program.
+
+    >>> issubclass(torch.jit.TracerWarning, Warning)
+    True
+    """
+
+
+class NotSupportedError(Exception):
+    """Python that is no TorchScript.
+
+    >>> issubclass(torch.jit.frontend.NotSupportedError, Exception)
+    True
+    """
+
+
+class _Object:
+    """An object of a compiled class that a program gave out."""
+
+    def __init__(self, handle):
+        self.__dict__["_c"] = handle
+
+    def __getattr__(self, name):
+        handle = _graph.script_object_class(self._c)
+        if any(row[0] == name for row in _graph.script_class_info(handle)["attributes"]):
+            return _graph.script_object_get(self._c, name)
+        method = _graph.script_class_method(handle, name)
+        if method is None:
+            raise AttributeError(f"'{_graph.script_class_info(handle)['name']}' object has no attribute '{name}'", name=name, obj=self)
+        return lambda *args, **kwargs: _graph.script_function_run(method, self._c, args, kwargs)
+
+    def __setattr__(self, name, value):
+        _graph.script_object_set(self._c, name, value)
+
+
+def _wrap_object(handle):
+    cls = _graph.script_object_class(handle)
+    if _graph.script_class_info(cls)["kind"] == "module":
+        return _module.wrap(handle)
+    return _Object(handle)
+
+
+def _object_value(obj, name):
+    if _is(obj, _module.RecursiveScriptModule):
+        return obj._c
+    if _is(obj, _module.ScriptModule) and obj._script() is not None:
+        return obj._script()._c
+    if _is(obj, _Object):
+        return obj._c
+    import enum
+
+    if _is(obj, enum.Enum):
+        return _graph.script_enum_value(_resolve.enum_class(type(obj)), obj.name)
+    return _classes.object_of(obj)
+
+
+def _type_of_object(obj):
+    import enum
+
+    if _is(obj, enum.Enum):
+        return _graph.script_class_info(_resolve.enum_class(type(obj)))["name"]
+    if _is(obj, tuple) and hasattr(obj, "_fields"):
+        return _resolve.named_tuple_text(type(obj))
+    value = _object_value(obj, "")
+    return None if value is None else _graph.script_class_info(_graph.script_object_class(value))["name"]
+
+
+@functools.cache
+def _named_tuple_class(name, fields):
+    import collections
+
+    for cls, text in _resolve._named_tuples.items():
+        if text == name:
+            return cls
+    return collections.namedtuple(name.rpartition(".")[2] or "Result", fields)
+
+
+def _enum_member(handle, name):
+    for cls, known in _resolve._enums.items():
+        if known == handle:
+            return cls[name]
+    import enum
+
+    info = _graph.script_class_info(handle)
+    cls = enum.Enum(info["name"].rpartition(".")[2], info["members"])
+    _resolve._enums[cls] = handle
+    return cls[name]
+
+
+def _made_future(value):
+    future = Future()
+    future.set_result(value)
+    return future
+
+
+_graph.script_set_helpers(
+    {
+        "future_value": lambda future: future.wait(),
+        "object_value": _object_value,
+        "type_of_object": _type_of_object,
+        "named_tuple": lambda name, fields, values: _named_tuple_class(name, fields)(*values),
+        "wrap_object": _wrap_object,
+        "enum_member": _enum_member,
+        "made_future": _made_future,
+        "attribute_of": _resolve.attribute_of,
+    },
+    Error,
+    NotSupportedError,
+)
+
+
+def is_scripting():
+    """Whether the function that asks is compiled: in Python never.
+
+    >>> torch.jit.is_scripting()
+    False
+    """
+    return False
+
+
+def is_tracing():
+    """Whether `trace` is recording just now.
+
+    >>> torch.jit.is_tracing()
+    False
+    """
+    from . import _trace
+
+    return _trace.state is not None
+
+
+def annotate(the_type, the_value):
+    """`the_value`, which the compiler takes for a `the_type`.
+
+    >>> torch.jit.annotate(list[int], [])
+    []
+    """
+    return the_value
+
+
+def isinstance(obj, target_type):
+    """Whether `obj` is of `target_type`, a class, a type with arguments such as ``list[int]``, whose elements are looked at too, or a tuple of these.
+
+    >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "a"], list[int])
+    (True, False)
+    """
+    if _is(target_type, tuple):
+        return any(isinstance(obj, one) for one in target_type)
+    origin, arguments = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin is None:
+        if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple, typing.Optional):
+            raise RuntimeError(f"torch.jit.isinstance: expected a type with its arguments, such as list[int], got {target_type}")
+        return target_type is typing.Any or _is(obj, type(None) if target_type is None else target_type)
+    if origin is list:
+        return _is(obj, list) and all(isinstance(item, arguments[0]) for item in obj)
+    if origin is dict:
+        return _is(obj, dict) and all(isinstance(k, arguments[0]) and isinstance(v, arguments[1]) for k, v in obj.items())
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return _is(obj, tuple) and all(isinstance(item, arguments[0]) for item in obj)
+        return _is(obj, tuple) and len(obj) == len(arguments) and all(map(isinstance, obj, arguments))
+    return any(isinstance(obj, one) for one in arguments)
+
+
+def _mark(fn, use):
+    try:
+        fn._torchscript_use = (use,)
+    except (AttributeError, TypeError):
+        pass  # a builtin function, which nothing compiles
+    return fn
+
+
+def export(fn):
+    """`fn`, a method that is compiled though `forward` does not call it.
+
+    >>> torch.jit.export(abs)(-1)
+    1
+    """
+    return _mark(fn, _marks.Use.EXPORT)
+
+
+def unused(fn):
+    """`fn`, in place of which compiled code raises an error.
+
+    >>> torch.jit.unused(abs)(-1)
+    1
+    """
+    if _is(fn, property):
+        if fn.fget is not None:
+            _mark(fn.fget, _marks.Use.UNUSED)
+        return fn
+    return _mark(fn, _marks.Use.UNUSED)
+
+
+def ignore(drop=False, **kwargs):
+    """The function, which compiled code leaves to Python, or with ``drop=True`` replaces by an error; a decorator where it is called with ``drop=`` or nothing.
+
+    A program with functions of Python cannot be saved. Errors: RuntimeError where `drop` is neither a bool nor a function.
+
+    >>> @torch.jit.ignore
+    ... def plain(x):
+    ...     return x + 1
+    >>> plain(1)
+    2
+    """
+    if callable(drop):
+        return _mark(drop, _marks.Use.IGNORE)
+    if not _is(drop, bool):
+        raise RuntimeError(f"torch.jit.ignore: expected a function or drop=True or False, got {drop!r}")
+    use = _marks.Use.DROP if drop or kwargs.get("drop_on_export") else _marks.Use.IGNORE
+    return lambda fn: _mark(fn, use)
+
+
+def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+    """The compiled form of a function, class or module: typed by annotations, tensors where there are none, and independent of Python.
+
+    A class is returned as it is, and may from then on be used in functions; other objects that are compiled already too.
+    Errors: RuntimeError with the user's line for what does not type-check, NotSupportedError for Python that is no TorchScript.
+
+    >>> @torch.jit.script
+    ... def doubled(x):
+    ...     return 2 * x
+    >>> doubled(torch.ones(1))
+    tensor([2.])
+    """
+    from ..nn import Module
+
+    if example_inputs is not None:
+        raise RuntimeError("torch.jit.script: example_inputs are not used to find types; annotate the function")
+    if _is(obj, (ScriptFunction, _module.RecursiveScriptModule)):
+        return obj
+    if _is(obj, _module.ScriptModule) and obj._script() is not None:
+        return obj._script()
+    if _is(obj, Module):
+        return _module.script_module(obj)
+    if _is(obj, type):
+        import enum
+
+        if issubclass(obj, Module):
+            raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
+        if issubclass(obj, enum.Enum) or (issubclass(obj, tuple) and hasattr(obj, "_fields")):
+            return obj
+        _classes.compile_class(obj)
+        return obj
+    if not callable(obj):
+        raise TypeError(f"torch.jit.script: expected a function, module or class, got {type(obj).__name__}")
+    if _is(getattr(obj, "__self__", None), Module):
+        return getattr(_module.script_module(obj.__self__), obj.__name__)
+    if (text := _resolve._library.functional(obj)) is not None:
+        made = ScriptFunction(text, obj)
+    else:
+        if not hasattr(inspect.unwrap(obj), "__code__"):
+            raise TypeError(f"torch.jit.script: {obj!r} is no function of Python with a text that could be compiled")
+        if inspect.iscoroutinefunction(obj):
+            raise NotSupportedError("async functions are not part of TorchScript")
+        try:
+            made = script_function(obj)
+        except OSError as error:
+            raise OSError(*error.args) from None
+    _graph.script_function_compile(made._handle)
+    return made
+
+
+def script_method(fn):
+    """`fn`, a method of a `ScriptModule` that is compiled when an object has been made.
+
+    >>> torch.jit.script_method(abs)(-1)
+    1
+    """
+    try:
+        fn._torchscript_method = True
+    except (AttributeError, TypeError):
+        pass
+    return fn
+
+
+def script_if_tracing(fn):
+    """`fn`, which is compiled at its first call while `trace` records, so that its branches stay branches.
+
+    >>> torch.jit.script_if_tracing(abs)(-1)
+    1
+    """
+
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        if not is_tracing():
+            return fn(*args, **kwargs)
+        return script(fn)(*args, **kwargs)
+
+    wrapper.__script_if_tracing_wrapper = True
+    return wrapper
+
+
+def fork(func, *args, **kwargs):
+    """A Future of what `func` returns: in compiled code it runs beside what follows, in Python it is called at once. Raises what `func` raises.
+
+    >>> torch.jit.fork(abs, -1).wait()
+    1
+    """
+    from . import _trace
+
+    if _trace.state is not None:
+        return _trace.state.call_fork(func, args, kwargs)
+    future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future):
+    """The result of what was forked.
+
+    >>> torch.jit.wait(torch.jit.fork(abs, -1))
+    1
+    """
+    return future.wait()
+
+
+def _overload(fn):
+    """`fn`, one signature of the function or method of this name, whose body stands below.
+
+    >>> torch.jit._overload(lambda x: x)(-1)
+    -1
+    """
+    code = fn.__code__
+    _marks.overloads.setdefault((fn.__module__, fn.__qualname__), {})[code.co_filename, code.co_firstlineno] = fn
+    return fn
+
+
+_overload_method = _overload
+
+
+class CompilationUnit:
+    """Functions from a text of TorchScript, by name.
+
+    Errors: RuntimeError with the line for what does not compile.
+
+    >>> unit = torch.jit.CompilationUnit("def f(x, n: int = 2):\\n    return x * n")
+    >>> unit.f(torch.ones(1))
+    tensor([2.])
+    """
+
+    def __init__(self, lang=None, _frames_up=0):
+        self._unit = _graph.script_unit_new()
+        if lang is not None:
+            self.define(lang)
+
+    def define(self, lang, rcb=None, _frames_up=0):
+        _graph.script_unit_define_text(self._unit, textwrap.dedent(lang), None, "")
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = _graph.script_unit_find(self._unit, name)
+        if found is None:
+            raise AttributeError(f"'CompilationUnit' has no attribute '{name}'", name=name, obj=self)
+        return ScriptFunction(found)
+
+    def get_functions(self):
+        return [ScriptFunction(f) for f in _graph.script_unit_functions(self._unit)]
+
+
+# ---- passes over modules ------------------------------------------------------------------------------------------------------
+
+
+def freeze(mod, preserved_attrs=None, optimize_numerics=True):
+    """The module with its parameters and attributes as constants of its code; `preserved_attrs` names methods and attributes that stay.
+
+    Errors: RuntimeError for a module that trains or is not compiled.
+
+    >>> frozen = torch.jit.freeze(torch.jit.script(nn.Linear(2, 1).eval()))
+    >>> list(frozen.parameters())
+    []
+    """
+    if not _is(mod, _module.ScriptModule):
+        raise RuntimeError(f"torch.jit.freeze: expected a ScriptModule, got {type(mod).__name__}; call torch.jit.script or torch.jit.trace on it first")
+    mod = script(mod)
+    if mod.training:
+        raise RuntimeError("torch.jit.freeze: the module trains; call .eval() on it first")
+    return _module.wrap(_graph.script_freeze(mod._c, list(preserved_attrs or []), bool(optimize_numerics)))
+
+
+def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None):
+    """Folds norms into convolutions and the like within a frozen module, in place.
+
+    >>> frozen = torch.jit.freeze(torch.jit.script(nn.Linear(2, 1).eval()))
+    >>> torch.jit.run_frozen_optimizations(frozen)
+    """
+    _graph.script_optimize(mod._c, bool(optimize_numerics), list(preserved_methods or []))
+
+
+def optimize_for_inference(mod, other_methods=None):
+    """The module frozen, with everything folded that inference allows.
+
+    >>> fast = torch.jit.optimize_for_inference(torch.jit.script(nn.Linear(2, 1).eval()))
+    >>> fast(torch.ones(1, 2)).shape
+    torch.Size([1, 1])
+    """
+    if not _is(mod, _module.ScriptModule):
+        raise ValueError(f"torch.jit.optimize_for_inference: expected a ScriptModule, got {type(mod).__name__}")
+    frozen = (
+        freeze(mod, preserved_attrs=other_methods) if any(row[2] or row[4] for row in script(mod)._info["attributes"]) or mod.__dict__.get("training") else mod
+    )
+    run_frozen_optimizations(frozen, True, other_methods)
+    return frozen
+
+
+def export_opnames(m):
+    """The names of the operators that the module's methods call, sorted.
+
+    >>> torch.jit.export_opnames(torch.jit.script(nn.ReLU()))
+    ['aten::relu']
+    """
+    return _graph.script_opnames(m._c)
+
+
+# ---- switches ---------------------------------------------------------------------------------------------------------------
+
+_fusion = [("STATIC", 2), ("DYNAMIC", 10)]
+_onednn = False
+
+
+def set_fusion_strategy(strategy):
+    """Sets the list of (kind, depth) that a fuser goes by, and returns the former one. There is one way to run programs here: the list is kept for those who ask.
+
+    >>> old = torch.jit.set_fusion_strategy([("STATIC", 2)])
+    >>> torch.jit.set_fusion_strategy(old)
+    [('STATIC', 2)]
+    """
+    global _fusion
+    for kind, depth in strategy:
+        if kind not in ("STATIC", "DYNAMIC") or not _is(depth, int):
+            raise RuntimeError(f"set_fusion_strategy: expected ('STATIC' or 'DYNAMIC', int), got {(kind, depth)!r}")
+    before, _fusion = _fusion, list(strategy)
+    return before
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize):
+    """Within it programs run as they are with or without optimizations; results are the same.
+
+    >>> with torch.jit.optimized_execution(False):
+    ...     pass
+    """
+    yield
+
+
+@contextlib.contextmanager
+def fuser(name):
+    """Within it a fuser of PyTorch is chosen: "fuser0" to "fuser3", or "none". Programs run by one interpreter here.
+
+    >>> with torch.jit.fuser("none"):
+    ...     pass
+    """
+    if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
+        raise RuntimeError(f"unrecognized fuser option (name: {name})")
+    yield
+
+
+def last_executed_optimized_graph():
+    """The graph that ran last in this thread.
+
+    Errors: RuntimeError, since programs are not specialised when they run.
+    """
+    raise RuntimeError("last_executed_optimized_graph: programs are not rewritten when they run; see ScriptFunction.inlined_graph")
+
+
+class strict_fusion:
+    """Within it PyTorch raises where operators are not fused; it is for compiled code only.
+
+    >>> with torch.jit.strict_fusion():
+    ...     pass
+    """
+
+    def __init__(self):
+        warnings.warn("Only works in script mode", stacklevel=2)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        pass
+
+
+def enable_onednn_fusion(enabled):
+    """Sets whether PyTorch would give oneDNN whole subgraphs.
+
+    >>> torch.jit.enable_onednn_fusion(False)
+    """
+    global _onednn
+    _onednn = bool(enabled)
+
+
+def onednn_fusion_enabled():
+    """Whether `enable_onednn_fusion` was last called with True.
+
+    >>> torch.jit.onednn_fusion_enabled()
+    False
+    """
+    return _onednn

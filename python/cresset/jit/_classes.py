@@ -1,0 +1,157 @@
+"""Classes of Python that TorchScript compiles: plain ones and interfaces."""
+
+import dataclasses
+import inspect
+import textwrap
+
+import _cresset_graph as _graph
+
+from ..nn import Module
+from . import _resolve
+from ._function import defaults_of
+
+_originals = {}  # qualified name -> class of Python
+
+
+def compile_class(cls):
+    """The handle of a class, with its methods compiled. Errors: RuntimeError for one with base classes; whatever does not compile."""
+    if cls in _resolve._classes:
+        return _resolve._classes[cls]
+    bases = [b for b in cls.__mro__[1:] if b is not object]
+    if getattr(cls, "_torchscript_interface", False) and "_torchscript_interface" in vars(cls):
+        return _interface(cls)
+    if bases and not (len(bases) and all(b.__name__ in ("Generic", "Protocol") for b in bases)):
+        raise RuntimeError(f"TorchScript classes do not support inheritance yet. Please directly inherit from 'object': {cls.__name__} has the bases {bases}")
+    handle = _graph.script_class_new(_resolve.unit, _resolve.qualified_name(cls), "class", "")
+    _resolve._classes[cls] = handle
+    try:
+        _methods(cls, handle)
+    except Exception:
+        del _resolve._classes[cls]
+        raise
+    _originals[_graph.script_class_info(handle)["name"]] = cls
+    return handle
+
+
+def _names_of(cls):
+    names = {cls.__name__: cls}
+    return names
+
+
+def _methods(cls, handle):
+    name = _graph.script_class_info(handle)["name"]
+    texts = {}
+    if dataclasses.is_dataclass(cls):
+        texts.update(_dataclass_texts(cls))
+    made = {}
+    for key, member in vars(cls).items():
+        if key in texts or (key.startswith("__") and key in ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__qualname__")):
+            continue
+        if isinstance(member, staticmethod):
+            made[key] = ("static", member.__func__)
+        elif isinstance(member, property):
+            made[key] = ("property", member)
+        elif inspect.isfunction(member) and not (dataclasses.is_dataclass(cls) and key in ("__repr__", "__match_args__", "__hash__", "__replace__")):
+            made[key] = ("method", member)
+    functions = []
+
+    def define(key, fn, source, file, line, defaults, self_class):
+        resolver = _resolve.Resolver(fn, _names_of(cls)) if fn is not None else _resolve.Resolver(None, {**_names_of(cls), **_hint_names(cls)})
+        function = _graph.script_unit_define(_resolve.unit, f"{name}.{key}", source, file, line, resolver, self_class, defaults)
+        functions.append((key, function))
+        return function
+
+    def method(key, fn):
+        source, file, line = _resolve.source_of(fn)
+        _graph.script_class_add(handle, "method", key, define(key, fn, source, file, line, defaults_of(fn), handle))
+
+    for key, text in texts.items():
+        _graph.script_class_add(handle, "method", key, define(key, None, text[0], "<dataclass>", 1, text[1], handle))
+    for key, (kind, member) in made.items():
+        if kind == "method":
+            method(key, member)
+        elif kind == "static":
+            source, file, line = _resolve.source_of(member)
+            _graph.script_class_add(handle, "static", key, define(key, member, source, file, line, defaults_of(member), None))
+        else:
+            method_name = f"{key}_getter"
+            source, file, line = _resolve.source_of(member.fget)
+            _graph.script_class_add(handle, "method", method_name, define(method_name, member.fget, source, file, line, {}, handle))
+            setter = ""
+            if member.fset is not None:
+                setter = f"{key}_setter"
+                source, file, line = _resolve.source_of(member.fset)
+                _graph.script_class_add(handle, "method", setter, define(setter, member.fset, source, file, line, {}, handle))
+            _graph.script_class_add(handle, "property", key, method_name, setter)
+    # Attributes are those that __init__ makes: it comes first.
+    for key, function in sorted(functions, key=lambda row: row[0] != "__init__"):
+        _graph.script_function_compile(function)
+
+
+def _hint_names(cls):
+    import sys
+
+    return dict(vars(sys.modules.get(cls.__module__, object())) if cls.__module__ in sys.modules else {})
+
+
+def _dataclass_texts(cls):
+    """`__init__`, `__eq__` and the orders of a dataclass, as text."""
+    fields = [f for f in dataclasses.fields(cls) if f.init]
+    names = {f.name: f"{f.type if isinstance(f.type, str) else _resolve.type_text(f.type)}" for f in fields}
+    defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
+    parameters = ", ".join(f"{n}: {t}" for n, t in names.items())
+    body = [f"self.{n} = {n}" for n in names] + (["self.__post_init__()"] if hasattr(cls, "__post_init__") else [])
+    texts = {"__init__": (f"def __init__(self, {parameters}):\n" + textwrap.indent("\n".join(body) or "pass", "    ") + "\n", defaults)}
+    own = vars(cls)
+    if cls.__dataclass_params__.eq and "__eq__" in own:
+        compare = " and ".join(f"self.{f.name} == other.{f.name}" for f in fields if f.compare) or "True"
+        texts["__eq__"] = (f"def __eq__(self, other: {cls.__name__}) -> bool:\n    return {compare}\n", {})
+    if cls.__dataclass_params__.order:
+        for name, op in (("__lt__", "<"), ("__le__", "<="), ("__gt__", ">"), ("__ge__", ">=")):
+            lines = [f"if self.{f.name} != other.{f.name}:\n        return self.{f.name} {op} other.{f.name}" for f in fields if f.compare]
+            texts[name] = (f"def {name}(self, other: {cls.__name__}) -> bool:\n    " + "\n    ".join([*lines, f"return {'=' in op}"]) + "\n", {})
+    return texts
+
+
+def _interface(cls):
+    kind = "module_interface" if issubclass(cls, Module) else "interface"
+    handle = _graph.script_class_new(_resolve.unit, _resolve.qualified_name(cls), kind, "")
+    _resolve._classes[cls] = handle
+    name = _graph.script_class_info(handle)["name"]
+    for key, member in vars(cls).items():
+        if inspect.isfunction(member):
+            source, file, line = _resolve.source_of(member)
+            resolver = _resolve.Resolver(member, _names_of(cls))
+            _graph.script_class_add(
+                handle, "interface", _graph.script_unit_define(_resolve.unit, f"{name}.{key}", source, file, line, resolver, handle, defaults_of(member))
+            )
+    _originals[name] = cls
+    return handle
+
+
+def interface(obj):
+    """The class `obj`, whose methods say what objects, or modules, have in common: a type of attributes and arguments.
+
+    Errors: RuntimeError where `obj` is no class.
+
+    >>> @torch.jit.interface
+    ... class Doubles:
+    ...     def forward(self, x): ...
+    """
+    if not isinstance(obj, type):
+        raise RuntimeError(f"torch.jit.interface: expected a class, got {type(obj).__name__}")
+    obj._torchscript_interface = True
+    obj._torchscript_module = issubclass(obj, Module)
+    return obj
+
+
+def object_of(value):
+    """The handle of an object of Python whose class is compiled; its attributes are read now. None for other objects."""
+    cls = type(value)
+    handle = _resolve._classes.get(cls)
+    if handle is None:
+        return None
+    made = _graph.script_object_new(handle)
+    for name, *_ in _graph.script_class_info(handle)["attributes"]:
+        _graph.script_object_set(made, name, getattr(value, name))
+    return made

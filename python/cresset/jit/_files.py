@@ -1,0 +1,91 @@
+"""Archives: `save` and `load`, in the format of PyTorch."""
+
+import os
+
+import _cresset_graph as _graph
+
+from . import _module
+from ._function import ScriptFunction
+
+
+def to_bytes(obj, _extra_files=None, name="archive"):
+    """The bytes of an archive."""
+    extra = {k: v if isinstance(v, bytes) else str(v).encode() for k, v in (_extra_files or {}).items()}
+    handle = obj._handle if isinstance(obj, ScriptFunction) else _script(obj)._c
+    return _graph.script_save(handle, extra, name)
+
+
+def _script(m):
+    if isinstance(m, _module.RecursiveScriptModule):
+        return m
+    if isinstance(m, _module.ScriptModule) and m._script() is not None:
+        return m._script()
+    raise RuntimeError(
+        f"torch.jit.save: expected a ScriptModule or ScriptFunction, got {type(m).__name__}; compile it with torch.jit.script or torch.jit.trace first"
+    )
+
+
+def save(m, f, _extra_files=None):
+    """Writes a compiled module or function to a file, a path or an object with `write`, for PyTorch and for C++ too.
+
+    `_extra_files`: names and contents of further files. Errors: RuntimeError for what is not compiled, or calls functions of Python.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.jit.save(torch.jit.script(nn.ReLU()), file)
+    >>> _ = file.seek(0)
+    >>> torch.jit.load(file)(torch.tensor([-1.0]))
+    tensor([0.])
+    """
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        data = to_bytes(m, _extra_files, os.path.splitext(os.path.basename(path))[0] or "archive")
+        partial = f"{path}.{os.getpid()}.partial"
+        try:
+            with open(partial, "wb") as file:
+                file.write(data)
+            os.replace(partial, path)
+        finally:
+            if os.path.exists(partial):
+                os.remove(partial)
+    else:
+        f.write(to_bytes(m, _extra_files))
+
+
+def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+    """The module or function in an archive: a path, or an object with `read`. It cannot run anything but TorchScript.
+
+    `map_location` is a device. `_extra_files`, a dict, gets the contents of the files that it names.
+    Errors: ValueError for a path that is not there, RuntimeError for a damaged archive, one of a later version or with operators that are lacking, all named.
+    """
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        if not os.path.exists(path):
+            raise ValueError(f"The provided filename {path} does not exist")
+        if os.path.isdir(path):
+            raise ValueError(f"The provided filename {path} is a directory")
+        with open(path, "rb") as file:
+            data = file.read()
+    else:
+        data = f.read()
+    device = None if map_location is None else str(map_location)
+    handle, extra = _graph.script_load(data, device, list(_extra_files or ()))
+    for name, content in extra.items():
+        _extra_files[name] = content
+    return _module.wrap(handle)
+
+
+def save_jit_module_to_flatbuffer(m, f, _extra_files=None):
+    """PyTorch's flatbuffer format, which is not written here.
+
+    Errors: NotImplementedError.
+    """
+    raise NotImplementedError("torch.jit: flatbuffer files are not written; use torch.jit.save")
+
+
+def jit_module_from_flatbuffer(f):
+    """PyTorch's flatbuffer format, which is not read here.
+
+    Errors: NotImplementedError.
+    """
+    raise NotImplementedError("torch.jit: flatbuffer files are not read; use torch.jit.load")

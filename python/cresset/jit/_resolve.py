@@ -1,0 +1,284 @@
+"""Meanings of Python's names for the compiler of TorchScript: descriptions that the extension understands, and types as text."""
+
+import builtins
+import enum
+import functools
+import inspect
+import math
+import re
+import types
+import typing
+
+import _cresset_graph as _graph
+
+import cresset as torch
+
+from . import _library, _marks
+
+unit = _graph.script_unit_new()
+_named_tuples, _enums, _classes = {}, {}, {}
+_functions = {}
+_SPECIAL = {"no_grad": "no_grad", "enable_grad": "enable_grad", "device": "device"}
+_JIT = {
+    "annotate": "annotate", "isinstance": "isinstance", "is_scripting": "is_scripting", "is_tracing": "is_tracing", "fork": "fork", "wait": "wait",
+    "_fork": "fork", "_wait": "wait", "_awaitable": "_awaitable", "_awaitable_wait": "_awaitable_wait",
+}  # fmt: skip
+
+
+def qualified_name(obj, name=None):
+    """ "__torch__.package.module.Name" of a class or function."""
+    name = name or obj.__qualname__.replace("<locals>.", "").replace("<lambda>", "_lambda")
+    home = getattr(obj, "__module__", None) or ""
+    home = "torch" + home.removeprefix("cresset") if home.partition(".")[0] == "cresset" else home
+    parts = ["__torch__", *([] if home in ("__main__", "") else home.split(".")), *name.split(".")]
+    return ".".join(re.sub(r"\W", "_", part) for part in parts)
+
+
+def source_of(fn):
+    """(text, file, first line) of a function without the indentation that all lines have.
+
+    Errors: OSError with what to do where Python has not kept the text.
+    """
+    try:
+        lines, first = inspect.getsourcelines(fn)
+        file = inspect.getsourcefile(fn) or "<unknown>"
+    except (OSError, TypeError) as error:
+        raise OSError(f"torch.jit.script: Python has not kept the text of {fn}, which is compiled; the function must stand in a file") from error
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return "".join(line[indent:] if line[:indent].isspace() else line for line in lines), file, first
+
+
+class Resolver:
+    """The names around a function: its closure, its module, then what Python has built in."""
+
+    def __init__(self, fn=None, names=None):
+        self.names = dict(names or {})
+        if fn is not None:
+            plain = inspect.unwrap(fn)
+            self.globals = plain.__globals__
+            code = plain.__code__
+            for name, cell in zip(code.co_freevars, plain.__closure__ or (), strict=True):
+                try:
+                    self.names[name] = cell.cell_contents
+                except ValueError:
+                    continue
+        else:
+            self.globals = {}
+
+    def look(self, name):
+        for place in (self.names, self.globals):
+            if name in place:
+                return place[name]
+        return getattr(builtins, name)
+
+    def value(self, name):
+        try:
+            obj = self.look(name)
+        except AttributeError:
+            return None
+        if getattr(builtins, name, None) is obj and not isinstance(obj, (bool, int)):
+            return None  # the compiler knows these
+        return describe(obj, name)
+
+    def type(self, expression):
+        try:
+            found = eval(expression, {**vars(builtins), **self.globals, **self.names})
+        except Exception:
+            return None
+        return type_text(found)
+
+
+def type_text(annotation):
+    """The type of an annotation as the extension reads it; None where there is no such type."""
+    if annotation is None or annotation is type(None):
+        return "None"
+    if isinstance(annotation, str):
+        return annotation
+    if annotation is typing.Any:
+        return "Any"
+    if annotation in (int, float, bool, str, complex):
+        return annotation.__name__
+    plain = {torch.dtype: "dtype", torch.device: "Device", torch.layout: "layout", torch.Generator: "Generator", torch.memory_format: "memory_format"}
+    if isinstance(annotation, typing.Hashable) and annotation in plain:
+        return plain[annotation]
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is not None:
+        inner = [type_text(part) if part is not ... else None for part in parts]
+        if None in inner:
+            return None
+        if origin is typing.Union or origin is types.UnionType:
+            return f"Union[{', '.join(inner)}]"
+        names = {list: "List", dict: "Dict", tuple: "Tuple", torch.futures.Future: "Future", typing.Final: "Final"}
+        return f"{names[origin]}[{', '.join(inner) or '()'}]" if origin in names else None
+    if isinstance(annotation, type):
+        if issubclass(annotation, torch.Tensor):
+            return "Tensor"
+        if issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+            return named_tuple_text(annotation)
+        if issubclass(annotation, enum.Enum):
+            return _graph.script_class_info(enum_class(annotation))["name"]
+        if annotation in _classes or annotation.__module__ not in ("builtins", "typing"):
+            handle = class_handle(annotation)
+            return _graph.script_class_info(handle)["name"] if handle is not None else None
+    return None
+
+
+def named_tuple_text(cls):
+    if cls not in _named_tuples:
+        hints = typing.get_type_hints(cls) if getattr(cls, "__annotations__", None) else {}
+        types_ = [type_text(hints[field]) if field in hints else "Tensor" for field in cls._fields]
+        _named_tuples[cls] = _graph.script_named_tuple(qualified_name(cls), types_, list(cls._fields), dict(cls._field_defaults))
+    return _named_tuples[cls]
+
+
+def enum_class(cls):
+    if cls not in _enums:
+        handle = _graph.script_class_new(unit, qualified_name(cls), "enum", "")
+        for member in cls:
+            _graph.script_class_add(handle, "member", member.name, member.value)
+        _enums[cls] = handle
+    return _enums[cls]
+
+
+def class_handle(cls):
+    """The compiled form of a class of Python; None for what cannot be one."""
+    if cls in _classes:
+        return _classes[cls]
+    if "_torchscript_interface" in vars(cls):
+        from . import _classes as classes
+
+        return classes.compile_class(cls)
+    if issubclass(cls, (torch.nn.Module, BaseException)) or cls.__module__ == "builtins":
+        return None
+    from . import _classes as classes
+
+    return classes.compile_class(cls)
+
+
+def describe(obj, name, constant=False):
+    """The meaning of an object of Python for the compiler: (kind, what)."""
+    from ._function import ScriptFunction, script_function
+
+    if isinstance(obj, ScriptFunction):
+        return ("function", obj._handle)
+    if isinstance(obj, _marks.Mark):
+        return ("special", obj.what)
+    if isinstance(obj, types.ModuleType):
+        return ("namespace", obj, obj.__name__)
+    if isinstance(obj, (torch.dtype, torch.layout, torch.memory_format)):
+        return ("constant", obj)
+    if isinstance(obj, (torch.device, torch.Tensor)) and constant:
+        return ("constant", obj)
+    if isinstance(obj, enum.Enum):
+        return ("constant", _graph.script_enum_value(enum_class(type(obj)), obj.name))
+    if obj is None or isinstance(obj, (bool, int, float, str, complex)):
+        if constant:
+            return ("constant", obj)
+        return (
+            "error",
+            f"python value of type '{type(obj).__name__}' cannot be used as a value. {name} is closed over; pass it as an argument, or as a Final attribute",
+        )
+    if isinstance(obj, type):
+        return _describe_class(obj)
+    if type(obj).__name__ == "_Packet":
+        return ("function", _defined_operator(obj))
+    if type(obj).__name__ == "OpOverloadPacket":
+        return ("builtin", str(obj).replace(".", "::", 1))
+    if type(obj).__name__ == "OpOverload":
+        return ("builtin", str(obj._schema).partition("(")[0].partition(".")[0])
+    if obj is torch.ops or type(obj).__name__ == "_Namespace" and type(obj).__module__ == "cresset.ops":
+        return ("namespace", obj, "torch.ops")
+    if typing.get_origin(obj) is not None or getattr(obj, "__module__", "") == "typing":
+        return ("special", "List")
+    if callable(obj):
+        return _describe_function(obj, name, script_function)
+    return ("error", f"python value of type '{type(obj).__name__}' cannot be used as a value: {name}")
+
+
+@functools.cache
+def _defined_operator(packet):
+    """An operator that a program defined in Python: called back by its schema."""
+    overload = next(iter(packet._overloads.values()))
+    schema = overload._schema
+    names = {"SymInt": "int", "Scalar": "number", "ScalarType": "dtype"}
+
+    def spelled(one):
+        text = names.get(one.base, one.base)
+        text = f"List[{text}]" if one.listed else text
+        return f"Optional[{text}]" if one.optional else text
+
+    nothing = type(schema.arguments[0]).__dataclass_fields__["default"].default
+    rows = [(a.name, spelled(a), a.default is not nothing, None if a.default is nothing else a.default) for a in schema.arguments]
+    result = spelled(schema.returns[0]) if schema.returns else "None"
+    return _graph.script_unit_native(unit, f"__torch__.torch.ops.{packet._namespace}.{packet.__name__}", rows, result, packet)
+
+
+def _describe_class(cls):
+    if issubclass(cls, BaseException):
+        return ("exception", qualified_name(cls) if cls.__module__ != "builtins" else cls.__name__)
+    if cls in (torch.no_grad, torch.enable_grad, torch.device):
+        return ("special", cls.__name__)
+    if cls is torch.autograd.profiler.record_function:
+        return ("special", "ignored_context")
+    if issubclass(cls, torch.Tensor) or cls in (torch.dtype, torch.Generator):
+        return ("special", "Tensor")
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return ("type", named_tuple_text(cls))
+    if issubclass(cls, enum.Enum):
+        return ("class", enum_class(cls))
+    handle = class_handle(cls)
+    return ("class", handle) if handle is not None else ("error", f"class {cls.__name__} cannot be used in TorchScript")
+
+
+@functools.cache
+def _special_functions():
+    from .. import jit
+
+    return {id(getattr(jit, name)): what for name, what in _JIT.items() if hasattr(jit, name)}
+
+
+def _describe_function(fn, name, script_function):
+    if (what := _special_functions().get(id(fn))) is not None:
+        return ("special", what)
+    if fn is torch.autograd.grad:
+        return ("special", "autograd.grad")
+    if getattr(math, getattr(fn, "__name__", ""), None) is fn:
+        return ("builtin", f"aten::{fn.__name__}")
+    home, own = getattr(fn, "__module__", None) or "", getattr(fn, "__name__", name)
+    if (text := _library.functional(fn)) is not None:
+        return ("function", text)
+    if home.partition(".")[0] == "cresset" or home.startswith("_cresset") or isinstance(fn, types.BuiltinFunctionType) or not hasattr(fn, "__code__"):
+        for candidate in _operator_names(home, own):
+            if _graph.script_has_operator(candidate):
+                return ("builtin", candidate)
+    if not hasattr(inspect.unwrap(fn), "__code__"):
+        return ("error", f"function {name} of Python has no text that could be compiled")
+    if home.startswith("cresset.") and not home.startswith(("cresset.nn", "cresset.vision")):
+        return ("error", f"{name} is no function that TorchScript has")
+    return ("function", script_function(fn)._handle)
+
+
+def _operator_names(home, name):
+    last = home.rpartition(".")[2]
+    if last in ("linalg", "fft", "special"):
+        yield f"aten::{last}_{name}"
+    for ns in ("aten", "prim"):
+        yield f"{ns}::{name}"
+
+
+def attribute_of(obj, name):
+    """The description of an attribute of a module of Python."""
+    if obj is torch or getattr(obj, "__name__", "") == "torch":
+        if name in _SPECIAL:
+            return ("special", _SPECIAL[name])
+    try:
+        found = getattr(obj, name)
+    except AttributeError:
+        return None
+    if type(obj).__module__ == "cresset.ops" and (ns := obj.__name__.rpartition(".")[2]) and _graph.script_has_operator(f"{ns}::{name}"):
+        return ("builtin", f"{ns}::{name}")
+    if isinstance(obj, types.ModuleType) and obj.__name__ in ("cresset", "torch") and callable(found) and not isinstance(found, type):
+        for candidate in (f"aten::{name}", f"prim::{name}"):
+            if _graph.script_has_operator(candidate):
+                return ("builtin", candidate)
+    return describe(found, name, constant=True)

@@ -1,0 +1,798 @@
+"""Tracing: a function or module runs once, and the operators that it calls become TorchScript.
+
+Each call of a submodule becomes a method of its own. Sizes that the program asks for (`x.shape[0]`, `len(x)`) stay questions; other numbers that it
+takes from tensors become constants, with a warning.
+"""
+
+import inspect
+import keyword
+import linecache
+import math
+import re
+import sys
+import warnings
+
+import _cresset_graph as _graph
+
+import cresset as torch
+
+from .._modes import stack as _stack
+from ..nn import Module
+from ..overrides import TorchFunctionMode
+from . import _module, _resolve
+from ._function import ScriptFunction
+from ._module import RecursiveScriptModule, ScriptModule
+
+_UNHEARD = ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero", "aten::equal")
+state = None  # the tracer that is recording
+
+
+class TracingCheckError(Exception):
+    """A traced function does not do again what it did when it was traced.
+
+    >>> issubclass(torch.jit.TracingCheckError, Exception)
+    True
+    """
+
+    def __init__(self, graph_diff_error, tensor_compare_error, extra_msg=None):
+        self.message = "Tracing failed sanity checks!\n" + "\n".join(m for m in (extra_msg, graph_diff_error, tensor_compare_error) if m)
+        super().__init__(self.message)
+
+
+class TracedModule(ScriptModule):
+    """A module within one that `trace` made."""
+
+    _is_own = True
+
+
+class TopLevelTracedModule(RecursiveScriptModule):
+    """A module that `trace` made."""
+
+    _is_own = True
+
+
+# ---- numbers of the program -------------------------------------------------------------------------------------------------
+
+
+class TracedInt(int):
+    """A size, or what was computed from sizes: a number that knows how it came about."""
+
+    def __new__(cls, value, tree):
+        made = int.__new__(cls, value)
+        made.tree = tree
+        return made
+
+    def __hash__(self):
+        return int.__hash__(self)
+
+
+def _arithmetic(name, op):
+    plain = getattr(int, name)
+
+    def forward(self, other):
+        result = plain(int(self), int(other) if isinstance(other, int) else other)
+        if type(result) is not int or isinstance(other, bool) or not isinstance(other, int):
+            return result
+        parts = (self, other) if not name.startswith("__r") else (other, self)
+        return TracedInt(result, (op, *parts))
+
+    return forward
+
+
+for _name, _op in (
+    ("add", "+"),
+    ("radd", "+"),
+    ("sub", "-"),
+    ("rsub", "-"),
+    ("mul", "*"),
+    ("rmul", "*"),
+    ("floordiv", "//"),
+    ("rfloordiv", "//"),
+    ("mod", "%"),
+    ("rmod", "%"),
+):
+    setattr(TracedInt, f"__{_name}__", _arithmetic(f"__{_name}__", _op))
+
+
+class _Sizes(TorchFunctionMode):
+    """Hears what Python asks of tensors."""
+
+    def __init__(self, tracer):
+        self.tracer = tracer
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return self.tracer.python_call(func, args, kwargs or {})
+
+
+def _flatten(value, out):
+    if isinstance(value, torch.Tensor):
+        out.append(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _flatten(item, out)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _flatten(item, out)
+    return out
+
+
+class _Frame:
+    """The text of one method."""
+
+    def __init__(self, outer=None, path=()):
+        self.outer, self.path = outer, path  # names of attributes from the root to the module
+        self.names, self.kept, self.lines, self.parameters, self.lifted = {}, [], [], [], []
+        self.counter = 0
+
+    def know(self, tensor, text):
+        self.names[id(tensor)] = text
+        self.kept.append(tensor)
+
+    def fresh(self):
+        self.counter += 1
+        return f"_{self.counter}"
+
+
+class Tracer:
+    """Writes down one run."""
+
+    def __init__(self, root=None, wrapper=None):
+        self.root, self.wrapper = root, wrapper
+        self.frame, self.constants, self.functions, self.kept = None, [], [], []
+        self.pending, self.methods = [], []
+        self.places = {}  # identity of a tensor or module of the root -> its path
+        if root is not None:
+            self._places_of(root, (), wrapper)
+        self.depth = 0
+
+    def _places_of(self, module, path, wrapper):
+        self.places.setdefault(id(module), path)
+        if wrapper is not None:
+            self.places.setdefault(id(wrapper), path)
+        if isinstance(module, RecursiveScriptModule):
+            tables = (dict(module._parameters.items()), dict(module._buffers.items()))
+            parts = module._modules
+        else:
+            inner = module._script() if isinstance(module, ScriptModule) else None
+            if inner is not None:
+                self.places.setdefault(id(inner), path)
+                return self._places_of(inner, path, inner)
+            tables, parts = (module._parameters, module._buffers), module._modules
+        for table in tables:
+            for name, tensor in table.items():
+                if tensor is not None:
+                    self.places.setdefault(id(tensor), (*path, name))
+                    self.kept.append(tensor)
+        for name, value in module.__dict__.items():
+            if isinstance(value, torch.Tensor):
+                self.places.setdefault(id(value), (*path, name))
+        for name, part in parts.items():
+            if part is not None:
+                self._places_of(part, (*path, name), wrapper._modules.get(name) if wrapper is not None else None)
+
+    # ---- names ------------------------------------------------------------------------------------------------------------
+
+    def expression(self, tensor, frame=None):
+        frame = frame or self.frame
+        if (known := frame.names.get(id(tensor))) is not None:
+            return known
+        if (path := self.places.get(id(tensor))) is not None:
+            if path[: len(frame.path)] == frame.path:
+                return _attribute("self", path[len(frame.path) :])
+            return self._lift(tensor, frame)
+        if any(id(tensor) in outer.names for outer in _outers(frame)):
+            return self._lift(tensor, frame)
+        if tensor.requires_grad and tensor.is_leaf:
+            raise RuntimeError("Cannot insert a Tensor that requires grad as a constant. Consider making it a parameter or input, or detaching the gradient")
+        self.constants.append(tensor.detach())
+        name = f"CONSTANTS.c{len(self.constants) - 1}"
+        frame.know(tensor, name)
+        return name
+
+    def _lift(self, tensor, frame):
+        name = f"argument_{len(frame.parameters) + 1}"
+        frame.parameters.append((name, "Tensor"))
+        frame.lifted.append(tensor)
+        frame.know(tensor, name)
+        return name
+
+    def number(self, value):
+        """The text of a number that knows how it came about."""
+        tree = value.tree
+        if tree[0] == "size":
+            return f"torch.size({self.expression(tree[1])}, {tree[2]})"
+        if tree[0] == "numel":
+            return f"torch.numel({self.expression(tree[1])})"
+        left, right = (self.number(v) if isinstance(v, TracedInt) else repr(int(v)) for v in tree[1:])
+        return f"({left} {tree[0]} {right})"
+
+    def literal(self, value):
+        if isinstance(value, torch.Tensor):
+            return self.expression(value)
+        if isinstance(value, TracedInt):
+            return self.number(value)
+        if isinstance(value, bool) or value is None:
+            return repr(value)
+        if isinstance(value, int):
+            for index, (number, traced) in enumerate(self.pending):
+                if number == value:
+                    del self.pending[index]
+                    return self.number(traced)
+            return repr(int(value))
+        if isinstance(value, float):
+            return "inf" if value == math.inf else "-inf" if value == -math.inf else "nan" if value != value else repr(float(value))
+        if isinstance(value, complex):
+            return f"complex({value.real!r}, {value.imag!r})"
+        if isinstance(value, str):
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        if isinstance(value, (list, tuple)):
+            return "[" + ", ".join(self.literal(v) for v in value) + "]"
+        if isinstance(value, torch.device):
+            return f'torch.device("{value}")'
+        if isinstance(value, torch.Generator):
+            return "None"
+        return str(value)
+
+    # ---- what arrives -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, func, args, kwargs):
+        """An operator, above all layers."""
+        result = func(*args, **kwargs)
+        name = str(func._schema).partition("(")[0].partition(".")[0]
+        if name in _UNHEARD:
+            return result
+        ns, op = name.split("::") if "::" in name else ("aten", name)
+        parts = [self.literal(a) for a in args] + [f"{k}={self.literal(v)}" for k, v in kwargs.items()]
+        self.write(f"ops.{ns}.{op}({', '.join(parts)})", result)
+        return result
+
+    def write(self, text, result):
+        frame = self.frame
+        if isinstance(result, torch.Tensor):
+            name = frame.fresh()
+            frame.lines.append(f"{name} = {text}")
+            frame.know(result, name)
+        elif isinstance(result, (tuple, list)):
+            name = frame.fresh()
+            frame.lines.append(f"{name} = {text}")
+            for index, item in enumerate(result):
+                if isinstance(item, torch.Tensor):
+                    frame.know(item, f"{name}[{index}]")
+        else:
+            frame.lines.append(text)
+
+    def python_call(self, func, args, kwargs):
+        """A call of Python's, of which operators do not tell all."""
+        name = getattr(func, "__name__", "")
+        owner = getattr(func, "__self__", None)
+        if name == "__get__":
+            name = getattr(owner, "__name__", "")
+            if name == "shape":
+                return self.sizes(args[0])
+            return func(*args, **kwargs)
+        if name == "size" and args and isinstance(args[0], torch.Tensor):
+            dim = args[1] if len(args) > 1 else kwargs.get("dim")
+            if dim is None:
+                return self.sizes(args[0])
+            return TracedInt(func(*args, **kwargs), ("size", args[0], int(dim)))
+        if name in ("numel", "nelement") and args:
+            return TracedInt(func(*args, **kwargs), ("numel", args[0]))
+        if name == "__len__" and args:
+            self.warn(
+                "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be tensor.shape[0]. Passing a tensor of different shape might lead to errors or silently give incorrect results"
+            )
+            return func(*args, **kwargs)
+        if name in ("__bool__", "__float__", "__int__", "__index__", "item", "tolist", "__iter__", "__complex__", "numpy", "__contains__"):
+            what = {"__bool__": "a Python boolean", "__float__": "a Python float", "__int__": "a Python integer", "__index__": "a Python index", "item": "a Python number",
+                    "__iter__": "an iteration over it"}.get(name, "a Python value")  # fmt: skip
+            self.warn(
+                f"Converting a tensor to {what} might cause the trace to be incorrect. We can't record the data flow of Python values, so this value will be treated as a constant in the future. "
+                "This means that the trace might not generalize to other inputs!"
+            )
+            return func(*args, **kwargs)
+        if name in ("tensor", "as_tensor", "scalar_tensor", "from_numpy") and not _flatten([args, kwargs], []):
+            return self._aside(lambda: func(*args, **kwargs))  # a constant
+        if name == "unbind" and not self.says("unbind"):
+            self.warn(
+                "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't change the number of iterations executed"
+            )
+        if name in ("detach", "detach_", "contiguous") and args and isinstance(args[0], torch.Tensor):
+            before = len(self.frame.lines)
+            result = func(*args, **kwargs)
+            if len(self.frame.lines) == before and name != "contiguous":
+                self.write(f"ops.aten.detach({self.expression(args[0])})", result)
+            return result
+        self.pending = [(int(v), v) for v in _traced(args, kwargs)]
+        try:
+            return func(*_plain(args), **{k: _plain(v) for k, v in kwargs.items()})
+        finally:
+            self.pending = []
+
+    def sizes(self, tensor):
+        return torch.Size(TracedInt(n, ("size", tensor, i)) for i, n in enumerate(_cresset_sizes(tensor)))
+
+    def says(self, word):
+        """Whether the line of the program that makes the call has a word."""
+        frame = sys._getframe(3)
+        while frame is not None and "/cresset/" in frame.f_code.co_filename:
+            frame = frame.f_back
+        return frame is not None and word in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+
+    def warn(self, text):
+        from ._api import TracerWarning
+
+        warnings.warn(text, TracerWarning, stacklevel=4)
+
+    # ---- calls of what is compiled, or a module ------------------------------------------------------------------------------
+
+    def _aside(self, call):
+        """The result of a call of which nothing is written down."""
+        global state
+        before, state = state, None
+        try:
+            with _stack.listening_at(_stack.ABOVE_LAYERS, None), _Off():
+                return call()
+        finally:
+            state = before
+
+    def call_function(self, handle, args, kwargs):
+        self.functions.append(handle)
+        parts = [self.argument(a) for a in args] + [f"{k}={self.argument(v)}" for k, v in kwargs.items()]
+        result = self._aside(lambda: _graph.script_function_run(handle, None, _plain(args), kwargs))
+        self.write(f"function_{len(self.functions) - 1}({', '.join(parts)})", result)
+        return result
+
+    def argument(self, value):
+        if isinstance(value, tuple):
+            return "(" + "".join(self.argument(v) + ", " for v in value) + ")"
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{self.literal(k)}: {self.argument(v)}" for k, v in value.items()) + "}"
+        return self.literal(value)
+
+    def call_module(self, module, args, kwargs):
+        path = self.places.get(id(module))
+        if path is None or path[: len(self.frame.path)] != self.frame.path:
+            from ._module import ScriptMethod
+
+            return ScriptMethod(_graph.script_class_method(_graph.script_object_class(module._c), "forward"), module)(*args, **kwargs)
+        parts = [self.argument(a) for a in args] + [f"{k}={self.argument(v)}" for k, v in kwargs.items()]
+        owner = _attribute("self", path[len(self.frame.path) :])
+        result = self._aside(lambda: module(*_plain(args), **kwargs))
+        self.write(f"{owner}({', '.join(parts)})", result)
+        return result
+
+    def call_fork(self, func, args, kwargs):
+        from ._api import Future
+
+        handle = func._handle if isinstance(func, ScriptFunction) else self._aside(lambda: trace(func, _plain(args), check_trace=False))._handle
+        self.functions.append(handle)
+        name = self.frame.fresh()
+        self.frame.lines.append(f"{name} = fork(function_{len(self.functions) - 1}, {', '.join(self.argument(a) for a in args)})")
+        result = self._aside(lambda: func(*args, **kwargs))
+        tracer = self
+
+        class Traced(Future):
+            def wait(self):
+                if state is tracer:
+                    tracer.write(f"torch.wait({name})", result)
+                return result
+
+        future = Traced()
+        future.set_result(result)
+        return future
+
+    def submodule(self, module, forward, args, kwargs):
+        """A call of a module within the root: a method of its class."""
+        path = self.places[id(module)]
+        outer = self.frame
+        if path[: len(outer.path)] != outer.path or isinstance(module, ScriptModule):
+            return forward(*args, **kwargs)
+        given = []
+        for t in _flatten([args, kwargs], []):
+            if not any(t is other for other in given):
+                given.append(t)
+        frame = self.frame = _Frame(outer, path)
+        names = _parameter_names(forward, len(given))
+        for tensor, name in zip(given, names, strict=True):
+            frame.parameters.append((name, "Tensor"))
+            frame.know(tensor, name)
+        try:
+            result = forward(*args, **kwargs)
+            found = []
+            for t in _flatten(result, []):
+                if not any(t is other for other in found):
+                    found.append(t)
+            texts = [self.expression(t) for t in found]
+        finally:
+            self.frame = outer
+        frame.lines.append("return " + (texts[0] if len(texts) == 1 else f"({', '.join(texts)})" if texts else "None"))
+        owner = self._owner(path)
+        name = "forward" if not any(row[0] == path and row[1] == "forward" for row in self.methods) else f"forward{sum(row[0] == path for row in self.methods)}"
+        self.methods.append((path, name, frame, owner))
+        parts = [self.expression(t) for t in [*given, *frame.lifted]]
+        call = f"{_attribute('self', path[len(outer.path) :])}.{name}({', '.join(parts)})"
+        self.write(call, found[0] if len(found) == 1 else tuple(found) if found else None)
+        return result
+
+    def _owner(self, path):
+        wrapper = self.wrapper
+        for name in path:
+            wrapper = wrapper._modules[name]
+        return wrapper
+
+    # ---- running ----------------------------------------------------------------------------------------------------------
+
+    def run(self, call):
+        global state
+        if state is not None:
+            raise RuntimeError("torch.jit.trace: a trace is being made already")
+        patched = []
+        if self.root is not None:
+            for module in self.root.modules():
+                if module is self.root or isinstance(module, ScriptModule) or id(module) not in self.places:
+                    continue
+                original = module.forward
+
+                def forward(*args, _module=module, _original=original, **kwargs):
+                    return state.submodule(_module, _original, args, kwargs) if state is self else _original(*args, **kwargs)
+
+                had = module.__dict__.get("forward", patched)
+                module.__dict__["forward"] = forward
+                patched.append((module, had))
+        state = self
+        try:
+            with _stack.listening_at(_stack.ABOVE_LAYERS, self), _Sizes(self):
+                return call()
+        finally:
+            state = None
+            for module, had in patched:
+                if had is patched:
+                    del module.__dict__["forward"]
+                else:
+                    module.__dict__["forward"] = had
+
+    def value(self, name):
+        """The names of the text, for the compiler."""
+        if name == "torch":
+            return ("torch", None)
+        if name == "ops":
+            return ("ops", None)
+        if name == "fork":
+            return ("special", "fork")
+        if name == "CONSTANTS":
+            return ("namespace", _Constants(self.constants), name)
+        if (found := re.fullmatch(r"function_(\d+)", name)) is not None:
+            return ("function", self.functions[int(found[1])])
+        return None
+
+    def type(self, expression):
+        return None
+
+
+class _Off(TorchFunctionMode):
+    """Calls go on as they are."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+class _Constants:
+    def __init__(self, values):
+        for index, value in enumerate(values):
+            setattr(self, f"c{index}", value)
+
+
+def _cresset_sizes(tensor):
+    return [int(n) for n in torch.Tensor.shape.__get__(tensor)]
+
+
+def _traced(*values):
+    out = []
+    for value in values:
+        if isinstance(value, TracedInt):
+            out.append(value)
+        elif isinstance(value, (list, tuple)):
+            out += _traced(*value)
+        elif isinstance(value, dict):
+            out += _traced(*value.values())
+    return out
+
+
+def _plain(value):
+    if isinstance(value, TracedInt):
+        return int(value)
+    if type(value) in (list, tuple) or isinstance(value, torch.Size):
+        return type(value)(_plain(v) for v in value)
+    return value
+
+
+def _outers(frame):
+    while (frame := frame.outer) is not None:
+        yield frame
+
+
+def _attribute(owner, path):
+    for name in path:
+        owner = f"{owner}.{name}" if name.isidentifier() and not keyword.iskeyword(name) else f'getattr({owner}, "{name}")'
+    return owner
+
+
+def _parameter_names(fn, count):
+    try:
+        names = [n for n, p in inspect.signature(fn).parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        names = []
+    names = [n for n in names if n != "self"][:count]
+    while len(names) < count:
+        names.append(f"argument_{len(names) + 1}")
+    return names
+
+
+# ---- inputs and outputs -----------------------------------------------------------------------------------------------------
+
+
+def _input_type(value):
+    if isinstance(value, torch.Tensor):
+        return "Tensor"
+    if isinstance(value, tuple):
+        return f"Tuple[{', '.join(_input_type(v) for v in value)}]"
+    if isinstance(value, list):
+        return f"List[{_input_type(value[0]) if value else 'Tensor'}]"
+    if isinstance(value, dict):
+        return f"Dict[{type(next(iter(value))).__name__}, {_input_type(next(iter(value.values())))}]"
+    if isinstance(value, (bool, int, float, str)):
+        return type(value).__name__
+    if value is None:
+        return "NoneType"
+    raise RuntimeError(f"Type '{type(value).__name__}' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced")
+
+
+def _know_input(frame, value, text):
+    if isinstance(value, torch.Tensor):
+        frame.know(value, text)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            _know_input(frame, item, f"{text}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _know_input(frame, item, f"{text}[{key!r}]".replace("'", '"'))
+
+
+def _cloned(value, memo=None):
+    """A copy of an input: a tensor that occurs twice is one tensor in it, too."""
+    memo = {} if memo is None else memo
+    if isinstance(value, torch.Tensor):
+        if id(value) not in memo:
+            memo[id(value)] = value, _copied(value)
+        return memo[id(value)][1]
+    if isinstance(value, tuple):
+        parts = [_cloned(v, memo) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [_cloned(v, memo) for v in value]
+    return {k: _cloned(v, memo) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _each_cloned(value):
+    """A copy of an input, of which each tensor is one of its own."""
+    if isinstance(value, torch.Tensor):
+        return _copied(value)
+    if isinstance(value, tuple):
+        parts = map(_each_cloned, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [_each_cloned(v) for v in value]
+    return {k: _each_cloned(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _copied(value):
+    return value.detach().clone(memory_format=torch.preserve_format).requires_grad_(value.requires_grad)
+
+
+def _output(tracer, value, strict):
+    if isinstance(value, torch.Tensor):
+        return tracer.expression(value)
+    if isinstance(value, (list, dict)) and strict:
+        kind = type(value).__name__
+        raise RuntimeError(
+            f"Encountering a {kind} at the output of the tracer might cause the trace to be incorrect, this is only valid if the container structure does not change based on the "
+            f"module's inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). "
+            "If you absolutely need this and know the side effects, pass strict=False to trace() to allow this behavior."
+        )
+    if isinstance(value, tuple):
+        return "(" + "".join(_output(tracer, v, strict) + ", " for v in value) + ")"
+    if isinstance(value, list):
+        return "[" + ", ".join(_output(tracer, v, strict) for v in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{tracer.literal(k)}: {_output(tracer, v, strict)}" for k, v in value.items()) + "}"
+    if value is None:
+        return "None"
+    raise RuntimeError(f"Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions, got {type(value).__name__}")
+
+
+# ---- trace ------------------------------------------------------------------------------------------------------------------
+
+
+def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True, _force_outplace=False,
+          _module_class=None, _compilation_unit=None, example_kwarg_inputs=None, _store_inputs=True):  # fmt: skip
+    """The compiled form of what `func`, a function or module, does with `example_inputs`: the operators that it calls, whatever decided on them.
+
+    Branches and loops are those of this run. With `check_trace` it is traced once more, also with each of `check_inputs`, and compared within
+    `check_tolerance`; where `strict` is false, results may hold lists and dicts. `example_kwarg_inputs` gives the inputs by name instead.
+
+    Errors: RuntimeError for results that are no tensors, and for tensors from elsewhere that require gradients; TracingCheckError. Warnings: TracerWarning
+    where a number from a tensor becomes a constant.
+
+    >>> t = torch.jit.trace(lambda x: x * 2, (torch.ones(2),))
+    >>> t(torch.ones(3))
+    tensor([2., 2., 2.])
+    """
+    if isinstance(func, (ScriptFunction, RecursiveScriptModule)) or isinstance(func, ScriptModule):
+        warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.", stacklevel=2)
+        return func
+    owner = getattr(func, "__self__", None)
+    if isinstance(func, Module) or (isinstance(owner, Module) and func.__name__ == "forward"):
+        module = func if isinstance(func, Module) else owner
+        given = example_kwarg_inputs if example_kwarg_inputs is not None else example_inputs
+        return trace_module(module, {"forward": given}, optimize, check_trace, None if check_inputs is None else [{"forward": i} for i in check_inputs], check_tolerance,
+                            strict, example_inputs_is_kwarg=example_kwarg_inputs is not None)  # fmt: skip
+    names, args = _given(func, example_inputs, example_kwarg_inputs)
+    made, text, tracer, result = _trace_function(func, names, args, strict)
+    if check_trace:
+        _check(
+            lambda a: _trace_function(func, names, a, strict)[1:],
+            made,
+            text,
+            tracer,
+            [args, *[_tupled(i) for i in check_inputs or ()]],
+            func,
+            check_tolerance,
+            names,
+        )
+    return made
+
+
+def _tupled(inputs):
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def _given(func, inputs, kwargs):
+    if kwargs is not None:
+        return list(kwargs), tuple(kwargs.values())
+    if inputs is None:
+        raise RuntimeError("torch.jit.trace: example_inputs or example_kwarg_inputs must be given")
+    args = (inputs,) if isinstance(inputs, (torch.Tensor, dict)) else tuple(inputs)
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(args)]
+    return [*names, *[f"argument_{i + 1}" for i in range(len(names), len(args))]], args
+
+
+def _begin(tracer, names, args):
+    frame = tracer.frame = _Frame()
+    for name, value in zip(names, args, strict=True):
+        frame.parameters.append((name, _input_type(value)))
+        _know_input(frame, value, name)
+    return frame
+
+
+def _head(name, frame, own):
+    return f"def {name}({', '.join([*(['self'] if own else []), *[f'{n}: {t}' for n, t in frame.parameters]])}):\n    "
+
+
+def _trace_function(func, names, args, strict):
+    args = tuple(map(_each_cloned, args))
+    tracer = Tracer()
+    frame = _begin(tracer, names, args)
+    result = tracer.run(lambda: func(*args))
+    frame.lines.append("return " + _output(tracer, result, strict))
+    own = getattr(func, "__name__", "traced")
+    own = own if own.isidentifier() and not keyword.iskeyword(own) else "_lambda"
+    text = _head(own, frame, False) + "\n    ".join(frame.lines) + "\n"
+    qualified = _resolve.qualified_name(func, None) if hasattr(func, "__qualname__") else "__torch__.traced"
+    handle = _graph.script_unit_define(_resolve.unit, qualified, text, "<trace>", 1, tracer, None, {})
+    _graph.script_function_compile(handle)
+    return ScriptFunction(handle, func if hasattr(func, "__name__") else None), text, tracer, result
+
+
+def _same(a, b, tolerance):
+    a, b = _flatten(a, []), _flatten(b, [])
+    return len(a) == len(b) and all(
+        x.shape == y.shape and x.dtype == y.dtype and torch.allclose(x.detach().double() if x.is_floating_point() else x.detach(), y.detach().double() if y.is_floating_point() else y.detach(),
+                                                                       rtol=tolerance, atol=tolerance, equal_nan=True) for x, y in zip(a, b, strict=True)
+    )  # fmt: skip
+
+
+def _check(again, made, text, tracer, inputs, func, tolerance, names):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for index, args in enumerate(inputs):
+            other_text, other, result = again(args)
+            if index == 0 and other_text != text:
+                lines = [f"- {a}\n+ {b}" for a, b in zip(text.split("\n"), other_text.split("\n"), strict=False) if a != b]
+                raise TracingCheckError("ERROR: Graphs differed across invocations!\n" + "\n".join(lines), None)
+            if index == 0:
+                for a, b in zip(tracer.constants, other.constants, strict=False):
+                    if a.shape != b.shape or a.dtype != b.dtype or not _same(a, b, tolerance):
+                        raise TracingCheckError(
+                            "ERROR: Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has encountered untraceable code.",
+                            None,
+                        )
+            try:
+                with torch.random.fork_rng(devices=[]):
+                    ours = made(*[_cloned(a) for a in args]) if not isinstance(made, tuple) else made[0](*[_cloned(a) for a in args])
+            except Exception as error:
+                raise TracingCheckError(None, None, f"ERROR: the traced function raised {type(error).__name__}: {error}") from error
+            if not _same(ours, result, max(tolerance, 1e-5)):
+                from ._api import TracerWarning
+
+                warnings.simplefilter("always")
+                warnings.warn(
+                    "Output nr 1. of the traced function does not match the corresponding output of the Python function.", TracerWarning, stacklevel=4
+                )
+
+
+def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True, _force_outplace=False, _module_class=None,
+                 _compilation_unit=None, example_inputs_is_kwarg=False, _store_inputs=True):  # fmt: skip
+    """The compiled form of a module, from what each method of `inputs`, a dict, does with its example inputs. See `trace`.
+
+    >>> t = torch.jit.trace_module(nn.ReLU(), {"forward": (torch.ones(2),)})
+    >>> t(torch.tensor([-1.0]))
+    tensor([0.])
+    """
+    if not isinstance(mod, Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    for name in inputs:
+        if not hasattr(mod, name):
+            raise AttributeError(f"'{type(mod).__name__}' object has no attribute '{name}'")
+    wrapper, texts = _trace_methods(mod, inputs, strict, example_inputs_is_kwarg)
+    if check_trace:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with torch.random.fork_rng(devices=[]):
+                saved = {k: v.clone() for k, v in mod.state_dict().items()}
+                other, other_texts = _trace_methods(mod, inputs, strict, example_inputs_is_kwarg)
+                if texts != other_texts:
+                    raise TracingCheckError("ERROR: Graphs differed across invocations!", None)
+                with torch.no_grad():
+                    for k, v in mod.state_dict().items():
+                        v.copy_(saved[k])
+    return wrapper
+
+
+def _trace_methods(mod, inputs, strict, by_name):
+    plain = _module._Builder(mod, {}).build(None, True)
+    d = TopLevelTracedModule(plain._c, mod)
+    texts = []
+    for method, given in inputs.items():
+        fn = getattr(mod, method)
+        names, args = _given(fn, None if by_name else given, given if by_name else None)
+        args = _cloned(args) if by_name else tuple(_cloned(a) for a in args)
+        tracer = Tracer(mod, d)
+        frame = _begin(tracer, names, args)
+        result = tracer.run((lambda: fn(**dict(zip(names, args, strict=True)))) if by_name else (lambda: fn(*args)))
+        frame.lines.append("return " + _output(tracer, result, strict))
+        for path, name, inner, owner in tracer.methods:
+            texts.append(_define(tracer, owner, name, inner))
+        texts.append(_define(tracer, d, method, frame))
+    for part in d.modules():
+        part.__dict__["_is_traced_part"] = part is not d and not isinstance(part._original, ScriptModule)
+        part.__dict__["_info"] = _graph.script_class_info(_graph.script_object_class(part._c))
+    return d, texts
+
+
+def _define(tracer, owner, name, frame):
+    cls = _graph.script_object_class(owner._c)
+    info = _graph.script_class_info(cls)
+    existing = set(info["methods"])
+    if name in existing:
+        return ""
+    text = _head(name, frame, True) + "\n    ".join(frame.lines) + "\n"
+    handle = _graph.script_unit_define(_resolve.unit, f"{info['name']}.{name}", text, "<trace>", 1, tracer, cls, {})
+    _graph.script_class_add(cls, "method", name, handle)
+    _graph.script_function_compile(handle)
+    return text

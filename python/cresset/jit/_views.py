@@ -1,0 +1,165 @@
+"""Graphs and signatures, to be looked at."""
+
+import _cresset_graph as _graph
+
+
+class Type:
+    """A type of TorchScript."""
+
+    def __init__(self, text):
+        self.annotation_str = text
+
+    def kind(self):
+        head = self.annotation_str.partition("[")[0]
+        kinds = {"Tensor": "TensorType", "int": "IntType", "float": "FloatType", "bool": "BoolType", "str": "StringType", "List": "ListType", "Dict": "DictType",
+                 "Optional": "OptionalType", "Tuple": "TupleType", "Union": "UnionType", "Future": "FutureType", "NoneType": "NoneType", "Any": "AnyType",
+                 "complex": "ComplexType", "number": "NumberType", "Device": "DeviceObjType"}  # fmt: skip
+        return kinds.get(head, "ClassType")
+
+    def str(self):
+        return self.annotation_str
+
+    def __str__(self):
+        return self.annotation_str
+
+    __repr__ = __str__
+
+    def __eq__(self, other):
+        return isinstance(other, Type) and self.annotation_str == other.annotation_str
+
+    def __hash__(self):
+        return hash(self.annotation_str)
+
+
+class Argument:
+    """An argument of a signature."""
+
+    def __init__(self, row):
+        self.name, text, self._has_default, self.default_value, self.kwarg_only = row
+        self.type = self.real_type = Type(text)
+        self.N = None
+
+    def has_default_value(self):
+        return self._has_default
+
+
+class Schema:
+    """The signature of a function."""
+
+    def __init__(self, handle):
+        info = _graph.script_function_info(handle)
+        self._text = info["schema"]
+        self.name, self.overload_name = info["name"].rpartition(".")[2], ""
+        self.arguments = [Argument(row) for row in info["arguments"]]
+        self.returns = [Argument(("", text, False, None, False)) for text in info["returns"]]
+        self.is_vararg = self.is_varret = False
+
+    def __str__(self):
+        return self._text
+
+    __repr__ = __str__
+
+
+class Value:
+    """A value of a graph."""
+
+    def __init__(self, name, text):
+        self._name, self._type = name, text
+
+    def debugName(self):
+        return self._name
+
+    def type(self):
+        return Type(self._type)
+
+
+class Node:
+    """A node of a graph."""
+
+    def __init__(self, row):
+        self._kind, inputs, outputs, blocks = row
+        self._inputs, self._outputs = [Value(*v) for v in inputs], [Value(*v) for v in outputs]
+        self._blocks = [Block(b) for b in blocks]
+
+    def kind(self):
+        return self._kind
+
+    def inputs(self):
+        return iter(self._inputs)
+
+    def outputs(self):
+        return iter(self._outputs)
+
+    def output(self):
+        (one,) = self._outputs
+        return one
+
+    def inputsSize(self):
+        return len(self._inputs)
+
+    def outputsSize(self):
+        return len(self._outputs)
+
+    def blocks(self):
+        return iter(self._blocks)
+
+
+class Block:
+    """Nodes in order."""
+
+    def __init__(self, rows):
+        parameters, results, nodes = rows
+        self._inputs, self._outputs = [Value(*v) for v in parameters], [Value(*v) for v in results]
+        self._nodes = [Node(row) for row in nodes]
+
+    def nodes(self):
+        return iter(self._nodes)
+
+    def inputs(self):
+        return iter(self._inputs)
+
+    def outputs(self):
+        return iter(self._outputs)
+
+    def findNode(self, kind, recurse=True):
+        return next(iter(self.findAllNodes(kind, recurse)), None)
+
+    def findAllNodes(self, kind, recurse=True):
+        found = []
+        for node in self._nodes:
+            if node.kind() == kind:
+                found.append(node)
+            if recurse:
+                for block in node.blocks():
+                    found += block.findAllNodes(kind, recurse)
+        return found
+
+
+class Graph(Block):
+    """The graph of a function, as it is when it is asked for."""
+
+    def __init__(self, handle):
+        self._handle = handle
+        rows, self._text = _graph.script_graph_rows(handle)
+        super().__init__(rows)
+
+    def __str__(self):
+        return self._text
+
+    __repr__ = __str__
+
+    def copy(self):
+        return Graph(self._handle)
+
+
+class Constants:
+    """The tensors that code refers to as CONSTANTS.c0 and so on."""
+
+    def __init__(self, values):
+        self.const_mapping = {f"c{i}": v for i, v in enumerate(values)}
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["const_mapping"][name]
+        except KeyError:
+            raise AttributeError(name) from None

@@ -1,0 +1,226 @@
+"""torch.jit.script: functions, classes and modules of Python as TorchScript, saved and loaded."""
+
+import enum
+import io
+import unittest
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
+
+import cresset as torch
+from cresset import nn
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def again(compiled):
+    """The same, saved and loaded."""
+    file = io.BytesIO()
+    torch.jit.save(compiled, file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+class Pair(NamedTuple):
+    first: torch.Tensor
+    count: int = 2
+
+
+class Color(enum.Enum):
+    RED = 1
+    GREEN = 2
+
+
+@torch.jit.script
+class Counter:
+    def __init__(self, n: int):
+        self.n = n
+        self.log: List[int] = []
+
+    def add(self, k: int = 1) -> int:
+        self.n += k
+        self.log.append(k)
+        return self.n
+
+
+def takes(k: int) -> Tuple[int, List[int]]:
+    c = Counter(10)
+    c.add()
+    c.add(k)
+    return c.n, c.log
+
+
+def kind(x: Union[int, str, float]) -> str:
+    if isinstance(x, int):
+        return "int" + str(x + 1)
+    elif isinstance(x, str):
+        return "str" + x
+    return "float"
+
+
+def any_of(x: Any) -> int:
+    if isinstance(x, torch.Tensor):
+        return x.numel()
+    if isinstance(x, str):
+        return len(x)
+    return -1
+
+
+def doubled(p: Pair, c: Color) -> Pair:
+    return Pair(p.first * 2, p.count + c.value)
+
+
+def containers(d: Dict[str, List[int]], o: Optional[float] = None) -> Tuple[Dict[str, int], List[str], bool]:
+    out: Dict[str, int] = {}
+    for k, v in d.items():
+        out[k] = sum(v)
+    return out, [k.upper() + "!" for k in d.keys()], o is None
+
+
+class Layers(nn.Module):
+    k: Final[int]
+
+    def __init__(self):
+        super().__init__()
+        self.k = 3
+        self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
+        self.named = nn.ModuleDict({"a": nn.ReLU(), "n": nn.LayerNorm(3)})
+        self.register_buffer("calls", torch.zeros(()))
+        self.scale: Optional[float] = 0.5
+
+    def forward(self, x):
+        self.calls += 1
+        for i, layer in enumerate(self.layers):
+            x = layer(x) + i
+        for name, part in self.named.items():
+            x = part(x)
+            if name == "a":
+                x = x * self.k
+        scale = self.scale
+        return x * scale if scale is not None else x
+
+    @torch.jit.export
+    def count(self) -> torch.Tensor:
+        return self.calls
+
+
+class Functions(unittest.TestCase):
+    def check(self, fn, *arguments):
+        compiled = torch.jit.script(fn)
+        for one in (compiled, again(compiled)):
+            for args in arguments:
+                self.assertEqual(one(*args), fn(*args))
+
+    def test_unions_and_any_are_told_apart(self):
+        self.check(kind, (1,), ("a",), (1.5,))
+        self.check(any_of, (X,), ("abc",), (2.5,))
+
+    def test_containers_come_back_from_files(self):
+        self.check(containers, ({"a": [1, 2], "b": []}, None), ({}, 0.5))
+
+    def test_objects_of_classes(self):
+        self.check(takes, (5,))
+
+    def test_named_tuples_and_enums_are_those_of_python(self):
+        result = torch.jit.script(doubled)(Pair(X), Color.GREEN)
+        self.assertIs(type(result), Pair)
+        self.assertTrue(torch.equal(result.first, X * 2))
+        self.assertEqual(result.count, 4)
+
+    def test_a_type_error_shows_the_line(self):
+        def wrong(x: int) -> str:
+            return x
+
+        with self.assertRaisesRegex(RuntimeError, r"annotated as having type str(?s:.*)return x\n.*<--- HERE"):
+            torch.jit.script(wrong)
+
+    def test_python_that_is_no_torchscript(self):
+        def with_lambda(x):
+            return (lambda y: y)(x)
+
+        def with_try(x: int) -> int:
+            try:
+                return x
+            except Exception:
+                return 0
+
+        for fn in (with_lambda, with_try):
+            with self.assertRaises(torch.jit.frontend.NotSupportedError):
+                torch.jit.script(fn)
+
+    def test_arguments_are_checked_against_the_signature(self):
+        def scaled(x: torch.Tensor, n: int = 2) -> torch.Tensor:
+            return x * n
+
+        s = torch.jit.script(scaled)
+        self.assertTrue(torch.equal(s(n=3, x=X), X * 3))
+        for call in (lambda: s(1, 2), lambda: s(X, 1.5), lambda: s(), lambda: s(X, 1, 2), lambda: s(X, z=1)):
+            with self.assertRaisesRegex(RuntimeError, "scaled"):
+                call()
+
+    def test_gradients_are_those_of_eager_mode(self):
+        def f(x: torch.Tensor, n: int) -> torch.Tensor:
+            for i in range(n):
+                x = x.sin() if i % 2 == 0 else x * 2
+            return x.sum()
+
+        for one in (f, torch.jit.script(f)):
+            x = X.clone().requires_grad_()
+            one(x, 3).backward()
+            if one is f:
+                expected = x.grad
+        self.assertTrue(torch.equal(x.grad, expected))
+
+
+class Modules(unittest.TestCase):
+    def test_containers_are_unrolled_and_state_is_shared(self):
+        torch.manual_seed(0)
+        m = Layers()
+        s = torch.jit.script(m)
+        expected = Layers()
+        expected.load_state_dict(m.state_dict())
+        self.assertTrue(torch.allclose(s(X), expected(X)))
+        self.assertEqual(m.calls.item(), 1)  # the buffer is the module's own
+        self.assertEqual(s.count().item(), 1)
+        loaded = again(s)
+        self.assertTrue(torch.allclose(loaded(X), expected(X)))
+        self.assertEqual([n for n, _ in loaded.named_parameters()], [n for n, _ in m.named_parameters()])
+
+    def test_frozen_modules_hold_constants(self):
+        m = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU()).eval()
+        m[1].running_mean.copy_(torch.tensor([0.3, -0.2]))
+        x = torch.randn(2, 1, 5, 5)
+        f = torch.jit.freeze(torch.jit.script(m))
+        self.assertEqual(list(f.state_dict()), [])
+        self.assertNotIn("batch_norm", f.code)
+        for one in (f, again(f)):
+            self.assertTrue(torch.allclose(one(x), m(x), atol=1e-6))
+        with self.assertRaisesRegex(RuntimeError, "trains"):
+            torch.jit.freeze(torch.jit.script(m.train()))
+
+    def test_what_python_must_run_cannot_be_saved(self):
+        class Calls(nn.Module):
+            def forward(self, x):
+                return self.python(x) + 1
+
+            @torch.jit.ignore
+            def python(self, x: torch.Tensor) -> torch.Tensor:
+                return x * len([c for c in "abc" if c != "b"])
+
+        s = torch.jit.script(Calls())
+        self.assertTrue(torch.equal(s(X), X * 2 + 1))
+        with self.assertRaisesRegex(RuntimeError, "Python function"):
+            again(s)
+
+    def test_recurrent_layers(self):
+        for m in (nn.LSTM(3, 4, 2), nn.GRU(3, 4, bidirectional=True), nn.RNN(3, 4, batch_first=True)):
+            x = torch.randn(5, 2, 3)
+            ours, theirs = again(torch.jit.script(m))(x), m(x)
+            self.assertTrue(torch.allclose(ours[0], theirs[0], atol=1e-6))
+
+    def test_attention(self):
+        m = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
+        x = torch.randn(2, 3, 4)
+        self.assertTrue(torch.allclose(torch.jit.script(m)(x), m(x), atol=1e-5))
+
+
+if __name__ == "__main__":
+    unittest.main()

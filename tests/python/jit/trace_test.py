@@ -1,0 +1,74 @@
+"""torch.jit.trace: calls that are written down, and what is said where they cannot be."""
+
+import io
+import unittest
+import warnings
+
+import cresset as torch
+from cresset import nn
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def again(compiled):
+    file = io.BytesIO()
+    torch.jit.save(compiled, file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+class Traces(unittest.TestCase):
+    def test_sizes_stay_questions(self):
+        t = torch.jit.trace(lambda x: x.reshape(x.shape[0], -1) + x.size(0), (X,))
+        for one in (t, again(t)):
+            self.assertTrue(torch.equal(one(torch.ones(5, 3)), torch.full((5, 3), 6.0)))
+
+    def test_branches_are_those_of_the_example_with_a_warning(self):
+        def f(x):
+            if x.sum() > 0:
+                return x + 1
+            return x - 1
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            t = torch.jit.trace(f, (X + 1,))
+        self.assertTrue(any(issubclass(w.category, torch.jit.TracerWarning) for w in caught))
+        self.assertTrue(torch.allclose(t(X - 2), X - 1))
+
+    def test_compiled_parts_keep_their_branches(self):
+        @torch.jit.script
+        def branch(x: torch.Tensor) -> torch.Tensor:
+            return x + 1 if bool(x.sum() > 0) else x - 1
+
+        t = torch.jit.trace(lambda x: branch(x) * 2, (X + 1,))
+        self.assertTrue(torch.allclose(t(X - 2), (X - 3) * 2))
+
+    def test_modules_keep_their_parts(self):
+        m = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+        t = torch.jit.trace(m, (X,))
+        self.assertEqual(list(t.state_dict()), list(m.state_dict()))
+        self.assertIs(t.get_parameter("0.weight"), m[0].weight)
+        self.assertTrue(torch.allclose(again(t)(torch.ones(5, 3)), m(torch.ones(5, 3))))
+
+    def test_what_changes_from_call_to_call_is_found(self):
+        state = [0]
+
+        def f(x):
+            state[0] += 1
+            return x + state[0]
+
+        with self.assertRaisesRegex(torch.jit.TracingCheckError, "sanity"):
+            torch.jit.trace(f, (X,))
+
+    def test_results_are_tensors(self):
+        with self.assertRaisesRegex(RuntimeError, "strict"):
+            torch.jit.trace(lambda x: {"a": x}, (X,))
+        with self.assertRaisesRegex(RuntimeError, "[Oo]nly tensors"):
+            torch.jit.trace(lambda x: "text", (X,))
+        w = torch.ones(3, requires_grad=True)
+        with self.assertRaisesRegex(RuntimeError, "requires grad"):
+            torch.jit.trace(lambda x: x * w, (X,))
+
+
+if __name__ == "__main__":
+    unittest.main()
