@@ -33,6 +33,10 @@ WORDS = {
     "jpeg": ["\\xff\\xc0\\x00\\x11", "\\xff\\xc1", "\\xff\\xc2", "\\xff\\xc3", "\\xff\\xc9", "\\xff\\xca", "\\xff\\xc4", "\\xff\\xda", "\\xff\\xdb", "\\xff\\xdc", "\\xff\\xdd\\x00\\x04", "\\xff\\xd0", "\\xff\\xd9",
              "\\xff\\xe1", "\\xff\\xee\\x00\\x0eAdobe", "Exif\\x00\\x00MM\\x00\\x2a", "\\x01\\x22\\x00\\x02\\x11\\x01", "\\xff\\xff\\xff\\xff"],
     "graph": ["graph @", "%x: Tensor", "ir::if(", "ir::loop(", "float32[s0, 4]", "{strides=[", "dim s0 in [", "tensor @w: ", "return ", "foreign \\\"", "number[", "List[", "NamedTuple[", "at \\\"f\\\":1:2"],
+    "script": ["def f(x: Tensor) -> Tensor:\\x0a", "    return ", "for i in range(", "while ", "if x is not None:", "Optional[int]", "List[", "Dict[str, ", "isinstance(x, int)", "torch.", "aten", " in ", "lambda",
+               "f'{x}'", "**", "//=", "-> Tuple[int, str]:", "raise ValueError(", "assert ", "continue", "break", "\\x0a    "],
+    "torchscript": ["PK\\x01\\x02", "class M(Module):\\x0a", "  __parameters__ = [\\\"", "  def forward(self: __torch__.M,\\x0a", "CONSTANTS.c0", "ops.prim.", "fork(", "c__torch__\\x0aM\\x0a", "restore_type_tag",
+                    "List[int]", ")\\x81}(", "ub."],
     "pt2": ["as_tensor", "as_tensors", "as_expr", "as_sym_int", "as_graph", "expr_str", "torch.ops.higher_order.cond", "Mul(Integer(2), ", "use_pickle", "storage_offset", "9223372036854775807", "PK\\x01\\x02"],
     "gguf": ["GGUF", "\\x08\\x00\\x00\\x00", "\\x09\\x00\\x00\\x00", "general.alignment", "\\x0e\\x00\\x00\\x00", "\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00"],
 }  # fmt: skip
@@ -184,12 +188,39 @@ def seeds():
         yield "graph", text.encode()
 
 
+SCRIPTS = (
+    "def f(x: Tensor, n: int = 2) -> Tensor:\n    for i in range(n):\n        if i % 2 == 0 and x.sum() > 0:\n            continue\n        x = x * i\n    return x\n",
+    "def f(xs: List[int], o: Optional[int] = None):\n    if o is not None:\n        xs.append(o)\n    return [x + 1 for x in xs], {str(x): x for x in xs}, xs[1:-1]\n",
+    "def f(a: float, s: str):\n    while a > 1:\n        a /= 2\n        if a < 0.5: break\n    assert a > 0, 'text'\n    return f'{a}-{s}', 'x %d' % 3, s.split(','), -a ** 2\n",
+    "def g(x, k: int):\n    return x[0], x[..., k], x[:, 1:k], x[None]\ndef f(x):\n    a, (b, c), *d = g(x, 1)[0], (1, 'a'), 2, 3\n    return a if b > 0 else a + 1\n",
+    "def f(n: int) -> int:\n    for i in range(n):\n        for j in range(i, 0, -1):\n            if j == 3: return i\n    raise ValueError('no ' + str(n))\n",
+)
+
+
+def torchscript(code, state, constants=b"\x80\x02)."):
+    """An archive of a module M with one method."""
+    pickle = b"\x80\x02c__torch__\nM\nq\x00)\x81}(" + state + b"ubq\x01."
+    return archive({"a/data.pkl": pickle, "a/constants.pkl": constants, "a/version": b"3\n", "a/code/__torch__.py": code})
+
+
+def script_seeds():
+    for text in SCRIPTS:
+        yield "script", text.encode()
+    head = b"class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n  names : List[int]\n"
+    body = b"  def forward(self: __torch__.M,\n    x: Tensor) -> Tensor:\n    _0 = torch.add(x, torch.len(self.names))\n    return _0\n"
+    training = b"X\x08\x00\x00\x00training\x88"
+    names = b"X\x05\x00\x00\x00namesctorch.jit._pickle\nrestore_type_tag\n](K\x01K\x02eX\x09\x00\x00\x00List[int]\x86R"
+    for whole in (torchscript(head + body, training + names), torchscript(head, training), torchscript(b"class M(Enum):\n  A = 1\n", training)):
+        yield "torchscript", whole
+        yield "torchscript", without_checksums(whole)
+
+
 def main(folder):
     for target, words in WORDS.items():
         place = Path(folder) / target
         place.mkdir(parents=True, exist_ok=True)
         (Path(folder) / f"{target}.dict").write_text("".join(f'"{word}"\n' for word in words))
-        for number, content in enumerate(content for wanted, content in seeds() if wanted == target):
+        for number, content in enumerate(content for wanted, content in (*seeds(), *script_seeds()) if wanted == target):
             (place / f"seed-{number:04}").write_bytes(content)
 
 
