@@ -131,7 +131,13 @@ class Shapes:
     def constraints(self, graph):
         """The range of each symbol that the graph's values have."""
         used = {n for node in graph.nodes for n in symbols_of(node.meta.get("val"))}
-        return {_symbol(n): ValueRanges(low, _open(high)) for n, _, low, high, by, _ in self.env._env.symbols if by is None and n in used}
+        # The capture leaves out the sizes 0 and 1, which a Dim may allow all the same.
+        least = {str(expr): self.named[name][1] or 0 for name, (expr, _) in self.dims.items()}
+        return {
+            _symbol(n): ValueRanges(least.get(n, low) if low == 2 else low, _open(high))
+            for n, _, low, high, by, _ in self.env._env.symbols
+            if by is None and n in used
+        }
 
     def guards(self):
         """Conditions that were found while the module ran."""
