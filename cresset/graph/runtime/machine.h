@@ -79,7 +79,11 @@ inline void drop(Datum& v) {
   if (CRESSET_UNLIKELY(v.object() != nullptr)) v = Datum();
 }
 inline uint32_t finish(Machine& m, const Instruction& i, uint32_t at) {
-  for (uint32_t k = 0; k < i.num_drops; k++) drop(m.registers[i.drops[k]]);
+  if (uint32_t left = i.num_drops) {
+    const int32_t* number = i.drops;
+    do drop(m.registers[*number++]);
+    while (--left);
+  }
   return at + 1;
 }
 inline void put(Datum& out, Tensor&& t) {

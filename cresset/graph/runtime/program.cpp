@@ -65,11 +65,14 @@ MemoryPlan& plan_for(std::vector<SizedPlan>& plans, uint64_t key) {
 
 void Program::Code::steps(Frame& frame, int64_t& trips, int depth) {
   Machine machine{frame.registers.data(), layer_state(), frame.stack, *this, trips, depth};
-  const Instruction* code = instructions.data();
+  const Instruction* const code = instructions.data();
   const auto end = static_cast<uint32_t>(instructions.size());
   uint32_t at = 0;
   try {
-    while (at < end) at = code[at].step(machine, code[at], at);
+    while (at < end) {
+      const Instruction& i = code[at];
+      at = i.step(machine, i, at);
+    }
   } catch (Error& e) {
     // The frame, in which values are left, is given up.
     if (options.script) note_failure(locations[at]);

@@ -72,7 +72,11 @@ template <class R> struct RegisterArgument {
     return true;
   }
   bool ready(const Datum* r) const { return std::holds_alternative<R>(r[number].data()); }
-  R& get(Datum* r) const { return *std::get_if<R>(&r[number].data()); }
+  R& get(Datum* r) const {
+    R* const held = std::get_if<R>(&r[number].data());
+    if (!held) __builtin_unreachable();  // `ready` was asked first
+    return *held;
+  }
   void add(dispatch::Key& key, Datum* r) const { key.add(get(r)); }
 };
 template <> struct Argument<const Tensor&> : RegisterArgument<Tensor> {};
