@@ -132,10 +132,27 @@ PyObject* is_opaque(const Tensor& t) { return PyBool_FromLong(is_mkldnn(t)); }
 PyObject* get_dtype(const Tensor& t) { return Ref::share(constant(t.scalar_type())).release(); }
 PyObject* get_layout(const Tensor& t) { return Ref::share(constant(t.layout())).release(); }
 PyObject* get_device(const Tensor& t) { return wrap(t.device()); }
+// A size that was a symbol when it was asked for stays one, also where a guard has made it a number since.
+PyObject* symbolic_shape(PyObject* self) {
+  Ref shape = checked(wrap_symbols(tensor_of(self), tensor_of(self).sizes(), true));
+  PyObject*& known = object_of(self)->shape;
+  const Py_ssize_t n = PyTuple_GET_SIZE(shape.get());
+  for (Py_ssize_t i = 0; known && PyTuple_GET_SIZE(known) == n && i < n; i++) {
+    PyObject *const now = PyTuple_GET_ITEM(shape.get(), i), *const before = PyTuple_GET_ITEM(known, i);
+    if (!PyLong_CheckExact(now) || !is_symbol(before)) continue;
+    const bool same = PyLong_AsLongLong(symbol_number(before).get()) == PyLong_AsLongLong(now);
+    symbols_read();
+    if (!same) continue;
+    PyTuple_SET_ITEM(shape.get(), i, Ref::share(before).release());
+    Py_DECREF(now);
+  }
+  Py_XSETREF(known, Ref::share(shape.get()).release());
+  return shape.release();
+}
 // The same Size again, as long as the sizes are the same.
 PyObject* get_shape(PyObject* self, void*) {
   if (overridden(self)) return overridden_get(self, "shape");
-  if (has_symbols(tensor_of(self))) return guarded([&] { return wrap_symbols(tensor_of(self), tensor_of(self).sizes(), true); });
+  if (has_symbols(tensor_of(self))) return guarded([&] { return symbolic_shape(self); });
   PyObject*& known = object_of(self)->shape;
   const IntArrayRef sizes = tensor_of(self).sizes();
   bool same = known && PyTuple_GET_SIZE(known) == static_cast<Py_ssize_t>(sizes.size());

@@ -269,3 +269,9 @@ def test_checks_of_values_are_left_out_without_data():
     counts, edges = torch.histogramdd(x, [2, 3])
     assert counts.shape == (2, 3) and [e.shape for e in edges] == [(3,), (4,)]
     assert torch.quantile(x, 0.5).shape == ()
+
+
+def test_sizes_stay_symbols_where_a_guard_makes_them_numbers():
+    env, x = setting((4, 6))
+    assert bool(x.shape[0] == 4) and isinstance(x.shape[0], torch.SymInt)
+    assert int(x.shape[0]) == 4 and x.shape[0] + 1 == 5 and guards(env) == ["Eq(s0, 4)"]
