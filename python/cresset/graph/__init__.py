@@ -211,6 +211,9 @@ class Program:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from ..utils import _pytree
 
+        if self._inputs is not None:  # names in any order
+            names = self._inputs.child(1).context
+            kwargs = {name: kwargs[name] for name in names} if set(names) == set(kwargs) else kwargs
         leaves, spec = _pytree.tree_flatten((args, kwargs))
         if self._inputs is not None and spec != self._inputs:
             raise ValueError(f"load_program: expected arguments nested as {self._inputs}, got {spec}")
