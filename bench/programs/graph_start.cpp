@@ -47,8 +47,8 @@ int main(int argc, char** argv) {
     bytes += e.size;
   }
   const double reading = spent() - before;
-  std::printf("start\t%.1f\nload\t%.1f\nreading_weights\t%.1f\t%zu bytes\nfirst_run\t%.1f\nwarm_run\t%.1f\n", started, loaded - started, reading, bytes, ran - given,
-              again - warm);
+  std::printf("start\t%.1f\nload\t%.1f\nreading_weights\t%.1f\t%zu bytes\nfirst_run\t%.1f\nwarm_run\t%.1f\n", started, loaded - started, reading, bytes,
+              ran - given, again - warm);
   std::printf("start_to_first_output_besides_reading\t%.1f\n", started + loaded - started - reading + ran - given);
   return first.defined() ? 0 : 1;
 }
