@@ -109,8 +109,8 @@ Ref entry_for(Region& region, Frame& frame, int offset, std::vector<PyObject*>& 
     made = Ref(PyObject_CallFunction(region.miss.get(), "OOiOO", frame.function(), site.code, offset, slots.get(), stack.get()));
   }
   if (!made) return Ref();
-  if (made.get() == Py_None) {
-    region.plain[site.code] = true;
+  if (made.get() == Py_None || made.get() == Py_Ellipsis) {
+    region.plain[site.code] = made.get() == Py_None;
     return Ref();
   }
   if (made.get() == Py_False) return Ref();  // not this time
@@ -167,7 +167,13 @@ PyObject* run(Region& region, Frame& frame, int offset) {
   std::vector<PyObject*> found;
   for (;;) {
     Ref entry = entry_for(region, frame, offset, found);
-    if (!entry) return PyErr_Occurred() ? frame.raise_at(offset) : frame.run_from(offset);
+    if (!entry) {
+      if (PyErr_Occurred()) return frame.raise_at(offset);
+      const auto plain = region.plain.find(frame.code());
+      if (plain == region.plain.end() || plain->second) return frame.run_from(offset);
+      Scope none(nullptr);
+      return frame.run_from(offset);
+    }
     Entry& e = entry_of(entry);
     if (e.then == Then::Plain) return frame.run_from(offset);
     Ref value;

@@ -38,7 +38,8 @@ struct SiteHash {
 };
 
 struct Region {
-  Ref miss;  // miss(function, code, offset, slots, stack) -> an Entry, or None: this code runs as it is, from now on
+  Ref miss;  // miss(function, code, offset, slots, stack) -> an Entry, or None: this code runs as it is from now on; Ellipsis: so
+             // does all that it calls; False: this time
   std::unordered_map<Site, std::vector<Ref>, SiteHash> entries;
   std::unordered_map<PyCodeObject*, Ref> codes;  // keeps them
   std::unordered_map<PyCodeObject*, bool> plain;

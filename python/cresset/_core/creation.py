@@ -154,7 +154,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     elif _is_exchanged(data):
         out = _placed(from_dlpack(data).clone(), dtype, device)
     else:
-        out = _cresset.from_nested(data, dtype)
+        out = _of_numbers(data, dtype)
         device = _default_device() if device is None else device
         if device is not None:
             out = out.to(device)
@@ -162,8 +162,34 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         from .._modes.stack import present
         from ..ops import aten
 
-        out = _cresset.below_functional(_functools.partial(present, aten.lift_fresh.default), out)
+        out = _cresset.below_functional(lambda made: _as_fake(present(aten.lift_fresh.default, made)), out)
     return out.requires_grad_(True) if requires_grad else out
+
+
+def _plain(data):
+    return all(map(_plain, data)) if isinstance(data, (list, tuple)) else isinstance(data, (bool, int, float, complex))
+
+
+def _of_numbers(data, dtype):
+    """A tensor of nested numbers. Whoever hears it made wants the numbers, in a fake mode too."""
+    if not _cresset._is_heard() or not _plain(data):
+        return _cresset.from_nested(data, dtype)
+    mode = _cresset._fake_swap(None)
+    try:
+        return _cresset.from_nested(data, dtype)
+    finally:
+        _cresset._fake_swap(mode)
+
+
+def _as_fake(out):
+    """The fake tensor of one that was just made, in a fake mode."""
+    mode = _cresset._fake_swap(None)
+    _cresset._fake_swap(mode)
+    if mode is None or _cresset._fake_mode_of(out) is not None:
+        return out
+    from .._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode._of(mode).from_tensor(out)
 
 
 def _copied(tensor, dtype, device):

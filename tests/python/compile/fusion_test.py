@@ -1,5 +1,6 @@
 """The default backend gives the bits of eager mode, with fewer passes over memory, and gradients by a compiled backward."""
 
+import functools
 import unittest
 
 from cresset._inductor.compile_fx import Compiled
@@ -117,6 +118,95 @@ class Fusion(unittest.TestCase):
                 return values[-1], values[-3].sum(), values[-2]
 
             self.equal(program, waves(40, 50), waves(50) if seed % 2 else waves(40, 50).cos())
+
+
+class Graphs(unittest.TestCase):
+    """Programs that random ones have led to."""
+
+    def setUp(self):
+        torch._dynamo.reset()
+
+    def alike(self, function, *args):
+        for backend in ("eager", "aot_eager", "inductor"):
+            with self.subTest(backend):
+                compiled = torch.compile(function, backend=backend)
+                for _ in range(2):
+                    torch.manual_seed(1)
+                    got = compiled(*args)
+                    torch.manual_seed(1)
+                    self.assertTrue(all(map(torch.equal, as_tuple(got), as_tuple(function(*args)))))
+
+    def test_constants_of_the_program(self):
+        self.alike(lambda x: x * torch.tensor([1.5, 2.5]) + torch.tensor(3), torch.ones(2))
+        self.alike(lambda: torch.tensor([[1, 2], [3, 4]]) / 2)
+
+    def test_numbers_that_are_assigned(self):
+        def f(x):
+            y = x + 1
+            y[0] = 5.0
+            y[1, 1:] = 7
+            return y * 2
+
+        self.alike(f, torch.ones(3, 3))
+
+    def test_seeds_and_states_of_generators(self):
+        def seeded():
+            torch.manual_seed(5)
+            with torch.random.fork_rng():
+                torch.rand(3)
+            return torch.rand(3), torch.rand(2)
+
+        generator = torch.Generator()
+
+        def own():
+            generator.manual_seed(3)
+            return torch.rand(3, generator=generator)
+
+        self.alike(seeded)
+        self.alike(own)
+
+    def test_leaves_made_inside(self):
+        def f(x):
+            w = torch.ones(3).requires_grad_()
+            (w * x).sum().backward()
+            return w.grad
+
+        self.alike(f, torch.arange(3.0))
+
+    def test_gradients_through_histories_from_outside(self):
+        w = torch.ones(3, requires_grad=True)
+        y = w * 2
+        z = y.exp()
+        self.alike(lambda: torch.autograd.grad((z * 3).sum(), y, retain_graph=True)[0])
+
+    def test_named_results(self):
+        out = torch.compile(lambda x: x.aminmax())(torch.arange(4.0))
+        self.assertEqual((type(out), out.min.item(), out.max.item()), (torch.return_types.aminmax, 0, 3))
+
+    def test_checkpoints_between_graphs(self):
+        from cresset.utils.checkpoint import checkpoint
+
+        def f(x):
+            torch._dynamo.graph_break()
+            return functools.reduce(lambda a, _: checkpoint(lambda t: t.sin().exp(), a, use_reentrant=False), range(2), x).sum()
+
+        ours, plain = (torch.ones(3, requires_grad=True) for _ in range(2))
+        torch.compile(f, backend="eager")(ours).backward()
+        f(plain).backward()
+        self.assertTrue(torch.equal(ours.grad, plain.grad))
+
+    def test_a_graph_that_cannot_be_taken_apart_runs_as_it_was_captured(self):
+        def refused(graph, inputs):
+            raise ValueError("no such operator")
+
+        from cresset._inductor import steps
+
+        before, steps.compile_fx_inner = steps.compile_fx_inner, refused
+        try:
+            with self.assertWarnsRegex(UserWarning, "runs as it was captured: ValueError: no such operator"):
+                self.assertTrue(torch.equal(torch.compile(lambda x: x + 1)(torch.ones(2)), torch.full((2,), 2.0)))
+        finally:
+            steps.compile_fx_inner = before
 
 
 class Gradients(unittest.TestCase):

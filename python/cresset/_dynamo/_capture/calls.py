@@ -17,7 +17,7 @@ import cresset as torch
 from ...utils._pytree import tree_flatten
 from ..decorators import is_marked
 from . import places as P
-from .record import LEAVES
+from .record import LEAVES, is_refused
 from .signals import Break
 from .world import _CALLABLES, DELETED, NULL, is_constant, is_ours
 
@@ -594,6 +594,8 @@ def _handler(function):
         return None
 
 
+#: Modules of the package whose functions change what no graph holds.
+_STATEFUL = frozenset(("cresset.random", "cresset.cuda.random", "cresset.utils.data", "cresset.serialization", "cresset.distributed"))
 _AS_THEY_ARE = frozenset(
     (
         "re",
@@ -626,6 +628,8 @@ def call_function(machine, function, args, kwargs):
         raise Break(f"{function.__qualname__} is not to be compiled (torch.compiler.disable)")
     module = function.__globals__.get("__name__") or ""
     root = module.partition(".")[0]
+    if module in _STATEFUL:
+        raise Break(f"a call of {_name_of(function)}, which changes the state of random generators")
     if root == "cresset" and not module.startswith(_SEEN_THROUGH) and not _wraps_program(function):
         return call_native(machine, function, args, kwargs)
     if root in _REFUSED_MODULES:
@@ -735,6 +739,8 @@ def construct(machine, cls, args, kwargs):
             return cls(*args, **kwargs)
         if not type(cls).__module__.startswith(("cresset", "abc", "typing")):
             return call(machine, meta_call, (cls, *args), kwargs)
+    if cls is torch.Generator or issubclass(cls, torch.Generator):
+        raise Break("a generator of random numbers is made")
     if cls.__module__.partition(".")[0] in ("cresset", "_cresset") and not (issubclass(cls, _MODULE) or cls.__module__.startswith(_SEEN_THROUGH)):
         return call_native(machine, cls, args, kwargs)
     if issubclass(cls, Tensor):
@@ -842,6 +848,8 @@ _MAY_SEE_OBJECTS = {
 def call_native(machine, function, args, kwargs):
     """A call that runs as it is."""
     owner = getattr(function, "__self__", None)
+    if is_refused(function):
+        raise Break(f"a call of {_name_of(function)}, which no graph holds")
     torch_code = _is_torch(function)
     if not torch_code and type(owner) not in _CONTAINERS and not _may_see(function):
         for value in (owner, *args, *kwargs.values()):
@@ -852,8 +860,8 @@ def call_native(machine, function, args, kwargs):
     if torch_code:
         if _takes_functions(function, args, kwargs):
             return region(machine, function, args, kwargs)
-        for value in (*args, *kwargs.values()):
-            if _lies_outside(machine, value) and isinstance(value, (_MODULE, torch.optim.Optimizer)):
+        for value in (owner, *args, *kwargs.values()):
+            if _lies_outside(machine, value):
                 raise Break(f"{_name_of(function)} gets an object of {type(value).__qualname__} from outside of the frame")
     return function(*args, **kwargs)
 

@@ -200,6 +200,9 @@ def _is_program(filename):
     return not real.startswith(_stdlib())
 
 
+_WITH_CALLEES = frozenset(("cresset.utils.checkpoint",))
+
+
 def _is_left(code):
     if code.co_name in ("<module>", "__setattr__", "__getattr__", "__getattribute__", "__repr__", "__str__", "__del__", "__hash__"):
         return True
@@ -215,6 +218,8 @@ def miss(compiler, function, code, offset, slots, stack):
     """An entry for a frame at an offset of its code; None where the code is to run as it is from now on, False for this time."""
     if is_capturing() or _cresset._modes():
         return False
+    if function.__globals__.get("__name__") in _WITH_CALLEES:
+        return Ellipsis  # calls a function twice, and expects the same of it
     if config.disable or code in compiler.left or (_is_left(code) and code not in compiler.roots):
         return None
     if getattr(function, "_torchdynamo_disable", False):

@@ -270,7 +270,8 @@ def _module_call(machine, module, *args, **kwargs):
 
 @_handles(torch.autograd.grad)
 def _grad(machine, *args, **kwargs):
-    return calls.as_node(machine, torch.autograd.grad, args, kwargs)
+    # The history of a tensor from outside is not in the graph.
+    raise Break("torch.autograd.grad()")
 
 
 @_handles(torch.autograd.backward)

@@ -1,5 +1,6 @@
 """Writes operators down: a mode that sees each call of PyTorch's functions on fake tensors, and makes a node of it."""
 
+import enum
 import operator
 import re
 import types
@@ -58,6 +59,9 @@ def _operator_of(name):
     plain = name[2:-2]
     plain = _REFLECTED.get(plain, plain)
     return getattr(operator, _SPELLED.get(plain, plain), None)
+
+
+_PLAIN = (bool, int, float, complex, str, bytes, enum.Enum, range, frozenset, set, torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
 class Recorder(TorchFunctionMode):
@@ -137,7 +141,9 @@ class Tracer:
             return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
         if is_symbol(value):
             return self.capture.shapes.node(self, value)
-        return value
+        if value is None or value is Ellipsis or isinstance(value, _PLAIN) or callable(value):
+            return value
+        raise Break(f"an operator gets an object of {kind.__qualname__}")
 
     def node(self, target, args, kwargs, out, op="call_function"):
         """Adds a node whose result is `out`."""
@@ -365,6 +371,14 @@ def _identifier(name):
 _REFUSED = {}
 
 
+def is_refused(function):
+    """Whether a function of the package changes, or reads, what no graph holds: states of the process, files."""
+    try:
+        return function in _REFUSED
+    except TypeError:
+        return False
+
+
 def _refuse(*paths):
     for path in paths:
         owner = torch
@@ -374,4 +388,8 @@ def _refuse(*paths):
             _REFUSED[owner] = f"torch.{path}"
 
 
-_refuse("manual_seed", "seed", "set_rng_state", "get_rng_state", "save", "load", "from_numpy", "set_default_dtype", "set_num_threads", "is_storage")
+_refuse(
+    "manual_seed", "seed", "initial_seed", "set_rng_state", "get_rng_state", "save", "load", "from_numpy", "set_default_dtype", "set_default_device",
+    "set_num_threads", "set_num_interop_threads", "get_num_threads", "is_storage", "use_deterministic_algorithms", "set_deterministic_debug_mode",
+    "set_printoptions", "set_flush_denormal", "set_warn_always", "autograd.set_detect_anomaly", "set_default_tensor_type", "set_float32_matmul_precision",
+)  # fmt: skip

@@ -9,9 +9,17 @@
 tensor([0.])
 """
 
+from _cresset import Tensor
+
 from ..._functorch.aot_autograd import aot_function, aot_module_simplified
 
 __all__ = ["AotAutograd", "aot_autograd"]
+
+
+def makes_leaves(gm):
+    """Whether a graph makes a tensor that requires a gradient of its own, as `requires_grad_()` does: there is no joint graph of such."""
+    values = (node.meta.get("val") for node in gm.graph.nodes if node.op != "placeholder")
+    return any(isinstance(value, Tensor) and value.requires_grad and value.is_leaf for value in values)
 
 
 class AotAutograd:
@@ -23,6 +31,8 @@ class AotAutograd:
         self.kwargs = kwargs
 
     def __call__(self, gm, example_inputs, **kwargs):
+        if makes_leaves(gm):
+            return gm.forward
         if gm.meta.get("open"):
             return aot_function(gm.forward, **self.kwargs)  # captured once for each kind of sizes
         return aot_module_simplified(gm, example_inputs, **self.kwargs)

@@ -7,14 +7,22 @@ tensor([1.])
 from ..._functorch.partitioners import min_cut_rematerialization_partition
 from ..._inductor.compile_fx import compile_fx_inner
 from ..._inductor.steps import compiled_step
-from .common import aot_autograd
+from .. import _logs
+from .common import aot_autograd, makes_leaves
 from .registry import register_backend
 
 
 @register_backend
 def inductor(gm, example_inputs, **kwargs):
-    """Compiles graphs of forward and backward."""
-    step = None if gm.meta.get("open") else compiled_step(gm.forward, list(example_inputs))
-    if step is not None:
-        return step
-    return aot_autograd(fw_compiler=compile_fx_inner, partition_fn=min_cut_rematerialization_partition)(gm, example_inputs)
+    """Compiles graphs of forward and backward. A graph that cannot be taken apart to operators runs as it was captured, which is said once."""
+    if makes_leaves(gm):
+        return gm.forward
+    try:
+        step = None if gm.meta.get("open") else compiled_step(gm.forward, list(example_inputs))
+        if step is not None:
+            return step
+        return aot_autograd(fw_compiler=compile_fx_inner, partition_fn=min_cut_rematerialization_partition)(gm, example_inputs)
+    except Exception as error:
+        _logs.once(f"torch.compile: a graph of {gm.meta.get('function', 'a function')} runs as it was captured: {type(error).__name__}: {error}")
+        _logs.debug_error(error)
+        return gm.forward

@@ -165,6 +165,10 @@ def _lifted(tracer, args):
         held = source.clone() if numbers is None else torch.tensor(numbers, dtype=source.dtype)
         known = None if constant is None else constant.clone()
     node = tracer.create_node("call_function", aten.lift_fresh_copy.default, (tracer.constant_node(held),), {}, "lift_fresh_copy")
+    if not fake.is_fake(out):
+        from ..._core.creation import _as_fake
+
+        out = _as_fake(out)
     tracer.record_outputs(node, out, known)
     return out
 
