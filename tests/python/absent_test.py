@@ -58,7 +58,7 @@ class Absent(unittest.TestCase):
         self.assertTrue(issubclass(Mine, torch.onnx.ONNXProgram))
         self.assertRaises(NotImplementedError, Mine, 1)
         self.assertIs(torch.onnx.ONNXProgram, torch.onnx.ONNXProgram)
-        with self.assertRaisesRegex(AttributeError, "AffinityMode.NODE: Cresset has no elastic launcher"):
+        with self.assertRaisesRegex(AttributeError, "AffinityMode.NODE: Cresset has no binding of processes to processors"):
             torch.numa.binding.AffinityMode.NODE
 
     def test_other_names_are_missing(self):

@@ -111,16 +111,6 @@ WINGS = {
         "distributed.checkpoint.stateful": "Stateful",
         "distributed.checkpoint.storage": "StorageReader StorageWriter",
     },
-    "RPC": {
-        "_C._distributed_rpc": "_is_current_rpc_agent_set=False",
-        "distributed.rpc.api": "_require_initialized=itself",
-        "distributed.rpc": "BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc "
-                           "is_available=False remote rpc_async rpc_sync shutdown",
-        "distributed.autograd": "backward context get_gradients",
-        "distributed.optim": "DistributedOptimizer",
-        "distributed.nn.api": "",
-        "distributed.nn.api.remote_module": "RemoteModule",
-    },
     "pipeline parallelism": {
         "distributed.pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B "
                                   "ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint "

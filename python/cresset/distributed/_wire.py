@@ -11,6 +11,7 @@ import enum
 import pathlib
 import struct
 import sys
+import threading
 import types
 
 import cresset as torch
@@ -23,6 +24,7 @@ _DTYPES = {}
 _fields = {}  # class -> (name, to_fields, from_fields)
 _named = {}
 _allowed = set()
+graphs = threading.local()  # functions that note tensors of graphs that are sent and received
 
 
 class WireError(ValueError):
@@ -202,9 +204,14 @@ class _Writer:
                 self.tensor(tensor.indices())
                 return self.tensor(tensor.values())
             tensor = tensor.cpu()
+        recorder = getattr(graphs, "sending", None)
+        if recorder is not None and tensor.requires_grad:
+            self.parts.append(b"G")
+            self.parts.append(_LENGTH.pack(recorder(tensor)))
+            return self.tensor(tensor.detach())
         self.parts.append(b"T")
         parameter = isinstance(tensor, torch.nn.Parameter)
-        self.parts.append(_TENSOR.pack(parameter, bool(tensor.requires_grad and tensor.is_leaf)))
+        self.parts.append(_TENSOR.pack(parameter, bool(tensor.requires_grad)))
         self.text(str(tensor.dtype).rpartition(".")[2])
         self.value(tuple(tensor.shape))
         flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
@@ -336,6 +343,15 @@ class _Reader:
             return torch.nn.Parameter(tensor, requires_grad=bool(requires_grad))
         return tensor.requires_grad_() if requires_grad else tensor
 
+    def in_graph(self):
+        number, tensor = self.length(), self.value()
+        recorder = getattr(graphs, "receiving", None)
+        if recorder is None or not isinstance(tensor, torch.Tensor):
+            raise WireError("distributed: a tensor of a graph came outside of one")
+        tensor.requires_grad_()
+        recorder(number, tensor)
+        return tensor
+
     def sparse(self):
         shape, indices, values = self.shape(), self.value(), self.value()
         return torch.sparse_coo_tensor(indices, values, shape).coalesce()
@@ -410,7 +426,7 @@ _READERS = {
     b"0": lambda r: None, b"t": lambda r: True, b"u": lambda r: False, b"i": _whole, b"f": lambda r: _FLOAT.unpack(r.take(8))[0],
     b"c": lambda r: complex(_FLOAT.unpack(r.take(8))[0], _FLOAT.unpack(r.take(8))[0]), b"s": _Reader.text, b"b": lambda r: bytes(r.bytes()),
     b"B": lambda r: bytearray(r.bytes()), b"l": _Reader.many, b"p": lambda r: tuple(r.many()), b"e": lambda r: set(r.many()),
-    b"z": lambda r: frozenset(r.many()), b"d": _Reader.pairs, b"T": _Reader.tensor, b"S": _Reader.sparse, b"y": _Reader.dtype,
+    b"z": lambda r: frozenset(r.many()), b"d": _Reader.pairs, b"T": _Reader.tensor, b"G": _Reader.in_graph, b"S": _Reader.sparse, b"y": _Reader.dtype,
     b"v": lambda r: torch.device(r.text()), b"R": _Reader.registered, b"F": _Reader.named, b"m": _Reader.named_tuple, b"E": _Reader.enumeration, b"X": _Reader.exception, b"O": _Reader.object,
     b"N": lambda r: r.array(False), b"n": lambda r: r.array(True),
 }  # fmt: skip

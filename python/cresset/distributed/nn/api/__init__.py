@@ -1,0 +1,3 @@
+"""Modules in other workers."""
+
+_SUBMODULES = ...

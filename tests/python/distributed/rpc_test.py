@@ -1,0 +1,112 @@
+"""Calls between workers: results, errors, references, gradients, and what is not let in."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+PROGRAM = """
+import sys, threading, time
+import cresset as torch
+from cresset.distributed import autograd, rpc
+
+rank, size, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+class Counter:
+    def __init__(self, start):
+        self.total = start
+    def add(self, n):
+        self.total += n
+        return self.total
+
+def plus(x, y=1):
+    return x + y
+def fails():
+    raise ValueError("no luck")
+def slow():
+    time.sleep(2)
+def count_references():
+    return len(rpc.api._current.references)
+
+rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(init_method="file://" + path))
+other = f"worker{1 - rank}"
+"""
+
+
+def run_workers(script):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.py")
+        with open(path, "w") as file:
+            file.write(PROGRAM + textwrap.dedent(script) + "\nrpc.shutdown()\n")
+        workers = [
+            subprocess.Popen([sys.executable, path, str(r), "2", os.path.join(folder, "store")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for r in range(2)
+        ]
+        results = [w.communicate(timeout=90) for w in workers]
+    for worker, (_, err) in zip(workers, results):
+        assert worker.returncode == 0, err
+    return [out for out, _ in results]
+
+
+class Calls(unittest.TestCase):
+    def test_functions_and_operators(self):
+        out = run_workers("""
+            print(rpc.rpc_sync(other, torch.add, args=(torch.ones(2), 3)).tolist(), rpc.rpc_sync(other, plus, args=("a", "b")), rpc.rpc_async(other, plus, args=(4,)).wait())
+        """)
+        self.assertEqual(out, ["[4.0, 4.0] ab 5\n"] * 2)
+
+    def test_errors_name_the_worker(self):
+        out = run_workers("""
+            try:
+                rpc.rpc_sync(other, fails)
+            except ValueError as error:
+                print(other in str(error), "no luck" in str(error))
+            try:
+                rpc.rpc_sync(other, slow, timeout=0.2)
+            except RuntimeError as error:
+                print("timeout of 0.2 s" in str(error))
+        """)
+        self.assertEqual(out, ["True True\nTrue\n"] * 2)
+
+    def test_functions_of_the_library_are_not_let_in(self):
+        out = run_workers("""
+            import os, subprocess
+            for function in (os.system, subprocess.run, torch.load, eval):
+                try:
+                    print("called", rpc.rpc_sync(other, function, args=("true",)))
+                except (RuntimeError, ValueError) as error:
+                    print("not let in" in str(error) or "no importable name" in str(error))
+        """)
+        self.assertEqual(out, ["True\n" * 4] * 2)
+
+    def test_references_end_with_their_last_holder(self):
+        out = run_workers("""
+            if rank == 0:
+                counter = rpc.remote(other, Counter, args=(5,))
+                print(counter.rpc_sync().add(2), counter.to_here().total, rpc.rpc_sync(other, count_references))
+                del counter
+                for _ in range(100):
+                    if rpc.rpc_sync(other, count_references) == 0: break
+                    time.sleep(0.02)
+                print(rpc.rpc_sync(other, count_references))
+        """)
+        self.assertEqual(out[0], "7 7 1\n0\n")
+
+    def test_gradients_cross_workers(self):
+        out = run_workers("""
+            with autograd.context() as context:
+                x = torch.ones(3, requires_grad=True)
+                y = x
+                for _ in range(2):
+                    y = rpc.rpc_sync(other, torch.mul, args=(y, y)) + x
+                autograd.backward(context, [y.sum()])
+                print(autograd.get_gradients(context)[x].tolist(), x.grad)
+        """)
+        # y1 = x² + x, y2 = y1² + x: the derivative is 2 y1 (2 x + 1) + 1
+        self.assertEqual(out, ["[13.0, 13.0, 13.0] None\n"] * 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
