@@ -583,7 +583,7 @@ Datum make_list(dispatch::ElementKind kind, std::vector<Datum> elements) {
 }
 Datum shared(Datum value, const Type& type) {
   const Type& t = type.kind() == TypeKind::Optional ? type.elements()[0] : type;
-  if (t.kind() != TypeKind::List || value.is_none() || value.object()) return value;
+  if (t.kind() != TypeKind::List || value.object() || !value.isList()) return value;
   return make_list(element_kind(t.elements()[0]), value.toListVector());
 }
 

@@ -486,6 +486,12 @@ def last_executed_optimized_graph():
     """The graph that ran last in this thread.
 
     Errors: RuntimeError, since programs are not specialised when they run.
+
+    >>> try:
+    ...     torch.jit.last_executed_optimized_graph()
+    ... except RuntimeError as error:
+    ...     print(str(error)[:60])
+    last_executed_optimized_graph: programs are not rewritten wh
     """
     raise RuntimeError("last_executed_optimized_graph: programs are not rewritten when they run; see ScriptFunction.inlined_graph")
 

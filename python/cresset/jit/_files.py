@@ -57,6 +57,11 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
     `map_location` is a device. `_extra_files`, a dict, gets the contents of the files that it names.
     Errors: ValueError for a path that is not there, RuntimeError for a damaged archive, one of a later version or with operators that are lacking, all named.
+
+    >>> import io
+    >>> file = io.BytesIO(torch.jit.script(nn.ReLU()).save_to_buffer())
+    >>> torch.jit.load(file)(torch.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
     """
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
@@ -79,6 +84,12 @@ def save_jit_module_to_flatbuffer(m, f, _extra_files=None):
     """PyTorch's flatbuffer format, which is not written here.
 
     Errors: NotImplementedError.
+
+    >>> try:
+    ...     torch.jit.save_jit_module_to_flatbuffer(torch.jit.script(nn.ReLU()), 'model.ff')
+    ... except NotImplementedError as error:
+    ...     print(str(error)[:44])
+    torch.jit: flatbuffer files are not written;
     """
     raise NotImplementedError("torch.jit: flatbuffer files are not written; use torch.jit.save")
 
@@ -87,5 +98,11 @@ def jit_module_from_flatbuffer(f):
     """PyTorch's flatbuffer format, which is not read here.
 
     Errors: NotImplementedError.
+
+    >>> try:
+    ...     torch.jit.jit_module_from_flatbuffer('model.ff')
+    ... except NotImplementedError as error:
+    ...     print(str(error)[:44])
+    torch.jit: flatbuffer files are not read; us
     """
     raise NotImplementedError("torch.jit: flatbuffer files are not read; use torch.jit.load")

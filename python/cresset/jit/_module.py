@@ -127,7 +127,11 @@ class ScriptModule(Module):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """The compiled form of a module: its parameters, buffers and submodules are those of the original; what is loaded is one, too."""
+    """The compiled form of a module: its parameters, buffers and submodules are those of the original; what is loaded is one, too.
+
+    >>> torch.jit.script(nn.ReLU())
+    RecursiveScriptModule(original_name=ReLU)
+    """
 
     _is_own = True
 

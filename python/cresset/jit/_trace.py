@@ -40,13 +40,21 @@ class TracingCheckError(Exception):
 
 
 class TracedModule(ScriptModule):
-    """A module within one that `trace` made."""
+    """A module within one that `trace` made.
+
+    >>> issubclass(torch.jit.TracedModule, torch.jit.ScriptModule)
+    True
+    """
 
     _is_own = True
 
 
 class TopLevelTracedModule(RecursiveScriptModule):
-    """A module that `trace` made."""
+    """A module that `trace` made.
+
+    >>> torch.jit.trace(nn.ReLU(), (torch.ones(1),))
+    TopLevelTracedModule(original_name=ReLU)
+    """
 
     _is_own = True
 

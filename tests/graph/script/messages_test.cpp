@@ -19,7 +19,7 @@ const Golden kGolden[] = {
     {"return y", "undefined value y", "y"},
     {"return x.nothing()", "'Tensor' object has no attribute or method 'nothing'", "x.nothing"},
     {"return xs.nothing()", "'List[int]' object has no attribute or method 'nothing'", "xs.nothing"},
-    {"return n.real()", "'int' object has no attribute or method 'real'", "n.real"},
+    {"return n.real()", "Expected a value of type 'Tensor' for argument 'self' but instead found type 'int'", "n.real()"},
     {"return torch.nothing(x)", "module torch has no attribute 'nothing'", "torch.nothing"},
     {"return torch.nn.nothing(x)", "module torch.nn has no attribute 'nothing'", "torch.nn.nothing"},
     {"return math.nothing(1.0)", "module math has no attribute 'nothing'", "math.nothing"},
@@ -32,7 +32,7 @@ const Golden kGolden[] = {
     {"return torch.relu()", "Argument self not provided", "torch.relu()"},
     {"return torch.relu(x, wrong=1)", "Unknown keyword argument 'wrong'", "torch.relu(x, wrong=1)"},
     {"return n(1)", "a value of type int cannot be called", "n(1)"},
-    {"return xs.append('a')", "Could not match type str to int in argument 'el'", "xs.append('a')"},
+    {"return xs.append('a')", "Expected a value of type 'int' for argument 'el' but instead found type 'str'", "xs.append('a')"},
     {"return d['a', 'b']", "only tensors take several indices", "d['a', 'b']"},
     {"return d[1]", "Arguments for call are not valid", "d[1]"},
     {"return len(n)", "Arguments for call are not valid", "len(n)"},
@@ -73,7 +73,7 @@ const Golden kGolden[] = {
     {"return x['a']", "a tensor cannot be indexed by a value of type str", "'a'"},
     {"return x.tolist()", "tolist() needs an annotation of its result", "x.tolist()"},
     // returns
-    {"if n > 0:\n        return 1\n    return 'a'", "this return statement returns a value of type str", "'a'"},
+    {"if n > 0:\n        return 1\n    return 'a'", "this return statement returns a value of type str", "return 'a'"},
     {"return 1 if n > 0 else 'a'", "the branches of the conditional expression are of types int and str", "1 if n > 0 else 'a'"},
     {"break", "break stands outside of a loop", "break"},
     // Python that is no TorchScript

@@ -66,9 +66,10 @@ class TorchScript(unittest.TestCase):
         self.assertEqual(described(load_torchscript(changed(swapped))), STATE)
 
     def test_torch_load_says_what_to_do(self):
-        for options in ({}, {"weights_only": False}):
-            with self.assertRaisesRegex(RuntimeError, "TorchScript archive.*torch.io.load_torchscript"):
-                torch.load(SHARED, **options)
+        with self.assertRaisesRegex(RuntimeError, "TorchScript archive.*torch.io.load_torchscript"):
+            torch.load(SHARED)
+        with self.assertWarnsRegex(UserWarning, "torch.jit.load"):
+            self.assertIsInstance(torch.load(SHARED, weights_only=False), torch.jit.ScriptModule)
 
     def test_other_files_and_damaged_ones(self):
         for content in (b"", b"PK\x03\x04", written({"a": torch.ones(2)}), changed(lambda name, content: None if name.endswith("constants.pkl") else content)):
