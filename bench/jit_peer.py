@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PEER = os.environ.get("PEER") or os.environ.get("CRESSET_PARITY_PYTHON") or str(ROOT / "build" / "venv" / "bin" / "python")
 
-MODELS = '''
+MODELS = """
 import sys, time
 from typing import List, Tuple
 {imports}
@@ -77,7 +77,7 @@ def timed(f, least=0.2):
         start = time.perf_counter(); f(); took = time.perf_counter() - start
         best, spent = min(best, took), spent + took
     return best * 1e3
-'''
+"""
 ROWS = {
     "resnet18_load_and_first": "def run():\n    m = torch.jit.load(FOLDER + '/resnet18.pt'); m(torch.ones(1, 3, 224, 224))\nstart = time.perf_counter(); run(); ms = (time.perf_counter() - start) * 1e3",
     "resnet18_steady": "m = torch.jit.load(FOLDER + '/resnet18.pt'); x = torch.randn(1, 3, 224, 224)\nwith torch.no_grad():\n    m(x); m(x); ms = timed(lambda: m(x), 1.0)",

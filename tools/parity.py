@@ -94,7 +94,7 @@ def read_api(data):
 # Options of a tool in a full run, beyond leaving out --quick.
 FULL = {"op": ["--checks", "all", "--dtypes", "all"]}
 # The families of graph_parity.py whose wing stands.
-ALWAYS = {"graph": ["--family", "fx,export,aot"]}
+ALWAYS = {"graph": ["--family", "fx,export,aot,compile"]}
 READERS = {"op": read_op_or_kit, "fuzz": read_fuzz, "kit": read_op_or_kit, "api": read_api, "graph": read_op_or_kit}
 
 

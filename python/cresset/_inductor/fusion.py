@@ -63,7 +63,7 @@ class _Fuser:
             return None
         inputs = node.all_input_nodes
         values = [n.meta.get("val") for n in inputs]
-        if not inputs or not all(map(_plain, values)) or any(v.shape == val.shape and not v.is_contiguous() for v in values):
+        if not inputs or not all(map(_plain, values)):
             return None
         if not any(v.shape == val.shape for v in values):
             return None

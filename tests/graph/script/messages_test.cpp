@@ -51,7 +51,8 @@ const Golden kGolden[] = {
     // assignment
     {"if n > 0:\n        n = 'a'\n    return n", "Variable 'n' previously had type int but is now being assigned to a value of type str", "'a'"},
     {"for i in xs:\n        n = 1.5\n    return n", "Variable 'n' previously had type int", "1.5"},
-    {"if n > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "y is set to type int in the true branch and type str in the false branch", "if n > 0"},
+    {"if n > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "y is set to type int in the true branch and type str in the false branch",
+     "if n > 0"},
     {"y: int = 'a'\n    return y", "Variable 'y' is annotated with type int but is being assigned to a value of type str", "'a'"},
     {"y: Nothing = 1\n    return y", "Unknown type name 'Nothing'", "Nothing"},
     {"y: List = []\n    return y", "List: say what it holds", "List"},
@@ -95,7 +96,8 @@ const Golden kGolden[] = {
 
 TEST(Messages, SayWhatIsWrongUnderTheWords) {
   for (const Golden& g : kGolden) {
-    const std::string text = std::string("def f(x: Tensor, n: int, o: Optional[int], xs: List[int], d: Dict[str, int], t: Tuple[int, str]):\n    ") + g.body + "\n";
+    const std::string text =
+        std::string("def f(x: Tensor, n: int, o: Optional[int], xs: List[int], d: Dict[str, int], t: Tuple[int, str]):\n    ") + g.body + "\n";
     const std::string said = error_of([&] { std::make_shared<CompilationUnit>()->define_text(text, nullptr); });
     EXPECT_NE(said.find(g.message), std::string::npos) << g.body << "\n" << said;
     // The last line of marks stands below the words.
