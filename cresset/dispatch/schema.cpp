@@ -35,6 +35,14 @@ constexpr KindName kKinds[] = {{"Tensor", TypeKind::Tensor},
 // Types that are known by their names alone.
 constexpr std::string_view kPlainNames[] = {"Any",    "AnyClassType", "AnyEnumType", "Dimname",       "NoneType", "None", "QScheme", "Storage",
                                             "Stream", "SymBool",      "SymFloat",    "DeviceObjType", "Capsule",  "list", "tuple"};
+// PyTorch's numbers of dtypes, in texts, where they are not ours: those after bool.
+struct DtypeNumber {
+  int number;
+  ScalarType dtype;
+};
+constexpr DtypeNumber kDtypeNumbers[] = {{15, ScalarType::BFloat16},        {23, ScalarType::Float8_e5m2},     {24, ScalarType::Float8_e4m3fn},
+                                         {25, ScalarType::Float8_e5m2fnuz}, {26, ScalarType::Float8_e4m3fnuz}, {27, ScalarType::UInt16},
+                                         {28, ScalarType::UInt32},          {29, ScalarType::UInt64},          {44, ScalarType::Float8_e8m0fnu}};
 constexpr std::string_view kWrappers[] = {"Future", "RRef", "Await"};
 
 // A cursor over the text; every error quotes the schema and the column.
@@ -268,6 +276,12 @@ class Parser {
     const double v = number();
     const bool integral = text_.substr(start, position_ - start).find_first_of(".efn") == std::string_view::npos;
     if (type.list) return std::vector<int64_t>(type.list_size > 0 ? static_cast<size_t>(type.list_size) : 1, static_cast<int64_t>(v));
+    if (integral && type.kind == TypeKind::DType) {
+      for (const DtypeNumber& d : kDtypeNumbers)
+        if (v == d.number) return d.dtype;
+      if (v < 0 || v > static_cast<double>(ScalarType::Bool)) fail("expected the number of a dtype before this place");
+      return static_cast<ScalarType>(static_cast<int>(v));
+    }
     if (integral && type.kind != TypeKind::Float) return static_cast<int64_t>(v);
     return v;
   }
@@ -287,6 +301,8 @@ class Parser {
     if (word == "strided") return Layout::Strided;
     if (word == "long") return ScalarType::Long;
     if (word == "float") return ScalarType::Float;
+    for (int i = 0; i < kNumDTypes; i++)
+      if (word == dtype_name(static_cast<ScalarType>(i))) return static_cast<ScalarType>(i);
     if (word == "Mean") return 1;
     if (word == "Sum") return 2;
     fail("unknown default `" + word + "` before this place");
@@ -418,7 +434,11 @@ std::string default_text(const Value& v) {
   if (v.is<int64_t>()) return whole(v.to_int());
   if (v.is<double>()) return float_text(v.to_double());
   if (v.is<std::string>()) return quoted(v.to_string());
-  if (v.is<ScalarType>()) return whole(static_cast<int64_t>(v.to_dtype()));
+  if (v.is<ScalarType>()) {
+    for (const DtypeNumber& d : kDtypeNumbers)
+      if (v.to_dtype() == d.dtype) return whole(d.number);
+    return whole(static_cast<int64_t>(v.to_dtype()));
+  }
   if (v.is<Layout>()) return whole(static_cast<int64_t>(v.to_layout()));
   if (v.is<MemoryFormat>()) return whole(static_cast<int64_t>(v.to_memory_format()));
   if (v.is<std::vector<int64_t>>()) return list_text(v.to_int_list(), whole);

@@ -78,7 +78,7 @@ class Custom(unittest.TestCase):
         )
         for args, named in (((3,), {}), ((), {}), ((x,), {"z": 1}), ((x, 1.0, 2), {}), ((x, "a"), {}), ((x,), {"x": x})):
             self.assertRaises(RuntimeError, scaled, *args, **named)
-        self.assertRaises(NotImplementedError, scaled, x.to("meta"))
+        self.assertRaises(RuntimeError, scaled, x.to("meta"))
         scaled.register_fake(lambda x, k=1.0: torch.empty_like(x))
         self.assertEqual(scaled(x.to("meta")).shape, (2,))
 
@@ -163,12 +163,13 @@ class Libraries(unittest.TestCase):
             torch.ops.test_lib.foo(x)
         lib.impl("foo", lambda x, n=2: x * n, "CPU")
         self.assertEqual(torch.ops.test_lib.foo(x, 3).tolist(), [3, 3])
-        self.assertEqual(lib.define("foo.two(Tensor x, Tensor y) -> Tensor"), "foo.two")
-        library.Library("test_lib", "IMPL", "CPU").impl("foo.two", lambda x, y: x + y)
+        self.assertEqual(lib.define("foo.two(Tensor x, Tensor y) -> Tensor"), "foo")
+        second = library.Library("test_lib", "IMPL", "CPU")
+        second.impl("foo.two", lambda x, y: x + y)
         self.assertEqual((torch.ops.test_lib.foo(x, x).tolist(), torch.ops.test_lib.foo.overloads()), ([2, 2], ["default", "two"]))
         for kind, call in ((RuntimeError, lambda: lib.define("foo(Tensor x) -> Tensor")), (RuntimeError, lambda: lib.define("bad(")), (RuntimeError, lambda: library.Library("test_lib", "DEF")),
                            (RuntimeError, lambda: library.Library("aten", "DEF")), (ValueError, lambda: library.Library("a", "b")), (AttributeError, lambda: torch.ops.test_lib.none),
-                           (RuntimeError, lambda: lib.impl("none", abs)), (RuntimeError, lambda: lib.impl("foo", abs, "Abacus")), (TypeError, lambda: lib.impl("foo", 3))):  # fmt: skip
+                           (RuntimeError, lambda: lib.impl("foo", abs, "Abacus")), (TypeError, lambda: lib.impl("foo", 3))):  # fmt: skip
             self.assertRaises(kind, call)
 
     def test_composites_are_recorded(self):
@@ -205,7 +206,9 @@ class Checks(unittest.TestCase):
         good.register_fake(lambda x: torch.empty_like(x))
         good.register_autograd(lambda ctx, grad: grad * 2)
         x = torch.ones(2, requires_grad=True)
-        self.assertEqual(library.opcheck(good, (x,)), dict.fromkeys(("test_schema", "test_autograd_registration", "test_faketensor"), "SUCCESS"))
+        self.assertEqual(
+            library.opcheck(good, (x,)), dict.fromkeys(("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"), "SUCCESS")
+        )
         sneaky = make("sneaky", lambda x: x.add_(1) * 1)
         with self.assertRaisesRegex(library.OpCheckError, "x was written, which the schema does not say"):
             library.opcheck(sneaky, (torch.ones(2),))
@@ -220,7 +223,7 @@ class Checks(unittest.TestCase):
 class Vmap(unittest.TestCase):
     def setUp(self):
         self.op = library.custom_op(
-            "test_vmap::scaled", lambda x, by: torch.tensor(x.numpy() * by), mutates_args=(), schema="(Tensor x, float by=2.0) -> Tensor"
+            "test_vmap::scaled", lambda x, by=2.0: torch.tensor(x.numpy() * by), mutates_args=(), schema="(Tensor x, float by=2.0) -> Tensor"
         )
         self.seen = []
 
@@ -292,3 +295,76 @@ class Objects(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class Rules(unittest.TestCase):
+    """Rules of operators beside their functions: casts, modes, keys, and the end of a library."""
+
+    def define(self, name, function):
+        return library.custom_op(f"test_rules::{name}", function, mutates_args=(), schema="(Tensor x) -> Tensor")
+
+    def test_autocast_casts_inputs(self):
+        op = self.define("kind", lambda x: x * 1)
+        library.register_autocast(op, "cpu", torch.bfloat16)
+        with torch.autocast("cpu"):
+            self.assertIs(op(torch.ones(1)).dtype, torch.bfloat16)
+        self.assertIs(op(torch.ones(1)).dtype, torch.float32)
+        self.assertRaises(ValueError, library.register_autocast, op, "tpu", torch.bfloat16)
+
+    def test_a_function_may_be_turned_off_for_a_scope(self):
+        op = self.define("five", lambda x: x * 2)
+        op.register_kernel("cpu")(lambda x: x * 5)
+        with op.set_kernel_enabled("cpu", enabled=False):
+            self.assertEqual(op(torch.ones(1)).item(), 2)
+        self.assertEqual(op(torch.ones(1)).item(), 5)
+
+    def test_what_a_library_defines_goes_with_it(self):
+        with library._scoped_library("test_scope", "FRAGMENT") as lib:
+            lib.define("inner(Tensor x) -> Tensor")
+            lib.impl("inner", lambda x: x * 3, "CPU")
+            self.assertEqual(torch.ops.test_scope.inner(torch.ones(1)).item(), 3)
+        self.assertFalse(hasattr(torch.ops.test_scope, "inner"))
+        lib = library.Library("test_gone", "DEF")
+        lib.define("f(Tensor x) -> Tensor")
+        del lib
+        self.assertFalse(hasattr(torch.ops.test_gone, "f"))
+
+    def test_functions_may_come_before_the_definition(self):
+        lib = library.Library("test_later", "FRAGMENT")
+        lib.impl("f", lambda x: x + 1, "CPU")
+        lib.define("f(Tensor x) -> Tensor")
+        self.assertEqual(torch.ops.test_later.f(torch.ones(1)).item(), 2)
+
+    def test_functions_may_take_the_keys_of_the_call(self):
+        lib = library.Library("test_keys", "FRAGMENT")
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda keys, x: x + keys.has(torch._C.DispatchKey.CPU), "CPU", with_keyset=True)
+        self.assertEqual(torch.ops.test_keys.f(torch.ones(1)).item(), 2)
+        self.assertTrue(torch._C._dispatch_has_kernel_for_dispatch_key("test_keys::f", "CPU"))
+        self.assertFalse(torch._C._dispatch_has_kernel_for_dispatch_key("test_keys::f", "CUDA"))
+
+    def test_results_that_do_not_fit_the_schema_are_errors(self):
+        lib = library.Library("test_results", "FRAGMENT")
+        lib.define("one(Tensor x) -> Tensor")
+        lib.define("two(Tensor x) -> (Tensor, Tensor)")
+        lib.impl("one", lambda x: "text", "CPU")
+        lib.impl("two", lambda x: x, "CPU")
+        self.assertRaises(RuntimeError, torch.ops.test_results.one, torch.ones(1))
+        self.assertRaises(TypeError, torch.ops.test_results.two, torch.ones(1))
+
+    def test_errors_of_schemas_mark_the_place(self):
+        lib = library.Library("test_text", "FRAGMENT")
+        with self.assertRaisesRegex(RuntimeError, r"(?s)unknown type `Blob`.*column 7.*\^"):
+            lib.define("f(Blob x) -> Tensor")
+
+    def test_schemas_are_data(self):
+        schema = torch._C.parse_schema("ns::f.over(Tensor(a!) x, int[2] n=3, *, str s='a') -> (Tensor y, int)")
+        self.assertEqual(str(schema), 'ns::f.over(Tensor(a!) x, int[2] n=3, *, str s="a") -> (Tensor y, int)')
+        self.assertEqual(
+            [(a.name, str(a.type), a.default_value, a.kwarg_only) for a in schema.arguments],
+            [("x", "Tensor", None, False), ("n", "List[int]", [3, 3], False), ("s", "str", "a", True)],
+        )
+        self.assertTrue(schema.is_mutable)
+        newer, older = (torch._C.parse_schema(f"f(Tensor x{more}) -> Tensor") for more in (", int m=1", ""))
+        self.assertTrue(newer.is_backward_compatible_with(older))
+        self.assertFalse(older.is_backward_compatible_with(newer))

@@ -31,7 +31,7 @@ PyObject* outside_ops(PyObject*, PyObject* ns) {
   });
 }
 
-// Calls the Python function with what is on the stack. What it raises reaches the caller as it is.
+// Calls the Python function with what is on the stack. An error of it reaches the caller as it is.
 void call_python(const Shared& function, const OpEntry& op, Stack& stack) {
   with_gil([&] {
     const size_t n = op.function_schema().arguments.size();
@@ -69,7 +69,16 @@ PyObject* unimplement(PyObject*, PyObject* number) {
   Py_RETURN_NONE;
 }
 
-// _load_library(path): opens a library of operators. What its registrations raise is raised here, and nothing of it stays registered.
+// _canonical_schema(text): the schema as PyTorch writes it. ValueError for text that is none, with the place marked.
+PyObject* canonical_schema(PyObject*, PyObject* schema) {
+  return guarded([&] {
+    const char* text = PyUnicode_AsUTF8(schema);
+    if (!text) throw PythonError();
+    return PyUnicode_FromString(dispatch::schema_text(dispatch::parse_detailed(text)).c_str());
+  });
+}
+
+// _load_library(path): opens a library of operators. Errors of its registrations are raised here, and nothing of it stays registered.
 PyObject* load_library(PyObject*, PyObject* path) {
   return guarded([&]() -> PyObject* {
     const char* text = PyUnicode_AsUTF8(path);
@@ -79,11 +88,9 @@ PyObject* load_library(PyObject*, PyObject* path) {
   });
 }
 
-PyMethodDef functions[] = {{"_outside_ops", outside_ops, METH_O, nullptr},
-                           {"_implement", implement, METH_VARARGS, nullptr},
-                           {"_unimplement", unimplement, METH_O, nullptr},
-                           {"_load_library", load_library, METH_O, nullptr},
-                           {}};
+PyMethodDef functions[] = {{"_outside_ops", outside_ops, METH_O, nullptr},   {"_implement", implement, METH_VARARGS, nullptr},
+                           {"_unimplement", unimplement, METH_O, nullptr},   {"_canonical_schema", canonical_schema, METH_O, nullptr},
+                           {"_load_library", load_library, METH_O, nullptr}, {}};
 
 }  // namespace
 

@@ -62,6 +62,54 @@ def _cuda_isInBadFork():
     return False
 
 
+def __getattr__(name):
+    if name in ("DispatchKey", "DispatchKeySet"):
+        from .._core import dispatch_keys
+
+        return getattr(dispatch_keys, name)
+    from .._core import missing
+
+    return missing.found(__name__, name)
+
+
+def _AutoDispatchBelowAutograd():
+    """A scope whose calls of operators that programs define go past their functions for gradients."""
+    from .._core.dispatch_keys import below_autograd
+
+    return below_autograd()
+
+
+def parse_schema(text):
+    """A schema from its text. RuntimeError for text that is none, with the place marked."""
+    from .._core.operator_schema import FunctionSchema
+    from .._core.schema import canonical
+
+    return FunctionSchema(canonical(text), "")
+
+
+def _overload_named(qualified):
+    """The overload of "ns::name" or "ns::name.overload"; None where there is none."""
+    from .. import ops
+
+    namespace, _, rest = qualified.partition("::")
+    name, _, overload = rest.partition(".")
+    packet = getattr(getattr(ops, namespace), name, None)
+    return None if packet is None else getattr(packet, overload or "default", None)
+
+
+def _dispatch_has_kernel(qualified):
+    """Whether there is an operator of the name."""
+    return _overload_named(qualified) is not None
+
+
+def _dispatch_has_kernel_for_dispatch_key(qualified, key):
+    """Whether an operator has a function for a key."""
+    overload = _overload_named(qualified)
+    if overload is None:
+        raise RuntimeError(f"operator {qualified} does not exist")
+    return overload.has_kernel_for_dispatch_key(key)
+
+
 class _DisableTorchDispatch:
     """In its scope neither modes nor tensor classes take calls over by `__torch_dispatch__`."""
 

@@ -101,6 +101,7 @@ class Argument:
         self.name = name or ""
         self.type = self.real_type = ArgumentType(base, ("?" if items else True) if listed else False, bool(optional))
         self.N = int(listed[1:-1]) if listed and listed[1:-1] else None
+        self._spread = self.N if self.N and not isinstance(default, type(None)) and default[:1] not in "[N" else 0
         self.kwarg_only = keyword
         alias = alias or other_alias
         self.alias_info = AliasInfo(alias) if alias else None
@@ -111,7 +112,9 @@ class Argument:
     @property
     def default_value(self):
         """The default; None where there is none."""
-        return None if self._default is _NOTHING else self._default
+        if self._default is _NOTHING:
+            return None
+        return [self._default] * self._spread if self._spread else self._default
 
     def has_default_value(self):
         """Whether the argument may be left out."""
@@ -131,7 +134,7 @@ class FunctionSchema:
         if found is None:
             raise RuntimeError(f"schema: expected name(arguments) -> returns, got {text!r}")
         owner, name, overload, inside, outside = found.groups()
-        self.name, self.overload_name = f"{owner or namespace}::{name}", overload or ""
+        self.name, self.overload_name = f"{owner or namespace}::{name}" if owner or namespace else name, overload or ""
         self.arguments, keyword = [], False
         for part in split(inside):
             if part == "*":
@@ -146,6 +149,16 @@ class FunctionSchema:
     def is_mutable(self):
         """Whether an argument is written."""
         return any(a.is_write for a in self.arguments)
+
+    def is_backward_compatible_with(self, old):
+        """Whether calls of an older schema are calls of this one: the same arguments, then others that have defaults."""
+        same = self.name == old.name and self.overload_name == old.overload_name and list(map(str, self.returns)) == list(map(str, old.returns))
+        before, now = ([a for a in schema.arguments if not a.kwarg_only] for schema in (old, self))
+        named = {a.name: str(a) for a in self.arguments if a.kwarg_only}
+        same = same and [str(a) for a in now[: len(before)]] == [str(a) for a in before] and all(a.has_default_value() for a in now[len(before) :])
+        older = [a for a in old.arguments if a.kwarg_only]
+        added = set(named) - {a.name for a in older}
+        return same and all(named.get(a.name) == str(a) for a in older) and all(a.has_default_value() for a in self.arguments if a.name in added)
 
     def __str__(self):
         return self._text

@@ -26,6 +26,11 @@ class OperatorBase:
         return self
 
 
+def _refused(error):
+    """Arguments that fit no schema are errors of another type here than in functions of the package."""
+    return RuntimeError(str(error)) if "the arguments fit no form of it" in str(error) else error
+
+
 class OpOverload(OperatorBase):
     """One overload of an operator: takes what its schema lists, and nothing else."""
 
@@ -43,7 +48,10 @@ class OpOverload(OperatorBase):
     def __call__(self, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
-        return self._call(*args, **kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except TypeError as error:
+            raise _refused(error) from None
 
     @functools.cached_property
     def _schema(self):
@@ -90,7 +98,10 @@ class OpOverload(OperatorBase):
 
     def has_kernel_for_dispatch_key(self, key):
         """Whether there is a function for a key of `torch._C.DispatchKey`, or its name."""
-        return self._can_decompose() if str(key).rpartition(".")[2] == "CompositeImplicitAutograd" else key in self.py_kernels
+        name = str(key).rpartition(".")[2]
+        if name == "CompositeImplicitAutograd":
+            return self._can_decompose()
+        return key in self.py_kernels or (self._entry is not None and name in ("CPU", "Meta", "AutogradCPU") and not self._can_decompose())
 
     def py_impl(self, key):
         """Decorator: the function that a mode's class, or a key, calls in place of the operator."""
@@ -145,7 +156,10 @@ class OpOverloadPacket(OperatorBase):
     def __call__(self, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
-        return self.op(*args, **kwargs)
+        try:
+            return self.op(*args, **kwargs)
+        except TypeError as error:
+            raise _refused(error) from None
 
     def overloads(self):
         """The names of the overloads."""

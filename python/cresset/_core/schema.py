@@ -7,6 +7,8 @@ import re
 import types
 import typing
 
+import _cresset
+
 import cresset as torch
 
 _KINDS = {
@@ -14,6 +16,9 @@ _KINDS = {
     "ScalarType": torch.dtype, "Device": (torch.device, str), "Layout": torch.layout, "MemoryFormat": torch.memory_format, "Generator": torch.Generator,
 }  # fmt: skip
 _NOTHING = object()
+# PyTorch's numbers of dtypes, in texts.
+_DTYPES = dict(zip(map(str, (*range(12), 15, *range(23, 30))), "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
+                   "bfloat16 float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64".split()))  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -28,6 +33,7 @@ class Argument:
     mutated: bool
     keyword: bool
     default: object = _NOTHING
+    listed_size: int = 0
 
     @property
     def type(self):
@@ -81,8 +87,14 @@ class Schema:
         values = []
         for place, argument in enumerate(self.arguments):
             value = given.get(argument.name, argument.default)
+            if argument.listed_size and isinstance(value, (int, float)) and not isinstance(value, bool):
+                value = [value] * argument.listed_size
             if value is _NOTHING:
                 raise RuntimeError(f"{title}() is missing value for argument '{argument.name}'. Declaration: {self.text}")
+            if argument.base == "float":
+                value = _as_float(value)
+            if value is None and argument.type == "Tensor":
+                raise NotImplementedError(f"Could not run '{title}' with an undefined tensor as argument '{argument.name}': no backend has a function for it")
             if not argument.accepts(value):
                 raise RuntimeError(
                     f"{title}() Expected a value of type '{argument.type}' for argument '{argument.name}' but instead found type '{type(value).__name__}'.\n"
@@ -90,6 +102,13 @@ class Schema:
                 )
             values.append(value)
         return values
+
+
+def _as_float(value):
+    """Integers where the schema has floating point numbers."""
+    if isinstance(value, (list, tuple)):
+        return [_as_float(v) for v in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 _HEAD = re.compile(r"\s*(?:([\w.]+::)?([\w]+)(?:\.([\w]+))?)?\s*\((.*)\)\s*->\s*(.+?)\s*$", re.DOTALL)
@@ -123,16 +142,26 @@ def _default(text, base, listed):
         return text[1:-1]
     if text[0] == "[":
         return [_default(part, base, False) for part in _split(text[1:-1])]
-    if base == "ScalarType" and hasattr(torch, text):
-        return getattr(torch, text)
+    if base == "ScalarType" and text in _DTYPES:
+        return getattr(torch, _DTYPES[text])
     try:
         return float(text) if base in ("float",) or re.search(r"[.e]|inf|nan", text) else int(text)
     except ValueError:
         raise RuntimeError(f"schema: cannot read the default {text!r}") from None
 
 
+def canonical(text):
+    """A schema as PyTorch writes it. RuntimeError for text that is none, with the place marked."""
+    try:
+        found = _cresset._canonical_schema(text)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+    return found if "::" in text.partition("(")[0] else found.removeprefix("aten::")
+
+
 def parse(text, namespace=None):
-    """The parts of a schema's text. RuntimeError for what cannot be read."""
+    """The parts of a schema's text, which becomes PyTorch's form of it. RuntimeError for text that is none, with the place marked."""
+    text = canonical(text)
     match = _HEAD.match(text)
     if match is None:
         raise RuntimeError(f"schema: expected name(arguments) -> returns, got {text!r}")
@@ -149,6 +178,8 @@ def parse(text, namespace=None):
         alias = alias or other_alias
         items, whole = (first, second) if listed else (None, first or second)
         made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword)
+        if listed and listed[1:-1]:
+            made.listed_size = int(listed[1:-1])
         if default is not None:
             made.default = _default(default.strip(), base, bool(listed))
         arguments.append(made)

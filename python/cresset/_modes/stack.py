@@ -37,7 +37,10 @@ def _called(modes, place, listener, func, args, kwargs):
     if modes:
         _listen(place, listener)
     try:
-        return mode.__torch_dispatch__(func, _types_of(args, kwargs), args, kwargs)
+        types, own = _types_of(args, kwargs), getattr(func, "_torch_dispatch", None)
+        if own and type(mode) in own:
+            return own[type(mode)](mode, func, types, args, kwargs)
+        return mode.__torch_dispatch__(func, types, args, kwargs)
     finally:
         _listen(place, None)
         modes.append(mode)

@@ -20,7 +20,8 @@ def hear(func, args, kwargs):
     """The call, by the first of the classes whose `__torch_dispatch__` does not return NotImplemented. TypeError where all do."""
     types = _types_of(args, kwargs)
     for kind in _in_order(types):
-        result = kind.__torch_dispatch__(func, types, args, kwargs)
+        own = getattr(func, "_torch_dispatch", None) or {}
+        result = own[kind](kind, func, types, args, kwargs) if kind in own else kind.__torch_dispatch__(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
     if not types:
