@@ -1,9 +1,8 @@
 # Processes that compute together, a library of its own (docs/records/0024-distributed.md), and the engines that carry its bytes, which it opens
 # at first use.
 option(CRESSET_GLOO "Build the Gloo engine when its headers are installed" ON)
-option(CRESSET_MPI "Build the MPI engine when its headers are installed" ON)
 file(GLOB_RECURSE dist_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/dist/*.cpp)
-list(FILTER dist_sources EXCLUDE REGEX "/transport/(gloo|mpi|nccl)/|/elastic/main")
+list(FILTER dist_sources EXCLUDE REGEX "/transport/gloo/|/elastic/main")
 add_library(cresset_dist SHARED ${dist_sources})
 set_target_properties(cresset_dist PROPERTIES EXPORT_NAME dist)
 cresset_declare_units(cresset_dist)
@@ -30,3 +29,8 @@ if(CRESSET_GLOO)
     message(STATUS "Gloo engine: not built (libgloo-dev not found); groups work within one host")
   endif()
 endif()
+
+# The launcher of C++ programs.
+add_executable(cresset_run ${CMAKE_SOURCE_DIR}/cresset/dist/elastic/main.cpp)
+set_target_properties(cresset_run PROPERTIES OUTPUT_NAME cresset-run INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+target_link_libraries(cresset_run PRIVATE cresset_dist cresset_flags)

@@ -18,8 +18,9 @@ add_library(Cresset::dist ALIAS cresset_dist)
 add_library(Cresset::profile ALIAS cresset_profile)
 
 install(TARGETS cresset cresset_distributions cresset_graph cresset_compile cresset_dist cresset_profile cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cresset_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # Opened from the folder that the library lies in.
-foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo cresset_mpi)
+foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo)
   if(TARGET ${provider})
     install(TARGETS ${provider} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()

@@ -490,10 +490,4 @@ WorkPtr EngineGroup::recvAnysource(Tensors& tensors, int tag) {
                  [&](Engine& e, Row& row, auto keep) { return e.receive(-1, static_cast<uint64_t>(tag), row.piece(), std::move(keep)); });
 }
 
-ProcessGroupMPI::ProcessGroupMPI(const intrusive_ptr<Store>& store, int rank, int size, Options o)
-    : EngineGroup(store, rank, size, [&] {
-        o.engine = "mpi";
-        return o;
-      }()) {}
-
 }  // namespace cresset::distributed

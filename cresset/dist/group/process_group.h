@@ -80,7 +80,7 @@ struct CallRecord {
 
 struct EngineGroupOptions {
   std::chrono::milliseconds timeout = kProcessGroupDefaultTimeout;
-  std::string engine;     // "shm", "gloo" or "mpi"; empty: CRESSET_DIST_TRANSPORT, else what fits the ranks
+  std::string engine;     // "shm" or "gloo"; empty: CRESSET_DIST_TRANSPORT, else what fits the ranks
   std::string interface;  // of the network, for Gloo; empty: GLOO_SOCKET_IFNAME, else that by which the store is reached
 };
 
@@ -95,7 +95,7 @@ class CRESSET_API EngineGroup : public ProcessGroup {
   EngineGroup(const intrusive_ptr<Store>& store, int rank, int size, const Options& options = {});
   ~EngineGroup() override;
 
-  // The name of the engine: "shm", "gloo", "mpi".
+  // The name of the engine: "shm" or "gloo".
   std::string engine() const;
   std::string getBackendName() const override { return "gloo"; }
   WorkPtr broadcast(Tensors& tensors, const BroadcastOptions& = {}) override;
@@ -137,11 +137,6 @@ class CRESSET_API EngineGroup : public ProcessGroup {
 class CRESSET_API ProcessGroupGloo final : public EngineGroup {
  public:
   using EngineGroup::EngineGroup;
-};
-class CRESSET_API ProcessGroupMPI final : public EngineGroup {
- public:
-  ProcessGroupMPI(const intrusive_ptr<Store>& store, int rank, int size, Options options = {});
-  std::string getBackendName() const override { return "mpi"; }
 };
 
 }  // namespace cresset::distributed

@@ -14,13 +14,12 @@ namespace {
 struct Provider {
   const char *engine, *library, *package;
 };
-constexpr Provider kProviders[] = {
-    {"gloo", "libcresset_gloo.so", "libgloo-dev"}, {"mpi", "libcresset_mpi.so", "libopenmpi-dev"}, {"nccl", "libcresset_nccl.so", "CUDA toolkit with NCCL"}};
+constexpr Provider kProviders[] = {{"gloo", "libcresset_gloo.so", "libgloo-dev"}};
 
 const Provider& provider(const std::string& name) {
   for (const Provider& p : kProviders)
     if (name == p.engine) return p;
-  throw ValueError(str("dist: expected the engine shm, gloo, mpi or nccl, got '", name, "'"));
+  throw ValueError(str("dist: expected the engine shm or gloo, got '", name, "'"));
 }
 
 EngineEntry entry(const Provider& p) {

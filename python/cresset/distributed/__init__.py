@@ -1,7 +1,7 @@
 """torch.distributed: processes that compute together. Start each with its rank, let them meet, and call the same operations everywhere.
 
 The backend "gloo" has tensors in the CPU's memory; between processes of one host they go through memory that all share, between hosts through
-Gloo. "mpi" runs under `mpirun`.
+Gloo.
 
     import torch.distributed as dist
     dist.init_process_group("gloo", init_method="tcp://localhost:29500", rank=rank, world_size=2)

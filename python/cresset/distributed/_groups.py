@@ -2,7 +2,6 @@
 
 import os
 
-import _cresset_dist
 import cresset as torch
 
 from . import rendezvous as _rendezvous
@@ -105,12 +104,12 @@ def is_gloo_available():
 
 
 def is_mpi_available():
-    """Whether the backend "mpi" is here: where it was built, and the processes run under `mpirun`.
+    """Whether the backend "mpi" is here: not yet.
 
     >>> dist.is_mpi_available()
     False
     """
-    return "OMPI_COMM_WORLD_SIZE" in os.environ and _cresset_dist.engine_available("mpi")
+    return False
 
 
 def is_nccl_available():
@@ -215,12 +214,12 @@ def _checked_backend(name):
     for device, backend in config.get_device_backend_map().items():
         if device != "cpu" and (name is None or ":" in str(name)):
             continue
-        if backend in Backend._plugins or backend in ("gloo", "mpi"):
+        if backend in Backend._plugins or backend == "gloo":
             continue
         if backend not in Backend.backend_list:
             raise _ArgumentError(f"distributed: {str(backend)!r} is no backend; there are {', '.join(Backend.backend_list)}, and those that are registered")
         if device == "cpu" or len(config.get_device_backend_map()) == 1:
-            raise RuntimeError(f"distributed: the backend {str(backend)!r} is not built in; this build has 'gloo' and 'mpi', for tensors on the CPU")
+            raise RuntimeError(f"distributed: the backend {str(backend)!r} is not built in; this build has 'gloo', for tensors on the CPU")
     config._given = name
     return config
 

@@ -143,7 +143,7 @@ class ChildFailedError(Exception):
         first, _ = self.get_first_failure()
         others = [self._entry(i, rank) for i, rank in enumerate(r for r in self.failures if r != first)]
         parts = [f"{self.name} FAILED", section_delim * 60, "Failures:", *(others or ["  <NO_OTHER_FAILURES>"]), section_delim * 60,
-                 "Root Cause (first observed failure):", self._entry(0, first)]  # fmt: skip
+                 "Root Cause (the failure that came first):", self._entry(0, first)]  # fmt: skip
         line = boarder_delim * 60
         return "\n".join(["", line, *parts, line])
 

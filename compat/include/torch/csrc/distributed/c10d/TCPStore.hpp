@@ -1,0 +1,5 @@
+#pragma once
+// LibTorch's header of this name.
+
+#include "cresset/dist/store/tcp_store.h"
+#include "torch/csrc/distributed/c10d/namespace.h"

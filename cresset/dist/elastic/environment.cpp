@@ -1,0 +1,54 @@
+#include "cresset/dist/elastic/environment.h"
+
+#include <cstdlib>
+
+#include "cresset/dist/store/tcp_store.h"
+
+namespace cresset::distributed {
+
+namespace {
+
+std::string text_of(const char* name) {
+  const char* text = std::getenv(name);
+  CRESSET_CHECK_VALUE(text && *text, "init_process_group: the environment variable ", name, " is missing; start the program by cresset-run or torchrun");
+  return text;
+}
+int number_of(const char* name, int least, int most) {
+  const std::string text = text_of(name);
+  char* end = nullptr;
+  const long number = std::strtol(text.c_str(), &end, 10);
+  CRESSET_CHECK_VALUE(*end == '\0' && number >= least && number <= most, "init_process_group: expected ", name, " in [", least, ", ", most, "], got '", text, "'");
+  return static_cast<int>(number);
+}
+
+}  // namespace
+
+Environment Environment::read() {
+  Environment e;
+  e.world_size = number_of("WORLD_SIZE", 1, 1 << 15);
+  e.rank = number_of("RANK", 0, e.world_size - 1);
+  e.local_rank = std::getenv("LOCAL_RANK") ? number_of("LOCAL_RANK", 0, 1 << 15) : 0;
+  e.master_address = text_of("MASTER_ADDR");
+  e.master_port = static_cast<uint16_t>(number_of("MASTER_PORT", 0, 65535));
+  const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  e.agent_has_store = agent && std::string(agent) == "True";
+  if (const char* count = std::getenv("TORCHELASTIC_RESTART_COUNT")) e.restart_count = count;
+  return e;
+}
+
+intrusive_ptr<Store> job_store(const Environment& e, std::chrono::milliseconds timeout) {
+  TCPStoreOptions o;
+  o.port = e.master_port;
+  o.isServer = !e.agent_has_store && e.rank == 0;
+  o.timeout = timeout;
+  intrusive_ptr<Store> store = make_intrusive<TCPStore>(e.master_address, o);
+  return e.agent_has_store ? make_intrusive<PrefixStore>("/worker/attempt_" + e.restart_count, store) : store;
+}
+
+intrusive_ptr<ProcessGroup> init_process_group(const EngineGroupOptions& options) {
+  const Environment e = Environment::read();
+  const auto store = make_intrusive<PrefixStore>("default_pg", job_store(e, options.timeout));
+  return make_intrusive<ProcessGroupGloo>(store, e.rank, e.world_size, options);
+}
+
+}  // namespace cresset::distributed
