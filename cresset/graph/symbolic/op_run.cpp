@@ -362,6 +362,7 @@ class OpRun {
     if (!example) return;
     for (const std::string& name : symbols()) {
       if (!env_.hints.count(name)) continue;
+      if (env_.points_.empty()) env_.make_points();  // the last symbol has become a number
       Bindings larger = env_.points_[1];
       larger[name] = 3 * larger[name] + 1;
       if (!env_.fit_facts(larger)) continue;
@@ -680,6 +681,7 @@ class OpRun {
 
   // The sizes of the arguments, products of neighbours, and the results' numbers before this one.
   std::vector<Candidate> candidates(const std::vector<int64_t>& here, size_t i) {
+    if (env_.points_.empty()) env_.make_points();
     std::vector<Candidate> out;
     auto add = [&](const Sym& s) {
       if (s.constant() || out.size() > 48) return;

@@ -99,6 +99,7 @@ std::optional<Sym> ShapeEnv::searched(int64_t value) const {
     if (const auto other = by_value_.find(factor); other != by_value_.end()) return simplify(s * other->second);
   }
   for (const std::string& name : order) {
+    if (composite_) break;  // runs at other points tell more of quotients than one value does
     const auto at = point_.find(name);
     if (replacements.count(name) || at == point_.end() || !ranges.count(name)) continue;
     for (int64_t d = 2; d <= 16; d++) {

@@ -275,3 +275,13 @@ def test_sizes_stay_symbols_where_a_guard_makes_them_numbers():
     env, x = setting((4, 6))
     assert bool(x.shape[0] == 4) and isinstance(x.shape[0], torch.SymInt)
     assert int(x.shape[0]) == 4 and x.shape[0] + 1 == 5 and guards(env) == ["Eq(s0, 4)"]
+
+
+def test_quotients_within_composites_are_found_at_other_points():
+    _, x, w = setting((2, 1, 10, 11), (1, 1, 4, 4), duck_shape=False)
+    assert torch.nn.functional.conv2d(x, w, padding="same").shape == (2, 1, 10, 11)
+
+
+def test_lists_of_parts_settle_one_symbol_after_another():
+    _, x = setting((6, 4), duck_shape=False)
+    assert len(x.split(4)) == 2 and [tuple(t.shape) for t in x.split(4)][1] == (2, 4)
