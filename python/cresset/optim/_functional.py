@@ -56,7 +56,16 @@ def _advance(steps, by):
 
 def adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None, capturable=False, differentiable=False, fused=None, grad_scale=None,
          found_inf=None, has_complex=False, decoupled_weight_decay=False, *, amsgrad, beta1, beta2, lr, weight_decay, eps, maximize):  # fmt: skip
-    """One step of Adam on lists of parameters, gradients and states."""
+    """One step of Adam on lists of parameters, gradients and states.
+
+    Example::
+
+        >>> w, g, m, v, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.zeros(1), torch.tensor(0.0)
+        >>> torch.optim.adam.adam([w], [g], [m], [v], [], [t], amsgrad=False, beta1=0.9, beta2=0.999, lr=0.1, weight_decay=0, eps=1e-8,
+        ...     maximize=False)
+        >>> w, t
+        (tensor([0.9000]), tensor(1.))
+    """
     numbers = {"lr": lr, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay, "eps": eps, "amsgrad": amsgrad, "maximize": maximize}
     if fused:
         numbers.update(grad_scale=grad_scale, found_inf=found_inf)
@@ -67,14 +76,31 @@ def adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, for
 
 def adamw(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None, capturable=False, differentiable=False, fused=None, grad_scale=None,
           found_inf=None, has_complex=False, *, amsgrad, beta1, beta2, lr, weight_decay, eps, maximize):  # fmt: skip
-    """One step of AdamW: Adam whose parameters shrink by ``lr * weight_decay`` of themselves."""
+    """One step of AdamW: Adam whose parameters shrink by ``lr * weight_decay`` of themselves.
+
+    Example::
+
+        >>> w, g, m, v, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.zeros(1), torch.tensor(0.0)
+        >>> torch.optim.adamw.adamw([w], [g], [m], [v], [], [t], amsgrad=False, beta1=0.9, beta2=0.999, lr=0.1, weight_decay=0.5, eps=1e-8,
+        ...     maximize=False)
+        >>> w
+        tensor([0.8500])
+    """
     adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable, differentiable, fused, grad_scale, found_inf, has_complex, True,
          amsgrad=amsgrad, beta1=beta1, beta2=beta2, lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize)  # fmt: skip
 
 
 def sgd(params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=None, fused=None, grad_scale=None, found_inf=None, *, weight_decay, momentum, lr,
         dampening, nesterov, maximize):  # fmt: skip
-    """One step of SGD. Where there is a momentum, a buffer that is None is made and put into `momentum_buffer_list`."""
+    """One step of SGD. Where there is a momentum, a buffer that is None is made and put into `momentum_buffer_list`.
+
+    Example::
+
+        >>> w, g, momenta = torch.ones(1), torch.ones(1), [None]
+        >>> torch.optim.sgd.sgd([w], [g], momenta, weight_decay=0, momentum=0.9, lr=0.1, dampening=0, nesterov=False, maximize=False)
+        >>> w, momenta
+        (tensor([0.9000]), [tensor([1.])])
+    """
     numbers = {"weight_decay": weight_decay, "momentum": momentum, "lr": lr, "dampening": dampening, "nesterov": nesterov, "maximize": maximize}
     if fused:
         numbers.update(grad_scale=grad_scale, found_inf=found_inf)
@@ -92,7 +118,15 @@ def sgd(params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=N
 
 def adagrad(params, grads, state_sums, state_steps, fused=None, grad_scale=None, found_inf=None, has_sparse_grad=False, foreach=None, differentiable=False,
             has_complex=False, *, lr, weight_decay, lr_decay, eps, maximize):  # fmt: skip
-    """One step of Adagrad."""
+    """One step of Adagrad.
+
+    Example::
+
+        >>> w, g, total, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.tensor(0.0)
+        >>> torch.optim.adagrad.adagrad([w], [g], [total], [t], lr=0.1, weight_decay=0, lr_decay=0, eps=1e-10, maximize=False)
+        >>> w, total
+        (tensor([0.9000]), tensor([1.]))
+    """
     numbers = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize}
     if fused:
         numbers.update(grad_scale=grad_scale, found_inf=found_inf)
@@ -101,7 +135,15 @@ def adagrad(params, grads, state_sums, state_steps, fused=None, grad_scale=None,
 
 def rmsprop(params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, foreach=None, maximize=False, differentiable=False, capturable=False,
             has_complex=False, *, lr, alpha, eps, weight_decay, momentum, centered):  # fmt: skip
-    """One step of RMSprop."""
+    """One step of RMSprop.
+
+    Example::
+
+        >>> w, g, square, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.tensor(0.0)
+        >>> torch.optim.rmsprop.rmsprop([w], [g], [square], [], [], [t], lr=0.1, alpha=0.75, eps=1e-8, weight_decay=0, momentum=0, centered=False)
+        >>> w, square
+        (tensor([0.8000]), tensor([0.2500]))
+    """
     numbers = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "maximize": maximize}
     states = (square_avgs, momentum_buffer_list if momentum > 0 else [], grad_avgs if centered else [])
     _step("_fused_rmsprop_", params, grads, states, state_steps, numbers, ("lr", "weight_decay", "momentum"), differentiable, foreach)
@@ -109,21 +151,45 @@ def rmsprop(params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_s
 
 def adadelta(params, grads, square_avgs, acc_deltas, state_steps, capturable=False, foreach=None, differentiable=False, has_complex=False, *, lr, rho, eps,
              weight_decay, maximize):  # fmt: skip
-    """One step of Adadelta."""
+    """One step of Adadelta.
+
+    Example::
+
+        >>> w, g, square, delta, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.zeros(1), torch.tensor(0.0)
+        >>> torch.optim.adadelta.adadelta([w], [g], [square], [delta], [t], lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, maximize=False)
+        >>> square
+        tensor([0.1000])
+    """
     numbers = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
     _step("_fused_adadelta_", params, grads, (square_avgs, acc_deltas), state_steps, numbers, ("lr", "weight_decay"), differentiable, foreach)
 
 
 def adamax(params, grads, exp_avgs, exp_infs, state_steps, foreach=None, maximize=False, differentiable=False, capturable=False, has_complex=False, *, eps, beta1,
            beta2, lr, weight_decay):  # fmt: skip
-    """One step of Adamax."""
+    """One step of Adamax.
+
+    Example::
+
+        >>> w, g, m, largest, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.zeros(1), torch.tensor(0.0)
+        >>> torch.optim.adamax.adamax([w], [g], [m], [largest], [t], eps=1e-8, beta1=0.9, beta2=0.999, lr=0.1, weight_decay=0)
+        >>> w
+        tensor([0.9000])
+    """
     numbers = {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
     _step("_fused_adamax_", params, grads, (exp_avgs, exp_infs), state_steps, numbers, ("lr", "beta1", "beta2", "weight_decay"), differentiable, foreach)
 
 
 def nadam(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, decoupled_weight_decay=False, foreach=None, capturable=False, differentiable=False,
           has_complex=False, maximize=False, *, beta1, beta2, lr, weight_decay, momentum_decay, eps):  # fmt: skip
-    """One step of NAdam."""
+    """One step of NAdam.
+
+    Example::
+
+        >>> w, g, m, v, product, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.zeros(1), torch.ones(()), torch.tensor(0.0)
+        >>> torch.optim.nadam.nadam([w], [g], [m], [v], [product], [t], beta1=0.9, beta2=0.999, lr=0.1, weight_decay=0, momentum_decay=4e-3, eps=1e-8)
+        >>> product
+        tensor(0.4501)
+    """
     numbers = {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
                "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize}  # fmt: skip
     rates = ("lr", "beta1", "beta2", "weight_decay")
@@ -132,7 +198,15 @@ def nadam(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, decoup
 
 def radam(params, grads, exp_avgs, exp_avg_sqs, state_steps, decoupled_weight_decay=False, foreach=None, differentiable=False, capturable=False, has_complex=False,
           maximize=False, *, beta1, beta2, lr, weight_decay, eps):  # fmt: skip
-    """One step of RAdam."""
+    """One step of RAdam.
+
+    Example::
+
+        >>> w, g, m, v, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.zeros(1), torch.tensor(0.0)
+        >>> torch.optim.radam.radam([w], [g], [m], [v], [t], beta1=0.9, beta2=0.999, lr=0.1, weight_decay=0, eps=1e-8)
+        >>> w
+        tensor([0.9000])
+    """
     numbers = {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": weight_decay, "decoupled_weight_decay": decoupled_weight_decay,
                "maximize": maximize}  # fmt: skip
     _step("_fused_radam_", params, grads, (exp_avgs, exp_avg_sqs), state_steps, numbers, ("lr", "beta1", "beta2", "weight_decay"), differentiable, foreach)
@@ -140,14 +214,30 @@ def radam(params, grads, exp_avgs, exp_avg_sqs, state_steps, decoupled_weight_de
 
 def rprop(params, grads, prevs, step_sizes, state_steps, foreach=None, capturable=False, maximize=False, differentiable=False, has_complex=False, *, step_size_min,
           step_size_max, etaminus, etaplus):  # fmt: skip
-    """One step of Rprop. Its rule has no derivative of a rate, so a differentiable step is the same."""
+    """One step of Rprop. Its rule has no derivative of a rate, so a differentiable step is the same.
+
+    Example::
+
+        >>> w, g, before, size, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.full((1,), 0.1), torch.tensor(0.0)
+        >>> torch.optim.rprop.rprop([w], [g], [before], [size], [t], step_size_min=1e-6, step_size_max=50, etaminus=0.5, etaplus=1.2)
+        >>> w
+        tensor([0.9000])
+    """
     numbers = {"etaminus": etaminus, "etaplus": etaplus, "step_size_min": step_size_min, "step_size_max": step_size_max, "maximize": maximize}
     _step("_fused_rprop_", params, grads, (prevs, step_sizes), state_steps, numbers, foreach=foreach)
 
 
 def asgd(params, grads, axs, mus, etas, state_steps, foreach=None, maximize=False, differentiable=False, capturable=False, has_complex=False, *, lambd, lr, t0, alpha,
          weight_decay):  # fmt: skip
-    """One step of averaged SGD."""
+    """One step of averaged SGD.
+
+    Example::
+
+        >>> w, g, average, mu, eta, t = torch.ones(1), torch.ones(1), torch.zeros(1), torch.ones(()), torch.tensor(0.1), torch.tensor(0.0)
+        >>> torch.optim.asgd.asgd([w], [g], [average], [mu], [eta], [t], lambd=0.0, lr=0.1, t0=1e6, alpha=0.75, weight_decay=0)
+        >>> w
+        tensor([0.9000])
+    """
     numbers = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize, "joint": bool(foreach)}
     _step("_fused_asgd_", params, grads, (axs, mus, etas), state_steps, numbers, ("lr", "weight_decay"), differentiable, foreach)
 
