@@ -62,6 +62,11 @@ BoxedFn autograd_with_formula(BoxedFn backward);
 
 namespace autograd {
 
+// Set by the autograd room while forward mode has a level open: learns of every view that is made, since a tangent that its base gets by a later change in
+// place is the view's too.
+using ViewNote = void(TensorImpl& view);
+CRESSET_API std::atomic<ViewNote*>& view_note();
+
 // Set by the transform room: vmap's part of the layer that it shares with forward mode; true if it has run the call.
 using BatchingLayer = bool(const dispatch::OpEntry& op, dispatch::Stack& stack);
 CRESSET_API void set_batching_layer(BatchingLayer* layer);

@@ -39,6 +39,10 @@ size_t checked_bytes(int64_t numel, ScalarType dtype, IntArrayRef sizes) {
 
 }  // namespace
 
+std::atomic<autograd::ViewNote*>& autograd::view_note() {
+  static std::atomic<ViewNote*> note{nullptr};
+  return note;
+}
 ObjectHook<TensorImpl>& object_hook() { return g_object_hook; }
 
 static thread_local std::pair<DeviceType, Layout> t_missing{DeviceType::CPU, Layout::Strided};
@@ -79,7 +83,7 @@ TensorImpl::~TensorImpl() {
 }
 
 void TensorImpl::throw_inference_write() {
-  CRESSET_CHECK(false, "Inplace update to inference tensor outside InferenceMode is not allowed; clone() it first to get a normal tensor");
+  CRESSET_CHECK(false, "Inplace update to inference tensor outside InferenceMode is not allowed. clone() it first to get a normal tensor");
   __builtin_unreachable();
 }
 
@@ -166,6 +170,7 @@ intrusive_ptr<TensorImpl> TensorImpl::over_same_storage() const {
   impl->layers_ = layers_ & kLazyMathLayer;
   impl->backend_ = backend_;
   impl->parts_ = parts_;
+  if (CRESSET_UNLIKELY(backend_meta_.defined())) impl->copy_backend_meta(*this);
   // An alias made in inference mode of a normal tensor is a normal tensor, and the other way round.
   impl->is_inference_ = is_inference_;
   impl->own_version_ = own_version_;
@@ -188,10 +193,13 @@ intrusive_ptr<TensorImpl> TensorImpl::view(IntArrayRef sizes, IntArrayRef stride
   return impl;
 }
 
+void TensorImpl::copy_backend_meta(const TensorImpl& o) { backend_meta_ = o.backend_meta_ ? o.backend_meta_->clone(o.backend_meta_) : nullptr; }
+
 void TensorImpl::shallow_copy_from(const TensorImpl& o) {
   if (!own_version_) own_version_ = storage_ ? storage_->shared_version() : make_intrusive<VersionCounter>();
   storage_ = o.storage_;
   parts_ = o.parts_;
+  if (backend_meta_ || o.backend_meta_) copy_backend_meta(o);
   geometry_ = o.geometry_;
   offset_ = o.offset_;
   numel_ = o.numel_;

@@ -4,6 +4,7 @@
 
 #include "cresset/base/warning.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/hooks.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise/pointwise.h"
@@ -37,6 +38,7 @@ Tensor view_of(const Tensor& self, const ViewSpec& spec, bool multi_output) {
   CRESSET_CHECK(self.defined(), "view: the input is an undefined tensor");
   auto impl = self.impl()->view(spec.sizes, spec.strides, spec.offset);
   impl->set_view_of(*self.impl(), multi_output && layer_state().grad_mode && !layer_state().inference_mode);
+  if (auto* const note = autograd::view_note().load(std::memory_order_relaxed); CRESSET_UNLIKELY(note != nullptr)) note(*impl);
   return Tensor(std::move(impl));
 }
 

@@ -160,7 +160,7 @@ TEST(ForwardMode, Mistakes) {
   const Tensor dual = make_dual(x, x, level.number());
   EXPECT_TRUE(contains(error_of([&] { make_dual(dual, x, level.number()); }), "has a tangent at this level already"));
   Tensor out = cresset::empty({2}, TensorOptions(kDouble));
-  EXPECT_TRUE(contains(error_of([&] { cresset::mul_out(out, dual, dual); }), "out= arguments do not support differentiation"));
+  EXPECT_TRUE(contains(error_of([&] { cresset::mul_out(out, dual, dual); }), "out=... arguments don't support automatic differentiation"));
 }
 
 }  // namespace

@@ -275,10 +275,18 @@ class Call {
 };
 
 // Where the tangent of a tensor that is changed in place is written: that of its base, if it is a view.
+Tensor tangent_memory(const Tensor& t, uint64_t level);
+
+// A first tangent of a tensor that is no view; views that were made of it before have theirs in the same memory.
+void start_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
+  set_tangent(t, level, value);
+  for (const Tensor& view : views_without_tangent(t, level)) tangent_memory(view, level);
+}
+
 Tensor tangent_memory(const Tensor& t, uint64_t level) {
   if (const ForwardTangent* found = find_tangent(t, level)) return found->value;
   if (!t.is_view()) {
-    set_tangent(t, level, cresset::zeros_like(t));
+    start_tangent(t, level, cresset::zeros_like(t));
     return find_tangent(t, level)->value;
   }
   const Tensor& base = t._base();
@@ -296,7 +304,8 @@ Tensor tangent_memory(const Tensor& t, uint64_t level) {
 void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
   const ForwardTangent* old = find_tangent(t, level);
   if (!old && !value.defined()) return;
-  if ((old && old->value.is_leaf() && old->value.requires_grad()) || (!old && !t.is_view())) {
+  if (!old && !t.is_view()) return start_tangent(t, level, value.defined() ? value.expand(t.sizes()) : cresset::zeros_like(t));
+  if (old && old->value.is_leaf() && old->value.requires_grad()) {
     set_tangent(t, level, value.defined() ? value.expand(t.sizes()) : cresset::zeros_like(t));
     return;
   }
@@ -410,7 +419,7 @@ void forward_mode_layer(const OpEntry& op, Stack& stack) {
   }
   if (is_composite(op)) return run_composite(op, stack);
   CRESSET_CHECK_NOT_IMPLEMENTED(!(op.flags & dispatch::kOutOp), op.name,
-                                ": functions with out= arguments do not support differentiation, but an argument has a forward-mode tangent");
+                                ": out=... arguments don't support automatic differentiation, but an argument has a forward-mode tangent");
   const Call call(op, take_arguments(stack, n), level);
   const HideTangents outer(level - 1);
   const ExcludeLayers hidden(call.hides_layer() ? layer_bit(kTransformLayer) : uint8_t{0});

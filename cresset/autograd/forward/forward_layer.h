@@ -10,8 +10,10 @@ namespace cresset::autograd {
 constexpr Layer kTransformLayer = Layer::Vmap;
 
 // The tangent of an open level, seen or not.
-ForwardTangent* find_tangent(const Tensor& t,
-                             uint64_t level);  // Gives `to`, which holds the same values, the tangents of all levels that it lacks.
+ForwardTangent* find_tangent(const Tensor& t, uint64_t level);
+// Views of `base` made while a level was open.
+variable_list views_without_tangent(const Tensor& base, uint64_t level);
+// Gives `to`, which holds the same values, the tangents of all levels that it lacks.
 void copy_tangents(const Tensor& from, const Tensor& to);
 
 void forward_mode_layer(const dispatch::OpEntry& op, dispatch::Stack& stack);

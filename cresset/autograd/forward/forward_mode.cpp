@@ -12,6 +12,7 @@
 #include "cresset/autograd/meta_extras.h"
 #include "cresset/autograd/node_hooks.h"
 #include "cresset/core/functional.h"
+#include "cresset/core/hooks.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/ops/functions.h"
 
@@ -32,11 +33,29 @@ struct Levels {
   std::mutex mutex;
   uint64_t last = 0;
   std::map<uint64_t, Level> open;
+  // Those made since a level was opened.
+  std::vector<weak_intrusive_ptr<TensorImpl>> views;
+  size_t views_clean_at = 1024;
 };
 
 Levels& levels() {
   static Levels* const all = new Levels;
   return *all;
+}
+
+template <class T> void drop_expired(std::vector<weak_intrusive_ptr<T>>& list, size_t& clean_at) {
+  if (list.size() < clean_at) return;
+  list.erase(std::remove_if(list.begin(), list.end(), [](const auto& t) { return t.expired(); }), list.end());
+  clean_at = std::max<size_t>(1024, 2 * list.size());
+}
+
+void note_view(TensorImpl& view) {
+  if (!view.is_view()) return;
+  Levels& all = levels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  if (all.open.empty()) return;
+  drop_expired(all.views, all.views_clean_at);
+  all.views.emplace_back(intrusive_ptr<TensorImpl>::share(&view));
 }
 
 bool same_strides(const Tensor& a, const Tensor& b) {
@@ -74,10 +93,7 @@ intrusive_ptr<ForwardTangent> new_tangent(uint64_t level, Tensor value) {
   const auto at = all.open.find(level);
   if (at == all.open.end()) return nullptr;
   auto& list = at->second.tangents;
-  if (list.size() >= at->second.clean_at) {
-    list.erase(std::remove_if(list.begin(), list.end(), [](const auto& t) { return t.expired(); }), list.end());
-    at->second.clean_at = std::max<size_t>(1024, 2 * list.size());
-  }
+  drop_expired(list, at->second.clean_at);
   list.emplace_back(made);
   return made;
 }
@@ -128,6 +144,17 @@ void set_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
   install(t, std::move(tangent));
 }
 
+variable_list views_without_tangent(const Tensor& base, uint64_t level) {
+  Levels& all = levels();
+  variable_list found;
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  for (const auto& weak : all.views) {
+    const auto view = weak.lock();
+    if (view && view->view_base().get() == base.impl() && !find_tangent(Tensor(view), level)) found.emplace_back(view);
+  }
+  return found;
+}
+
 void copy_tangents(const Tensor& from, const Tensor& to) {
   const AutogradMeta* meta = get_autograd_meta(from);
   if (!meta || !meta->extras_) return;
@@ -147,6 +174,7 @@ uint64_t enter_dual_level() {
   Levels& all = levels();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.open[++all.last];
+  view_note().store(&note_view);
   return all.last;
 }
 
@@ -159,6 +187,10 @@ void exit_dual_level(uint64_t level) {
     CRESSET_CHECK(at != all.open.end(), "exit_dual_level: no dual level ", level, " is open");
     ended = std::move(at->second);
     all.open.erase(at);
+    if (all.open.empty()) {
+      view_note().store(nullptr);
+      all.views.clear();
+    }
   }
   for (const auto& weak : ended.tangents)
     if (const auto tangent = weak.lock()) tangent->value.reset();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/core/hooks.h"
 #include "cresset/core/raw_bool.h"
 #include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_pointwise.h"
@@ -53,6 +54,7 @@ Tensor retyped(const Tensor& self, ScalarType dtype, IntArrayRef sizes, IntArray
   auto impl = self.impl()->view(sizes, strides, offset);
   impl->set_dtype(dtype);
   impl->set_view_of(*self.impl());
+  if (auto* const note = autograd::view_note().load(std::memory_order_relaxed); CRESSET_UNLIKELY(note != nullptr)) note(*impl);
   return Tensor(std::move(impl));
 }
 

@@ -110,7 +110,7 @@ class Duals(unittest.TestCase):
             dual = forward_ad.make_dual(x, x)
             with self.assertRaisesRegex(RuntimeError, "has a tangent at this level already"):
                 forward_ad.make_dual(dual, x)
-            with self.assertRaisesRegex(NotImplementedError, "out= arguments do not support differentiation"):
+            with self.assertRaisesRegex(NotImplementedError, "out=... arguments don't support automatic differentiation"):
                 torch.mul(dual, dual, out=torch.empty(2))
 
 
@@ -212,6 +212,29 @@ class Layout(unittest.TestCase):
                 found = forward_ad.unpack_dual(forward_ad.make_dual(primal, tangent)).tangent
                 self.assertEqual(found.data_ptr() == tangent.data_ptr(), shared)
                 self.assertEqual((found.stride(), found.tolist()), (primal.stride(), tangent.tolist()))
+
+
+class ViewsBeforeTangents(unittest.TestCase):
+    def test_a_view_has_a_part_of_the_tangent_that_its_base_gets_later(self):
+        def through(change):
+            def function(y):
+                x = torch.zeros_like(y)
+                row, column = x[0], x.t()[1]
+                change(x, y)
+                return row, column, x[0]
+
+            return function
+
+        y, direction = torch.rand(2, 3), torch.rand(2, 3)
+        for change in (lambda x, y: x.copy_(y), lambda x, y: x.add_(y), lambda x, y: x[0].copy_(y[0]), lambda x, y: x.index_put_((torch.tensor([0]),), y[:1])):
+            _, (row, column, again) = torch.func.jvp(through(change), (y,), (direction,))
+            self.assertEqual(row.tolist(), again.tolist())
+            self.assertEqual(row.tolist(), direction[0].tolist())
+            self.assertEqual(column[0].item(), direction[0, 1].item())
+            _, (rows, *_) = torch.vmap(lambda y, d, change=change: torch.func.jvp(through(change), (y,), (d,)))(
+                torch.stack([y, y]), torch.stack([direction] * 2)
+            )
+            self.assertEqual(rows[1].tolist(), direction[0].tolist())
 
 
 if __name__ == "__main__":
