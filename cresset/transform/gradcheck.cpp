@@ -26,11 +26,12 @@ Numbers values_of(const Tensor& t) {
   return Numbers(p, p + wide.numel() * components(t));
 }
 
-// The elements in memory, of a sparse tensor its values, as real numbers to write to without moving its version.
+// The elements in memory, of a sparse tensor its values, as real numbers to write to without moving its version. Of a lazy conjugate the imaginary
+// parts are those in memory: the negatives of the tensor's.
 Tensor parts_of(const Tensor& t) {
   const Tensor held = t.layout() == Layout::Strided ? t : t.layout() == Layout::Sparse ? t.detach()._values() : t.detach().values();
   const Tensor data = held.variable_data();
-  return t.is_complex() ? view_as_real(data) : data;
+  return t.is_complex() ? view_as_real(data.is_conj() ? _conj(data) : data) : data;
 }
 
 // For each element that a sparse tensor holds its place in the dense one.
@@ -119,7 +120,8 @@ void for_each_move(const Tensor& input, double eps, const std::function<Values()
         throw;
       }
     };
-    const Values above = moved(eps), below = moved(-eps);
+    const double step = input.is_conj() && c % 2 == 1 ? -eps : eps;
+    const Values above = moved(step), below = moved(-step);
     use(static_cast<size_t>(c), above, below);
   }
 }
@@ -289,6 +291,7 @@ class Check {
       if (u.numel() > 0) u = u / u.norm();
       directions.push_back(values_of(u));
       const Tensor kept = parts.clone(), step = (u * options_.eps).to(parts.scalar_type()).view(parts.sizes());
+      if (x.is_conj()) step.select(-1, 1).neg_();
       const auto moved = [&](double sign) {
         parts.add_(step, sign);
         try {

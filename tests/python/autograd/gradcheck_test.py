@@ -115,6 +115,16 @@ class Gradcheck(unittest.TestCase):
         self.assertTrue(gradgradcheck(lambda x, y: x * y, (rand(2), rand(2)), gen_non_contig_grad_outputs=True))
 
 
+class LazyConjugates(unittest.TestCase):
+    def test_inputs_that_are_conjugated_lazily(self):
+        for x in (torch.randn(2, 3, dtype=torch.cdouble).conj(), torch.randn(3, 2, dtype=torch.cdouble).t().conj()):
+            x = x.detach().requires_grad_()
+            self.assertTrue(x.is_conj())
+            for fast in (False, True):
+                self.assertTrue(torch.autograd.gradcheck(lambda x: x * x, (x,), fast_mode=fast))
+                self.assertTrue(torch.autograd.gradgradcheck(lambda x: x * x, (x,), fast_mode=fast))
+
+
 class Jacobians(unittest.TestCase):
     """Matrices that PyTorch 2.13 gives."""
 
