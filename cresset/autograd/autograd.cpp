@@ -48,7 +48,7 @@ Tensor root_gradient(const char* op, size_t i, const PassEnd& root, const Tensor
 Edge input_edge(const char* op, size_t i, const PassEnd& input, const variable_list& batched, bool retain) {
   if (input.is_edge()) return input.edge;
   const Tensor& t = input.tensor;
-  CRESSET_CHECK(t.defined() && t.requires_grad(), op, ": input ", i, " does not require grad");
+  CRESSET_CHECK(t.defined() && t.requires_grad(), op, ": element ", i, " of the input tensors does not require grad");
   check_batched_as(op, batched, t);
   if (retain) t.retain_grad();
   return impl::gradient_edge(t);
@@ -100,19 +100,20 @@ void backward(const variable_list& tensors, const variable_list& grad_tensors, s
               const variable_list& inputs) {
   if (create_graph)
     CRESSET_WARN_ONCE(
-        "backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd::grad, or reset the gradient");
+        "Using backward() with create_graph=True lets a parameter and its gradient hold each other, which leaks memory; use autograd::grad, or reset the "
+        "gradient");
   const PassEnds ends = ends_of(inputs);
   run_backward("backward", ends_of(tensors), grad_tensors, inputs.empty() ? nullptr : &ends, {retain_graph.value_or(create_graph), create_graph, true});
 }
 
 variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs, std::optional<bool> retain_graph,
                    bool create_graph, bool allow_unused) {
-  CRESSET_CHECK(!inputs.empty(), "grad: `inputs` cannot be empty");
+  CRESSET_CHECK(!inputs.empty(), "grad requires non-empty inputs.");
   const PassEnds ends = ends_of(inputs);
   variable_list result = run_backward("grad", ends_of(outputs), grad_outputs, &ends, {retain_graph.value_or(create_graph), create_graph, false});
   if (!allow_unused)
     for (size_t i = 0; i < result.size(); i++)
-      CRESSET_CHECK(result[i].defined(), "grad: input ", i, " was not used in the graph; pass allow_unused=true if that is intended");
+      CRESSET_CHECK(result[i].defined(), "grad: input ", i, " was not used in the graph. Set allow_unused=True if that is intended");
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cresset/autograd/generated_support.h"
+#include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 
 namespace cresset {
@@ -44,7 +45,7 @@ void give_history(const intrusive_ptr<Node>& node, const std::string& name, cons
     return;
   }
   if (is_dirty) {
-    CRESSET_CHECK(!out.requires_grad() || !out.is_leaf(), name, ": a leaf tensor that requires grad has been modified in place, ", out);
+    CRESSET_CHECK(!out.requires_grad() || !out.is_leaf(), name, ": a leaf Variable that requires grad has been modified in place, ", out);
     CRESSET_CHECK(!out.is_view() || num_outputs == 1, name,
                   ": a view was modified in place by a function with several outputs, which is not supported; return one tensor only");
     check_inplace(out, true, name.c_str());
@@ -59,7 +60,10 @@ void give_history(const intrusive_ptr<Node>& node, const std::string& name, cons
 
 void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks, const variable_list& inputs, variable_list& outputs) {
   for (const TensorImpl* t : marks.dirty) {
-    CRESSET_CHECK(has(inputs, t), name, ": mark_dirty was given a tensor that is no input of forward");
+    if (!has(inputs, t)) {
+      warn(name + ": mark_dirty was given a tensor that is no input of forward; only inputs that forward changes in place are marked");
+      continue;
+    }
     CRESSET_CHECK(has(outputs, t), name, ": mark_dirty was given a tensor that forward does not return; inputs changed in place must be outputs");
     const_cast<TensorImpl*>(t)->bump_version();
   }

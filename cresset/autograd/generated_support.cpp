@@ -67,8 +67,8 @@ void check_inplace(TensorList self, bool requires_grad, const char* op) {
 
 void check_no_grad_for_out(const Tensor& out, bool args_require_grad, const char* op) {
   if (!GradMode::is_enabled()) return;
-  CRESSET_CHECK(!args_require_grad, op, ": functions with out= arguments do not support differentiation, but an argument requires grad");
-  CRESSET_CHECK(!detail::one_requires_grad(out), op, ": functions with out= arguments do not support differentiation, but out requires grad");
+  CRESSET_CHECK(!args_require_grad, op, ": out=... arguments don't support automatic differentiation, but one of the arguments requires grad");
+  CRESSET_CHECK(!detail::one_requires_grad(out), op, ": out=... arguments don't support automatic differentiation, but out requires grad");
 }
 
 void rebase_history(const Tensor& self, const intrusive_ptr<Node>& node) {

@@ -40,7 +40,7 @@ Tensor same_memory(FunctionalImpl& f, FunctionalImpl::View view) {
 }
 
 void check_hook_position(size_t position, size_t count, const char* op) {
-  CRESSET_CHECK_INDEX(position < count, op, ": no hook at position ", position, ", ", count, " have been registered");
+  CRESSET_CHECK_INDEX(position < count, op, ": Invalid index, no hook at position ", position, ", ", count, " have been registered");
 }
 
 }  // namespace

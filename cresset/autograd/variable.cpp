@@ -94,7 +94,7 @@ static const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
   const ViewCreation creation = view.view_creation();
   CRESSET_CHECK(creation == ViewCreation::Default, has_history ? meta->grad_fn_->name() : "view", ": output ", has_history ? meta->output_nr_ : 0,
                 ": A view was ", creation_text(creation),
-                " and its base, or another view of that, has been modified inplace with gradients on; use an operator that returns a new tensor");
+                " and its base or another view of its base has been modified inplace with gradients on; use an operator that returns a new tensor");
   Tensor again;
   {
     // Recorded whatever scope the caller is in.

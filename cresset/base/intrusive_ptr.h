@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <utility>
 #include "cresset/base/std_function.h"
 
@@ -132,6 +133,10 @@ template <class T, class Null = detail::NullTarget<T>> class intrusive_ptr {
     return adopt(p);
   }
   static intrusive_ptr reclaim_copy(T* p) { return share(p); }
+  // For programs that keep nodes of the graph as LibTorch's did before 2.10: the std::shared_ptr holds one reference.
+  template <class U, class = std::enable_if_t<std::is_convertible<T*, U*>::value>> operator std::shared_ptr<U>() const {
+    return std::shared_ptr<U>(defined() ? get() : nullptr, [kept = *this](U*) {});
+  }
   static intrusive_ptr unsafe_reclaim_from_nonowning(T* p) { return share(p); }
   // A pointer to an object that is never deleted.
   static intrusive_ptr unsafe_adapt_non_heap_allocated(T* p, uint32_t) {

@@ -238,9 +238,10 @@ bool tls_is_dispatch_keyset_included(DispatchKeySet set) {
 bool tls_is_dispatch_key_excluded(DispatchKey k) { return tls_is_dispatch_keyset_excluded(DispatchKeySet(k)); }
 bool tls_is_dispatch_key_included(DispatchKey k) { return tls_is_dispatch_keyset_included(DispatchKeySet(k)); }
 
-DispatchKeySet Tensor::key_set() const {
-  if (!defined()) return {};
-  const DispatchKey own = computeDispatchKey(scalar_type(), layout(), device());
+DispatchKeySet Tensor::key_set() const { return defined() ? impl()->key_set() : DispatchKeySet(); }
+
+DispatchKeySet TensorImpl::key_set() const {
+  const DispatchKey own = computeDispatchKey(dtype(), layout(), device());
   const BackendComponent backend = toBackendComponent(device().type());
   DispatchKeySet set = DispatchKeySet(own) | getAutocastRelatedKeySetFromBackend(backend);
   if (!is_inference()) set = set | getAutogradRelatedKeySetFromBackend(toFunctionalityKey(own) == DispatchKey::Dense ? backend : toBackendComponent(own));

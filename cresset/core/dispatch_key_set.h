@@ -196,7 +196,7 @@ class CRESSET_API DispatchKeySet {
     for (const BackendComponent b : backends) bits_ |= DispatchKeySet(b).bits_;
   }
 
-  constexpr bool has(DispatchKey k) const { return has_all(DispatchKeySet(k)); }
+  constexpr bool has(DispatchKey k) const { return has_any(DispatchKeySet(k)) && has_all(DispatchKeySet(k)); }
   constexpr bool has_backend(BackendComponent b) const { return has_all(DispatchKeySet(b)); }
   constexpr bool has_all(DispatchKeySet o) const { return (bits_ & o.bits_) == o.bits_; }
   constexpr bool has_any(DispatchKeySet o) const { return (bits_ & o.bits_) != 0; }

@@ -233,6 +233,7 @@ class CRESSET_API Tensor {
   void set_data(const Tensor& other) const;
   const std::string& name() const;
 
+  // Of what kind it is: "CPUFloatType". The elements are what `<<` writes.
   std::string toString() const;
   void print() const;
 

@@ -96,6 +96,11 @@ class CRESSET_API VariableVersion {
   bool enabled_;
 };
 
+// What a backend outside of the library keeps with a tensor; copies of the tensor's data have a clone.
+struct CRESSET_API BackendMeta : RefCounted {
+  virtual intrusive_ptr<BackendMeta> clone(const intrusive_ptr<BackendMeta>& self) const { return self; }
+};
+
 class CRESSET_API TensorImpl : public RefCounted {
  public:
   // A tensor over `storage`; sizes start as {0} and are set by set_geometry.
@@ -127,6 +132,9 @@ class CRESSET_API TensorImpl : public RefCounted {
   const intrusive_ptr<RefCounted>& parts() const { return parts_; }
   void set_parts(intrusive_ptr<RefCounted> parts) { parts_ = std::move(parts); }
   void set_layout(Layout layout);
+  const intrusive_ptr<BackendMeta>& get_backend_meta_intrusive_ptr() const { return backend_meta_; }
+  BackendMeta* get_backend_meta() const { return backend_meta_.get(); }
+  void set_backend_meta(intrusive_ptr<BackendMeta> meta) { backend_meta_ = std::move(meta); }
 
   const intrusive_ptr<StorageImpl>& storage() const { return storage_; }
   bool has_storage() const { return storage_.defined(); }
@@ -150,11 +158,13 @@ class CRESSET_API TensorImpl : public RefCounted {
   intrusive_ptr<TensorImpl> view(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const;
   // Takes over storage, geometry and dtype of `other`, keeping identity, autograd data and version counter (`set_data`).
   void shallow_copy_from(const TensorImpl& other);
+  void shallow_copy_from(const intrusive_ptr<TensorImpl>& other) { shallow_copy_from(*other); }
 
   uint32_t version() const { return own_version_ ? own_version_->value.load() : storage_ ? storage_->version().load() : 0; }
   VariableVersion version_counter() const { return VariableVersion(version(), !is_inference_); }
+  // Errors: an inference tensor outside inference mode, which counts nothing within it.
   void bump_version() {
-    if (CRESSET_UNLIKELY(is_inference_)) return;
+    if (CRESSET_UNLIKELY(is_inference_)) return check_writable();
     auto& v = own_version_ ? own_version_->value : storage_->version();
     v.store(v.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -164,6 +174,9 @@ class CRESSET_API TensorImpl : public RefCounted {
   }
   void share_version_of(const TensorImpl& o) { own_version_ = o.own_version_; }
   void set_own_version() { own_version_ = make_intrusive<VersionCounter>(); }
+
+  // The keys that a call with this tensor would see in LibTorch.
+  DispatchKeySet key_set() const;
 
   uint8_t layers() const { return layers_; }
   void set_layer(Layer l, bool on) { layers_ = static_cast<uint8_t>(on ? layers_ | layer_bit(l) : layers_ & ~layer_bit(l)); }
@@ -180,7 +193,7 @@ class CRESSET_API TensorImpl : public RefCounted {
                      : state.inference_mode ? ViewCreation::Inference
                      : state.grad_mode      ? ViewCreation::Default
                                             : ViewCreation::NoGrad;
-    if (view_creation_ == ViewCreation::Default) view_creation_ = base.view_creation_;
+    if (view_creation_ == ViewCreation::Default || base.view_creation_ == ViewCreation::Inference) view_creation_ = base.view_creation_;
     view_base_ = base.view_base_ ? base.view_base_ : intrusive_ptr<TensorImpl>::share(&base);
     view_version_ = version();
     set_layer(Layer::Autograd, true);
@@ -235,9 +248,11 @@ class CRESSET_API TensorImpl : public RefCounted {
   void refresh();
   void set_lazy_layer() { set_layer(Layer::LazyMath, is_conj_ || is_neg_ || is_storage_type(dtype_)); }
   intrusive_ptr<TensorImpl> over_same_storage() const;
+  void copy_backend_meta(const TensorImpl& o);
 
   intrusive_ptr<StorageImpl> storage_;
   intrusive_ptr<RefCounted> parts_;
+  intrusive_ptr<BackendMeta> backend_meta_;
   AutogradMetaInterface* autograd_ = nullptr;
   intrusive_ptr<VersionCounter> own_version_;
   intrusive_ptr<TensorImpl> view_base_;

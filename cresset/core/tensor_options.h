@@ -16,7 +16,8 @@ class TensorOptions {
   TensorOptions(ScalarType t) : dtype_(t), has_dtype_(true) {}
   TensorOptions(TypeMeta t) : TensorOptions(t.toScalarType()) {}
   TensorOptions(Layout l) : layout_(l), has_layout_(true) {}
-  TensorOptions(Device d) : device_(d), has_device_(true) {}
+  // A template, so that braces of a type and an index are never taken for a device.
+  template <class D, class = std::enable_if_t<std::is_same<std::decay_t<D>, Device>::value>> TensorOptions(D&& d) : device_(d), has_device_(true) {}
   TensorOptions(DeviceType d) : TensorOptions(Device(d)) {}
   TensorOptions(DeviceType d, DeviceIndex index) : TensorOptions(Device(d, index)) {}
   TensorOptions(const char* d) : TensorOptions(Device(d)) {}

@@ -119,11 +119,16 @@ DispatchKey backend_key(DispatchKeySet keys) {
   throw Error(str("TensorImpl: expected the key of a backend among ", toString(keys)));
 }
 Device device_of(DispatchKey key) { return Device(backendToDeviceType(dispatchKeyToBackend(key))); }
+// The storage's, where it is of the kind that the key asks for: calls go by the key.
+Device device_of(const Storage& storage, DispatchKey key) {
+  const Device asked = device_of(key);
+  return storage && storage.device().type() == asked.type() ? storage.device() : asked;
+}
 
 }  // namespace
 
 TensorImpl::TensorImpl(Storage storage, DispatchKey key, TypeMeta dtype)
-    : TensorImpl(storage.impl(), dtype.toScalarType(), storage ? storage.device() : device_of(key), layout_from_backend(dispatchKeyToBackend(key))) {}
+    : TensorImpl(storage.impl(), dtype.toScalarType(), device_of(storage, key), layout_from_backend(dispatchKeyToBackend(key))) {}
 TensorImpl::TensorImpl(Storage storage, DispatchKeySet keys, TypeMeta dtype) : TensorImpl(std::move(storage), backend_key(keys), dtype) {}
 TensorImpl::TensorImpl(DispatchKey key, TypeMeta dtype, std::optional<Device> device)
     : TensorImpl(intrusive_ptr<StorageImpl>(), dtype.toScalarType(), device ? *device : device_of(key), layout_from_backend(dispatchKeyToBackend(key))) {}

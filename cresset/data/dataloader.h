@@ -64,13 +64,13 @@ template <class Batch> class Iterator {
   explicit Iterator(Next next) : state_(std::make_shared<State>()) { state_->next = std::move(next); }
   Iterator& operator++() {
     fill();
-    if (!state_ || !state_->batch) detail::throw_iterator_end();
+    if (!state_ || !state_->batch) detail::throw_end_incremented(!state_);
     state_->batch = state_->next();
     return *this;
   }
   reference operator*() const {
     fill();
-    if (!state_ || !state_->batch) detail::throw_iterator_end();
+    if (!state_ || !state_->batch) detail::throw_end_dereferenced(!state_);
     return *state_->batch;
   }
   pointer operator->() const { return &**this; }
@@ -259,7 +259,7 @@ template <class Sampler = samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible<Sampler, size_t>::value, std::unique_ptr<StatelessDataLoader<Dataset, Sampler>>>
 make_data_loader(Dataset dataset, DataLoaderOptions options = DataLoaderOptions()) {
   const std::optional<size_t> size = dataset.size();
-  CRESSET_CHECK(size.has_value(), "data loader: the dataset does not know its size, give a sampler");
+  CRESSET_CHECK(size.has_value(), "data loader: Expected the dataset to be sized in order to construct the Sampler; give a sampler");
   return make_data_loader(std::move(dataset), Sampler(*size), std::move(options));
 }
 

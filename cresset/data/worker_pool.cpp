@@ -30,7 +30,7 @@ std::string describe(const std::exception_ptr& original) {
 }  // namespace
 
 WorkerException::WorkerException(std::exception_ptr original)
-    : message("data loader: exception in a worker thread: " + describe(original)), original_exception(std::move(original)) {}
+    : message("Caught exception in DataLoader worker thread. Original message: " + describe(original)), original_exception(std::move(original)) {}
 
 const WorkerInfo* get_worker_info() { return t_worker; }
 
@@ -101,7 +101,7 @@ std::shared_ptr<void> WorkerPool::next(bool in_order, std::optional<int64_t> tim
   auto ready = [&] { return in_order ? s.results.count(s.next_in_order) > 0 : !s.results.empty(); };
   if (timeout_ms) {
     const bool in_time = s.result_ready.wait_for(lock, std::chrono::milliseconds(*timeout_ms), ready);
-    CRESSET_CHECK(in_time, "data loader: no batch within the timeout of ", *timeout_ms, " ms");
+    CRESSET_CHECK(in_time, "data loader: Timeout, no batch within ", *timeout_ms, " ms");
   } else {
     s.result_ready.wait(lock, ready);
   }
@@ -174,7 +174,7 @@ bool DataMutex::wait(const std::function<bool()>& ready, const std::optional<Mil
 }
 
 void throw_queue_timeout(int64_t milliseconds) {
-  cresset::detail::throw_error<Error>(cresset::str("data loader: Timeout, nothing arrived in the queue within ", milliseconds, " ms"));
+  cresset::detail::throw_error<Error>(cresset::str("Timeout in DataLoader queue while waiting for next batch (timeout was ", milliseconds, " ms)"));
 }
 
 uint64_t current_default_seed() { return default_generator().current_seed(); }
@@ -182,9 +182,16 @@ uint64_t current_default_seed() { return default_generator().current_seed(); }
 void throw_iterator_stale() { cresset::detail::throw_error<Error>("data loader: the iterator belongs to an epoch that another begin() has ended"); }
 void throw_epoch_in_flight() {
   cresset::detail::throw_error<Error>(
-      "data loader: begin() while another iterator is not yet exhausted; go through all of its batches, or make another loader");
+      "data loader: Attempted to get a new DataLoader iterator while another iterator is not yet exhausted; go through its batches, or make another loader");
 }
-void throw_iterator_end() { cresset::detail::throw_error<Error>("data loader: the iterator is past the end"); }
+void throw_end_incremented(bool is_end_itself) {
+  cresset::detail::throw_error<Error>(is_end_itself ? "Incrementing the DataLoader's past-the-end iterator is not allowed"
+                                                    : "data loader: Attempted to increment iterator past the end");
+}
+void throw_end_dereferenced(bool is_end_itself) {
+  cresset::detail::throw_error<Error>(is_end_itself ? "Dereferencing the DataLoader's past-the-end iterator is not allowed"
+                                                    : "data loader: Attempted to dereference iterator that was past the end");
+}
 
 }  // namespace detail
 }  // namespace cresset::data

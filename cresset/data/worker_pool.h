@@ -80,7 +80,9 @@ class CRESSET_API BatchRandomScope {
 CRESSET_API uint64_t current_default_seed();
 [[noreturn]] CRESSET_API void throw_iterator_stale();
 [[noreturn]] CRESSET_API void throw_epoch_in_flight();
-[[noreturn]] CRESSET_API void throw_iterator_end();
+// The end that a loader gives out, or an iterator that has come to it.
+[[noreturn]] CRESSET_API void throw_end_incremented(bool is_end_itself);
+[[noreturn]] CRESSET_API void throw_end_dereferenced(bool is_end_itself);
 
 }  // namespace detail
 }  // namespace cresset::data

@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "cresset/core/sparse.h"
+#include "cresset/core/type_properties.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -155,24 +156,24 @@ std::string type_text(const Tensor& t, IntArrayRef sizes) {
   return s + '}';
 }
 
+std::string text_of(const Tensor& t);
+
 std::string sparse_text(const Tensor& t) {
   const SparseParts& p = sparse_parts(t);
   const bool rows = is_by_rows(t.layout());
-  std::string s = type_text(t, {}) + "\n" + (!p.plain.defined() ? "indices" : rows ? "crow_indices" : "ccol_indices") + ":\n" + p.indices.toString() + "\n";
-  if (p.plain.defined()) s += std::string(rows ? "col_indices" : "row_indices") + ":\n" + p.plain.toString() + "\n";
-  return s + "values:\n" + p.values.toString() + "\nsize:\n" + str(t.sizes()) + "\n]";
+  std::string s = type_text(t, {}) + "\n" + (!p.plain.defined() ? "indices" : rows ? "crow_indices" : "ccol_indices") + ":\n" + text_of(p.indices) + "\n";
+  if (p.plain.defined()) s += std::string(rows ? "col_indices" : "row_indices") + ":\n" + text_of(p.plain) + "\n";
+  return s + "values:\n" + text_of(p.values) + "\nsize:\n" + str(t.sizes()) + "\n]";
 }
 
-}  // namespace
-
-std::string Tensor::toString() const {
-  if (!defined()) return "[ Tensor (undefined) ]";
-  if (layout() != Layout::Strided) return sparse_text(*this);
+std::string text_of(const Tensor& x) {
+  if (!x.defined()) return "[ Tensor (undefined) ]";
+  if (x.layout() != Layout::Strided) return sparse_text(x);
   std::string s;
-  if (lacks_data()) {
+  if (x.lacks_data()) {
     s = "...";
   } else {
-    const Tensor t = detach().to(TensorOptions().device(kCPU)).resolve_conj().resolve_neg().contiguous();
+    const Tensor t = x.detach().to(TensorOptions().device(kCPU)).resolve_conj().resolve_neg().contiguous();
     Values v;
     const Tensor real = t.is_complex() ? cresset::view_as_real(t).contiguous().to(kDouble) : t.to(kDouble);
     const double* data = real.data_ptr<double>();
@@ -195,12 +196,16 @@ std::string Tensor::toString() const {
     }
   }
   if (!s.empty()) s += '\n';
-  return s + type_text(*this, sizes()) + " ]";
+  return s + type_text(x, x.sizes()) + " ]";
 }
 
-void Tensor::print() const { std::puts(toString().c_str()); }
+}  // namespace
 
-std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << t.toString(); }
+std::string Tensor::toString() const { return defined() ? type().toString() : "UndefinedType"; }
+
+void Tensor::print() const { std::puts(text_of(*this).c_str()); }
+
+std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << text_of(t); }
 std::ostream& operator<<(std::ostream& out, ScalarType t) { return out << toString(t); }
 std::ostream& operator<<(std::ostream& out, const Scalar& s) { return out << str(s); }
 std::ostream& operator<<(std::ostream& out, const Device& d) { return out << d.str(); }

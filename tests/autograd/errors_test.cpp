@@ -54,11 +54,13 @@ TEST(Mistakes, WrongNumberOfGradients) { EXPECT_MISTAKE(Error, backward({leaf({1
 TEST(Mistakes, BackwardWithEmptyInputs) {
   EXPECT_MISTAKE(Error, leaf({1}).backward({}, std::nullopt, false, TensorList()), "backward: `inputs` cannot be empty");
 }
-TEST(Mistakes, GradWithEmptyInputs) { EXPECT_MISTAKE(Error, grad({leaf({1})}, {}), "grad: `inputs` cannot be empty"); }
+TEST(Mistakes, GradWithEmptyInputs) { EXPECT_MISTAKE(Error, grad({leaf({1})}, {}), "grad requires non-empty inputs."); }
 TEST(Mistakes, GradOfAnUnusedInput) {
-  EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {leaf({1})}), "grad: input 0 was not used in the graph; pass allow_unused=true if that is intended");
+  EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {leaf({1})}), "grad: input 0 was not used in the graph. Set allow_unused=True if that is intended");
 }
-TEST(Mistakes, GradOfAnInputWithoutGrad) { EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {vec({1})}), "grad: input 0 does not require grad"); }
+TEST(Mistakes, GradOfAnInputWithoutGrad) {
+  EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {vec({1})}), "grad: element 0 of the input tensors does not require grad");
+}
 TEST(Mistakes, GradOfAPlainOutput) {
   EXPECT_MISTAKE(Error, grad({vec({1})}, {leaf({1})}), "grad: element 0 of tensors does not require grad and does not have a grad_fn");
 }
@@ -92,7 +94,7 @@ TEST(Mistakes, PostAccumulateHookOnAResult) {
                       "register_post_accumulate_grad_hook: only leaf tensors accumulate, got the result of Mul");
 }
 TEST(Mistakes, RemovingAHookThatIsNotThere) {
-  EXPECT_MISTAKE(IndexError, leaf({1}).remove_hook(3), "remove_hook: no hook at position 3, 0 have been registered");
+  EXPECT_MISTAKE(IndexError, leaf({1}).remove_hook(3), "remove_hook: Invalid index, no hook at position 3, 0 have been registered");
 }
 TEST(Mistakes, HookChangesTheShape) {
   const Tensor x = leaf({1, 2});
@@ -137,7 +139,7 @@ TEST(Mistakes, InPlaceOnATensorSavedForBackward) {
   const std::string maker = y.grad_fn()->name();
   y.add_(1);
   EXPECT_MISTAKE(Error, y.sum().backward(),
-                 "backward: a value that it needs has been modified by an inplace operation: a tensor of shape [2] and "
+                 "backward: one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of shape [2] and "
                  "dtype float64, which is output 0 of " +
                      maker + ", is at version 1, expected version 0; anomaly mode shows the operation whose gradient needs it");
 }
@@ -147,7 +149,7 @@ TEST(Mistakes, InPlaceOnAnInferenceTensor) {
     InferenceMode guard;
     i = vec({1});
   }
-  EXPECT_MISTAKE_WITH(Error, i.add_(1), "inference tensor outside InferenceMode is not allowed; clone() it first to get a normal tensor");
+  EXPECT_MISTAKE_WITH(Error, i.add_(1), "inference tensor outside InferenceMode is not allowed. clone() it first to get a normal tensor");
 }
 TEST(Mistakes, SavingAnInferenceTensor) {
   Tensor i;
@@ -163,7 +165,7 @@ TEST(Mistakes, DetachingAViewInPlace) {
 }
 TEST(Mistakes, OutArgumentWithGradients) {
   Tensor out = vec({0});
-  EXPECT_MISTAKE_WITH(Error, cresset::add_out(out, leaf({1}), vec({1})), "out= arguments do not support differentiation");
+  EXPECT_MISTAKE_WITH(Error, cresset::add_out(out, leaf({1}), vec({1})), "out=... arguments don't support automatic differentiation");
 }
 TEST(Mistakes, IntegerDataForATensorThatRequiresGrad) {
   EXPECT_MISTAKE(Error, leaf({1}).set_data(cresset::ones({1}, TensorOptions(kLong))),
@@ -206,7 +208,9 @@ TEST(Mistakes, CustomFunctionReturnsAGradientForANumber) {
   EXPECT_MISTAKE_WITH(Error, ForANumber::apply(leaf({1}), 2.0).backward(), "backward returned a gradient for argument 1 of forward, which is not a tensor");
 }
 TEST(Mistakes, CustomFunctionMarksAStrangerDirty) {
-  EXPECT_MISTAKE_WITH(Error, DirtyStranger::apply(leaf({1})), "mark_dirty was given a tensor that is no input of forward");
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(DirtyStranger::apply(leaf({1})).requires_grad());
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("mark_dirty was given a tensor that is no input of forward"), std::string::npos);
 }
 TEST(Mistakes, SavedTensorHookReturnsNothing) {
   const Tensor x = leaf({1});

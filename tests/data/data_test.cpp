@@ -431,7 +431,7 @@ TEST(DataLoader, TimesOut) {
     std::optional<size_t> size() const override { return 4; }
   };
   auto loader = make_data_loader(Never().map(Stack()), DataLoaderOptions().workers(1).timeout(std::chrono::milliseconds(5)));
-  EXPECT_TRUE(contains(message_of([&] { epoch(*loader); }), "timeout of 5 ms"));
+  EXPECT_TRUE(contains(message_of([&] { epoch(*loader); }), "Timeout, no batch within 5 ms"));
 }
 
 TEST(DataLoader, RefusesWrongOptions) {

@@ -256,7 +256,7 @@ TEST(Sequential, Mistakes) {
   nn::Sequential empty;
   EXPECT_THROW(empty->forward(cresset::ones({1})), cresset::Error);
   nn::Sequential sequential{Add()};
-  EXPECT_NE(message_of([&] { sequential->forward(cresset::ones({1})); }).find("argument 0"), std::string::npos);
+  EXPECT_NE(message_of([&] { sequential->forward(cresset::ones({1})); }).find("argument #0"), std::string::npos);
   EXPECT_THROW(sequential->ptr(1), cresset::IndexError);
   EXPECT_THROW(sequential->at<nn::LinearImpl>(0), cresset::Error);
   nn::Sequential wrong_return{nn::ReLU()};

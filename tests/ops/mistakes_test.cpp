@@ -212,7 +212,7 @@ const std::vector<Mistake>& mistakes() {
          y.backward();
        }},
       {"SavedTensorModified", "RuntimeError",
-       "backward: a value that it needs has been modified by an inplace operation: a tensor of shape [2, 2] "
+       "backward: one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of shape [2, 2] "
        "and dtype float32, which is output 0 of ExpBackward0, is at version 1, expected version 0; anomaly mode shows the "
        "operation whose gradient needs it",
        [] {

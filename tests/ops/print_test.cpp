@@ -16,6 +16,11 @@ template <class T> std::string text(const T& value) {
 
 TEST(Print, Number) { EXPECT_EQ(text(tensor(3.5)), "3.5\n[ CPUFloatType{} ]"); }
 TEST(Print, Undefined) { EXPECT_EQ(text(Tensor()), "[ Tensor (undefined) ]"); }
+
+TEST(Print, ToStringNamesTheKind) {
+  EXPECT_EQ(Tensor().toString(), "UndefinedType");
+  EXPECT_EQ(ones({2}, kDouble).toString(), "CPUDoubleType");
+}
 TEST(Print, Empty) { EXPECT_EQ(text(empty({2, 0})), "[ CPUFloatType{2,0} ]"); }
 TEST(Print, VectorOfIntegers) { EXPECT_EQ(text(tensor({1, 2, 300})), "   1\n   2\n 300\n[ CPULongType{3} ]"); }
 TEST(Print, VectorOfFarApartNumbers) { EXPECT_EQ(text(tensor({1.5, -2.25, 3e5})), " 1.5000e+00\n-2.2500e+00\n 3.0000e+05\n[ CPUFloatType{3} ]"); }

@@ -81,7 +81,7 @@ TEST(Sparse, Refusals) {
 }
 
 TEST(Sparse, Text) {
-  EXPECT_EQ(tensor({0.f, 3.f}).to_sparse().toString(),
+  EXPECT_EQ(testing::PrintToString(tensor({0.f, 3.f}).to_sparse()),
             "[ SparseCPUFloatType{}\nindices:\n 1\n[ CPULongType{1,1} ]\nvalues:\n 3\n[ CPUFloatType{1} ]\nsize:\n[2]\n]");
 }
 

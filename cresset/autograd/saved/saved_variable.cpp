@@ -142,8 +142,9 @@ void SavedVariable::throw_released() const {
 
 void SavedVariable::throw_changed(const Tensor& current, const Node* maker) const {
   const std::string origin = maker ? str(", which is output ", output_nr_, " of ", maker->name(), ",") : std::string();
-  CRESSET_CHECK(false, "backward: a value that it needs has been modified by an inplace operation: ", current, origin, " is at version ",
-                current.impl()->version(), ", expected version ", saved_version_, "; anomaly mode shows the operation whose gradient needs it");
+  CRESSET_CHECK(false, "backward: one of the variables needed for gradient computation has been modified by an inplace operation: ", current, origin,
+                " is at version ", current.impl()->version(), ", expected version ", saved_version_,
+                "; anomaly mode shows the operation whose gradient needs it");
   __builtin_unreachable();
 }
 

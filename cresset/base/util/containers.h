@@ -373,7 +373,7 @@ template <class Key, class ObjectPtr, class... Args> class Registry {
         std::fprintf(stderr, "%s\n", text.c_str());
         std::exit(1);
       }
-      throw Error(text);
+      throw std::runtime_error(text);  // the class that LibTorch's programs catch
     }
     if (!old) entries_.push_back({key, std::move(creator), priority, {}});
     else if (priority > old->priority) *old = {key, std::move(creator), priority, old->help};

@@ -73,12 +73,26 @@ template <class C> int64_t multiply_integers(const C& c) {
 template <class It> int64_t multiply_integers(It first, It last) {
   return std::accumulate(first, last, int64_t{1}, [](int64_t a, int64_t b) { return a * b; });
 }
+namespace detail {
+[[noreturn]] CRESSET_API void throw_out_of_range(const char* what, size_t index, size_t size);
+// Errors: a negative dimension, or one past the end where that does not stand for nothing.
+inline void check_dims(int k, int l, size_t dims, bool may_be_past) {
+  const int low = k < l ? k : l, high = k < l ? l : k;
+  if (low < 0 || (!may_be_past && static_cast<size_t>(high) > dims)) throw_out_of_range("numelements", static_cast<size_t>(low < 0 ? low : high), dims);
+}
+}  // namespace detail
+
 // Of dimensions from k on, below k, and between k and l in either order.
 template <class C> int64_t numelements_from_dim(int k, const C& dims) {
+  detail::check_dims(k, k, dims.size(), true);
   return static_cast<size_t>(k) > dims.size() ? 1 : multiply_integers(std::next(dims.cbegin(), k), dims.cend());
 }
-template <class C> int64_t numelements_to_dim(int k, const C& dims) { return multiply_integers(dims.cbegin(), std::next(dims.cbegin(), k)); }
+template <class C> int64_t numelements_to_dim(int k, const C& dims) {
+  detail::check_dims(k, k, dims.size(), false);
+  return multiply_integers(dims.cbegin(), std::next(dims.cbegin(), k));
+}
 template <class C> int64_t numelements_between_dim(int k, int l, const C& dims) {
+  detail::check_dims(k, l, dims.size(), false);
   return multiply_integers(std::next(dims.cbegin(), k < l ? k : l), std::next(dims.cbegin(), k < l ? l : k));
 }
 

@@ -8,6 +8,8 @@
 
 namespace cresset {
 
+class DataPtr;
+
 // Where the bytes of one device type come from. Implementations must be safe to call from any thread.
 class CRESSET_API Allocator {
  public:
@@ -18,6 +20,8 @@ class CRESSET_API Allocator {
   virtual void deallocate(void* data, size_t nbytes, Device device) = 0;
   // Copies bytes within the device; what growing a storage needs. Errors: NotImplementedError where the allocator cannot.
   virtual void copy(void* to, const void* from, size_t nbytes, Device device);
+  // Memory of the CPU that gives itself back.
+  DataPtr allocate(size_t nbytes);
 };
 
 struct AllocatorStats {

@@ -135,11 +135,31 @@ void StorageImpl::resize(size_t nbytes) {
 }
 
 Storage::Storage(use_byte_size_t, size_t nbytes, Allocator*, bool) : impl_(make_intrusive<StorageImpl>(nbytes, Device(kCPU))) {}
-Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool) {
-  void* address = data.get();
-  const Device device = data.device();
-  auto owner = std::make_shared<DataPtr>(std::move(data));
-  impl_ = make_intrusive<StorageImpl>(address, nbytes, device, [owner](void*) { owner->clear(); });
+Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
+    : impl_(make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), nbytes, std::move(data))) {}
+
+StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
+    : StorageImpl(data.get(), nbytes, data.device(), [owner = std::make_shared<DataPtr>(std::move(data))](void*) { owner->clear(); }) {}
+StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, Allocator*, bool) : StorageImpl(nbytes, Device(kCPU)) {}
+
+namespace {
+struct Block {
+  Allocator* allocator;
+  void* data;
+  size_t nbytes;
+};
+}  // namespace
+
+DataPtr Allocator::allocate(size_t nbytes) {
+  const Device cpu(kCPU);
+  auto block = std::make_unique<Block>(Block{this, allocate(nbytes, cpu), nbytes});
+  void* const data = block->data;
+  return {data, block.release(),
+          [](void* context) {
+            const std::unique_ptr<Block> given(static_cast<Block*>(context));
+            given->allocator->deallocate(given->data, given->nbytes, Device(kCPU));
+          },
+          cpu};
 }
 
 }  // namespace cresset

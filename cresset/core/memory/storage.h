@@ -15,14 +15,20 @@ struct VersionCounter : RefCounted {
 
 class FakeMode;
 
+class DataPtr;
+
 class CRESSET_API StorageImpl final : public RefCounted {
  public:
+  struct use_byte_size_t {};
   // Allocates from the device's allocator.
   StorageImpl(size_t nbytes, Device device);
   // Wraps memory that is given back by `deleter` (may be empty).
   StorageImpl(void* data, size_t nbytes, Device device, std::function<void(void*)> deleter);
   // Wraps memory that lives as long as `owner`.
   StorageImpl(void* data, size_t nbytes, Device device, intrusive_ptr<RefCounted> owner);
+  // Takes over memory, or allocates it where there is no DataPtr.
+  StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator = nullptr, bool resizable = true);
+  StorageImpl(use_byte_size_t, size_t nbytes, Allocator* allocator = nullptr, bool resizable = true);
   // Has a size and no memory (`cresset/core/fake_mode.h`).
   StorageImpl(size_t nbytes, Device device, FakeMode& mode);
   ~StorageImpl() override;

@@ -32,10 +32,12 @@ struct ChunkDatasetOptions {
   ChunkDatasetOptions() = delete;
   ChunkDatasetOptions(size_t preloader_count, size_t batch_size, size_t cache_size = 2048, size_t cross_chunk_shuffle_count = 1)
       : preloader_count_(preloader_count), batch_size_(batch_size), cache_size_(cache_size), cross_chunk_shuffle_count_(cross_chunk_shuffle_count) {
-    CRESSET_CHECK_VALUE(preloader_count > 0, "chunk dataset: preloader_count must be positive");
-    CRESSET_CHECK_VALUE(batch_size > 0, "chunk dataset: batch_size must be positive");
-    CRESSET_CHECK_VALUE(cache_size >= batch_size, "chunk dataset: cache_size must be at least the batch size, got ", cache_size, " and ", batch_size);
-    CRESSET_CHECK_VALUE(cross_chunk_shuffle_count > 0, "chunk dataset: cross_chunk_shuffle_count must be positive");
+    CRESSET_CHECK_VALUE(preloader_count > 0, "chunk dataset: Preloader count is 0. At least one preloader needs to be specified.");
+    CRESSET_CHECK_VALUE(batch_size > 0, "chunk dataset: Batch size is 0. A positive batch size needs to be specified.");
+    CRESSET_CHECK_VALUE(cache_size > 0, "chunk dataset: Cache size is 0. A positive cache size needs to be specified.");
+    CRESSET_CHECK_VALUE(cache_size >= batch_size,
+                        "chunk dataset: Cache size is less than batch size. Cache needs to be large enough to hold at least one batch.");
+    CRESSET_CHECK_VALUE(cross_chunk_shuffle_count > 0, "chunk dataset: cross_chunk_shuffle_count needs to be greater than 0.");
   }
   // Threads that read chunks.
   CRESSET_ARG(size_t, preloader_count);
@@ -65,7 +67,9 @@ template <class ChunkReader, class ChunkSampler = samplers::RandomSampler, class
   // The next examples, at most batch_size, which must be the one of the options; nothing at the end. Errors: no reset() before.
   BatchType get_batch(size_t batch_size) override {
     State& s = *state_;
-    CRESSET_CHECK(batch_size == s.options.batch_size(), "chunk dataset: batch size, got ", batch_size, ", expected ", s.options.batch_size());
+    CRESSET_CHECK(batch_size == s.options.batch_size(),
+                  "The requested batch size does not match with the initialized batch size.\n The requested batch size is ", batch_size,
+                  ", while the dataset is created with batch size equal to ", s.options.batch_size());
     data::detail::DataLock lock(s.mutex);
     CRESSET_CHECK(s.pool != nullptr, "chunk dataset: call reset() before the first batch");
     UnwrappedBatchType batch;

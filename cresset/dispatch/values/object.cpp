@@ -184,6 +184,17 @@ bool operator==(const Value& a, const Value& b) {
   return equal.to_tensor().item().toBool();
 }
 
+void* Value::internalToPointer() const {
+  CRESSET_CHECK(isPtrType(), "IValue: expected a value that is held by a pointer, got ", kind());
+  return isTensor() ? static_cast<void*>(to_tensor().unsafeGetTensorImpl()) : object()->get();
+}
+
+size_t Value::identity_hash() const {
+  if (isTensor()) return std::hash<const void*>()(to_tensor().impl());
+  if (object()) return std::hash<const void*>()(isStorage() ? static_cast<const void*>(toStorage().unsafeGetStorageImpl()) : object()->get());
+  return isList() ? 0 : hash();
+}
+
 bool Value::is(const Value& o) const {
   if (isTensor() && o.isTensor()) return to_tensor().is_same(o.to_tensor());
   if (object() && o.object()) {

@@ -175,6 +175,19 @@ class CRESSET_API Value {
   // Python's `is`: the same object, or the same number.
   bool is(const Value& o) const;
   bool isSameIdentity(const Value& o) const { return is(o); }
+  // Sets and maps by identity, as LibTorch names them.
+  struct HashIdentityIValue {
+    size_t operator()(const Value& v) const { return v.identity_hash(); }
+  };
+  struct CompIdentityIValues {
+    bool operator()(const Value& a, const Value& b) const { return a.is(b); }
+  };
+  size_t identity_hash() const;
+  // Whether the value is held by a pointer, and that pointer. Errors: it is not.
+  bool isPtrType() const { return (isTensor() && to_tensor().defined()) || object(); }
+  void* internalToPointer() const;
+  // The impl of a tensor, not owned. Errors: no tensor.
+  TensorImpl* unsafeToTensorImpl() const { return to_tensor().unsafeGetTensorImpl(); }
   // Whether both look at some memory together, within lists and dicts too.
   bool isAliasOf(const Value& o) const;
   bool overlaps(const Value& o) const;

@@ -112,19 +112,22 @@ template <class Derived> void RNNCellImplBase<Derived>::reset_parameters() {
 namespace {
 
 States run_cell(RnnKind kind, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh, const Tensor& given, States s) {
-  CRESSET_CHECK(given.dim() == 1 || given.dim() == 2, "rnn cell: input must have 1 or 2 dimensions, got shape ", given.sizes());
+  CRESSET_CHECK(given.dim() == 1 || given.dim() == 2, "rnn cell: Expected input to be 1D or 2D, got ", given.dim(), "D instead");
   CRESSET_CHECK(given.size(-1) == w_ih.size(1), "rnn cell: input has inconsistent input_size: got ", given.size(-1), " expected ", w_ih.size(1));
   const bool batched = given.dim() == 2;
   const Tensor input = batched ? given : given.unsqueeze(0);
-  auto prepare = [&](Tensor& state) {
+  auto prepare = [&](Tensor& state, const char* name, int number) {
+    CRESSET_CHECK(!state.defined() || state.dim() == 1 || state.dim() == 2, "rnn cell: Expected ", name, " to be 1D or 2D, got ", state.dim(), "D instead");
     if (!state.defined()) state = cresset::zeros({input.size(0), w_hh.size(1)}, input.options().requires_grad(false));
     else if (!batched) state = state.unsqueeze(0);
-    CRESSET_CHECK(state.dim() == 2 && state.size(0) == input.size(0) && state.size(1) == w_hh.size(1), "rnn cell: shape of a state, got ", state.sizes(),
-                  ", expected [", input.size(0), ", ", w_hh.size(1), "]");
+    CRESSET_CHECK(state.size(-1) == w_hh.size(1), "rnn cell: hidden", number, " has inconsistent hidden_size: got ", state.size(-1), ", expected ",
+                  w_hh.size(1));
+    CRESSET_CHECK(state.dim() == 2 && state.size(0) == input.size(0), "rnn cell: hidden", number, ": expected ", input.size(0), " rows, got shape ",
+                  state.sizes());
   };
-  prepare(s.hidden);
+  prepare(s.hidden, kind == RnnKind::lstm ? "hx[0]" : "hidden", 0);
   if (kind == RnnKind::lstm) {
-    prepare(s.cell);
+    prepare(s.cell, "hx[1]", 1);
     std::tie(s.hidden, s.cell) = cresset::lstm_cell(input, {s.hidden, s.cell}, w_ih, w_hh, b_ih, b_hh);
   } else {
     const auto cell = kind == RnnKind::gru ? &cresset::gru_cell : kind == RnnKind::tanh ? &cresset::rnn_tanh_cell : &cresset::rnn_relu_cell;

@@ -153,10 +153,10 @@ void TransformerImpl::reset_parameters() {
 
 Tensor TransformerImpl::forward(const Tensor& src, const Tensor& tgt, const Tensor& src_mask, const Tensor& tgt_mask, const Tensor& memory_mask,
                                 const Tensor& src_key_padding_mask, const Tensor& tgt_key_padding_mask, const Tensor& memory_key_padding_mask) {
-  CRESSET_CHECK(src.dim() == 3 && tgt.dim() == 3, "transformer: src and tgt must have 3 dimensions, got shapes ", src.sizes(), " and ", tgt.sizes());
+  CRESSET_CHECK(src.dim() == 3 && tgt.dim() == 3, "transformer: src and tgt should have 3 dimensions, got shapes ", src.sizes(), " and ", tgt.sizes());
   CRESSET_CHECK(src.size(1) == tgt.size(1), "transformer: src and tgt should have equal batch size, got ", src.size(1), " and ", tgt.size(1));
-  CRESSET_CHECK(src.size(2) == options.d_model() && tgt.size(2) == options.d_model(), "transformer: features of src and tgt, got ", src.size(2), " and ",
-                tgt.size(2), ", expected ", options.d_model());
+  CRESSET_CHECK(src.size(2) == options.d_model() && tgt.size(2) == options.d_model(), "transformer: src and tgt should have same feature size as d_model, ",
+                options.d_model(), ", got ", src.size(2), " and ", tgt.size(2));
   const Tensor memory = encoder.forward(src, src_mask, src_key_padding_mask);
   return decoder.forward(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask);
 }

@@ -15,7 +15,10 @@ Tensor pad(const Tensor& input, const PadFuncOptions& o) {
 Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& o) { return cresset::pixel_shuffle(input, o.upscale_factor()); }
 Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& o) { return cresset::pixel_unshuffle(input, o.downscale_factor()); }
 
-Tensor unfold(const Tensor& input, const UnfoldFuncOptions& o) { return cresset::im2col(input, o.kernel_size(), o.dilation(), o.padding(), o.stride()); }
+Tensor unfold(const Tensor& input, const UnfoldFuncOptions& o) {
+  CRESSET_CHECK(input.dim() == 4, "unfold: Input Error: Only 4D input Tensors are supported (got ", input.dim(), "D)");
+  return cresset::im2col(input, o.kernel_size(), o.dilation(), o.padding(), o.stride());
+}
 Tensor fold(const Tensor& input, const FoldFuncOptions& o) {
   return cresset::col2im(input, o.output_size(), o.kernel_size(), o.dilation(), o.padding(), o.stride());
 }

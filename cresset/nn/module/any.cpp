@@ -19,30 +19,34 @@ std::string type_name(const std::type_info& type) {
 }  // namespace
 
 void AnyValue::throw_type(const std::type_info& wanted) const {
-  CRESSET_CHECK(false, "AnyValue: it holds ", type_name(type_info()), ", got a request for ", type_name(wanted));
+  CRESSET_CHECK(false, "Attempted to cast AnyValue to ", type_name(wanted), ", but its actual type is ", type_name(type_info()));
   std::abort();
 }
 
 namespace detail {
 
+static const char* const kStateDefaults =
+    "'s forward() method has default arguments, please make sure the forward() method is declared with a corresponding `FORWARD_HAS_DEFAULT_ARGS` macro.";
+
 void throw_argument_count(const Module& module, size_t expected, size_t required, size_t got) {
   if (required < expected) {
-    CRESSET_CHECK(false, module.name(), ": forward expects at least ", required, " and at most ", expected, " arguments, got ", got,
-                  "; every call through a container passes all that have no default");
+    CRESSET_CHECK(false, module.name(), "'s forward() method expects at least ", required, " argument(s) and at most ", expected, " argument(s), but received ",
+                  got, ".");
   }
-  CRESSET_CHECK(false, module.name(), ": forward expects ", expected, " arguments, got ", got,
-                "; if it has default arguments, state them with FORWARD_HAS_DEFAULT_ARGS");
+  const std::string hint = got < expected ? " If " + module.name() + kStateDefaults : std::string();
+  CRESSET_CHECK(false, module.name(), "'s forward() method expects ", expected, " argument(s), but received ", got, ".", hint);
   std::abort();
 }
 
 void throw_argument_type(const Module& module, size_t position, const std::type_info& expected, const std::type_info& got) {
-  CRESSET_CHECK(false, module.name(), ": argument ", position, " of forward has the wrong type, got ", type_name(got), ", expected ", type_name(expected));
+  CRESSET_CHECK(false, module.name(), ": Expected argument #", position, " to be of type ", type_name(expected), ", but received value of type ",
+                type_name(got));
   std::abort();
 }
 
 void throw_any_module(const char* what, const std::type_info* wanted, const std::type_info* held) {
-  if (wanted && held) CRESSET_CHECK(false, "AnyModule: ", what, ": it holds ", type_name(*held), ", expected ", type_name(*wanted));
-  CRESSET_CHECK(false, "AnyModule: ", what);
+  if (wanted && held) CRESSET_CHECK(false, "AnyModule: Attempted to cast module of type ", type_name(*held), " to ", type_name(*wanted));
+  CRESSET_CHECK(false, "Cannot call ", what, " on an empty AnyModule");
   std::abort();
 }
 

@@ -179,21 +179,21 @@ class CRESSET_API AnyModule {
     std::vector<AnyValue> values;
     values.reserve(sizeof...(Args));
     (values.emplace_back(std::forward<Args>(args)), ...);
-    return checked().forward(std::move(values));
+    return checked("forward()").forward(std::move(values));
   }
   template <class Return = Tensor, class... Args> Return forward(Args&&... args) {
     if constexpr (std::is_same<Return, Tensor>::value && sizeof...(Args) == 1 && (std::is_same<std::decay_t<Args>, Tensor>::value && ...))
-      return checked().forward_tensor(args...);
+      return checked("forward()").forward_tensor(args...);
     else return any_forward(std::forward<Args>(args)...).template get<Return>();
   }
 
   // Errors of get: empty, or of another class.
-  template <class T, class = std::enable_if_t<detail::is_module<T>>> T& get() { return *get_shared<T>(); }
-  template <class T, class = std::enable_if_t<detail::is_module<T>>> const T& get() const { return *get_shared<T>(); }
-  template <class T, class Contained = typename T::ContainedType> T get() const { return T(get_shared<Contained>()); }
-  std::shared_ptr<Module> ptr() const { return checked().ptr(); }
-  template <class T, class = std::enable_if_t<detail::is_module<T>>> std::shared_ptr<T> ptr() const { return get_shared<T>(); }
-  const std::type_info& type_info() const { return checked().type; }
+  template <class T, class = std::enable_if_t<detail::is_module<T>>> T& get() { return *get_shared<T>("get()"); }
+  template <class T, class = std::enable_if_t<detail::is_module<T>>> const T& get() const { return *get_shared<T>("get()"); }
+  template <class T, class Contained = typename T::ContainedType> T get() const { return T(get_shared<Contained>("get()")); }
+  std::shared_ptr<Module> ptr() const { return checked("ptr()").ptr(); }
+  template <class T, class = std::enable_if_t<detail::is_module<T>>> std::shared_ptr<T> ptr() const { return get_shared<T>("ptr()"); }
+  const std::type_info& type_info() const { return checked("type_info()").type; }
   bool is_empty() const noexcept { return !content_; }
 
  private:
@@ -203,20 +203,20 @@ class CRESSET_API AnyModule {
   }
   template <class ModuleType, class Class, class Return, class... Args>
   static Owned<detail::AnyModulePlaceholder> make_holder(std::shared_ptr<ModuleType>&& module, Return (Class::*)(Args...)) {
-    if (!module) detail::throw_any_module("made from an empty module", nullptr, nullptr);
+    if (!module) detail::throw_any_module("a constructor", nullptr, nullptr);
     return Owned<detail::AnyModulePlaceholder>(new detail::AnyModuleHolder<std::decay_t<ModuleType>, std::decay_t<Return>, Args...>(std::move(module)));
   }
   template <class ModuleType, class Class, class Return, class... Args>
   static Owned<detail::AnyModulePlaceholder> make_holder(std::shared_ptr<ModuleType>&& module, Return (Class::*)(Args...) const) {
     return make_holder(std::move(module), static_cast<Return (Class::*)(Args...)>(nullptr));
   }
-  template <class T> std::shared_ptr<T> get_shared() const {
-    auto shared = std::dynamic_pointer_cast<T>(checked().ptr());
-    if (!shared) detail::throw_any_module("get", &typeid(T), &content_->type);
+  template <class T> std::shared_ptr<T> get_shared(const char* method) const {
+    auto shared = std::dynamic_pointer_cast<T>(checked(method).ptr());
+    if (!shared) detail::throw_any_module(method, &typeid(T), &content_->type);
     return shared;
   }
-  detail::AnyModulePlaceholder& checked() const {
-    if (CRESSET_UNLIKELY(!content_)) detail::throw_any_module("used while empty", nullptr, nullptr);
+  detail::AnyModulePlaceholder& checked(const char* method) const {
+    if (CRESSET_UNLIKELY(!content_)) detail::throw_any_module(method, nullptr, nullptr);
     return *content_;
   }
   Owned<detail::AnyModulePlaceholder> copied() const { return content_ ? content_->copy() : Owned<detail::AnyModulePlaceholder>(); }

@@ -147,6 +147,12 @@ void print_parameter(std::ostream& stream, const std::string& key, const Tensor&
 }  // namespace
 
 ParameterListImpl::~ParameterListImpl() = default;
+
+const Tensor& ParameterListImpl::at(size_t index) const {
+  CRESSET_CHECK_INDEX(index < size(), "ParameterList: Index out of range, got ", index, " for ", size(), " parameters");
+  return parameters_[index].value();
+}
+Tensor& ParameterListImpl::at(size_t index) { return const_cast<Tensor&>(std::as_const(*this).at(index)); }
 void ParameterListImpl::reset() {}
 void ParameterListImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::ParameterList(\n";

@@ -217,8 +217,9 @@ class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   ConstIterator begin() const { return parameters_.begin(); }
   Iterator end() { return parameters_.end(); }
   ConstIterator end() const { return parameters_.end(); }
-  Tensor& at(size_t index) { return parameters_[index].value(); }
-  const Tensor& at(size_t index) const { return parameters_[index].value(); }
+  // Errors: IndexError past the end.
+  Tensor& at(size_t index);
+  const Tensor& at(size_t index) const;
   Tensor& operator[](size_t index) { return at(index); }
   const Tensor& operator[](size_t index) const { return at(index); }
   size_t size() const noexcept { return parameters_.size(); }

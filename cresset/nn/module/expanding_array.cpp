@@ -29,7 +29,7 @@ template <class T> void print_bare(std::ostream& stream, ArrayRef<T> values) {
 
 }  // namespace
 
-void expanding_array_size_error(size_t expected, size_t got) { throw_error<Error>(cresset::str("option: expected ", expected, " values, got ", got)); }
+void expanding_array_size_error(size_t expected, size_t got) { throw_error<Error>(cresset::str("Expected ", expected, " values, but instead got ", got)); }
 void print_list(std::ostream& stream, IntArrayRef values) { print(stream, values); }
 void print_list(std::ostream& stream, ArrayRef<double> values) { print(stream, values); }
 void print_expanded(std::ostream& stream, IntArrayRef values) { print_bare(stream, values); }

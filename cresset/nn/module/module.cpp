@@ -273,13 +273,13 @@ void Module::load(serialize::InputArchive& archive) {
   if (archive.look_only(&problems)) {
     read_state(archive);
     archive.look_only(nullptr);
-    const auto listed = [](const char* what, const std::vector<std::string>& names) {
+    const auto listed = [](const char* what, const std::vector<std::string>& names, const char* quote) {
       std::string text;
-      for (const std::string& name : names) text += (text.empty() ? what : ", ") + name;
+      for (const std::string& name : names) text += (text.empty() ? what : ", ") + (quote + name + quote);
       return text;
     };
     CRESSET_CHECK(problems.missing.empty() && problems.wrong.empty(), "load: the archive is not the state of ", name(),
-                  listed("; No such serialized tensor: ", problems.missing), listed("; of another shape: ", problems.wrong));
+                  listed("; No such serialized tensor ", problems.missing, "'"), listed("; of another shape: ", problems.wrong, ""));
   }
   read_state(archive);
 }

@@ -42,7 +42,8 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
   const Tensor flat = lengths.contiguous();
   const int64_t* values = flat.data_ptr<int64_t>();
   const int64_t count = flat.numel();
-  CRESSET_CHECK(count > 0 && *std::min_element(values, values + count) > 0, "pack_padded_sequence: lengths must be greater than 0");
+  CRESSET_CHECK(count > 0, "pack_padded_sequence: expected a sequence at least, got an empty tensor");
+  CRESSET_CHECK(*std::min_element(values, values + count) > 0, "pack_padded_sequence: lengths must be greater than 0");
   CRESSET_CHECK(std::is_sorted(values, values + count, std::greater<>()),
                 "pack_padded_sequence: lengths must be sorted in decreasing order where enforce_sorted is true. You can pass `enforce_sorted=False`");
   CRESSET_CHECK(values[0] <= input.size(0), "pack_padded_sequence: lengths must be at most ", input.size(0), ", the size of the input, got ", values[0]);
@@ -52,8 +53,9 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
 
 std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value, std::optional<int64_t> total_length) {
   const int64_t steps = sequence.batch_sizes().numel(), count = sequence.batch_sizes()[0].item<int64_t>();
-  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps, "pad_packed_sequence: expected a total_length of at least ", steps,
-                      ", the length of the longest sequence, got ", total_length.value_or(steps));
+  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps,
+                      "pad_packed_sequence: Expected total_length to be at least the length of the longest sequence in input, ", steps, ", got ",
+                      total_length.value_or(steps));
   const Tensor inside = arange(count).unsqueeze(0).lt(sequence.batch_sizes().unsqueeze(1));
   std::vector<int64_t> shape = sequence.data().sizes().vec();
   shape[0] = count;

@@ -56,7 +56,7 @@ RemovableHandle spectral_norm(Module& module, Tensor& weight, const std::string&
     Tensor left = u, right = v;
     if (m.is_training()) {
       NoGradGuard guard;
-      _power_iteration_(right, left, matrix.t(), n_power_iterations, eps);
+      _power_iteration_(right, left, cresset::adjoint(matrix), n_power_iterations, eps);
       left = u.clone();
       right = v.clone();
     }

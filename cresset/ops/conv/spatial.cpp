@@ -111,15 +111,19 @@ OutSpec _resize_images_backward(const Tensor& grad_output, IntArrayRef input_siz
   return {DimVector(input_size), grad_output.scalar_type(), grad_output.device()};
 }
 OutSpec _im2col(const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
-  CRESSET_CHECK(self.dim() == 4, "unfold: expected a 4D input, got shape ", self.sizes());
+  CRESSET_CHECK(self.dim() == 4, "unfold: Input Error: Only 4D input Tensors are supported (got ", self.dim(), "D), shape ", self.sizes());
   refuse_integers("unfold", self, ButAlso::bools);
   const auto w = window_of(kernel_size, dilation, padding, stride);
   const int64_t h = w.positions(self.size(2), 0), v = w.positions(self.size(3), 1);
-  CRESSET_CHECK(h > 0 && v > 0, "unfold: the kernel does not fit into the padded input of shape ", self.sizes());
+  const auto pair = [](IntArrayRef a) { return str("(", a.front(), ", ", a.back(), ")"); };
+  CRESSET_CHECK(h > 0 && v > 0, "unfold: Given input with spatial size (", self.size(2), ", ", self.size(3), "), kernel_size=", pair(kernel_size),
+                ", dilation=", pair(dilation), ", padding=", pair(padding), ", calculated shape of the array of sliding blocks as (", h, ", ", v,
+                "), but its components must be at least one.");
   return {{self.size(0), self.size(1) * w.kernel[0] * w.kernel[1], h * v}, self.scalar_type(), self.device()};
 }
 OutSpec _col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
-  CRESSET_CHECK(self.dim() == 3 && output_size.size() == 2, "fold: expected a 3D input and 2 output sizes, got shape ", self.sizes());
+  CRESSET_CHECK(self.dim() == 3, "fold: Input Error: Only unbatched (2D) or batched (3D) input Tensors are supported (got ", self.dim(), "D)");
+  CRESSET_CHECK(output_size.size() == 2, "fold: expected 2 output sizes, got ", output_size);
   refuse_integers("fold", self, ButAlso::bools);
   const auto w = window_of(kernel_size, dilation, padding, stride);
   const int64_t block = w.kernel[0] * w.kernel[1], h = w.positions(output_size[0], 0), v = w.positions(output_size[1], 1);

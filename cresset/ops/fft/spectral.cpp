@@ -97,8 +97,11 @@ template <class F> Tensor window(const char* op, int64_t length, bool periodic, 
   return fresh(periodic ? result.narrow(0, 0, length) : result);
 }
 
+// Rounded once: a cosine in single precision would often be off by its last bit, and windows are short.
+Tensor cosine(const Tensor& angles) { return angles.scalar_type() == kFloat ? angles.to(kDouble).cos_().to(kFloat) : angles.cos(); }
+
 Tensor cosine_window(const char* op, int64_t length, bool periodic, double alpha, double beta, const TensorOptions& options) {
-  return window(op, length, periodic, options, [&](Tensor k, double last) { return k.mul_(2 * kPi / last).cos_().mul_(-beta).add_(alpha); });
+  return window(op, length, periodic, options, [&](Tensor k, double last) { return cosine(k.mul_(2 * kPi / last)).mul_(-beta).add_(alpha); });
 }
 
 }  // namespace
@@ -116,7 +119,7 @@ Tensor bartlett_window(int64_t window_length, bool periodic, const TensorOptions
 Tensor blackman_window(int64_t window_length, bool periodic, const TensorOptions& options) {
   return window("blackman_window", window_length, periodic, options, [](Tensor k, double last) {
     k.mul_(kPi / last);
-    return k.mul(4).cos_().mul_(0.08).sub_(k.mul(2).cos_().mul_(0.5)).add_(0.42);
+    return cosine(k.mul(4)).mul_(0.08).sub_(cosine(k.mul(2)).mul_(0.5)).add_(0.42);
   });
 }
 Tensor hann_window(int64_t window_length, bool periodic, const TensorOptions& options) {

@@ -138,8 +138,8 @@ bool is_empty(IntArrayRef shape) { return std::find(shape.begin(), shape.end(), 
 // Where the result has no elements only the dimensions are looked at, not the indices.
 void check_places(const Tensor& self, const Indices& indices) {
   for (size_t d = 0; d < indices.list.size(); d++)
-    CRESSET_CHECK_INDEX(!indices.list[d].defined() || self.sizes()[d] > 0 || is_empty(indices.list[d].sizes), "index: index is out of bounds for dimension ", d,
-                        " with size 0");
+    CRESSET_CHECK_INDEX(!indices.list[d].defined() || self.sizes()[d] > 0 || is_empty(indices.list[d].sizes),
+                        "index: index is out of bounds for dimension with size 0, dimension ", d);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Tensor: {
         const Tensor& t = i.tensor();
         const bool mask = t.scalar_type() == ScalarType::Bool || t.scalar_type() == ScalarType::Byte;
-        if (t.scalar_type() == ScalarType::Byte) warn("index: a mask of dtype uint8 is deprecated; give it dtype bool");
+        if (t.scalar_type() == ScalarType::Byte) warn("index: indexing with dtype torch.uint8 is now deprecated; give the mask dtype bool");
         if (t.dim() == 0 && is_integral_type(t.scalar_type(), false) && !mask && !as_batched(t)) {
           // A 0-d integer tensor acts as an integer.
           a.view = a.view.select(dim, t.item<int64_t>());

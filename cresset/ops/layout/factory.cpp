@@ -205,7 +205,7 @@ Tensor ones(IntArrayRef size, const TensorOptions& options) { return fresh(cress
 Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
   const ScalarType t = fill_value.isIntegral(false)  ? kLong
                        : fill_value.isIntegral(true) ? kBool
-                       : fill_value.isComplex()      ? to_complex_type(get_default_dtype())
+                       : fill_value.isComplex()      ? (get_default_dtype() == kDouble ? kComplexDouble : kComplexFloat)
                                                      : get_default_dtype();
   return fresh(cresset::empty(size, with_dtype(plain(options), t)).fill_(fill_value));
 }

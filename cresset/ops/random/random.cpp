@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/random/generator_impl.h"
 #include "cresset/ops/functions.h"
@@ -110,9 +111,20 @@ void bernoulli_(Tensor& self, const Tensor& p, const Gen& generator) {
   target.copy_(packed);
 }
 
+// A bound beyond the whole numbers that the dtype holds exactly: those drawn are rounded.
+void warn_of_rounding(ScalarType dtype, int64_t from, int64_t to) {
+  const int digits = dtype == kDouble ? 53 : dtype == kFloat ? 24 : dtype == kHalf ? 11 : dtype == kBFloat16 ? 8 : 64;
+  if (digits == 64) return;
+  const int64_t limit = int64_t{1} << digits;
+  for (const auto& [name, bound] : {std::pair("from", from), std::pair("to - 1", to - 1)})
+    if (bound < -limit || bound > limit)
+      warn(str("random_: ", name, " is out of bounds [-2^", digits, ", 2^", digits, "], the whole numbers that ", dtype, " holds exactly, got ", bound));
+}
+
 // [from, to); from 0 without `from`, to the end of the dtype without `to`, and whatever it holds exactly with neither.
 void _random_(Tensor& self, std::optional<int64_t> from, std::optional<int64_t> to, const Gen& generator) {
   CRESSET_CHECK(!to || from.value_or(0) < *to, "random_: expects 'from' to be less than 'to', got from=", from.value_or(0), " >= to=", to.value_or(0));
+  if (to) warn_of_rounding(self.scalar_type(), from.value_or(0), *to);
   if (to && self.numel() == 0) {  // bounds are looked at all the same
     RandomState unused(0);
     kernels::random_from_to(unused, nullptr, self.scalar_type(), 0, from.value_or(0), *to);

@@ -452,6 +452,9 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
     CRESSET_CHECK(values.size(batch + 1 + block + d) == size[static_cast<size_t>(batch + 2 + d)], "values.shape[", batch + 1 + block + d,
                   "] (=", values.size(batch + 1 + block + d), ") must be equal to tensor shape[", batch + 2 + d,
                   "] (=", size[static_cast<size_t>(batch + 2 + d)], ")");
+  for (const auto& [name, indices] : {std::pair(p, pointers), std::pair(q, plain)})
+    CRESSET_CHECK(indices.dim() == 0 || indices.size(-1) <= 1 || indices.stride(-1) == 1, name, ": expected a contiguous tensor per batch, got strides ",
+                  indices.strides());
   CRESSET_CHECK(pointers.scalar_type() == plain.scalar_type(), p, " and ", q, " must have the same dtype, got ", pointers.scalar_type(), " and ",
                 plain.scalar_type(), ", respectively");
   CRESSET_CHECK(pointers.scalar_type() == kLong || pointers.scalar_type() == kInt, p, " and ", q, " must be an int32 or int64 type, but got ",

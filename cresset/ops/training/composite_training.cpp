@@ -57,12 +57,12 @@ Tensor _norm_except(const Tensor& v, int64_t dim) {
 }
 Tensor _scaled_direction(const Tensor& length, const Tensor& direction, int64_t dim) { return direction * (length / composite::_norm_except(direction, dim)); }
 
-Tensor _over_spectral_norm(const Tensor& weight, const Tensor& matrix, const Tensor& u, const Tensor& v) { return weight / u.dot(matrix.mv(v)); }
+Tensor _over_spectral_norm(const Tensor& weight, const Tensor& matrix, const Tensor& u, const Tensor& v) { return weight / u.vdot(matrix.mv(v)); }
 Tensor& _power_iteration_(Tensor& self, Tensor& other, const Tensor& matrix, int64_t times, double eps) {
   const auto normalized = [&](const Tensor& v) { return v / cresset::linalg_vector_norm(v, 2, {0}, true).clamp_min(eps).expand_as(v); };
   for (int64_t i = 0; i < times; i++) {
     self.copy_(normalized(matrix.mv(other)));
-    other.copy_(normalized(matrix.t().mv(self)));
+    other.copy_(normalized(cresset::adjoint(matrix).mv(self)));
   }
   return self;
 }

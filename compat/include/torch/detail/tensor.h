@@ -29,6 +29,7 @@
 namespace c10 {
 #include "torch/detail/names.inc"
 using cresset::complex;
+inline Allocator* GetCPUAllocator() { return cresset::cpu_allocator(); }
 
 // [0, end) or [begin, end) for a range-based loop.
 template <class T> class IntegerRange {

@@ -1,0 +1,151 @@
+// Notes of backends on tensors, memory, identities of values, nodes and containers in LibTorch names, and the words of errors that programs look for.
+#include <ATen/core/ivalue.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/util/SmallVector.h>
+#include <c10/util/accumulate.h>
+#include <torch/torch.h>
+
+#include <iostream>
+#include <unordered_set>
+
+namespace {
+
+int failures = 0;
+void check(bool ok, const char* what) {
+  if (ok) return;
+  failures++;
+  std::cerr << "not so: " << what << '\n';
+}
+#define CHECK_THAT(condition) check(condition, #condition)
+
+template <class F> std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& e) { return e.what(); }
+  return "no error";
+}
+template <class F> bool says(F&& f, const std::string& words) {
+  const std::string text = message_of(f);
+  if (text.find(words) == std::string::npos) std::cerr << "got: " << text << '\n';
+  return text.find(words) != std::string::npos;
+}
+
+struct Note : c10::BackendMeta {
+  mutable int clones = 0;
+  c10::intrusive_ptr<c10::BackendMeta> clone(const c10::intrusive_ptr<c10::BackendMeta>& self) const override {
+    clones++;
+    return c10::BackendMeta::clone(self);
+  }
+};
+
+void memory() {
+  const torch::Tensor x = torch::ones({2});
+  CHECK_THAT(x.unsafeGetTensorImpl()->get_backend_meta() == nullptr);
+  const c10::intrusive_ptr<c10::BackendMeta> note{std::unique_ptr<c10::BackendMeta>(new Note())};
+  x.unsafeGetTensorImpl()->set_backend_meta(note);
+  torch::Tensor y = torch::zeros({1});
+  y.unsafeGetTensorImpl()->shallow_copy_from(x.getIntrusivePtr());
+  CHECK_THAT(y.unsafeGetTensorImpl()->get_backend_meta_intrusive_ptr() == note);
+  CHECK_THAT(x.detach().unsafeGetTensorImpl()->get_backend_meta() == note.get());
+  CHECK_THAT(dynamic_cast<Note*>(note.get())->clones == 2);
+
+  c10::Allocator* allocator = c10::GetCPUAllocator();
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), 8, allocator->allocate(8), allocator, true);
+  const at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(storage, c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>());
+  CHECK_THAT(made.storage().nbytes() == 8 && made.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU));
+  CHECK_THAT(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), 16)->nbytes() == 16);
+
+  CHECK_THAT(torch::TensorOptions({torch::kCPU, 0}).device() == torch::Device("cpu:0"));
+  CHECK_THAT(x.toString() == "CPUFloatType" && torch::Tensor().toString() == "UndefinedType");
+  CHECK_THAT(!c10::DispatchKeySet().has(c10::DispatchKey::StartOfDenseBackends));
+  const c10::SmallVector<int, 2> few = {1, 2, 3};
+  CHECK_THAT(c10::makeArrayRef(few).equals({1, 2, 3}));
+  const std::vector<int> sizes = {2, 3};
+  CHECK_THAT(message_of([&] { c10::numelements_to_dim(-1, sizes); }) != "no error" &&
+             message_of([&] { c10::numelements_between_dim(1, 9, sizes); }) != "no error");
+  CHECK_THAT(c10::numelements_from_dim(9, sizes) == 1);
+}
+
+void values() {
+  const torch::Tensor a = torch::ones({2}), b = a, other = a.detach();
+  const c10::IValue::CompIdentityIValues same;
+  CHECK_THAT(same(a, b) && !same(a, other));
+  std::unordered_set<c10::IValue, c10::IValue::HashIdentityIValue, c10::IValue::CompIdentityIValues> seen;
+  for (const torch::Tensor& t : {a, b, other}) seen.insert(t);
+  CHECK_THAT(seen.size() == 2);
+  CHECK_THAT(c10::IValue(a).isPtrType() && c10::IValue(a).internalToPointer() == a.unsafeGetTensorImpl() && !c10::IValue(3).isPtrType());
+  CHECK_THAT(message_of([] { c10::IValue(3).internalToPointer(); }) != "no error");
+}
+
+void nodes() {
+  const torch::Tensor x = torch::ones({2}, torch::requires_grad());
+  std::shared_ptr<torch::autograd::Node> node;
+  {
+    const torch::Tensor y = x.exp();
+    node = y.grad_fn();
+  }
+  CHECK_THAT(node && node->name() == "ExpBackward0");
+  const std::shared_ptr<torch::autograd::Node> none = x.grad_fn();
+  CHECK_THAT(!none);
+
+  torch::Tensor made, view, base = torch::ones({2}, torch::requires_grad()).clone();
+  {
+    c10::InferenceMode guard;
+    made = torch::ones({2});
+    made.unsafeGetTensorImpl()->bump_version();
+    view = base.view({1, 2});
+  }
+  CHECK_THAT(says([&] { made.unsafeGetTensorImpl()->bump_version(); }, "Inplace update to inference tensor outside InferenceMode is not allowed"));
+  torch::Tensor again;
+  {
+    torch::NoGradGuard guard;
+    again = view.view({2});
+  }
+  CHECK_THAT(says([&] { again.add_(1); }, "A view was created in inference mode and is being modified inplace"));
+}
+
+struct Takes : torch::nn::Module {
+  int64_t forward(float x) { return static_cast<int64_t>(x); }
+};
+struct Other : torch::nn::Module {
+  int64_t forward(float) { return 0; }
+};
+
+void words() {
+  torch::nn::AnyModule any(Takes{}), empty;
+  CHECK_THAT(says([&] { any.forward<int64_t>(5.0); }, "Expected argument #0 to be of type float, but received value of type double"));
+  CHECK_THAT(says([&] { any.forward<int64_t>(); }, "'s forward() method expects 1 argument(s), but received 0. If "));
+  CHECK_THAT(says([&] { any.get<Other>(); }, "Attempted to cast module"));
+  CHECK_THAT(says([&] { empty.ptr(); }, "Cannot call ptr() on an empty AnyModule"));
+  CHECK_THAT(says([&] { empty.forward<int>(5); }, "Cannot call forward() on an empty AnyModule"));
+  CHECK_THAT(says([] { torch::ExpandingArray<2>(std::vector<int64_t>{1, 2, 3}); }, "Expected 2 values, but instead got 3"));
+  CHECK_THAT(says([] { torch::nn::ParameterList()->at(3); }, "Index out of range"));
+  CHECK_THAT(says(
+      [] {
+        torch::nn::Fold(torch::nn::FoldOptions(4, 2))(torch::ones({1, 1, 4, 4}));
+      },
+      "Only unbatched (2D) or batched (3D) input Tensors are supported (got 4D)"));
+  CHECK_THAT(says(
+      [] {
+        torch::nn::Unfold(torch::nn::UnfoldOptions({2, 3}))(torch::ones({1, 2, 2, 2}));
+      },
+      "kernel_size=(2, 3), dilation=(1, 1), padding=(0, 0), calculated shape of the array of sliding blocks as (1, 0)"));
+  CHECK_THAT(says([] { torch::nn::GRUCell(1, 2)(torch::ones({3, 1}), torch::ones({3, 1})); }, "hidden0 has inconsistent hidden_size: got 1, expected 2"));
+  CHECK_THAT(says(
+      [] {
+        torch::nn::LSTMCell(1, 2)(torch::ones({3, 1}), std::make_tuple(torch::ones({3, 2}), torch::ones({1, 1, 1})));
+      },
+      "Expected hx[1] to be 1D or 2D, got 3D instead"));
+}
+
+}  // namespace
+
+int main() {
+  memory();
+  values();
+  nodes();
+  words();
+  if (failures == 0) std::cout << "ok\n";
+  return failures;
+}
