@@ -160,7 +160,7 @@ void check_changed_tangents(PyObject* args, PyObject* directions, PyObject* outp
 }
 
 // The derivatives of the results, by the class's jvp, along the tangents of one level.
-void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, PyObject* outputs, const std::vector<const TensorImpl*>& dirty, const variable_list& results,
+void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, PyObject* outputs, const autograd::ForwardMarks& marks, const variable_list& results,
              uint64_t level) {
   ContextObject& c = context_of(ctx);
   const Py_ssize_t n = PyTuple_GET_SIZE(args);
@@ -182,9 +182,13 @@ void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, PyObject* outputs, co
   const Ref tuple = PyTuple_Check(given.get()) ? Ref::share(given.get()) : checked(PyTuple_Pack(1, given.get()));
   const variable_list tangents = tensor_list(tuple.get(), true);
   CRESSET_CHECK(tangents.size() == results.size(), "jvp: returned ", tangents.size(), " tangents, expected ", results.size(), ", one for each output");
-  check_changed_tangents(args, directions.get(), outputs, dirty, tangents, level);
+  check_changed_tangents(args, directions.get(), outputs, marks.dirty, tangents, level);
   for (size_t i = 0; i < results.size(); i++) {
     if (!tangents[i].defined() || !results[i].defined()) continue;
+    const TensorImpl* const returned = tensor_of(PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i))).impl();
+    const bool marked = std::find(marks.non_differentiable.begin(), marks.non_differentiable.end(), returned) != marks.non_differentiable.end();
+    CRESSET_CHECK(!marked && is_differentiable_type(results[i].scalar_type()), "jvp: returned a tangent for output ", i,
+                  ", which is not differentiable; expected None");
     CRESSET_CHECK(tangents[i].sizes() == results[i].sizes(), "jvp: tangent ", i, " has shape ", tangents[i].sizes(), ", expected that of the output, ",
                   results[i].sizes());
     autograd::set_tangent(results[i], level, tangents[i]);
@@ -238,7 +242,7 @@ PyObject* function_apply(PyObject*, PyObject* all) {
     }
     const autograd::ForwardMarks marks{marked(c.dirty, "mark_dirty"), marked(c.non_differentiable, "mark_non_differentiable")};
     autograd::finish_forward(node, Py_TYPE(ctx.get())->tp_name, marks, inputs, tensors);
-    if (level) run_jvp(cls, ctx.get(), args, outputs.get(), marks.dirty, tensors, level);
+    if (level) run_jvp(cls, ctx.get(), args, outputs.get(), marks, tensors, level);
     save_variables(c, node.get());
     Py_CLEAR(c.dirty);
     Py_CLEAR(c.non_differentiable);

@@ -107,7 +107,7 @@ PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const Device d = device == Py_None ? Device(kCPU) : to_device(device);
     const bool listed = size && PySequence_Check(size) && !PyUnicode_Check(size) && !is_tensor(size);
-    CRESSET_CHECK(!size || listed || PyLong_Check(size), "UntypedStorage: expected a number of bytes or a sequence of them, got ", Py_TYPE(size)->tp_name);
+    CRESSET_CHECK(!size || listed || PyIndex_Check(size), "UntypedStorage: expected a number of bytes or a sequence of them, got ", Py_TYPE(size)->tp_name);
     const int64_t n = !size ? 0 : listed ? PySequence_Size(size) : to_index(size, "size");
     CRESSET_CHECK(n >= 0, "UntypedStorage: expected a size of 0 or more bytes, got ", n);
     Ref self(new_object(type, make_intrusive<StorageImpl>(static_cast<size_t>(n), d)));

@@ -46,6 +46,10 @@ def pca_lowrank(A, q=None, center=True, niter=2):
     """
     q = min(6, *A.shape[-2:]) if q is None else q
     _check("pca_lowrank", A, q, niter)
+    if A.is_sparse:
+        if A.dim() != 2:
+            raise ValueError(f"pca_lowrank: expected a sparse matrix, got {A.dim()} dimensions")
+        A = A.to_dense()  # the centred matrix has hardly a zero
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 

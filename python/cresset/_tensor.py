@@ -317,6 +317,11 @@ def type(self, dtype=None, non_blocking=False, **named):
 class _TensorType(_kind):
     """The class of PyTorch's old types: tensors of one dtype."""
 
+    def __new__(kind, name, bases, members):
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type; subclass torch.Tensor")
+        return super().__new__(kind, name, bases, members)
+
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == "cpu"
 
@@ -342,7 +347,7 @@ for _name, _dtype in _TYPED.items():
 @_method
 def new(self, *args, **named):
     """An old constructor: sizes or data, in this tensor's dtype."""
-    return torch._construct(*args, like=self.dtype, **named)
+    return torch._construct(*args, like=self.dtype, sparse=self.layout is torch.sparse_coo, **named)
 
 
 @_method
@@ -351,11 +356,6 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
         warnings.warn("new_tensor: to copy a tensor write source.detach().clone(), with requires_grad_() where it is wanted", UserWarning, stacklevel=3)
         return _creation._copied(data, dtype or self.dtype, device or self.device).requires_grad_(requires_grad)
     return torch.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
-
-
-@_method
-def apply_(self, function):
-    return self.copy_(torch.tensor([function(v) for v in self.flatten().tolist()], dtype=self.dtype).reshape(self.shape))
 
 
 Tensor.is_same_size = lambda self, other: self.shape == other.shape

@@ -118,6 +118,8 @@ def collect_all(futures):
     [1]
     """
     futures, everything, lock = list(futures), Future(), _threading.Lock()
+    if any(future is None for future in futures):
+        raise RuntimeError("collect_all: Future can't be None")
     left = [len(futures)]
     if not futures:
         everything.set_result([])

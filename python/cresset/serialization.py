@@ -616,6 +616,10 @@ def _found_global_name(value, name):
 # ---- loading -------------------------------------------------------------------------------------------------------------------
 
 
+def _is_forced(variable):
+    return os.environ.get(variable, "0").lower() in ("1", "y", "yes", "true")
+
+
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
     """Read what `save` wrote, or PyTorch's `torch.save`: from a path, or from an object with `read` and `seek`.
 
@@ -625,6 +629,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     constructors of data, and an error names what else a file wants (`add_safe_globals` allows it). Only a `pickle_module` of another kind, dill say, may run
     what the file says. mmap: True leaves tensors in the file,
     whose pages are read when they are used and copied when they are written to; the file does not change.
+
+    The environment decides over the program: TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 makes every load one of weights only, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 those that
+    say nothing of it loads of whole objects.
 
     Raises FileNotFoundError and its kin, EOFError for an empty file, pickle.UnpicklingError for names that are not allowed and damaged
     pickles, RuntimeError for damaged archives and missing devices, ValueError for mmap without a path.
@@ -637,11 +644,17 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     >>> zeros.tolist(), text
     ([0.0, 0.0], 'text')
     """
+    if _is_forced("TORCH_FORCE_WEIGHTS_ONLY_LOAD"):
+        if _is_forced("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+            raise RuntimeError("load: TORCH_FORCE_WEIGHTS_ONLY_LOAD and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD are both set, expected one of them")
+        weights_only = True
     if pickle_module is not None and weights_only:
         raise RuntimeError("load: weights cannot be loaded safely when a pickle_module is given")
     if weights_only is None:
-        forced = os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true")
-        weights_only = pickle_module is None and not forced
+        weights_only = pickle_module is None
+        if weights_only and _is_forced("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+            warnings.warn("load: TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD is set, forcing weights_only=False", UserWarning, stacklevel=2)
+            weights_only = False
     if weights_only and set(pickle_load_args) - {"encoding"}:
         raise TypeError(f"load: got an unexpected keyword argument {sorted(set(pickle_load_args) - {'encoding'})[0]!r}")
     mmap = bool(_options["use_mmap"] if mmap is None else mmap)

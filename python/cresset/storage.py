@@ -83,8 +83,8 @@ class TypedStorage:
             raise RuntimeError(f"TypedStorage: expected a size or a sequence, got {len(args)} arguments")
         self.dtype = dtype or _torch.get_default_dtype()
         content = args[0] if args else 0
-        if isinstance(content, int):
-            self._untyped_storage = UntypedStorage(content * self.dtype.itemsize, device=device)
+        if hasattr(content, "__index__") and not hasattr(content, "__len__"):
+            self._untyped_storage = UntypedStorage(content.__index__() * self.dtype.itemsize, device=device)
             return
         if isinstance(content, (_torch.Tensor, TypedStorage, UntypedStorage, str)) or not hasattr(content, "__getitem__"):
             raise TypeError(f"TypedStorage: expected a size or a sequence of numbers, got {type(content).__name__}")

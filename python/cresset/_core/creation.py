@@ -315,8 +315,8 @@ def to_dlpack(tensor):
     return tensor.__dlpack__()
 
 
-def _construct(*args, device=None, like=None, **named):
-    """Result of PyTorch's old constructors for sizes or data, in the default dtype or that of `like`."""
+def _construct(*args, device=None, like=None, sparse=False, **named):
+    """Result of PyTorch's old constructors for sizes or data, in the default dtype or that of `like`; `sparse` ones take indices and values."""
     import cresset
 
     default = like or get_default_dtype()
@@ -331,6 +331,8 @@ def _construct(*args, device=None, like=None, **named):
     if not args:
         return cresset.empty(0, dtype=default, device=device)
     first = args[0]
+    if sparse and isinstance(first, _Tensor) and len(args) in (2, 3):
+        return cresset.sparse_coo_tensor(*args, dtype=default, device=device)
     if len(args) == 1 and isinstance(first, _Tensor):
         if like is not None and first.dtype != default:
             raise TypeError(f"expected a tensor of dtype {default} (got {first.dtype})")

@@ -95,7 +95,19 @@ def _elementwise(name, self, others, function):
         if other.dtype != self.dtype:
             raise TypeError(f"{name}: expected {self.dtype} for 'other', got {other.dtype}")
     columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
-    return self.copy_(torch.tensor([function(*row) for row in zip(*columns)], dtype=self.dtype).view(self.shape))
+    numbers, kinds = [function(*row) for row in zip(*columns)], (int, float, complex) if self.is_complex() else (int, float)
+    for number in numbers:
+        if not (isinstance(number, kinds) or (hasattr(number, "__index__") and not hasattr(number, "__len__"))):
+            raise TypeError(f"{name}: expected the function to return a number for {self.dtype}, got {type(number).__name__}")
+    return self.copy_(torch.tensor(numbers, dtype=self.dtype).view(self.shape))
+
+
+def apply_(self, callable):
+    """Replaces each element by a Python function of it. For tests: it is slow.
+
+    Errors: RuntimeError for a tensor that requires gradients, TypeError for a function that returns no number of the dtype.
+    """
+    return _elementwise("apply_", self, (), callable)
 
 
 def map_(self, tensor, callable):
@@ -188,7 +200,7 @@ def _refused(name):
     return move
 
 
-for _function in (reinforce, resize, resize_as, fill_diagonal_, map_, map2_, module_load, dim_order, split, norm, lu, unique, unique_consecutive,
+for _function in (reinforce, resize, resize_as, fill_diagonal_, apply_, map_, map2_, module_load, dim_order, split, norm, lu, unique, unique_consecutive,
                   is_distributed, _refused("IPU"), _refused("XPU"), _refused("MTIA")):  # fmt: skip
     setattr(_Tensor, _function.__name__, _function)
 for _name in ("ipu", "maia", "mtia", "vulkan", "xla"):

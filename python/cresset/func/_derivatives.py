@@ -47,6 +47,9 @@ class _Flat:
         output, aux = _with_aux(self.func(*tree_unflatten(leaves, self.spec)), self.has_aux, self.what)
         results, self.results = _results(output, self.what)
         self.others, self.aux = tree_flatten(aux)
+        for leaf in self.others if self.has_aux else ():
+            if leaf is not None and not isinstance(leaf, Tensor):
+                raise RuntimeError(f"{self.what}: aux: Expected tensors, got unsupported type {type(leaf).__name__}")
         tensors = [leaf for leaf in self.others if isinstance(leaf, Tensor)]
         self.others = [None if isinstance(leaf, Tensor) else (leaf,) for leaf in self.others]
         return results, tensors

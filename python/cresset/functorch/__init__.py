@@ -7,10 +7,12 @@ torch.Size([3, 1])
 """
 
 import copy as _copy
+import functools as _functools
 import warnings as _warnings
 
-from cresset import vmap
-from cresset.func import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+import cresset as _torch
+from cresset import func as _func
+from cresset.func import linearize
 from cresset.nn import Module as _Module
 
 __all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
@@ -19,6 +21,23 @@ __all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for
 
 def _deprecated(name, instead):
     _warnings.warn(f"functorch.{name} is deprecated; use torch.func.{instead}", FutureWarning, stacklevel=3)
+
+
+def _moved(function, home):
+    """A transform under its older name, which warns."""
+    name = function.__name__
+
+    @_functools.wraps(function)
+    def older(*args, **kwargs):
+        _warnings.warn(f"functorch.{name} is deprecated; use {home}.{name}", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    return older
+
+
+vmap = _moved(_torch.vmap, "torch")
+functionalize, grad, grad_and_value, hessian = (_moved(f, "torch.func") for f in (_func.functionalize, _func.grad, _func.grad_and_value, _func.hessian))
+jacfwd, jacrev, jvp, vjp = (_moved(f, "torch.func") for f in (_func.jacfwd, _func.jacrev, _func.jvp, _func.vjp))
 
 
 def _taken_out(model, members):

@@ -338,6 +338,8 @@ def wait(future):
     >>> torch.jit.wait(torch.jit.fork(abs, -1))
     1
     """
+    if future is None:
+        raise RuntimeError("wait: Future can't be None")
     return future.wait()
 
 

@@ -22,10 +22,10 @@ def _made(cls, data, requires_grad, mark):
         data = torch.empty(0)
     elif not isinstance(data, Tensor):
         raise TypeError(f"{cls.__name__}: expected a tensor, got {type(data).__name__}")
-    if type(data) in (Tensor, Parameter, Buffer):
+    if cls is not Buffer and type(data) in (Tensor, Parameter):
         return Tensor._make_subclass(cls, data, requires_grad)
     out = data.detach().requires_grad_(requires_grad)
-    if type(out) is not type(data):
+    if type(out) is not type(data) and not isinstance(data, Parameter):
         raise RuntimeError(f"{cls.__name__}: detach() of a {type(data).__name__} gave a {type(out).__name__}, expected the same type")
     setattr(out, mark, True)
     return out
@@ -63,7 +63,7 @@ class Parameter(Tensor, metaclass=_Marked):
 
 
 class Buffer(Tensor, metaclass=_Marked):
-    """A tensor that becomes a buffer of the module it is assigned to; one that is not persistent stays out of `state_dict`.
+    """A tensor, marked to become a buffer of the module it is assigned to; one that is not persistent stays out of `state_dict`. It keeps the class of `data`.
 
     >>> layer = nn.Module()
     >>> layer.count = nn.Buffer(torch.zeros(1), persistent=False)
@@ -76,13 +76,7 @@ class Buffer(Tensor, metaclass=_Marked):
     def __new__(cls, data=None, *, persistent=True):
         out = _made(cls, data, data is not None and data.requires_grad, cls._mark)
         out.persistent = persistent
-        out._is_buffer = True
         return out
-
-    def __deepcopy__(self, memo):
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.data.clone(), persistent=self.persistent)
-        return memo[id(self)]
 
 
 class UninitializedTensorMixin:

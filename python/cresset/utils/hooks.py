@@ -144,7 +144,8 @@ class BackwardHook:
                     stacklevel=2,
                 )
             for hook in self.hooks:
-                if hook(self.module, (None,) * self.inputs.count, grads) is not None:
+                result = hook(self.module, (None,) * self.inputs.count, grads)
+                if result is not None and not (isinstance(result, tuple) and all(part is None for part in result)):
                     raise RuntimeError("backward hook: no input of the module needs a gradient, so there is none to replace")
         return grads
 

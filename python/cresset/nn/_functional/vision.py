@@ -122,6 +122,8 @@ def _pooling(n):
             raise RuntimeError(f"max_unpool{n}d: expected {n + 1} or {n + 2} dimensions, got {tuple(input.shape)}")
         if input.shape != indices.shape:
             raise RuntimeError(f"max_unpool{n}d: indices of shape {tuple(indices.shape)}, expected the input's {tuple(input.shape)}")
+        if len(kernel) != n or len(steps) != n or len(sides) != n:
+            raise RuntimeError(f"max_unpool{n}d: expected {n} values each in kernel_size, stride and padding, got {kernel}, {steps} and {sides}")
         usual = [(s - 1) * step + k - 2 * side for s, step, k, side in zip(input.shape[-n:], steps, kernel, sides, strict=True)]
         if output_size is None:
             output_size = usual

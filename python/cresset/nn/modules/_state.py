@@ -1,6 +1,7 @@
 """How a module's state goes into a dictionary and comes back."""
 
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Mapping
 
@@ -260,10 +261,19 @@ class StateMixin:
 
 
 class _Bound:
-    """A hook with its module in front; copies of the module get a hook of their own."""
+    """A hook with its module, which it does not keep alive, in front; copies of the module get a hook of their own."""
 
     def __init__(self, hook, module):
-        self.hook, self.module = hook, module
+        self.hook, self.module = hook, weakref.ref(module)
 
     def __call__(self, *args):
-        return self.hook(self.module, *args)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("load_state_dict: the module of a hook is gone")
+        return self.hook(module, *args)
+
+    def __getstate__(self):
+        return {"hook": self.hook, "module": self.module()}
+
+    def __setstate__(self, state):
+        self.__init__(state["hook"], state["module"])

@@ -34,7 +34,7 @@ class SpectralNorm(_hooked.Recomputed):
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
             with torch.no_grad():
-                torch._power_iteration_(v, u, matrix.t(), self.n_power_iterations, self.eps)
+                torch._power_iteration_(v, u, matrix.mH, self.n_power_iterations, self.eps)
             u, v = u.clone(), v.clone()
         return torch._over_spectral_norm(weight, matrix, u, v)
 

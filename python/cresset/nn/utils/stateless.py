@@ -27,12 +27,15 @@ class _Place:
             raise KeyError("functional_call: the name of a tensor is empty")
         self.owner = module.get_submodule(parent)
 
-    def _table(self):
-        return next((t for t in (self.owner._parameters, self.owner._buffers) if self.name in t), self.owner.__dict__)
+    def _table(self, value):
+        known = next((t for t in (self.owner._parameters, self.owner._buffers) if self.name in t), None)
+        if known is not None:
+            return known
+        return self.owner._parameters if isinstance(value, torch.nn.Parameter) and self.name not in self.owner.__dict__ else self.owner.__dict__
 
     def exchange(self, value):
         """Puts a value there, and returns the one that was there."""
-        table = self._table()
+        table = self._table(value)
         before = table.get(self.name, _ABSENT)
         for thing in (before, value):
             if thing is not _ABSENT and thing is not None and not isinstance(thing, torch.Tensor):
