@@ -17,7 +17,8 @@ int number_of(const char* name, int least, int most) {
   const std::string text = text_of(name);
   char* end = nullptr;
   const long number = std::strtol(text.c_str(), &end, 10);
-  CRESSET_CHECK_VALUE(*end == '\0' && number >= least && number <= most, "init_process_group: expected ", name, " in [", least, ", ", most, "], got '", text, "'");
+  CRESSET_CHECK_VALUE(*end == '\0' && number >= least && number <= most, "init_process_group: expected ", name, " in [", least, ", ", most, "], got '", text,
+                      "'");
   return static_cast<int>(number);
 }
 

@@ -194,7 +194,8 @@ LaunchOptions parse_launch_options(const std::vector<std::string>& arguments) {
   auto number = [&](const std::string& name, const std::string& text, long least, long most) {
     char* end = nullptr;
     const long n = std::strtol(text.c_str(), &end, 10);
-    CRESSET_CHECK_VALUE(!text.empty() && *end == '\0' && n >= least && n <= most, "cresset-run: expected ", name, " in [", least, ", ", most, "], got '", text, "'");
+    CRESSET_CHECK_VALUE(!text.empty() && *end == '\0' && n >= least && n <= most, "cresset-run: expected ", name, " in [", least, ", ", most, "], got '", text,
+                        "'");
     return static_cast<int>(n);
   };
   for (; i < arguments.size() && arguments[i].rfind("--", 0) == 0; i++) {
@@ -208,7 +209,8 @@ LaunchOptions parse_launch_options(const std::vector<std::string>& arguments) {
     }
     CRESSET_CHECK_VALUE(equals != std::string::npos || i + 1 < arguments.size(), "cresset-run: ", name, " wants a value");
     const std::string value = equals != std::string::npos ? arguments[i].substr(equals + 1) : arguments[++i];
-    if (name == "--nproc-per-node") o.processes = value == "cpu" || value == "auto" ? static_cast<int>(std::thread::hardware_concurrency()) : number(name, value, 1, 1 << 15);
+    if (name == "--nproc-per-node")
+      o.processes = value == "cpu" || value == "auto" ? static_cast<int>(std::thread::hardware_concurrency()) : number(name, value, 1, 1 << 15);
     else if (name == "--nnodes") o.nodes = number(name, value, 1, 1 << 15);
     else if (name == "--node-rank") o.node_rank = number(name, value, 0, 1 << 15);
     else if (name == "--master-addr") o.master_address = value;

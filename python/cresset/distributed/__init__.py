@@ -56,6 +56,7 @@ from ._group import (
     GroupMember,
     P2POp,
     ProcessGroup,
+    ProcessGroupGloo,
     ReduceOp,
     ReduceOptions,
     ReduceScatterOptions,
@@ -135,6 +136,36 @@ def __getattr__(name):
     if name in _LATE:
         return getattr(_importlib.import_module(f".{_LATE[name]}", __name__), name)
     return _found(__name__, name)
+
+
+class GroupName(str):
+    """The name of a group.
+
+    >>> dist.GroupName("world")
+    'world'
+    """
+
+
+_breaks = 0
+
+
+def breakpoint(rank=0, skip=0, timeout_s=3600):  # noqa: A001
+    """Opens the debugger on one rank, which stands at its terminal; the others wait for it. The first `skip` calls do nothing.
+
+    >>> dist.breakpoint(skip=1)
+    """
+    global _breaks
+    _breaks += 1
+    if _breaks <= skip:
+        return
+    if get_rank() == rank:
+        import pdb
+        import sys
+
+        pdb.Pdb().set_trace(sys._getframe(1))
+    import datetime
+
+    barrier(timeout=datetime.timedelta(seconds=timeout_s))
 
 
 def is_available():

@@ -66,9 +66,7 @@ class reduce_op(metaclass=type("_Older", (type,), {"__getattr__": lambda cls, na
 
 
 class _Options:
-    def __init__(self):
-        self.timeout = _UNSET
-        self.asyncOp = True
+    timeout, asyncOp = _UNSET, True  # of the group; whether the caller goes on
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
@@ -81,9 +79,7 @@ class AllreduceOptions(_Options):
     <RedOpType.SUM: 0>
     """
 
-    def __init__(self):
-        super().__init__()
-        self.reduceOp = ReduceOp.SUM
+    reduceOp = ReduceOp.SUM
 
 
 class AllreduceCoalescedOptions(AllreduceOptions):
@@ -101,9 +97,7 @@ class BroadcastOptions(_Options):
     0
     """
 
-    def __init__(self):
-        super().__init__()
-        self.rootRank = self.rootTensor = 0
+    rootRank = rootTensor = 0
 
 
 class ReduceOptions(AllreduceOptions):
@@ -113,9 +107,7 @@ class ReduceOptions(AllreduceOptions):
     0
     """
 
-    def __init__(self):
-        super().__init__()
-        self.rootRank = self.rootTensor = 0
+    rootRank = rootTensor = 0
 
 
 class AllgatherOptions(_Options):
@@ -133,9 +125,7 @@ class GatherOptions(_Options):
     0
     """
 
-    def __init__(self):
-        super().__init__()
-        self.rootRank = 0
+    rootRank = 0
 
 
 class ScatterOptions(GatherOptions):
@@ -166,12 +156,10 @@ class BarrierOptions(_Options):
     """`device_ids`, `timeout`, `asyncOp` of a `barrier`.
 
     >>> dist.BarrierOptions().device_ids
-    []
+    ()
     """
 
-    def __init__(self):
-        super().__init__()
-        self.device_ids, self.device = [], None
+    device_ids, device = (), None
 
 
 class DebugLevel(enum.IntEnum):
@@ -381,12 +369,26 @@ def _op(options):
     return int(ReduceOp.SUM if options is None else options if isinstance(options, (ReduceOp, _RedOpType)) else options.reduceOp)
 
 
+class _BackendKind(enum.IntEnum):
+    UNDEFINED = 0
+    GLOO = 1
+    NCCL = 2
+    UCC = 3
+    MPI = 4
+    XCCL = 5
+    CUSTOM = 6
+
+
 class ProcessGroup:
     """The processes that call an operation together. Ranks are those of the group, from 0. Backends written in Python derive from it.
 
     >>> dist.group.WORLD
     <ProcessGroup gloo, rank 0 of 1>
     """
+
+    BackendType = _BackendKind
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, CUSTOM = _BackendKind
+    group_name, bound_device_id = "", None
 
     def __init__(self, *arguments):
         """`ProcessGroup(rank, size)` for a class of one's own, `ProcessGroup(store, rank, size, timeout)` for one that communicates."""
@@ -436,6 +438,14 @@ class ProcessGroup:
 
     def _set_group_desc(self, description):
         self._description = description
+
+    def get_group_store(self):
+        """The store through which the ranks met."""
+        return self._store
+
+    def set_timeout(self, timeout):
+        """How long operations from now on may take: a timedelta."""
+        self._set_default_timeout(timeout)
 
     def _set_default_timeout(self, timeout):
         self._timeout = timeout
@@ -522,6 +532,18 @@ class ProcessGroup:
     def _reduce_scatter_base(self, output, input, opts=None):  # noqa: A002
         return Work(self._native("reduce_scatter_base")(output.detach(), input.detach(), _op(opts), True, _time(opts)))
 
+    def all_gather_single(self, output, input, opts=None):  # noqa: A002
+        """The tensors of all ranks one after another."""
+        return self._allgather_base(output, input, opts)
+
+    def reduce_scatter_single(self, output, input, opts=None):  # noqa: A002
+        """This rank's part of the reduction of a tensor with a part for each rank."""
+        return self._reduce_scatter_base(output, input, opts)
+
+    def all_to_all_single(self, output, input, output_split_sizes=(), input_split_sizes=(), opts=None):  # noqa: A002
+        """`alltoall` of parts along dimension 0."""
+        return self.alltoall_base(output, input, output_split_sizes, input_split_sizes, opts)
+
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
         """`_reduce_scatter_base` of several tensors."""
         return Work(self._native("reduce_scatter_tensor_coalesced")(outputs, inputs, _op(opts), True, _time(opts)))
@@ -566,6 +588,18 @@ class ProcessGroup:
 
     def __repr__(self):
         return f"<ProcessGroup {self.name()}, rank {self._rank} of {self._size}>"
+
+
+class ProcessGroupGloo(ProcessGroup):
+    """A group of the backend "gloo", made by hand: each rank calls this with the same store.
+
+    >>> from datetime import timedelta
+    >>> dist.ProcessGroupGloo(dist.HashStore(), 0, 1, timedelta(seconds=10)).name()
+    'gloo'
+    """
+
+    def __init__(self, store, rank, size, timeout=default_pg_timeout):
+        super().__init__(store, rank, size, timeout)
 
 
 class _World(type):

@@ -1,22 +1,22 @@
 // Groups of processes with LibTorch's names: here each rank is a thread.
 
+#include <torch/torch.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-#include <torch/torch.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 
-#define REQUIRE(condition)                                 \
-  do {                                                     \
-    if (!(condition)) {                                    \
+#define REQUIRE(condition)                                \
+  do {                                                    \
+    if (!(condition)) {                                   \
       std::printf("line %d: %s\n", __LINE__, #condition); \
-      std::exit(1);                                        \
-    }                                                      \
+      std::exit(1);                                       \
+    }                                                     \
   } while (false)
 
 void run(c10::intrusive_ptr<c10d::Store> store, int rank, int size) {
