@@ -23,7 +23,9 @@ PyTypeObject* step_type = nullptr;
 const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<python::TensorObject*>(o)->tensor; }
 
 struct Step {
-  Ref keep;                                   // what the functions need
+  Ref keep;  // what the functions need
+  // The graphs as they were captured, for a program that fails: they hold no writes, so that they may run after it.
+  Ref plain_forward, plain_backward;
   Ref forward, backward;                      // functions of a tuple, which give lists; `backward` is null where no gradients are wanted
   size_t num_values = 0;                      // results of the graph that are not kept for backward: inputs as they are now, then values
   std::vector<int> mutated;                   // inputs that are written, in the order of the first values
@@ -32,6 +34,16 @@ struct Step {
   std::vector<bool> wanted;                   // for each input: whether a gradient is wanted
   std::vector<std::vector<int64_t>> strides;  // of the gradient of each differentiable value
 };
+
+// Runs a program; one that raises is replaced by the graph as it was captured, whose error, if it raises one too, is the program's own.
+PyObject* attempt(Ref& program, Ref& plain, PyObject* args) {
+  PyObject* found = PyObject_CallOneArg(program.get(), args);
+  if (found || !plain) return found;
+  PyErr_Clear();
+  found = PyObject_CallOneArg(plain.get(), args);
+  if (found) program = std::exchange(plain, Ref());
+  return found;
+}
 
 struct StepObject {
   PyObject_HEAD Step* step;
@@ -78,7 +90,7 @@ struct CompiledBackward final : Node {
     numbers_.clear();
   }
   std::string name() const override { return "CompiledBackward"; }
-  const Step& step() const { return *reinterpret_cast<StepObject*>(owner_.get())->step; }
+  Step& step() const { return *reinterpret_cast<StepObject*>(owner_.get())->step; }
 
   void keep(PyObject* value) {
     if (!is_tensor_object(value)) {
@@ -123,7 +135,7 @@ struct CompiledBackward final : Node {
         if (g.strides() != IntArrayRef(strides)) g = cresset::empty_strided(g.sizes(), strides, g.options()).copy_(g);
         put(args.get(), at++, g);
       }
-      const Ref results(PyObject_CallOneArg(step().backward.get(), args.get()));
+      const Ref results(attempt(step().backward, step().plain_backward, args.get()));
       if (!results) throw_python();
       const Ref list(PySequence_Fast(results.get(), "torch.compile: expected a list of gradients"));
       if (!list) throw_python();
@@ -190,12 +202,12 @@ PyObject* results_of(const Step& step, PyObject* args, PyObject* found) {
 }
 
 PyObject* call_step(PyObject* self, PyObject* args, PyObject*) {
-  const Step& step = *reinterpret_cast<StepObject*>(self)->step;
+  Step& step = *reinterpret_cast<StepObject*>(self)->step;
   try {
     Ref found;
     {
       const AutoGradMode off(false);
-      found = Ref(PyObject_CallOneArg(step.forward.get(), args));
+      found = Ref(attempt(step.forward, step.plain_forward, args));
     }
     if (!found) return nullptr;
     found = Ref(PySequence_Fast(found.get(), "torch.compile: expected a list of results"));
@@ -242,13 +254,17 @@ bool add_number(PyObject* o, std::vector<int>& to) {
   return !(n == -1 && PyErr_Occurred());
 }
 
-// Step(forward, backward, num_values, mutated, kinds, differentiable, wanted, strides, keep)
+// Step(forward, backward, num_values, mutated, kinds, differentiable, wanted, strides, keep, plain_forward, plain_backward)
 PyObject* make_step(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *forward, *backward, *mutated, *kinds, *differentiable, *wanted, *strides, *keep;
+  PyObject *forward, *backward, *mutated, *kinds, *differentiable, *wanted, *strides, *keep, *plain_forward, *plain_backward;
   auto step = std::make_unique<Step>();
   Py_ssize_t num_values = 0;
-  if (!PyArg_ParseTuple(args, "OOnOOOOOO", &forward, &backward, &num_values, &mutated, &kinds, &differentiable, &wanted, &strides, &keep)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OOnOOOOOOOO", &forward, &backward, &num_values, &mutated, &kinds, &differentiable, &wanted, &strides, &keep, &plain_forward,
+                        &plain_backward))
+    return nullptr;
   step->keep = Ref::share(keep);
+  if (plain_forward != Py_None) step->plain_forward = Ref::share(plain_forward);
+  if (plain_backward != Py_None) step->plain_backward = Ref::share(plain_backward);
   step->forward = Ref::share(forward);
   if (backward != Py_None) step->backward = Ref::share(backward);
   step->num_values = static_cast<size_t>(num_values);
@@ -280,6 +296,8 @@ void release_step(PyObject* self) {
 int visit_step(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<StepObject*>(self)->step->keep.get());
+  Py_VISIT(reinterpret_cast<StepObject*>(self)->step->plain_forward.get());
+  Py_VISIT(reinterpret_cast<StepObject*>(self)->step->plain_backward.get());
   Py_VISIT(reinterpret_cast<StepObject*>(self)->step->forward.get());
   Py_VISIT(reinterpret_cast<StepObject*>(self)->step->backward.get());
   return 0;

@@ -222,6 +222,14 @@ PyObject* apply_partition(PyObject* self, PyObject* args) {
   });
 }
 
+// Compiles the module to instructions, as the first run does.
+PyObject* prepare_graph(PyObject* self, PyObject*) {
+  return guarded([&] {
+    GraphParts& parts = parts_of(self);
+    if (!parts.program) parts.program = std::make_unique<Program>(parts.module);
+    Py_RETURN_NONE;
+  });
+}
 PyObject* run_graph(PyObject* self, PyObject* inputs) {
   return guarded([&] {
     GraphParts& parts = parts_of(self);
@@ -291,6 +299,7 @@ PyMethodDef graph_methods[] = {
     {"rewrite", apply_rewrite, METH_VARARGS, "Replaces each match of a pattern by a replacement, both as text, and returns how many there were."},
     {"decompose", apply_decompose, METH_O, "Replaces operators by graphs, given as text by name."},
     {"partition", apply_partition, METH_VARARGS, "A module whose graphs of their own hold the operators of these names."},
+    {"prepare", prepare_graph, METH_NOARGS, "Makes the module ready to run. Errors: as the first run."},
     {"run", run_graph, METH_O, "Runs the module on a list of inputs."},
     {"memory", graph_memory, METH_NOARGS, "Figures of the plan of memory of the last run."},
     {"rows", rows, METH_NOARGS, "(parameters, nodes, results) of a first graph without structure."},

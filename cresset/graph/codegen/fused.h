@@ -26,14 +26,22 @@ struct FusedStep {
 // Nanoseconds that a step takes for an element whose inputs and output lie in cache, measured once for each loop.
 CRESSET_API double cost_of(const FusedStep& step);
 
-class CRESSET_API FusedKernel {
+// Operators that run together.
+class CRESSET_API Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // New dense tensors. Errors: arguments of other dtypes, devices or shapes.
+  virtual std::vector<Tensor> run(ArrayRef<Tensor> arguments) const = 0;
+};
+
+class CRESSET_API FusedKernel : public Kernel {
  public:
   // `arguments` are the dtypes of the tensors that it takes, `outputs` the steps whose values it gives. Errors: an input of a step that is not there
   // before it, or of no known dtype.
   FusedKernel(std::vector<ScalarType> arguments, std::vector<FusedStep> steps, std::vector<int> outputs);
 
   // New dense tensors of the shape that the arguments broadcast to. Errors: other dtypes or devices, shapes that do not broadcast.
-  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const;
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override;
 
   size_t num_steps() const { return steps_.size(); }
   size_t num_outputs() const { return outputs_.size(); }
@@ -79,7 +87,7 @@ class CRESSET_API Probe : public ops::PointwiseWatch {
 };
 
 // Kernels by number, for the operator cresset_fused::run(int kernel, Tensor[] arguments) -> Tensor[].
-CRESSET_API int64_t keep_kernel(std::shared_ptr<const FusedKernel> kernel);
+CRESSET_API int64_t keep_kernel(std::shared_ptr<const Kernel> kernel);
 CRESSET_API void drop_kernel(int64_t number);
 
 }  // namespace cresset::graph

@@ -13,7 +13,7 @@ namespace {
 
 struct Table {
   std::shared_mutex mutex;
-  std::unordered_map<int64_t, std::shared_ptr<const FusedKernel>> kernels;
+  std::unordered_map<int64_t, std::shared_ptr<const Kernel>> kernels;
   int64_t next = 1;
 };
 Table& table() {
@@ -21,7 +21,7 @@ Table& table() {
   return *t;
 }
 
-std::shared_ptr<const FusedKernel> kernel_of(int64_t number) {
+std::shared_ptr<const Kernel> kernel_of(int64_t number) {
   Table& t = table();
   const std::shared_lock lock(t.mutex);
   const auto found = t.kernels.find(number);
@@ -33,7 +33,7 @@ std::vector<Tensor> run(int64_t kernel, TensorList arguments) { return kernel_of
 
 }  // namespace
 
-int64_t keep_kernel(std::shared_ptr<const FusedKernel> kernel) {
+int64_t keep_kernel(std::shared_ptr<const Kernel> kernel) {
   Table& t = table();
   const std::unique_lock lock(t.mutex);
   t.kernels.emplace(t.next, std::move(kernel));

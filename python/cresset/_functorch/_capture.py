@@ -25,6 +25,7 @@ class Facts:
     out_kinds: list = dataclasses.field(default_factory=list)
     out_spec: object = None
     views: dict = dataclasses.field(default_factory=dict)  # number of a result -> (size, stride, offset)
+    detached: set = dataclasses.field(default_factory=set)  # numbers of views without a history
     differentiable: list = dataclasses.field(default_factory=list)  # of the results of the graph: whether each has a gradient
 
 
@@ -62,6 +63,8 @@ def look(flat_fn, flat):
         elif source is not None:
             facts.out_kinds.append(("view", source))
             facts.views[number] = (tuple(out.shape), out.stride(), out.storage_offset())
+            if not out.requires_grad:
+                facts.detached.add(number)
         else:
             facts.out_kinds.append(("value", None))
     return facts

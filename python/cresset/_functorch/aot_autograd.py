@@ -162,7 +162,8 @@ def _with_updates(run, facts):
         outs = []
         for number, (kind, which) in enumerate(facts.out_kinds):
             if kind == "view":
-                outs.append(flat[which].as_strided(*facts.views[number]))
+                base = flat[which].detach() if number in facts.detached else flat[which]
+                outs.append(base.as_strided(*facts.views[number]))
             else:
                 outs.append(next(values) if kind == "value" else flat[which] if kind == "input" else which)
         return tree_unflatten(outs, facts.out_spec)

@@ -55,6 +55,7 @@ def compile_fx_inner(gm, example_inputs):
     module, kernels = fuse(gm)
     try:
         program = _graph.from_fx(module)
+        program._graph.prepare()
     except (ValueError, NotImplementedError, RuntimeError):
         return Interpreted(module, kernels)
     return Compiled(module, program, kernels)

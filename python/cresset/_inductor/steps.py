@@ -6,9 +6,10 @@ from _cresset import Tensor
 import cresset as torch
 
 from .._functorch import _capture
-from .._functorch.partitioners import _Joint
+from .._dynamo import _logs
+from .._functorch.partitioners import _Joint, is_random
 from .compile_fx import Compiled, compile_fx_inner
-from .fusion import recomputed
+from .fusion import recomputed, without_idle_views
 
 
 def _runner(compiled):
@@ -16,6 +17,18 @@ def _runner(compiled):
     if isinstance(compiled, Compiled):
         return compiled._graph_run
     return lambda args: list(compiled(list(args)))
+
+
+def _plainly(graph, compiled):
+    """The graph as it was captured, as a function of a tuple, where it may replace a program that fails: random numbers are not drawn twice."""
+    if not isinstance(compiled, Compiled) or any(node.op == "call_function" and is_random(node) for node in graph.graph.nodes):
+        return None
+
+    def run(args):
+        _logs.once("torch.compile: a compiled program has failed; its graph runs as it was captured")
+        return list(graph.forward(*args))
+
+    return run
 
 
 def _kinds(facts):
@@ -44,11 +57,13 @@ def compiled_step(flat_fn, flat):
         return None
     mutated = tuple(facts.mutated)
     if not (torch.is_grad_enabled() and any(map(_capture.wants_gradient, flat))):
-        graph = _capture.trace_forward(flat_fn, facts, flat, None)
+        graph = without_idle_views(_capture.trace_forward(flat_fn, facts, flat, None))
         forward = compile_fx_inner(graph, flat)
         count = len(mutated) + sum(k < 0 for k in kinds)
-        return _Held(_cresset_compile.Step(_runner(forward), None, count, mutated, kinds, (False,) * count, (), (), (forward,)), forward)
-    joint = _capture.trace_joint(flat_fn, facts, flat, None)
+        return _Held(
+            _cresset_compile.Step(_runner(forward), None, count, mutated, kinds, (False,) * count, (), (), (forward,), _plainly(graph, forward), None), forward
+        )
+    joint = without_idle_views(_capture.trace_joint(flat_fn, facts, flat, None))
     count = len(facts.differentiable)
     tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
     first, second = _partitioned(joint, count)
@@ -56,7 +71,7 @@ def compiled_step(flat_fn, flat):
     backward = compile_fx_inner(second, [node.meta.get("val") for node in second.graph.find_nodes(op="placeholder")])
     step = _cresset_compile.Step(
         _runner(forward), _runner(backward), count, mutated, kinds, tuple(facts.differentiable), tuple(map(_capture.wants_gradient, flat)),
-        tuple(tuple(t.stride()) for t in tangents), (forward, backward),
+        tuple(tuple(t.stride()) for t in tangents), (forward, backward), _plainly(first, forward), _plainly(second, backward),
     )  # fmt: skip
     return _Held(step, forward, backward)
 

@@ -7,6 +7,7 @@
 #include "cresset/base/parallel.h"
 #include "cresset/cresset.h"
 #include "cresset/dispatch/registration.h"
+#include "cresset/graph/codegen/rows.h"
 
 namespace cresset::graph {
 namespace {
@@ -147,6 +148,51 @@ TEST(FusedKernel, IsAnOperator) {
   drop_kernel(number);
   dispatch::Stack again{dispatch::Value(number), dispatch::Value(std::vector<Tensor>{x, y})};
   EXPECT_THROW(dispatch::call_boxed(entry, again), Error);
+}
+
+RowStep reduction(const char* name, int input, dispatch::Value dim) {
+  RowStep step;
+  step.reduction = &dispatch::find_op(name).entry();
+  step.rest = {std::move(dim), dispatch::Value(true)};
+  step.loop.result = kFloat;
+  step.wide = false;
+  step.loop.inputs.resize(1);
+  step.loop.inputs[0].kind = FusedStep::Input::Argument;
+  step.loop.inputs[0].index = input;
+  return step;
+}
+
+TEST(RowKernel, ReducesAndUsesWhatItHasReduced) {
+  const auto kernel_for = [](const Tensor& x) {
+    std::vector<RowStep> steps = {reduction("amax", 0, dispatch::Value(std::vector<int64_t>{-1}))};
+    RowStep sub;
+    sub.loop = step_of([](const auto& t) { return t[0] - t[1]; }, {x, cresset::amax(x, {-1}, true)});
+    reads_step(sub.loop, 1, 0);
+    steps.push_back(sub);
+    return RowKernel({kFloat}, {RowArgument::Wide}, std::move(steps), {1, 0});
+  };
+  for (const int64_t rows : {1, 5, 300, 3000}) {
+    const Tensor x = waves({rows, 100});
+    const auto out = kernel_for(x).run({x});
+    EXPECT_TRUE(cresset::equal(out[0], x - x.amax({-1}, true)));
+    EXPECT_TRUE(cresset::equal(out[1], x.amax({-1}, true)));
+  }
+  const Tensor empty = waves({0, 100}), x = waves({5, 100});
+  EXPECT_EQ(kernel_for(x).run({empty})[1].sizes(), IntArrayRef({0, 1}));
+  EXPECT_TRUE(cresset::equal(kernel_for(x).run({waves({100, 5}).t()})[0], waves({100, 5}).t() - waves({100, 5}).t().amax({-1}, true))) << "strided";
+}
+
+TEST(RowKernel, RefusesOtherArguments) {
+  const RowKernel kernel({kFloat, kFloat}, {RowArgument::Wide, RowArgument::Narrow}, {reduction("amax", 0, dispatch::Value(std::vector<int64_t>{-1}))}, {0});
+  const Tensor x = waves({4, 70});
+  EXPECT_THROW(kernel.run({x}), Error);
+  EXPECT_THROW(kernel.run({x, waves({5, 1})}), Error);
+  EXPECT_THROW(kernel.run({x, waves({4, 1}).to(kDouble)}), Error);
+  EXPECT_THROW(kernel.run({cresset::scalar_tensor(1), waves({1})}), Error);
+  EXPECT_THROW(RowKernel({kFloat}, {RowArgument::Narrow}, {}, {}), ValueError) << "no argument with all columns";
+  EXPECT_THROW(RowKernel({kFloat}, {RowArgument::Wide}, {RowStep{}}, {0}), ValueError) << "a step that does nothing";
+  EXPECT_THROW(RowKernel({kFloat}, {RowArgument::Wide}, {reduction("amax", 3, dispatch::Value(int64_t{-1}))}, {0}), ValueError);
+  EXPECT_THROW(RowKernel({kFloat}, {}, {}, {}), ValueError);
 }
 
 TEST(Costs, AreThoseOfTheLoop) {

@@ -2,7 +2,9 @@
 
 import functools
 import unittest
+import warnings
 
+import _cresset_compile
 from cresset._inductor.compile_fx import Compiled
 from cresset._inductor.fusion import fuse
 from cresset.fx.experimental.proxy_tensor import make_fx
@@ -75,6 +77,46 @@ class Fusion(unittest.TestCase):
             return centred * (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt() * w + b
 
         self.equal(norm, waves(100, 64), waves(64), waves(64).cos())
+
+    def test_rows_are_normed_in_one_kernel(self):
+        def norm(x, w, b):
+            centred = x - x.mean(-1, keepdim=True)
+            return centred * (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt() * w + b
+
+        def softmax(x):
+            e = (x - x.amax(-1, keepdim=True)).exp()
+            return e / e.sum(-1, keepdim=True)
+
+        x, w = waves(100, 96), waves(96)
+        self.assertEqual(len(kernels(norm, x, w, w)), 1)
+        self.assertEqual(kernels(softmax, x), [["amax", "sub", "exp", "sum", "div"]])
+        for rows in (1, 2, 7, 64, 513):
+            for columns in (64, 65, 127, 768, 5000):
+                x, w = waves(rows, columns), waves(columns)
+                self.equal(norm, x, w, w.cos())
+                self.equal(softmax, x)
+        self.equal(norm, waves(3, 5, 7, 80), waves(80), waves(1, 80))
+        self.equal(softmax, waves(9, 80, dtype=torch.float64))
+        self.equal(softmax, waves(9, 80, dtype=torch.bfloat16))
+
+    def test_reductions_of_rows_keep_their_bits(self):
+        reductions = [
+            lambda x: x.sum(-1, keepdim=True), lambda x: x.mean(1, keepdim=True), lambda x: x.amin(-1, True), lambda x: x.prod(-1, keepdim=True),
+            lambda x: x.var(-1, keepdim=True), lambda x: x.std(dim=1, correction=0, keepdim=True), lambda x: x.logsumexp(-1, keepdim=True),
+            lambda x: torch.linalg.vector_norm(x, dim=-1, keepdim=True), lambda x: x.argmax(-1, keepdim=True), lambda x: x.sum(0, keepdim=True),
+        ]  # fmt: skip
+        for reduce in reductions:
+            for rows in (1, 3, 300):
+                self.equal(lambda x, reduce=reduce: (x * 2 + reduce(x.cos() * 1.5) * x).tanh(), waves(rows, 200))
+
+    def test_columns_between_rows(self):
+        def f(x, y):
+            mean = (x * y).mean(-1, keepdim=True)
+            scale = (mean * 2 + 1).sqrt() + y.amax(-1, keepdim=True)
+            return x * scale + mean, scale, mean.squeeze(-1)
+
+        self.equal(f, waves(70, 90).abs(), waves(70, 90).abs())
+        self.equal(lambda x, c: (x * c + 1) * x.sum(-1, keepdim=True), waves(70, 90), waves(70, 1))
 
     def test_a_kernel_does_not_run_before_what_it_needs(self):
         # The second product needs a reduction of the first, and both the same input.
@@ -236,6 +278,39 @@ class Gradients(unittest.TestCase):
             self.assertAlmostEqual(*losses, places=5)
         for a, b in zip(nets[0].state_dict().values(), nets[1].state_dict().values(), strict=True):
             self.assertTrue(torch.allclose(a, b, rtol=1e-4, atol=1e-6))
+
+    def test_losses(self):
+        x, y = waves(1024), waves(1024).sigmoid()
+        losses = [F.binary_cross_entropy_with_logits, F.mse_loss, F.smooth_l1_loss, F.l1_loss, lambda a, b: -(F.logsigmoid(a) * b).sum(), F.huber_loss]
+        for loss in losses:
+            ours, plain = (x.clone().requires_grad_() for _ in range(2))
+            got, expected = torch.compile(loss)(ours, y), loss(plain, y)
+            self.assertTrue(torch.equal(got, expected))
+            got.backward()
+            expected.backward()
+            self.assertTrue(torch.allclose(ours.grad, plain.grad))
+
+    def test_a_program_that_fails_is_replaced_by_its_graph(self):
+        from cresset._inductor.steps import compiled_step
+
+        step = compiled_step(lambda x: (x.exp() * 2,), [torch.ones(600, requires_grad=True)])
+        for part in step.parts:
+            for kernel in part.kernels:
+                _cresset_compile.drop(kernel.number)  # as if it could not run
+        w = waves(600).requires_grad_()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            out = step(w)[0]
+            out.sum().backward()
+            step(w)
+        self.assertTrue(torch.equal(out, w.exp() * 2) and torch.allclose(w.grad, w.exp() * 2))
+        self.assertEqual(len([t for t in told if "has failed" in str(t.message)]), 1)
+
+    def test_a_transpose_of_a_transpose_is_left_out(self):
+        from cresset._inductor.fusion import without_idle_views
+
+        module = without_idle_views(make_fx(lambda x: x.t().t().view(3, 4) * 2)(waves(3, 4)))
+        self.assertEqual([node.target for node in module.graph.nodes if node.op == "call_function"], [torch.ops.aten.mul.Tensor])
 
     def test_only_wanted_gradients(self):
         x, w = waves(40, 30), waves(30, 20).requires_grad_()

@@ -1,0 +1,137 @@
+#include "cresset/graph/codegen/rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cresset/autograd/grad_mode.h"
+#include "cresset/base/parallel.h"
+#include "cresset/cresset.h"
+
+namespace cresset::graph {
+
+namespace {
+
+constexpr int64_t kBlockBytes = 192 << 10;  // of the values of a block: a part of a second-level cache
+
+int64_t bytes_of(ScalarType t) { return static_cast<int64_t>(element_size(t)); }
+
+}  // namespace
+
+RowKernel::RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs)
+    : dtypes_(std::move(dtypes)), kinds_(std::move(kinds)), steps_(std::move(steps)), outputs_(std::move(outputs)), output_of_(steps_.size(), -1) {
+  CRESSET_CHECK_VALUE(dtypes_.size() == kinds_.size(), "row kernel: expected a kind for each of ", dtypes_.size(), " arguments, got ", kinds_.size());
+  for (size_t i = 0; i < kinds_.size() && first_wide_ < 0; i++)
+    if (kinds_[i] == RowArgument::Wide) first_wide_ = static_cast<int>(i);
+  CRESSET_CHECK_VALUE(first_wide_ >= 0, "row kernel: no argument has all rows and columns");
+  for (size_t i = 0; i < steps_.size(); i++) {
+    const RowStep& step = steps_[i];
+    CRESSET_CHECK_VALUE((step.reduction || step.loop.loop) && step.loop.inputs.size() < kernels::kMaxOperands, "row kernel: step ", i, " does nothing");
+    for (const FusedStep::Input& input : step.loop.inputs) {
+      const int limit = input.kind == FusedStep::Input::Argument ? static_cast<int>(kinds_.size()) : static_cast<int>(i);
+      CRESSET_CHECK_VALUE(input.kind == FusedStep::Input::Number || (input.index >= 0 && input.index < limit), "row kernel: step ", i, " reads ", input.index);
+    }
+  }
+  for (size_t k = 0; k < outputs_.size(); k++) {
+    CRESSET_CHECK_VALUE(outputs_[k] >= 0 && outputs_[k] < static_cast<int>(steps_.size()), "row kernel: there is no step ", outputs_[k]);
+    output_of_[static_cast<size_t>(outputs_[k])] = static_cast<int>(k);
+  }
+}
+
+void RowKernel::run_rows(const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end,
+                         int64_t block) const {
+  const autograd::AutoGradMode off(false);
+  std::vector<size_t> places(steps_.size());
+  size_t needed = 64;
+  for (size_t i = 0; i < steps_.size(); i++) {
+    places[i] = needed;
+    if (output_of_[i] < 0) needed += static_cast<size_t>((block * (steps_[i].wide ? columns : 1) * bytes_of(steps_[i].loop.result) + 63) / 64 * 64);
+  }
+  thread_local std::vector<char> memory;
+  if (memory.size() < needed) memory.resize(needed);
+  char* const base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 - 64;
+  std::vector<Operand> values(steps_.size());
+  for (int64_t at = begin; at < end; at += block) {
+    const int64_t rows = std::min(block, end - at);
+    for (size_t i = 0; i < steps_.size(); i++) {
+      const RowStep& step = steps_[i];
+      const int64_t size = bytes_of(step.loop.result), row = step.wide ? columns * size : size;
+      char* const to = output_of_[i] >= 0 ? results[static_cast<size_t>(output_of_[i])].data + at * row : base + places[i];
+      values[i] = {to, row, step.wide ? size : 0};
+      const auto operand = [&](const FusedStep::Input& input) -> Operand {
+        if (input.kind == FusedStep::Input::Step) return values[static_cast<size_t>(input.index)];
+        if (input.kind == FusedStep::Input::Number) return {reinterpret_cast<char*>(const_cast<unsigned char*>(input.cell)), 0, 0};
+        const Operand& a = arguments[static_cast<size_t>(input.index)];
+        return {a.data + at * a.row, a.row, a.column};
+      };
+      if (step.reduction) {
+        const Operand from = operand(step.loop.inputs[0]);
+        dispatch::Stack stack{dispatch::Value(cresset::from_blob(from.data, {rows, columns}, TensorOptions(step.loop.result)))};
+        stack.insert(stack.end(), step.rest.begin(), step.rest.end());
+        dispatch::call_boxed(*step.reduction, stack);
+        const Tensor found = stack[0].to_tensor().contiguous();
+        CRESSET_CHECK(found.numel() == rows && found.scalar_type() == step.loop.result, "row kernel: a reduction gives ", found.sizes(), " of ", rows, " rows");
+        std::memcpy(to, found.data_ptr(), static_cast<size_t>(rows * size));
+        continue;
+      }
+      char* data[kernels::kMaxOperands] = {to};
+      int64_t strides[kernels::kMaxOperands] = {size}, steps[kernels::kMaxOperands] = {row};
+      bool whole = true;
+      for (size_t k = 0; k < step.loop.inputs.size(); k++) {
+        const Operand o = operand(step.loop.inputs[k]);
+        data[k + 1] = o.data;
+        strides[k + 1] = step.wide ? o.column : o.row;
+        steps[k + 1] = o.row;
+        whole = whole && (!step.wide || o.row == o.column * columns);
+      }
+      const size_t operands = step.loop.inputs.size() + 1;
+      if (whole) {
+        step.loop.loop(data, strides, step.wide ? rows * columns : rows, step.loop.params.data());
+        continue;
+      }
+      for (int64_t r = 0; r < rows; r++) {
+        char* now[kernels::kMaxOperands];
+        for (size_t k = 0; k < operands; k++) now[k] = data[k] + r * steps[k];
+        step.loop.loop(now, strides, columns, step.loop.params.data());
+      }
+    }
+  }
+}
+
+std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
+  CRESSET_CHECK(arguments.size() == kinds_.size(), "row kernel: expected ", kinds_.size(), " tensors, got ", arguments.size());
+  for (size_t k = 0; k < arguments.size(); k++)
+    CRESSET_CHECK(arguments[k].defined() && arguments[k].is_cpu() && arguments[k].scalar_type() == dtypes_[k] && arguments[k].layout() == Layout::Strided &&
+                      !arguments[k].impl()->is_lazy(),
+                  "row kernel: argument ", k, ": expected a plain tensor of ", dtypes_[k], " on the CPU");
+  const Tensor& wide = arguments[static_cast<size_t>(first_wide_)];
+  CRESSET_CHECK(wide.dim() > 0, "row kernel: expected rows, got a number");
+  const int64_t columns = wide.sizes()[wide.dim() - 1], rows = columns ? wide.numel() / columns : 0;
+  std::vector<Tensor> held;  // copies of those that are not dense
+  std::vector<Operand> operands;
+  for (size_t k = 0; k < arguments.size(); k++) {
+    const int64_t wanted[] = {rows * columns, rows, columns, 1};
+    CRESSET_CHECK(arguments[k].numel() == wanted[static_cast<int>(kinds_[k])], "row kernel: argument ", k, " of sizes ", arguments[k].sizes(), " does not go with ", rows,
+                  " rows of ", columns);
+    held.push_back(arguments[k].contiguous());
+    const int64_t size = bytes_of(dtypes_[k]);
+    const int64_t row = kinds_[k] == RowArgument::Wide ? columns * size : kinds_[k] == RowArgument::Narrow ? size : 0;
+    operands.push_back({static_cast<char*>(held.back().data_ptr()), row, kinds_[k] == RowArgument::Wide || kinds_[k] == RowArgument::Vector ? size : 0});
+  }
+  std::vector<Tensor> out;
+  std::vector<Operand> results;
+  DimVector narrow(wide.sizes());
+  narrow[narrow.size() - 1] = 1;
+  for (const int step : outputs_) {
+    const RowStep& s = steps_[static_cast<size_t>(step)];
+    out.push_back(Tensor(make_dense(s.wide ? wide.sizes() : IntArrayRef(narrow), s.loop.result, Device(kCPU))));
+    results.push_back({static_cast<char*>(out.back().impl()->data()), 0, 0});
+  }
+  if (rows == 0) return out;
+  int64_t bytes = 0;
+  for (const RowStep& s : steps_) bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
+  const int64_t block = std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, 256);
+  parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns), [&](int64_t begin, int64_t end) { run_rows(operands, results, columns, begin, end, block); });
+  return out;
+}
+
+}  // namespace cresset::graph

@@ -1,0 +1,45 @@
+#pragma once
+// Pointwise operators and reductions of the last dimension that run as one: block after block of rows, each small enough to stay in cache between them.
+// Reductions are the library's own operators on the block, so that each row has the bits that it has in the whole tensor.
+
+#include "cresset/dispatch/op.h"
+#include "cresset/graph/codegen/fused.h"
+
+namespace cresset::graph {
+
+// A step: a loop, or a reduction of its first input to one column.
+struct RowStep {
+  FusedStep loop;
+  const dispatch::OpEntry* reduction = nullptr;
+  std::vector<dispatch::Value> rest;  // arguments of the reduction after the tensor
+  bool wide = true;                   // whether its value has all columns, or one
+};
+
+enum class RowArgument : uint8_t {
+  Wide,    // all rows and columns
+  Narrow,  // one column
+  Vector,  // one row
+  One,     // one element
+};
+
+class CRESSET_API RowKernel : public Kernel {
+ public:
+  // `shape` is the number of dimensions of the results; `outputs` are steps. Errors: an input that is not there before its step; no wide argument.
+  RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs);
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override;
+
+ private:
+  struct Operand {
+    char* data;
+    int64_t row, column;  // strides in bytes
+  };
+  void run_rows(const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end, int64_t block) const;
+
+  std::vector<ScalarType> dtypes_;
+  std::vector<RowArgument> kinds_;
+  std::vector<RowStep> steps_;
+  std::vector<int> outputs_, output_of_;
+  int first_wide_ = -1;
+};
+
+}  // namespace cresset::graph
