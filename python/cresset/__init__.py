@@ -90,6 +90,7 @@ globals().update(
     }
 )
 
+_register_device_module = _modes._register_device_module
 _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy
 _as_index = _creation._as_index
 set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tensor._tensor_str.get_printoptions

@@ -88,9 +88,27 @@ PyObject* load_library(PyObject*, PyObject* path) {
   });
 }
 
-PyMethodDef functions[] = {{"_outside_ops", outside_ops, METH_O, nullptr},   {"_implement", implement, METH_VARARGS, nullptr},
-                           {"_unimplement", unimplement, METH_O, nullptr},   {"_canonical_schema", canonical_schema, METH_O, nullptr},
-                           {"_load_library", load_library, METH_O, nullptr}, {}};
+// The device that programs define: its name, and another one for it.
+PyObject* private_backend_name(PyObject*, PyObject*) {
+  return guarded([] { return PyUnicode_FromString(get_privateuse1_backend().c_str()); });
+}
+PyObject* rename_private_backend(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) throw PythonError();
+    register_privateuse1_backend(text);
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {{"_private_backend_name", private_backend_name, METH_NOARGS, nullptr},
+                           {"_rename_private_backend", rename_private_backend, METH_O, nullptr},
+                           {"_outside_ops", outside_ops, METH_O, nullptr},
+                           {"_implement", implement, METH_VARARGS, nullptr},
+                           {"_unimplement", unimplement, METH_O, nullptr},
+                           {"_canonical_schema", canonical_schema, METH_O, nullptr},
+                           {"_load_library", load_library, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -49,7 +49,7 @@ def _get_default_device():
 
 def _get_privateuse1_backend_name():
     """The name of the device that programs may define."""
-    return "privateuseone"
+    return _cresset._private_backend_name()
 
 
 def _are_functorch_transforms_active():

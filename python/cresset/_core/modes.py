@@ -422,6 +422,25 @@ def set_num_interop_threads(num):
     _interop_threads[0] = num
 
 
+_device_modules = {}  # kind of device -> the module that a program has registered
+
+
+def _register_device_module(device_type, module):
+    """Makes a module `torch.<kind>`, the functions of a kind of device that programs define.
+
+    Errors: RuntimeError for a name that is no kind of device, and for a second module.
+    """
+    import sys
+
+    kind = _cresset.device(device_type).type
+    package = sys.modules["cresset"]
+    if kind != device_type or kind in _device_modules or kind in vars(package) or kind in package._lazy:
+        raise RuntimeError(f"_register_device_module: expected a kind of device that has no module yet, got {device_type!r}")
+    _device_modules[kind] = module
+    setattr(package, kind, module)
+    sys.modules[f"cresset.{kind}"] = module
+
+
 def get_device_module(device=None):
     """The module that has the functions of a device's kind, such as `torch.cpu`.
 
@@ -438,6 +457,8 @@ def get_device_module(device=None):
         kind = "cpu"
     else:
         raise RuntimeError(f"get_device_module: expected a device, a string or None, got {device!r}")
+    if kind in _device_modules:
+        return _device_modules[kind]
     try:
         return importlib.import_module(f"cresset.{kind}")
     except ModuleNotFoundError:

@@ -24,7 +24,7 @@ class ScriptObject(_cresset._ScriptObject):
         return _info(self._qualified_name)
 
     def _type(self):
-        """What its class is called: `qualified_name()` and `name()`."""
+        """The name of its class: `qualified_name()` and `name()`."""
         return _Type(self._qualified_name)
 
     def _has_method(self, name):
@@ -48,7 +48,7 @@ class ScriptObject(_cresset._ScriptObject):
         if name not in info.properties:
             raise AttributeError(f"'{info.name}' object has no property '{name}'", name=name, obj=self)
         if not info.properties[name]:
-            raise AttributeError(f"the property '{name}' of '{info.name}' cannot be written", name=name, obj=self)
+            raise RuntimeError(f"the property '{name}' of '{info.name}' cannot be written: it has no function that sets it")
         _cresset._custom_class_property(self, name, value)
 
     def __dir__(self):

@@ -349,8 +349,9 @@ def _against_probabilities(log_probabilities, target, weight, reduction, label_s
 # ---- gradients in other steps -----------------------------------------------------------------------------------------------
 
 
-def _whole(function, formula):
-    """The operator whole where a gradient is recorded, which `formula(needs, args, outputs, gradients)` then computes."""
+def _whole(function, formula, kept=()):
+    """The operator whole where a gradient is recorded, which `formula(needs, args, outputs, gradients)` then computes; of the outputs it has those at the
+    places `kept`, the others are None."""
     from ..autograd import Function
 
     class Whole(Function):
@@ -361,7 +362,8 @@ def _whole(function, formula):
             ctx.places = [i for i, a in enumerate(args) if isinstance(a, _cresset.Tensor)]
             ctx.rest = [None if isinstance(a, _cresset.Tensor) else a for a in args]
             ctx.mark_non_differentiable(*[t for t in outputs if not t.is_floating_point() and not t.is_complex()])
-            ctx.save_for_backward(*tensors, *outputs)
+            ctx.save_for_backward(*tensors, *(outputs[i] for i in kept))
+            ctx.num_outputs = len(outputs)
             return out
 
         @staticmethod
@@ -372,7 +374,10 @@ def _whole(function, formula):
             needs = [False] * len(args)
             for i, need in zip(ctx.places, ctx.needs_input_grad[1:]):
                 needs[i] = need
-            found = formula(needs, args, saved[len(ctx.places) :], gradients)
+            outputs = [None] * ctx.num_outputs
+            for i, t in zip(kept, saved[len(ctx.places) :]):
+                outputs[i] = t
+            found = formula(needs, args, outputs, gradients)
             return (None, *[found[i] for i in ctx.places])
 
     def opened(*args):
@@ -431,8 +436,8 @@ def _recorded():
         "pow.Tensor_Scalar": _whole(aten.pow.Tensor_Scalar, _power),
         "binary_cross_entropy": _whole(aten.binary_cross_entropy.default, _binary_cross_entropy),
         "convolution": _whole(aten.convolution.default, _convolution),
-        "max_pool2d_with_indices": _whole(aten.max_pool2d_with_indices.default, _max_pool(2)),
-        "max_pool3d_with_indices": _whole(aten.max_pool3d_with_indices.default, _max_pool(3)),
+        "max_pool2d_with_indices": _whole(aten.max_pool2d_with_indices.default, _max_pool(2), kept=(1,)),
+        "max_pool3d_with_indices": _whole(aten.max_pool3d_with_indices.default, _max_pool(3), kept=(1,)),
     }
 
 

@@ -54,3 +54,13 @@ def get_cpp_backtrace(frames_to_skip=0, maximum_number_of_frames=64):
     True
     """
     return _cresset._cpp_backtrace(frames_to_skip, maximum_number_of_frames)
+
+
+def __getattr__(name):
+    if name in ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"):
+        from . import backend_registration
+
+        return getattr(backend_registration, name)
+    from .._core import missing
+
+    return missing.found(__name__, name)
