@@ -165,7 +165,7 @@ template <class T> class class_ {
         name, [field](const intrusive_ptr<T>& self) { return (*self).*field; },
         [field](const intrusive_ptr<T>& self, V value) { (*self).*field = std::move(value); }, doc);
   }
-  // What is kept of an object in a file, and the object made of it.
+  // The state of an object that a file keeps, and the object made of it.
   template <class Get, class Set> class_& def_pickle(Get get_state, Set set_state) {
     info_->get_state = method("__getstate__", std::move(get_state), false, "", {});
     info_->set_state = method("__setstate__", std::move(set_state), true, "", {});

@@ -1,5 +1,5 @@
 #pragma once
-// What is recorded.
+// The events of a recording.
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What a trace says of a call's arguments.
+// A call's arguments as a trace writes them.
 
 #include "cresset/profile/event.h"
 

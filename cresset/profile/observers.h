@@ -7,7 +7,7 @@
 
 namespace cresset::profile {
 
-// What a function is told. `inputs` is null unless it asked for them.
+// The call that a function hears of. `inputs` is null unless it asked for them.
 struct Observation {
   const dispatch::OpEntry* op = nullptr;
   std::string name;

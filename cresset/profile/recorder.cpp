@@ -132,7 +132,7 @@ Opened open_in(Writing& writing, Event event) {
 void close_in(Writing& writing, int32_t at) {
   Slot& slot = writing.slot();
   const int64_t end = since_start();
-  // What began later and did not end, ends with it.
+  // Events that began later and did not end, end with it.
   for (int32_t i = slot.open; i >= at; i = slot.log.events[static_cast<size_t>(i)].parent) {
     Event& e = slot.log.events[static_cast<size_t>(i)];
     if (!e.end_ns) e.end_ns = std::max<int64_t>(end, e.start_ns + 1);
@@ -222,7 +222,7 @@ void observe(const dispatch::OpEntry& op, dispatch::Stack& stack) {
       const OpenCall call{open_call(op, stack)};
       dispatch::call_boxed_below(Layer::Profiler, op, stack);
     }
-    // What lies below on the stack is the caller's.
+    // Entries below on the stack are the caller's.
     const size_t n = std::min(stack.size(), op.function_schema().returns.size());
     const dispatch::Stack results(stack.end() - static_cast<std::ptrdiff_t>(n), stack.end());
     return telling.finish(&results);

@@ -15,7 +15,7 @@ namespace cresset::python_api {
 constexpr uint32_t kVersion = 1;
 constexpr const char* kCapsule = "_cresset._python_api";
 
-// What fails sets Python's error and gives null or false. The interpreter's lock is held.
+// A failure sets Python's error and gives null or false. The interpreter's lock is held.
 struct Table {
   uint32_t version, size;
   const char* build;  // the Cresset that it comes from

@@ -17,7 +17,7 @@ template <class Named> pybind11::list pairs(const Named& named) {
   return out;
 }
 
-// What torch.nn.cpp.ModuleWrapper asks of the C++ object.
+// The members of the C++ object that torch.nn.cpp.ModuleWrapper calls.
 template <class Class> Class add_module_bindings(Class made) {
   using M = typename Class::type;
   made.def(

@@ -60,8 +60,17 @@ def _has_memory(tensor):
     return not tensor._is_batched and tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.numel() > 0
 
 
+_NO_CONTAINERS = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device})
+
+
 def _tensors(values):
-    return [leaf for leaf in tree_flatten(list(values))[0] if isinstance(leaf, torch.Tensor)]
+    found = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif type(value) not in _NO_CONTAINERS:
+            found += [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
+    return found
 
 
 class _Context:
@@ -173,7 +182,7 @@ class _Defined(_OpOverload):
         if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
             out = _Recorded.apply(self, values, *tensors)
             return list(out) if self._form.returns == ["Tensor[]"] else out
-        return self._computed(values)
+        return self._computed(values, tensors)
 
     _sees_all = False
 
@@ -188,6 +197,8 @@ class _Defined(_OpOverload):
 
     def _result(self, out):
         """The result of a function, where it fits the schema. RuntimeError and TypeError for anything else."""
+        if self._form.returns == ["Tensor"] and isinstance(out, torch.Tensor):
+            return out
         returns = self._form.returns
         if len(returns) > 1 and not isinstance(out, (tuple, list)):
             raise TypeError(f"{self.name()}: expected {len(returns)} results, got {type(out).__name__}")
@@ -212,8 +223,14 @@ class _Defined(_OpOverload):
         finally:
             _fakes.pop()
 
+    @functools.cached_property
+    def _all_given(self):
+        return all(not a.keyword and a.default is _schema._NOTHING for a in self._form.arguments)
+
     def _given(self, values):
         """The arguments of a call by place and by name, without those at the end that have their defaults."""
+        if self._all_given:
+            return values, {}
         pairs = list(zip(values, self._form.arguments))
         plain = [(v, a) for v, a in pairs if not a.keyword]
         while plain and plain[-1][1].has_default(plain[-1][0]):
@@ -232,8 +249,8 @@ class _Defined(_OpOverload):
             return self._fake
         return self._kernels.get(key) or (None if key == "Meta" and self._checks_aliases else self._kernels.get("CompositeExplicitAutograd"))
 
-    def _computed(self, values):
-        tensors = _tensors(values)
+    def _computed(self, values, tensors=None):
+        tensors = _tensors(values) if tensors is None else tensors
         if _cresset._is_heard():
             from ._modes.stack import present
 
@@ -254,8 +271,11 @@ class _Defined(_OpOverload):
             kind_of_error = RuntimeError if self._checks_aliases and tensors and tensors[0].is_meta else NotImplementedError
             raise kind_of_error(f"Could not run '{self.name()}' with arguments from the '{kind}' backend: it has functions for {there or 'none'}")
         plain, named = self._given(values)
-        with torch.no_grad():
+        before = _cresset._set_grad_enabled(False)
+        try:
             out = self._result(self._run(kernel, tensors, plain, named))
+        finally:
+            _cresset._set_grad_enabled(before)
         if self._checks_aliases and not self._form.returns:
             for value, argument in zip(values, self._form.arguments):
                 if argument.mutated:
@@ -264,9 +284,9 @@ class _Defined(_OpOverload):
                             torch.autograd.graph.increment_version(tensor)
         if self._checks_aliases and kernel is not self._fake:
             # By the storage itself, as fake tensors have no memory to tell apart.
-            given = {id(t) for t in tensors} | {t.untyped_storage()._cdata for t in tensors if _has_memory(t)}
+            given = [t.untyped_storage()._cdata for t in tensors if _has_memory(t)]
             for t in _tensors([out]):
-                if id(t) in given or (_has_memory(t) and t.untyped_storage()._cdata in given):
+                if any(t is other for other in tensors) or (given and _has_memory(t) and t.untyped_storage()._cdata in given):
                     raise RuntimeError(
                         f"{self.name()}: expected outputs that alias no input and share no memory with one another, got one that does; return a clone"
                     )

@@ -1,5 +1,5 @@
 #pragma once
-// What a C++ extension of Python includes. The interpreter's headers and pybind11 are found by cresset.utils.cpp_extension.
+// The header of a C++ extension of Python. The interpreter's headers and pybind11 are found by cresset.utils.cpp_extension.
 #include "torch/all.h"
 #include "torch/custom_class.h"
 #include "torch/detail/library.h"

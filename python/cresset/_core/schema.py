@@ -2,6 +2,7 @@
 
 import collections.abc
 import dataclasses
+import functools
 import inspect
 import re
 import types
@@ -72,8 +73,14 @@ class Schema:
     def __str__(self):
         return self.text
 
+    @functools.cached_property
+    def _only_tensors(self):
+        return all(a.base == "Tensor" and not a.listed and not a.keyword for a in self.arguments)
+
     def bind(self, args, kwargs, title):
         """The values of all arguments, in order. RuntimeError for those that do not fit."""
+        if self._only_tensors and not kwargs and len(args) == len(self.arguments) and all(isinstance(v, torch.Tensor) for v in args):
+            return list(args)
         places = [a for a in self.arguments if not a.keyword]
         if len(args) > len(places):
             raise RuntimeError(f"{title}() expected at most {len(places)} argument(s) but received {len(args)} argument(s). Declaration: {self.text}")

@@ -42,7 +42,7 @@ from .._tensor import _native_make_wrapper_subclass as _make  # noqa: E402
 
 
 def _asked(name, *args):
-    """What the class answers for a question on its geometry."""
+    """The class's answer to a question on its geometry."""
 
     def ask(self, *given):
         from .. import ops

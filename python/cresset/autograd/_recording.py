@@ -1,4 +1,4 @@
-"""What `_cresset_profile` recorded, as events of Python. The extension is loaded by the first profile, so that programs without one pay nothing."""
+"""Events of Python made of those that `_cresset_profile` recorded. The extension is loaded by the first profile, so that programs without one pay nothing."""
 
 import ast
 import sys

@@ -134,7 +134,7 @@ class FunctionEvent(_Texts):
 
     @property
     def key(self):
-        """What averages are taken over."""
+        """The keys that averages are taken over."""
         return self.name
 
     @property
@@ -292,7 +292,7 @@ class EventList(list):
         return self._like(groups.values())
 
     def supported_export_stacks_metrics(self):
-        """What `export_stacks` can write."""
+        """The metrics that `export_stacks` can write."""
         return list(_METRICS)
 
     def export_stacks(self, path, metric):

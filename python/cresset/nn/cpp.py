@@ -6,7 +6,7 @@ __all__ = ["ModuleWrapper"]
 
 
 class _Named(dict):
-    """What the C++ object has at this moment under its names; entries that are written reach tensors only through their data."""
+    """The C++ object's present entries under their names; entries that are written reach tensors only through their data."""
 
 
 class ModuleWrapper(Module):

@@ -1,4 +1,4 @@
-"""What can be recorded."""
+"""Kinds of activity that can be recorded."""
 
 import enum
 

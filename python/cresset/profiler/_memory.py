@@ -8,7 +8,7 @@ _COLORS = ("#9e9e9e", "#1b5e20", "#f9a825", "#212121", "#7e57c2", "#c62828", "#1
 
 
 def _kind_of(event, freed, events):
-    """What a block is for, from where it was taken and when it was given back."""
+    """The purpose of a block, from where it was taken and when it was given back."""
     owner = events[event] if event >= 0 else None
     while owner is not None:
         name, end = owner[0], owner[4]

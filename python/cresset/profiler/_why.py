@@ -44,7 +44,7 @@ def _peak():
 
 
 def _block_seconds():
-    """What taking and giving back one block costs."""
+    """The cost of taking and giving back one block."""
     from .. import empty
 
     return min(_seconds_of(lambda: empty(1024), 200)[0] for _ in range(3))

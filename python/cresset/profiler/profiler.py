@@ -13,7 +13,7 @@ __all__ = ["ProfilerAction", "profile", "schedule", "tensorboard_trace_handler"]
 
 
 class ProfilerAction(enum.Enum):
-    """What is done in a step: nothing; nothing, shortly before recording; recording; recording, with a finished trace at the end of the step.
+    """The action of a step: nothing; nothing, shortly before recording; recording; recording, with a finished trace at the end of the step.
 
     >>> torch.profiler.ProfilerAction.RECORD.name
     'RECORD'

@@ -1,6 +1,6 @@
 """torch.utils.cpp_extension: C++ that is compiled against Cresset and loaded into the program, at run time or by setuptools.
 
-What is built is kept by its content: sources, headers, flags and compiler. A second `load` of the same opens the library that is there.
+Builds are kept by their content: sources, headers, flags and compiler. A second `load` of the same opens the library that is there.
 
 >>> torch.utils.cpp_extension.get_cxx_compiler()
 'c++'
