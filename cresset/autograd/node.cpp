@@ -5,6 +5,7 @@
 #include "cresset/autograd/anomaly_mode.h"
 #include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/run_state.h"
+#include "cresset/base/warning.h"
 #include "cresset/core/hooks.h"
 #include "cresset/ops/functions.h"
 
@@ -158,7 +159,10 @@ variable_list Node::operator()(variable_list&& grads) {
     if (AnomalyMode::should_check_nan()) AnomalyMode::check_nan(*this, out);
     return out;
   } catch (Error& e) {
-    if (!AnomalyMode::report(*this)) e.add_context(describe_trace());
+    if (!AnomalyMode::report(*this)) {
+      warn(str("Error detected in ", name(), ". Traceback of forward call that caused the error:\n", describe_trace()));
+      e.add_context(describe_trace());
+    }
     throw;
   } catch (...) {
     AnomalyMode::report(*this);

@@ -51,6 +51,13 @@ TensorData::TensorData(const TensorData* list, size_t n) : sizes_{static_cast<in
 
 Tensor TensorData::make(const TensorOptions& options) const {
   const ScalarType dtype = options.has_dtype() ? options.dtype() : dtype_ == ScalarType::Undefined ? get_default_dtype() : dtype_;
+  if (!is_complex_type(dtype) && dtype != kBool)
+    for (const Scalar& v : values_)
+      CRESSET_CHECK(!v.isComplex() || v.to<complex<double>>().imag() == 0, "tensor: value cannot be converted to type ",
+                    dtype == kFloat    ? "float"
+                    : dtype == kDouble ? "double"
+                                       : cresset::toString(dtype),
+                    " without overflow, got ", v);
   FakeMode* const mode = layer_state().fake_mode;
   const FakeModeScope off(nullptr);
   Tensor t(make_dense(sizes_, compute_type(dtype), Device(kCPU)));

@@ -176,7 +176,7 @@ Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
 }
 
 Tensor to(const Tensor& self, const TensorOptions& options, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
-  CRESSET_CHECK(!options.has_requires_grad(), "to: got options with requires_grad, which no copy changes; use requires_grad_()");
+  CRESSET_CHECK(!options.requires_grad(), "to: got options with requires_grad, which no copy changes; use requires_grad_()");
   CRESSET_CHECK(!options.has_memory_format() || !memory_format, "to: memory_format is given twice, in the options and as an argument");
   if (options.has_memory_format()) memory_format = options.memory_format_opt();
   const bool same =

@@ -18,18 +18,19 @@ intrusive_ptr<RefCounted> TensorDataContainer::copied(const TensorDataContainer*
 }
 
 const Scalar& TensorDataContainer::scalar() const {
-  CRESSET_CHECK(is_scalar(), "TensorDataContainer: scalar() needs a number, got ", is_tensor() ? "a tensor" : "a list");
+  CRESSET_CHECK(is_scalar(), "Can only call `scalar()` on a TensorDataContainer that has `is_scalar() == true`, got ", is_tensor() ? "a tensor" : "a list");
   return scalar_;
 }
 
 ArrayRef<TensorDataContainer> TensorDataContainer::init_list() const {
-  CRESSET_CHECK(is_init_list(), "TensorDataContainer: init_list() needs a list, got ", is_tensor() ? "a tensor" : "a number");
+  CRESSET_CHECK(is_init_list(), "Can only call `init_list()` on a TensorDataContainer that has `is_init_list() == true`, got ",
+                is_tensor() ? "a tensor" : "a number");
   if (!list_) return {};
   return static_cast<const List&>(*list_).parts;
 }
 
 const Tensor& TensorDataContainer::tensor() const {
-  CRESSET_CHECK(is_tensor(), "TensorDataContainer: tensor() needs a tensor, got ", is_scalar() ? "a number" : "a list");
+  CRESSET_CHECK(is_tensor(), "Can only call `tensor()` on a TensorDataContainer that has `is_tensor() == true`, got ", is_scalar() ? "a number" : "a list");
   return tensor_;
 }
 

@@ -119,6 +119,11 @@ void words() {
   CHECK_THAT(says([&] { any.get<Other>(); }, "Attempted to cast module"));
   CHECK_THAT(says([&] { empty.ptr(); }, "Cannot call ptr() on an empty AnyModule"));
   CHECK_THAT(says([&] { empty.forward<int>(5); }, "Cannot call forward() on an empty AnyModule"));
+  CHECK_THAT(says([] { torch::detail::TensorDataContainer(1).init_list(); }, "Can only call `init_list()` on a TensorDataContainer"));
+  CHECK_THAT(says([] { torch::tensor(c10::complex<float>(1, 2), torch::kFloat); }, "value cannot be converted to type float without overflow"));
+  CHECK_THAT(torch::tensor(c10::complex<float>(1, 0), torch::kFloat).item<float>() == 1);
+  CHECK_THAT(torch::ones({1}).to(at::TensorOptions().requires_grad(false)).item<float>() == 1);
+  CHECK_THAT(says([] { torch::ones({1}).to(at::TensorOptions().requires_grad(true)); }, "requires_grad"));
   CHECK_THAT(says([] { torch::ExpandingArray<2>(std::vector<int64_t>{1, 2, 3}); }, "Expected 2 values, but instead got 3"));
   CHECK_THAT(says([] { torch::nn::ParameterList()->at(3); }, "Index out of range"));
   CHECK_THAT(says(
