@@ -285,6 +285,35 @@ class OpRun {
     return trails_;
   }
 
+ public:
+  // The same for a number of the operator that comes next, of which a tracer hears before it runs.
+  std::optional<Sym> of_next(int64_t value) {
+    if (asked_) return std::nullopt;
+    asked_ = true;
+    struct Done {
+      bool& asked;
+      ~Done() { asked = false; }
+    } const done{asked_};
+    const auto& there = trails();
+    const std::vector<Candidate> known = candidates({}, 0);
+    const size_t index = static_cast<size_t>(leaf_), count = there[1].size() > index ? there[1][index].integers.size() : 0;
+    for (size_t j = 0; j < count; j++) {
+      Observed observed{value};
+      for (size_t p = 1; p < there.size(); p++) {
+        const bool is_there = index < there[p].size() && there[p][index].op == there[1][index].op && there[p][index].integers.size() == count;
+        observed.push_back(is_there ? std::optional<int64_t>(there[p][index].integers[j]) : std::nullopt);
+      }
+      auto expr = fit(observed, known);
+      if (!expr) {
+        observed[2].reset();
+        expr = fit(observed, known);
+      }
+      if (expr && !expr->constant()) return env_.simplify(*expr);
+    }
+    return std::nullopt;
+  }
+
+ private:
   // A number that the composite around has computed, and that no table knows, is found from its values at other points.
   void follow_composite() {
     OpRun* const around = env_.composite_;
@@ -722,7 +751,7 @@ class OpRun {
   Stack inputs_;
   std::vector<Geometry> geometries_;
   std::vector<int64_t> seen_;
-  bool symbolic_ = false, redo_ = false;
+  bool symbolic_ = false, redo_ = false, asked_ = false;
   size_t leaf_ = 0;
   std::vector<std::vector<Leaf>> trails_;
   std::exception_ptr example_error_;
@@ -775,6 +804,8 @@ bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
   stack.insert(stack.end(), results.begin(), results.end());
   return true;
 }
+
+std::optional<Sym> ShapeEnv::of_composite(int64_t value) { return composite_ ? composite_->of_next(value) : std::nullopt; }
 
 bool ShapeEnv::reaches(int64_t place, int64_t size) {
   const Expr a = lift(place), b = lift(size);

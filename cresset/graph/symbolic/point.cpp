@@ -70,11 +70,17 @@ Number ShapeEnv::value(const Expr& given) {
   return v;
 }
 
-Expr ShapeEnv::lift(int64_t value) {
+Expr ShapeEnv::lift(int64_t value) { return lift(value, true); }
+
+Expr ShapeEnv::lift(int64_t value, bool quotients) {
   if (value < kLeast && value > -kLeast) return value;
   if (const auto found = by_value_.find(value); found != by_value_.end()) return simplify(found->second);
   if (constants_.count(value)) return value;
-  if (const auto found = searched(value)) {
+  if (const auto found = of_composite(value)) {
+    enter(value, *found);
+    return *found;
+  }
+  if (const auto found = searched(value, quotients)) {
     enter(value, *found);
     return *found;
   }
@@ -86,10 +92,11 @@ Expr ShapeEnv::lift(double value) {
   return found == by_double_.end() ? Expr::number(value) : simplify(found->second);
 }
 
-bool ShapeEnv::is_symbolic(int64_t value) { return (value >= kLeast || value <= -kLeast) && !lift(value).constant(); }
+// Of quotients within composites runs at other points tell more than one value does.
+bool ShapeEnv::is_symbolic(int64_t value) { return (value >= kLeast || value <= -kLeast) && !lift(value, !composite_).constant(); }
 
 // A number that code below a composite operator has computed from sizes.
-std::optional<Sym> ShapeEnv::searched(int64_t value) const {
+std::optional<Sym> ShapeEnv::searched(int64_t value, bool quotients) const {
   if (by_value_.count(-value)) return Sym(0) - by_value_.at(-value);
   // Multiples of a symbol, or of two.
   for (const auto& [v, s] : by_value_) {
@@ -99,7 +106,7 @@ std::optional<Sym> ShapeEnv::searched(int64_t value) const {
     if (const auto other = by_value_.find(factor); other != by_value_.end()) return simplify(s * other->second);
   }
   for (const std::string& name : order) {
-    if (composite_) break;  // runs at other points tell more of quotients than one value does
+    if (!quotients) break;
     const auto at = point_.find(name);
     if (replacements.count(name) || at == point_.end() || !ranges.count(name)) continue;
     for (int64_t d = 2; d <= 16; d++) {

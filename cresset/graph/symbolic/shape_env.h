@@ -103,7 +103,9 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   bool fit_facts(Bindings& point) const;
   void refresh();
   void enter(int64_t value, const Sym& s);
-  std::optional<Sym> searched(int64_t value) const;
+  std::optional<Sym> searched(int64_t value, bool quotients) const;
+  Expr lift(int64_t value, bool quotients);
+  std::optional<Sym> of_composite(int64_t value);
   [[noreturn]] void throw_data_dependent(const Expr& e, const char* what) const;
   const std::vector<std::optional<int64_t>>& at_points(int64_t value);
   void make_points();

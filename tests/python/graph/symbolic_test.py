@@ -285,3 +285,12 @@ def test_quotients_within_composites_are_found_at_other_points():
 def test_lists_of_parts_settle_one_symbol_after_another():
     _, x = setting((6, 4), duck_shape=False)
     assert len(x.split(4)) == 2 and [tuple(t.shape) for t in x.split(4)][1] == (2, 4)
+
+
+def test_numbers_that_composites_compute_are_expressions_in_graphs():
+    make_fx = torch.fx.experimental.proxy_tensor.make_fx
+    function = lambda x: torch.nn.functional.interpolate(x, scale_factor=0.6)  # noqa: E731
+    traced = make_fx(function, tracing_mode="symbolic")(torch.rand(2, 3, 4, 4))
+    assert not traced.shape_env.guards
+    for x in (torch.rand(2, 3, 4, 4), torch.rand(4, 3, 6, 9)):
+        torch.testing.assert_close(traced(x), function(x))
