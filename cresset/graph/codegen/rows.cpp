@@ -110,8 +110,8 @@ std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
   std::vector<Operand> operands;
   for (size_t k = 0; k < arguments.size(); k++) {
     const int64_t wanted[] = {rows * columns, rows, columns, 1};
-    CRESSET_CHECK(arguments[k].numel() == wanted[static_cast<int>(kinds_[k])], "row kernel: argument ", k, " of sizes ", arguments[k].sizes(), " does not go with ", rows,
-                  " rows of ", columns);
+    CRESSET_CHECK(arguments[k].numel() == wanted[static_cast<int>(kinds_[k])], "row kernel: argument ", k, " of sizes ", arguments[k].sizes(),
+                  " does not go with ", rows, " rows of ", columns);
     held.push_back(arguments[k].contiguous());
     const int64_t size = bytes_of(dtypes_[k]);
     const int64_t row = kinds_[k] == RowArgument::Wide ? columns * size : kinds_[k] == RowArgument::Narrow ? size : 0;
@@ -130,7 +130,8 @@ std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
   int64_t bytes = 0;
   for (const RowStep& s : steps_) bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
   const int64_t block = std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, 256);
-  parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns), [&](int64_t begin, int64_t end) { run_rows(operands, results, columns, begin, end, block); });
+  parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns),
+               [&](int64_t begin, int64_t end) { run_rows(operands, results, columns, begin, end, block); });
   return out;
 }
 

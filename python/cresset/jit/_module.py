@@ -435,6 +435,7 @@ def _is_constant(value):
 
 def create_script_module(module, stubs=None, share_types=True, is_tracing=False):
     """The compiled form of a module, with `stubs(module)` saying which methods to compile; as `torch.jit.script` does by default."""
+    type(module).forward  # noqa: B018  graphs of torch.fx compile theirs when it is asked for
     return _Builder(module).build(stubs, is_tracing)
 
 
