@@ -111,8 +111,8 @@ def verify_ninja_availability():
 class Flags:
     """Flags of one extension: for the compiler and the linker."""
 
-    def __init__(self, name, is_python_module, cflags, ldflags, includes, is_standalone=False):
-        system = [*_paths.include_paths(), *(_paths.python_includes() if is_python_module else [])]
+    def __init__(self, name, cflags, ldflags, includes, is_standalone=False):
+        system = [*_paths.include_paths(), *_paths.python_includes()]
         optimized = [] if any(re.match(r"-O\w*$", flag) for flag in cflags) else ["-O2"]
         standard = [] if any(flag.startswith("-std=") for flag in cflags) else ["-std=c++20"]
         self.compile = [f"-DTORCH_EXTENSION_NAME={name}", *_COMMON, *(f"-I{os.path.abspath(folder)}" for folder in includes),

@@ -150,7 +150,7 @@ class _Extension:
 
     def _name(self, name):
         self.module = name
-        self.flags = _compiler.Flags(name, self.is_python_module, *self.given, self.is_standalone)
+        self.flags = _compiler.Flags(name, *self.given, self.is_standalone)
 
     def key(self):
         """A digest of all that the library is made of, but the headers: those are known after the first build."""
