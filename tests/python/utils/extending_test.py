@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cresset.utils import cpp_extension
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "extending.md"
 needs_compiler = pytest.mark.skipif(
     shutil.which("c++") is None or not any(os.path.exists(f"{p}/pybind11/pybind11.h") for p in ("/usr/include", *cpp_extension._paths.python_includes())),
     reason="a C++ compiler or pybind11 is not installed",
