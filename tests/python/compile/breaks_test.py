@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import io
+import os
 import sys
 import traceback
 import unittest
@@ -207,6 +208,89 @@ def raise_it(y):
 
 def caller():
     return sys._getframe(1).f_code.co_name
+
+
+class Objects(unittest.TestCase):
+    """Classes that libraries write over dict and object."""
+
+    def setUp(self):
+        torch._dynamo.reset()
+
+    def whole(self, function, *args):
+        compiled = torch.compile(function, backend="eager", fullgraph=True)
+        for _ in range(2):
+            self.assertTrue(torch.equal(compiled(*args), function(*args)))
+        return compiled
+
+    def test_attributes_that_are_renamed(self):
+        class Config:
+            renamed = {"width": "hidden"}
+
+            def __init__(self):
+                self.hidden = 3
+
+            def __getattribute__(self, key):
+                if key != "renamed" and key in super().__getattribute__("renamed"):
+                    key = super().__getattribute__("renamed")[key]
+                return super().__getattribute__(key)
+
+        config = Config()
+        compiled = self.whole(lambda x: x * config.width + getattr(config, "none", 1), X)
+        config.hidden = 5
+        self.assertTrue(torch.equal(compiled(X), X * 5 + 1))
+
+    def test_a_dict_with_a_get_of_its_own(self):
+        class Registry(dict):
+            def __contains__(self, key):
+                return True
+
+            def get(self, key):
+                return super().get(str(key)) or 7
+
+        registry = Registry(a=2)
+        compiled = self.whole(lambda x: x * registry.get("a") + registry.get("b"), X)
+        registry["b"] = 1
+        self.assertTrue(torch.equal(compiled(X), X * 2 + 1))
+
+        def f(x):
+            torch._dynamo.graph_break()
+            return x * registry.get("a")
+
+        self.assertTrue(torch.equal(torch.compile(f, backend="eager")(X), X * 2))
+
+    def test_results_that_are_ordered_dicts(self):
+        class Output(collections.OrderedDict):
+            def __init__(self, first):
+                super().__init__()
+                self["first"] = first
+                self.extra = 3
+
+            def __setitem__(self, key, value):
+                super().__setitem__(key, value)
+                super().__setattr__(key, value)
+
+        out = torch.compile(lambda x: Output(x + 1), backend="eager", fullgraph=True)(X)
+        self.assertEqual((type(out), list(out), out.extra), (Output, ["first"], 3))
+        self.assertTrue(out.first is out["first"] and torch.equal(out.first, X + 1))
+
+    def test_the_environment(self):
+        os.environ["CRESSET_COMPILE_TEST"] = "2"
+        compiled = self.whole(lambda x: x * int(os.environ["CRESSET_COMPILE_TEST"]) + (os.getenv("CRESSET_NOT_THERE") is None), X)
+        os.environ["CRESSET_COMPILE_TEST"] = "5"
+        self.assertTrue(torch.equal(compiled(X), X * 5 + 1))
+        del os.environ["CRESSET_COMPILE_TEST"]
+        self.assertRaises(KeyError, compiled, X)
+
+    def test_numbers_that_are_added_to(self):
+        def f(x):
+            total = 0
+            total += x
+            total *= 2
+            return total
+
+        x = X.clone()
+        self.whole(f, x)
+        self.assertTrue(torch.equal(x, X))
 
 
 class Effects(unittest.TestCase):

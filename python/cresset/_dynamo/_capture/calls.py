@@ -84,9 +84,14 @@ _SPECIAL = {
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
+_OUT_OF_PLACE = {one: other for one, name in _SPECIAL.items() for other, plain in _SPECIAL.items() if name == f"i{plain}"}
+
+
 def binary(machine, function, a, b):
     """`a + b` and the like."""
     if isinstance(a, Tensor) or isinstance(b, Tensor):
+        if not isinstance(a, Tensor) and function in _OUT_OF_PLACE:
+            function = _OUT_OF_PLACE[function]  # a number is not changed in place
         if (isinstance(a, Tensor) or not _own_code(a)) and (isinstance(b, Tensor) or not _own_code(b)):
             return machine.world.tracer.operator(function, a, b)
     name = _SPECIAL[function]
@@ -371,7 +376,7 @@ def instance_dict(owner):
         return {}
 
 
-def _object_attribute(machine, owner, cls, name):
+def _object_attribute(machine, owner, cls, name, plain=False):
     world = machine.world
     if name == "__class__":
         return cls
@@ -382,8 +387,14 @@ def _object_attribute(machine, owner, cls, name):
     if written is not NULL:
         return written
     reader = lookup(cls, "__getattribute__")
-    if type(reader) is _FUNCTION:
-        return call(machine, reader, (owner, name), {})
+    if type(reader) is _FUNCTION and not plain:
+        try:
+            return call(machine, reader, (owner, name), {})
+        except AttributeError:
+            other = lookup(cls, "__getattr__")
+            if type(other) is not _FUNCTION:
+                raise
+            return call(machine, other, (owner, name), {})
     found = lookup(cls, name)
     if type(found) is property:
         if found.fget is None:
@@ -411,12 +422,12 @@ def _object_attribute(machine, owner, cls, name):
         value = _module_attribute(machine, owner, place, own, name)
         if value is not _missing:
             return value
-    other = lookup(cls, "__getattr__")
+    other = _missing if plain else lookup(cls, "__getattr__")
     if type(other) is _FUNCTION and not (isinstance(owner, _MODULE) and is_ours(other.__globals__)):
         return call(machine, other, (owner, name), {})
     if place is not None:
         world.check(P.MISSING, world.place(P.ATTR, place, name))
-    return getattr(owner, name) if place is None else _no_attribute(owner, cls, name)
+    return getattr(owner, name) if place is None and not plain else _no_attribute(owner, cls, name)
 
 
 def _no_attribute(owner, cls, name):
@@ -569,12 +580,14 @@ def call(machine, function, args, kwargs):
     if isinstance(function, type):
         return construct(machine, function, args, kwargs)
     if kind is types.MethodWrapperType and type(function.__self__) not in _CONTAINERS and not isinstance(function.__self__, (Tensor, type)):
-        found = _handler(lookup(type(function.__self__), function.__name__))
+        found = _handler(function.__objclass__.__dict__.get(function.__name__))  # of `super()`, perhaps
         if found is not None:
             return found(machine, function.__self__, *args, **kwargs)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and getattr(function, "__name__", "") == "apply":
         return as_node(machine, _apply_of(owner), args, kwargs)
+    if isinstance(owner, dict) and kind in _NATIVE and function.__name__ in ("get", "__getitem__", "__contains__") and _stays_outside(machine, owner):
+        return _outside_dict(machine, owner, function.__name__, *args)
     if kind in _NATIVE:
         return call_native(machine, function, args, kwargs)
     if kind is functools.partial:
@@ -888,6 +901,29 @@ def _filled(cell):
     return True
 
 
+def _stays_outside(machine, owner):
+    """Whether an object lies outside and is not a copy of what does."""
+    known = machine.world.twins.get(id(owner))
+    return known is not None and known[0] is owner and known[1] is owner
+
+
+def _outside_dict(machine, owner, name, key, default=None):
+    """A look-up in a dict outside that is of a class of the program."""
+    world = machine.world
+    if not is_constant(key):
+        raise Break("a dict from outside of the frame is asked for an object")
+    place = world.place(P.ITEM, world.origin(owner), key)
+    if dict.__contains__(owner, key):
+        value = world.bring(dict.__getitem__(owner, key), place)
+        return True if name == "__contains__" else value
+    if place not in world.seen:
+        world.seen[place] = NULL
+        world.check(P.MISSING, place)
+    if name == "__getitem__":
+        raise KeyError(key)
+    return False if name == "__contains__" else default
+
+
 def _may_see(function):
     try:
         return function in _MAY_SEE_OBJECTS
@@ -924,6 +960,8 @@ _IMPURE = {builtins.print, builtins.input, builtins.open, builtins.eval, builtin
 
 def _is_pure(function):
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, (dict, list, set)) and isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)):
+        return True  # a method of the container that it is, written in C
     if owner is not None and not isinstance(owner, types.ModuleType):
         cls = owner if isinstance(owner, type) else type(owner)
         return (

@@ -3,6 +3,7 @@
 import builtins
 import functools
 import operator
+import os
 import types
 
 import _cresset
@@ -65,20 +66,9 @@ def _object_setattr(machine, owner, name, value):
 
 @_handles(object.__getattribute__)
 def _object_getattribute(machine, owner, name):
-    world, own = machine.world, calls.instance_dict(owner)
-    written = world.written_attribute(owner, name)
-    if written is not calls.NULL:
-        return written
-    place = world.origin(owner)
-    if name in own and place is not None:
-        return world.bring(own[name], world.place(P.ATTR, place, name))
-    found = calls.lookup(type(owner), name)
-    if type(found) is types.FunctionType:
-        return types.MethodType(found, owner)
-    if place is not None and found is calls._missing:
-        world.check(P.MISSING, world.place(P.ATTR, place, name))
-        raise AttributeError(f"'{type(owner).__name__}' object has no attribute '{name}'", name=name, obj=owner)
-    return object.__getattribute__(owner, name)
+    if isinstance(owner, (Tensor, type, types.ModuleType)) or type(owner) in calls._CONTAINERS:
+        return object.__getattribute__(owner, name)
+    return calls._object_attribute(machine, owner, type(owner), name, plain=True)
 
 
 @_handles(operator.attrgetter)
@@ -244,6 +234,31 @@ def _id(machine, value):
 @_handles(globals)
 def _globals(machine):
     raise Break("globals()")
+
+
+# ---- the environment ------------------------------------------------------------------------------------------------------
+
+
+@_handles(os._Environ.__getitem__)
+def _environment(machine, environ, key):
+    world, encoded = machine.world, os.fsencode(key)
+    place = world.place(P.ITEM, world.place(P.ATTR, world.constant(os.environ), "_data"), encoded)
+    if environ is not os.environ:
+        raise Break("an environment that is not the process's")
+    if encoded in os.environ._data:
+        return os.fsdecode(world.bring(os.environ._data[encoded], place))
+    if place not in world.seen:
+        world.seen[place] = calls.NULL
+        world.check(P.MISSING, place)
+    raise KeyError(key)
+
+
+@_handles(os.getenv)
+def _getenv(machine, key, default=None):
+    try:
+        return _environment(machine, os.environ, key)
+    except KeyError:
+        return default
 
 
 # ---- modules ----------------------------------------------------------------------------------------------------------------

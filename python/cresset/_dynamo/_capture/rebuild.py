@@ -106,8 +106,10 @@ class Rebuilder:
             if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType, type(torch.add), type(Tensor.add)))
             else None
         )
-        if isinstance(owner, (Tensor, list, dict, set, collections.deque)) or (owner is not None and self.world.origin(owner) is not None):
+        if isinstance(owner, Tensor):
             return self.name(value, f"{self.text(owner)}.{value.__name__}")
+        if isinstance(owner, (list, dict, set, collections.deque)) or (owner is not None and self.world.origin(owner) is not None):
+            return self._bound(value, owner)
         if isinstance(value, _CALLABLES):
             return self.constant(value)
         if kind in _ITERATORS or kind.__module__ == "itertools":
@@ -121,6 +123,14 @@ class Rebuilder:
         if isinstance(value, Generator):
             return self._generator(value)
         return self._object(value, kind)
+
+    def _bound(self, value, owner):
+        """A method written in C, of the class that it was taken from: `super().get` is not the object's own `get`."""
+        for cls in type(owner).__mro__:
+            found = cls.__dict__.get(value.__name__)
+            if hasattr(type(found), "__get__") and not isinstance(found, types.FunctionType) and found.__get__(owner) == value:
+                return self.name(value, f"{self.constant(found)}.__get__({self.text(owner)})")
+        raise Break(f"the method {value.__name__} of an object of {type(owner).__qualname__} leaves the graph")
 
     def _items(self, values):
         return "(" + "".join(f"{self.text(value)}, " for value in values) + ")"
@@ -219,6 +229,8 @@ class Rebuilder:
         if kind.__flags__ & (1 << 9) == 0 or isinstance(value, torch.nn.Module):
             raise Break(f"an object of {kind.__qualname__} leaves the graph")
         base = next(b for b in kind.__mro__ if not b.__flags__ & (1 << 9))
+        if base in (dict, collections.OrderedDict, list):
+            return self._container_object(value, kind, base)
         if base is not object:
             raise Break(f"an object of {kind.__qualname__}, a subclass of {base.__qualname__}, leaves the graph")
         name = self.name(value, f"object.__new__({self.constant(kind)})")
@@ -228,6 +240,18 @@ class Rebuilder:
             for key, member in cls.__dict__.items():
                 if type(member) is types.MemberDescriptorType and hasattr(value, key):
                     self.lines.append(f"object.__setattr__({name}, {key!r}, {self.text(getattr(value, key))})")
+        return name
+
+    def _container_object(self, value, kind, base):
+        name = self.name(value, f"{self.constant(base)}.__new__({self.constant(kind)})")
+        if base is list:
+            self.lines.append(f"list.extend({name}, {self._items(list.__iter__(value))})")
+        else:
+            for key in base.keys(value):
+                item = base.__getitem__(value, key)
+                self.lines.append(f"{self.constant(base)}.__setitem__({name}, {self.text(key)}, {self.text(item)})")
+        for key, item in getattr(value, "__dict__", {}).items():
+            self.lines.append(f"{name}.__dict__[{key!r}] = {self.text(item)}")
         return name
 
     # ---- what the frame has done to the outside ---------------------------------------------------------------------------

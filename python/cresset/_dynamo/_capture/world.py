@@ -54,6 +54,12 @@ def is_constant(value):
     ) or value is None or value is Ellipsis or value is NotImplemented  # fmt: skip
 
 
+def is_plain_mapping(kind):
+    """Whether a subclass of dict keeps its items as a dict does: methods of its own go through those of dict."""
+    own = {name for cls in kind.__mro__ if cls.__module__ not in ("builtins", "collections") for name in cls.__dict__}
+    return own.isdisjoint(("__iter__", "__len__", "keys", "values", "items", "__contains__", "__getitem__", "__missing__", "__new__", "__delitem__"))
+
+
 def has_python_code(cls):
     """Whether objects of a class may run Python code of a program: it is not written in C."""
     return bool(cls.__flags__ & (1 << 9)) and cls not in _CALLABLES
@@ -173,7 +179,7 @@ class World:
             return self._bring_tensor(value, place)
         if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             return self._bring_sequence(value, kind, place)
-        if kind in (dict, collections.OrderedDict, collections.defaultdict):
+        if kind in (dict, collections.OrderedDict, collections.defaultdict) or (isinstance(value, dict) and is_plain_mapping(kind)):
             return self._bring_dict(value, kind, place)
         if kind in (set, frozenset):
             return self._bring_set(value, kind, place)
@@ -255,9 +261,13 @@ class World:
         if not all(is_constant(key) or isinstance(key, (*_CALLABLES, torch.nn.Module, Tensor)) for key in value):
             raise Break("a dict whose keys are no numbers, text, classes or tensors")
         self.check(P.KEYS, place, tuple(value))
-        twin = kind(value.default_factory) if kind is collections.defaultdict else kind()
+        twin = kind(value.default_factory) if kind is collections.defaultdict else kind.__new__(kind)
+        if getattr(value, "__dict__", None):
+            raise Break(f"a dict of {kind.__qualname__} that has attributes")
         for key, item in dict.items(value):
-            twin[self.bring(key, self.constant(key)) if isinstance(key, (Tensor, torch.nn.Module)) else key] = self.bring(item, self.place(P.ITEM, place, key))
+            inside = self.bring(key, self.constant(key)) if isinstance(key, (Tensor, torch.nn.Module)) else key
+            item = self.bring(item, self.place(P.ITEM, place, key))
+            (collections.OrderedDict if isinstance(twin, collections.OrderedDict) else dict).__setitem__(twin, inside, item)
         return self._twin(twin, dict(twin), place, value)
 
     def _bring_set(self, value, kind, place):
