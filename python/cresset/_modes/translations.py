@@ -281,10 +281,21 @@ def _normal(mean, std, mean_number, std_number, *, generator=None):
 # ---- other parts, with other gradients --------------------------------------------------------------------------------------
 
 
+def _settle(size):
+    """A body went another way than in the example: the size becomes its number, and the trace begins again."""
+    from ..fx.experimental._shape_env import RestartTrace
+    from ..fx.experimental.proxy_tensor import get_innermost_proxy_mode
+
+    if get_innermost_proxy_mode() is not None:
+        raise RestartTrace(f"symbolic shapes: narrow needs the size {int(size)}; run it again")
+
+
 @_opens("narrow")
 def _narrow(self, dim, start, length):
     size = self.shape[dim]
     if not -size <= start <= size or length < 0 or (start + size if start < 0 else start) + length > size:
+        if not isinstance(size, int):
+            _settle(size)
         with none_active():
             return self.narrow(dim, start, length)  # which says what is wrong
     start = start + size if start < 0 else start

@@ -293,3 +293,12 @@ def test_numbers_that_composites_compute_are_expressions_in_graphs():
     traced = make_fx(function, tracing_mode="symbolic")(torch.rand(2, 3, 4, 5))
     for x in (torch.rand(2, 3, 4, 5), torch.rand(2, 3, 6, 9)):
         torch.testing.assert_close(traced(x), function(x))
+
+
+def test_a_body_that_goes_another_way_at_the_point_is_traced_again():
+    make_fx = torch.fx.experimental.proxy_tensor.make_fx
+    x = torch.rand(4, 6)
+    traced = make_fx(lambda x: torch.fft.fft(x, n=10), tracing_mode="symbolic")(x)
+    torch.testing.assert_close(traced(x), torch.fft.fft(x, n=10))
+    with pytest.raises(RuntimeError, match="narrow: start 0 \\+ length 10 exceeds the size 6"):
+        make_fx(lambda x: x.narrow(1, 0, 10), tracing_mode="symbolic")(x)
