@@ -294,7 +294,7 @@ def _settle(size):
 def _narrow(self, dim, start, length):
     size = self.shape[dim]
     if not -size <= start <= size or length < 0 or (start + size if start < 0 else start) + length > size:
-        if not isinstance(size, int):
+        if not isinstance(size, int) and size.node.shape_env.replace(size.node.expr).constant is None:
             _settle(size)
         with none_active():
             return self.narrow(dim, start, length)  # which says what is wrong
