@@ -35,8 +35,18 @@ uint32_t dict_kinds_of(const Type& t) {
 }
 
 // Registers that hold values of one kind keep their room for the next one.
-enum class Bank : uint8_t { Tensor, List, Other };
-Bank bank_of(const Type& t) { return t.is_tensor() ? Bank::Tensor : t.kind() == TypeKind::List ? Bank::List : Bank::Other; }
+enum class Bank : uint8_t { Tensor, List, Int, Float, Bool, Other };
+constexpr size_t kBanks = 6;
+Bank bank_of(const Type& t) {
+  switch (t.kind()) {
+    case TypeKind::Tensor: return Bank::Tensor;
+    case TypeKind::List: return Bank::List;
+    case TypeKind::Int: return Bank::Int;
+    case TypeKind::Float: return Bank::Float;
+    case TypeKind::Bool: return Bank::Bool;
+    default: return Bank::Other;
+  }
+}
 
 class Compiler {
  public:
@@ -130,13 +140,23 @@ class Compiler {
     if (values.empty()) return;
     std::vector<int32_t> list;
     for (const Value* v : values) {
-      list.push_back(registers_.at(v));
+      if (holds_memory(*v)) list.push_back(registers_.at(v));
       give(v);
     }
+    if (list.empty()) return;
     Instruction& last = code_.instructions.back();
     for (uint32_t k = 0; k < last.num_drops; k++) list.push_back(last.drops[k]);
     last.drops = keep(list);
     last.num_drops = static_cast<uint32_t>(list.size());
+  }
+
+  // Numbers need not be let go of.
+  static bool holds_memory(const Value& v) {
+    const Bank bank = bank_of(v.type());
+    return bank != Bank::Int && bank != Bank::Float && bank != Bank::Bool;
+  }
+  static bool holds_memory(const std::vector<const Value*>& values) {
+    return std::any_of(values.begin(), values.end(), [](const Value* v) { return holds_memory(*v); });
   }
 
   std::vector<int32_t> registers_of(const std::vector<Value*>& values) const {
@@ -169,6 +189,7 @@ class Compiler {
     auto last = last_uses(b);
     for (const auto& n : b.nodes()) {
       if (n->kind() == NodeKind::Return) break;
+      lets_go_ = holds_memory(last[n.get()]);
       node(*n);
       drop(last[n.get()]);
     }
@@ -185,7 +206,10 @@ class Compiler {
       case NodeKind::Op: return op(n);
       case NodeKind::If: return branches(n);
       case NodeKind::Loop: return loop(n);
-      case NodeKind::Builtin: return plain(step_builtin, n, n.builtin());
+      case NodeKind::Builtin: {
+        const Step step = find_number_step(*n.builtin());
+        return plain(step ? step : step_builtin, n, n.builtin());
+      }
       case NodeKind::List:
         if (!code_.options.script || only_operators_read(*n.output())) return plain(step_list, n);
         plain(step_shared_list, n);
@@ -234,20 +258,21 @@ class Compiler {
   }
 
   void branches(const Node& n) {
+    const bool lets_go = lets_go_;
     const std::vector<int32_t> outputs = take_outputs(n);
     const size_t branch = emit(step_branch, n, registers_of(n.inputs()), {});
     inside(n, *n.blocks()[0], outputs, 0);
     const size_t jump = emit(step_jump, n, {}, {});
     code_.instructions[branch].jump = here();
     inside(n, *n.blocks()[1], outputs, 0);
-    emit(step_copy, n, {}, {});  // both ways meet here, where inputs are let go of
-    code_.instructions[jump].jump = here() - 1;
+    if (lets_go) emit(step_copy, n, {}, {});  // both ways meet here, where inputs are let go of
+    code_.instructions[jump].jump = here() - (lets_go ? 1 : 0);
   }
   // The nodes of a nested block, and its results from `skip` on into registers.
   void inside(const Node& n, const Block& b, const std::vector<int32_t>& outputs, size_t skip) {
     nodes(b);
     std::vector<Value*> results(b.results().begin() + static_cast<std::ptrdiff_t>(skip), b.results().end());
-    emit(step_copy, n, registers_of(results), outputs);
+    if (!outputs.empty() || holds_memory(at_return_[&b])) emit(outputs.size() == 1 ? step_copy_one : step_copy, n, registers_of(results), outputs);
     drop(at_return_[&b]);
   }
 
@@ -256,7 +281,7 @@ class Compiler {
     const std::vector<int32_t> outputs = take_outputs(n);
     std::vector<int32_t> carried;
     for (const auto& p : b.parameters()) carried.push_back(registers_[p.get()] = take(bank_of(p->type())));
-    const int32_t condition = take(Bank::Other), counter = carried[0];
+    const int32_t condition = take(Bank::Bool), counter = carried[0];
     std::vector<int32_t> starts{zero_, registers_.at(n.input(1))}, into{counter, condition};
     for (size_t i = 2; i < n.inputs().size(); i++) starts.push_back(registers_.at(n.input(i))), into.push_back(carried[i - 1]);
     emit(step_copy, n, starts, into);
@@ -270,33 +295,41 @@ class Compiler {
     last.drops = keep(carried);
     last.num_drops = static_cast<uint32_t>(carried.size());
     for (const auto& p : b.parameters()) give(p.get());
-    free_[static_cast<int>(Bank::Other)].push_back(condition);
+    free_[static_cast<int>(Bank::Bool)].push_back(condition);
   }
   // A result may be a parameter that another result replaces: all are read before one is written.
   void body(const Node& n, const Block& b, int32_t condition, const std::vector<int32_t>& carried) {
     auto last = last_uses(b);
     for (const auto& inside : b.nodes()) {
       if (inside->kind() == NodeKind::Return) break;
-      node(*inside);
       std::vector<const Value*> done;
       for (const Value* v : last[inside.get()])
         if (!v->block()) done.push_back(v);
+      lets_go_ = holds_memory(done);
+      node(*inside);
       drop(done);
     }
     std::vector<int32_t> from = registers_of(b.results()), to = carried;
+    std::vector<Value*> results = b.results();
     to[0] = condition;
+    const auto is_true = [](const Value* v) { return v->is_constant() && v->constant()->isBool() && v->constant()->toBool(); };
+    if (is_true(n.input(1)) && is_true(b.results()[0])) {
+      from.erase(from.begin());
+      to.erase(to.begin());
+      results.erase(results.begin());
+    }
     const bool crosses = std::any_of(from.begin(), from.end(), [&](int32_t r) { return std::find(to.begin(), to.end(), r) != to.end(); });
     if (crosses) {
       std::vector<int32_t> between;
-      for (const Value* v : b.results()) between.push_back(take(bank_of(v->type())));
+      for (const Value* v : results) between.push_back(take(bank_of(v->type())));
       emit(step_copy, n, from, between);
       emit(step_copy, n, between, to);
       Instruction& i = code_.instructions.back();
       i.drops = keep(between);
       i.num_drops = static_cast<uint32_t>(between.size());
-      for (size_t k = 0; k < between.size(); k++) free_[static_cast<int>(bank_of(b.results()[k]->type()))].push_back(between[k]);
+      for (size_t k = 0; k < between.size(); k++) free_[static_cast<int>(bank_of(results[k]->type()))].push_back(between[k]);
     } else {
-      emit(step_copy, n, from, to);
+      emit(from.size() == 1 ? step_copy_one : step_copy, n, from, to);
     }
     std::vector<const Value*> done;
     for (const Value* v : last[b.return_node()])
@@ -309,9 +342,10 @@ class Compiler {
   const std::map<std::string, Program::Code*>& codes_;
   std::unordered_map<const Value*, int32_t> registers_;
   std::unordered_map<std::string, int32_t> plain_;
-  std::vector<int32_t> free_[3];
+  std::vector<int32_t> free_[kBanks];
   std::unordered_map<const Block*, std::vector<const Value*>> at_return_;
   int32_t next_ = 0, zero_ = 0;
+  bool lets_go_ = false;  // whether something that holds memory ends with the node that is being compiled
 };
 
 }  // namespace

@@ -200,10 +200,21 @@ uint32_t step_copy(Machine& m, const Instruction& i, uint32_t at) {
   for (uint32_t k = 0; k < i.num_outputs; k++) {
     const Datum& from = m.registers[i.inputs[k]];
     Datum& to = m.registers[i.outputs[k]];
-    if (const auto* t = std::get_if<Tensor>(&from.data())) put(to, Tensor(*t));
+    const auto* number = std::get_if<int64_t>(&from.data());
+    auto* place = std::get_if<int64_t>(&to.data());
+    if (number && place) *place = *number;
+    else if (const auto* t = std::get_if<Tensor>(&from.data())) put(to, Tensor(*t));
     else to = from;
   }
   return finish(m, i, at);
+}
+
+uint32_t step_copy_one(Machine& m, const Instruction& i, uint32_t at) {
+  const auto* number = std::get_if<int64_t>(&m.registers[i.inputs[0]].data());
+  auto* place = std::get_if<int64_t>(&m.registers[i.outputs[0]].data());
+  if (CRESSET_UNLIKELY(!number || !place || i.num_drops)) return step_copy(m, i, at);
+  *place = *number;
+  return at + 1;
 }
 
 namespace {
@@ -222,13 +233,17 @@ uint32_t step_jump(Machine& m, const Instruction& i, uint32_t at) {
 }
 uint32_t step_branch(Machine& m, const Instruction& i, uint32_t at) { return truth(m.registers[i.inputs[0]]) ? at + 1 : i.jump; }
 uint32_t step_loop(Machine& m, const Instruction& i, uint32_t at) {
-  if (m.registers[i.inputs[0]].to_int() >= m.registers[i.inputs[1]].to_int() || !truth(m.registers[i.inputs[2]])) return i.jump;
+  const auto* counter = std::get_if<int64_t>(&m.registers[i.inputs[0]].data());
+  const auto* trips = std::get_if<int64_t>(&m.registers[i.inputs[1]].data());
+  const bool ends = counter && trips ? *counter >= *trips : m.registers[i.inputs[0]].to_int() >= m.registers[i.inputs[1]].to_int();
+  if (ends || !truth(m.registers[i.inputs[2]])) return i.jump;
   CRESSET_CHECK(m.trips-- > 0, "ir::loop: expected at most ", m.code.options.max_trips, " trips of all loops");
   return at + 1;
 }
 uint32_t step_next(Machine& m, const Instruction& i, uint32_t at) {
   Datum& counter = m.registers[i.outputs[0]];
-  counter = Datum(counter.to_int() + 1);
+  if (auto* number = std::get_if<int64_t>(&counter.data())) ++*number;
+  else counter = Datum(counter.to_int() + 1);
   finish(m, i, at);
   return i.jump;
 }

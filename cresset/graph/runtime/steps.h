@@ -6,6 +6,8 @@
 namespace cresset::graph {
 
 uint32_t step_builtin(Machine& machine, const Instruction& instruction, uint32_t at);
+// The step of a builtin of two numbers; null: it has none of its own.
+Step find_number_step(const Builtin& builtin);
 uint32_t step_list(Machine& machine, const Instruction& instruction, uint32_t at);
 // A list that those who hold it share; `jump` is the kind of its elements.
 uint32_t step_shared_list(Machine& machine, const Instruction& instruction, uint32_t at);
@@ -17,6 +19,8 @@ uint32_t step_unpack(Machine& machine, const Instruction& instruction, uint32_t 
 uint32_t step_call(Machine& machine, const Instruction& instruction, uint32_t at);
 // Each output becomes the input of its number.
 uint32_t step_copy(Machine& machine, const Instruction& instruction, uint32_t at);
+// The same for one.
+uint32_t step_copy_one(Machine& machine, const Instruction& instruction, uint32_t at);
 uint32_t step_jump(Machine& machine, const Instruction& instruction, uint32_t at);
 // Jumps if the input is false.
 uint32_t step_branch(Machine& machine, const Instruction& instruction, uint32_t at);

@@ -341,6 +341,10 @@ class Reader {
       CRESSET_CHECK(false, "archive: ", name, " has no member of value ", python_repr(given));
     }
     static_cast<void>(arguments);
+    if (cls->custom) {
+      CRESSET_CHECK(parts.size() >= 4, "archive: an object of ", name, " without a state");
+      return custom_from_state(*cls, value(parts[3], custom_state_type(*cls)));
+    }
     auto made = make_intrusive<ScriptObject>(cls, cls->unit->shared_from_this());
     const Datum self{intrusive_ptr<dispatch::Object>(made)};
     made_[id] = self;

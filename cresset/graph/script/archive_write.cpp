@@ -82,6 +82,16 @@ class Writer {
       p_.op('R');
       return;
     }
+    if (custom_info_of(v)) {
+      ClassType* cls = class_of(t);
+      CRESSET_CHECK(cls, "save: an object of C++ where none is expected");
+      const auto [home, name] = split_name(cls->name);
+      p_.global(home, name);
+      p_.op(')');
+      p_.op('\x81');
+      put(custom_state(v), custom_state_type(*cls));
+      return p_.op('b');
+    }
     CRESSET_CHECK(false, "save: ", v.kind(), " cannot be saved");
   }
   // The type stands beside lists and dicts, of which empty ones do not tell it.

@@ -196,8 +196,8 @@ void Emitter::assign_name(const std::string& name, SugarPtr value, const Range& 
       if (found != f->names.end()) outer = found->second;
     }
     if (outer && outer->kind == SugarKind::Value && !is_subtype(value->value->type(), outer->value->type()))
-      fail("Variable '" + name + "' previously had type " + annotation_text(outer->value->type()) + " but is now being assigned to a value of type " +
-               annotation_text(value->value->type()) + "; annotate its first assignment with a type that holds both, such as Optional or Union",
+      fail("Variable '" + name + "' had type " + annotation_text(outer->value->type()) + " and gets a value of type " + annotation_text(value->value->type()) +
+               "; annotate its first assignment with a type that holds both, such as Optional or Union",
            range);
   }
   set(name, std::move(value));
@@ -365,8 +365,7 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
       Value* v = value(a[2], &type);
       Value* converted = convert(v, type, a[2].range, false);
       if (!converted)
-        fail("Variable '" + a[0].text + "' is annotated with type " + annotation_text(type) + " but is being assigned to a value of type " +
-                 annotation_text(v->type()),
+        fail("Variable '" + a[0].text + "' is annotated with type " + annotation_text(type) + " and gets a value of type " + annotation_text(v->type()),
              a[2].range);
       // The annotation is the type, also where the value is of a narrower one.
       if (converted->type() != type) converted = make("prim::unchecked_cast", {converted}, a.range, type);
@@ -550,8 +549,7 @@ Flow Emitter::loop_node(const Range& range, const Ast& body, Value* trips, Value
     if (is_uninitialized(p) && !is_uninitialized(v)) {
       if (v->type().kind() != TypeKind::Any) p->set_type(v->type());
     } else if (!is_uninitialized(v) && !is_subtype(v->type(), p->type())) {
-      fail("Variable '" + carried[k] + "' previously had type " + annotation_text(p->type()) + " but is now being assigned to a value of type " +
-               annotation_text(v->type()) + " in the loop",
+      fail("Variable '" + carried[k] + "' had type " + annotation_text(p->type()) + " and gets a value of type " + annotation_text(v->type()) + " in the loop",
            range);
     }
     inside->add_result(v);
@@ -583,12 +581,10 @@ void Emitter::leave(const Range& range, SugarPtr s) {
   } else if (infer_return_) {
     const auto u = unify(v->type(), *returns_);
     if (!u)
-      fail("Previous return statement returned a value of type " + annotation_text(*returns_) + " but this return statement returns a value of type " +
-               annotation_text(v->type()),
-           range);
+      fail("An earlier return gives a value of type " + annotation_text(*returns_) + " and this one a value of type " + annotation_text(v->type()), range);
     returns_ = *u;
   } else {
-    fail("Return value was annotated as having type " + annotation_text(*returns_) + " but is actually of type " + annotation_text(v->type()), range);
+    fail("The annotation of the result is " + annotation_text(*returns_) + " and the value returned has type " + annotation_text(v->type()), range);
   }
   set(kReturned, sugar(constant(Datum(true))));
   set(kValue, sugar(v));

@@ -44,6 +44,14 @@ SugarPtr Emitter::attribute(const SugarPtr& object, const std::string& name, con
     case SugarKind::Super:
       if (object->self) return object_attribute(object->self, name, range);
       break;
+    case SugarKind::Special:
+      // Archives make an object and then call its __init__; one of C++ is there from then on.
+      if (object->text == "__new__ of C++" && name == "__init__") {
+        const SugarPtr s = sugar_text(SugarKind::Special, "__init__ of C++");
+        s->items = {object};
+        return s;
+      }
+      break;
     case SugarKind::Function:
       if (name == "__name__") return sugar_constant(Datum(short_name(object->function->name)));
       break;
@@ -98,7 +106,7 @@ SugarPtr Emitter::tensor_attribute(Value* t, const std::string& name, const Rang
     s->self = t;
     return s;
   }
-  if (find_candidates(op).empty()) fail("'Tensor' object has no attribute or method '" + name + "'", range);
+  if (find_candidates(op).empty()) fail("'Tensor' has no attribute and no method '" + name + "'", range);
   const SugarPtr s = sugar_text(SugarKind::Builtin, op);
   s->self = t;
   return s;
@@ -176,12 +184,12 @@ SugarPtr Emitter::object_attribute(Value* object, const std::string& name, const
   }
   if (t.kind() == TypeKind::Complex && (name == "real" || name == "imag")) return call_op("prim::" + name, {object}, range);
   if (t.kind() == TypeKind::Optional)
-    fail("'" + annotation_text(t) + "' object has no attribute or method '" + name + "'; check that it is not None first, which refines its type", range);
+    fail("'" + annotation_text(t) + "' has no attribute and no method '" + name + "'; check that it is not None first, which refines its type", range);
   const std::string op = "aten::" + name;
   const bool has_methods =
       t.kind() == TypeKind::List || t.kind() == TypeKind::Dict || t.kind() == TypeKind::String || t.kind() == TypeKind::Int || t.kind() == TypeKind::Float;
   if (!has_methods || (find_candidates(op).empty() && name != "format"))
-    fail("'" + annotation_text(t) + "' object has no attribute or method '" + name + "'", range);
+    fail("'" + annotation_text(t) + "' has no attribute and no method '" + name + "'", range);
   const SugarPtr s = sugar_text(SugarKind::Builtin, op);
   s->self = object;
   return s;
@@ -284,6 +292,10 @@ SugarPtr Emitter::call_function(Function& f, Value* self, const Arguments& argum
 }
 
 SugarPtr Emitter::call_class(ClassType& cls, const Arguments& arguments, const Range& range) {
+  if (cls.custom) {
+    if (!cls.constructor) fail("class " + short_name(cls.name) + " has no constructor", range);
+    return call_function(*cls.constructor, nullptr, arguments, range);
+  }
   if (cls.kind == ClassKind::Enum) fail("members of an enum are written " + short_name(cls.name) + ".NAME", range);
   if (cls.kind != ClassKind::Class) fail("objects of " + short_name(cls.name) + " cannot be made within a function", range);
   Function* init = cls.method("__init__");
@@ -817,6 +829,18 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
   if (what == "unchecked_cast") {
     const Type type = annotation(a[1]);
     return sugar(make("prim::unchecked_cast", {value(a[2], &type)}, range, type));
+  }
+  if (what == "__new__" && callee->cls->custom) {
+    const SugarPtr s = sugar_text(SugarKind::Special, "__new__ of C++");
+    s->cls = callee->cls;
+    return s;
+  }
+  if (what == "__init__ of C++") {
+    const SugarPtr& object = callee->items[0];
+    const SugarPtr made = call_class(*object->cls, arguments_of(a), range);
+    object->kind = SugarKind::Value;
+    object->value = made->value;
+    return sugar_constant(Datum());
   }
   if (what == "__new__") return sugar(make("prim::CreateObject", {constant(Datum(callee->cls->name))}, range, callee->cls->type()));
   if (what == "uninitialized") return sugar(uninitialized(annotation(a[1]), range));

@@ -48,7 +48,7 @@ Module Method::owner() const { return Module(owner_); }
 
 Function& CompilationUnit::get_function(const std::string& name) const {
   Function* f = find(name);
-  CRESSET_CHECK(f, "attempted to get undefined function ", name);
+  CRESSET_CHECK(f, "there is no function ", name);
   return *f;
 }
 Datum CompilationUnit::run_values(const std::string& name, std::vector<Datum> arguments) const { return call(get_function(name), std::move(arguments)); }

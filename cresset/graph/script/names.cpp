@@ -252,6 +252,12 @@ SugarPtr torch_home(const std::string& home) {
       };
       return inner;
     }
+    if (home == "torch" && name == "classes") return torch_home("torch.classes");
+    if (home == "torch.classes") return torch_home("torch.classes." + name);
+    if (home.compare(0, 14, "torch.classes.") == 0) {
+      ClassType* cls = find_class("__torch__." + home + "." + name);
+      return cls ? sugar(cls) : nullptr;
+    }
     if (SugarPtr found = torch_attribute(home, name)) return found;
     static const std::set<std::string> kHomes = {"torch.jit",    "torch.nn",  "torch.nn.functional", "torch.autograd",
                                                  "torch.ops",    "torch._C",  "torch._C._nn",        "torch.special",
@@ -275,6 +281,11 @@ NamedTuples& named_tuples() {
 
 SugarPtr torch_namespace() { return torch_home("torch"); }
 SugarPtr ops_namespace() { return torch_home("ops"); }
+SugarPtr torch_classes() {
+  const SugarPtr s = sugar_text(SugarKind::Namespace, "__torch__");
+  s->attribute = [](const std::string& name, const Range&) -> SugarPtr { return name == "torch" ? torch_home("torch") : nullptr; };
+  return s;
+}
 
 std::optional<Type> named_tuple(const std::string& name) {
   NamedTuples& t = named_tuples();

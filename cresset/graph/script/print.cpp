@@ -31,6 +31,7 @@ void Referred::add(const Type& t) {
   }
 }
 void Referred::add(ClassType* cls) {
+  if (cls->custom) return;
   if (std::find(classes.begin(), classes.end(), cls) == classes.end()) classes.push_back(cls);
 }
 void Referred::add(Function* f) {
@@ -279,6 +280,11 @@ class Printer {
     if (b == "prim::CallMethod") return give(n, "(" + operand(n.input(0)) + ")." + text_of(n.input(1)) + "(" + operands(n, 2) + ")");
     if (b == "prim::CallNative") {
       Function* f = find_function(text_of(n.input(0)));
+      if (f && f->cls && f->cls->custom) {
+        if (f == f->cls->constructor) return give(n, f->cls->name + "(" + operands(n, 1) + ")");
+        if (f->cls->statics.count(short_name(f->name))) return give(n, f->name + "(" + operands(n, 1) + ")");
+        return give(n, "(" + operand(n.input(1)) + ")." + short_name(f->name) + "(" + operands(n, 2) + ")");
+      }
       CRESSET_CHECK(!to_save_, "save: '", short_name(text_of(n.input(0))),
                     "', a Python function, cannot be saved: compile it, or mark it with torch.jit.unused");
       if (f && f->cls && !n.inputs().empty() && n.inputs().size() > 1 && f->cls->methods.count(short_name(f->name)))

@@ -341,7 +341,9 @@ class SchemaReader {
       }
       t = Type::tuple(std::move(parts));
     } else {
-      t = named(word());
+      std::string w = word();
+      while (w.compare(0, 9, "__torch__") == 0 && accept('.')) w += "." + word();
+      t = named(w);
     }
     while (true) {
       if (peek() == '(' && alias_ahead()) {
@@ -424,7 +426,7 @@ class SchemaReader {
       return Type::future(std::move(t));
     }
     if (const auto found = kNames.find(w); found != kNames.end()) return found->second;
-    return Type::object("'" + w);
+    return Type::object(w.compare(0, 9, "__torch__") == 0 ? w : "'" + w);
   }
   Datum literal() {
     skip();
@@ -455,6 +457,12 @@ class SchemaReader {
   std::string_view text_;
   size_t at_ = 0;
 };
+
+}  // namespace
+
+Type schema_type(const std::string& text) { return SchemaReader(text).type(); }
+
+namespace {
 
 struct Registered {
   std::map<std::string, std::vector<Candidate>> by_name;
@@ -548,19 +556,16 @@ void register_builtins() {
 const std::vector<Candidate>& find_candidates(const std::string& name) {
   register_builtins();
   const std::lock_guard lock(registered_mutex());
-  static auto* const cache = new std::map<std::string, std::pair<size_t, std::vector<Candidate>>>;
-  const auto& ops = ops_named(name);
-  auto& [size, list] = (*cache)[name];
-  if (list.empty() || size != ops.size()) {
-    list.clear();
-    size = ops.size();
-    for (const dispatch::OpEntry* op : ops) list.push_back({schema_of_op(*op), op, nullptr});
-    // Forms that write into an argument come last: they have one more.
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Candidate& a, const Candidate& b) { return ((a.op->flags & dispatch::kOutOp) != 0) < ((b.op->flags & dispatch::kOutOp) != 0); });
-    if (const auto found = registered().by_name.find(name); found != registered().by_name.end())
-      list.insert(list.end(), found->second.begin(), found->second.end());
-  }
+  static auto* const cache = new std::map<std::string, std::vector<Candidate>>;
+  std::vector<Candidate>& list = (*cache)[name];
+  // A name that was not there may have been registered since; one that was there has its overloads.
+  if (!list.empty()) return list;
+  for (const dispatch::OpEntry* op : ops_named(name)) list.push_back({schema_of_op(*op), op, nullptr});
+  // Forms that write into an argument come last: they have one more.
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Candidate& a, const Candidate& b) { return ((a.op->flags & dispatch::kOutOp) != 0) < ((b.op->flags & dispatch::kOutOp) != 0); });
+  if (const auto found = registered().by_name.find(name); found != registered().by_name.end())
+    list.insert(list.end(), found->second.begin(), found->second.end());
   return list;
 }
 

@@ -30,6 +30,7 @@ struct CRESSET_API Schema {
 // A type as annotations spell it, List[int], and as schemas do, int[].
 CRESSET_API std::string annotation_text(const Type& type);
 CRESSET_API std::string schema_type_text(const Type& type);
+Type schema_type(const std::string& text);               // "int[]", "Dict(str, Tensor)", "__torch__.Net"
 CRESSET_API std::string literal_of(const Datum& value);  // as Python writes it
 
 // Whether each value of `type` is one of `of`: ints are Numbers, T is an Optional[T], a class is what its interfaces are.

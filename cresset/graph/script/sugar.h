@@ -77,6 +77,8 @@ SugarPtr builtin_name(const std::string& name);
 // Attributes of `torch` and what stands below it, as archives and CompilationUnit spell them.
 CRESSET_API SugarPtr torch_namespace();
 CRESSET_API SugarPtr ops_namespace();
+// `__torch__`, below which `torch.classes` stands.
+SugarPtr torch_classes();
 SugarPtr math_namespace();
 // An operator of PyTorch that is written in TorchScript here; null: there is none.
 Function* library_function(const std::string& name);

@@ -32,10 +32,13 @@ bool is_mangled(std::string_view part) { return part.substr(0, 16) == "___torch_
 }  // namespace
 
 ClassType* find_class(const std::string& name) {
-  Names& n = names();
-  const std::lock_guard lock(n.mutex);
-  const auto found = n.classes.find(name);
-  return found == n.classes.end() ? nullptr : found->second;
+  {
+    Names& n = names();
+    const std::lock_guard lock(n.mutex);
+    const auto found = n.classes.find(name);
+    if (found != n.classes.end()) return found->second;
+  }
+  return name.compare(0, 24, "__torch__.torch.classes.") == 0 ? custom_class(name) : nullptr;
 }
 Function* find_function(const std::string& name) {
   Names& n = names();
@@ -222,6 +225,7 @@ bool value_fits(const Datum& v, const Type& t) {
       if (!v.object()) return false;
       ClassType* cls = class_of(t);
       if (ScriptObject* o = object_of(v)) return cls && (o->cls == cls || (cls->kind == ClassKind::Interface && implements(*o->cls, *cls)));
+      if (cls && cls->custom) return custom_info_of(v) == cls->custom;
       const auto* member = dynamic_cast<const EnumObject*>(v.object()->get());
       return member && member->cls == cls;
     }
@@ -520,6 +524,7 @@ class TextResolver final : public Resolver {
     if (outside_)
       if (SugarPtr s = outside_->value(name, range)) return s;
     if (name == "torch") return torch_namespace();
+    if (name == "__torch__") return torch_classes();
     if (name == "ops") return ops_namespace();
     if (name == "fork") return sugar_text(SugarKind::Special, "fork");
     if (name == "math") return math_namespace();

@@ -10,6 +10,10 @@
 #include "cresset/graph/script/ast.h"
 #include "cresset/graph/script/schema.h"
 
+namespace cresset::graph::script {}  // namespace cresset::graph::script
+namespace cresset::dispatch {
+class ClassInfo;
+}
 namespace cresset::graph::script {
 
 class CompilationUnit;
@@ -52,6 +56,9 @@ class CRESSET_API ClassType {
   Type member_type;
   std::vector<Schema> interface;
   bool is_module_interface = false;
+  // Of a registered class of C++, whose objects are no ScriptObjects: no file has its text.
+  const dispatch::ClassInfo* custom = nullptr;
+  Function* constructor = nullptr;
   std::vector<std::string> pre_hooks, hooks;  // names of methods
   std::map<std::string, std::vector<std::string>> overloads;
   std::set<std::string> ignored_attributes;  // of Python, by name, that could not become attributes
@@ -202,6 +209,13 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
 // Of the whole process, by qualified name; null: there is none.
 CRESSET_API ClassType* find_class(const std::string& name);
 CRESSET_API Function* find_function(const std::string& name);
+// The class of C++ of this name, "__torch__.torch.classes.my.Stack"; null: none is registered.
+ClassType* custom_class(const std::string& name);
+const dispatch::ClassInfo* custom_info_of(const Datum& value);
+// By def_pickle. Errors: the class has none.
+Datum custom_state(const Datum& value);
+Datum custom_from_state(ClassType& cls, Datum state);
+Type custom_state_type(const ClassType& cls);
 inline ClassType* class_of(const Type& type) { return type.kind() == TypeKind::Class ? find_class(type.name()) : nullptr; }
 // "Net" of "__torch__.___torch_mangle_3.Net"; with `keep_path`, what stands before, too.
 CRESSET_API std::string short_name(const std::string& qualified);

@@ -180,6 +180,8 @@ def describe(obj, name, constant=False):
         )
     if isinstance(obj, type):
         return _describe_class(obj)
+    if isinstance(obj, torch.library.CustomOpDef):
+        return ("function", _defined_operator(getattr(getattr(torch.ops, obj._namespace), obj._name.partition(".")[0])))
     if type(obj).__name__ == "_Packet":
         return ("function", _defined_operator(obj))
     if type(obj).__name__ == "OpOverloadPacket":
@@ -209,8 +211,19 @@ def _defined_operator(packet):
 
     nothing = type(schema.arguments[0]).__dataclass_fields__["default"].default
     rows = [(a.name, spelled(a), a.default is not nothing, None if a.default is nothing else a.default) for a in schema.arguments]
-    result = spelled(schema.returns[0]) if schema.returns else "None"
+    results = [_spelled_result(text, names) for text in schema.returns if text != "()"]
+    result = "None" if not results else results[0] if len(results) == 1 else f"Tuple[{', '.join(results)}]"
     return _graph.script_unit_native(unit, f"__torch__.torch.ops.{packet._namespace}.{packet.__name__}", rows, result, packet)
+
+
+def _spelled_result(text, names):
+    """A type of a schema in Python's words: "Tensor(a!)[] out" is List[Tensor]."""
+    text = re.sub(r"\([^)]*\)", "", text).split()[0]
+    optional, text = text.endswith("?"), text.removesuffix("?")
+    base = text.removesuffix("[]")
+    word = names.get(base, base)
+    word = f"List[{word}]" if base != text else word
+    return f"Optional[{word}]" if optional else word
 
 
 def _describe_class(cls):

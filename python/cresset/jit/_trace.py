@@ -191,7 +191,9 @@ class Tracer:
         if any(id(tensor) in outer.names for outer in _outers(frame)):
             return self._lift(tensor, frame)
         if tensor.requires_grad and tensor.is_leaf:
-            raise RuntimeError("Cannot insert a Tensor that requires grad as a constant. Consider making it a parameter or input, or detaching the gradient")
+            raise RuntimeError(
+                "a tensor that requires grad would become a constant of the trace; pass it as an input, make it a parameter of the module or detach it"
+            )
         self.constants.append(tensor.detach())
         name = f"CONSTANTS.c{len(self.constants) - 1}"
         frame.know(tensor, name)
@@ -286,24 +288,17 @@ class Tracer:
         if name in ("numel", "nelement") and args:
             return TracedInt(func(*args, **kwargs), ("numel", args[0]))
         if name == "__len__" and args:
-            self.warn(
-                "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be tensor.shape[0]. Passing a tensor of different shape might lead to errors or silently give incorrect results"
-            )
+            self.warn("len() of a tensor is a constant of the trace, which may be wrong for tensors of another shape; tensor.shape[0] is followed")
             return func(*args, **kwargs)
         if name in ("__bool__", "__float__", "__int__", "__index__", "item", "tolist", "__iter__", "__complex__", "numpy", "__contains__"):
             what = {"__bool__": "a Python boolean", "__float__": "a Python float", "__int__": "a Python integer", "__index__": "a Python index", "item": "a Python number",
                     "__iter__": "an iteration over it"}.get(name, "a Python value")  # fmt: skip
-            self.warn(
-                f"Converting a tensor to {what} might cause the trace to be incorrect. We can't record the data flow of Python values, so this value will be treated as a constant in the future. "
-                "This means that the trace might not generalize to other inputs!"
-            )
+            self.warn(f"a tensor became {what}, which the trace cannot follow: it stands in it as a constant, and the trace may be wrong for other inputs")
             return func(*args, **kwargs)
         if name in ("tensor", "as_tensor", "scalar_tensor", "from_numpy") and not _flatten([args, kwargs], []):
             return self._aside(lambda: func(*args, **kwargs))  # a constant
         if name == "unbind" and not self.says("unbind"):
-            self.warn(
-                "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't change the number of iterations executed"
-            )
+            self.warn("a loop over a tensor is unrolled in the trace, which makes as many trips for tensors of every shape")
         if name in ("detach", "detach_", "contiguous") and args and isinstance(args[0], torch.Tensor):
             before = len(self.frame.lines)
             result = func(*args, **kwargs)
@@ -552,7 +547,7 @@ def _input_type(value):
         return type(value).__name__
     if value is None:
         return "NoneType"
-    raise RuntimeError(f"Type '{type(value).__name__}' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced")
+    raise RuntimeError(f"an input of type '{type(value).__name__}' cannot be traced; inputs are tensors and lists, dicts and tuples of them")
 
 
 def _know_input(frame, value, text):
@@ -603,9 +598,9 @@ def _output(tracer, value, strict):
     if isinstance(value, (list, dict)) and strict:
         kind = type(value).__name__
         raise RuntimeError(
-            f"Encountering a {kind} at the output of the tracer might cause the trace to be incorrect, this is only valid if the container structure does not change based on the "
-            f"module's inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). "
-            "If you absolutely need this and know the side effects, pass strict=False to trace() to allow this behavior."
+            f"the traced function returned a {kind}, whose length or keys the trace fixes; "
+            "return a tuple in place of a list and a NamedTuple in place of a dict, "
+            "or pass strict=False where they are the same for all inputs"
         )
     if isinstance(value, tuple):
         return "(" + "".join(_output(tracer, v, strict) + ", " for v in value) + ")"
@@ -615,7 +610,7 @@ def _output(tracer, value, strict):
         return "{" + ", ".join(f"{tracer.literal(k)}: {_output(tracer, v, strict)}" for k, v in value.items()) + "}"
     if value is None:
         return "None"
-    raise RuntimeError(f"Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions, got {type(value).__name__}")
+    raise RuntimeError(f"a traced function returned {type(value).__name__}; outputs are tensors and lists, dicts and tuples of them")
 
 
 # ---- trace ------------------------------------------------------------------------------------------------------------------
@@ -636,7 +631,7 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
     tensor([2., 2., 2.])
     """
     if isinstance(func, (ScriptFunction, RecursiveScriptModule)) or isinstance(func, ScriptModule):
-        warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.", stacklevel=2)
+        warnings.warn("trace was given a ScriptModule, which is returned as it is", stacklevel=2)
         return func
     owner = getattr(func, "__self__", None)
     if isinstance(func, Module) or (isinstance(owner, Module) and func.__name__ == "forward"):
@@ -720,12 +715,12 @@ def _check(again, made, text, tracer, inputs, func, tolerance, names):
             other_text, other, result = again(args)
             if index == 0 and other_text != text:
                 lines = [f"- {a}\n+ {b}" for a, b in zip(text.split("\n"), other_text.split("\n"), strict=False) if a != b]
-                raise TracingCheckError("ERROR: Graphs differed across invocations!\n" + "\n".join(lines), None)
+                raise TracingCheckError("the trace of a second call has another graph\n" + "\n".join(lines), None)
             if index == 0:
                 for a, b in zip(tracer.constants, other.constants, strict=False):
                     if a.shape != b.shape or a.dtype != b.dtype or not _same(a, b, tolerance):
                         raise TracingCheckError(
-                            "ERROR: Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has encountered untraceable code.",
+                            "a tensor that is a constant of the trace has another value in a second call: code that cannot be traced made it",
                             None,
                         )
             try:
@@ -737,9 +732,7 @@ def _check(again, made, text, tracer, inputs, func, tolerance, names):
                 from ._api import TracerWarning
 
                 warnings.simplefilter("always")
-                warnings.warn(
-                    "Output nr 1. of the traced function does not match the corresponding output of the Python function.", TracerWarning, stacklevel=4
-                )
+                warnings.warn("the trace and the Python function differ in the first output", TracerWarning, stacklevel=4)
 
 
 def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True, _force_outplace=False, _module_class=None,
@@ -751,9 +744,9 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
     tensor([0.])
     """
     if not isinstance(mod, Module):
-        raise AttributeError("expected torch.nn.Module as the first argument")
+        raise AttributeError("the first argument of trace_module is a module")
     if not isinstance(inputs, dict):
-        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+        raise AttributeError("the inputs of trace_module are a dict from names of methods to inputs")
     for name in inputs:
         if not hasattr(mod, name):
             raise AttributeError(f"'{type(mod).__name__}' object has no attribute '{name}'")
@@ -765,7 +758,7 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
                 saved = {k: v.clone() for k, v in mod.state_dict().items()}
                 other, other_texts = _trace_methods(mod, inputs, strict, example_inputs_is_kwarg)
                 if texts != other_texts:
-                    raise TracingCheckError("ERROR: Graphs differed across invocations!", None)
+                    raise TracingCheckError("the trace of a second call has another graph", None)
                 with torch.no_grad():
                     for k, v in mod.state_dict().items():
                         v.copy_(saved[k])

@@ -17,8 +17,8 @@ struct Golden {
 const Golden kGolden[] = {
     // names
     {"return y", "undefined value y", "y"},
-    {"return x.nothing()", "'Tensor' object has no attribute or method 'nothing'", "x.nothing"},
-    {"return xs.nothing()", "'List[int]' object has no attribute or method 'nothing'", "xs.nothing"},
+    {"return x.nothing()", "'Tensor' has no attribute and no method 'nothing'", "x.nothing"},
+    {"return xs.nothing()", "'List[int]' has no attribute and no method 'nothing'", "xs.nothing"},
     {"return n.real()", "Expected a value of type 'Tensor' for argument 'self' but instead found type 'int'", "n.real()"},
     {"return torch.nothing(x)", "module torch has no attribute 'nothing'", "torch.nothing"},
     {"return torch.nn.nothing(x)", "module torch.nn has no attribute 'nothing'", "torch.nn.nothing"},
@@ -46,14 +46,14 @@ const Golden kGolden[] = {
     {"return xs + n", "Arguments for call are not valid", "xs + n"},
     {"return not d", "Could not cast value of type Dict[str, int] to bool", "d"},
     {"if xs:\n        return 1\n    return 2", "Could not cast value of type List[int] to bool", "xs"},
-    {"return n.x", "'int' object has no attribute or method 'x'", "n.x"},
+    {"return n.x", "'int' has no attribute and no method 'x'", "n.x"},
     {"return -d", "Arguments for call are not valid", "-d"},
     // assignment
-    {"if n > 0:\n        n = 'a'\n    return n", "Variable 'n' previously had type int but is now being assigned to a value of type str", "'a'"},
-    {"for i in xs:\n        n = 1.5\n    return n", "Variable 'n' previously had type int", "1.5"},
+    {"if n > 0:\n        n = 'a'\n    return n", "Variable 'n' had type int and gets a value of type str", "'a'"},
+    {"for i in xs:\n        n = 1.5\n    return n", "Variable 'n' had type int", "1.5"},
     {"if n > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "y is set to type int in the true branch and type str in the false branch",
      "if n > 0"},
-    {"y: int = 'a'\n    return y", "Variable 'y' is annotated with type int but is being assigned to a value of type str", "'a'"},
+    {"y: int = 'a'\n    return y", "Variable 'y' is annotated with type int and gets a value of type str", "'a'"},
     {"y: Nothing = 1\n    return y", "Unknown type name 'Nothing'", "Nothing"},
     {"y: List = []\n    return y", "List: say what it holds", "List"},
     {"y: Dict[List[int], int] = {}\n    return y", "keys of dicts are", "Dict[List[int], int]"},
@@ -74,7 +74,7 @@ const Golden kGolden[] = {
     {"return x['a']", "a tensor cannot be indexed by a value of type str", "'a'"},
     {"return x.tolist()", "tolist() needs an annotation of its result", "x.tolist()"},
     // returns
-    {"if n > 0:\n        return 1\n    return 'a'", "this return statement returns a value of type str", "return 'a'"},
+    {"if n > 0:\n        return 1\n    return 'a'", "and this one a value of type str", "return 'a'"},
     {"return 1 if n > 0 else 'a'", "the branches of the conditional expression are of types int and str", "1 if n > 0 else 'a'"},
     {"break", "break stands outside of a loop", "break"},
     // Python that is no TorchScript

@@ -129,7 +129,7 @@ class Functions(unittest.TestCase):
         def wrong(x: int) -> str:
             return x
 
-        with self.assertRaisesRegex(RuntimeError, r"annotated as having type str(?s:.*)return x\n.*<--- HERE"):
+        with self.assertRaisesRegex(RuntimeError, r"The annotation of the result is str(?s:.*)return x\n.*<--- HERE"):
             torch.jit.script(wrong)
 
     def test_python_that_is_no_torchscript(self):

@@ -1,0 +1,91 @@
+// Arithmetic and comparisons of two ints or two floats, without the table of builtins between.
+
+#include "cresset/graph/runtime/steps.h"
+
+namespace cresset::graph {
+
+namespace {
+
+int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
+struct Add {
+  static int64_t of(int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+  static double of(double a, double b) { return a + b; }
+};
+struct Sub {
+  static int64_t of(int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+  static double of(double a, double b) { return a - b; }
+};
+struct Mul {
+  static int64_t of(int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+  static double of(double a, double b) { return a * b; }
+};
+struct FloorMod {
+  static int64_t of(int64_t a, int64_t b) {
+    const int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  }
+};
+struct FloorDiv {
+  static int64_t of(int64_t a, int64_t b) {
+    const int64_t q = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+  }
+};
+struct Eq {
+  template <class T> static bool of(T a, T b) { return a == b; }
+};
+struct Ne {
+  template <class T> static bool of(T a, T b) { return a != b; }
+};
+struct Lt {
+  template <class T> static bool of(T a, T b) { return a < b; }
+};
+struct Le {
+  template <class T> static bool of(T a, T b) { return a <= b; }
+};
+struct Gt {
+  template <class T> static bool of(T a, T b) { return a > b; }
+};
+struct Ge {
+  template <class T> static bool of(T a, T b) { return a >= b; }
+};
+
+// Divisors that the builtin handles: 0 is an error, and -1 may overflow.
+template <class F> constexpr bool divides = std::is_same_v<F, FloorMod> || std::is_same_v<F, FloorDiv>;
+
+template <class F, class T> uint32_t step_numbers(Machine& m, const Instruction& i, uint32_t at) {
+  const T* a = std::get_if<T>(&m.registers[i.inputs[0]].data());
+  const T* b = std::get_if<T>(&m.registers[i.inputs[1]].data());
+  if (CRESSET_UNLIKELY(!a || !b)) return step_builtin(m, i, at);
+  if constexpr (divides<F>)
+    if (CRESSET_UNLIKELY(*b == 0 || *b == -1)) return step_builtin(m, i, at);
+  const auto result = F::of(*a, *b);
+  Datum& out = m.registers[i.outputs[0]];
+  if (auto* r = std::get_if<std::remove_const_t<decltype(result)>>(&out.data())) *r = result;
+  else out = Datum(result);
+  if (CRESSET_UNLIKELY(i.num_drops)) return finish(m, i, at);
+  return at + 1;
+}
+
+struct Row {
+  const char* name;
+  Step step;
+};
+constexpr Row kRows[] = {
+    {"aten::add.int", step_numbers<Add, int64_t>},        {"aten::sub.int", step_numbers<Sub, int64_t>},           {"aten::mul.int", step_numbers<Mul, int64_t>},
+    {"aten::add.float", step_numbers<Add, double>},       {"aten::sub.float", step_numbers<Sub, double>},          {"aten::mul.float", step_numbers<Mul, double>},
+    {"aten::remainder.int", step_numbers<FloorMod, int64_t>}, {"aten::floordiv.int", step_numbers<FloorDiv, int64_t>},
+    {"aten::eq.int", step_numbers<Eq, int64_t>},          {"aten::ne.int", step_numbers<Ne, int64_t>},             {"aten::lt.int", step_numbers<Lt, int64_t>},
+    {"aten::le.int", step_numbers<Le, int64_t>},          {"aten::gt.int", step_numbers<Gt, int64_t>},             {"aten::ge.int", step_numbers<Ge, int64_t>},
+    {"aten::eq.float", step_numbers<Eq, double>},         {"aten::ne.float", step_numbers<Ne, double>},            {"aten::lt.float", step_numbers<Lt, double>},
+    {"aten::le.float", step_numbers<Le, double>},         {"aten::gt.float", step_numbers<Gt, double>},            {"aten::ge.float", step_numbers<Ge, double>}};
+
+}  // namespace
+
+Step find_number_step(const Builtin& builtin) {
+  for (const Row& row : kRows)
+    if (builtin.name == row.name) return row.step;
+  return nullptr;
+}
+
+}  // namespace cresset::graph
