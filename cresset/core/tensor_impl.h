@@ -96,7 +96,7 @@ class CRESSET_API VariableVersion {
   bool enabled_;
 };
 
-// What a backend outside of the library keeps with a tensor; copies of the tensor's data have a clone.
+// Data that a backend outside of the library keeps with a tensor; copies of the tensor have a clone.
 struct CRESSET_API BackendMeta : RefCounted {
   virtual intrusive_ptr<BackendMeta> clone(const intrusive_ptr<BackendMeta>& self) const { return self; }
 };

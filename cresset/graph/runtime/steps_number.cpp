@@ -71,14 +71,26 @@ struct Row {
   const char* name;
   Step step;
 };
-constexpr Row kRows[] = {
-    {"aten::add.int", step_numbers<Add, int64_t>},        {"aten::sub.int", step_numbers<Sub, int64_t>},           {"aten::mul.int", step_numbers<Mul, int64_t>},
-    {"aten::add.float", step_numbers<Add, double>},       {"aten::sub.float", step_numbers<Sub, double>},          {"aten::mul.float", step_numbers<Mul, double>},
-    {"aten::remainder.int", step_numbers<FloorMod, int64_t>}, {"aten::floordiv.int", step_numbers<FloorDiv, int64_t>},
-    {"aten::eq.int", step_numbers<Eq, int64_t>},          {"aten::ne.int", step_numbers<Ne, int64_t>},             {"aten::lt.int", step_numbers<Lt, int64_t>},
-    {"aten::le.int", step_numbers<Le, int64_t>},          {"aten::gt.int", step_numbers<Gt, int64_t>},             {"aten::ge.int", step_numbers<Ge, int64_t>},
-    {"aten::eq.float", step_numbers<Eq, double>},         {"aten::ne.float", step_numbers<Ne, double>},            {"aten::lt.float", step_numbers<Lt, double>},
-    {"aten::le.float", step_numbers<Le, double>},         {"aten::gt.float", step_numbers<Gt, double>},            {"aten::ge.float", step_numbers<Ge, double>}};
+constexpr Row kRows[] = {{"aten::add.int", step_numbers<Add, int64_t>},
+                         {"aten::sub.int", step_numbers<Sub, int64_t>},
+                         {"aten::mul.int", step_numbers<Mul, int64_t>},
+                         {"aten::add.float", step_numbers<Add, double>},
+                         {"aten::sub.float", step_numbers<Sub, double>},
+                         {"aten::mul.float", step_numbers<Mul, double>},
+                         {"aten::remainder.int", step_numbers<FloorMod, int64_t>},
+                         {"aten::floordiv.int", step_numbers<FloorDiv, int64_t>},
+                         {"aten::eq.int", step_numbers<Eq, int64_t>},
+                         {"aten::ne.int", step_numbers<Ne, int64_t>},
+                         {"aten::lt.int", step_numbers<Lt, int64_t>},
+                         {"aten::le.int", step_numbers<Le, int64_t>},
+                         {"aten::gt.int", step_numbers<Gt, int64_t>},
+                         {"aten::ge.int", step_numbers<Ge, int64_t>},
+                         {"aten::eq.float", step_numbers<Eq, double>},
+                         {"aten::ne.float", step_numbers<Ne, double>},
+                         {"aten::lt.float", step_numbers<Lt, double>},
+                         {"aten::le.float", step_numbers<Le, double>},
+                         {"aten::gt.float", step_numbers<Gt, double>},
+                         {"aten::ge.float", step_numbers<Ge, double>}};
 
 }  // namespace
 

@@ -41,8 +41,9 @@ TEST(CustomClass, ObjectsAreMadeAndCalled) {
   const Datum expected(dispatch::TupleObject::create({Datum("z"), Datum(3), Datum(8)}));
   EXPECT_EQ(unit->run_method("f", "z"), expected);
   // Its code is that of archives.
-  const auto again = compile("def g(word: str) -> Tuple[str, int, int]:\n  t = __torch__.torch.classes.script_tests.Tape.__new__(__torch__.torch.classes.script_tests.Tape)\n"
-                             "  _0 = (t).__init__([\"a\", \"b\"], )\n  _1 = (t).push(word, )\n  return ((t).last(), (t).size(), 8)\n");
+  const auto again = compile(
+      "def g(word: str) -> Tuple[str, int, int]:\n  t = __torch__.torch.classes.script_tests.Tape.__new__(__torch__.torch.classes.script_tests.Tape)\n"
+      "  _0 = (t).__init__([\"a\", \"b\"], )\n  _1 = (t).push(word, )\n  return ((t).last(), (t).size(), 8)\n");
   EXPECT_EQ(again->run_method("g", "z"), expected);
 }
 
