@@ -139,7 +139,9 @@ Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
     : impl_(make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), nbytes, std::move(data))) {}
 
 StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
-    : StorageImpl(data.get(), nbytes, data.device(), [owner = std::make_shared<DataPtr>(std::move(data))](void*) { owner->clear(); }) {}
+    : StorageImpl(data.get(), nbytes, data.device(), std::function<void(void*)>()) {
+  foreign_->deleter = [owner = std::make_shared<DataPtr>(std::move(data))](void*) { owner->clear(); };
+}
 StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, Allocator*, bool) : StorageImpl(nbytes, Device(kCPU)) {}
 
 namespace {
