@@ -22,7 +22,9 @@ TOOLS = {
     "fuzz": "random programs",
     "kit": "the training kit",
     "api": "names of the Python API",
-    "graph": "programs as graphs: torch.fx, torch.export, functorch.compile",
+    "graph": "programs as graphs: torch.fx, torch.export, functorch.compile, torch.compile, TorchScript",
+    "dist": "several processes: stores, collectives, data parallelism, RPC, launching",
+    "deploy": "extending and profiling: operators of programs, modes, C++ extensions, the profiler",
 }
 
 
@@ -48,14 +50,15 @@ def entry_checks(data):
     rows = {name: Check(name) for name in data["summary"]}
     failures = []
     for entry, content in sorted(data["entries"].items()):
-        for name, check in content["checks"].items():
+        for name, check in content.get("checks", {entry.partition("/")[0]: content}).items():
             name = content["family"] if "family" in content and content["family"] in rows else name
             if name not in rows:
                 continue
             if check["status"] == "missing":
                 rows[name].missing += 1
             elif check["status"] in ("fail", "error", "crash", "timeout"):
-                failures.append((entry, name, check["note"] or (check["failures"] or [{"note": check["status"]}])[0]["note"]))
+                first = next(iter(check.get("failures") or ()), check["status"])
+                failures.append((entry, name, check["note"] or (first["note"] if isinstance(first, dict) else str(first))))
     return rows, failures
 
 
@@ -93,9 +96,13 @@ def read_api(data):
 
 # Options of a tool in a full run, beyond leaving out --quick.
 FULL = {"op": ["--checks", "all", "--dtypes", "all"]}
-# The families of graph_parity.py whose wing stands.
-ALWAYS = {"graph": ["--family", "fx,export,aot,compile"]}
-READERS = {"op": read_op_or_kit, "fuzz": read_fuzz, "kit": read_op_or_kit, "api": read_api, "graph": read_op_or_kit}
+# The families of tools whose wing stands.
+ALWAYS = {
+    "graph": ["--family", "fx,export,aot,compile,jit_script,jit_trace"],
+    "dist": ["--family", "store,collectives,ddp,zero,rpc,elastic,multiprocess"],
+    "deploy": ["--family", "custom_ops,dispatch,cpp_extension,profiler,amp_misc"],
+}
+READERS = {"fuzz": read_fuzz, "api": read_api}
 
 
 def run_tool(tool, options, folder):
@@ -197,7 +204,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     results, faults = {}, []
     for tool in options.tool or TOOLS:
-        rows, failures = READERS[tool](run_tool(tool, options, folder))
+        rows, failures = READERS.get(tool, read_op_or_kit)(run_tool(tool, options, folder))
         results[tool] = rows, failures
         if not options.rest:
             faults += below_floors(tool, rows, floors.get(tool, {}))
