@@ -25,6 +25,9 @@ HEADERS = {"cresset/tensor.h": (0.8, 180.0), "cresset/cresset.h": (1.5, 225.0), 
 MAX_LIBRARY_MB = 20.0
 MAX_GRAPH_MB = 4.5  # with libcresset.so: what a C++ program needs that runs .pt2 files, 25 MB in all
 MAX_DISTRIBUTIONS_MB = 0.7
+MAX_COMPILE_MB = 0.5
+MAX_DIST_MB = 1.5
+MAX_PROFILE_MB = 0.5
 MAX_THREAD_LOCAL_BYTES = 1024  # glibc keeps 1,664 for all libraries that are opened late
 MAX_UNIT_SECONDS = 20.0  # CPU
 
@@ -94,7 +97,14 @@ def stripped_megabytes(library: Path) -> float:
 
 def library_size(build: Path) -> tuple[list[str], bool]:
     rows, good = [], True
-    for name, most in (("libcresset.so", MAX_LIBRARY_MB), ("libcresset_graph.so", MAX_GRAPH_MB), ("libcresset_distributions.so", MAX_DISTRIBUTIONS_MB)):
+    for name, most in (
+        ("libcresset.so", MAX_LIBRARY_MB),
+        ("libcresset_graph.so", MAX_GRAPH_MB),
+        ("libcresset_distributions.so", MAX_DISTRIBUTIONS_MB),
+        ("libcresset_compile.so", MAX_COMPILE_MB),
+        ("libcresset_dist.so", MAX_DIST_MB),
+        ("libcresset_profile.so", MAX_PROFILE_MB),
+    ):
         if not (build / name).exists():
             rows.append(f"{name}\tnot built")
             continue
