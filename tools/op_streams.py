@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the samples of PyTorch's operator database through a mode in both packages, and compares what the modes see.
 
-    /opt/peer/bin/python tools/op_streams.py --path build/release/python              names of operators, forward and backward
-    /opt/peer/bin/python tools/op_streams.py --path build/release/python --capture    make_fx of each entry, its graph against eager
+    build/venv/bin/python tools/op_streams.py --path build/release/python              names of operators, forward and backward
+    build/venv/bin/python tools/op_streams.py --path build/release/python --capture    make_fx of each entry, its graph against eager
 
 Entries that ask for values of their arguments (item, equal, allclose, checks of one_hot) are captured with _error_on_data_dependent_ops=False, as
 programs for these values, and counted apart.

@@ -2,8 +2,8 @@
 """Runs the samples of PyTorch's operator database on fake tensors with symbolic sizes, and compares the sizes of the results with those of plain runs,
 at the sample's sizes and at two others.
 
-    /opt/peer/bin/python tools/symbolic_sizes.py --path build/release/python [--op REGEX] [--list]
-    /opt/peer/bin/python tools/symbolic_sizes.py --path build/release/python --graphs     make_fx(tracing_mode="symbolic"), run at these sizes
+    build/venv/bin/python tools/symbolic_sizes.py --path build/release/python [--op REGEX] [--list]
+    build/venv/bin/python tools/symbolic_sizes.py --path build/release/python --graphs     make_fx(tracing_mode="symbolic"), run at these sizes
 
 Needs an interpreter with PyTorch, and ../shared/parity. Prints for how many entries every sample ran and no size was wrong, and how many symbols became numbers.
 """
