@@ -8,6 +8,7 @@
 #include "cresset/core/tensor_impl.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
+#include "cresset/graph/ir/number_rules.h"
 
 namespace cresset::graph {
 
@@ -71,24 +72,7 @@ struct Max {
 struct Min {
   template <class T> static T of(T a, T b) { return b < a ? b : a; }
 };
-struct Eq {
-  template <class T> static bool of(T a, T b) { return a == b; }
-};
-struct Ne {
-  template <class T> static bool of(T a, T b) { return a != b; }
-};
-struct Lt {
-  template <class T> static bool of(T a, T b) { return a < b; }
-};
-struct Le {
-  template <class T> static bool of(T a, T b) { return a <= b; }
-};
-struct Gt {
-  template <class T> static bool of(T a, T b) { return a > b; }
-};
-struct Ge {
-  template <class T> static bool of(T a, T b) { return a >= b; }
-};
+using namespace number_rules;
 template <class F> void binary(Inputs in, size_t, Datum& out) {
   if (is_int(*in[0]) && is_int(*in[1])) put(out, F::of(int_of(*in[0]), int_of(*in[1])));
   else put(out, F::of(float_of(*in[0]), float_of(*in[1])));

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "cresset/graph/runtime/element_kind.h"
 #include "cresset/graph/runtime/steps.h"
 
 namespace cresset::graph {
 
-namespace {
-
-dispatch::ElementKind element_kind_of_type(const Type& t) {
+dispatch::ElementKind element_kind(const Type& t) {
   using dispatch::ElementKind;
   switch (t.kind()) {
     case TypeKind::Tensor: return ElementKind::Tensor;
@@ -25,13 +24,16 @@ dispatch::ElementKind element_kind_of_type(const Type& t) {
     default: return ElementKind::Any;
   }
 }
+
+namespace {
+
 dispatch::ElementKind element_kind_of(const Type& list) {
-  return list.kind() == TypeKind::List ? element_kind_of_type(list.elements()[0]) : dispatch::ElementKind::Any;
+  return list.kind() == TypeKind::List ? element_kind(list.elements()[0]) : dispatch::ElementKind::Any;
 }
 // Of keys and of values, in one number.
 uint32_t dict_kinds_of(const Type& t) {
   if (t.kind() != TypeKind::Dict) return 0;
-  return static_cast<uint32_t>(element_kind_of_type(t.elements()[0])) | static_cast<uint32_t>(element_kind_of_type(t.elements()[1])) << 8;
+  return static_cast<uint32_t>(element_kind(t.elements()[0])) | static_cast<uint32_t>(element_kind(t.elements()[1])) << 8;
 }
 
 // Registers that hold values of one kind keep their room for the next one.

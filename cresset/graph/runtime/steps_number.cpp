@@ -1,5 +1,6 @@
 // Arithmetic and comparisons of two ints or two floats, without the table of builtins between.
 
+#include "cresset/graph/ir/number_rules.h"
 #include "cresset/graph/runtime/steps.h"
 
 namespace cresset::graph {
@@ -31,24 +32,7 @@ struct FloorDiv {
     return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
   }
 };
-struct Eq {
-  template <class T> static bool of(T a, T b) { return a == b; }
-};
-struct Ne {
-  template <class T> static bool of(T a, T b) { return a != b; }
-};
-struct Lt {
-  template <class T> static bool of(T a, T b) { return a < b; }
-};
-struct Le {
-  template <class T> static bool of(T a, T b) { return a <= b; }
-};
-struct Gt {
-  template <class T> static bool of(T a, T b) { return a > b; }
-};
-struct Ge {
-  template <class T> static bool of(T a, T b) { return a >= b; }
-};
+using namespace number_rules;
 
 // Divisors that the builtin handles: 0 is an error, and -1 may overflow.
 template <class F> constexpr bool divides = std::is_same_v<F, FloorMod> || std::is_same_v<F, FloorDiv>;

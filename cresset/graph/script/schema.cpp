@@ -268,27 +268,6 @@ Type substitute(const Type& pattern, const std::map<std::string, Type>& bound) {
   }
 }
 
-dispatch::ElementKind element_kind(const Type& t) {
-  using dispatch::ElementKind;
-  switch (t.kind()) {
-    case TypeKind::Tensor: return ElementKind::Tensor;
-    case TypeKind::DType:
-    case TypeKind::Layout:
-    case TypeKind::MemoryFormat: return ElementKind::Any;
-    case TypeKind::Int: return ElementKind::Int;
-    case TypeKind::Float: return ElementKind::Double;
-    case TypeKind::Bool: return ElementKind::Bool;
-    case TypeKind::Complex: return ElementKind::Complex;
-    case TypeKind::String: return ElementKind::String;
-    case TypeKind::Device: return ElementKind::Device;
-    case TypeKind::List: return ElementKind::List;
-    case TypeKind::Dict: return ElementKind::Dict;
-    case TypeKind::Tuple: return ElementKind::Tuple;
-    case TypeKind::Optional: return t.elements()[0].is_tensor() ? ElementKind::OptionalTensor : ElementKind::Optional;
-    default: return ElementKind::Any;
-  }
-}
-
 // ---- texts of schemas
 
 namespace {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cresset/graph/ir/graph.h"
+#include "cresset/graph/runtime/element_kind.h"
 
 namespace cresset::graph::script {
 
@@ -42,7 +43,6 @@ bool is_variable(const Type& type);
 bool match_type(const Type& pattern, const Type& type, std::map<std::string, Type>& bound);
 Type substitute(const Type& pattern, const std::map<std::string, Type>& bound);
 bool has_variables(const Type& type);
-CRESSET_API dispatch::ElementKind element_kind(const Type& element);
 
 // One way to call a function of a name: an operator of the dispatcher or a builtin.
 struct Candidate {
