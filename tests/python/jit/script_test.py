@@ -102,7 +102,17 @@ class Layers(nn.Module):
         return self.calls
 
 
+def divided(a: int, b: int) -> Tuple[int, int]:
+    return a // b, a % b
+
+
 class Functions(unittest.TestCase):
+    def test_division_of_the_least_int_wraps_and_by_zero_is_an_error(self):
+        f, least = torch.jit.script(divided), -(2**63)
+        self.assertEqual([f(-7, 2), f(7, -2), f(7, -1), f(least, -1)], [(-4, 1), (-4, -1), (-7, 0), (least, 0)])
+        with self.assertRaisesRegex(RuntimeError, "division by zero"):
+            f(1, 0)
+
     def check(self, fn, *arguments):
         compiled = torch.jit.script(fn)
         for one in (compiled, again(compiled)):
