@@ -1,9 +1,16 @@
 """Settings of pytest for these tests: the counts that a module keeps in SUMMARY are printed at the end."""
 
+import os
 import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent / "ops"))  # rows.py, of which tests in other folders make use
+
+
+def pytest_runtest_logstart(nodeid, location):
+    """Leaves the name of the test in the file that CRESSET_RUNNING_TEST names: a process that crashes cannot say it."""
+    if path := os.environ.get("CRESSET_RUNNING_TEST"):
+        Path(path).write_text(nodeid + "\n")
 
 
 def pytest_terminal_summary(terminalreporter):
