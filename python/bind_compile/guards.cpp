@@ -59,10 +59,10 @@ bool equal(PyObject* a, PyObject* b) {
   return false;
 }
 
-// A new reference to what another object keeps, as a borrowed one.
-PyObject* kept(PyObject* o) {
+// A new reference, which goes to `found`; an error is no object.
+PyObject* kept(PyObject* o, Found& found) {
   if (!o) PyErr_Clear();
-  Py_XDECREF(o);
+  else found.made.emplace_back(o);
   return o;
 }
 
@@ -179,7 +179,7 @@ bool Guards::check_formula(PyObject* tree, PyObject* text) {
   return true;
 }
 
-PyObject* Guards::read(const Place& p, const Frame& frame, const std::vector<PyObject*>& found) const {
+PyObject* Guards::read(const Place& p, const Frame& frame, Found& found) const {
   switch (p.what) {
     case Get::Slot: return p.number < frame.num_slots() ? frame.slot(p.number) : nullptr;
     case Get::Stack: return p.number < frame.depth() ? frame.stack(p.number) : nullptr;
@@ -207,7 +207,7 @@ PyObject* Guards::read(const Place& p, const Frame& frame, const std::vector<PyO
     case Get::Index:
       if (PyList_Check(o)) return p.number < PyList_GET_SIZE(o) ? PyList_GET_ITEM(o, p.number) : nullptr;
       if (PyTuple_Check(o)) return p.number < PyTuple_GET_SIZE(o) ? PyTuple_GET_ITEM(o, p.number) : nullptr;
-      return Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE ? nullptr : kept(PySequence_GetItem(o, p.number));
+      return Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE ? nullptr : kept(PySequence_GetItem(o, p.number), found);
     case Get::Dict: return dict_of(o);
     case Get::Self: return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : nullptr;
     case Get::Function: return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
@@ -216,13 +216,12 @@ PyObject* Guards::read(const Place& p, const Frame& frame, const std::vector<PyO
       PyObject* cells = PyFunction_Check(o) ? PyFunction_GET_CLOSURE(o) : nullptr;
       return cells && p.number < PyTuple_GET_SIZE(cells) ? PyTuple_GET_ITEM(cells, p.number) : nullptr;
     }
-    // The tensor keeps the object of its gradient.
-    case Get::Grad: return is_tensor_object(o) ? kept(PyObject_GetAttrString(o, "grad")) : nullptr;
+    case Get::Grad: return is_tensor_object(o) ? kept(PyObject_GetAttrString(o, "grad"), found) : nullptr;
     default: return nullptr;
   }
 }
 
-bool Guards::passes(const Step& s, const std::vector<PyObject*>& found) const {
+bool Guards::passes(const Step& s, const Found& found) const {
   if (s.check == Check::Formula)
     return s.formula->holds([&](int place, Read what, int dim, int64_t& out) { return read_number(found[place], what, dim, out); });
   PyObject* o = found[s.place];
@@ -241,7 +240,7 @@ bool Guards::passes(const Step& s, const std::vector<PyObject*>& found) const {
   }
 }
 
-bool Guards::distinct(const std::vector<PyObject*>& found) const {
+bool Guards::distinct(const Found& found) const {
   if (distinct_.size() < 24) {
     for (size_t i = 0; i < distinct_.size(); i++)
       for (size_t k = 0; k < i; k++)
@@ -313,7 +312,7 @@ void Guards::plan() const {
   }
 }
 
-void Guards::remember(const std::vector<PyObject*>& found) const {
+void Guards::remember(const Found& found) const {
   if (!planned_) plan();
   remembered_ = false;
   watches_.clear();
@@ -338,11 +337,11 @@ void Guards::remember(const std::vector<PyObject*>& found) const {
     }
     watches_.push_back(w);
   }
-  before_ = found;
+  before_ = found.at;
   remembered_ = PY_VERSION_HEX < 0x030C0000;
 }
 
-bool Guards::is_as_it_was(const Frame& frame, std::vector<PyObject*>& found) const {
+bool Guards::is_as_it_was(const Frame& frame, Found& found) const {
   for (const Watch& w : watches_) {
     switch (w.kind) {
       case Watch::Value:
@@ -359,7 +358,7 @@ bool Guards::is_as_it_was(const Frame& frame, std::vector<PyObject*>& found) con
         break;
     }
   }
-  found = before_;
+  found.at = before_;
   for (const int k : repeated_) {
     const Step& s = steps_[static_cast<size_t>(k)];
     if (!s.is_check) found[static_cast<size_t>(s.place)] = read(places_[static_cast<size_t>(s.place)], frame, found);
@@ -368,10 +367,11 @@ bool Guards::is_as_it_was(const Frame& frame, std::vector<PyObject*>& found) con
   return distinct(found);
 }
 
-bool Guards::hold(const Frame& frame, std::vector<PyObject*>& found) const {
+bool Guards::hold(const Frame& frame, Found& found) const {
+  found.made.clear();
   if (!(Surroundings::now() == surroundings_)) return false;
   if (remembered_ && is_as_it_was(frame, found)) return true;
-  found.assign(places_.size(), nullptr);
+  found.at.assign(places_.size(), nullptr);
   for (const Step& s : steps_) {
     if (!s.is_check) {
       found[s.place] = read(places_[s.place], frame, found);
@@ -386,7 +386,8 @@ bool Guards::hold(const Frame& frame, std::vector<PyObject*>& found) const {
 
 std::string Guards::failure(const Frame& frame) const {
   if (!(Surroundings::now() == surroundings_)) return "modes: expected " + surroundings_.text() + ", got " + Surroundings::now().text();
-  std::vector<PyObject*> found(places_.size());
+  Found found;
+  found.at.resize(places_.size());
   for (const Step& s : steps_) {
     if (!s.is_check) {
       found[s.place] = read(places_[s.place], frame, found);

@@ -69,6 +69,14 @@ struct Surroundings {
   std::string text() const;
 };
 
+// The object at each place. They are borrowed from what holds them, but for the few that reading the place has made.
+struct Found {
+  std::vector<PyObject*> at;
+  std::vector<Ref> made;
+  PyObject*& operator[](size_t place) { return at[place]; }
+  PyObject* operator[](size_t place) const { return at[place]; }
+};
+
 class Guards {
  public:
   Guards() : surroundings_(Surroundings::now()) {}
@@ -82,9 +90,9 @@ class Guards {
   // All these places hold different tensors.
   void check_distinct(std::vector<int> places) { distinct_ = std::move(places); }
 
-  // Whether everything holds. `found` gets what is at each place, borrowed. After a success dicts that have not changed since (CPython counts changes of
+  // Whether everything holds. `found` gets what is at each place. After a success dicts that have not changed since (CPython counts changes of
   // a dict) are not read again, so that a module costs a comparison or two.
-  bool hold(const Frame& frame, std::vector<PyObject*>& found) const;
+  bool hold(const Frame& frame, Found& found) const;
   // The first check that fails, for people; empty if everything holds.
   std::string failure(const Frame& frame) const;
   std::string text() const;
@@ -107,9 +115,9 @@ class Guards {
     std::unique_ptr<TensorFacts> facts;
     std::unique_ptr<Formula> formula;
   };
-  PyObject* read(const Place& place, const Frame& frame, const std::vector<PyObject*>& found) const;
-  bool passes(const Step& step, const std::vector<PyObject*>& found) const;
-  bool distinct(const std::vector<PyObject*>& found) const;
+  PyObject* read(const Place& place, const Frame& frame, Found& found) const;
+  bool passes(const Step& step, const Found& found) const;
+  bool distinct(const Found& found) const;
   std::string text_of(const Step& step) const;
 
   // How the next check may be short: what must be as it was, in the order of places, and the steps that run each time.
@@ -120,8 +128,8 @@ class Guards {
     uint64_t version;
   };
   void plan() const;
-  void remember(const std::vector<PyObject*>& found) const;
-  bool is_as_it_was(const Frame& frame, std::vector<PyObject*>& found) const;
+  void remember(const Found& found) const;
+  bool is_as_it_was(const Frame& frame, Found& found) const;
 
   mutable std::vector<Watch> wanted_, watches_;
   mutable std::vector<int> repeated_;      // steps that run each time

@@ -44,7 +44,7 @@ Entry& entry_of(const Ref& o) { return *reinterpret_cast<EntryObject*>(o.get())-
 
 // ---- running an entry -------------------------------------------------------------------------------------------------------
 
-Ref places(const std::vector<int>& which, const std::vector<PyObject*>& found) {
+Ref places(const std::vector<int>& which, const Found& found) {
   Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(which.size())));
   if (tuple)
     for (size_t i = 0; i < which.size(); i++)
@@ -53,7 +53,7 @@ Ref places(const std::vector<int>& which, const std::vector<PyObject*>& found) {
 }
 
 // The results of the graph and of `after`: the result of the function, or a tuple (variables, stack).
-Ref compute(Entry& entry, const std::vector<PyObject*>& found) {
+Ref compute(Entry& entry, const Found& found) {
   Ref outputs;
   // Taken before the graph runs: it may change what is at the places.
   Ref sources = entry.shape == Shape::General ? places(entry.sources, found) : Ref();
@@ -88,7 +88,7 @@ Ref visible(const Frame& frame, bool stack) {
 }
 
 // The entry for a frame at an offset: a known one whose guards hold, or a new one. Null with an error, or for none.
-Ref entry_for(Region& region, Frame& frame, int offset, std::vector<PyObject*>& found) {
+Ref entry_for(Region& region, Frame& frame, int offset, Found& found) {
   const Site site{frame.code(), offset};
   auto& list = region.entries[site];
   for (size_t i = 0; i < list.size(); i++) {
@@ -122,10 +122,14 @@ Ref entry_for(Region& region, Frame& frame, int offset, std::vector<PyObject*>& 
   const bool holds = guards->hold(frame, found);
   region.entries[site].push_back(Ref::share(made.get()));
   if (!holds) {
-    // The frame has changed while it was captured.
+    // A source has changed while it was captured: the frame runs as it is, and so does the code from the second time on.
     region.entries[site].pop_back();
+    if (region.unsteady.insert(site.code).second) return Ref();
+    region.plain[site.code] = true;
+    const char* name = PyUnicode_AsUTF8(site.code->co_qualname);
     const std::string why = guards->failure(frame);
-    PyErr_Format(PyExc_SystemError, "torch.compile: guards of a new graph do not hold: %s", why.c_str());
+    PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "torch.compile: %s runs as it is: what it depends on changes while it is captured (%s)",
+                     name ? name : "a function", why.c_str());
     return Ref();
   }
   return made;
@@ -164,7 +168,7 @@ bool jump(const Entry& entry, Frame& frame, int& offset) {
 }
 
 PyObject* run(Region& region, Frame& frame, int offset) {
-  std::vector<PyObject*> found;
+  Found found;
   for (;;) {
     Ref entry = entry_for(region, frame, offset, found);
     if (!entry) {
@@ -182,7 +186,10 @@ PyObject* run(Region& region, Frame& frame, int offset) {
       value = compute(e, found);
     }
     if (!value) return frame.raise_at(offset);
-    if (e.then == Then::Return) return value.release();
+    if (e.then == Then::Return) {
+      while (frame.depth() > 0) Py_XDECREF(frame.pop());
+      return value.release();
+    }
     if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != 2 ||
         !frame.set_state(PyTuple_GET_ITEM(value.get(), 0), PyTuple_GET_ITEM(value.get(), 1), null_marker)) {
       if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "torch.compile: expected variables and a stack");
@@ -329,6 +336,7 @@ int clear_region(PyObject* self) {
   r.entries.clear();
   r.codes.clear();
   r.plain.clear();
+  r.unsteady.clear();
   return 0;
 }
 

@@ -2,6 +2,7 @@
 // Compiled functions: for each code object and offset a list of entries, each with its guards, and the hook that runs them.
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "python/bind_compile/guards.h"
 
@@ -43,7 +44,8 @@ struct Region {
   std::unordered_map<Site, std::vector<Ref>, SiteHash> entries;
   std::unordered_map<PyCodeObject*, Ref> codes;  // keeps them
   std::unordered_map<PyCodeObject*, bool> plain;
-  bool compiles = true;  // else a frame without an entry runs as it is
+  std::unordered_set<PyCodeObject*> unsteady;  // whose guards did not hold for the frame they were made for
+  bool compiles = true;                        // else a frame without an entry runs as it is
 };
 
 bool add_region(PyObject* module);

@@ -1,6 +1,8 @@
 """A graph is used again where what it relies on holds, and no more where it does not."""
 
+import gc
 import unittest
+import warnings
 
 from cresset._dynamo.testing import CompileCounter
 
@@ -240,6 +242,43 @@ class Sizes(Guards):
             self.assertTrue(torch.equal(torch.compile(lambda x: x * x.sum().item(), backend=self.counter, fullgraph=True)(X), X * 6))
         with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
             self.assertTrue(torch.equal(torch.compile(lambda x: x.nonzero() * 2, backend="eager", fullgraph=True)(X), X.nonzero() * 2))
+
+
+class Lifetimes(unittest.TestCase):
+    def test_gradients_that_only_a_guard_has_seen(self):
+        """The Python object of a gradient lives no longer than its references: guards keep one while they look."""
+        self.addCleanup(gc.set_threshold, *gc.get_threshold())
+        for k in range(30):
+            gc.set_threshold(1 + k)
+            net, x = nn.Linear(4, 4), torch.ones(2, 4)
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+
+            def step(x, net=net, optimizer=optimizer):
+                optimizer.zero_grad()
+                loss = net(x).sum()
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            compiled = torch.compile(step, backend="eager")
+            losses = [compiled(x).item() for _ in range(3)]
+            self.assertEqual(losses, sorted(losses, reverse=True))
+
+    def test_what_changes_while_it_is_captured(self):
+        torch._dynamo.reset()
+        known = {}
+
+        def backend(module, inputs):
+            known[len(known)] = 1
+            return module.forward
+
+        compiled = torch.compile(lambda x: x * len(known), backend=backend)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertTrue(torch.equal(compiled(X), X))
+        with self.assertWarnsRegex(RuntimeWarning, r"runs as it is: what it depends on changes while it is captured \(keys of"):
+            self.assertTrue(torch.equal(compiled(X), X * 2))
+        self.assertTrue(torch.equal(compiled(X), X * 2))
 
 
 class Limits(unittest.TestCase):
