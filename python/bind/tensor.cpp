@@ -41,10 +41,6 @@ void tensor_finalize(PyObject* self) {
   o->kept = true;
   object_hook().kept.fetch_add(1);
   o->tensor.impl()->release();
-  // The interpreter finalizes an object once; its mark, the lowest bit of the second word of the collector's header, is taken back so that
-  // the object's next end asks again.
-  static_assert(PY_VERSION_HEX < 0x030E0000, "the collector's header may look different");
-  reinterpret_cast<uintptr_t*>(self)[-1] &= ~uintptr_t{1};
 }
 
 // Python has a reference again: the object holds its tensor as usual.
@@ -53,6 +49,10 @@ void take_back(PyObject* self) {
   o->tensor.impl()->retain();
   o->kept = false;
   object_hook().kept.fetch_sub(1);
+  // The interpreter finalizes an object once and marks it when that is done; the mark, the lowest bit of the second word of the collector's
+  // header, is taken back so that the object's next end asks again.
+  static_assert(PY_VERSION_HEX < 0x030E0000, "the collector's header may look different");
+  reinterpret_cast<uintptr_t*>(self)[-1] &= ~uintptr_t{1};
 }
 
 // The tensor of a kept object ends. Where a weak reference has been followed meanwhile, the object goes on with a tensor over the same data.
