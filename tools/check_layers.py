@@ -37,7 +37,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"cresset/([a-z_]+)/([^"]+)"')
 TIERS = [
     ["utils.hooks", "utils._pytree", "utils._python_dispatch"],
     ["autograd", "amp", "backends"],
-    ["nn", "cpu", "cuda", "profiler"],
+    ["nn", "nested", "cpu", "cuda", "profiler"],
     ["optim", "distributions", "func", "library", "multiprocessing", "io", "jit", "hub", "functorch", "fx", "_decomp", "_functorch", "_higher_order_ops"],
     ["utils"],
     ["distributed", "export", "lightning", "vision"],

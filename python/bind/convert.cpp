@@ -205,7 +205,7 @@ bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numb
     case TypeKind::Layout:
       if (!PyObject_TypeCheck(o, layout_type)) return false;
       CRESSET_CHECK_NOT_IMPLEMENTED(reinterpret_cast<ConstantObject*>(o)->value <= static_cast<int>(Layout::Mkldnn),
-                                    "nested tensors, of the layout torch.jagged, are not built in");
+                                    "torch.nested makes the tensors of the layout torch.jagged; an operator that makes dense ones cannot");
       out = static_cast<Layout>(reinterpret_cast<ConstantObject*>(o)->value);
       return true;
     case TypeKind::MemoryFormat:

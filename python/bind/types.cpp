@@ -426,7 +426,7 @@ bool add_constants(PyObject* module) {
   for (int t = 0; t < kNumDTypes; t++) dtypes[t] = add_constant(module, dtype_type, t, dtype_name(static_cast<ScalarType>(t)));
   static const char* layout_names[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn"};
   for (int l = 0; l < 7; l++) layouts[l] = add_constant(module, layout_type, l, layout_names[l]);
-  // Nested tensors are not built in: the name is there, and tensors of the layout are refused.
+  // No tensor of the library has this layout; torch.nested answers it for its own.
   layouts[kJaggedLayout] = add_constant(module, layout_type, kJaggedLayout, "jagged");
   static const char* format_names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
   for (int f = 0; f < 4; f++) memory_formats[f] = add_constant(module, memory_format_type, f, format_names[f]);

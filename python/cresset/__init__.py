@@ -121,6 +121,7 @@ _lazy = {
     "distributed": None,
     "distributions": None,
     "masked": None,
+    "nested": None,
     "signal": None,
     "compat": None,
     "nn": None,

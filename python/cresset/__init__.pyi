@@ -69,6 +69,7 @@ from . import (
     io as io,
     linalg as linalg,
     masked as masked,
+    nested as nested,
     nn as nn,
     optim as optim,
 )

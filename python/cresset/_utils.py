@@ -146,6 +146,21 @@ def _rebuild_sparse_tensor(layout, data):
     return _make._rebuild_sparse_tensor(layout, data)
 
 
+def _rebuild_njt(parts):
+    from cresset.nested._internal.nested_tensor import NestedTensor
+
+    return NestedTensor(**parts)
+
+
+def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
+    from cresset.nested._strided import over_buffer
+
+    return over_buffer(buffer, sizes, strides, storage_offsets)
+
+
+_rebuild_njt.__module__ = "cresset.nested._internal.nested_tensor"  # its name in files
+
+
 def reduce_tensor(self):
     """The callable and arguments that rebuild a tensor, its class and its attributes."""
     if self.device.type == "meta":

@@ -11,15 +11,26 @@ constexpr int64_t kLeastSymbol = 200;  // what is smaller stands for itself
 PyObject *number_of, *specialized, *lift, *item, *guard_error, *restart_error;
 thread_local bool t_read = false, t_as_numbers = false;
 
+void name_types(PyObject* const* types) {
+  PyTypeObject** named[] = {&sym_int_type, &sym_float_type, &sym_bool_type};
+  for (int i = 0; i < 3; i++)
+    if (!*named[i]) *named[i] = reinterpret_cast<PyTypeObject*>(Ref::share(types[i]).release());
+}
+// _name_symbols(SymInt, SymFloat, SymBool): these are sizes from now on; there need be no symbolic shapes, since nested integers are symbols too.
+PyObject* name_symbols(PyObject*, PyObject* args) {
+  PyObject* types[3];
+  if (!PyArg_ParseTuple(args, "O!O!O!", &PyType_Type, &types[0], &PyType_Type, &types[1], &PyType_Type, &types[2])) return nullptr;
+  name_types(types);
+  Py_RETURN_NONE;
+}
 // _set_symbols(SymInt, SymFloat, SymBool, number, specialize, lift, item, GuardOnDataDependentSymNode, RestartTrace)
 PyObject* set_symbols(PyObject*, PyObject* args) {
   PyObject *types[3], *functions[6];
   if (!PyArg_ParseTuple(args, "O!O!O!OOOOOO", &PyType_Type, &types[0], &PyType_Type, &types[1], &PyType_Type, &types[2], &functions[0], &functions[1],
                         &functions[2], &functions[3], &functions[4], &functions[5]))
     return nullptr;
-  PyTypeObject** named[] = {&sym_int_type, &sym_float_type, &sym_bool_type};
   PyObject** kept[] = {&number_of, &specialized, &lift, &item, &guard_error, &restart_error};
-  for (int i = 0; i < 3; i++) *named[i] = reinterpret_cast<PyTypeObject*>(Ref::share(types[i]).release());
+  name_types(types);
   for (int i = 0; i < 6; i++) *kept[i] = Ref::share(functions[i]).release();
   Py_RETURN_NONE;
 }
@@ -31,12 +42,14 @@ PyObject* geometry(PyObject*, PyObject* tensor) {
     return Py_BuildValue("(LNN)", static_cast<long long>(t.storage_offset()), wrap(t.sizes()), wrap(t.strides()));
   });
 }
-PyMethodDef functions[] = {{"_geometry", geometry, METH_O, nullptr}, {"_set_symbols", set_symbols, METH_VARARGS, nullptr}, {}};
+PyMethodDef functions[] = {
+    {"_geometry", geometry, METH_O, nullptr}, {"_name_symbols", name_symbols, METH_VARARGS, nullptr}, {"_set_symbols", set_symbols, METH_VARARGS, nullptr}, {}};
 
 }  // namespace
 
 Ref symbol_number(PyObject* symbol) {
   t_read = true;
+  if (!number_of) return checked(PyNumber_Index(symbol));  // a nested integer, which says that it is no number
   return checked(PyObject_CallOneArg(t_as_numbers ? specialized : number_of, symbol));
 }
 bool symbols_read() { return std::exchange(t_read, false); }

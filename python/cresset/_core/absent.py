@@ -159,9 +159,6 @@ WINGS = {
                         "quantize quantize_dynamic quantize_qat",
         "quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
     },
-    "nested tensors": {
-        "nested": "as_nested_tensor narrow nested_tensor nested_tensor_from_jagged to_padded_tensor",
-    },
     "torch.package": {
         "package": "PackageExporter PackageImporter is_from_package=False",
     },

@@ -97,9 +97,23 @@ def _rebuilt(function, arguments):
             issubclass(type(part), torch.Tensor) or type(part) in (torch.Size, tuple, bool) for part in arguments[1]
         ):
             raise pickle.UnpicklingError("load: the file makes a sparse tensor of other things than tensors and sizes")
+    elif function is _utils._rebuild_njt:
+        _check_nested(arguments[0])
+    elif function is _utils._rebuild_nested_tensor:
+        if len(arguments) != 4 or any(type(part) is not torch.Tensor for part in arguments):
+            raise pickle.UnpicklingError("load: the file makes a nested tensor of other things than a buffer, sizes, strides and offsets")
     elif function is not _utils._rebuild_meta_tensor_no_storage:
         _check_geometry(function, *arguments)
     return function(*arguments)
+
+
+def _check_nested(parts):
+    kinds = {"values": (torch.Tensor,), "offsets": (torch.Tensor,), "lengths": (torch.Tensor, type(None)), "_ragged_idx": (int,), "_metadata_cache": (dict,),
+             "requires_grad": (bool,)}  # fmt: skip
+    if type(parts) is not dict or not {"values", "offsets"} <= set(parts) <= set(kinds) or any(type(value) not in kinds[name] for name, value in parts.items()):
+        raise pickle.UnpicklingError("load: the file makes a nested tensor of other things than values, offsets and lengths")
+    if any(type(value) is not torch.Tensor for value in (parts.get("_metadata_cache") or {}).values()):
+        raise pickle.UnpicklingError("load: the file gives other things than empty tensors as the lengths of a nested tensor")
 
 
 def _check_geometry(function, storage, offset, size, stride, *rest):

@@ -60,6 +60,8 @@ class SymInt(_Symbolic):
         return float(self.node.int_())
 
     def __hash__(self):
+        if self.node.is_nested_int():
+            return hash(self.node.nested_int())
         raise TypeError("unhashable type: non-nested SymInt")
 
     def __pos__(self):

@@ -488,11 +488,13 @@ def _as_expr(value):
 
 def number(value):
     """The int or float that stands for a number in the sizes of fake tensors."""
-    return value if isinstance(value, (int, float)) else value.node.shape_env._env.value(value.node._expr)
+    if isinstance(value, (int, float)):
+        return value
+    return value.node.int_() if value.node.is_nested_int() else value.node.shape_env._env.value(value.node._expr)
 
 
 def _specialized(value):
-    return value.node.shape_env._env.specialize(value.node._expr)
+    return value.node.int_() if value.node.is_nested_int() else value.node.shape_env._env.specialize(value.node._expr)
 
 
 def _lift(address, value):

@@ -115,11 +115,11 @@ class SymNode:
         return True
 
     def is_nested_int(self):
-        """False: there are no nested integers."""
+        """False: a nested integer has a node of its own class."""
         return False
 
     def nested_int(self):
-        """None: there are no nested integers."""
+        """None: a nested integer has a node of its own class."""
 
     def maybe_as_int(self):
         """The int that it is by now, or None."""

@@ -150,13 +150,13 @@ has_static_value = is_concrete_int
 
 
 def is_nested_int(s):
-    """False: there are no nested integers.
+    """Whether it is the size of a nested tensor's ragged dimension.
 
     >>> shapes = torch.fx.experimental.symbolic_shapes
-    >>> shapes.is_nested_int(3)
-    False
+    >>> shapes.is_nested_int(torch.nested.nested_tensor([[1, 2], [3]], layout=torch.jagged).shape[1])
+    True
     """
-    return False
+    return isinstance(s, SymInt) and s.node.is_nested_int()
 
 
 def has_hint(a):
