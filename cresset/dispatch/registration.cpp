@@ -72,7 +72,7 @@ DetailedSchema inferred_schema(const std::string& name, const Signature& f, cons
   CRESSET_CHECK(f.typed, "library: a boxed kernel says nothing of its arguments: ", name, " at ", where, ": give the schema in full, as in \"", name,
                 "(Tensor x) -> Tensor\"");
   schema.arguments = arguments_of(f.arguments, "_");
-  schema.returns = arguments_of(f.results, "");
+  schema.returns = arguments_of(f.results, "_");
   return DetailedSchema(std::move(schema));
 }
 

@@ -478,7 +478,7 @@ std::string schema_text(const DetailedSchema& schema) {
   }
   if (schema.more_arguments) part("...");
   s += ") -> ";
-  if (p.returns.size() == 1 && p.returns[0].name.empty() && !schema.more_returns) return s + argument_text(p.returns[0], schema.returns[0]);
+  if (p.returns.size() == 1 && !schema.more_returns) return s + argument_text(p.returns[0], schema.returns[0]);
   if (p.returns.empty() && schema.more_returns) return s + "...";
   s += "(";
   first = true;

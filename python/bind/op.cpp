@@ -92,7 +92,7 @@ PyObject* named_repr(PyObject* self) {
 
 // A tuple type with fields, for results that have names.
 PyTypeObject* named_results(const FunctionSchema& schema) {
-  if (schema.returns.size() < 2 || schema.returns[0].name.empty()) return nullptr;
+  if (schema.returns.size() < 2 || schema.returns[0].name.empty() || schema.returns[0].name == "_0") return nullptr;
   static auto* known = new std::unordered_map<std::string, PyTypeObject*>();
   const bool out = std::any_of(schema.arguments.begin(), schema.arguments.end(), [](const Argument& a) { return a.keyword_only && a.writes; });
   const std::string base = out ? schema.name + "_out" : schema.name;

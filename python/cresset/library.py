@@ -674,7 +674,7 @@ class _OfLibrary:
 
         def below(*args, **kwargs):
             with _keys.below_autograd():
-                return self.overload(*args, **kwargs)
+                return _cresset._call_below_autograd(self.overload, args, kwargs)
 
         op._kernels["CompositeExplicitAutograd"] = below
         return op

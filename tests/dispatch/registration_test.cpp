@@ -30,7 +30,7 @@ TEST(Definition, ASchemaIsInferredFromTheFunction) {
     (void)n, (void)p, (void)sizes;
     return std::make_tuple(x, true);
   });
-  EXPECT_EQ(std::string(find_op("reg_test::f").entry().schema), "reg_test::f(Tensor _0, int _1, float? _2, int[] _3) -> (Tensor, bool)");
+  EXPECT_EQ(std::string(find_op("reg_test::f").entry().schema), "reg_test::f(Tensor _0, int _1, float? _2, int[] _3) -> (Tensor _0, bool _1)");
 }
 
 TEST(Definition, ABoxedFunctionTellsNoSchema) {

@@ -69,6 +69,14 @@ PyObject* unimplement(PyObject*, PyObject* number) {
   Py_RETURN_NONE;
 }
 
+// _call_below_autograd(function, args, kwargs): the call past the layer of gradients, and past kernels that are registered for it.
+PyObject* call_below_autograd(PyObject*, PyObject* given) {
+  PyObject *function, *args, *kwargs;
+  if (!PyArg_ParseTuple(given, "OO!O!:_call_below_autograd", &function, &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
+  const ExcludeLayers below(kAutogradLayer);
+  return PyObject_Call(function, args, kwargs);
+}
+
 // _canonical_schema(text): the schema as PyTorch writes it. ValueError for text that is none, with the place marked.
 PyObject* canonical_schema(PyObject*, PyObject* schema) {
   return guarded([&] {
@@ -106,6 +114,7 @@ PyMethodDef functions[] = {{"_private_backend_name", private_backend_name, METH_
                            {"_outside_ops", outside_ops, METH_O, nullptr},
                            {"_implement", implement, METH_VARARGS, nullptr},
                            {"_unimplement", unimplement, METH_O, nullptr},
+                           {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},
                            {"_canonical_schema", canonical_schema, METH_O, nullptr},
                            {"_load_library", load_library, METH_O, nullptr},
                            {}};

@@ -25,6 +25,7 @@ import uuid
 
 import cresset as torch
 from cresset import _utils
+from cresset._core import script_classes as _script_classes
 from cresset.serialization import _layout, _LoadedStorage
 
 
@@ -245,6 +246,8 @@ class Unpickler(pickle._Unpickler):
             return self._made_by_call(function, arguments)
         if getattr(function, "__module__", "").partition(".")[0] == "numpy" and function.__name__ in ("_reconstruct", "scalar", "_frombuffer"):
             return self._keep(function(*arguments))
+        if function is _script_classes._restored and len(arguments) == 2 and type(arguments[0]) is str:
+            return self._keep(function(*arguments))  # a registered class of C++ takes its state by the types of its schema
         graphs = sys.modules.get("cresset.fx.graph_module")
         if graphs is not None and function is graphs.reduce_graph_module:
             return self._keep(function(*arguments))  # makes nodes of data, which it checks

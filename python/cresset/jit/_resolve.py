@@ -188,6 +188,8 @@ def describe(obj, name, constant=False):
         return ("builtin", str(obj).replace(".", "::", 1))
     if type(obj).__name__ == "OpOverload":
         return ("builtin", str(obj._schema).partition("(")[0].partition(".")[0])
+    if type(obj).__name__ == "ScriptClass" and (handle := _graph.script_class_find(obj.qualified_name)) is not None:
+        return ("class", handle)
     if obj is torch.ops or type(obj).__name__ == "_Namespace" and type(obj).__module__ == "cresset.ops":
         return ("namespace", obj, "torch.ops")
     if typing.get_origin(obj) is not None or getattr(obj, "__module__", "") == "typing":

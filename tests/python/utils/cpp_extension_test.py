@@ -46,6 +46,8 @@ struct Counter : torch::CustomClassHolder {
 
 TORCH_LIBRARY(ext_test, m) {
   m.def("muladd(Tensor a, Tensor b, float c=1.0) -> Tensor");
+  m.def("plus", [](torch::Tensor x, int64_t n) { return x + n; });
+  m.def("pair", [](torch::Tensor x) { return std::make_tuple(x, x + 1); });
   m.def("names(str[] xs) -> str[]", [](const c10::List<std::string>& xs) { return xs; });
   m.class_<Counter>("Counter")
       .def(torch::init<int64_t>())
@@ -163,6 +165,42 @@ def test_classes_are_in_torch_classes(built):
         torch.classes.ext_test.Counter("text")
     with pytest.raises(RuntimeError, match="not registered"):
         torch.classes.ext_test.Absent
+
+
+@needs_compiler
+def test_a_schema_of_types_alone_numbers_arguments_and_results(built):
+    assert str(torch.ops.ext_test.plus.default._schema) == "ext_test::plus(Tensor _0, int _1) -> Tensor _0"
+    assert str(torch.ops.ext_test.pair.default._schema) == "ext_test::pair(Tensor _0) -> (Tensor _0, Tensor _1)"
+    assert type(torch.ops.ext_test.pair(torch.ones(1))) is tuple
+
+
+@needs_compiler
+def test_an_operator_of_cpp_gets_its_gradient_from_python(built):
+    torch.library.register_autograd("ext_test::muladd", lambda ctx, grad: (grad * 2, grad * 3, None))
+    x = torch.ones(2, requires_grad=True)
+    torch.ops.ext_test.muladd(x, x).sum().backward()
+    assert x.grad.tolist() == [5, 5]
+    assert torch.ops.ext_test.muladd(torch.ones(2), torch.ones(2)).requires_grad is False
+
+
+@needs_compiler
+def test_objects_of_classes_are_in_files(built):
+    import io
+
+    file = io.BytesIO()
+    torch.save({"counter": torch.classes.ext_test.Counter(7)}, file)
+    file.seek(0)
+    assert torch.load(file, weights_only=False)["counter"].next() == 8
+
+
+def counted(n: int) -> int:
+    counter = torch.classes.ext_test.Counter(n)
+    return counter.next() + counter.next()
+
+
+@needs_compiler
+def test_classes_are_in_script(built):
+    assert torch.jit.script(counted)(3) == 9
 
 
 @needs_compiler
