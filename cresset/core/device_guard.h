@@ -4,12 +4,17 @@
 
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cresset/base/error.h"
 #include "cresset/core/stream.h"
 
 namespace cresset {
+
+class DataPtr;
+
+enum class EventFlag { PYTORCH_DEFAULT, BACKEND_DEFAULT, DEFAULT = BACKEND_DEFAULT, INVALID };
 
 // The services of a type of devices that guards call.
 struct CRESSET_API DeviceGuardImplInterface {
@@ -25,6 +30,24 @@ struct CRESSET_API DeviceGuardImplInterface {
   virtual Stream getDefaultStream(Device device) const { return Stream(Stream::DEFAULT, device); }
   virtual Stream exchangeStream(Stream stream) const { return getStream(stream.device()); }
   virtual DeviceIndex deviceCount() const noexcept = 0;
+
+  // Queues and events. Where a device has none of its own, these say so.
+  virtual Stream getNewStream(Device device, int priority = 0) const;
+  virtual Stream getStreamFromGlobalPool(Device device, bool is_high_priority = false) const;
+  virtual bool queryStream(const Stream& stream) const;
+  virtual void synchronizeStream(const Stream& stream) const;
+  virtual void synchronizeDevice(const DeviceIndex index) const;
+  // Makes the event where it is null, and has the stream set it once its work so far is done.
+  virtual void record(void** event, const Stream& stream, const DeviceIndex index, const EventFlag flag) const;
+  // The stream waits for the event.
+  virtual void block(void* event, const Stream& stream) const;
+  virtual bool queryEvent(void* event) const;
+  virtual void synchronizeEvent(void* event) const;
+  virtual void destroyEvent(void* event, const DeviceIndex index) const noexcept;
+  // In milliseconds.
+  virtual double elapsedTime(void* begin, void* end, const DeviceIndex index) const;
+  // The block is used by work of this stream, so that its allocator may not hand it out before that is done.
+  virtual void recordDataPtrOnStream(const DataPtr& block, const Stream& stream) const;
 };
 
 // Of a type with one device.
@@ -50,6 +73,45 @@ CRESSET_API const DeviceGuardImplInterface& device_guard_of(DeviceType type);
 // Registers an object of `Impl` for a type of devices when the library is loaded.
 struct CRESSET_API DeviceGuardRegistrar {
   DeviceGuardRegistrar(DeviceType type, const DeviceGuardImplInterface* impl) { register_device_guard(type, impl); }
+};
+
+// A mark in a stream of a device; made when it is first recorded.
+class CRESSET_API Event {
+ public:
+  explicit Event(DeviceType type, EventFlag flag = EventFlag::DEFAULT) : impl_(&device_guard_of(type)), flag_(flag) {}
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  Event(Event&& o) noexcept : impl_(o.impl_), flag_(o.flag_), index_(o.index_), event_(std::exchange(o.event_, nullptr)) {}
+  ~Event() {
+    if (event_) impl_->destroyEvent(event_, index_);
+  }
+
+  DeviceType device_type() const { return impl_->type(); }
+  DeviceIndex device_index() const { return index_; }
+  Device device() const { return Device(device_type(), index_); }
+  EventFlag flag() const { return flag_; }
+  void* eventId() const { return event_; }
+  bool was_marked_for_recording() const { return event_ != nullptr; }
+  // Errors: a stream of another device than that of the first recording.
+  void record(const Stream& stream);
+  void recordOnce(const Stream& stream) {
+    if (!event_) record(stream);
+  }
+  void block(const Stream& stream) const {
+    if (event_) impl_->block(event_, stream);
+  }
+  bool query() const { return !event_ || impl_->queryEvent(event_); }
+  void synchronize() const {
+    if (event_) impl_->synchronizeEvent(event_);
+  }
+  // In milliseconds. Errors: one of the two is not recorded.
+  double elapsedTime(const Event& end) const;
+
+ private:
+  const DeviceGuardImplInterface* impl_;
+  EventFlag flag_;
+  DeviceIndex index_ = -1;
+  void* event_ = nullptr;
 };
 
 // Finds at run time what a type of devices does.

@@ -193,6 +193,24 @@ void derived_from_functional(const OpEntry& op, Stack& stack) {
   }
 }
 
+void copy_by_copy_from(const OpEntry& copy_from, Stack& stack) {
+  const Stack arguments = take_arguments(stack, 3);
+  const Tensor& self = arguments[0].to_tensor();
+  stack.emplace_back(self);
+  if (self.numel() == 0) return;
+  static const OpEntry& expand = find_op("expand").entry();
+  Stack expanded{arguments[1], self.sizes(), false};
+  call_boxed(expand, expanded);
+  Tensor from = expanded.back().to_tensor();
+  const bool same = from.scalar_type() == self.scalar_type();
+  if (!same && from.device().is_cpu()) from = in_dtype(from, self.scalar_type());
+  const bool cast_after = from.scalar_type() != self.scalar_type() && self.device().is_cpu();
+  const Tensor to = cast_after ? Tensor(make_dense(self.sizes(), from.scalar_type(), self.device())) : self;
+  Stack inner{from, to, arguments[2]};
+  call_boxed(copy_from, inner);
+  if (cast_after) copy_into(self, to);
+}
+
 void cpu_fallback(const OpEntry& op, Stack& stack) {
   const FunctionSchema& schema = op.function_schema();
   Stack arguments = take_arguments(stack, schema.arguments.size()), on_cpu;

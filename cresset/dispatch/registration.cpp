@@ -191,6 +191,18 @@ void Library::implement(const std::string& name, CppFunction function) {
 void Library::put(const OpEntry& op, const std::string& key, CppFunction function) {
   function.kernel.where = where();
   made_->kernels.push_back(add_kernel(op, key, std::move(function.kernel)));
+  // A device that has LibTorch's _copy_from and no copy_ gets one that is made of it.
+  if (std::string_view(op.name) != "_copy_from" || backend_of_key(key) < 0) return;
+  if (extension_of(kRoleOps.copy).backends[backend_of_key(key)].load(std::memory_order_acquire)) return;
+  if (!*op.schema) {
+    DetailedSchema schema = parse_detailed("_copy_from(Tensor self, Tensor dst, bool non_blocking=False) -> Tensor");
+    schema.parts.ns = "cresset";
+    made_->ops.push_back(define_op(schema.parts, schema_text(schema), where(), true));
+  }
+  RegisteredKernel copy;
+  copy.where = where();
+  copy.boxed = [&op](const OpEntry&, Stack& stack) { copy_by_copy_from(op, stack); };
+  made_->kernels.push_back(add_kernel(kRoleOps.copy, key, std::move(copy)));
 }
 
 void Library::set_fallback(BoxedFn f) {

@@ -138,6 +138,9 @@ void run_fake(const OpEntry& op, Stack& stack);
 // Empty: there is none. `no_data` is None for a body over other ops.
 Target kernel_without_data(const OpEntry& op);
 
+// copy_ by a device's _copy_from, which copies between tensors of one shape, and of one dtype where a side is on the CPU.
+void copy_by_copy_from(const OpEntry& copy_from, Stack& stack);
+
 // Runs the functional form and copies its results into the written arguments: in-place and out= for a backend without kernels for them.
 void derived_from_functional(const OpEntry& op, Stack& stack);
 

@@ -7,6 +7,7 @@
 
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/hooks.h"
+#include "cresset/core/memory/data_allocator.h"
 
 namespace cresset {
 
@@ -134,15 +135,39 @@ void StorageImpl::resize(size_t nbytes) {
   nbytes_ = nbytes;
 }
 
-Storage::Storage(use_byte_size_t, size_t nbytes, Allocator*, bool) : impl_(make_intrusive<StorageImpl>(nbytes, Device(kCPU))) {}
-Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
-    : impl_(make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), nbytes, std::move(data))) {}
+Storage::Storage(use_byte_size_t, size_t nbytes, Allocator* allocator, bool resizable)
+    : impl_(make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), nbytes, allocator, resizable)) {}
+Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator, bool resizable)
+    : impl_(make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), nbytes, std::move(data), allocator, resizable)) {}
 
-StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
-    : StorageImpl(data.get(), nbytes, data.device(), std::function<void(void*)>()) {
-  foreign_->deleter = [owner = std::make_shared<DataPtr>(std::move(data))](void*) { owner->clear(); };
+namespace {
+
+// Empty: the CPU's own memory, which may grow.
+DataPtr block_of(size_t nbytes, Allocator* allocator) {
+  if (!allocator || allocator == cpu_allocator() || allocator == data_allocator_of(kCPU)) return DataPtr();
+  return allocator->allocate(nbytes);
 }
-StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, Allocator*, bool) : StorageImpl(nbytes, Device(kCPU)) {}
+
+}  // namespace
+
+StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator, bool resizable)
+    : data_(data.get()), nbytes_(nbytes), device_(data.device()) {
+  if (!data && nbytes > 0) {
+    data_ = cpu_allocate(nbytes);
+    observe_memory(data_, static_cast<int64_t>(nbytes), device_);
+    return;
+  }
+  auto* own = resizable && !device_.is_cpu() ? dynamic_cast<DataAllocator*>(allocator) : nullptr;
+  if (own && own == get_allocator(device_.type())) {
+    // A block of the device's own allocator, which may replace it by a larger one.
+    own->adopt(std::move(data));
+    observe_memory(data_, static_cast<int64_t>(nbytes), device_);
+    return;
+  }
+  foreign_ = new Foreign{[owner = std::make_shared<DataPtr>(std::move(data))](void*) { owner->clear(); }};
+}
+StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, Allocator* allocator, bool resizable)
+    : StorageImpl(use_byte_size_t(), nbytes, block_of(nbytes, allocator), allocator, resizable) {}
 
 namespace {
 struct Block {
@@ -153,6 +178,7 @@ struct Block {
 }  // namespace
 
 DataPtr Allocator::allocate(size_t nbytes) {
+  if (auto* own = dynamic_cast<DataAllocator*>(this)) return own->allocate(nbytes);
   const Device cpu(kCPU);
   auto block = std::make_unique<Block>(Block{this, allocate(nbytes, cpu), nbytes});
   void* const data = block->data;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cresset/base/error.h"
+#include "cresset/core/private_hooks.h"
 #include "cresset/core/random/generator_impl.h"
 
 namespace cresset {
@@ -32,11 +33,14 @@ template <class Impl> Impl* get_generator_or_default(const std::optional<Generat
 class Context {
  public:
   // Errors: a device without generators.
-  Generator& defaultGenerator(Device device) {
+  const Generator& defaultGenerator(Device device) {
+    if (device.is_privateuseone() && has_private_hooks()) return private_hooks().getDefaultGenerator(static_cast<DeviceIndex>(device.index()));
     CRESSET_CHECK(device.is_cpu(), "defaultGenerator: there is none for ", device);
     return default_generator();
   }
-  Device getDeviceFromPtr(void*, DeviceType type) { return Device(type); }
+  Device getDeviceFromPtr(void* data, DeviceType type) {
+    return type == DeviceType::PrivateUse1 && has_private_hooks() ? private_hooks().getDeviceFromPtr(data) : Device(type);
+  }
   static bool hasOpenMP() { return false; }
   static bool hasMKL() { return false; }
   static bool hasCUDA() { return false; }

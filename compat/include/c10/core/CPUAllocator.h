@@ -1,2 +1,2 @@
 #pragma once
-#include "torch/detail/tensor.h"
+#include "c10/core/Allocator.h"

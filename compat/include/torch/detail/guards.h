@@ -5,6 +5,8 @@
 
 namespace c10 {
 using cresset::DeviceGuard;
+using cresset::Event;
+using cresset::EventFlag;
 using cresset::MultiStreamGuard;
 using cresset::OptionalDeviceGuard;
 using cresset::OptionalStreamGuard;

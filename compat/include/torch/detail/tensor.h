@@ -2,6 +2,7 @@
 // Namespaces torch, at and c10 up to tensors: what <ATen/ATen.h> and <torch/types.h> are asked for.
 
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "cresset/base/util/std_print.h"
 #include "cresset/base/util/text.h"
 #include "cresset/core/maybe_owned.h"
+#include "cresset/core/memory/data_allocator.h"
 #include "cresset/core/type_properties.h"
 #include "cresset/dispatch/values/value.h"
 #include "cresset/nn/module/enum.h"
@@ -29,7 +31,12 @@
 namespace c10 {
 #include "torch/detail/names.inc"
 using cresset::complex;
-inline Allocator* GetCPUAllocator() { return cresset::cpu_allocator(); }
+inline Allocator* GetCPUAllocator() { return cresset::data_allocator_of(cresset::kCPU); }
+inline Allocator* GetAllocator(DeviceType type) { return cresset::data_allocator_of(type); }
+inline void SetAllocator(DeviceType type, Allocator* allocator, uint8_t = 0) { cresset::set_allocator(type, allocator); }
+// Memory of the CPU, aligned as that of its tensors, for devices that are made of it.
+inline void* alloc_cpu(size_t nbytes) { return std::aligned_alloc(64, (nbytes + 63) / 64 * 64); }
+inline void free_cpu(void* data) { std::free(data); }
 
 // [0, end) or [begin, end) for a range-based loop.
 template <class T> class IntegerRange {
