@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "cresset/dispatch/dispatcher.h"
 #include "cresset/dispatch/registration.h"
 #include "python/bind/autograd.h"
 #include "python/bind/modes/boxed.h"
@@ -69,6 +70,18 @@ PyObject* unimplement(PyObject*, PyObject* number) {
   Py_RETURN_NONE;
 }
 
+// _op_tags(entry): the numbers of the tags that a library gave its operator.
+PyObject* op_tags(PyObject*, PyObject* entry) {
+  return guarded([&] {
+    const char* name = PyUnicode_AsUTF8(entry);
+    if (!name) throw PythonError();
+    Ref list = checked(PyList_New(0));
+    for (const dispatch::Tag tag : dispatch::OperatorHandle(dispatch::find_op(name)).getTags())
+      if (PyList_Append(list.get(), checked(PyLong_FromLong(static_cast<long>(tag))).get())) throw PythonError();
+    return list.release();
+  });
+}
+
 // _call_below_autograd(function, args, kwargs): the call past the layer of gradients, and past kernels that are registered for it.
 PyObject* call_below_autograd(PyObject*, PyObject* given) {
   PyObject *function, *args, *kwargs;
@@ -114,6 +127,7 @@ PyMethodDef functions[] = {{"_private_backend_name", private_backend_name, METH_
                            {"_outside_ops", outside_ops, METH_O, nullptr},
                            {"_implement", implement, METH_VARARGS, nullptr},
                            {"_unimplement", unimplement, METH_O, nullptr},
+                           {"_op_tags", op_tags, METH_O, nullptr},
                            {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},
                            {"_canonical_schema", canonical_schema, METH_O, nullptr},
                            {"_load_library", load_library, METH_O, nullptr},

@@ -2,6 +2,8 @@
 
 import functools
 
+import _cresset
+
 from .aten_names import TAGS
 from .tag import Tag
 
@@ -12,7 +14,7 @@ _NAMES = {tag: frozenset(names) for tag, names in TAGS.items()}
 def of(overload):
     """The tags of an overload of `torch.ops`."""
     if overload.namespace != "aten":
-        return []
+        return [Tag(number) for number in _cresset._op_tags(overload._entry)] if overload._entry else []
     name = overload._opname
     full = name if overload._overloadname == "default" else f"{name}.{overload._overloadname}"
     found = [tag for tag, names in _NAMES.items() if full in names or name + ".*" in names]

@@ -45,7 +45,7 @@ struct Counter : torch::CustomClassHolder {
 };
 
 TORCH_LIBRARY(ext_test, m) {
-  m.def("muladd(Tensor a, Tensor b, float c=1.0) -> Tensor");
+  m.def("muladd(Tensor a, Tensor b, float c=1.0) -> Tensor", {at::Tag::pointwise});
   m.def("plus", [](torch::Tensor x, int64_t n) { return x + n; });
   m.def("pair", [](torch::Tensor x) { return std::make_tuple(x, x + 1); });
   m.def("names(str[] xs) -> str[]", [](const c10::List<std::string>& xs) { return xs; });
@@ -145,6 +145,7 @@ def test_operators_are_in_torch_ops(built):
     op = torch.ops.ext_test.muladd
     assert op(torch.ones(2), torch.ones(2), c=2.0).tolist() == [3, 3]
     assert str(op.default._schema) == "ext_test::muladd(Tensor a, Tensor b, float c=1.) -> Tensor"
+    assert (op.default.tags, torch.ops.ext_test.names.default.tags) == ([torch.Tag.pointwise], [])
     assert torch.ops.ext_test.names(["a", "b"]) == ["a", "b"]
     with pytest.raises(AttributeError):
         torch.ops.ext_test.nothing
