@@ -274,6 +274,18 @@ class AutogradTest(Nested):
             self.assertIs(type(x.grad), type(x))
             self.assertEqual(x.grad.values().shape, (6, 4))
 
+    def test_writes_into_shared_memory_are_refused_where_gradients_are_recorded(self):
+        x = jagged(True) * 1
+        view = x.transpose(1, 2)
+        for written in (x, view):
+            with self.assertRaisesRegex(RuntimeError, "clone"):
+                written.mul_(2)
+        view.clone().mul_(2)
+        with torch.no_grad():
+            y = jagged()
+            y.transpose(1, 2).mul_(2)
+        self.assert_components(y, [2 * t for t in parts()])
+
     def test_modes(self):
         x = jagged(True)
         with torch.no_grad():

@@ -110,6 +110,7 @@ class NestedTensor(torch.Tensor):
 
     is_nested = True
     layout = torch.jagged
+    _is_shared = False  # whether a result that autograd knows looks at the same memory
 
     @property
     def _sizes(self):

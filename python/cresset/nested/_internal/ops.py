@@ -53,7 +53,10 @@ def wrapped(values, offsets, lengths=None, ragged_idx=1):
 
 
 def _like(x, values, ragged_idx=None):
-    return wrapped(values, x._offsets, x._lengths, x._ragged_idx if ragged_idx is None else ragged_idx)
+    made = wrapped(values, x._offsets, x._lengths, x._ragged_idx if ragged_idx is None else ragged_idx)
+    if made.requires_grad and values.untyped_storage().data_ptr() == x._values.untyped_storage().data_ptr():
+        made._is_shared = x._is_shared = True
+    return made
 
 
 def components(x):
@@ -614,6 +617,10 @@ def called(func, types, args, kwargs):
 def dispatched(func, args, kwargs):
     """A call below autograd, by operator."""
     name = func._opname
+    if name.endswith("_") and isinstance(args[0], NestedTensor) and torch.is_grad_enabled() and args[0].requires_grad and args[0]._is_shared:
+        raise RuntimeError(
+            f"{func}: another nested tensor looks at the memory that is to be written, and its gradient would be that of the old values; write into a clone()"
+        )
     with torch.no_grad(), torch.DisableTorchFunctionSubclass():
         if name in _BELOW:
             return _BELOW[name](func, *args, **kwargs)
