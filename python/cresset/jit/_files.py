@@ -1,8 +1,12 @@
 """Archives: `save` and `load`, in the format of PyTorch."""
 
+import io
 import os
+import pickle
+import zipfile
 
 import _cresset_graph as _graph
+import cresset as torch
 
 from . import _module
 from ._function import ScriptFunction
@@ -52,8 +56,27 @@ def save(m, f, _extra_files=None):
         f.write(to_bytes(m, _extra_files))
 
 
+def _saved_in_cpp(data, device):
+    """A module whose parameters are the tensors that `torch::save` wrote in C++, a checkpoint of a tensor or a list of them; None for any other file."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if any(name.endswith("/constants.pkl") for name in archive.namelist()):
+                return None
+        found = torch.load(io.BytesIO(data), map_location=device, weights_only=True)
+    except (zipfile.BadZipFile, RuntimeError, pickle.UnpicklingError):
+        return None
+    tensors = [found] if isinstance(found, torch.Tensor) else found
+    if not isinstance(tensors, list) or not all(type(t) is torch.Tensor for t in tensors):
+        return None
+    holder = torch.nn.Module()
+    for index, tensor in enumerate(tensors):
+        holder.register_parameter(str(index), torch.nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad))
+    return torch.jit.script(holder)
+
+
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """The module or function in an archive: a path, or an object with `read`. It cannot run anything but TorchScript.
+    """The module or function in an archive: a path, or an object with `read`. It cannot run anything but TorchScript. Of a file that `torch::save` wrote
+    in C++, of a tensor or a list of them, it is a module with these as parameters.
 
     `map_location` is a device. `_extra_files`, a dict, gets the contents of the files that it names.
     Errors: ValueError for a path that is not there, RuntimeError for a damaged archive, one of a later version or with operators that are lacking, all named.
@@ -74,6 +97,8 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     else:
         data = f.read()
     device = None if map_location is None else str(map_location)
+    if (tensors := _saved_in_cpp(data, device)) is not None:
+        return tensors
     handle, extra = _graph.script_load(data, device, list(_extra_files or ()))
     for name, content in extra.items():
         _extra_files[name] = content

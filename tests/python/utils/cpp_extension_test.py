@@ -69,6 +69,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("device_of", &device_of);
   m.def("fail", &fail);
   m.def("called", &called);
+  m.def("saved", [](std::vector<torch::Tensor> tensors, const std::string& path) { torch::save(tensors, path); });
   torch::python::bind_module<NetImpl>(m, "Net").def(py::init<int64_t>()).def("forward", &NetImpl::forward);
 }
 """
@@ -192,6 +193,17 @@ def test_objects_of_classes_are_in_files(built):
     torch.save({"counter": torch.classes.ext_test.Counter(7)}, file)
     file.seek(0)
     assert torch.load(file, weights_only=False)["counter"].next() == 8
+
+
+@needs_compiler
+def test_tensors_that_cpp_saved_are_parameters_of_what_script_loads(built, tmp_path):
+    path = str(tmp_path / "tensors.pt")
+    built.saved([torch.ones(2), torch.arange(3)], path)
+    loaded = torch.jit.load(path)
+    assert [(name, value.tolist()) for name, value in loaded.named_parameters()] == [("0", [1, 1]), ("1", [0, 1, 2])]
+    torch.save({"a": torch.ones(1)}, path)
+    with pytest.raises(RuntimeError, match="checkpoint"):
+        torch.jit.load(path)
 
 
 def counted(n: int) -> int:
