@@ -386,6 +386,34 @@ int tensor_is_contiguous(cresset_tensor t) { return impl_of(t)->is_contiguous();
 int tensor_requires_grad(cresset_tensor t) { return tensor_of(t).requires_grad(); }
 void* tensor_data(cresset_tensor t) { return impl_of(t)->data(); }
 
+// ---- gradients ----
+
+cresset_status tensor_set_requires_grad(cresset_tensor t, int requires_grad) {
+  return guarded([&] { tensor_of(t).requires_grad_(requires_grad != 0); });
+}
+cresset_status tensor_backward(cresset_tensor t, cresset_tensor gradient, int retain_graph) {
+  return guarded([&] { tensor_of(t).backward(tensor_of(gradient), retain_graph != 0); });
+}
+cresset_status tensor_grad(cresset_tensor t, cresset_tensor* out) {
+  return guarded([&] { *out = give(tensor_of(t).grad()); });
+}
+cresset_status tensor_set_grad(cresset_tensor t, cresset_tensor gradient) {
+  return guarded([&] {
+    const Tensor grad = tensor_of(gradient);
+    CRESSET_CHECK(!grad.defined() || grad.sizes() == tensor_of(t).sizes(), "tensor_set_grad: expected a gradient of shape ", tensor_of(t).sizes(), ", got ",
+                  grad.sizes());
+    tensor_of(t).mutable_grad() = grad;
+  });
+}
+cresset_status tensor_detach(cresset_tensor t, cresset_tensor* out) {
+  return guarded([&] { *out = give(tensor_of(t).detach()); });
+}
+int set_grad_enabled(int enabled) {
+  const bool before = layer_state().grad_mode;
+  layer_state().set_grad_mode(enabled != 0);
+  return before;
+}
+
 constexpr cresset_api kApi = {
     CRESSET_C_ABI_VERSION,
     sizeof(cresset_api),
@@ -450,6 +478,12 @@ constexpr cresset_api kApi = {
     tensor_is_contiguous,
     tensor_requires_grad,
     tensor_data,
+    tensor_set_requires_grad,
+    tensor_backward,
+    tensor_grad,
+    tensor_set_grad,
+    tensor_detach,
+    set_grad_enabled,
 };
 static_assert(static_cast<int>(ScalarType::Byte) == CRESSET_UINT8 && static_cast<int>(ScalarType::Float) == CRESSET_FLOAT32 &&
               static_cast<int>(ScalarType::ComplexDouble) == CRESSET_COMPLEX128 && static_cast<int>(ScalarType::Bool) == CRESSET_BOOL &&

@@ -180,6 +180,16 @@ typedef struct cresset_api {
   int (*tensor_is_contiguous)(cresset_tensor tensor);
   int (*tensor_requires_grad)(cresset_tensor tensor);
   void* (*tensor_data)(cresset_tensor tensor); /* the first element; NULL without elements or storage */
+
+  /* Gradients. A table of a smaller size ends above this line. */
+  cresset_status (*tensor_set_requires_grad)(cresset_tensor tensor, int requires_grad);
+  /* gradient NULL: 1, for a tensor of one element. */
+  cresset_status (*tensor_backward)(cresset_tensor tensor, cresset_tensor gradient, int retain_graph);
+  cresset_status (*tensor_grad)(cresset_tensor tensor, cresset_tensor* out);         /* NULL: backward has not reached it */
+  cresset_status (*tensor_set_grad)(cresset_tensor tensor, cresset_tensor gradient); /* NULL: none, before the next backward */
+  cresset_status (*tensor_detach)(cresset_tensor tensor, cresset_tensor* out);       /* the same memory, without a history */
+  /* Whether this thread's calls record a history; returns what it was. */
+  int (*set_grad_enabled)(int enabled);
 } cresset_api;
 
 /* The table, or NULL where the version is not spoken. For programs that link to libcresset. */

@@ -20,7 +20,11 @@ using dispatch::load_library;
 using dispatch::print_table;
 using dispatch::unload_library;
 
-std::string library(const std::string& name) { return std::string(CRESSET_EXTENSIONS) + "/" + name + ".so"; }
+// Built here, or the binaries of a release, which the environment names.
+std::string library(const std::string& name) {
+  const char* kept = std::getenv("CRESSET_KEPT_EXTENSIONS");
+  return std::string(kept ? kept : CRESSET_EXTENSIONS) + "/" + name + ".so";
+}
 
 // A device library stays for the life of the process.
 void* device_library(const std::string& name) {
@@ -304,6 +308,42 @@ TEST(CExtension, ReadsAndWritesEveryKindOfValue) {
   EXPECT_EQ(freed, 0);
   api->tensor_free(t);
   EXPECT_EQ(freed, 1);
+}
+
+TEST(CProgram, TrainsThroughTheTable) {
+  void* const handle = dlopen(library("c_train").c_str(), RTLD_NOW);
+  ASSERT_NE(handle, nullptr) << dlerror();
+  double fitted[2];
+  const double loss = reinterpret_cast<double (*)(const cresset_api*, double*)>(dlsym(handle, "c_train"))(cresset_get_api(CRESSET_C_ABI_VERSION), fitted);
+  EXPECT_GE(loss, 0);
+  EXPECT_LT(loss, 1e-9);
+  EXPECT_NEAR(fitted[0], 2, 1e-4);
+  EXPECT_NEAR(fitted[1], 1, 1e-4);
+  EXPECT_TRUE(GradMode::is_enabled());
+  dlclose(handle);
+}
+
+TEST(CProgram, MistakesWithGradientsAreErrors) {
+  const cresset_api* api = cresset_get_api(CRESSET_C_ABI_VERSION);
+  const int64_t two[] = {2}, one[] = {1};
+  cresset_tensor t, other, grad;
+  ASSERT_EQ(api->tensor_empty(two, 1, CRESSET_FLOAT32, "cpu", -1, &t), CRESSET_OK);
+  ASSERT_EQ(api->tensor_empty(one, 1, CRESSET_FLOAT32, "cpu", -1, &other), CRESSET_OK);
+  EXPECT_NE(api->tensor_backward(t, nullptr, 0), CRESSET_OK);
+  EXPECT_EQ(api->tensor_grad(t, &grad), CRESSET_OK);
+  EXPECT_EQ(grad, nullptr);
+  EXPECT_NE(api->tensor_set_grad(t, other), CRESSET_OK);
+  EXPECT_TRUE(contains(api->last_error(), "expected a gradient of shape [2], got [1]"));
+  api->tensor_free(t);
+  api->tensor_free(other);
+}
+
+// Tables only grow at their end: a binary of an earlier release finds every function where it was.
+TEST(CProgram, EarlierFunctionsStayInTheirPlaces) {
+  EXPECT_EQ(offsetof(cresset_api, last_error), 8u);
+  EXPECT_EQ(offsetof(cresset_api, call), 8u + 13 * sizeof(void*));
+  EXPECT_EQ(offsetof(cresset_api, tensor_data), 8u + 60 * sizeof(void*));
+  EXPECT_EQ(cresset_get_api(CRESSET_C_ABI_VERSION)->size, sizeof(cresset_api));
 }
 
 TEST(CDevice, ComputesThroughItsFallback) {
