@@ -238,7 +238,7 @@ inline void synchronize(int64_t = -1) {}
 namespace nested {
 namespace detail {
 [[noreturn]] inline void raise(const char* name) {
-  cresset::detail::throw_error<cresset::NotImplementedError>(std::string(name) + ": there are no nested tensors; pad them, or keep a list");
+  cresset::detail::throw_error<cresset::NotImplementedError>(std::string(name) + ": nested tensors are there in Python alone; pad them, or keep a list");
 }
 }  // namespace detail
 inline Tensor nested_tensor(const std::vector<Tensor>&, const TensorOptions& = {}) { detail::raise("nested_tensor"); }
