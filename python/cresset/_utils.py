@@ -95,6 +95,10 @@ def _rebuild_from_type_v2(function, cls, args, state):
     return _set_attributes(out, state)
 
 
+# Files find it under this name, in PyTorch too.
+_rebuild_from_type_v2.__module__ = "cresset._tensor"
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     from cresset import nn
 

@@ -1,10 +1,15 @@
 """Settings of pytest for these tests: the counts that a module keeps in SUMMARY are printed at the end."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent / "ops"))  # rows.py, of which tests in other folders make use
+
+# A shell starts what it puts in the background with interrupts ignored, and tests of interrupts would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_logstart(nodeid, location):

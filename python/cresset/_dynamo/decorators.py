@@ -6,6 +6,7 @@
 {0}
 """
 
+import dataclasses
 import functools
 
 from _cresset import Tensor
@@ -167,6 +168,15 @@ def _mark(t, name, index):
     if not isinstance(t, Tensor):
         raise AssertionError(f"mark: expected a tensor, got {type(t).__name__}")
     setattr(t, name, getattr(t, name, set()) | {i % t.dim() if t.dim() else i for i in _indices(index)})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _DimRange:
+    """The bounds of a dimension's size, as PyTorch's files keep them on the tensors that remember lengths."""
+
+    dim: int
+    min: int | None
+    max: int | None
 
 
 def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):

@@ -322,6 +322,9 @@ class CopiesTest(Nested):
         for x in (jagged(True), torch.nested.nested_tensor(parts())):
             file = io.BytesIO()
             torch.save(x, file)
+            if x.layout == torch.jagged:
+                self.assertIn(b"ctorch._tensor\n_rebuild_from_type_v2\n", file.getvalue())
+                self.assertNotIn(b"_Raggedness", file.getvalue())
             file.seek(0)
             loaded = torch.load(file, weights_only=False)
             self.assertEqual((loaded.layout, loaded.requires_grad), (x.layout, x.requires_grad))

@@ -1,5 +1,7 @@
 """Nested tensors in the jagged layout: one dense tensor of all components, one after the other, and the places where they begin."""
 
+from collections import OrderedDict
+
 import cresset as torch
 from cresset._utils import _rebuild_from_type_v2, _rebuild_njt
 
@@ -20,9 +22,13 @@ class _Raggedness:
         """The one that the offsets, or the lengths, have carried since they were first used."""
         key = offsets if lengths is None else lengths
         found = key.__dict__.get("_raggedness")
-        if found is None:
+        if not isinstance(found, _Raggedness):
             found = key._raggedness = _Raggedness()
         return found
+
+    def __reduce__(self):
+        """In files an empty dict: another process may use the number for other lengths."""
+        return OrderedDict, ()
 
 
 class NestedTensor(torch.Tensor):
