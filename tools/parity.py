@@ -100,7 +100,7 @@ FULL = {"op": ["--checks", "all", "--dtypes", "all"]}
 ALWAYS = {
     "graph": ["--family", "fx,export,aot,compile,jit_script,jit_trace"],
     "dist": ["--family", "store,collectives,ddp,zero,rpc,elastic,multiprocess"],
-    "deploy": ["--family", "custom_ops,dispatch,cpp_extension,profiler,amp_misc"],
+    "deploy": ["--family", "custom_ops,dispatch,cpp_extension,profiler,nested_sparse,amp_misc"],
 }
 READERS = {"fuzz": read_fuzz, "api": read_api}
 
