@@ -12,6 +12,9 @@
 
 #include <structmember.h>
 
+#include <mutex>
+#include <unordered_set>
+
 namespace cresset::python {
 
 PyTypeObject* tensor_type;
@@ -29,6 +32,33 @@ TensorObject* object_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)
 // An object whose state Python could miss (attributes, a subclass, weak references) outlives its last reference while its tensor lives on in
 // C++: the tensor then keeps the object, and the object holds no reference to the tensor.
 
+// The tensors that keep their objects. Asked without the interpreter's lock: a tensor may end on a worker thread that the lock's holder waits for.
+class Keepers {
+ public:
+  void add(const TensorImpl* t) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.insert(t);
+    object_hook().kept.fetch_add(1);
+  }
+  void remove(const TensorImpl* t) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.erase(t);
+    object_hook().kept.fetch_sub(1);
+  }
+  bool contain(const TensorImpl* t) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return all_.count(t) != 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<const TensorImpl*> all_;
+};
+Keepers& keepers() {
+  static auto* all = new Keepers();
+  return *all;
+}
+
 bool has_state(PyObject* self) {
   const TensorObject* o = object_of(self);
   return Py_TYPE(self) != tensor_type || o->weak || (o->dict && PyDict_GET_SIZE(o->dict) > 0);
@@ -39,7 +69,7 @@ void tensor_finalize(PyObject* self) {
   if (o->kept || !o->tensor.defined() || o->tensor.use_count() < 2 || !has_state(self)) return;
   Py_INCREF(self);
   o->kept = true;
-  object_hook().kept.fetch_add(1);
+  keepers().add(o->tensor.impl());
   o->tensor.impl()->release();
 }
 
@@ -48,7 +78,7 @@ void take_back(PyObject* self) {
   TensorObject* o = object_of(self);
   o->tensor.impl()->retain();
   o->kept = false;
-  object_hook().kept.fetch_sub(1);
+  keepers().remove(o->tensor.impl());
   // The interpreter finalizes an object once and marks it when that is done; the mark, the lowest bit of the second word of the collector's
   // header, is taken back so that the object's next end asks again.
   static_assert(PY_VERSION_HEX < 0x030E0000, "the collector's header may look different");
@@ -57,14 +87,14 @@ void take_back(PyObject* self) {
 
 // The tensor of a kept object ends. Where a weak reference has been followed meanwhile, the object goes on with a tensor over the same data.
 void release_kept(TensorImpl& ending) {
-  if (!Py_IsInitialized()) return;
+  if (!keepers().contain(&ending) || !Py_IsInitialized()) return;
   const PyGILState_STATE state = PyGILState_Ensure();
   PyObject* self = objects().find(&ending);
   if (self && object_of(self)->kept) {
     TensorObject* o = object_of(self);
     objects().erase(&ending);
     o->kept = false;
-    object_hook().kept.fetch_sub(1);
+    keepers().remove(&ending);
     std::move(o->tensor).take().release();
     if (Py_REFCNT(self) > 1) {
       o->tensor = Tensor(ending.alias(true));
