@@ -1,9 +1,12 @@
 #pragma once
-// The object of every tensor that has one. An entry lives as long as its object; the interpreter's lock protects the table.
+// The object of every tensor that has one, and who keeps objects. An entry of the table lives as long as its object; the interpreter's lock protects the table.
 
 #include <cstdint>
+#include <mutex>
+#include <unordered_set>
 #include <vector>
 
+#include "cresset/core/hooks.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {
@@ -60,6 +63,32 @@ class ObjectTable {
 
   std::vector<Slot> slots_ = std::vector<Slot>(1024);
   size_t mask_ = 1023, count_ = 0;
+};
+
+// The tensors, or storages, that keep their Python objects. Asked without the interpreter's lock: a tensor may end on a worker thread that the lock's
+// holder waits for.
+template <class T> class Keepers {
+ public:
+  explicit Keepers(ObjectHook<T>& hook) : hook_(hook) {}
+  void add(const T* keeper) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.insert(keeper);
+    hook_.kept.fetch_add(1);
+  }
+  void remove(const T* keeper) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.erase(keeper);
+    hook_.kept.fetch_sub(1);
+  }
+  bool contain(const T* keeper) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return all_.count(keeper) != 0;
+  }
+
+ private:
+  ObjectHook<T>& hook_;
+  std::mutex mutex_;
+  std::unordered_set<const T*> all_;
 };
 
 }  // namespace cresset::python

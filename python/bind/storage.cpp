@@ -3,8 +3,8 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "cresset/core/hooks.h"
 #include "cresset/core/memory/shared_memory.h"
+#include "python/bind/objects.h"
 #include "python/bind/tensor.h"
 
 #include <structmember.h>
@@ -30,6 +30,10 @@ std::unordered_map<StorageImpl*, PyObject*>& objects() {
   static auto* map = new std::unordered_map<StorageImpl*, PyObject*>();
   return *map;
 }
+Keepers<StorageImpl>& keepers() {
+  static auto* all = new Keepers<StorageImpl>(storage_object_hook());
+  return *all;
+}
 
 PyObject* new_object(PyTypeObject* type, const intrusive_ptr<StorageImpl>& storage) {
   PyObject* o = checked(type->tp_alloc(type, 0)).release();
@@ -46,7 +50,7 @@ void storage_finalize(PyObject* self) {
   if (o->kept || !o->storage || o->storage.use_count() < 2 || !state) return;
   Py_INCREF(self);
   o->kept = true;
-  storage_object_hook().kept.fetch_add(1);
+  keepers().add(o->storage.get());
   o->storage.get()->release();
   static_assert(PY_VERSION_HEX < 0x030E0000, "the collector's header may look different");
   reinterpret_cast<uintptr_t*>(self)[-1] &= ~uintptr_t{1};
@@ -54,11 +58,11 @@ void storage_finalize(PyObject* self) {
 void take_back(PyObject* self) {
   object_of(self)->storage->retain();
   object_of(self)->kept = false;
-  storage_object_hook().kept.fetch_sub(1);
+  keepers().remove(object_of(self)->storage.get());
 }
 // The storage of a kept object ends. Where a weak reference has been followed meanwhile, the object goes on with a copy of the bytes.
 void release_kept(StorageImpl& ending) {
-  if (!Py_IsInitialized()) return;
+  if (!keepers().contain(&ending) || !Py_IsInitialized()) return;
   const PyGILState_STATE state = PyGILState_Ensure();
   const auto found = objects().find(&ending);
   PyObject* self = found == objects().end() ? nullptr : found->second;
@@ -66,7 +70,7 @@ void release_kept(StorageImpl& ending) {
     StorageObject* o = object_of(self);
     objects().erase(found);
     o->kept = false;
-    storage_object_hook().kept.fetch_sub(1);
+    keepers().remove(&ending);
     o->storage.release();
     if (Py_REFCNT(self) > 1) {
       o->storage = make_intrusive<StorageImpl>(ending.nbytes(), ending.device());

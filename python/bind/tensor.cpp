@@ -4,16 +4,12 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
-#include "cresset/core/hooks.h"
 #include "cresset/ops/conv/mkldnn.h"
 #include "python/bind/modes/symbols.h"
 #include "python/bind/objects.h"
 #include "python/bind/op.h"
 
 #include <structmember.h>
-
-#include <mutex>
-#include <unordered_set>
 
 namespace cresset::python {
 
@@ -32,30 +28,8 @@ TensorObject* object_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)
 // An object whose state Python could miss (attributes, a subclass, weak references) outlives its last reference while its tensor lives on in
 // C++: the tensor then keeps the object, and the object holds no reference to the tensor.
 
-// The tensors that keep their objects. Asked without the interpreter's lock: a tensor may end on a worker thread that the lock's holder waits for.
-class Keepers {
- public:
-  void add(const TensorImpl* t) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    all_.insert(t);
-    object_hook().kept.fetch_add(1);
-  }
-  void remove(const TensorImpl* t) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    all_.erase(t);
-    object_hook().kept.fetch_sub(1);
-  }
-  bool contain(const TensorImpl* t) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return all_.count(t) != 0;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_set<const TensorImpl*> all_;
-};
-Keepers& keepers() {
-  static auto* all = new Keepers();
+Keepers<TensorImpl>& keepers() {
+  static auto* all = new Keepers<TensorImpl>(object_hook());
   return *all;
 }
 

@@ -233,6 +233,26 @@ class Lock(unittest.TestCase):
             self.free(lambda: torch.load(path))
 
 
+class Workers(unittest.TestCase):
+    def test_tensors_that_end_on_a_worker_while_others_keep_their_objects(self):
+        """They ask for the lock only where they keep an object themselves: its holder waits for the worker."""
+        code = """\
+            import cresset as torch
+            torch.set_num_threads(4)
+            x = torch.ones(3, requires_grad=True)
+            x.grad = torch.ones(3)
+            x.grad.mark = x.untyped_storage().mark = 1
+            for m in (33, 64, 100):
+                a, b = torch.randn(2, m, m // 2), torch.randn(2, m, 2)
+                a[:, :, 1] = a[:, :, 0]
+                for _ in range(20):
+                    torch.linalg.lstsq(a, b, driver="gelsy")
+            print(x.grad.mark + x.untyped_storage().mark)
+        """
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.stdout, done.returncode), ("2\n", 0), done.stderr)
+
+
 class Interrupt(unittest.TestCase):
     def interrupted(self, code, seconds=0.5):
         child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
