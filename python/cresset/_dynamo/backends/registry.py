@@ -19,14 +19,15 @@ _backends = {}
 
 def register_backend(compiler_fn=None, name=None, tags=()):
     """Makes a function of a graph and its example inputs a backend of a name, by default its own."""
-    if compiler_fn is None:
-        return functools.partial(register_backend, name=name, tags=tags)
-    if not callable(compiler_fn):
-        raise TypeError(f"register_backend: expected a function, got {type(compiler_fn).__name__}")
-    name = name or compiler_fn.__name__
-    _backends[name] = compiler_fn
-    compiler_fn._tags = tuple(tags)
-    return compiler_fn
+
+    def register(function):
+        if not callable(function):
+            raise TypeError(f"register_backend: expected a function, got {type(function).__name__}")
+        function._tags = tuple(tags)
+        _backends[name or function.__name__] = function
+        return function
+
+    return register if compiler_fn is None else register(compiler_fn)
 
 
 register_debug_backend = functools.partial(register_backend, tags=("debug",))

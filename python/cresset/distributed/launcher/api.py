@@ -48,10 +48,8 @@ class LaunchConfig:
     virtual_local_rank: bool = False
 
     def __post_init__(self):
-        if self.rdzv_timeout != -1:
-            self.rdzv_configs["timeout"] = self.rdzv_timeout
-        elif "timeout" not in self.rdzv_configs:
-            self.rdzv_configs["timeout"] = 900
+        known = self.rdzv_configs.get("timeout", 900)
+        self.rdzv_configs["timeout"] = known if self.rdzv_timeout == -1 else self.rdzv_timeout
         if self.logs_specs is None:
             self.logs_specs = DefaultLogsSpecs()
 

@@ -42,14 +42,12 @@ def post_localSGD_hook(state, bucket):
     >>> post_localSGD_hook(state, GradBucket(0, torch.ones(1), [], [], True)).wait(), state.iter
     (tensor([1.]), 1)
     """
-    if state.iter < state.start_localSGD_iter:
-        state.maybe_increase_iter(bucket)
-        return default_hooks.allreduce_hook(state.process_group, bucket)
-    if not state.post_local_gradient_allreduce:
+    at_first = state.iter < state.start_localSGD_iter
+    if not at_first and not state.post_local_gradient_allreduce:
         from .debugging_hooks import noop_hook
 
         return noop_hook(state, bucket)
-    if state.subgroup is None:
+    if not at_first and state.subgroup is None:
         state.subgroup, _ = _groups.new_subgroups(int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
     state.maybe_increase_iter(bucket)
-    return default_hooks.allreduce_hook(state.subgroup, bucket)
+    return default_hooks.allreduce_hook(state.process_group if at_first else state.subgroup, bucket)

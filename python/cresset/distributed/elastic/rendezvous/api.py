@@ -85,8 +85,8 @@ class RendezvousStoreInfo:
                 with socket.socket() as found:
                     found.bind(("", 0))
                     port = found.getsockname()[1]
-            store.set("MASTER_ADDR", local_addr or socket.getfqdn())
-            store.set("MASTER_PORT", str(port))
+            for key, text in (("MASTER_ADDR", local_addr or socket.getfqdn()), ("MASTER_PORT", f"{port}")):
+                store.set(key, text)
         return RendezvousStoreInfo(store.get("MASTER_ADDR").decode(), int(store.get("MASTER_PORT").decode()))
 
 
@@ -159,7 +159,14 @@ class RendezvousHandler(abc.ABC):
         """Leaves; whether that went well."""
 
 
-_TRUE, _FALSE = {"1", "true", "t", "yes", "y"}, {"0", "false", "f", "no", "n"}
+_TRUTHS = {**dict.fromkeys(("1", "true", "t", "yes", "y"), True), **dict.fromkeys(("0", "false", "f", "no", "n"), False)}
+
+
+def _truth(option):
+    found = _TRUTHS.get(str(option).lower())
+    if found is None:
+        raise ValueError(option)
+    return found
 
 
 class RendezvousParameters:
@@ -175,10 +182,8 @@ class RendezvousParameters:
     def __init__(self, backend, endpoint, run_id, min_nodes, max_nodes, local_addr=None, **kwargs):
         if not backend:
             raise ValueError("RendezvousParameters: expected the name of a backend, got none")
-        if min_nodes < 1:
-            raise ValueError(f"RendezvousParameters: expected at least one node, got {min_nodes}")
-        if max_nodes < min_nodes:
-            raise ValueError(f"RendezvousParameters: expected at least as many nodes at most ({max_nodes}) as at least ({min_nodes})")
+        if not 1 <= min_nodes <= max_nodes:
+            raise ValueError(f"RendezvousParameters: expected 1 <= min_nodes <= max_nodes, got {min_nodes} and {max_nodes}")
         self.backend, self.endpoint, self.run_id, self.min_nodes, self.max_nodes = backend, endpoint, run_id, min_nodes, max_nodes
         self.local_addr, self.config = local_addr, kwargs
 
@@ -188,21 +193,18 @@ class RendezvousParameters:
 
     def get_as_bool(self, key, default=None):
         """An option as truth. Errors: ValueError."""
-        value = self.get(key, default)
-        if value is None or isinstance(value, bool):
-            return value
-        text = str(value).lower()
-        if text not in _TRUE | _FALSE:
-            raise ValueError(f"rendezvous: expected true or false as {key}, got {value!r}")
-        return text in _TRUE
+        return self._read(key, default, _truth, "true or false")
 
     def get_as_int(self, key, default=None):
         """An option as a whole number. Errors: ValueError."""
-        value = self.get(key, default)
+        return self._read(key, default, int, "a whole number")
+
+    def _read(self, key, default, convert, kind):
+        option = self.get(key, default)
         try:
-            return None if value is None else int(value)
+            return None if option is None else convert(option)
         except ValueError:
-            raise ValueError(f"rendezvous: expected a whole number as {key}, got {value!r}") from None
+            raise ValueError(f"rendezvous: expected {kind} as {key}, got {option!r}") from None
 
 
 RendezvousHandlerCreator = Callable[[RendezvousParameters], RendezvousHandler]
