@@ -3,6 +3,8 @@
 import cresset as torch
 from cresset._utils import _rebuild_nested_tensor
 
+from ._internal import calls
+
 
 class StridedNestedTensor(torch.Tensor):
     """A batch of tensors of one number of dimensions, whose sizes may differ in each.
@@ -217,15 +219,7 @@ def _over(x, flat):
 # ---- operators ------------------------------------------------------------------------------------------------------------
 
 _TABLE = {}
-
-
-def _function(*names):
-    def register(run):
-        for name in names:
-            _TABLE[name] = run
-        return run
-
-    return register
+_function = calls.registrar(_TABLE)
 
 
 def _each(name, function, x, *args, **kwargs):
@@ -431,16 +425,7 @@ _geometry.takes_function = True
 
 def _called(func, types, args, kwargs):
     run = _TABLE.get(func.__name__)
-    if run is not None:
-        for name in ("input", "self"):
-            if name in kwargs:
-                kwargs = dict(kwargs)
-                args = (kwargs.pop(name), *args)
-        return run(func, *args, **kwargs) if hasattr(run, "takes_function") else run(*args, **kwargs)
-    if type(func).__name__ == "function":
-        return torch.overrides.redispatch_function(func, types, args, kwargs)
-    with torch.DisableTorchFunctionSubclass():
-        return func(*args, **kwargs)
+    return calls.as_usual(func, types, args, kwargs) if run is None else calls.run(run, func, args, kwargs)
 
 
 def _dispatched(func, args, kwargs):

@@ -344,6 +344,14 @@ class CopiesTest(Nested):
         with self.assertRaisesRegex(pickle.UnpicklingError, "nested"):
             torch.load(file, weights_only=False)
 
+    def test_contiguous_closes_gaps(self):
+        dense = torch.arange(24.0).reshape(2, 4, 3)
+        x = torch.nested.narrow(dense, 1, torch.tensor([1, 0]), torch.tensor([2, 3]), layout=torch.jagged)
+        for y in (x, x.transpose(1, 2)):
+            z = y.contiguous()
+            self.assertTrue(z.is_contiguous())
+            self.assertEqual([t.tolist() for t in z.unbind()], [t.tolist() for t in y.unbind()])
+
     def test_printing(self):
         x = jagged(True)
         self.assertEqual(repr(x), f"NestedTensor(size=(3, {x.shape[1]}, 4), offsets=tensor([0, 2, 5, 6]), requires_grad=True, contiguous=True)")

@@ -156,8 +156,8 @@ class NestedTensor(torch.Tensor):
     nbytes = property(lambda self: self.numel() * self.element_size())
 
     def is_contiguous(self, memory_format=None):
-        """Whether the components lie one after the other without gaps, each in the order of its dimensions."""
-        return self._lengths is None and self._ragged_idx == 1 and self._values.is_contiguous()
+        """Whether the values are contiguous and have no gaps between the components."""
+        return self._lengths is None and self._values.is_contiguous()
 
     def storage_offset(self):
         """0: a wrapper has no memory of its own."""

@@ -8,7 +8,7 @@ import math
 
 import cresset as torch
 
-from . import nested_int
+from . import calls, nested_int
 from .nested_tensor import NestedTensor
 
 # ---- between a nested tensor and its values -------------------------------------------------------------------------------
@@ -147,15 +147,7 @@ def _text(x):
 # ---- above autograd: a table by the names of functions and methods --------------------------------------------------------
 
 _TABLE = {}
-
-
-def _function(*names):
-    def register(run):
-        for name in names:
-            _TABLE[name] = run
-        return run
-
-    return register
+_function = calls.registrar(_TABLE)
 
 
 def _on_values(name, *aliases):
@@ -184,8 +176,6 @@ _on_values("dropout", "alpha_dropout", "to", "type", "double", "float", "half", 
 def _contiguous(x, memory_format=None):
     if x.is_contiguous():
         return x
-    if x._ragged_idx != 1:
-        return _like(x, values_of(_compact(x)).contiguous())
     x = _compact(x)
     return _like(x, values_of(x).contiguous())
 
@@ -602,16 +592,8 @@ def called(func, types, args, kwargs):
     """A call above autograd, by the name of the function or method."""
     run = _TABLE.get(func.__name__)
     if run is not None and (_any_nested(args) or _any_nested(kwargs.values())):
-        args, kwargs = nested_int.lowered(tuple(args)), {name: nested_int.lowered(value) for name, value in kwargs.items()}
-        for name in ("input", "self", "tensors"):
-            if name in kwargs:
-                kwargs = dict(kwargs)
-                args = (kwargs.pop(name), *args)
-        return run(func, *args, **kwargs) if hasattr(run, "takes_function") else run(*args, **kwargs)
-    if type(func).__name__ == "function":
-        return torch.overrides.redispatch_function(func, types, args, kwargs)
-    with torch.DisableTorchFunctionSubclass():
-        return func(*args, **kwargs)
+        return calls.run(run, func, nested_int.lowered(tuple(args)), {name: nested_int.lowered(value) for name, value in kwargs.items()})
+    return calls.as_usual(func, types, args, kwargs)
 
 
 def dispatched(func, args, kwargs):
@@ -685,6 +667,7 @@ def _pointwise(func, args, kwargs):
 
 
 _BELOW = {}
+_below = calls.registrar(_BELOW)
 
 
 def _same_shape(func, x, *args, **kwargs):
@@ -692,17 +675,8 @@ def _same_shape(func, x, *args, **kwargs):
 
 
 for _name in ("detach", "alias", "clone", "ones_like", "zeros_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like", "native_dropout_backward",
-              "lift_fresh", "masked_fill"):  # fmt: skip
+              "lift_fresh"):  # fmt: skip
     _BELOW[_name] = _same_shape
-
-
-def _below(*names):
-    def register(run):
-        for name in names:
-            _BELOW[name] = run
-        return run
-
-    return register
 
 
 _below("masked_fill", "masked_fill_", "where", "bernoulli_", "uniform_", "normal_", "fill_", "zero_", "clamp", "copy_", "nan_to_num")(
