@@ -1,6 +1,6 @@
 # Graphs, a library of its own: only programs that use them load it (docs/records/0017-graph.md).
 file(GLOB_RECURSE graph_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/graph/*.cpp)
-list(FILTER graph_sources EXCLUDE REGEX /codegen/)  # cmake/Compile.cmake
+list(FILTER graph_sources EXCLUDE REGEX /cresset/graph/codegen/)  # cmake/Compile.cmake
 add_library(cresset_graph SHARED ${graph_sources})
 set_target_properties(cresset_graph PROPERTIES EXPORT_NAME graph)
 cresset_declare_units(cresset_graph)
