@@ -1,6 +1,7 @@
 // Graphs, code and archives of TorchScript for Python.
 
 #include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/ir_text.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/print.h"
 #include "python/bind_graph/script.h"
@@ -149,7 +150,22 @@ PyObject* opnames(PyObject*, PyObject* o) {
   });
 }
 
-PyMethodDef functions[] = {{"script_function_graph", function_graph, METH_VARARGS, nullptr},
+PyObject* parse_text(PyObject*, PyObject* o) {
+  return guarded([&] { return wrap(std::shared_ptr<Graph>(parse_ir(string_of(o)))); });
+}
+// (unit, qualified name, graph)
+PyObject* graph_function(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *unit, *graph;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "OsO", &unit, &name, &graph)) throw PythonError();
+    return wrap(function_of_graph(*handle(unit, HandleKind::Unit).unit, name, *handle(graph, HandleKind::Graph).graph));
+  });
+}
+
+PyMethodDef functions[] = {{"script_parse_ir", parse_text, METH_O, nullptr},
+                           {"script_graph_function", graph_function, METH_VARARGS, nullptr},
+                           {"script_function_graph", function_graph, METH_VARARGS, nullptr},
                            {"script_graph_rows", graph_rows, METH_O, nullptr},
                            {"script_function_code", function_code, METH_O, nullptr},
                            {"script_save", save, METH_VARARGS, nullptr},

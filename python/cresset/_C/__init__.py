@@ -87,6 +87,25 @@ def parse_schema(text):
     return FunctionSchema(canonical(text), "")
 
 
+def parse_ir(text):
+    """A graph of TorchScript from its text. RuntimeError for text that is none, with the place marked.
+
+    >>> graph = torch._C.parse_ir("graph(%x : Tensor):\\n  %y : Tensor = aten::relu(%x)\\n  return (%y)")
+    >>> [node.kind() for node in graph.nodes()]
+    ['aten::relu']
+    """
+    from ..jit._views import graph_of_text
+
+    return graph_of_text(text)
+
+
+def _create_function_from_graph(name, graph):
+    """A function that runs a graph of TorchScript."""
+    from ..jit._function import function_of_graph
+
+    return function_of_graph(name, graph)
+
+
 def _overload_named(qualified):
     """The overload of "ns::name" or "ns::name.overload"; None where there is none."""
     from .. import ops

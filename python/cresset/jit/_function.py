@@ -105,6 +105,11 @@ def script_function(fn):
     return _compiled[key]
 
 
+def function_of_graph(name, graph):
+    """A function of a graph alone, which no function of Python stands behind."""
+    return ScriptFunction(_graph.script_graph_function(_resolve.unit, name, graph._handle))
+
+
 def defaults_of(fn):
     signature = inspect.signature(fn)
     return {name: p.default for name, p in signature.parameters.items() if p.default is not inspect.Parameter.empty}

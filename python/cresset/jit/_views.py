@@ -152,6 +152,11 @@ class Graph(Block):
         return Graph(self._handle)
 
 
+def graph_of_text(text):
+    """The graph that PyTorch's text of graphs describes."""
+    return Graph(_graph.script_parse_ir(text))
+
+
 class Constants:
     """The tensors that code refers to as CONSTANTS.c0 and so on."""
 

@@ -1,0 +1,361 @@
+#include "cresset/graph/script/ir_text.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "cresset/graph/script/lexer.h"
+#include "cresset/graph/script/sugar.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+const Type& inner_of(const Type& t) { return t.kind() == TypeKind::Optional ? t.elements()[0] : t; }
+
+class Parser {
+ public:
+  explicit Parser(const std::string& text) : source_(std::make_shared<Source>()), graph_(std::make_unique<Graph>("graph")) {
+    source_->text = text;
+    source_->file = "<graph>";
+  }
+
+  std::unique_ptr<Graph> graph() {
+    expect("graph");
+    parameters(graph_->block());
+    expect(":");
+    nodes(graph_->block(), "return");
+    skip();
+    if (at_ < text().size()) fail("expected the end of the graph");
+    return std::move(graph_);
+  }
+
+ private:
+  using Operand = std::pair<Value*, size_t>;  // with where it stands
+  struct Output {
+    std::string name;
+    std::optional<Type> type;
+    size_t at;
+  };
+  struct Attribute {
+    std::string name;
+    Datum value;
+  };
+
+  const std::string& text() const { return source_->text; }
+  [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
+  [[noreturn]] void fail(const std::string& what, size_t at) const {
+    const size_t start = std::min(at, text().empty() ? 0 : text().size() - 1);
+    throw CompileError(what, {source_, start, std::min(start + 1, text().size())});
+  }
+  void skip() {
+    while (at_ < text().size()) {
+      if (std::isspace(static_cast<unsigned char>(text()[at_]))) at_++;
+      else if (text()[at_] == '#') at_ = std::min(text().find('\n', at_), text().size());
+      else return;
+    }
+  }
+  char peek() {
+    skip();
+    return at_ < text().size() ? text()[at_] : '\0';
+  }
+  bool accept(std::string_view s) {
+    skip();
+    if (text().compare(at_, s.size(), s) != 0) return false;
+    at_ += s.size();
+    return true;
+  }
+  void expect(std::string_view s) {
+    if (!accept(s)) fail(str("expected '", std::string(s), "'"));
+  }
+  // Letters, digits, dots and colons of operators.
+  std::string word() {
+    skip();
+    const size_t start = at_;
+    const auto goes_on = [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':'; };
+    while (at_ < text().size() && goes_on(text()[at_]) && !(text()[at_] == ':' && text().compare(at_, 2, "::") != 0 && text()[at_ - 1] != ':')) at_++;
+    if (start == at_) fail("expected a name");
+    return text().substr(start, at_ - start);
+  }
+  std::string value_name() {
+    expect("%");
+    const size_t start = at_;
+    while (at_ < text().size() && (std::isalnum(static_cast<unsigned char>(text()[at_])) || text()[at_] == '_' || text()[at_] == '.')) at_++;
+    if (start == at_) fail("expected the name of a value");
+    return text().substr(start, at_ - start);
+  }
+  // Up to a comma, a closing bracket, an equals sign or the end of the line outside of brackets.
+  Type type() {
+    skip();
+    const size_t start = at_;
+    int depth = 0;
+    for (; at_ < text().size(); at_++) {
+      const char c = text()[at_];
+      if (depth == 0 && (c == ',' || c == ')' || c == '=' || c == '\n')) break;
+      if (c == '(' || c == '[') depth++;
+      if (c == ')' || c == ']') depth--;
+    }
+    std::string t = text().substr(start, at_ - start);
+    while (!t.empty() && t.back() == ' ') t.pop_back();
+    // Sizes and strides of tensors are no parts of types here.
+    for (const char* dtype : {"Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble"})
+      if (t.compare(0, std::string_view(dtype).size() + 1, std::string(dtype) + "(") == 0 && t.back() == ')') return TypeKind::Tensor;
+    try {
+      const size_t open = t.find('[');
+      const Type read = open != std::string::npos && t.compare(open, 2, "[]") != 0 ? type_of_text(t, nullptr) : schema_type(t);
+      if (!has_variables(read)) return read;
+    } catch (const Error&) {}
+    fail(str("'", t, "' is no type"), start);
+  }
+  Datum literal() {
+    const char c = peek();
+    const size_t start = at_;
+    if (c == '"' || c == '\'') {
+      for (at_++; at_ < text().size() && text()[at_] != c; at_++)
+        if (text()[at_] == '\\') at_++;
+      if (at_ >= text().size()) fail("the string has no end", start);
+      at_++;
+      return Datum(string_contents(std::string_view(text()).substr(start, at_ - start), {source_, start, at_}));
+    }
+    if (accept("[")) {
+      std::vector<Datum> list;
+      while (!accept("]")) {
+        if (++depth_ > 100) fail("lists nest deeper than 100");
+        list.push_back(literal());
+        depth_--;
+        if (!accept(",") && peek() != ']') fail("expected ',' or ']'");
+      }
+      const Type element = list.empty() ? Type() : Type::of(list[0]);
+      return make_list(element_kind(element), std::move(list));
+    }
+    for (const auto& [name, v] : {std::pair("None", Datum()), std::pair("True", Datum(true)), std::pair("False", Datum(false))})
+      if (accept(name)) return v;
+    while (at_ < text().size() && (std::isalnum(static_cast<unsigned char>(text()[at_])) || std::string_view("+-.").find(text()[at_]) != std::string_view::npos))
+      at_++;
+    const std::string number = text().substr(start, at_ - start);
+    size_t used = 0;
+    try {
+      if (number.find_first_of(".eni") == std::string::npos) {
+        const Datum v(static_cast<int64_t>(std::stoll(number, &used)));
+        if (used == number.size()) return v;
+      } else {
+        const Datum v(std::stod(number, &used));
+        if (used == number.size()) return v;
+      }
+    } catch (const std::exception&) {}
+    fail("expected a number, a string, a list, True, False or None", start);
+  }
+  Value* constant(Datum v, const std::optional<Type>& type = {}) {
+    Value* c = graph_->constant(std::move(v));
+    c->set_type(type ? *type : Type::of(*c->constant()));
+    return c;
+  }
+
+  Value* named(const std::string& name, size_t at) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) fail(str("there is no value %", name), at);
+    return found->second;
+  }
+  void define(const std::string& name, Value* v, size_t at) {
+    if (!values_.emplace(name, v).second) fail(str("%", name, " is defined twice"), at);
+    defined_.push_back(name);
+  }
+  void parameters(Block& block) {
+    expect("(");
+    while (!accept(")")) {
+      const size_t at = at_;
+      const std::string name = value_name();
+      const Type t = accept(":") ? type() : Type(TypeKind::Tensor);
+      define(name, block.add_parameter(t, name), at);
+      if (!accept(",") && peek() != ')') fail("expected ',' or ')'");
+    }
+  }
+  std::vector<Operand> operands() {
+    std::vector<Operand> out;
+    expect("(");
+    while (!accept(")")) {
+      skip();
+      const size_t at = at_;
+      if (peek() == '%') out.emplace_back(named(value_name(), at), at);
+      else out.emplace_back(constant(literal()), at);
+      if (!accept(",") && peek() != ')') fail("expected ',' or ')'");
+    }
+    return out;
+  }
+  // Until the results of the block, which stand behind `end`.
+  void nodes(Block& block, std::string_view end) {
+    if (++depth_ > 100) fail("blocks nest deeper than 100");
+    const size_t outer = defined_.size();
+    while (!accept(end)) {
+      if (peek() == '\0') fail(str("expected '", std::string(end), "'"));
+      node(block);
+    }
+    for (const Operand& o : operands()) block.add_result(o.first);
+    // Names of a block end with it.
+    while (defined_.size() > outer && &block != &graph_->block()) {
+      values_.erase(defined_.back());
+      defined_.pop_back();
+    }
+    depth_--;
+  }
+
+  void node(Block& block) {
+    std::vector<Output> outputs;
+    while (peek() == '%') {
+      Output o;
+      o.at = at_;
+      o.name = value_name();
+      if (accept(":")) o.type = type();
+      outputs.push_back(std::move(o));
+      if (!accept(",")) break;
+    }
+    if (!outputs.empty()) expect("=");
+    skip();
+    const size_t at = at_;
+    const std::string kind = word();
+    std::vector<Attribute> attributes;
+    if (accept("["))
+      while (!accept("]")) {
+        std::string name = word();
+        expect("=");
+        attributes.push_back({std::move(name), literal()});
+        if (!accept(",") && peek() != ']') fail("expected ',' or ']'");
+      }
+    if (kind == "prim::Constant") return make_constant(attributes, outputs, at);
+    Node* n = make(block, kind, attributes, operands(), outputs, at);
+    if (!outputs.empty() && n->outputs().size() != outputs.size())
+      fail(str(kind, " has ", n->outputs().size(), " results, and the graph names ", outputs.size()), at);
+    for (size_t i = 0; i < outputs.size(); i++) {
+      if (outputs[i].type) n->output(i)->set_type(*outputs[i].type);
+      define(outputs[i].name, n->output(i), outputs[i].at);
+    }
+  }
+  void make_constant(const std::vector<Attribute>& attributes, const std::vector<Output>& outputs, size_t at) {
+    operands();
+    if (outputs.size() != 1) fail("a constant has one value", at);
+    Datum v;
+    for (const Attribute& a : attributes) {
+      if (a.name != "value") fail(str("a constant has no attribute ", a.name), at);
+      v = a.value;
+    }
+    const Type t = outputs[0].type.value_or(Type::of(v));
+    if (t.kind() == TypeKind::Bool && v.isInt()) v = Datum(v.toInt() != 0);
+    if (t.kind() == TypeKind::Float && v.isInt()) v = Datum(static_cast<double>(v.toInt()));
+    if (t.kind() == TypeKind::Device && v.isString()) v = Datum(Device(v.to_string()));
+    if (!value_fits(v, t)) fail(str("the constant is no ", schema_type_text(t)), at);
+    define(outputs[0].name, constant(v, t), outputs[0].at);
+  }
+  Node* make(Block& block, const std::string& kind, const std::vector<Attribute>& attributes, const std::vector<Operand>& operands,
+             const std::vector<Output>& outputs, size_t at) {
+    std::vector<Value*> inputs;
+    for (const Operand& o : operands) inputs.push_back(o.first);
+    Node* const place = block.return_node();
+    const auto structure = [&](NodeKind k) { return graph_->create(k, inputs, place); };
+    if (kind == "prim::ListConstruct") return structure(NodeKind::List);
+    if (kind == "prim::TupleConstruct") return structure(NodeKind::Tuple);
+    if (kind == "prim::DictConstruct") return structure(NodeKind::Dict);
+    if (kind == "prim::TupleUnpack" || kind == "prim::ListUnpack") {
+      Node* n = structure(NodeKind::Unpack);
+      for (const Output& o : outputs) n->add_output(o.type.value_or(TypeKind::Tensor), o.name);
+      return n;
+    }
+    if (kind == "prim::If" || kind == "prim::Loop") {
+      Node* n = structure(kind == "prim::If" ? NodeKind::If : NodeKind::Loop);
+      for (const Output& o : outputs) n->add_output(o.type.value_or(TypeKind::Tensor), o.name);
+      for (int i = 0; i < (n->kind() == NodeKind::If ? 2 : 1); i++) {
+        expect("block" + std::to_string(i));
+        Block* inner = n->add_block();
+        parameters(*inner);
+        expect(":");
+        nodes(*inner, "->");
+      }
+      return n;
+    }
+    for (const Attribute& a : attributes) {
+      // Our builtins take names of attributes and methods behind the object.
+      if (a.name != "name" || inputs.empty()) fail(str(kind, ": the attribute ", a.name, " is unknown"), at);
+      inputs.insert(inputs.begin() + 1, constant(a.value));
+    }
+    const std::vector<Candidate>& candidates = find_candidates(kind);
+    std::string tried;
+    for (const Candidate& c : candidates) {
+      std::map<std::string, Type> bound;
+      std::vector<Value*> given = inputs;
+      if (!fits(c.schema, given, bound)) {
+        tried += "\n  " + c.schema.text();
+        continue;
+      }
+      if (c.op) return graph_->create(dispatch::OpHandle(c.op), given, place);
+      Node* n = graph_->create(*c.builtin, given, place);
+      n->output()->set_type(c.schema.returns.empty()       ? Type(TypeKind::None)
+                            : c.schema.returns.size() == 1 ? substitute(c.schema.returns[0], bound)
+                                                           : substitute(Type::tuple(c.schema.returns), bound));
+      return n;
+    }
+    if (const Builtin* b = candidates.empty() ? find_builtin(kind) : nullptr) {
+      const int count = static_cast<int>(inputs.size());
+      if (count < b->min_inputs || count > b->max_inputs) fail(str(kind, " does not take ", count, " values"), at);
+      return graph_->create(*b, inputs, place);
+    }
+    if (candidates.empty()) fail("there is no operator " + kind, at);
+    std::string types;
+    for (const Value* v : inputs) types += (types.empty() ? "" : ", ") + schema_type_text(v->type());
+    fail(str("no variant of ", kind, " takes (", types, "); there are", tried), at);
+  }
+  // Defaults complete `inputs`.
+  bool fits(const Schema& schema, std::vector<Value*>& inputs, std::map<std::string, Type>& bound) {
+    if (inputs.size() > schema.arguments.size()) return false;
+    for (size_t i = 0; i < schema.arguments.size(); i++) {
+      const SchemaArgument& a = schema.arguments[i];
+      if (i >= inputs.size()) {
+        if (!a.default_value) return false;
+        inputs.push_back(constant(*a.default_value));
+        continue;
+      }
+      Value*& v = inputs[i];
+      if (has_variables(a.type) ? !match_type(a.type, v->type(), bound) : !is_subtype(v->type(), a.type)) return false;
+      if (inner_of(a.type).kind() == TypeKind::DType && v->is_constant() && v->constant()->isInt())
+        v = constant(Datum(static_cast<ScalarType>(v->constant()->toInt())), Type(TypeKind::DType));
+    }
+    return true;
+  }
+
+  std::shared_ptr<Source> source_;
+  std::unique_ptr<Graph> graph_;
+  size_t at_ = 0;
+  int depth_ = 0;
+  std::map<std::string, Value*> values_;
+  std::vector<std::string> defined_;
+};
+
+}  // namespace
+
+std::unique_ptr<Graph> parse_ir(const std::string& text) {
+  register_builtins();
+  auto graph = Parser(text).graph();
+  graph->verify();
+  return graph;
+}
+
+Function* function_of_graph(CompilationUnit& unit, const std::string& name, const Graph& graph) {
+  auto made = graph.clone();
+  if (made->block().results().size() != 1) {
+    std::vector<Value*> results = made->block().results();
+    Node* tuple = made->create(NodeKind::Tuple, results);
+    made->block().return_node()->remove_inputs();
+    made->block().add_result(tuple->output());
+  }
+  Schema schema;
+  for (const auto& p : made->block().parameters()) {
+    SchemaArgument a;
+    a.name = p->name();
+    a.type = p->type();
+    schema.arguments.push_back(std::move(a));
+  }
+  schema.returns = {made->block().results()[0]->type()};
+  Function* f = unit.create_function(name, std::move(schema));
+  f->graph = std::move(made);
+  f->graph->set_name(f->name);
+  return f;
+}
+
+}  // namespace cresset::graph::script
