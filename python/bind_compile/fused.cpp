@@ -2,6 +2,7 @@
 
 #include "cresset/graph/codegen/fused.h"
 
+#include "cresset/graph/codegen/machine/machine.h"
 #include "cresset/graph/codegen/rows.h"
 #include "python/bind/modes/values_api.h"
 #include "python/bind_compile/region.h"
@@ -157,13 +158,20 @@ PyObject* drop(PyObject*, PyObject* number) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {{"probe", probe, METH_VARARGS, "probe(call, tensors): the loop that an operator runs, or None."},
-                           {"fuse", fuse, METH_VARARGS, "fuse(examples, steps, outputs): the number of a kernel of several loops."},
-                           {"fuse_rows", fuse_rows, METH_VARARGS, "fuse_rows(examples, kinds, steps, outputs): the number of a kernel over blocks of rows."},
-                           {"dtype", dtype, METH_O, "dtype(tensor): the number of its dtype."},
-                           {"cost", cost, METH_O, "cost(step): nanoseconds for an element in cache."},
-                           {"drop", drop, METH_O, "drop(kernel): forgets a kernel."},
-                           {nullptr, nullptr, 0, nullptr}};
+PyObject* machine_code(PyObject*, PyObject*) {
+  const graph::machine::Counts counts = graph::machine::counts();
+  return Py_BuildValue("OLL", graph::machine::is_available() ? Py_True : Py_False, static_cast<long long>(counts.made), static_cast<long long>(counts.read));
+}
+
+PyMethodDef functions[] = {
+    {"machine_code", machine_code, METH_NOARGS, "machine_code(): whether it is available, and how many programs were compiled and how many read from disk."},
+    {"probe", probe, METH_VARARGS, "probe(call, tensors): the loop that an operator runs, or None."},
+    {"fuse", fuse, METH_VARARGS, "fuse(examples, steps, outputs): the number of a kernel of several loops."},
+    {"fuse_rows", fuse_rows, METH_VARARGS, "fuse_rows(examples, kinds, steps, outputs): the number of a kernel over blocks of rows."},
+    {"dtype", dtype, METH_O, "dtype(tensor): the number of its dtype."},
+    {"cost", cost, METH_O, "cost(step): nanoseconds for an element in cache."},
+    {"drop", drop, METH_O, "drop(kernel): forgets a kernel."},
+    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

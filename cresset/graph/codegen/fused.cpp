@@ -137,22 +137,41 @@ FusedKernel::FusedKernel(std::vector<ScalarType> arguments, std::vector<FusedSte
     CRESSET_CHECK_VALUE(outputs_[k] >= 0 && outputs_[k] < n, "fused kernel: output ", k, " is step ", outputs_[k], " of ", n);
     places_[outputs_[k]] = {true, static_cast<int>(k)};
   }
-  // A temporary is used again by the step after the last that reads it.
-  std::vector<int> free_slots;
+  // A temporary is used again by the step after the last that reads it, for elements of the same size: machine code reads vectors of one while it writes
+  // those of the other.
+  std::vector<int> free_by_size[17];
   for (int i = 0; i < n; i++) {
     if (!places_[i].is_output) {
+      std::vector<int>& free_slots = free_by_size[element_size(steps_[i].result)];
       if (free_slots.empty()) free_slots.push_back(num_slots_++);
       places_[i].index = free_slots.back();
       free_slots.pop_back();
     }
     for (int k = 0; k <= i; k++)
-      if (!places_[k].is_output && std::max(last[k], k) == i) free_slots.push_back(places_[k].index);
+      if (!places_[k].is_output && std::max(last[k], k) == i) free_by_size[element_size(steps_[k].result)].push_back(places_[k].index);
   }
   const int64_t live = num_slots_ + static_cast<int64_t>(arguments_.size() + outputs_.size());
   tile_ = std::clamp<int64_t>(kCacheBytes / (live * element_) / 64 * 64, 128, 2048);
 }
 
-void FusedKernel::run_range(const std::vector<FusedSource>& sources, const std::vector<char*>& results, int64_t begin, int64_t end) const {
+std::shared_ptr<const std::vector<machine::Stage>> FusedKernel::stages(const std::vector<bool>& ones) const {
+  const std::lock_guard lock(stages_->mutex);
+  for (const auto& [known, found] : stages_->known)
+    if (known == ones) return found;
+  std::vector<const FusedStep*> steps;
+  std::vector<bool> kept;
+  for (size_t i = 0; i < steps_.size(); i++) {
+    steps.push_back(&steps_[i]);
+    kept.push_back(places_[i].is_output);
+  }
+  const auto one = [&](const FusedStep::Input& input) { return input.kind == FusedStep::Input::Argument && ones[static_cast<size_t>(input.index)]; };
+  auto made = std::make_shared<const std::vector<machine::Stage>>(machine::stages_of(steps, arguments_, kept, one));
+  stages_->known.emplace_back(ones, made);
+  return made;
+}
+
+void FusedKernel::run_range(const std::vector<machine::Stage>& stages, const std::vector<FusedSource>& sources, const std::vector<char*>& results,
+                            int64_t begin, int64_t end) const {
   thread_local std::vector<char> memory;
   const int64_t slot = tile_ * element_;
   const size_t needed = static_cast<size_t>(slot * (num_slots_ + static_cast<int64_t>(sources.size())) + 64);
@@ -176,12 +195,24 @@ void FusedKernel::run_range(const std::vector<FusedSource>& sources, const std::
       }
     }
     for (size_t i = 0; i < steps_.size(); i++) {
-      const FusedStep& step = steps_[i];
-      const int64_t size = static_cast<int64_t>(element_size(step.result));
+      const int64_t size = static_cast<int64_t>(element_size(steps_[i].result));
       values[i] = {places_[i].is_output ? results[places_[i].index] + at * size : base + places_[i].index * slot, size};
+    }
+    for (const machine::Stage& stage : stages) {
+      if (stage.image) {
+        char* arrays[machine::kMaxArrays];
+        size_t count = 0;
+        for (const int step : stage.outputs) arrays[count++] = values[step].data;
+        for (const FusedStep::Input& input : stage.inputs)
+          arrays[count++] = (input.kind == FusedStep::Input::Argument ? arguments[input.index] : values[input.index]).data;
+        stage.run(arrays, n);
+        continue;
+      }
+      const FusedStep& step = steps_[stage.first];
+      const int64_t size = static_cast<int64_t>(element_size(step.result));
       char* data[kernels::kMaxOperands];
       int64_t strides[kernels::kMaxOperands];
-      data[0] = values[i].data;
+      data[0] = values[stage.first].data;
       strides[0] = size;
       for (size_t k = 0; k < step.inputs.size(); k++) {
         const FusedStep::Input& input = step.inputs[k];
@@ -220,7 +251,10 @@ std::vector<Tensor> FusedKernel::run(ArrayRef<Tensor> arguments) const {
   sources.reserve(arguments.size());
   for (const Tensor& t : arguments) sources.push_back(source_of(t, shape, total));
   const int64_t grain = std::max<int64_t>(tile_, 65536 / static_cast<int64_t>(steps_.size() + 1));
-  parallel_for(0, total, grain, [&](int64_t begin, int64_t end) { run_range(sources, results, begin, end); });
+  std::vector<bool> ones;
+  for (const FusedSource& s : sources) ones.push_back(s.kind == FusedSource::One);
+  const auto plan = stages(ones);
+  parallel_for(0, total, grain, [&](int64_t begin, int64_t end) { run_range(*plan, sources, results, begin, end); });
   return out;
 }
 
@@ -260,6 +294,8 @@ void Probe::saw(const ops::PointwiseSight& sight) {
   if (sight.result.scalar_type() != sight.computed) fits_ = false;
   step_.loop = sight.loop;
   step_.result = sight.computed;
+  step_.compute = sight.compute;
+  step_.kernel = sight.op.kernel.name;
   if (sight.params) step_.params.assign(sight.params, sight.params + sight.op.kernel.num_params);
   for (size_t i = 0; i < sight.args.size(); i++) {
     const ops::Arg& arg = sight.args[i];

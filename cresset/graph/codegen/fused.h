@@ -3,25 +3,14 @@
 // kernels, so that results have the bits that the operators have one by one.
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "cresset/core/tensor.h"
+#include "cresset/graph/codegen/machine/stage.h"
 #include "cresset/ops/pointwise/watch.h"
 
 namespace cresset::graph {
-
-// An operator of a fused kernel.
-struct FusedStep {
-  struct Input {
-    enum Kind : uint8_t { Argument, Step, Number } kind;
-    int index = 0;                            // of the argument or the step
-    alignas(16) unsigned char cell[16] = {};  // a number, as the loop reads it
-  };
-  kernels::Loop loop = nullptr;
-  ScalarType result = ScalarType::Undefined;
-  std::vector<Input> inputs;
-  std::vector<Scalar> params;
-};
 
 // Nanoseconds that a step takes for an element whose inputs and output lie in cache, measured once for each loop.
 CRESSET_API double cost_of(const FusedStep& step);
@@ -54,7 +43,10 @@ class CRESSET_API FusedKernel : public Kernel {
     bool is_output;
     int index;  // of the output, or of the temporary
   };
-  void run_range(const std::vector<struct FusedSource>& sources, const std::vector<char*>& results, int64_t begin, int64_t end) const;
+  // The stages for arguments of which these are single elements.
+  std::shared_ptr<const std::vector<machine::Stage>> stages(const std::vector<bool>& ones) const;
+  void run_range(const std::vector<machine::Stage>& stages, const std::vector<struct FusedSource>& sources, const std::vector<char*>& results, int64_t begin,
+                 int64_t end) const;
 
   std::vector<ScalarType> arguments_;
   std::vector<FusedStep> steps_;
@@ -62,6 +54,11 @@ class CRESSET_API FusedKernel : public Kernel {
   std::vector<Place> places_;  // of each step's value
   int num_slots_ = 0;
   int64_t tile_ = 1024, element_ = 1;
+  struct Stages {
+    std::mutex mutex;
+    std::vector<std::pair<std::vector<bool>, std::shared_ptr<const std::vector<machine::Stage>>>> known;
+  };
+  std::shared_ptr<Stages> stages_ = std::make_shared<Stages>();
 };
 
 // Watches one call of an operator, to learn the loop that it runs. `step` has the loop, numbers and parameters; its tensors are numbered as in `tensors`.

@@ -1,0 +1,30 @@
+#pragma once
+// Images on disk: a file for each key, complete or absent, in a folder of the user's own.
+
+#include <optional>
+#include <string>
+
+#include "cresset/base/macros.h"
+
+namespace cresset::graph::machine {
+
+class CRESSET_API Cache {
+ public:
+  // Of at most `limit` bytes.
+  Cache(std::string folder, int64_t limit) : folder_(std::move(folder)), limit_(limit) {}
+  // As the environment sets it: CRESSET_CODE_CACHE, a folder or 0, else cresset/code in the user's cache folder; CRESSET_CODE_CACHE_BYTES.
+  static const Cache& of_user();
+
+  // Nothing where there is no file, or one that is damaged, of another key, or not the user's.
+  std::optional<std::string> read(const std::string& key) const;
+  // A full disk or a folder that cannot be written leaves things as they are.
+  void write(const std::string& key, const std::string& image) const;
+  std::string path(const std::string& key) const;
+
+ private:
+  void shrink() const;
+  std::string folder_;
+  int64_t limit_;
+};
+
+}  // namespace cresset::graph::machine

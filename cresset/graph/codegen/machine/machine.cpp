@@ -1,0 +1,182 @@
+#include "cresset/graph/codegen/machine/machine.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <unordered_map>
+
+#include "cresset/graph/codegen/machine/cache.h"
+#include "cresset/kernels/providers/library.h"
+#include "cresset/ops/build_info.h"
+
+namespace cresset::graph::machine {
+
+std::string Program::key() const {
+  std::string key;
+  const auto put = [&](int64_t n) { key.append(reinterpret_cast<const char*>(&n), sizeof n); };
+  for (const auto* arrays : {&outputs, &inputs}) {
+    put(static_cast<int64_t>(arrays->size()));
+    for (const Array& a : *arrays) put(static_cast<int64_t>(a.dtype) * 2 + a.one);
+  }
+  for (const int r : results) put(r);
+  for (const Node& n : nodes) {
+    put((static_cast<int64_t>(n.op) << 8) + static_cast<int64_t>(n.type));
+    put(n.a);
+    put(n.b);
+    put(n.c);
+    put(static_cast<int64_t>(n.immediate));
+  }
+  return key;
+}
+
+// ---- images -------------------------------------------------------------------------------------------------------------------
+
+Image::Image(const std::string& bytes) : size_(bytes.size()) {
+  memory_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CRESSET_CHECK(memory_ != MAP_FAILED, "machine code: no memory for ", size_, " bytes");
+  std::memcpy(memory_, bytes.data(), size_);
+  if (::mprotect(memory_, size_, PROT_READ | PROT_EXEC) == 0) return;
+  ::munmap(memory_, size_);
+  throw Error("machine code: the system allows no new code to run");
+}
+Image::~Image() { ::munmap(memory_, size_); }
+
+namespace {
+template <class T> const T* at(const std::string& file, uint64_t offset, uint64_t count) {
+  CRESSET_CHECK(offset % alignof(T) == 0 && offset <= file.size() && count <= (file.size() - offset) / sizeof(T), "machine code: the object file ends early");
+  return reinterpret_cast<const T*>(file.data() + offset);
+}
+}  // namespace
+
+std::string image_of(const std::string& object) {
+  const auto* header = at<Elf64_Ehdr>(object, 0, 1);
+  CRESSET_CHECK(std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_machine == EM_X86_64, "machine code: expected an object file of this CPU");
+  const size_t count = header->e_shnum;
+  const auto* sections = at<Elf64_Shdr>(object, header->e_shoff, count);
+  constexpr uint64_t kAbsent = ~uint64_t{0};
+  std::vector<uint64_t> places(count, kAbsent);
+  std::string image;
+  // The function first.
+  for (const bool code : {true, false})
+    for (size_t i = 0; i < count; i++) {
+      const Elf64_Shdr& s = sections[i];
+      if (s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_ALLOC) || ((s.sh_flags & SHF_EXECINSTR) != 0) != code || s.sh_size == 0) continue;
+      image.resize((image.size() + 63) / 64 * 64, '\xcc');
+      places[i] = image.size();
+      image.append(at<char>(object, s.sh_offset, s.sh_size), s.sh_size);
+    }
+  CRESSET_CHECK(!image.empty(), "machine code: the object file is empty");
+  for (size_t i = 0; i < count; i++) {
+    const Elf64_Shdr& s = sections[i];
+    if (s.sh_type != SHT_RELA || s.sh_info >= count || places[s.sh_info] == kAbsent) continue;
+    CRESSET_CHECK(s.sh_link < count, "machine code: the object file is damaged");
+    const auto* symbols = at<Elf64_Sym>(object, sections[s.sh_link].sh_offset, sections[s.sh_link].sh_size / sizeof(Elf64_Sym));
+    const size_t num_symbols = sections[s.sh_link].sh_size / sizeof(Elf64_Sym), num = s.sh_size / sizeof(Elf64_Rela);
+    const auto* list = at<Elf64_Rela>(object, s.sh_offset, num);
+    for (size_t k = 0; k < num; k++) {
+      const Elf64_Rela& r = list[k];
+      const size_t symbol = ELF64_R_SYM(r.r_info);
+      CRESSET_CHECK(ELF64_R_TYPE(r.r_info) == R_X86_64_PC32 && symbol < num_symbols && symbols[symbol].st_shndx < count &&
+                        places[symbols[symbol].st_shndx] != kAbsent && r.r_offset + 4 <= sections[s.sh_info].sh_size,
+                    "machine code: it needs what is outside of it");
+      const uint64_t from = places[s.sh_info] + r.r_offset;
+      const auto distance =
+          static_cast<int32_t>(static_cast<int64_t>(places[symbols[symbol].st_shndx] + symbols[symbol].st_value) + r.r_addend - static_cast<int64_t>(from));
+      std::memcpy(image.data() + from, &distance, sizeof distance);
+    }
+  }
+  return image;
+}
+
+// ---- the code of a program ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::mutex mutex;
+Counts all;
+
+std::unordered_map<std::string, std::weak_ptr<const Image>>& images() {
+  static auto* const map = new std::unordered_map<std::string, std::weak_ptr<const Image>>();
+  return *map;
+}
+
+bool is_on() {
+  static const bool on = [] {
+    const char* set = std::getenv("CRESSET_MACHINE_CODE");
+    return !set || std::strcmp(set, "0") != 0;
+  }();
+#ifdef CRESSET_SINGLE_ISA
+  return false;
+#else
+  // Registers of AVX-512 have other primitives, whose bits these programs do not have.
+  static const bool fits = std::string(build_info().isa) == "avx2";
+  return on && fits;
+#endif
+}
+
+Generate provider() {
+  static const Generate found = [] {
+    void* const handle = kernels::open_provider("libcresset_llvm.so");
+    return handle ? reinterpret_cast<Generate>(dlsym(handle, "cresset_machine_code")) : nullptr;
+  }();
+  return found;
+}
+
+// The name of the CPU: code is scheduled for it.
+const std::string& cpu() {
+  static const std::string name = [] {
+    std::ifstream file("/proc/cpuinfo");
+    std::string all, line;
+    while (std::getline(file, line) && !line.empty())
+      if (line.rfind("model name", 0) == 0 || line.rfind("flags", 0) == 0 || line.rfind("model\t", 0) == 0 || line.rfind("cpu family", 0) == 0) all += line;
+    return all;
+  }();
+  return name;
+}
+
+}  // namespace
+
+bool is_available() { return is_on() && provider() != nullptr; }
+
+Counts counts() {
+  const std::lock_guard lock(mutex);
+  return all;
+}
+
+void forget() {
+  const std::lock_guard lock(mutex);
+  images().clear();
+}
+
+std::shared_ptr<const Image> code_of(const Program& program) {
+  if (!is_on()) return nullptr;
+  const std::string key = "1" + program.key() + cpu();
+  const std::lock_guard lock(mutex);
+  auto& known = images()[key];
+  if (auto image = known.lock()) return image;
+  std::shared_ptr<const Image> image;
+  try {
+    if (const auto stored = Cache::of_user().read(key)) {
+      image = std::make_shared<Image>(*stored);
+      all.read++;
+    } else if (const Generate generate = provider()) {
+      std::string object, message;
+      if (!generate(program, lanes_of(program), object, message)) return nullptr;
+      const std::string bytes = image_of(object);
+      image = std::make_shared<Image>(bytes);
+      all.made++;
+      Cache::of_user().write(key, bytes);
+    }
+  } catch (const std::exception&) {
+    return nullptr;  // the library's own loops run instead
+  }
+  known = image;
+  return image;
+}
+
+}  // namespace cresset::graph::machine

@@ -1,0 +1,47 @@
+#pragma once
+// Machine code of programs: made once by the provider, kept on disk, and mapped.
+
+#include <memory>
+
+#include "cresset/graph/codegen/machine/program.h"
+
+namespace cresset::graph::machine {
+
+// Code in memory that may run. It needs nothing else.
+class Image {
+ public:
+  // Errors: no memory for it.
+  explicit Image(const std::string& bytes);
+  ~Image();
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  Code code() const { return reinterpret_cast<Code>(memory_); }
+
+ private:
+  void* memory_;
+  size_t size_;
+};
+
+// The bytes of an image, which starts with the function `run`: the sections of an object file with the distances between them filled in. Errors: a file
+// that is damaged, or that needs anything outside.
+CRESSET_API std::string image_of(const std::string& object);
+
+// The code of a program: from this process, from disk, or made now. Null where machine code is off (CRESSET_MACHINE_CODE=0), there is no provider, or the
+// CPU lacks AVX2.
+CRESSET_API std::shared_ptr<const Image> code_of(const Program& program);
+// Elements of a vector of the program.
+inline int lanes_of(const Program& program) {
+  for (const Node& n : program.nodes)
+    if (n.type == Type::F32) return 8;
+  return 4;
+}
+CRESSET_API bool is_available();
+
+struct Counts {
+  int64_t made = 0, read = 0;  // by the provider, and from disk
+};
+CRESSET_API Counts counts();
+// Forgets the code that no kernel holds.
+CRESSET_API void forget();
+
+}  // namespace cresset::graph::machine

@@ -1,0 +1,199 @@
+"""Machine code gives the bits of eager mode, is kept on disk, and is left out where it cannot be had."""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import _cresset_compile
+
+import cresset as torch
+from cresset.nn import functional as F
+
+AVAILABLE = _cresset_compile.machine_code()[0]
+NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, float("inf"), float("-inf"), float("nan"), 1e-40, -1e-40, 3e38, -3e38, 88.7, -87.5, 20.5, 1e-5, 3.0, -6.0)
+
+UNARY = (
+    *(getattr(torch, name) for name in "abs floor ceil trunc round sqrt rsqrt exp expm1 exp2 log log1p log2 log10 sigmoid tanh erf neg square".split()),
+    *(getattr(torch, name) for name in "reciprocal relu sign sin".split()),
+    *(getattr(F, name) for name in "gelu silu mish hardsigmoid hardswish hardshrink softshrink softplus logsigmoid elu leaky_relu relu6".split()),
+    lambda x: F.gelu(x, approximate="tanh"),
+    lambda x: x.clamp(-0.5, 0.5),
+    lambda x: x.clamp_min(0.1),
+    lambda x: x**3,
+    lambda x: F.threshold(x, 0.3, 7.0),
+    lambda x: x.masked_fill(x > 0.3, 0.1),
+    lambda x: torch.where(x <= 0, x, x * 2),
+)
+BINARY = (
+    lambda x, y: torch.add(x, y, alpha=0.3),
+    lambda x, y: torch.sub(x, y, alpha=0.3),
+    torch.mul,
+    torch.div,
+    torch.maximum,
+    torch.minimum,
+    torch.fmax,
+    torch.fmin,
+    lambda x, y: torch.addcmul(x, y, x, value=0.7),
+    lambda x, y: torch.addcdiv(x, y, x, value=0.7),
+    lambda x, y: torch.lerp(x, y, 0.3),
+    lambda x, y: torch.where(x < y, x, torch.where(x == y, y, x + 1)),
+)
+REDUCTIONS = (lambda x: x.sum(-1, keepdim=True), lambda x: x.mean(-1, keepdim=True), lambda x: x.amax(-1, keepdim=True))
+
+
+def values(generator, shape, dtype):
+    count = 1
+    for size in shape:
+        count *= size
+    listed = [generator.choice(NUMBERS) if generator.random() < 0.1 else generator.gauss(0, 1) * 10 ** generator.uniform(-3, 2) for _ in range(min(count, 997))]
+    return torch.tensor(listed, dtype=torch.float64).repeat(count // len(listed) + 1)[:count].reshape(shape).to(dtype)
+
+
+def program(generator, rows):
+    """A random program of pointwise operators, and of reductions of rows between them."""
+    plan = []
+    for _ in range(generator.randint(2, 9)):
+        if rows and generator.random() < 0.25:
+            plan.append((generator.choice(REDUCTIONS), None))
+        elif generator.random() < 0.5:
+            plan.append((generator.choice(UNARY), None))
+        else:
+            plan.append((generator.choice(BINARY), generator.random()))
+
+    def run(*tensors):
+        wide = list(tensors)
+        for function, other in plan:
+            last = wide[-1]
+            wide.append(function(last) if other is None else function(last, wide[int(other * len(wide))]))
+        return wide[-1] + tensors[0], wide[len(wide) // 2] * 1.5
+
+    return run
+
+
+def same_bits(got, expected):
+    ints = {2: torch.int16, 4: torch.int32, 8: torch.int64}[got.element_size()]
+    return bool(((got.view(ints) == expected.view(ints)) | (got.isnan() & expected.isnan())).all())
+
+
+class MachineCode(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+
+    def compare(self, seed, rows):
+        generator = random.Random(seed)
+        dtype = generator.choice([torch.float32, torch.float32, torch.float64, torch.bfloat16, torch.float16])
+        shape = (generator.randint(5, 40), generator.randint(100, 300))
+        others = [shape, (1, shape[1]), (shape[1],), (1, 1), (), (shape[0], 1)]
+        tensors = [values(generator, shape, dtype), values(generator, generator.choice(others), dtype)]
+        if generator.random() < 0.2:
+            tensors[0] = values(generator, (shape[1], shape[0]), dtype).t()
+        function = program(generator, rows)
+        for got, expected in zip(torch.compile(function)(*tensors), function(*tensors), strict=True):
+            self.assertEqual((got.dtype, got.shape), (expected.dtype, expected.shape))
+            self.assertTrue(same_bits(got.contiguous(), expected.contiguous()), f"seed {seed}, {dtype}, {shape}")
+
+    def test_random_chains_have_the_bits_of_eager_mode(self):
+        before = _cresset_compile.machine_code()
+        for seed in range(60):
+            torch._dynamo.reset()
+            self.compare(seed, rows=False)
+        after = _cresset_compile.machine_code()
+        if AVAILABLE:
+            self.assertGreater(sum(after[1:]) - sum(before[1:]), 30)
+
+    def test_random_programs_with_reductions_have_the_bits_of_eager_mode(self):
+        for seed in range(1000, 1040):
+            torch._dynamo.reset()
+            self.compare(seed, rows=True)
+
+    def test_every_operator_alone(self):
+        generator = random.Random(7)
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+            x, y = values(generator, (4099,), dtype), values(generator, (4099,), dtype)
+            for i, function in enumerate((*UNARY, *BINARY)):
+                torch._dynamo.reset()
+                args = (x,) if i < len(UNARY) else (x, y)
+                got = torch.compile(lambda *a, function=function: (function(*a), function(*a) + a[0]))(*args)
+                for one, expected in zip(got, (function(*args), function(*args) + args[0]), strict=True):
+                    self.assertTrue(same_bits(one, expected), f"operator {i}, {dtype}")
+
+
+PROGRAM = """
+import _cresset_compile, cresset as torch
+x = torch.linspace(-2, 2, 1000)
+f = lambda x: (x * 3 + 1).tanh() * x
+assert torch.equal(torch.compile(f)(x), f(x))
+print(*_cresset_compile.machine_code()[1:])
+"""
+
+
+@unittest.skipUnless(AVAILABLE, "no machine code: LLVM 16 to 19 was not found, or the CPU is not one with AVX2 loops")
+class Cache(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def start(self, **environment):
+        variables = {**os.environ, "CRESSET_CODE_CACHE": self.folder, **environment}
+        return subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, env=variables, text=True)
+
+    def finish(self, process):
+        output = process.communicate(timeout=120)[0]
+        self.assertEqual(process.returncode, 0)
+        return tuple(map(int, output.split()))
+
+    def run_program(self, **environment):
+        return self.finish(self.start(**environment))
+
+    def files(self):
+        return [os.path.join(self.folder, name) for name in os.listdir(self.folder)]
+
+    def test_code_is_read_by_the_next_process(self):
+        self.assertEqual(self.run_program(), (1, 0))
+        self.assertEqual(self.run_program(), (0, 1))
+        self.assertEqual(self.run_program(CRESSET_CODE_CACHE="0"), (1, 0))
+
+    def test_damaged_and_foreign_files_are_ignored(self):
+        self.run_program()
+        (path,) = self.files()
+        with open(path, "rb") as file:
+            whole = file.read()
+        for damaged in (b"", whole[:20], whole[:-1], whole + b"x", whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:], b"\0" * len(whole)):
+            with open(path, "wb") as file:
+                file.write(damaged)
+            self.assertEqual(self.run_program(), (1, 0))
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), whole)
+        os.chmod(path, 0o666)  # others may have written it
+        self.assertEqual(self.run_program(), (1, 0))
+
+    def test_a_folder_that_cannot_be_written_costs_nothing_else(self):
+        self.assertEqual(self.run_program(CRESSET_CODE_CACHE="/proc/none"), (1, 0))
+
+    def test_processes_that_compile_the_same_at_once(self):
+        for process in [self.start() for _ in range(3)]:
+            self.assertEqual(sum(self.finish(process)), 1)
+        self.assertEqual(len(self.files()), 1)
+        self.assertEqual(self.run_program(), (0, 1))
+
+    def test_the_oldest_files_go_first(self):
+        self.run_program()
+        (path,) = self.files()
+        old = os.path.join(self.folder, "0.code")
+        with open(old, "wb") as file:
+            file.write(b"x" * 5000)
+        os.utime(old, (1, 1))
+        os.remove(path)
+        self.run_program(CRESSET_CODE_CACHE_BYTES="6000")
+        self.assertEqual(self.files(), [path])
+
+    def test_machine_code_can_be_turned_off(self):
+        self.assertEqual(self.run_program(CRESSET_MACHINE_CODE="0"), (0, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
