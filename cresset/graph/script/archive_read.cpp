@@ -4,6 +4,7 @@
 
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/upgrade.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/io/checkpoint.h"
 #include "cresset/ops/functions.h"
@@ -17,7 +18,8 @@ constexpr int64_t kNewestVersion = 10;
 // The texts of an archive, compiled when something asks for a name in them.
 class Code final : public std::enable_shared_from_this<Code> {
  public:
-  Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants) : unit_(unit.get()), constants_(std::move(constants)) {}
+  Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants, int64_t version)
+      : unit_(unit.get()), constants_(std::move(constants)), version_(version) {}
 
   void add_text(const std::string& home, std::string text, const std::string& file) {
     auto source = std::make_shared<Source>();
@@ -75,7 +77,7 @@ class Code final : public std::enable_shared_from_this<Code> {
     if (const auto made = functions_.find(name); made != functions_.end()) return made->second;
     const auto found = definitions_.find(name);
     if (found == definitions_.end() || found->second->kind != AstKind::Def) return nullptr;
-    return functions_[name] = unit_->define(name, found->second, resolver(), nullptr);
+    return functions_[name] = define(name, found->second, nullptr);
   }
 
   Type type(const Ast* a) { return type_of_annotation(*a, resolver().get()); }
@@ -100,6 +102,16 @@ class Code final : public std::enable_shared_from_this<Code> {
 
  private:
   static ClassType* find_custom(const std::string& name) { return name.compare(0, 24, "__torch__.torch.classes.") == 0 ? find_class(name) : nullptr; }
+
+  Function* define(const std::string& name, const std::shared_ptr<const Ast>& def, ClassType* cls) {
+    Function* f = unit_->define(name, def, resolver(), cls);
+    if (version_ < kVersionOfOperators)
+      f->define = [compile = std::move(f->define), version = version_](Function& made) {
+        compile(made);
+        upgrade_operators(*made.graph, version);
+      };
+    return f;
+  }
 
   void fill(ClassType& cls, const Ast& a) {
     std::set<std::string> parameters, buffers;
@@ -140,7 +152,7 @@ class Code final : public std::enable_shared_from_this<Code> {
       at.is_buffer = buffers.count(at.name) != 0;
     }
     for (auto& [method, def] : methods) {
-      Function* f = unit_->define(cls.name + "." + method, def, resolver(), &cls);
+      Function* f = define(cls.name + "." + method, def, &cls);
       if (cls.kind == ClassKind::Interface) {
         cls.interface.push_back(f->schema);
         continue;
@@ -167,6 +179,7 @@ class Code final : public std::enable_shared_from_this<Code> {
 
   CompilationUnit* unit_;
   std::vector<Datum> constants_;
+  int64_t version_;
   std::map<std::string, std::shared_ptr<const Ast>> definitions_;
   std::map<std::string, ClassType*> classes_;
   std::map<std::string, Type> tuples_;
@@ -414,7 +427,7 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
     CRESSET_CHECK(tuple.isTuple(), "torch.jit.load: the constants of '", file, "' are no tuple");
     constants = tuple.toTupleRef().elements();
   }
-  auto code = std::make_shared<Code>(unit, std::move(constants));
+  auto code = std::make_shared<Code>(unit, std::move(constants), version);
   unit->kept.push_back(code);
   for (const io::ZipEntry& e : zip.entries()) {
     std::string name = e.name.substr(zip.folder().empty() ? 0 : zip.folder().size() + 1);

@@ -40,6 +40,37 @@ def _transformer_encoder_layer_fwd(src: Tensor, embed_dim: int, num_heads: int, 
     x = y + torch.linear(torch.gelu(x) if use_gelu else torch.relu(x), ffn_weight_2, ffn_bias_2)
     return x if norm_first else torch.layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
 )"},
+    // Quotients of integers were integers before version 4 of archives.
+    {"div_Tensor_0_3", R"(
+def div_Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:
+    if self.is_floating_point() or self.is_complex() or other.is_floating_point() or other.is_complex():
+        return torch.div(self, other)
+    return torch.div(self, other, rounding_mode="trunc")
+)"},
+    {"div_Scalar_0_3", R"(
+def div_Scalar_0_3(self: Tensor, other: int) -> Tensor:
+    if self.is_floating_point() or self.is_complex():
+        return torch.div(self, other)
+    return torch.div(self, other, rounding_mode="trunc")
+)"},
+    {"div__Tensor_0_3", R"(
+def div__Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:
+    if self.is_floating_point() or self.is_complex() or other.is_floating_point() or other.is_complex():
+        return self.div_(other)
+    return self.div_(other, rounding_mode="trunc")
+)"},
+    {"div__Scalar_0_3", R"(
+def div__Scalar_0_3(self: Tensor, other: int) -> Tensor:
+    if self.is_floating_point() or self.is_complex():
+        return self.div_(other)
+    return self.div_(other, rounding_mode="trunc")
+)"},
+    {"div_out_0_3", R"(
+def div_out_0_3(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
+    if self.is_floating_point() or self.is_complex() or other.is_floating_point() or other.is_complex():
+        return torch.div(self, other, out=out)
+    return torch.div(self, other, rounding_mode="trunc", out=out)
+)"},
 };
 
 }  // namespace

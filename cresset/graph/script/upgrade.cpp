@@ -1,0 +1,58 @@
+#include "cresset/graph/script/upgrade.h"
+
+#include "cresset/graph/script/sugar.h"
+
+namespace cresset::graph::script {
+
+namespace {
+
+// Divisions whose operands may be integers; numbers that are floats divide as today.
+const char* old_division(const Node& n) {
+  const std::string op = n.op()->name;
+  if (op == "div.Tensor") return "div_Tensor_0_3";
+  if (op == "div_.Tensor") return "div__Tensor_0_3";
+  if (op == "div.out") return "div_out_0_3";
+  if (n.inputs().size() < 2 || n.input(1)->type().kind() != TypeKind::Int) return nullptr;
+  if (op == "div.Scalar") return "div_Scalar_0_3";
+  return op == "div_.Scalar" ? "div__Scalar_0_3" : nullptr;
+}
+
+// Without a dtype, full() made floats of whole numbers, too.
+void fill_with_float(Graph& g, Node& n) {
+  const auto& arguments = n.op()->function_schema().arguments;
+  for (size_t i = 0; i < arguments.size(); i++)
+    if (arguments[i].name == "dtype" && !(n.input(i)->is_constant() && n.input(i)->constant()->is_none())) return;
+  Value* fill = n.input(1);
+  if (fill->is_constant() && (fill->constant()->isInt() || fill->constant()->isBool())) {
+    const Datum& v = *fill->constant();
+    n.set_input(1, g.constant(Datum(v.isInt() ? static_cast<double>(v.toInt()) : static_cast<double>(v.toBool()))));
+  } else if (!fill->is_constant() && fill->type().kind() != TypeKind::Float && fill->type().kind() != TypeKind::Complex) {
+    Node* cast = g.create("aten::Float.Scalar", {fill}, &n);
+    cast->output()->set_type(TypeKind::Float);
+    n.set_input(1, cast->output());
+  }
+}
+
+}  // namespace
+
+void upgrade_operators(Graph& g, int64_t version) {
+  std::vector<Node*> operators;
+  g.for_each([&](Node& n) {
+    if (n.kind() == NodeKind::Op) operators.push_back(&n);
+  });
+  for (Node* n : operators) {
+    const char* division = version < 4 ? old_division(*n) : nullptr;
+    if (division) {
+      Function* f = library_function(division);
+      Node* call = g.create_call(f->name, n->inputs(), n);
+      call->add_output(TypeKind::Tensor, n->output()->name());
+      call->set_location(n->location());
+      n->output()->replace_uses_with(call->output());
+      n->erase();
+    } else if (version < 5 && std::string_view(n->op()->name) == "full") {
+      fill_with_float(g, *n);
+    }
+  }
+}
+
+}  // namespace cresset::graph::script

@@ -1,0 +1,80 @@
+"""Archives of older versions: operators mean what they meant when the file was written, and stay so when it is saved again."""
+
+import io
+import unittest
+import zipfile
+
+import cresset as torch
+from cresset import nn
+
+
+def written_as(module, version):
+    """The archive of a module, as if it were of another version."""
+    now, then = io.BytesIO(), io.BytesIO()
+    torch.jit.save(torch.jit.script(module), now)
+    with zipfile.ZipFile(now) as source, zipfile.ZipFile(then, "w") as target:
+        for entry in source.infolist():
+            is_version = entry.filename.endswith("/version") and "/.data/" not in entry.filename
+            target.writestr(entry.filename, f"{version}\n" if is_version else source.read(entry))
+    return io.BytesIO(then.getvalue())
+
+
+class Quotients(nn.Module):
+    def forward(self, x, y, n: int, r: float):
+        out = torch.zeros_like(x)
+        changed = x.clone()
+        changed.div_(y)
+        by_number = x.clone()
+        by_number.div_(n)
+        return [x / y, x / n, x / r, torch.div(x, y, out=out), changed, by_number]
+
+
+class Filled(nn.Module):
+    def forward(self, n: int):
+        return [torch.full([1], 3), torch.full([1], True), torch.full([1], n), torch.full([1], 3, dtype=torch.int32)]
+
+
+def again(module):
+    file = io.BytesIO()
+    torch.jit.save(module, file)
+    return torch.jit.load(io.BytesIO(file.getvalue()))
+
+
+class OldArchives(unittest.TestCase):
+    def test_integers_divide_to_integers_before_version_4(self):
+        x, y = torch.tensor([7, -7]), torch.tensor([2, 2])
+        loaded = torch.jit.load(written_as(Quotients(), 3))
+        for module in (loaded, again(loaded)):
+            quotients = module(x, y, 2, 2.0)
+            for i in (0, 1, 3, 4, 5):
+                self.assertEqual((quotients[i].tolist(), quotients[i].dtype), ([3, -3], torch.int64))
+            self.assertEqual(quotients[2].tolist(), [3.5, -3.5])
+
+    def test_other_numbers_divide_as_ever(self):
+        for values in ([7.0, -7.0], [7 + 1j, -7 + 1j]):
+            x, y = torch.tensor(values), torch.tensor([2, 2])
+            for quotient in torch.jit.load(written_as(Quotients(), 3))(x, y, 2, 2.0):
+                self.assertTrue(torch.equal(quotient, x / 2))
+
+    def test_quotients_of_version_4_are_those_of_today(self):
+        x, y = torch.tensor([7, -7]), torch.tensor([2, 2])
+
+        class Quotient(nn.Module):
+            def forward(self, x, y):
+                return x / y
+
+        self.assertEqual(torch.jit.load(written_as(Quotient(), 4))(x, y).tolist(), [3.5, -3.5])
+
+    def test_whole_numbers_fill_with_floats_before_version_5(self):
+        for version, dtypes in ((4, [torch.float32] * 3), (5, [torch.int64, torch.bool, torch.int64])):
+            filled = torch.jit.load(written_as(Filled(), version))(3)
+            self.assertEqual([t.dtype for t in filled], [*dtypes, torch.int32])
+            self.assertEqual([t.item() for t in filled], [3, 1, 3, 3])
+
+    def test_later_versions_are_refused(self):
+        with self.assertRaisesRegex(RuntimeError, "version 11, expected 1 to 10"):
+            torch.jit.load(written_as(Filled(), 11))
+
+
+if __name__ == "__main__":
+    unittest.main()
