@@ -165,7 +165,7 @@ std::shared_ptr<const std::vector<machine::Stage>> FusedKernel::stages(const std
     kept.push_back(places_[i].is_output);
   }
   const auto one = [&](const FusedStep::Input& input) { return input.kind == FusedStep::Input::Argument && ones[static_cast<size_t>(input.index)]; };
-  auto made = std::make_shared<const std::vector<machine::Stage>>(machine::stages_of(steps, arguments_, kept, one));
+  auto made = std::make_shared<const std::vector<machine::Stage>>(machine::stages_of(steps, steps, arguments_, kept, one));
   stages_->known.emplace_back(ones, made);
   return made;
 }

@@ -37,7 +37,24 @@ RowKernel::RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> ki
   }
 }
 
-void RowKernel::run_rows(const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end,
+// Code runs over the columns of a row, in which all but wide values and vectors are single elements.
+std::vector<machine::Stage> RowKernel::make_stages() const {
+  std::vector<const FusedStep*> steps, readers;
+  std::vector<bool> kept;
+  for (size_t i = 0; i < steps_.size(); i++) {
+    steps.push_back(steps_[i].wide && !steps_[i].reduction ? &steps_[i].loop : nullptr);
+    readers.push_back(&steps_[i].loop);
+    kept.push_back(output_of_[i] >= 0);
+  }
+  const auto one = [&](const FusedStep::Input& input) {
+    if (input.kind == FusedStep::Input::Step) return !steps_[static_cast<size_t>(input.index)].wide;
+    const RowArgument kind = kinds_[static_cast<size_t>(input.index)];
+    return kind == RowArgument::Narrow || kind == RowArgument::One;
+  };
+  return machine::stages_of(steps, readers, dtypes_, kept, one);
+}
+
+void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end,
                          int64_t block) const {
   const autograd::AutoGradMode off(false);
   std::vector<size_t> places(steps_.size());
@@ -52,17 +69,45 @@ void RowKernel::run_rows(const std::vector<Operand>& arguments, const std::vecto
   std::vector<Operand> values(steps_.size());
   for (int64_t at = begin; at < end; at += block) {
     const int64_t rows = std::min(block, end - at);
+    const auto operand = [&](const FusedStep::Input& input) -> Operand {
+      if (input.kind == FusedStep::Input::Step) return values[static_cast<size_t>(input.index)];
+      if (input.kind == FusedStep::Input::Number) return {reinterpret_cast<char*>(const_cast<unsigned char*>(input.cell)), 0, 0};
+      const Operand& a = arguments[static_cast<size_t>(input.index)];
+      return {a.data + at * a.row, a.row, a.column};
+    };
     for (size_t i = 0; i < steps_.size(); i++) {
       const RowStep& step = steps_[i];
       const int64_t size = bytes_of(step.loop.result), row = step.wide ? columns * size : size;
       char* const to = output_of_[i] >= 0 ? results[static_cast<size_t>(output_of_[i])].data + at * row : base + places[i];
       values[i] = {to, row, step.wide ? size : 0};
-      const auto operand = [&](const FusedStep::Input& input) -> Operand {
-        if (input.kind == FusedStep::Input::Step) return values[static_cast<size_t>(input.index)];
-        if (input.kind == FusedStep::Input::Number) return {reinterpret_cast<char*>(const_cast<unsigned char*>(input.cell)), 0, 0};
-        const Operand& a = arguments[static_cast<size_t>(input.index)];
-        return {a.data + at * a.row, a.row, a.column};
-      };
+    }
+    for (const machine::Stage& stage : stages) {
+      if (stage.image) {
+        char* data[machine::kMaxArrays];
+        int64_t steps[machine::kMaxArrays];
+        size_t count = 0;
+        bool whole = true;
+        const auto add = [&](const Operand& o) {
+          whole = whole && o.row == o.column * columns;
+          data[count] = o.data;
+          steps[count++] = o.row;
+        };
+        for (const int step : stage.outputs) add(values[static_cast<size_t>(step)]);
+        for (const FusedStep::Input& input : stage.inputs) add(operand(input));
+        if (whole) {
+          stage.run(data, rows * columns);
+          continue;
+        }
+        for (int64_t r = 0; r < rows; r++) {
+          stage.run(data, columns);
+          for (size_t k = 0; k < count; k++) data[k] += steps[k];
+        }
+        continue;
+      }
+      const auto i = static_cast<size_t>(stage.first);
+      const RowStep& step = steps_[i];
+      const int64_t size = bytes_of(step.loop.result), row = values[i].row;
+      char* const to = values[i].data;
       if (step.reduction) {
         const Operand from = operand(step.loop.inputs[0]);
         dispatch::Stack stack{dispatch::Value(cresset::from_blob(from.data, {rows, columns}, TensorOptions(step.loop.result)))};
@@ -127,11 +172,12 @@ std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
     results.push_back({static_cast<char*>(out.back().impl()->data()), 0, 0});
   }
   if (rows == 0) return out;
+  std::call_once(*once_, [&] { stages_ = make_stages(); });
   int64_t bytes = 0;
   for (const RowStep& s : steps_) bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
   const int64_t block = std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, 256);
   parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns),
-               [&](int64_t begin, int64_t end) { run_rows(operands, results, columns, begin, end, block); });
+               [&](int64_t begin, int64_t end) { run_rows(stages_, operands, results, columns, begin, end, block); });
   return out;
 }
 

@@ -33,13 +33,16 @@ class CRESSET_API RowKernel : public Kernel {
     char* data;
     int64_t row, column;  // strides in bytes
   };
-  void run_rows(const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end, int64_t block) const;
+  std::vector<machine::Stage> make_stages() const;
+  void run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end, int64_t block) const;
 
   std::vector<ScalarType> dtypes_;
   std::vector<RowArgument> kinds_;
   std::vector<RowStep> steps_;
   std::vector<int> outputs_, output_of_;
   int first_wide_ = -1;
+  std::shared_ptr<std::once_flag> once_ = std::make_shared<std::once_flag>();
+  mutable std::vector<machine::Stage> stages_;
 };
 
 }  // namespace cresset::graph

@@ -25,7 +25,7 @@ bool same(const FusedStep::Input& a, const FusedStep::Input& b) { return a.kind 
 
 // A stage that grows by a step at a time.
 struct Builder {
-  const std::vector<const FusedStep*>& steps;
+  const std::vector<const FusedStep*>&steps, &readers;
   const std::vector<ScalarType>& arguments;
   const std::function<bool(const FusedStep::Input&)>& one;
   Program program;
@@ -45,7 +45,7 @@ struct Builder {
     }
     return program.add({Op::Input, type_of(dtype), -1, -1, -1, static_cast<uint64_t>(at - stage.inputs.begin())});
   }
-  ScalarType result_of(int step) const { return steps[static_cast<size_t>(step)] ? steps[static_cast<size_t>(step)]->result : ScalarType::Undefined; }
+  ScalarType result_of(int step) const { return readers[static_cast<size_t>(step)]->result; }
 
   bool add(int index) {
     const FusedStep* const step = steps[static_cast<size_t>(index)];
@@ -85,19 +85,18 @@ void Stage::run(char* const* data, int64_t n) const {
   }
 }
 
-std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const std::vector<ScalarType>& arguments, const std::vector<bool>& kept,
+std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const std::vector<const FusedStep*>& readers, const std::vector<ScalarType>& arguments, const std::vector<bool>& kept,
                              const std::function<bool(const FusedStep::Input&)>& one) {
   std::vector<Stage> stages;
   const int n = static_cast<int>(steps.size());
   const auto read_outside = [&](int step, int last) {
     for (int i = last; i < n; i++)
-      if (steps[static_cast<size_t>(i)])
-        for (const FusedStep::Input& input : steps[static_cast<size_t>(i)]->inputs)
-          if (input.kind == FusedStep::Input::Step && input.index == step) return true;
+      for (const FusedStep::Input& input : readers[static_cast<size_t>(i)]->inputs)
+        if (input.kind == FusedStep::Input::Step && input.index == step) return true;
     return false;
   };
   for (int first = 0; first < n;) {
-    Builder builder{steps, arguments, one, {}, {}, {}};
+    Builder builder{steps, readers, arguments, one, {}, {}, {}};
     builder.stage.first = first;
     int last = first;
     while (last < n) {
