@@ -155,7 +155,7 @@ void forget() {
 
 std::shared_ptr<const Image> code_of(const Program& program) {
   if (!is_on()) return nullptr;
-  const std::string key = "1" + program.key() + cpu();
+  const std::string key = "2" + program.key() + cpu();
   const std::lock_guard lock(mutex);
   auto& known = images()[key];
   if (auto image = known.lock()) return image;

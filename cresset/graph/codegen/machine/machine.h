@@ -29,11 +29,11 @@ CRESSET_API std::string image_of(const std::string& object);
 // The code of a program: from this process, from disk, or made now. Null where machine code is off (CRESSET_MACHINE_CODE=0), there is no provider, or the
 // CPU lacks AVX2.
 CRESSET_API std::shared_ptr<const Image> code_of(const Program& program);
-// Elements of a vector of the program.
+// Elements that the code of a program works on at once: two registers, as one alone waits for itself.
 inline int lanes_of(const Program& program) {
   for (const Node& n : program.nodes)
-    if (n.type == Type::F32) return 8;
-  return 4;
+    if (n.type == Type::F32) return 16;
+  return 8;
 }
 CRESSET_API bool is_available();
 

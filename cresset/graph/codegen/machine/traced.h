@@ -55,6 +55,10 @@ template <class T, bool packed> struct Traced {
     t.node = n;
     return t;
   }
+  bool is(T number) const {
+    const Node& n = tracer->program.nodes[static_cast<size_t>(node)];
+    return n.op == Op::Constant && n.immediate == __builtin_bit_cast(BitsOf<T>, number);
+  }
   static Traced make(Op op, Traced a) { return at(tracer->program.add({op, kType, a.node})); }
   static Traced make(Op op, Traced a, Traced b) { return at(tracer->program.add({op, kType, a.node, b.node})); }
   static Mask compare(Op op, Traced a, Traced b) { return {tracer->program.add({op, Type::Mask, a.node, b.node})}; }
@@ -69,7 +73,12 @@ template <class T, bool packed> struct Traced {
   friend Traced operator*(Traced a, Traced b) { return make(Op::Mul, a, b); }
   friend Traced operator/(Traced a, Traced b) { return make(Op::Div, a, b); }
   friend Traced operator-(Traced a) { return make(Op::Neg, a); }
-  friend Traced fma(Traced a, Traced b, Traced c) { return at(tracer->program.add({Op::Fma, kType, a.node, b.node, c.node})); }
+  // A factor of one rounds nothing.
+  friend Traced fma(Traced a, Traced b, Traced c) {
+    if (a.is(T(1))) return c + b;
+    if (a.is(T(-1))) return c - b;
+    return at(tracer->program.add({Op::Fma, kType, a.node, b.node, c.node}));
+  }
   friend Traced sqrt(Traced a) { return make(Op::Sqrt, a); }
   friend Traced abs(Traced a) { return make(Op::Abs, a); }
   friend Traced copysign(Traced a, Traced b) { return make(Op::CopySign, a, b); }
