@@ -54,8 +54,8 @@ std::vector<machine::Stage> RowKernel::make_stages() const {
   return machine::stages_of(steps, readers, dtypes_, kept, one);
 }
 
-void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end,
-                         int64_t block) const {
+void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns,
+                         int64_t begin, int64_t end, int64_t block) const {
   const autograd::AutoGradMode off(false);
   std::vector<size_t> places(steps_.size());
   size_t needed = 64;

@@ -34,7 +34,8 @@ class CRESSET_API RowKernel : public Kernel {
     int64_t row, column;  // strides in bytes
   };
   std::vector<machine::Stage> make_stages() const;
-  void run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns, int64_t begin, int64_t end, int64_t block) const;
+  void run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns,
+                int64_t begin, int64_t end, int64_t block) const;
 
   std::vector<ScalarType> dtypes_;
   std::vector<RowArgument> kinds_;

@@ -155,6 +155,7 @@ void forget() {
 
 std::shared_ptr<const Image> code_of(const Program& program) {
   if (!is_on()) return nullptr;
+  // The number changes with the code that the provider makes of a program.
   const std::string key = "2" + program.key() + cpu();
   const std::lock_guard lock(mutex);
   auto& known = images()[key];

@@ -85,8 +85,8 @@ void Stage::run(char* const* data, int64_t n) const {
   }
 }
 
-std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const std::vector<const FusedStep*>& readers, const std::vector<ScalarType>& arguments, const std::vector<bool>& kept,
-                             const std::function<bool(const FusedStep::Input&)>& one) {
+std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const std::vector<const FusedStep*>& readers, const std::vector<ScalarType>& arguments,
+                             const std::vector<bool>& kept, const std::function<bool(const FusedStep::Input&)>& one) {
   std::vector<Stage> stages;
   const int n = static_cast<int>(steps.size());
   const auto read_outside = [&](int step, int last) {

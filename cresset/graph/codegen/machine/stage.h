@@ -26,7 +26,7 @@ struct Stage {
 
 // The stages of steps, some of which are none of code (null); `readers` are all of them. `kept` tells the steps whose values are needed later on, `one` the inputs that are single
 // elements for all the code's elements.
-std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const std::vector<const FusedStep*>& readers, const std::vector<ScalarType>& arguments, const std::vector<bool>& kept,
-                             const std::function<bool(const FusedStep::Input&)>& one);
+std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const std::vector<const FusedStep*>& readers, const std::vector<ScalarType>& arguments,
+                             const std::vector<bool>& kept, const std::function<bool(const FusedStep::Input&)>& one);
 
 }  // namespace cresset::graph::machine
