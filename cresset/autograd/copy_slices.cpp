@@ -2,7 +2,6 @@
 
 #include "cresset/autograd/run_state.h"
 #include "cresset/autograd/variable.h"
-#include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -50,8 +49,7 @@ class Mask {
 variable_list CopySlices::apply(variable_list&& grads) {
   CRESSET_CHECK(fn_, "backward: the graph has been freed by an earlier call; pass retain_graph=true to the first call to go through it again");
   const Tensor& grad = grads[0];
-  Tensor result =
-      as_batched(grad) ? grad.new_empty_strided(base_->sizes(), base_->strides()) : cresset::empty_strided(base_->sizes(), base_->strides(), grad.options());
+  Tensor result = grad.new_empty_strided(base_->sizes(), base_->strides());
   result.copy_(grad);
   const Tensor slice = impl::replay_view(*view_, *base_, result);
   const auto wanted = std::make_unique<bool[]>(num_outputs() + 1);

@@ -107,6 +107,7 @@ bool any_defined(const variable_list& grads) {
 
 Tensor sum_to_size(const Tensor& grad, IntArrayRef sizes) {
   if (grad.sizes() == sizes) return grad;
+  if (sizes.empty()) return grad.sum();
   const int64_t extra = grad.dim() - static_cast<int64_t>(sizes.size());
   DimVector dims;
   for (int64_t d = 0; d < grad.dim(); d++)

@@ -8,6 +8,7 @@
 #include "cresset/autograd/meta_extras.h"
 #include "cresset/autograd/node_hooks.h"
 #include "cresset/core/functional.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -100,6 +101,8 @@ static const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
     // Recorded whatever scope the caller is in.
     InferenceMode normal(false);
     IncludeAutograd include;
+    // The history of a view is not the program's call: modes do not see it.
+    const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
     const Tensor from(view.view_base());
     const bool detached = !requires_grad(base);
     // The view keeps a history although its base lost its own: one that leads nowhere.

@@ -11,6 +11,7 @@ namespace {
 thread_local Listener* t_listeners[2] = {};
 std::atomic<Listener*> g_subclass_listener{nullptr};
 thread_local bool t_subclasses_heard = true;
+thread_local std::pair<const OpEntry*, const OpEntry*> t_heard_as{};
 
 Listener*& at(ListenPlace place) { return t_listeners[static_cast<int>(place)]; }
 
@@ -69,6 +70,9 @@ Listener* set_listener(ListenPlace place, Listener* listener) {
 ListenScope::ListenScope(ListenPlace place, Listener* listener) : place_(place), saved_(set_listener(place, listener)) {}
 ListenScope::~ListenScope() { set_listener(place_, saved_); }
 
+HeardAs::HeardAs(const OpEntry& op, const OpEntry& as) : saved_(std::exchange(t_heard_as, {&op, &as})) {}
+HeardAs::~HeardAs() { t_heard_as = saved_; }
+
 void heard_above(const OpEntry& op, Stack& stack) {
   Listener* const listener = at(ListenPlace::above_layers);
   if (!listener || !listener->hears(op, false)) return call_boxed_below(Layer::Capture, op, stack);
@@ -104,7 +108,8 @@ void heard_below(const OpEntry& op, Stack& stack) {
   const bool of_subclass = &listener == g_subclass_listener.load(std::memory_order_relaxed);
   const ListenScope quiet(ListenPlace::below_autograd, nullptr);
   const ExcludeLayers passed(kPassed);
-  with_own_stack(op, stack, [&](Stack& own) { of_subclass ? call_of_subclass(listener, op, own) : listener.call(op, own); });
+  const OpEntry& heard = CRESSET_UNLIKELY(t_heard_as.first == &op) ? *t_heard_as.second : op;
+  with_own_stack(op, stack, [&](Stack& own) { of_subclass ? call_of_subclass(listener, heard, own) : listener.call(heard, own); });
 }
 
 // Views wake the autograd layer too, whether or not they require a gradient.

@@ -2,6 +2,8 @@
 // Two places where a program hears of calls as they pass: above all layers, where composite operators arrive whole, and below autograd, where
 // the operators arrive that these and the gradients are made of. docs/records/0019-dispatch-modes.md says who sits there.
 
+#include <utility>
+
 #include "cresset/dispatch/op.h"
 
 namespace cresset::dispatch {
@@ -33,6 +35,18 @@ class CRESSET_API ListenScope {
  private:
   const ListenPlace place_;
   Listener* const saved_;
+};
+
+// In its scope the calls of one operator are heard below autograd as those of another, which takes the same arguments.
+class CRESSET_API HeardAs {
+ public:
+  HeardAs(const OpEntry& op, const OpEntry& as);
+  ~HeardAs();
+  HeardAs(const HeardAs&) = delete;
+  HeardAs& operator=(const HeardAs&) = delete;
+
+ private:
+  const std::pair<const OpEntry*, const OpEntry*> saved_;
 };
 
 // The listener at the place in this thread; null: none.

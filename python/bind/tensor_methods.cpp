@@ -290,7 +290,11 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   int requires_grad = 0;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|p:_make_subclass", const_cast<char**>(names), &cls, tensor_type, &data, &requires_grad)) return nullptr;
   return guarded([&] {
-    Tensor t = tensor_of(data).detach();
+    Tensor t;
+    {
+      const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
+      t = tensor_of(data).detach();
+    }
     mark_subclass(subclass(cls), t);
     if (requires_grad) t.requires_grad_(true);
     return wrap_as(subclass(cls), std::move(t));

@@ -12,7 +12,7 @@ import types as _types
 
 import _cresset
 
-from ._core import aten_extra as _aten_extra, aten_functions as _aten_functions
+from ._core import aten_extra as _aten_extra, aten_gradients as _aten_gradients, aten_functions as _aten_functions
 from ._core.aten_names import RENAMED as _RENAMED
 from ._core.operators import OpOverload as _Overload, OpOverloadPacket as _Packet
 

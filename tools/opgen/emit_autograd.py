@@ -193,7 +193,7 @@ class AutogradEmitter:
             at = f"{at} + {a.name}_count" if a.type.list else str(int(at) + 1) if at.isdigit() else f"{at} + 1"
         if self.row.grad == "not_implemented":
             return [*lines, self.missing(), "  return result_grads;", "}"]
-        for names, text in self.formulas.items():
+        for names, text in sorted(self.formulas.items()):
             if text == "non_differentiable":
                 continue
             for s in saved:

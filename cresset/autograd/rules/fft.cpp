@@ -13,9 +13,12 @@ Tensor fft_c2c_backward(const Tensor& grad, IntArrayRef dim, int64_t normalizati
 Tensor fft_r2c_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef dim, int64_t normalization, bool onesided) {
   const int64_t n = static_cast<int64_t>(sizes.size()), last = ops::wrap_dim(dim.back(), n);
   const int64_t missing = onesided ? sizes[static_cast<size_t>(last)] - grad.size(last) : 0;
-  DimVector pads(static_cast<size_t>(2 * (n - last)), 0);
-  pads.back() = missing;
-  return cresset::real(cresset::_fft_c2c(missing > 0 ? cresset::constant_pad_nd(grad, pads) : grad, dim, normalization, false));
+  Tensor whole = grad;
+  if (missing > 0) {
+    whole = grad.new_zeros(sizes);
+    whole.slice(last, 0, grad.size(last)).copy_(grad);
+  }
+  return cresset::real(cresset::_fft_c2c(whole, dim, normalization, false));
 }
 
 // Elements that stand for their mirror images too count twice.

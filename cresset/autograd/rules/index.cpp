@@ -18,13 +18,14 @@ Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const
     }
     return cresset::_sparse_coo_tensor_unsafe(cresset::stack(positions), grad.reshape({-1}), sizes, grad.options().layout(Layout::Sparse));
   }
-  return cresset::zeros(sizes, grad.options()).scatter_add(dim, index, grad);
+  return grad.new_zeros(sizes).scatter_add(dim, index, grad);
 }
 
 // The source may be larger than the index: the rest of it got nothing.
 Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes) {
   const Tensor taken = grad.gather(dim, index);
-  if (taken.sizes() == source_sizes || source_sizes.empty()) return taken.reshape(source_sizes);
+  if (taken.sizes() == source_sizes) return taken;
+  if (source_sizes.empty()) return taken.reshape(source_sizes);
   Tensor full = ops::zeros_for(grad, source_sizes), part = full;
   for (int64_t d = 0; d < taken.dim(); d++) part = part.narrow(d, 0, taken.size(d));
   part.copy_(taken);
@@ -34,7 +35,7 @@ Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& in
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
   if (sizes.empty()) return grad.reshape({-1}).sum().reshape({});
   const Tensor dense = grad.to_dense();
-  return cresset::zeros(sizes, dense.options()).index_add(dim, index.reshape({-1}), dense);
+  return dense.new_zeros(sizes).index_add(dim, index.reshape({-1}), dense);
 }
 
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes) {
@@ -42,7 +43,7 @@ Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& 
 }
 
 Tensor index_backward(const Tensor& grad, IntArrayRef sizes, ArrayRef<std::optional<Tensor>> indices) {
-  return cresset::zeros(sizes, grad.options()).index_put(indices, grad, true);
+  return grad.new_zeros(sizes).index_put(indices, grad, true);
 }
 
 Tensor index_put_self_backward(const Tensor& grad, ArrayRef<std::optional<Tensor>> indices, IntArrayRef values_sizes) {
@@ -76,8 +77,10 @@ Tensor repeat_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef repeat
   DimVector shape, summed;
   for (size_t d = 0; d < repeats.size(); d++) {
     if (repeats[d] == 0) return cresset::zeros(sizes, grad.options());
-    summed.push_back(static_cast<int64_t>(shape.size()));
-    shape.push_back(repeats[d]);
+    if (d < lead || repeats[d] != 1) {
+      summed.push_back(static_cast<int64_t>(shape.size()));
+      shape.push_back(repeats[d]);
+    }
     if (d >= lead) shape.push_back(sizes[d - lead]);
   }
   return summed.empty() ? grad : grad.reshape(shape).sum(summed);

@@ -39,9 +39,10 @@ void check_phase(const char* op, const Tensor& phase, const Tensor& scale) {
 Tensor cholesky_backward(const Tensor& grad, const Tensor& factor, bool upper) {
   const Tensor l = upper ? factor.adjoint() : factor, g = upper ? grad.adjoint() : grad;
   const Tensor product = l.adjoint().matmul(g);
-  const Tensor phi = product.tril() - on_diagonal(diagonal_of(product) * 0.5);
-  const Tensor s = solve(l.adjoint(), solve(l, phi, false, false), true);
-  return (s + s.adjoint()) * 0.5;
+  // The lower triangle and its mirror image, halved: the result is Hermitian by itself. Of the diagonal the real part counts.
+  const Tensor lower = product.is_complex() ? product.tril() - on_diagonal(times_i(imaginary(diagonal_of(product)))) : product.tril();
+  const Tensor phi = (lower + lower.tril(-1).adjoint()) * 0.5;
+  return solve(l, solve(l.adjoint(), phi, true), false, false);
 }
 
 Tensor lu_factor_backward(const Tensor& grad, const Tensor& lu, const Tensor& pivots) {
@@ -143,8 +144,8 @@ Tensor svd_backward(const Tensor& grad_u, const Tensor& grad_s, const Tensor& gr
   if (!grad_u.defined() && !grad_s.defined() && !grad_vh.defined()) return Tensor();
   CRESSET_CHECK(full_u.dim() > 1, "linalg.svd: the gradient needs the singular vectors, which were not computed");
   const int64_t k = s.size(-1), m = full_u.size(-2), n = full_vh.size(-1);
-  const Tensor u = full_u.narrow(-1, 0, k), vh = full_vh.narrow(-2, 0, k);
-  if (!grad_u.defined() && !grad_vh.defined()) return (u * grad_s.unsqueeze(-2)).matmul(vh);
+  const Tensor u = full_u.size(-1) == k ? full_u : full_u.narrow(-1, 0, k), vh = full_vh.size(-2) == k ? full_vh : full_vh.narrow(-2, 0, k);
+  if (!grad_u.defined() && !grad_vh.defined()) return m >= n ? u.matmul(grad_s.unsqueeze(-1) * vh) : (u * grad_s.unsqueeze(-2)).matmul(vh);
   const Tensor gu = grad_u.defined() ? grad_u.narrow(-1, 0, k) : Tensor(), gvh = grad_vh.defined() ? grad_vh.narrow(-2, 0, k) : Tensor();
   const Tensor inner_u = gu.defined() ? u.adjoint().matmul(gu) : Tensor(), inner_v = gvh.defined() ? vh.matmul(gvh.adjoint()) : Tensor();
   const Tensor e = differences(s * s);

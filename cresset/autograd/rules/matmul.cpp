@@ -4,9 +4,17 @@ namespace cresset::autograd::rules {
 
 Tensor scaled(const Tensor& x, const Scalar& factor) { return factor.equal(1) ? x : x * factor; }
 
-Tensor product_like(const Tensor& a, const Tensor& b, IntArrayRef strides) {
-  const bool by_columns = strides.size() == 2 && strides[0] == 1 && strides[1] > 1;
-  return by_columns ? b.t().mm(a.t()).t() : a.mm(b);
+namespace {
+
+bool by_columns(IntArrayRef strides) { return strides.size() == 2 && strides[0] == 1 && strides[1] > 1; }
+
+}  // namespace
+
+Tensor mm_left_backward(const Tensor& grad, const Tensor& right, IntArrayRef strides) {
+  return by_columns(strides) ? right.conj().mm(grad.t()).t() : grad.mm(right.t().conj());
+}
+Tensor mm_right_backward(const Tensor& grad, const Tensor& left, IntArrayRef strides) {
+  return by_columns(strides) ? grad.t().mm(left.conj()).t() : left.t().conj().mm(grad);
 }
 
 }  // namespace cresset::autograd::rules

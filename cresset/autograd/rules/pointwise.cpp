@@ -59,15 +59,19 @@ Tensor xlogy_self_backward(const Tensor& grad, const Tensor& self, const Tensor&
   return grad * zeros_where((self == 0).logical_and(other <= 0), other.log());
 }
 
-Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& other, const Tensor& lost) {
-  return zeros_where(lost, cresset::where(self == other, grad / 2, grad));
+Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  const Tensor half = grad / 2;
+  return cresset::where(self == other, half, grad);
 }
 
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
-  Tensor g = grad;
-  if (min) g = cresset::where(self >= *min, g, 0);
-  if (max) g = cresset::where(self <= *max, g, 0);
-  return g;
+  const Tensor zero = cresset::scalar_tensor(0.0, grad.options());
+  if (min && max) {
+    Tensor inside = self >= *min;
+    return cresset::where(inside.logical_and_(self <= *max), grad, zero);
+  }
+  if (min) return cresset::where(self >= *min, grad, zero);
+  return max ? cresset::where(self <= *max, grad, zero) : grad;
 }
 
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {

@@ -68,32 +68,38 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   if (self.dim() == 0) return prod_backward(grad, self, result);
   const int64_t d = wrap_dim(dim, self.dim());
   if (self.numel() == 0) return self * restore(grad, self.dim(), d, keepdim);
-  return restore(grad, self.dim(), d, keepdim) * product_of_others(self, d).conj();
+  const Tensor g = restore(grad, self.dim(), d, keepdim);
+  return g * product_of_others(self, d).conj();
 }
 
 Tensor amax_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dim, bool keepdim) {
-  const Tensor g = restore(grad, self.dim(), dim, keepdim), r = restore(result, self.dim(), dim, keepdim);
-  const Tensor mask = (self == r).logical_or(self.isnan().logical_and(r.isnan()));
-  return (g * mask) / mask.sum(dim, true);
+  if (self.dim() == 0) return grad;
+  DimVector sizes(self.sizes());
+  const uint64_t reduced = mask_of(dim, self.dim());
+  for (int64_t d = 0; d < self.dim(); d++)
+    if (reduced >> d & 1) sizes[static_cast<size_t>(d)] = 1;
+  const Tensor mask = (keepdim ? result : result.view(sizes)) == self, g = keepdim ? grad : grad.view(sizes);
+  return g / mask.sum(dim, true) * mask;
 }
 
 Tensor select_value_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim) {
-  const Tensor zeros = cresset::zeros(sizes, grad.options());
-  if (sizes.empty()) return zeros + grad;
+  if (sizes.empty()) return grad.clone();
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
-  if (!keepdim) return zeros.scatter(d, indices.unsqueeze(d), grad.unsqueeze(d));
-  return zeros.scatter(d, indices, grad);
+  const Tensor g = keepdim ? grad : grad.unsqueeze(d), at = keepdim ? indices : indices.unsqueeze(d);
+  return g.new_zeros(sizes).scatter(d, at, g);
 }
 
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) {
   const double divisor = static_cast<double>(reduced_count(self.sizes(), dim)) - (correction ? correction->to<double>() : 1.0);
-  const Tensor centred = self - self.mean(dim, true);
-  return restore(grad, self.dim(), dim, keepdim) * (2.0 / std::max(divisor, 0.0)) * centred;
+  const double factor = 2.0 / std::max(divisor, 0.0);
+  if (grad.dim() == 0) return grad * factor * (self - self.mean());
+  const Tensor g = restore(grad, self.dim(), dim, keepdim), centred = self - self.mean(dim, true);
+  return g * factor * centred;
 }
 
 Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
                     bool keepdim) {
-  return var_backward((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim);
+  return var_backward((grad / (result * 2)).masked_fill_(result == 0, 0), self, dim, correction, keepdim);
 }
 
 Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
@@ -107,10 +113,13 @@ Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const 
 
 Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim, const Tensor& result) {
   const double p = ord.to<double>();
-  const Tensor g = restore(grad, self.dim(), dim, keepdim), n = restore(result, self.dim(), dim, keepdim);
   if (p == 0) return cresset::zeros_like(self);
-  if (p == 1) return g * self.sgn();
-  if (p == 2) return g * (self / n).masked_fill(n == 0, 0);
+  // A single number stretches as it is.
+  const bool single = result.dim() == 0;
+  const Tensor g = single ? grad : restore(grad, self.dim(), dim, keepdim);
+  if (p == 1) return self.sgn() * g;
+  const Tensor n = single ? result : restore(result, self.dim(), dim, keepdim);
+  if (p == 2) return g * (self / n).masked_fill_(n == 0, 0);
   if (std::isinf(p)) {
     const Tensor mask = self.abs() == n;
     return self.sgn() * (g * mask / mask.sum(dim ? dim.value() : IntArrayRef(), true));

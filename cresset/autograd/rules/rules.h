@@ -15,8 +15,8 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self);
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& sgn);
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor xlogy_self_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
-// Of maximum and minimum: nothing where the other one won, half where they are equal.
-Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& other, const Tensor& lost);
+// Of maximum and minimum, but for where the other one won: half where they are equal.
+Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max);
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 Tensor clamp_min_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
@@ -32,8 +32,9 @@ Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Sc
 // Matrix products (rules/matmul.cpp).
 // x * factor, without a pass for a factor of one.
 Tensor scaled(const Tensor& x, const Scalar& factor);
-// a.mm(b), column by column if these are the strides of a transposed matrix: the gradient of weight.t() then lies as weight does.
-Tensor product_like(const Tensor& a, const Tensor& b, IntArrayRef strides);
+// Of left.mm(right): column by column if `strides`, of the factor itself, are a transposed matrix's: the gradient of weight.t() then lies as weight does.
+Tensor mm_left_backward(const Tensor& grad, const Tensor& right, IntArrayRef strides);
+Tensor mm_right_backward(const Tensor& grad, const Tensor& left, IntArrayRef strides);
 
 // Samples (rules/random.cpp): `distribution` as in ops/random.toml.
 Tensor sample_distribution_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t distribution);

@@ -1,8 +1,10 @@
 #include "cresset/autograd/rules/rules.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/core/batched.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/batched.h"
 #include "cresset/ops/layout/view_geometry.h"
@@ -120,6 +122,21 @@ Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dimension,
   return cresset::zeros(sizes, grad.options()).index_add(d, from, moved);
 }
 
+// Whether no two elements share a place, as far as the strides tell without a search.
+static bool apart(IntArrayRef sizes, IntArrayRef strides) {
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  for (size_t d = 0; d < sizes.size(); d++)
+    if (sizes[d] != 1) steps.push_back({strides[d], sizes[d]});
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : steps) {
+    if (size == 0) return true;
+    if (stride <= reach) return false;
+    reach += (size - 1) * stride;
+  }
+  return true;
+}
+
 Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset, IntArrayRef size, IntArrayRef stride,
                            std::optional<int64_t> storage_offset) {
   // Both geometries lie in one stretch of storage: add the gradient there, then read the input's part of it.
@@ -139,6 +156,11 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
     return at.expand(sizes).flatten().to(grad.device());
   };
   const int64_t length = std::max(self_offset + reach(self_sizes, self_strides), view_offset + reach(size, stride)) - first;
+  if (!as_batched(grad) && apart(self_sizes, self_strides) && apart(size, stride)) {
+    const Tensor whole = grad.new_zeros({length});
+    whole.as_strided(size, stride, view_offset - first).copy_(grad);
+    return whole.as_strided(self_sizes, self_strides, self_offset - first);
+  }
   Tensor flat = cresset::zeros({length}, grad.options()).index_add(0, positions(size, stride, view_offset), grad.expand(size).flatten());
   const Tensor inputs = positions(self_sizes, self_strides, self_offset);
   // An input that overlaps itself shares the gradient of a location among the elements that live there.

@@ -1,8 +1,28 @@
 // Composites over views: reshaping, splitting, joining and moving of dimensions.
 
+#include "cresset/dispatch/listen.h"
+#include "cresset/ops/entries_view.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/unsafe_view.h"
 #include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/own.h"
+
+namespace cresset::ops {
+
+namespace {
+
+Tensor plain_view(const Tensor& t, IntArrayRef sizes) { return t.view(sizes); }
+const dispatch::Op<Tensor(const Tensor&, IntArrayRef)> kUnsafeView("_unsafe_view", "_unsafe_view(Tensor self, int[] size) -> Tensor", 0, nullptr, &plain_view,
+                                                                   &plain_view, nullptr, nullptr);
+
+}  // namespace
+
+Tensor unsafe_view(const Tensor& t, IntArrayRef sizes) {
+  const dispatch::HeardAs heard(entry::view, kUnsafeView);
+  return t.view(sizes);
+}
+
+}  // namespace cresset::ops
 
 namespace cresset::ops::composite {
 
@@ -10,7 +30,7 @@ Tensor reshape(const Tensor& self, IntArrayRef shape) {
   CRESSET_CHECK(self.layout() == Layout::Strided, "reshape: not implemented for sparse tensors, got layout ", self.layout(), "; use to_dense() first");
   const DimVector sizes = infer_size(shape, self.numel());
   if (view_strides(self.sizes(), self.strides(), sizes)) return self.view(sizes);
-  return own(self.clone(MemoryFormat::Contiguous).view(sizes));
+  return own(unsafe_view(self.clone(MemoryFormat::Contiguous), sizes));
 }
 
 Tensor reshape_as(const Tensor& self, const Tensor& other) { return self.reshape(other.sizes()); }

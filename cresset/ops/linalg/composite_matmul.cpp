@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/unsafe_view.h"
 #include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/support.h"
@@ -33,7 +34,7 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
     const Tensor flat = self.reshape({rows, k});
     if (b == 1) return own(flat.mv(other).view(shape));
     shape.push_back(n);
-    return own(flat.mm(other).view(shape));
+    return own(unsafe_view(flat.mm(other), shape));
   }
   const Tensor left = a == 1 ? self.unsqueeze(0) : self, right = b == 1 ? other.unsqueeze(1) : other;
   const DimVector batch = broadcast_shapes(left.sizes().slice(0, left.dim() - 2), right.sizes().slice(0, right.dim() - 2));
@@ -46,7 +47,7 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   right_shape.push_back(n);
   if (a > 1) shape.push_back(m);
   if (b > 1) shape.push_back(n);
-  return own(left.expand(left_shape).reshape({count, m, k}).bmm(right.expand(right_shape).reshape({count, k, n})).view(shape));
+  return own(unsafe_view(left.expand(left_shape).reshape({count, m, k}).bmm(right.expand(right_shape).reshape({count, k, n})), shape));
 }
 
 Tensor outer(const Tensor& self, const Tensor& vec2) {

@@ -8,6 +8,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/core/batched.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/kernels/linalg/cpu/small_matrices.h"
 #include "cresset/kernels/providers/lapack.h"
 #include "cresset/ops/differentiates.h"
@@ -146,7 +147,18 @@ void check_finite(const char* op, const Tensor& given) {
                                 : str(op, ": the matrix holds values that are not finite, so nothing converges"));
 }
 
+namespace {
+
+// A step that modes see before the check, and may refuse by themselves.
+void seen_check(const Tensor&, std::string_view, bool) {}
+const dispatch::Op<void(const Tensor&, std::string_view, bool)> kCheckErrors("_linalg_check_errors",
+                                                                             "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()", 0,
+                                                                             nullptr, &seen_check, &seen_check, nullptr, nullptr);
+
+}  // namespace
+
 void check_info(const char* op, const Tensor& given, Failure failure) {
+  if (dispatch::is_listening()) dispatch::call(kCheckErrors, dispatch::key_of(given), given, std::string_view(op), given.dim() == 0);
   const Tensor& info = physical(given);
   if (info.lacks_data() || info.numel() == 0) return;
   const Tensor dense = info.contiguous();

@@ -2,6 +2,7 @@
 
 #include "cresset/kernels/norm/norm.h"
 
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/operands.h"
 
@@ -332,6 +333,8 @@ Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, const Optio
     const int64_t values = input.size(1) > 0 ? input.numel() / input.size(1) : 0;
     CRESSET_CHECK_VALUE(values != 1, "batch_norm: expected several values a channel in training, got an input of shape ", input.sizes());
   }
+  // PyTorch's reserve for cuDNN, which its modes see.
+  if (dispatch::is_listening()) cresset::empty({0}, input.options().dtype(kByte));
   return std::get<0>(cresset::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
@@ -392,7 +395,7 @@ Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Optiona
   for (size_t d = 0; d < normalized_shape.size(); d++) dims.push_back(-1 - static_cast<int64_t>(d));
   const Tensor x = input.scalar_type() == kHalf || input.scalar_type() == kBFloat16 ? input.to(kFloat) : input;
   const double e = eps.value_or(x.scalar_type() == kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon());
-  const Tensor unit = (x * (x.square().mean(dims, true) + e).rsqrt()).to(input.scalar_type());
+  const Tensor unit = (x * x.square().mean(dims, true).add_(e).rsqrt()).to(input.scalar_type());
   return given(weight) ? unit * *weight : unit;
 }
 

@@ -7,6 +7,7 @@
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/random/generator_impl.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/support.h"
@@ -354,7 +355,8 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   check_probability("dropout", p);
   if (p == 0 || !train || input.numel() == 0) return input;
   if (p == 1) return input * cresset::zeros({}, input.options());
-  if (!input.is_floating_point()) {
+  // In parts where modes listen, too: the fused row is ours alone.
+  if (!input.is_floating_point() || dispatch::is_listening()) {
     const Tensor noise = cresset::empty_like(input).bernoulli_(1 - p).div_(1 - p);
     return input * noise;
   }

@@ -81,6 +81,11 @@ PythonCall to_python(const OpEntry& op, const Stack& stack) {
   size_t given = positional;
   while (given > 0 && is_default(schema.arguments[given - 1], stack[given - 1])) given--;
   PythonCall call{checked(PyTuple_New(static_cast<Py_ssize_t>(given))), checked(PyDict_New())};
+  // A number that is all an operator has stays a tensor: its functions take no other.
+  if (n == 1 && given == 1 && stack[0].is_tensor()) {
+    PyTuple_SET_ITEM(call.args.get(), 0, checked(wrap(stack[0].to_tensor())).release());
+    return call;
+  }
   for (size_t i = 0; i < given; i++) PyTuple_SET_ITEM(call.args.get(), static_cast<Py_ssize_t>(i), to_python(stack[i], schema.arguments[i].type).release());
   for (size_t i = positional; i < n; i++) {
     const Argument& a = schema.arguments[i];

@@ -184,6 +184,17 @@ PyObject* hear_subclasses(PyObject*, PyObject* on) { return PyBool_FromLong(disp
 
 PyObject* hears_subclasses(PyObject*, PyObject*) { return PyBool_FromLong(dispatch::subclasses_heard()); }
 
+// _recorded(function): its result; gradients of what it calls are recorded, in a listener's function too, where the layers above are asleep.
+PyObject* recorded(PyObject*, PyObject* function) {
+  struct Awake {
+    LayerState& state = layer_state();
+    const LayerState before = state;
+    Awake() { state.excluded = static_cast<uint8_t>(state.excluded & ~kAutogradLayer); }
+    ~Awake() { state.excluded = before.excluded; }
+  } const awake;
+  return PyObject_CallNoArgs(function);
+}
+
 // _is_heard(): whether calls are heard below autograd.
 PyObject* is_heard(PyObject*, PyObject*) { return PyBool_FromLong(dispatch::listener_at(ListenPlace::below_autograd) != nullptr); }
 
@@ -198,6 +209,7 @@ PyMethodDef functions[] = {{"_listen", listen, METH_VARARGS, nullptr},
                            {"_hear_subclasses", hear_subclasses, METH_O, nullptr},
                            {"_hears_subclasses", hears_subclasses, METH_NOARGS, nullptr},
                            {"_entry", entry, METH_O, nullptr},
+                           {"_recorded", recorded, METH_O, nullptr},
                            {"_is_heard", is_heard, METH_NOARGS, nullptr},
                            {"_hear", hear, METH_VARARGS, nullptr},
                            {"_set_overload_finder", set_finder, METH_O, nullptr},

@@ -99,8 +99,26 @@ _renamed["sum.dim_IntList"] = _whole_reduction(aten.sum.default, aten.sum.dim_In
 _renamed["mean.dim"] = _whole_reduction(aten.mean.default, aten.mean.dim)
 
 
+@_renames("sort.stable")
+def _sort(self, *, stable, dim=-1, descending=False):
+    if stable:
+        return present(aten.sort.stable, self, stable=True, **({} if dim == -1 else {"dim": dim}), **({"descending": True} if descending else {}))
+    return present(aten.sort.default, self, *([dim, True] if descending else [] if dim == -1 else [dim]))
+
+
+def _added(mask, query):
+    """A mask of which positions count, as numbers that are added."""
+    import cresset as torch
+
+    if mask.dtype != torch.bool:
+        return mask
+    low, zero = (aten.scalar_tensor.default(number, dtype=query.dtype, device=query.device) for number in (float("-inf"), 0.0))
+    return aten.where.self(mask, zero, low)
+
+
 @_renames("_attention")
 def _attention(query, key, value, attn_mask, is_causal, scale):
+    attn_mask = None if attn_mask is None else _added(attn_mask, query)
     options = {} if attn_mask is None else {"attn_mask": attn_mask}
     if scale != query.shape[-1] ** -0.5:
         options["scale"] = scale
@@ -318,6 +336,123 @@ def _dtype_beside(tensor, number):
     return torch.result_type(tensor, number)
 
 
+@_opens("grid_sampler")
+def _grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    op = aten.grid_sampler_3d if input.dim() == 5 else aten.grid_sampler_2d
+    return op.default(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+# Steps that have no rows: what modes see of them, with the gradient that PyTorch takes.
+
+
+def _stepwise(function, formula, kept=()):
+    return _whole(lambda *args: present(function, *args), formula, kept)
+
+
+@_opens("prelu")
+def _prelu(self, weight):
+    with none_active():
+        _cresset.make_op("prelu", ["prelu"])(self.detach(), weight.detach())  # which says what is wrong
+    if weight.numel() != 1 or self.dim() != weight.dim():
+        shape = [1] * self.dim()
+        if self.dim() >= 2:
+            shape[1] = weight.numel()
+        weight = weight.reshape(shape)
+    return _prelu_step(self, weight)
+
+
+def _slope(needs, args, outputs, gradients):
+    found = _step(aten._prelu_kernel_backward.default, gradients[0], *args)
+    return [g if need else None for need, g in zip(needs, found)]
+
+
+@_opens("ctc_loss.Tensor")
+def _ctc(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+    if log_probs.dim() != 3 or log_probs.device.type != "cpu":
+        return _cresset.body("ctc_loss.Tensor")(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+    rest = [*([blank] if blank or zero_infinity else []), *([True] if zero_infinity else [])]
+    loss = _ctc_step(log_probs, targets, input_lengths, target_lengths, *rest)[0]
+    if reduction == 1:
+        return aten.mean.default(aten.div.Tensor(loss, aten.clamp_min.default(target_lengths, 1)))
+    return loss.sum() if reduction == 2 else loss
+
+
+def _ctc_slope(needs, args, outputs, gradients):
+    log_probs, targets, input_lengths, target_lengths, *rest = args
+    blank, zero_infinity = rest[0] if rest else 0, len(rest) > 1 and rest[1]
+    options = [True] if zero_infinity else []
+    step = aten._ctc_loss_backward.Tensor
+    found = _step(step, gradients[0], log_probs, targets, input_lengths, target_lengths, outputs[0], outputs[1], blank, *options)
+    return [found, *[None] * (len(args) - 1)]
+
+
+def _linear(x, weight, bias):
+    from ..nn import functional as F
+
+    return F.linear(x, weight, bias)
+
+
+def _gates(input, hx, w_ih, w_hh, b_ih, b_hh):
+    of_state = _linear(hx, w_hh, b_hh)
+    return _linear(input, w_ih, b_ih).add_(of_state)
+
+
+def _checked_cell(name, *args):
+    # It says what is wrong with the arguments, if anything is.
+    with none_active():
+        plain = [[t.detach() for t in a] if isinstance(a, (list, tuple)) else a if a is None else a.detach() for a in args]
+        _cresset.make_op(name, [name])(*plain)
+
+
+@_opens("lstm_cell")
+def _lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    _checked_cell("lstm_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
+    ingate, forget, cell, out = aten.unsafe_split.Tensor(_gates(input, hx[0], w_ih, w_hh, b_ih, b_hh), hx[0].shape[-1], 1)
+    ingate, forget, cell, out = ingate.sigmoid_(), forget.sigmoid_(), cell.tanh_(), out.sigmoid_()
+    cell = (forget * hx[1]).add_(ingate * cell)
+    return out * cell.tanh(), cell
+
+
+@_opens("gru_cell")
+def _gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    _checked_cell("gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _gru_step(_linear(input, w_ih, b_ih), hx, w_hh, b_hh)
+
+
+def _gru_step(of_input, hx, w_hh, b_hh):
+    size = hx.shape[-1]
+    a = aten.unsafe_split.Tensor(of_input, size, 1)
+    b = aten.unsafe_split.Tensor(_linear(hx, w_hh, b_hh), size, 1)
+    reset, update = b[0].add_(a[0]).sigmoid_(), b[1].add_(a[1]).sigmoid_()
+    new = (a[2] + b[2].mul_(reset)).tanh_()
+    return (hx - new).mul_(update).add_(new)
+
+
+def _elman(name):
+    def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+        _checked_cell(f"rnn_{name}_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
+        return getattr(_gates(input, hx, w_ih, w_hh, b_ih, b_hh), name)()
+
+    return cell
+
+
+_opened["rnn_tanh_cell"], _opened["rnn_relu_cell"] = _elman("tanh"), _elman("relu")
+
+
+def _split_apart(needs, args, outputs, gradients):
+    import cresset as torch
+
+    self, size, *rest = args
+    dim = rest[0] if rest else 0
+    like = next(g for g in gradients if g is not None)
+    whole, shapes = self.shape[dim], []
+    for start in range(0, whole, size):
+        shape = list(self.shape)
+        shape[dim] = min(size, whole - start)
+        shapes.append(shape)
+    return [torch.cat([like.new_zeros(shape) if g is None else g for g, shape in zip(gradients, shapes)], dim)]
+
+
 @_opens("cross_entropy_loss")
 def _cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
     from ..nn import functional as F
@@ -332,13 +467,14 @@ def _cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-10
         return loss
     smooth = -(log_probabilities if weight is None else log_probabilities * _along(weight, self, dim)).sum(dim)
     ignored = target == ignore_index
-    smooth = smooth.masked_fill(ignored, 0.0)
+    smooth = smooth.masked_fill_(ignored, 0.0)
     if reduction == 1:
-        counted = ignored.logical_not().sum() if weight is None else weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0).sum()
+        counted = (~ignored).sum() if weight is None else weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0).sum()
         smooth = smooth.sum() / counted
     elif reduction == 2:
         smooth = smooth.sum()
-    return (1 - label_smoothing) * loss + smooth * (label_smoothing / self.shape[dim])
+    smooth = aten.mul.Scalar(smooth, label_smoothing / self.shape[dim])
+    return aten.add.Tensor(aten.mul.Scalar(loss, 1 - label_smoothing), smooth)
 
 
 def _along(weight, like, dim):
@@ -375,6 +511,7 @@ def _whole(function, formula, kept=()):
             ctx.mark_non_differentiable(*[t for t in outputs if not t.is_floating_point() and not t.is_complex()])
             ctx.save_for_backward(*tensors, *(outputs[i] for i in kept))
             ctx.num_outputs = len(outputs)
+            ctx.set_materialize_grads(False)
             return out
 
         @staticmethod
@@ -388,7 +525,7 @@ def _whole(function, formula, kept=()):
             outputs = [None] * ctx.num_outputs
             for i, t in zip(kept, saved[len(ctx.places) :]):
                 outputs[i] = t
-            found = formula(needs, args, outputs, gradients)
+            found = formula(needs, args, outputs, gradients) if any(g is not None for g in gradients) else [None] * len(args)
             return (None, *[found[i] for i in ctx.places])
 
     def opened(*args):
@@ -421,6 +558,22 @@ def _max_pool(n):
     return formula
 
 
+def _stack(tensors, dim=0):
+    from ..autograd import Function
+
+    class Stack(Function):
+        @staticmethod
+        def forward(ctx, dim, *tensors):
+            ctx.dim, ctx.count = dim, len(tensors)
+            return aten.stack.default(list(tensors), *([dim] if dim else []))
+
+        @staticmethod
+        def backward(ctx, grad):
+            return (None, *(aten.select.int(grad, ctx.dim, i) for i in range(ctx.count)))
+
+    return Stack.apply(dim, *tensors)
+
+
 def _power(needs, args, outputs, gradients):
     self, exponent = args
     if exponent == 0:
@@ -442,8 +595,89 @@ def _binary_cross_entropy(needs, args, outputs, gradients):
     return found
 
 
+def _loss(name, place):
+    """Of a loss of the difference of two tensors, whose reduction is the argument at the place; others follow."""
+
+    def formula(needs, args, outputs, gradients):
+        self, target, *rest = args
+        rest = [*rest, *(1, 1.0)[len(rest) :]][:place]
+        step = getattr(aten, f"{name}_backward").default
+        return [_step(step, gradients[0], a, b, *rest) if need else None for need, a, b in zip(needs, (self, target), (target, self))]
+
+    return formula
+
+
+def _logistic(needs, args, outputs, gradients):
+    self, target, weight, pos_weight, reduction = (*args, *(None, None, 1)[len(args) - 2 :])
+    found = [None] * 5
+    if needs[0] and pos_weight is None:
+        slope = _weighted(aten.sub.Tensor(self.sigmoid(), target) * gradients[0], weight)
+        found[0] = slope / self.numel() if reduction == 1 and _again() else aten.div_.Scalar(slope, self.numel()) if reduction == 1 else slope
+    elif needs[0]:
+        heavy = pos_weight * target
+        slope = _weighted(((heavy + 1 - target) * self.sigmoid() - heavy) * gradients[0], weight)
+        found[0] = slope / self.numel() if reduction == 1 else slope
+    if needs[1]:
+        slope = -self if pos_weight is None else _log_sigmoid_of(-self) - pos_weight * _log_sigmoid_of(self)
+        slope = _weighted(slope * gradients[0], weight)
+        found[1] = slope / self.numel() if reduction == 1 else slope
+    return found
+
+
+def _again():
+    import cresset as torch
+
+    return torch.is_grad_enabled()
+
+
+def _log_sigmoid_of(x):
+    return aten.log_sigmoid.default(x)
+
+
+def _weighted(slope, weight):
+    return slope if weight is None else slope * weight
+
+
+def _gated(needs, args, outputs, gradients):
+    return [_step(aten.glu_backward.default, gradients[0], args[0], args[1] if len(args) > 1 else -1)]
+
+
+def _sampled(n):
+    def formula(needs, args, outputs, gradients):
+        step = getattr(aten, f"grid_sampler_{n}d_backward").default
+        return [*_step(step, gradients[0], *args, [needs[0], needs[1]]), None, None, None]
+
+    return formula
+
+
+def _complex(needs, args, outputs, gradients):
+    parts = [aten.select.int(aten.view_as_real.default(gradients[0]), gradients[0].dim(), i) if needs[i] else None for i in (1, 0)]
+    return parts[::-1]
+
+
+def _inverse(needs, args, outputs, gradients):
+    if gradients[0] is None:
+        return [None]
+    inner = gradients[0] @ outputs[0].mH
+    return [-(outputs[0].mH @ inner)]
+
+
 def _recorded():
+    global _prelu_step, _ctc_step
+    _prelu_step = _stepwise(aten._prelu_kernel.default, _slope)
+    _ctc_step = _stepwise(aten._ctc_loss.Tensor, _ctc_slope, kept=(0, 1))
     return {
+        "mse_loss": _whole(aten.mse_loss.default, _loss("mse_loss", 1)),
+        "smooth_l1_loss": _whole(aten.smooth_l1_loss.default, _loss("smooth_l1_loss", 2)),
+        "huber_loss": _whole(aten.huber_loss.default, _loss("huber_loss", 2)),
+        "binary_cross_entropy_with_logits": _whole(aten.binary_cross_entropy_with_logits.default, _logistic),
+        "glu": _whole(aten.glu.default, _gated),
+        "grid_sampler_2d": _whole(aten.grid_sampler_2d.default, _sampled(2)),
+        "grid_sampler_3d": _whole(aten.grid_sampler_3d.default, _sampled(3)),
+        "complex": _whole(aten.complex.default, _complex),
+        "linalg_inv_ex": _whole(aten.linalg_inv_ex.default, _inverse, kept=(0,)),
+        "stack": _stack,
+        "unsafe_split.Tensor": _whole(lambda *args: tuple(aten.unsafe_split.Tensor(*args)), _split_apart),
         "pow.Tensor_Scalar": _whole(aten.pow.Tensor_Scalar, _power),
         "binary_cross_entropy": _whole(aten.binary_cross_entropy.default, _binary_cross_entropy),
         "convolution": _whole(aten.convolution.default, _convolution),

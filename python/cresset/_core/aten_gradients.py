@@ -1,0 +1,142 @@
+"""Operators of gradients that PyTorch's table has: computed by the gradients of our rows, under PyTorch's names for modes and graphs."""
+
+import _cresset
+
+from .aten_extra import _operator, _row
+
+
+def _gradients(function, inputs, grad, wanted=None):
+    """Those of function(*inputs) by each input that is wanted, others None; they can be differentiated where that is recorded."""
+    import cresset as torch
+
+    again = torch.is_grad_enabled() and any(t.requires_grad for t in (*inputs, grad))
+    chosen = [i for i in range(len(inputs)) if wanted is None or wanted[i]]
+
+    def run():
+        with torch.enable_grad():
+            leaves = [t if again and t.requires_grad else t.detach() for t in inputs]
+            for i in chosen:
+                if not leaves[i].requires_grad:
+                    leaves[i].requires_grad_()
+            out = function(*leaves)
+            return torch.autograd.grad(out, [leaves[i] for i in chosen], grad.expand_as(out), create_graph=again)
+
+    found = dict(zip(chosen, _cresset._recorded(run)))
+    return tuple(found.get(i) for i in range(len(inputs)))
+
+
+def _parts(entry):
+    """The row; by its parts where its gradient is recorded, since modes open it by steps that are computed here."""
+    import cresset as torch
+
+    return _cresset.body(entry) if torch.is_grad_enabled() else _row(entry)
+
+
+def _of_loss(name, extra=""):
+    """`extra`: the argument after the reduction."""
+
+    @_operator(f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{extra}) -> Tensor")
+    def backward(grad_output, self, target, reduction, *rest):
+        row = _parts(name)
+        return _gradients(lambda x: row(x, target, reduction, *rest), [self], grad_output)[0]
+
+
+_of_loss("mse_loss")
+_of_loss("soft_margin_loss")
+
+
+def _averaged(slope, grad_output, reduction):
+    return slope * (grad_output / slope.numel() if reduction == 1 else grad_output)
+
+
+# By their parts, absolute values, the second derivatives of these are lost where both tensors are equal.
+
+
+@_operator("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor")
+def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
+    d = self - target
+    return _averaged(d.sign() if beta == 0 else d.clamp(-beta, beta) / beta, grad_output, reduction)
+
+
+@_operator("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor")
+def huber_loss_backward(grad_output, self, target, reduction, delta):
+    return _averaged((self - target).clamp(-delta, delta), grad_output, reduction)
+
+
+@_operator("glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor")
+def glu_backward(grad_output, self, dim):
+    row = _parts("glu")
+    return _gradients(lambda x: row(x, dim), [self], grad_output)[0]
+
+
+@_operator("_prelu_kernel(Tensor self, Tensor weight) -> Tensor")
+def _prelu_kernel(self, weight):
+    return _row("where.self")(self > 0, self, weight * self)
+
+
+@_operator("_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
+def _prelu_kernel_backward(grad_output, self, weight):
+    return _gradients(_prelu_kernel, [self, weight.expand_as(self)], grad_output)
+
+
+def _of_sampler(n):
+    @_operator(
+        f"grid_sampler_{n}d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, "
+        "bool[2] output_mask) -> (Tensor, Tensor)"
+    )
+    def backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask):
+        row = _parts(f"grid_sampler_{n}d")
+
+        def sample(x, places):
+            return row(x, places, interpolation_mode, padding_mode, align_corners)
+
+        return _gradients(sample, [input, grid], grad_output, output_mask)
+
+
+_of_sampler(2)
+_of_sampler(3)
+
+
+@_operator("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor")
+def _cdist_forward(x1, x2, p, compute_mode):
+    return _row("cdist")(x1, x2, p, compute_mode)
+
+
+@_operator("_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor")
+def _cdist_backward(grad, x1, x2, p, cdist):
+    row = _parts("cdist")
+    return _gradients(lambda x: row(x, x2, p), [x1], grad)[0]
+
+
+# ---- sequences --------------------------------------------------------------------------------------------------------------
+
+
+def _ctc_losses(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    return _cresset.body("ctc_loss.Tensor")(log_probs, targets, input_lengths, target_lengths, blank, 0, zero_infinity)
+
+
+@_operator(
+    "_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
+)
+def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
+    losses = _ctc_losses(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    return losses, log_probs.new_zeros([log_probs.shape[1], log_probs.shape[0], 2 * int(target_lengths.max()) + 1])
+
+
+@_operator(
+    "_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, "
+    "Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"
+)
+def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False):
+    return _gradients(lambda x: _ctc_losses(x, targets, input_lengths, target_lengths, blank, zero_infinity), [log_probs], grad)[0]
+
+
+# ---- linear algebra ---------------------------------------------------------------------------------------------------------
+
+
+@_operator("_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()")
+def _linalg_check_errors(info, api_name, *, is_matrix):
+    if info.any():
+        from ..linalg import LinAlgError
+
+        raise LinAlgError(f"{api_name}: the factorisation failed, info is {info.tolist()}; expected zeros")

@@ -1,0 +1,121 @@
+"""The operators that a mode sees, by name and in order, are those that PyTorch's programs are made of, forward and backward."""
+
+import pytest
+from cresset.utils._python_dispatch import TorchDispatchMode
+
+import cresset as torch
+
+F, nn = torch.nn.functional, torch.nn
+
+
+class Names(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func).removeprefix("aten.").removesuffix(".default"))
+        return func(*args, **(kwargs or {}))
+
+
+def leaf(*shape):
+    n = torch.Size(shape).numel()
+    return (torch.arange(float(n)).sin() + 1.5).reshape(shape).requires_grad_()
+
+
+def streams(function, *inputs):
+    """The names seen in the call and in its gradient, without detach, which is saving."""
+    with Names() as forward:
+        out = function(*inputs)
+    out = out[0] if isinstance(out, tuple) else out
+    with Names() as backward:
+        torch.autograd.grad(out, [t for t in inputs if t.requires_grad], torch.ones_like(out))
+    return tuple(" ".join(name for name in mode.seen if name not in ("detach", "ones_like")) for mode in (forward, backward))
+
+
+def cell(kind, gates):
+    weights = leaf(2 * gates, 3), leaf(2 * gates, 2), leaf(2 * gates), leaf(2 * gates)
+    if kind == "lstm_cell":
+        return lambda x, h, c: torch.lstm_cell(x, (h, c), *weights)
+    return lambda x, h: getattr(torch, kind)(x, h, *weights)
+
+
+MASK = torch.ones(3, 3).tril().bool()
+CASES = {
+    "unsafe_view": (lambda x, y: torch.matmul(x, y), [leaf(2, 2, 3), leaf(3, 2)], "view mm _unsafe_view", "view t mm t mm view"),
+    "columns": (F.linear, [leaf(2, 3), leaf(4, 3), leaf(4)], "t addmm", "t mm t mm t sum.dim_IntList view t"),
+    "std": (lambda x: x.std(1), [leaf(2, 3)], "std.correction",
+            "mul.Scalar div.Tensor eq.Scalar masked_fill_.Scalar unsqueeze mean.dim sub.Tensor mul.Scalar mul.Tensor"),
+    "amax": (lambda x: x.amax(1), [leaf(2, 3)], "amax", "view eq.Tensor view sum.dim_IntList div.Tensor mul.Tensor"),
+    "sum to a number": (lambda x: x[0, 0] + x, [leaf(2, 3)], "select.int select.int add.Tensor", "sum select_backward select_backward add.Tensor"),
+    "maximum": (torch.maximum, [leaf(2), leaf(2)], "maximum",
+                "div.Scalar eq.Tensor where.self gt.Tensor masked_fill_.Scalar div.Scalar eq.Tensor where.self lt.Tensor masked_fill_.Scalar"),
+    "clamp": (lambda x: x.clamp(0, 2), [leaf(2)], "clamp", "scalar_tensor ge.Scalar le.Scalar logical_and_ where.self"),
+    "sort": (lambda x: x.sort(1).values, [leaf(2, 3)], "sort", "new_zeros scatter.src"),
+    "stack": (lambda x, y: torch.stack([x, y]), [leaf(2), leaf(2)], "stack", "select.int select.int"),
+    "mse": (F.mse_loss, [leaf(2), leaf(2)], "mse_loss", "mse_loss_backward mse_loss_backward"),
+    "smooth": (F.smooth_l1_loss, [leaf(2), leaf(2)], "smooth_l1_loss", "smooth_l1_loss_backward smooth_l1_loss_backward"),
+    "logits": (lambda x: F.binary_cross_entropy_with_logits(x, torch.ones_like(x)), [leaf(2)], "binary_cross_entropy_with_logits",
+               "sigmoid sub.Tensor mul.Tensor div_.Scalar"),
+    "glu": (F.glu, [leaf(2, 4)], "glu", "glu_backward"),
+    "prelu": (F.prelu, [leaf(2, 4), leaf(1)], "view _prelu_kernel", "_prelu_kernel_backward sum.dim_IntList view"),
+    "grid": (F.grid_sample, [leaf(1, 1, 3, 3), leaf(1, 2, 2, 2)], "grid_sampler_2d", "grid_sampler_2d_backward"),
+    "batch norm": (lambda x: F.batch_norm(x, None, None, training=True), [leaf(3, 2)], "empty.memory_format native_batch_norm", "native_batch_norm_backward"),
+    "dropout": (F.dropout, [leaf(3)], "empty_like bernoulli_.float div_.Scalar mul.Tensor", "mul.Tensor"),
+    "mask": (lambda q: F.scaled_dot_product_attention(q, q, q, MASK), [leaf(1, 1, 3, 2)],
+             "scalar_tensor scalar_tensor where.self _scaled_dot_product_flash_attention_for_cpu",
+             "_scaled_dot_product_flash_attention_for_cpu_backward add.Tensor add.Tensor"),
+    "cholesky": (torch.linalg.cholesky, [(torch.eye(3) * 3).requires_grad_()], "linalg_cholesky_ex _linalg_check_errors",
+                 "transpose.int mm tril tril transpose.int add.Tensor mul.Scalar transpose.int linalg_solve_triangular linalg_solve_triangular"),
+    "inverse": (torch.linalg.inv, [(torch.eye(3) * 3).requires_grad_()], "linalg_inv_ex _linalg_check_errors", "transpose.int mm transpose.int mm neg"),
+    "rfft": (torch.fft.rfft, [leaf(4)], "_fft_r2c", "new_zeros slice.Tensor copy_ _fft_c2c view_as_real select.int"),
+    "rnn cell": (cell("rnn_tanh_cell", 1), [leaf(2, 3), leaf(2, 2)], "t addmm t addmm add_.Tensor tanh", "tanh_backward t mm t mm"),
+    "lstm cell": (cell("lstm_cell", 4), [leaf(2, 3), leaf(2, 2), leaf(2, 2)],
+                  "t addmm t addmm add_.Tensor unsafe_split.Tensor sigmoid_ sigmoid_ tanh_ sigmoid_ mul.Tensor mul.Tensor add_.Tensor tanh mul.Tensor",
+                  "mul.Tensor mul.Tensor tanh_backward mul.Tensor mul.Tensor mul.Tensor mul.Tensor sigmoid_backward tanh_backward sigmoid_backward "
+                  "sigmoid_backward cat t mm t mm"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_streams(name):
+    function, inputs, forward, backward = CASES[name]
+    assert streams(function, *inputs) == (forward, backward)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_the_same_without_a_mode(name):
+    function, inputs, *_ = CASES[name]
+    found = []
+    for seen in (True, False):
+        torch.manual_seed(0)
+        mode = Names()
+        if seen:
+            mode.__enter__()
+        try:
+            out = function(*inputs)
+            out = out[0] if isinstance(out, tuple) else out
+            found.append([out, *torch.autograd.grad(out, [t for t in inputs if t.requires_grad], torch.ones_like(out))])
+        finally:
+            if seen:
+                mode.__exit__(None, None, None)
+    torch.testing.assert_close(found[0], found[1])
+
+
+@pytest.mark.parametrize("name", ["mse", "smooth", "glu", "prelu", "logits", "grid"])
+def test_second_derivatives_under_a_mode(name):
+    function, inputs, *_ = CASES[name]
+    inputs = [t.detach().double().requires_grad_() for t in inputs]
+    with Names():
+        assert torch.autograd.gradgradcheck(function, inputs)
+
+
+def test_parameters_and_histories_of_views_are_not_seen():
+    with Names() as mode:
+        nn.Parameter(X)
+        y = leaf(3) * 1
+        y[0].mul_(2)
+    assert "detach" not in mode.seen and "as_strided" not in mode.seen
+
+
+X = torch.ones(2)
