@@ -162,6 +162,8 @@ def _everything():
         for name, value in vars(space).items():
             if title == "torch" and name in _IGNORED:
                 ignored.setdefault(value, f"{title}.{name}")
+            elif title == "torch" and name.startswith(("fft_", "linalg_", "special_")):
+                continue
             elif not name.startswith("_") and _is_operator(value):
                 names.setdefault(value, f"{title}.{name}")
     names = found.setdefault(torch.Tensor, {})
@@ -229,6 +231,8 @@ def resolve_name(f):
     """
     if isinstance(f, (type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor))):
         return str(f)
+    if isinstance(f, types.FunctionType) and vars(torch.nn.init).get(f.__name__) is f:
+        return f"torch.nn.init.{f.__name__}"
     found, ignored = _everything()
     for names in (*found.values(), ignored):
         with contextlib.suppress(TypeError):

@@ -6,6 +6,8 @@ import types
 import typing
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
+import _cresset
+
 __all__ = [
     "TreeSpec",
     "register_pytree_node",
@@ -24,7 +26,9 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
     """The structure of a tree: the container's type, its keys, and the structures within; a leaf has the type None.
 
     >>> torch.utils._pytree.tree_structure([1, (2, 3)])
-    [*, (*, *)]
+    TreeSpec(list, None, [*,
+      TreeSpec(tuple, None, [*,
+        *])])
     """
 
     __slots__ = ()
@@ -71,18 +75,11 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
     def __repr__(self):
         if self.type is None:
             return "*"
-        parts = [repr(child) for child in self.children]
-        if self.type in _registered:
-            return f"{self.type.__name__}({', '.join(parts)})"
-        if issubclass(self.type, dict):
-            keys = self.context[1] if self.type is defaultdict else self.context
-            return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, parts, strict=True)) + "}"
-        if self.type is deque:
-            return f"deque([{', '.join(parts)}])"
-        if issubclass(self.type, tuple):
-            name = "" if self.type is tuple else self.type.__name__
-            return name + "(" + ", ".join(parts) + ("," if len(parts) == 1 and not name else "") + ")"
-        return "[" + ", ".join(parts) + "]"
+        name, context = self.type.__name__, self.context
+        if hasattr(self.type, "_fields"):
+            name, context = "namedtuple", self.type
+        children = ",\n".join(repr(child) for child in self.children).replace("\n", "\n  ")
+        return f"TreeSpec({name}, {context}, [{children}])"
 
 
 _LEAF = TreeSpec(None, None, ())
@@ -131,7 +128,7 @@ def register_pytree_node(
 def _parts(tree):
     """The kind of a container, its context and its children; None for a leaf."""
     kind = type(tree)
-    if kind in (list, tuple) or (isinstance(tree, tuple) and (hasattr(kind, "_fields") or kind.__module__ == "cresset.return_types")):
+    if kind in (list, tuple, _cresset.Size) or (isinstance(tree, tuple) and (hasattr(kind, "_fields") or kind.__module__ == "cresset.return_types")):
         return kind, None, list(tree)
     if kind in (dict, OrderedDict):
         keys = list(tree)
@@ -151,7 +148,9 @@ def tree_flatten(tree, is_leaf=None):
     """Return the leaves of a tree in order, and its structure.
 
     >>> torch.utils._pytree.tree_flatten({"a": 1, "b": [2, 3]})
-    ([1, 2, 3], {'a': *, 'b': [*, *]})
+    ([1, 2, 3], TreeSpec(dict, ['a', 'b'], [*,
+      TreeSpec(list, None, [*,
+        *])]))
     """
     leaves = []
 
@@ -665,7 +664,7 @@ def treespec_tuple(iterable=()):
     """The structure of a tuple of structures.
 
     >>> torch.utils._pytree.treespec_tuple([torch.utils._pytree.treespec_leaf()])
-    (*,)
+    TreeSpec(tuple, None, [*])
     """
     return TreeSpec(tuple, None, tuple(iterable))
 
@@ -674,7 +673,7 @@ def treespec_dict(mapping=(), /, **kwargs):
     """The structure of a dictionary of structures.
 
     >>> torch.utils._pytree.treespec_dict({"a": torch.utils._pytree.treespec_leaf()})
-    {'a': *}
+    TreeSpec(dict, ['a'], [*])
     """
     found = dict(mapping, **kwargs)
     return TreeSpec(dict, list(found), tuple(found.values()))
@@ -686,7 +685,18 @@ def treespec_pprint(treespec):
     >>> torch.utils._pytree.treespec_pprint(torch.utils._pytree.tree_structure({"a": [1, (2, 3)]}))
     "{'a': [*, (*, *)]}"
     """
-    return repr(treespec)
+    if treespec.type is None:
+        return "*"
+    kind, parts = treespec.type, [treespec_pprint(child) for child in treespec.children]
+    if kind in _registered:
+        return f"{kind.__name__}({', '.join(parts)})"
+    if issubclass(kind, dict):
+        keys = treespec.context[1] if kind is defaultdict else treespec.context
+        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, parts, strict=True)) + "}"
+    if issubclass(kind, tuple):
+        name = "" if kind is tuple else kind.__name__
+        return name + "(" + ", ".join(parts) + ("," if len(parts) == 1 and not name else "") + ")"
+    return f"deque([{', '.join(parts)}])" if kind is deque else "[" + ", ".join(parts) + "]"
 
 
 def is_namedtuple_class(cls):
