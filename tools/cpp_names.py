@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("nn", "optim", "data", "serialize", "autograd")
+ROOMS = ("nn", "optim", "data", "serialize", "autograd", "jit")
 
 # Names that are not wanted, and why.
 EXCEPTIONS = {
@@ -25,6 +25,49 @@ EXCEPTIONS = {
     "torch.autograd.CppNode_apply_functional_ivalue": "compiled autograd, see apply_with_saved",
     "torch.autograd.CppNode.save_variables_to_ctx": "a step of how the node is made, which CustomNode::finish does",
     "torch.autograd.CppNode.set_ctx_grad_fn": "a step of how the node is made, which its constructor does",
+    "torch.jit.ObjLoaderFunc": "a step of LibTorch's reader of archives; readers here make objects themselves",
+    "torch.jit.ScriptModuleSerializer": "LibTorch's writer of archives over its own streams; ExportModule and Module::save write them",
+    "torch.jit.ScriptModuleSerializer.serialize": "see ScriptModuleSerializer",
+    "torch.jit.ScriptModuleSerializer.serialize_unified_format": "see ScriptModuleSerializer",
+    "torch.jit.ScriptModuleSerializer.storage_context": "see ScriptModuleSerializer",
+    "torch.jit.ScriptModuleSerializer.writeFiles": "see ScriptModuleSerializer",
+    "torch.jit.getInlineEverythingMode": "a switch of LibTorch's compiler; calls are always inlined when a program runs",
+    "torch.jit.jitModuleFromSourceAndConstants": "a step of LibTorch's reader of flatbuffers",
+    "torch.jit.slot_iterator_impl.SlotCursor": "a part of LibTorch's iterator; slots here are listed at once",
+    "torch.jit.writeArchiveAndTensors": "a step of LibTorch's writer of archives over its own streams",
+    **{
+        f"torch.jit.{name}": "bytecode of the lite interpreter, which is not written here"
+        for name in (
+            "BytecodeEmitMode",
+            "BytecodeEmitMode.is_default_args_before_out_args_enabled",
+            "BytecodeEmitMode.is_default_value_for_unspecified_arg_enabled",
+            "BytecodeEmitMode.is_emit_promoted_ops_enabled",
+            "BytecodeEmitMode.set_default_args_before_out_args_enabled",
+            "BytecodeEmitMode.set_default_emit_promoted_ops_enabled",
+            "BytecodeEmitMode.set_default_value_for_unspecified_arg_enabled",
+            "BytecodeEmitModeGuard",
+            "BytecodeEmitModeGuard.prev_default_args_before_out_args",
+            "BytecodeEmitModeGuard.prev_default_emit_promoted_ops",
+            "BytecodeEmitModeGuard.prev_default_value_for_unspecified_arg_mode",
+            "enableMobileInterfaceCallExport",
+            "getMobileInterfaceCallExport",
+            "getOptionsFromGlobal",
+        )
+    },
+    **{
+        f"torch.jit.{name}": "ONNX from LibTorch's graphs, in its own classes of the format; torch.onnx exports in Python"
+        for name in (
+            "DimSymbolMap",
+            "NodeAttrNameMap",
+            "NodeNameMap",
+            "RawDataExportMap",
+            "SymbolDimMap",
+            "check_onnx_proto",
+            "export_onnx",
+            "pretty_print_onnx",
+            "serialize_model_proto_to_string",
+        )
+    },
     "torch.optim.AdamOptions.0.999": "no name: the list's scanner read a default value",
     "torch.optim.AdamWOptions.0.999": "no name: the list's scanner read a default value",
     "torch.serialize.OutputArchive.compilation_unit": "TorchScript, which archives here do not hold",
@@ -56,6 +99,9 @@ ARGUMENTS = {
     "data.transforms.TensorLambda": "<>",
     "data.transforms.TensorTransform": "<>",
     "data.transforms.Transform": "<int, int>",
+    "jit.Named": "<int>",
+    "jit.slot_iterator_impl": "<torch::jit::Module>",
+    "jit.slot_list_impl": "<torch::jit::Module>",
     "nn.AnyModuleHolder": "<torch::nn::LinearImpl, torch::Tensor>",
     "nn.BatchNormImplBase": "<2, torch::nn::BatchNorm2dImpl>",
     "nn.Cloneable": "<torch::nn::LinearImpl>",
@@ -81,7 +127,7 @@ for _name in (
 ):
     ARGUMENTS[f"{_name}Options"] = "<2>"
 
-PREAMBLE = """#include <torch/torch.h>
+PREAMBLE = """#include <torch/script.h>
 using namespace torch::data;
 struct TheDataset : datasets::Dataset<TheDataset> {
   Example<> get(size_t) override;

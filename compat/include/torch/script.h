@@ -1,41 +1,85 @@
 #pragma once
 // TorchScript in C++: torch::jit::load and compile, modules, methods, over libcresset_graph.
 
+#include <functional>
 #include <istream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "cresset/graph/script/module.h"
+#include "torch/library.h"
 #include "torch/torch.h"
+
+namespace c10 {
+
+// "a.b.c": a name with what stands before it.
+class QualifiedName {
+ public:
+  QualifiedName() = default;
+  QualifiedName(const std::string& name) : name_(name) {}
+  QualifiedName(const char* name) : name_(name) {}
+  QualifiedName(const QualifiedName& prefix, const std::string& name) : name_(prefix.name_.empty() ? name : prefix.name_ + "." + name) {}
+  const std::string& qualifiedName() const { return name_; }
+  std::string prefix() const { return name_.find('.') == std::string::npos ? "" : name_.substr(0, name_.rfind('.')); }
+  std::string name() const { return name_.find('.') == std::string::npos ? name_ : name_.substr(name_.rfind('.') + 1); }
+  std::vector<std::string> atoms() const {
+    std::vector<std::string> out;
+    for (size_t at = 0; at <= name_.size();) {
+      const size_t end = std::min(name_.find('.', at), name_.size());
+      out.push_back(name_.substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  }
+  bool isPrefixOf(const QualifiedName& other) const { return other.name_ == name_ || other.name_.compare(0, name_.size() + 1, name_ + ".") == 0; }
+  friend bool operator==(const QualifiedName& a, const QualifiedName& b) { return a.name_ == b.name_; }
+  friend bool operator!=(const QualifiedName& a, const QualifiedName& b) { return a.name_ != b.name_; }
+
+ private:
+  std::string name_;
+};
+
+}  // namespace c10
 
 namespace torch::jit {
 
+using c10::Argument;
+using c10::FunctionSchema;
 using c10::IValue;
+using c10::QualifiedName;
 using Stack = std::vector<IValue>;
 using cresset::graph::script::CompilationUnit;
 using cresset::graph::script::compile;
 using cresset::graph::script::export_opnames;
+using cresset::graph::script::ExportModuleExtraFilesHook;
 using cresset::graph::script::ExtraFilesMap;
 using cresset::graph::script::freeze;
 using cresset::graph::script::Function;
 using cresset::graph::script::FusionBehavior;
 using cresset::graph::script::FusionStrategy;
 using cresset::graph::script::getFusionStrategy;
+using cresset::graph::script::import_ir_module;
 using cresset::graph::script::Kwargs;
 using cresset::graph::script::load;
 using cresset::graph::script::Method;
 using cresset::graph::script::Module;
 using cresset::graph::script::Named;
 using cresset::graph::script::optimize_for_inference;
+using cresset::graph::script::parse_and_initialize_jit_module;
+using cresset::graph::script::SetExportModuleExtraFilesHook;
 using cresset::graph::script::setFusionStrategy;
 using ErrorReport = cresset::graph::script::CompileError;
 using JITException = cresset::graph::script::ScriptRaise;
+using ModulePtr = c10::intrusive_ptr<cresset::dispatch::Object>;
+using ModuleLookup = std::function<Module(const std::vector<std::string>&)>;
 using NameModule = Named<Module>;
 using NameValue = Named<IValue>;
 using NameTensor = Named<at::Tensor>;
 template <class T> using slot_list_impl = cresset::graph::script::SlotList<T>;
+template <class T> using slot_iterator_impl = typename slot_list_impl<T>::const_iterator;
 using module_list = slot_list_impl<Module>;
 using named_module_list = slot_list_impl<NameModule>;
 using parameter_list = slot_list_impl<at::Tensor>;
@@ -48,6 +92,46 @@ using named_attribute_list = slot_list_impl<NameValue>;
 inline void save_jit_module(const Module& module, const std::string& path, const ExtraFilesMap& extra = {}) { module.save(path, extra); }
 inline void ExportModule(const Module& module, const std::string& path, const ExtraFilesMap& extra = {}) { module.save(path, extra); }
 inline void ExportModule(const Module& module, std::ostream& out, const ExtraFilesMap& extra = {}) { module.save(out, extra); }
+
+inline void ExportModule(const Module& module, const std::function<size_t(const void*, size_t)>& write, const ExtraFilesMap& extra = {}) {
+  std::ostringstream out;
+  module.save(out, extra);
+  const std::string bytes = out.str();
+  CRESSET_CHECK(write(bytes.data(), bytes.size()) == bytes.size(), "ExportModule: the function wrote less than ", bytes.size(), " bytes");
+}
+
+// Bytes of an archive, and what lets go of them.
+class DetachedBuffer {
+ public:
+  using UniqueDetachedBuffer = std::unique_ptr<DetachedBuffer, std::function<void(DetachedBuffer*)>>;
+  explicit DetachedBuffer(std::string bytes) : bytes_(std::move(bytes)) {}
+  void* data() { return bytes_.data(); }
+  size_t size() const { return bytes_.size(); }
+
+ private:
+  std::string bytes_;
+};
+inline DetachedBuffer::UniqueDetachedBuffer save_jit_module_to_bytes(const Module& module, const ExtraFilesMap& extra = {}) {
+  std::ostringstream out;
+  module.save(out, extra);
+  return {new DetachedBuffer(out.str()), [](DetachedBuffer* buffer) { delete buffer; }};
+}
+inline void save_jit_module_to_write_func(const Module& module, const ExtraFilesMap& extra, bool /*save_mobile_debug_info*/,
+                                          const std::function<size_t(const void*, size_t)>& write) {
+  ExportModule(module, write, extra);
+}
+inline Module load_jit_module_from_file(const std::string& path, ExtraFilesMap& extra, std::optional<at::Device> device = {}) {
+  return load(path, device, extra);
+}
+inline Module load_jit_module_from_stream(std::istream& in, ExtraFilesMap& extra, std::optional<at::Device> device = {}) { return load(in, device, extra); }
+
+inline IValue to_tuple(std::vector<IValue> values) { return IValue(c10::ivalue::Tuple::create(std::move(values))); }
+// A tuple of pairs of names and values.
+inline IValue Table(const std::vector<std::pair<std::string, IValue>>& rows) {
+  std::vector<IValue> pairs;
+  for (const auto& [name, value] : rows) pairs.push_back(to_tuple({IValue(name), value}));
+  return to_tuple(std::move(pairs));
+}
 
 namespace script {
 using jit::ExtraFilesMap;

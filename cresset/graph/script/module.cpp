@@ -110,6 +110,39 @@ void Module::define(const std::string& text) {
   for (Function* f : made) f->ensure_defined();
 }
 
+void Module::clone_method(const Module& from, const std::string& name) {
+  Function& original = from.get_method(name).function();
+  CRESSET_CHECK(!original.native, "clone_method: '", name, "' is a function of ", original.is_ignored ? "Python" : "C++", ", and has no code");
+  ClassType& cls = *object().cls;
+  CRESSET_CHECK(!cls.methods.count(name), "clone_method: '", short_name(cls.name), "' has a method '", name, "' already");
+  auto graph = original.inlined().clone();
+  graph->block().parameter(0)->set_type(cls.type());
+  Schema schema = original.schema;
+  schema.arguments[0].type = cls.type();
+  Function* f = cls.unit->create_function(cls.name + "." + name, std::move(schema));
+  f->cls = &cls;
+  f->graph = std::move(graph);
+  f->ensure_defined();
+  cls.methods[name] = f;
+  cls.method_order.push_back(name);
+  cls.unit->uses.push_back(from.object().unit);
+}
+intrusive_ptr<dispatch::Object> Module::create_class(const std::string& class_name, std::shared_ptr<CompilationUnit> unit, bool) {
+  ClassType* cls = unit->create_class(class_name, ClassKind::Module);
+  return make_intrusive<ScriptObject>(cls, std::move(unit));
+}
+void Module::store_traced_inputs(const std::string& method, std::vector<Datum> inputs) { object().traced_inputs[method] = std::move(inputs); }
+Dict<std::string, List<Datum>> Module::retrieve_traced_inputs() const {
+  Dict<std::string, List<Datum>> out;
+  for (const auto& [method, inputs] : object().traced_inputs) {
+    List<Datum> list;
+    for (const Datum& v : inputs) list.push_back(v);
+    out.insert(method, list);
+  }
+  return out;
+}
+void Module::set_delete_memory(std::shared_ptr<char> memory) { object().payload = std::move(memory); }
+
 bool Module::hasattr(const std::string& name) const { return object().cls->attribute(name) || object().cls->constants.count(name); }
 Datum Module::attr(const std::string& name) const {
   const ScriptObject& o = object();
@@ -250,12 +283,32 @@ Module Module::deepcopy(std::optional<Device> device) const {
 
 namespace {
 
+struct ExtraFiles {
+  std::mutex mutex;
+  ExportModuleExtraFilesHook hook;
+};
+ExtraFiles& extra_files() {
+  static auto* const e = new ExtraFiles;
+  return *e;
+}
 void write_archive(const Module& m, const ExtraFilesMap& extra, const std::string& folder, const io::WriteBytes& write) {
-  save_archive(m._ivalue(), std::map<std::string, std::string>(extra.begin(), extra.end()), folder, write);
+  std::map<std::string, std::string> files(extra.begin(), extra.end());
+  ExportModuleExtraFilesHook hook;
+  {
+    const std::lock_guard lock(extra_files().mutex);
+    hook = extra_files().hook;
+  }
+  if (hook)
+    for (auto& [name, content] : hook(m)) files.emplace(name, content);
+  save_archive(m._ivalue(), files, folder, write);
 }
 
 }  // namespace
 
+void SetExportModuleExtraFilesHook(ExportModuleExtraFilesHook hook) {
+  const std::lock_guard lock(extra_files().mutex);
+  extra_files().hook = std::move(hook);
+}
 void Module::save(const std::string& path, const ExtraFilesMap& extra) const {
   io::write_file_atomically(path, [&](const io::WriteBytes& write) { write_archive(*this, extra, io::archive_folder(path), write); });
 }
@@ -320,6 +373,31 @@ Module load(const std::string& path, std::optional<Device> device, ExtraFilesMap
 }
 Module load(std::istream& in, std::optional<Device> device, bool) { return load_from(source_of(in), "<stream>", device, nullptr); }
 Module load(std::istream& in, std::optional<Device> device, ExtraFilesMap& extra, bool) { return load_from(source_of(in), "<stream>", device, &extra); }
+
+namespace {
+
+Module kept_by(const std::shared_ptr<CompilationUnit>& unit, Module m) {
+  unit->uses.push_back(m.object().unit);
+  return m;
+}
+
+}  // namespace
+
+Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, const std::string& path, std::optional<Device> device, bool) {
+  return kept_by(unit, load(path, device));
+}
+Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, std::istream& in, std::optional<Device> device, bool) {
+  return kept_by(unit, load(in, device));
+}
+Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, const std::string& path, std::optional<Device> device, ExtraFilesMap& extra, bool) {
+  return kept_by(unit, load(path, device, extra));
+}
+Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, std::istream& in, std::optional<Device> device, ExtraFilesMap& extra, bool) {
+  return kept_by(unit, load(in, device, extra));
+}
+Module parse_and_initialize_jit_module(const std::shared_ptr<char>& data, size_t size, ExtraFilesMap& extra, std::optional<Device> device) {
+  return load_from(std::make_shared<io::MemorySource>(data.get(), size), "<bytes>", device, &extra);
+}
 
 Module freeze(const Module& module, const std::optional<std::vector<std::string>>& preserved, bool optimize_numerics) {
   Module out(freeze_module(module._ivalue(), preserved.value_or(std::vector<std::string>())));

@@ -76,6 +76,10 @@ class CRESSET_API Module {
   }
   // Compiles methods of a text: "def forward(self, x): ...".
   void define(const std::string& text);
+  // The method of another module as one of this class, which has the attributes that it reads. Errors: there is no such method.
+  void clone_method(const Module& from, const std::string& name);
+  // An object of a new class of modules, without attributes.
+  static intrusive_ptr<dispatch::Object> create_class(const std::string& class_name, std::shared_ptr<CompilationUnit> unit, bool = false);
 
   bool hasattr(const std::string& name) const;
   // Errors: there is no such attribute.
@@ -106,6 +110,11 @@ class CRESSET_API Module {
   void to(ScalarType dtype, bool non_blocking = false);
   void to(Device device, bool non_blocking = false);
   void apply(const std::function<void(Module&)>& f);
+  // Inputs of a method, kept for those who ask for examples of them; they are no part of archives.
+  void store_traced_inputs(const std::string& method, std::vector<Datum> inputs);
+  Dict<std::string, List<Datum>> retrieve_traced_inputs() const;
+  // Memory that lives as long as the module: that of tensors made of a buffer.
+  void set_delete_memory(std::shared_ptr<char> memory);
   bool is_optimized() const { return true; }
   void set_optimized(bool) {}
 
@@ -132,6 +141,20 @@ CRESSET_API Module load(const std::string& path, std::optional<Device> device = 
 CRESSET_API Module load(const std::string& path, std::optional<Device> device, ExtraFilesMap& extra, bool load_debug_files = true);
 CRESSET_API Module load(std::istream& in, std::optional<Device> device = {}, bool load_debug_files = true);
 CRESSET_API Module load(std::istream& in, std::optional<Device> device, ExtraFilesMap& extra, bool load_debug_files = true);
+// The same, kept alive by the unit, too.
+CRESSET_API Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, const std::string& path, std::optional<Device> device = {},
+                                    bool load_debug_files = true);
+CRESSET_API Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, std::istream& in, std::optional<Device> device = {},
+                                    bool load_debug_files = true);
+CRESSET_API Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, const std::string& path, std::optional<Device> device, ExtraFilesMap& extra,
+                                    bool load_debug_files = true);
+CRESSET_API Module import_ir_module(const std::shared_ptr<CompilationUnit>& unit, std::istream& in, std::optional<Device> device, ExtraFilesMap& extra,
+                                    bool load_debug_files = true);
+// From the bytes of an archive.
+CRESSET_API Module parse_and_initialize_jit_module(const std::shared_ptr<char>& data, size_t size, ExtraFilesMap& extra, std::optional<Device> device = {});
+// Further files for each archive that is written; a caller's own files of the same names go before them. An empty function: none.
+using ExportModuleExtraFilesHook = std::function<ExtraFilesMap(const Module&)>;
+CRESSET_API void SetExportModuleExtraFilesHook(ExportModuleExtraFilesHook hook);
 CRESSET_API Module freeze(const Module& module, const std::optional<std::vector<std::string>>& preserved = {}, bool optimize_numerics = true);
 CRESSET_API Module optimize_for_inference(Module& module, const std::vector<std::string>& other_methods = {});
 CRESSET_API std::vector<std::string> export_opnames(const Module& module);

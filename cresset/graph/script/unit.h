@@ -84,6 +84,7 @@ class CRESSET_API ScriptObject final : public dispatch::Object {
   std::shared_ptr<CompilationUnit> unit;
   std::vector<Datum> slots;
   std::shared_ptr<void> payload;  // of a class written in C++
+  std::map<std::string, std::vector<Datum>> traced_inputs;
 
   const char* kind_name() const override { return cls->name.c_str(); }
   void for_each(FunctionRef<void(const Datum&)> visit) const override {
