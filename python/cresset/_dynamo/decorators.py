@@ -180,8 +180,21 @@ class _DimRange:
 
 
 def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):
-    """A dimension of a tensor has another size at other calls. An error where code needs it to be one size."""
+    """A dimension of a tensor has another size at other calls, from `min` to `max`. An error where code needs it to be one size, or where a size is out
+    of this range, which conditions of the program rely on.
+
+    >>> x = torch.ones(4, 3)
+    >>> torch._dynamo.mark_dynamic(x, 0, min=2, max=8)
+    >>> torch.compile(lambda x: x * 2 if x.size(0) <= 8 else x)(x).sum()
+    tensor(24.)
+    """
+    if min is not None and max is not None and min > max:
+        raise ValueError(f"mark_dynamic: expected min to be at most max, got min={min} and max={max}")
     _mark(t, "_dynamo_dynamic_indices", index)
+    if min is not None or max is not None:
+        marked = {i % t.dim() for i in _indices(index)}
+        kept = {known for known in getattr(t, "_dynamo_dynamic_range", ()) if known.dim not in marked}
+        t._dynamo_dynamic_range = kept | {_DimRange(i, min, max) for i in marked}
 
 
 def maybe_mark_dynamic(t, index):

@@ -223,6 +223,32 @@ class Sizes(Guards):
     def test_integers_that_change_become_symbols(self):
         self.assertEqual(self.counts(lambda x, n: x * n, *((X, n) for n in (2, 3, 4, 50, -1))), [1, 2, 2, 2, 2])
 
+    def test_a_marked_range_decides_conditions_and_is_checked(self):
+        graphs = []
+
+        def backend(gm, inputs):
+            graphs.append(gm)
+            return gm.forward
+
+        def marked(size, **limits):
+            x = torch.ones(size, 3)
+            torch._dynamo.mark_dynamic(x, 0, **limits)
+            return x
+
+        @torch.compile(backend=backend)
+        def f(x):
+            return x * 2 if x.size(0) <= 8 else x * 3
+
+        for size in (4, 5, 8):
+            self.assertEqual(f(marked(size, min=2, max=8)).sum(), size * 6)
+        self.assertEqual(len(graphs), 1)
+        self.assertEqual(f(torch.ones(20, 3)).sum(), 180)
+        self.assertEqual(len(graphs), 2)
+        with self.assertRaisesRegex(Exception, "marked dynamic from 2 to 8, and its size is 30"):
+            torch.compile(lambda x: x + 1, backend=backend)(marked(30, min=2, max=8))
+        with self.assertRaisesRegex(ValueError, "min=9 and max=2"):
+            marked(4, min=9, max=2)
+
     def test_marks(self):
         x = torch.ones(4, 3)
         torch._dynamo.mark_dynamic(x, 0)

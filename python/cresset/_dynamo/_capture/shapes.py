@@ -1,5 +1,7 @@
 """Sizes and integers that differ from call to call: symbols of a capture, the conditions that it relies on, and where their numbers are found."""
 
+import math
+
 import _cresset_graph
 from _cresset import Tensor
 
@@ -42,11 +44,20 @@ class Shapes:
     # ---- inputs -----------------------------------------------------------------------------------------------------------
 
     def context(self, name, tensor, open_sizes, strict):
-        """How a tensor becomes symbolic: with symbols for these dimensions."""
+        """How a tensor becomes symbolic: with symbols for these dimensions. Errors: ConstraintViolationError for a size out of the range that is marked."""
         known = self._contexts.get(name)
         if known is None:
+            limits = [None] * tensor.dim()
+            for marked in getattr(tensor, "_dynamo_dynamic_range", ()):
+                size, low, high = tensor.shape[marked.dim], marked.min, marked.max
+                low, high = -math.inf if low is None else low, math.inf if high is None else high
+                if not low <= size <= high:
+                    raise symbolic_shapes.ConstraintViolationError(
+                        f"torch.compile: dimension {marked.dim} of {name} is marked dynamic from {marked.min} to {marked.max}, and its size is {size}"
+                    )
+                limits[marked.dim] = symbolic_shapes.StrictMinMaxConstraint(False, symbolic_shapes.ValueRanges(low, high))
             kinds = [(_Dim.DYNAMIC if d in strict else _Dim.DUCK) if d in open_sizes else _Dim.STATIC for d in range(tensor.dim())]
-            known = self._contexts[name] = symbolic_shapes.StatefulSymbolicContext(kinds, tensor_source=name)
+            known = self._contexts[name] = symbolic_shapes.StatefulSymbolicContext(kinds, constraint_sizes=limits, tensor_source=name)
         return known
 
     def saw_tensor(self, fake, place):
