@@ -148,11 +148,6 @@ Counts counts() {
   return all;
 }
 
-void forget() {
-  const std::lock_guard lock(mutex);
-  images().clear();
-}
-
 std::shared_ptr<const Image> code_of(const Program& program) {
   if (!is_on()) return nullptr;
   // The number changes with the code that the provider makes of a program.

@@ -41,7 +41,5 @@ struct Counts {
   int64_t made = 0, read = 0;  // by the provider, and from disk
 };
 CRESSET_API Counts counts();
-// Forgets the code that no kernel holds.
-CRESSET_API void forget();
 
 }  // namespace cresset::graph::machine

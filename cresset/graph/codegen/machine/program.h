@@ -69,6 +69,11 @@ class Program {
     if (added) nodes.push_back(node);
     return at->second;
   }
+  // Forgets the nodes and inputs after so many.
+  void shrink(size_t num_nodes, size_t num_inputs) {
+    for (; nodes.size() > num_nodes; nodes.pop_back()) known_.erase(nodes.back());
+    inputs.resize(num_inputs);
+  }
   Type type(int node) const { return nodes[static_cast<size_t>(node)].type; }
   // All that decides about the code, as bytes.
   std::string key() const;

@@ -100,10 +100,10 @@ std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const s
     builder.stage.first = first;
     int last = first;
     while (last < n) {
-      Builder before = builder;
+      const size_t nodes = builder.program.nodes.size(), inputs = builder.stage.inputs.size();
       if (!builder.add(last)) {
-        builder.program = std::move(before.program);
-        builder.stage = std::move(before.stage);
+        builder.program.shrink(nodes, inputs);
+        builder.stage.inputs.resize(inputs);
         break;
       }
       last++;
