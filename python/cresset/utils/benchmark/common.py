@@ -208,15 +208,16 @@ class Measurement:
 
     def __repr__(self):
         unit, scale = select_unit(self.median)
-        text = [self.task_spec.summarize(), f"  {'Median: ' if len(self.raw_times) > 1 else ''}{self.median / scale:.2f} {unit}"]
+        text = [object.__repr__(self), self.task_spec.summarize(), f"  {'Median: ' if len(self.raw_times) > 1 else ''}{self.median / scale:.2f} {unit}"]
         if len(self.raw_times) >= 4:
             text.append(f"  IQR:    {self.iqr / scale:.2f} {unit} ({self._quantile(0.25) / scale:.2f} to {self._quantile(0.75) / scale:.2f})")
         threads = f"{self.task_spec.num_threads} thread{'s' if self.task_spec.num_threads > 1 else ''}"
         count = f"{len(self.raw_times)} measurement{'s' if len(self.raw_times) > 1 else ''}"
         text.append(f"  {count}, {self.number_per_run} runs {'per measurement' if len(self.raw_times) > 1 else ''}, {threads}".replace(" ,", ","))
-        if len(self.raw_times) >= 4 and self.iqr / self.median > _SPREAD:
-            text.append(f"  WARNING: Interquartile range is {100 * self.iqr / self.median:.1f}% of the median measurement.")
-            text.append("           Something else runs on this machine." if self.iqr / self.median > 0.25 else "           The machine may have been busy.")
+        if self.has_warnings:
+            share = self.iqr / self.median
+            text.append(f"  WARNING: Interquartile range is {100 * share:.1f}% of the median measurement.")
+            text.append("           This suggests significant environmental influence." if share > 0.25 else "           This could indicate system fluctuation.")
         return "\n".join(text)
 
     @staticmethod
