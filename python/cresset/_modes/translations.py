@@ -345,8 +345,8 @@ def _grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 # Steps that have no rows: what modes see of them, with the gradient that PyTorch takes.
 
 
-def _stepwise(function, formula, kept=()):
-    return _whole(lambda *args: present(function, *args), formula, kept)
+def _stepwise(function, formula, kept=(), constant=()):
+    return _whole(lambda *args: present(function, *args), formula, kept, constant)
 
 
 @_opens("prelu")
@@ -428,6 +428,33 @@ def _gru_step(of_input, hx, w_hh, b_hh):
     return (hx - new).mul_(update).add_(new)
 
 
+@_opens("gru.input")
+def _gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    import cresset as torch
+
+    with none_active():
+        plain = [t.detach() for t in params]
+        rest = (has_biases, num_layers, 0.0, False, bidirectional, batch_first)
+        _cresset.make_op("gru", ["gru.input"])(input.detach(), hx.detach(), plain, *rest)  # which says what is wrong
+    x, states, last = input.transpose(0, 1) if batch_first else input, aten.unbind.int(hx), []
+    ways, each = 2 if bidirectional else 1, 4 if has_biases else 2
+    for layer in range(num_layers):
+        outputs = []
+        for way in range(ways):
+            at = layer * ways + way
+            w_ih, w_hh, b_ih, b_hh = (*params[at * each : (at + 1) * each], None, None)[:4]
+            steps, h, found = list(aten.unbind.int(_linear(x, w_ih, b_ih))), states[at], []
+            for step in reversed(steps) if way else steps:
+                h = _gru_step(step, h, w_hh, b_hh)
+                found.append(h)
+            outputs.append(torch.stack(found[::-1] if way else found))
+            last.append(h)
+        x = torch.cat(outputs, -1) if ways > 1 else outputs[0]
+        if dropout and train and layer + 1 < num_layers:
+            x = torch.dropout(x, dropout, True)
+    return x.transpose(0, 1) if batch_first else x, torch.stack(last)
+
+
 def _elman(name):
     def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
         _checked_cell(f"rnn_{name}_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
@@ -496,9 +523,9 @@ def _against_probabilities(log_probabilities, target, weight, reduction, label_s
 # ---- gradients in other steps -----------------------------------------------------------------------------------------------
 
 
-def _whole(function, formula, kept=()):
+def _whole(function, formula, kept=(), constant=()):
     """The operator whole where a gradient is recorded, which `formula(needs, args, outputs, gradients)` then computes; of the outputs it has those at the
-    places `kept`, the others are None."""
+    places `kept`, the others are None; no gradient passes through those at the places `constant`."""
     from ..autograd import Function
 
     class Whole(Function):
@@ -508,7 +535,7 @@ def _whole(function, formula, kept=()):
             outputs = out if isinstance(out, tuple) else (out,)
             ctx.places = [i for i, a in enumerate(args) if isinstance(a, _cresset.Tensor)]
             ctx.rest = [None if isinstance(a, _cresset.Tensor) else a for a in args]
-            ctx.mark_non_differentiable(*[t for t in outputs if not t.is_floating_point() and not t.is_complex()])
+            ctx.mark_non_differentiable(*[t for i, t in enumerate(outputs) if i in constant or not (t.is_floating_point() or t.is_complex())])
             ctx.save_for_backward(*tensors, *(outputs[i] for i in kept))
             ctx.num_outputs = len(outputs)
             ctx.set_materialize_grads(False)
@@ -665,7 +692,7 @@ def _inverse(needs, args, outputs, gradients):
 def _recorded():
     global _prelu_step, _ctc_step
     _prelu_step = _stepwise(aten._prelu_kernel.default, _slope)
-    _ctc_step = _stepwise(aten._ctc_loss.Tensor, _ctc_slope, kept=(0, 1))
+    _ctc_step = _stepwise(aten._ctc_loss.Tensor, _ctc_slope, kept=(0, 1), constant=(1,))
     return {
         "mse_loss": _whole(aten.mse_loss.default, _loss("mse_loss", 1)),
         "smooth_l1_loss": _whole(aten.smooth_l1_loss.default, _loss("smooth_l1_loss", 2)),

@@ -40,6 +40,18 @@ def cell(kind, gates):
     return lambda x, h: getattr(torch, kind)(x, h, *weights)
 
 
+def layers():
+    weights = [leaf(6, 3), leaf(6, 2), leaf(6), leaf(6)]
+    return lambda x, h: torch.gru(x, h, weights, True, 1, 0.0, False, False, False)
+
+
+def ctc(x):
+    return F.ctc_loss(x, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2]))
+
+
+GATES = (
+    "unsafe_split.Tensor t addmm unsafe_split.Tensor add_.Tensor sigmoid_ add_.Tensor sigmoid_ clone mul_.Tensor add.Tensor tanh_ sub.Tensor clone mul_.Tensor "
+)
 MASK = torch.ones(3, 3).tril().bool()
 CASES = {
     "unsafe_view": (lambda x, y: torch.matmul(x, y), [leaf(2, 2, 3), leaf(3, 2)], "view mm _unsafe_view", "view t mm t mm view"),
@@ -70,6 +82,11 @@ CASES = {
     "inverse": (torch.linalg.inv, [(torch.eye(3) * 3).requires_grad_()], "linalg_inv_ex _linalg_check_errors", "transpose.int mm transpose.int mm neg"),
     "rfft": (torch.fft.rfft, [leaf(4)], "_fft_r2c", "new_zeros slice.Tensor copy_ _fft_c2c view_as_real select.int"),
     "rnn cell": (cell("rnn_tanh_cell", 1), [leaf(2, 3), leaf(2, 2)], "t addmm t addmm add_.Tensor tanh", "tanh_backward t mm t mm"),
+    "gru": (layers(), [leaf(1, 1, 3), leaf(1, 1, 2)], "unbind.int view t addmm view unbind.int " + GATES + "add_.Tensor stack stack",
+            "select.int mul.Tensor mul.Tensor neg add.Tensor tanh_backward mul.Tensor mul.Tensor sigmoid_backward sigmoid_backward cat t mm add.Tensor cat "
+            "stack view t mm view stack"),
+    "ctc": (ctc, [leaf(4, 1, 3)], "lift_fresh lift_fresh lift_fresh _ctc_loss.Tensor clamp_min div.Tensor mean",
+            "expand div.Scalar div.Tensor _ctc_loss_backward.Tensor"),
     "lstm cell": (cell("lstm_cell", 4), [leaf(2, 3), leaf(2, 2), leaf(2, 2)],
                   "t addmm t addmm add_.Tensor unsafe_split.Tensor sigmoid_ sigmoid_ tanh_ sigmoid_ mul.Tensor mul.Tensor add_.Tensor tanh mul.Tensor",
                   "mul.Tensor mul.Tensor tanh_backward mul.Tensor mul.Tensor mul.Tensor mul.Tensor sigmoid_backward tanh_backward sigmoid_backward "
@@ -108,6 +125,19 @@ def test_second_derivatives_under_a_mode(name):
     inputs = [t.detach().double().requires_grad_() for t in inputs]
     with Names():
         assert torch.autograd.gradgradcheck(function, inputs)
+
+
+def test_layers_of_gates_are_the_same_under_a_mode():
+    torch.manual_seed(0)
+    net = nn.GRU(3, 2, num_layers=2, bidirectional=True, batch_first=True)
+    x = leaf(2, 4, 3)
+    plain = net(x)
+    with Names() as mode:
+        seen = net(x)
+    torch.testing.assert_close(seen, plain)
+    assert mode.seen.count("tanh_") == 2 * 2 * 4
+    grads = [torch.autograd.grad(out[0].sin().sum(), [x, *net.parameters()]) for out in (plain, seen)]
+    torch.testing.assert_close(*grads)
 
 
 def test_parameters_and_histories_of_views_are_not_seen():
