@@ -25,7 +25,9 @@ class Facts(unittest.TestCase):
         )
         self.assertEqual(str(m).partition("\n")[2], wanted)
         wild = B.Measurement(1, [1.0, 2, 3, 10.0], B.TaskSpec("f()", ""))
-        self.assertIn("WARNING: Interquartile range is 120.0% of the median measurement.\n           This suggests significant environmental influence.", str(wild))
+        self.assertIn(
+            "WARNING: Interquartile range is 120.0% of the median measurement.\n           This suggests significant environmental influence.", str(wild)
+        )
         self.assertEqual(pickle.loads(pickle.dumps(m)).median, m.median)
         merged = B.Measurement.merge([m, m, wild])
         self.assertEqual([len(one.times) for one in merged], [10, 4])

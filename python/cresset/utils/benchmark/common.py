@@ -217,7 +217,9 @@ class Measurement:
         if self.has_warnings:
             share = self.iqr / self.median
             text.append(f"  WARNING: Interquartile range is {100 * share:.1f}% of the median measurement.")
-            text.append("           This suggests significant environmental influence." if share > 0.25 else "           This could indicate system fluctuation.")
+            text.append(
+                "           This suggests significant environmental influence." if share > 0.25 else "           This could indicate system fluctuation."
+            )
         return "\n".join(text)
 
     @staticmethod
