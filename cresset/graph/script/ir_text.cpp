@@ -129,7 +129,8 @@ class Parser {
     }
     for (const auto& [name, v] : {std::pair("None", Datum()), std::pair("True", Datum(true)), std::pair("False", Datum(false))})
       if (accept(name)) return v;
-    while (at_ < text().size() && (std::isalnum(static_cast<unsigned char>(text()[at_])) || std::string_view("+-.").find(text()[at_]) != std::string_view::npos))
+    while (at_ < text().size() &&
+           (std::isalnum(static_cast<unsigned char>(text()[at_])) || std::string_view("+-.").find(text()[at_]) != std::string_view::npos))
       at_++;
     const std::string number = text().substr(start, at_ - start);
     size_t used = 0;

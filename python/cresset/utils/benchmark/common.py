@@ -217,9 +217,7 @@ class Measurement:
         if self.has_warnings:
             share = self.iqr / self.median
             text.append(f"  WARNING: Interquartile range is {100 * share:.1f}% of the median measurement.")
-            text.append(
-                "           This suggests significant environmental influence." if share > 0.25 else "           This could indicate system fluctuation."
-            )
+            text.append("           The machine was probably busy with other work." if share > 0.25 else "           The speed of the machine may have varied.")
         return "\n".join(text)
 
     @staticmethod
