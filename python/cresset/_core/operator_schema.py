@@ -44,7 +44,7 @@ class ArgumentType:
     """The type of an argument or a result; its text is PyTorch's: `Optional[Tensor]`, `List[int]`, `number`."""
 
     def __init__(self, base, listed=False, optional=False):
-        self._base, self._listed, self._optional = base, listed, optional
+        self.base, self._listed, self._optional = base, listed, optional
 
     def kind(self):
         """`OptionalType`, `ListType`, `TensorType`, `IntType` ..."""
@@ -52,22 +52,22 @@ class ArgumentType:
             return "OptionalType"
         if self._listed:
             return "ListType"
-        shown = _SHOWN.get(self._base, self._base)
+        shown = _SHOWN.get(self.base, self.base)
         return {"str": "StringType", "Device": "DeviceObjType"}.get(shown, shown[:1].upper() + shown[1:] + "Type")
 
     def getElementType(self):
         """The type within the optional or the list."""
         if self._optional:
-            return ArgumentType(self._base, self._listed)
+            return ArgumentType(self.base, self._listed)
         items = isinstance(self._listed, str) and self._listed == "?"
-        return ArgumentType(self._base, False, items)
+        return ArgumentType(self.base, False, items)
 
     def __str__(self):
         if self._optional:
             return f"Optional[{self.getElementType()}]"
         if self._listed:
             return f"List[{self.getElementType()}]"
-        return _SHOWN.get(self._base, self._base)
+        return _SHOWN.get(self.base, self.base)
 
     __repr__ = __str__
 

@@ -100,6 +100,8 @@ class Schema:
                 raise RuntimeError(f"{title}() is missing value for argument '{argument.name}'. Declaration: {self.text}")
             if argument.base == "float":
                 value = _as_float(value)
+            elif argument.base == "ScalarType" and str(value) in _DTYPES:
+                value = getattr(torch, _DTYPES[str(value)])
             if value is None and argument.type == "Tensor":
                 raise NotImplementedError(f"Could not run '{title}' with an undefined tensor as argument '{argument.name}': no backend has a function for it")
             if not argument.accepts(value):

@@ -202,30 +202,29 @@ def describe(obj, name, constant=False):
 @functools.cache
 def _defined_operator(packet):
     """An operator that a program defined in Python: called back by its schema."""
-    overload = next(iter(packet._overloads.values()))
-    schema = overload._schema
-    names = {"SymInt": "int", "Scalar": "number", "ScalarType": "dtype"}
-
-    def spelled(one):
-        text = names.get(one.base, one.base)
-        text = f"List[{text}]" if one.listed else text
-        return f"Optional[{text}]" if one.optional else text
-
-    nothing = type(schema.arguments[0]).__dataclass_fields__["default"].default
-    rows = [(a.name, spelled(a), a.default is not nothing, None if a.default is nothing else a.default) for a in schema.arguments]
-    results = [_spelled_result(text, names) for text in schema.returns if text != "()"]
+    schema = next(iter(packet._overloads.values()))._schema
+    rows = [(a.name, _spelled(a.type), a.has_default_value(), a.default_value) for a in schema.arguments]
+    results = [_spelled(r.type) for r in schema.returns]
     result = "None" if not results else results[0] if len(results) == 1 else f"Tuple[{', '.join(results)}]"
-    return _graph.script_unit_native(unit, f"__torch__.torch.ops.{packet._namespace}.{packet.__name__}", rows, result, packet)
+    return _graph.script_unit_native(unit, f"__torch__.torch.ops.{packet._namespace}.{packet.__name__}", rows, result, _by_position(packet, schema))
 
 
-def _spelled_result(text, names):
-    """A type of a schema in Python's words: "Tensor(a!)[] out" is List[Tensor]."""
-    text = re.sub(r"\([^)]*\)", "", text).split()[0]
-    optional, text = text.endswith("?"), text.removesuffix("?")
-    base = text.removesuffix("[]")
-    word = names.get(base, base)
-    word = f"List[{word}]" if base != text else word
-    return f"Optional[{word}]" if optional else word
+def _by_position(packet, schema):
+    """The operator as a function whose keyword arguments follow the others."""
+    keywords = [a.name for a in schema.arguments if a.kwarg_only]
+    if not keywords:
+        return packet
+
+    def call(*args):
+        cut = len(args) - len(keywords)
+        return packet(*args[:cut], **dict(zip(keywords, args[cut:])))
+
+    return call
+
+
+def _spelled(kind):
+    """A schema's type in the words of annotations: dtypes keep their own, other than in schemas, where they are integers."""
+    return str(kind).replace("int", "dtype") if kind.base == "ScalarType" else str(kind)
 
 
 def _describe_class(cls):

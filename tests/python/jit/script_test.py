@@ -220,6 +220,23 @@ class Modules(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "Python function"):
             again(s)
 
+    def test_operators_defined_in_python(self):
+        library = torch.library.Library("script_test", "DEF")
+        library.define("shifted(Tensor x, int[] n, float? a=None, *, ScalarType? dtype=None) -> (Tensor, Tensor[])")
+        library.impl("shifted", lambda x, n, a=None, dtype=None: (x.to(dtype or x.dtype) + (a or 1), [x] * len(n)), "CompositeImplicitAutograd")
+
+        @torch.library.custom_op("script_test::scaled", mutates_args=())
+        def scaled(x: torch.Tensor, k: int = 2) -> torch.Tensor:
+            return x * k
+
+        def f(x: torch.Tensor):
+            y, listed = torch.ops.script_test.shifted(x, [1, 2, 3], dtype=torch.float64)
+            return y, len(listed), torch.ops.script_test.scaled(x, 3), torch.ops.script_test.scaled(x)
+
+        y, n, three, two = torch.jit.script(f)(X)
+        self.assertTrue(y.dtype == torch.float64 and torch.equal(y, X.double() + 1) and n == 3)
+        self.assertTrue(torch.equal(three, X * 3) and torch.equal(two, X * 2))
+
     def test_recurrent_layers(self):
         for m in (nn.LSTM(3, 4, 2), nn.GRU(3, 4, bidirectional=True), nn.RNN(3, 4, batch_first=True)):
             x = torch.randn(5, 2, 3)
