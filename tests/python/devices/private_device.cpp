@@ -2,6 +2,8 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/view_native.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -112,6 +114,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty_strided", &empty_strided_on_device);
   m.impl("_copy_from", &copy_from);
   m.impl("add.Tensor", &add);
+  m.impl("view", [](const at::Tensor& self, at::IntArrayRef size) { return at::native::view(self, size); });
+  m.impl("as_strided", [](const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride, std::optional<int64_t> offset) {
+    return at::native::as_strided_tensorimpl(self, size, stride, offset);
+  });
   m.impl("sub.Tensor", torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
 }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_cpu>()); }
@@ -133,6 +139,14 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("waits", [] {
     c10::Stream s(c10::Stream::DEFAULT, c10::Device(c10::DeviceType::PrivateUse1, 0));
     c10::impl::getDeviceGuardImpl(c10::DeviceType::PrivateUse1)->block(nullptr, s);
+  });
+  m.def("storage_is_replaced", [](const at::Tensor& t) {
+    at::Storage storage = t.unsafeGetTensorImpl()->unsafe_storage();
+    c10::DataPtr fresh = memory.allocate(64);
+    std::memset(fresh.get(), 0, 64);
+    const c10::DataPtr before = storage.set_data_ptr(std::move(fresh));
+    storage.set_nbytes(64);
+    return std::make_tuple(storage.nbytes(), static_cast<const float*>(before.get())[1], live.load());
   });
   m.def("storage_grows", [] {
     at::Storage storage(at::Storage::use_byte_size_t(), 8, &memory, true);

@@ -89,6 +89,50 @@ assert mine.counts()[0] == before
 """)
 
 
+def test_makes_its_own_views(run):
+    assert run("""
+d = torch.arange(6.0).mine()
+v = d.view(2, 3)
+v.add_(1)
+print(v.shape, v._base is d, d.cpu().tolist(), d.as_strided((2, 2), (3, 1), 1).cpu().tolist())
+for f in (lambda: d.view(4), lambda: d.as_strided((7,), (1,)), lambda: d.as_strided((2,), (1,), -1), lambda: v.t().view(6)):
+    try:
+        print(f())
+    except RuntimeError as e:
+        print(str(e).split(",")[0])
+x = torch.arange(6.0).mine().requires_grad_()
+(x.view(3, 2) * 2).sum().backward()
+print(x.grad.cpu().tolist())
+x.grad = None
+y = x * 1
+y.view(2, 3)[0].mul_(3)
+y.sum().backward()
+print(x.grad.cpu().tolist())
+""").splitlines() == [
+        "torch.Size([2, 3]) True [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] [[2.0, 3.0], [5.0, 6.0]]",
+        "shape [4] is invalid for input of size 6",
+        "as_strided: sizes [7]",
+        "as_strided: sizes [2]",
+        "view: size [6] is not compatible with input shape [3",
+        "[2.0, 2.0, 2.0, 2.0, 2.0, 2.0]",
+        "[3.0, 3.0, 3.0, 1.0, 1.0, 1.0]",
+    ]
+
+
+def test_memory_of_a_storage_is_replaced(run):
+    assert run("""
+d = torch.arange(3.0).mine()
+before = mine.counts()[0]
+print(mine.storage_is_replaced(d), mine.counts()[0] - before, d.cpu().tolist())
+try:
+    d.resize_(100)
+except RuntimeError as e:
+    print("not resizable" in str(e))
+del d
+print(mine.counts()[0] - before)
+""").splitlines() == ["(64, 1.0, 2) 0 [0.0, 0.0, 0.0]", "True", "-1"]
+
+
 def test_devices_events_and_refusals(run):
     run("""
 assert mine.device_count() == 2 and mine.current_device() == 0
