@@ -141,6 +141,20 @@ TEST_P(Ranks, AllReduce) {
     });
 }
 
+TEST_P(Ranks, SumsAreAddedInTheOrderOfTheRanks) {
+  // Sums of these round differently in another order; the sizes are of one round, and of several blocks.
+  auto of = [](int64_t rank, int64_t n) { return (arange(n) * static_cast<double>(rank + 1)).sin().to(kFloat) * static_cast<double>(1 + 1000 * (rank % 2)); };
+  for (const int64_t n : {int64_t{1000}, int64_t{1700001}}) {
+    Tensor expected = of(0, n);
+    for (int64_t r = 1; r < ranks(); r++) expected = expected + of(r, n);
+    on_all([&](Rank& g) {
+      Tensor t = of(g.rank(), n);
+      g.all_reduce(t);
+      EXPECT_TRUE(equal(t, expected)) << n;
+    });
+  }
+}
+
 TEST_P(Ranks, EveryReduction) {
   const int size = ranks();
   for (const int64_t n : {7, 20000}) {
