@@ -137,7 +137,6 @@ class CRESSET_API TensorImpl : public RefCounted {
   void set_backend_meta(intrusive_ptr<BackendMeta> meta) { backend_meta_ = std::move(meta); }
 
   const intrusive_ptr<StorageImpl>& storage() const { return storage_; }
-  Storage unsafe_storage() const { return storage_; }
   bool has_storage() const { return storage_.defined(); }
   // First element; nullptr without storage (meta) or without elements.
   void* data() const {
