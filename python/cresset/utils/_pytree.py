@@ -609,7 +609,7 @@ def tree_flatten_with_path(tree, is_leaf=None):
     """`tree_leaves_with_path`, and the structure of the tree.
 
     >>> torch.utils._pytree.tree_flatten_with_path([3])[1]
-    [*]
+    TreeSpec(list, None, [*])
     """
     return tree_leaves_with_path(tree, is_leaf), tree_flatten(tree, is_leaf)[1]
 

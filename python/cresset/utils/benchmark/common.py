@@ -117,10 +117,9 @@ class Measurement:
     """Times of several runs: ``raw_times`` of `number_per_run` executions each.
 
     >>> from cresset.utils.benchmark import Measurement, TaskSpec
-    >>> print(Measurement(1, [1e-6] * 3, TaskSpec("f()", "")))
-    f()
-      Median: 1.00 us
-      3 measurements, 1 runs per measurement, 1 thread
+    >>> _, *lines = str(Measurement(1, [1e-6] * 3, TaskSpec("f()", ""))).splitlines()
+    >>> lines
+    ['f()', '  Median: 1.00 us', '  3 measurements, 1 runs per measurement, 1 thread']
     """
 
     metadata = None
