@@ -11,8 +11,12 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/codegen/machine/tr
 
 if(CRESSET_LLVM AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   foreach(version 16 17 18 19)
-    find_path(CRESSET_LLVM_INCLUDE llvm-c/Core.h PATHS /usr/lib/llvm-${version}/include NO_DEFAULT_PATH)
-    find_library(CRESSET_LLVM_LIBRARY NAMES LLVM-${version} PATHS /usr/lib/llvm-${version}/lib NO_DEFAULT_PATH)
+    # Headers and library of one version.
+    find_library(CRESSET_LLVM_${version} NAMES LLVM-${version} PATHS /usr/lib/llvm-${version}/lib NO_DEFAULT_PATH)
+    if(CRESSET_LLVM_${version} AND NOT CRESSET_LLVM_LIBRARY AND EXISTS /usr/lib/llvm-${version}/include/llvm-c/Core.h)
+      set(CRESSET_LLVM_INCLUDE /usr/lib/llvm-${version}/include)
+      set(CRESSET_LLVM_LIBRARY ${CRESSET_LLVM_${version}})
+    endif()
   endforeach()
   if(CRESSET_LLVM_INCLUDE AND CRESSET_LLVM_LIBRARY)
     file(GLOB llvm_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/graph/codegen/llvm/*.cpp)

@@ -13,7 +13,8 @@ declare -A needed=(
   [/usr/include/pybind11/pybind11.h]=pybind11-dev [/usr/include/Python.h]=python3-dev [/usr/lib/python3/dist-packages/numpy/__init__.py]=python3-numpy [/usr/bin/mypy]=mypy
   [/usr/lib/python3/dist-packages/pytest/__init__.py]=python3-pytest [/usr/lib/python3/dist-packages/pytest_subtests.py]=python3-pytest-subtests
 )
-# Packages without which a wing is not built and its tests are skipped; a system that has no such package goes on without it.
+# Packages without which a wing is not built and its tests are skipped: large ones, which `install_missing --all` brings for the tests. A system that has
+# no such package goes on without it.
 declare -A optional=([/usr/lib/llvm-16/include/llvm-c/Core.h]=llvm-16-dev)
 
 install_missing() {
@@ -23,7 +24,7 @@ install_missing() {
   done
   command -v python3 >/dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || missing+=(python3)
   for file in "${!optional[@]}"; do
-    [ -e "$file" ] || ! command -v apt-cache >/dev/null || ! apt-cache show "${optional[$file]}" >/dev/null 2>&1 || missing+=("${optional[$file]}")
+    [ "${1:-}" != --all ] || [ -e "$file" ] || ! command -v apt-cache >/dev/null || ! apt-cache show "${optional[$file]}" >/dev/null 2>&1 || missing+=("${optional[$file]}")
   done
   [ ${#missing[@]} -eq 0 ] && return
   command -v apt-get >/dev/null || { echo "missing packages: ${missing[*]}; install them, or run this on Debian or Ubuntu, where apt-get does it" >&2; exit 1; }

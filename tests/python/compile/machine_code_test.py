@@ -191,6 +191,20 @@ class Cache(unittest.TestCase):
         self.run_program(CRESSET_CODE_CACHE_BYTES="6000")
         self.assertEqual(self.files(), [path])
 
+    def test_a_folder_that_is_there_keeps_its_rights(self):
+        os.chmod(self.folder, 0o755)
+        self.assertEqual(self.run_program(), (1, 0))
+        self.assertEqual(os.stat(self.folder).st_mode & 0o777, 0o755)
+
+    def test_what_a_killed_process_left_goes(self):
+        stray, young = (os.path.join(self.folder, name) for name in ("new.stray1", "new.young1"))
+        for path in (stray, young):
+            with open(path, "wb") as file:
+                file.write(b"x")
+        os.utime(stray, (1, 1))
+        self.run_program()
+        self.assertEqual((os.path.exists(stray), os.path.exists(young)), (False, True))
+
     def test_machine_code_can_be_turned_off(self):
         self.assertEqual(self.run_program(CRESSET_MACHINE_CODE="0"), (0, 0))
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -107,8 +108,8 @@ std::optional<std::string> Cache::read(const std::string& key) const {
 void Cache::write(const std::string& key, const std::string& image) const {
   if (folder_.empty() || static_cast<int64_t>(key.size() + image.size()) > std::min(limit_, kLargest - int64_t{64})) return;
   std::error_code error;
-  fs::create_directories(folder_, error);
-  fs::permissions(folder_, fs::perms::owner_all, error);
+  // A folder that is there keeps the rights that its owner gave it.
+  if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
   Header header{{}, key.size(), image.size(), hash(key + image)};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   // Complete before it has its name, so that other processes see all of it or nothing.
@@ -131,9 +132,11 @@ void Cache::shrink() const {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;
+    const auto used = at->last_write_time(gone);
+    // Left by a process that was killed while it wrote.
+    if (!gone && at->path().stem() == "new" && used < fs::file_time_type::clock::now() - std::chrono::hours(1)) fs::remove(at->path(), gone);
     if (at->path().extension() != ".code") continue;
     const auto size = static_cast<int64_t>(at->file_size(gone));
-    const auto used = at->last_write_time(gone);
     if (gone) continue;
     files.push_back({used, size, at->path()});
     total += size;
