@@ -109,7 +109,7 @@ void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t of
   refresh();
 }
 
-void TensorImpl::set_contiguous_sizes(IntArrayRef sizes) {
+void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
   const size_t n = sizes.size();
   geometry_.set_dim(n);
   int64_t* s = geometry_.mutable_sizes();
@@ -231,7 +231,7 @@ intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device
   if (numel == 0) contiguous_strides(sizes);  // of no elements they can still be too large
   auto storage = fresh_storage(bytes, device);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), dtype, device);
-  impl->set_contiguous_sizes(sizes);
+  impl->set_sizes_contiguous(sizes);
   return impl;
 }
 

@@ -137,6 +137,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   void set_backend_meta(intrusive_ptr<BackendMeta> meta) { backend_meta_ = std::move(meta); }
 
   const intrusive_ptr<StorageImpl>& storage() const { return storage_; }
+  Storage unsafe_storage() const { return storage_; }
   bool has_storage() const { return storage_.defined(); }
   // First element; nullptr without storage (meta) or without elements.
   void* data() const {
@@ -145,7 +146,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   }
 
   void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset);
-  void set_contiguous_sizes(IntArrayRef sizes);
+  void set_sizes_contiguous(IntArrayRef sizes);
   void set_storage(intrusive_ptr<StorageImpl> storage) { storage_ = std::move(storage); }
   void set_dtype(ScalarType t) {
     dtype_ = t;

@@ -175,6 +175,8 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
   CRESSET_CHECK_VALUE(backend != kUninitializedBackend, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
   if (backend == kNoBackend) {
     const auto [device, layout] = last_missing_backend();
+    if (device == DeviceType::PrivateUse1)
+      throw ModuleNotFoundError(str(op.name, ": no library that brings the device ", device, " was loaded; import it before tensors of that device are made"));
     CRESSET_CHECK(device != DeviceType::CUDA, op.name,
                   ": no backend is registered for device cuda, this build has no CUDA; the operator is registered for: ", registered_backends(op));
     CRESSET_CHECK(false, op.name, ": no backend is registered for device ", device, " and layout ", layout,

@@ -243,7 +243,7 @@ void CheckpointWriter::with_bytes(size_t index, FunctionRef<void(const void*, si
   const StorageImpl& s = *storages_[index];
   if (s.device().is_cpu()) return with(s.data(), s.nbytes());
   Tensor bytes(make_intrusive<TensorImpl>(storages_[index], kByte, s.device()));
-  bytes.impl()->set_contiguous_sizes(static_cast<int64_t>(s.nbytes()));
+  bytes.impl()->set_sizes_contiguous(static_cast<int64_t>(s.nbytes()));
   with(bytes.to(Device(kCPU)).data_ptr(), s.nbytes());
 }
 

@@ -159,7 +159,7 @@ class Builder {
       storages_[i] = checkpoint_.read_storage(i);
       if (device.is_cpu()) continue;
       Tensor bytes(make_intrusive<TensorImpl>(storages_[i], kByte, Device(kCPU)));
-      bytes.impl()->set_contiguous_sizes(static_cast<int64_t>(storages_[i]->nbytes()));
+      bytes.impl()->set_sizes_contiguous(static_cast<int64_t>(storages_[i]->nbytes()));
       storages_[i] = bytes.to(device).impl()->storage();
     }
   }
@@ -450,7 +450,7 @@ PyObject* io_storage(PyObject*, PyObject* args) {
       storage = checkpoint.read_storage(found->second);
     }
     Tensor bytes(make_intrusive<TensorImpl>(storage, kByte, Device(kCPU)));
-    bytes.impl()->set_contiguous_sizes(static_cast<int64_t>(storage->nbytes()));
+    bytes.impl()->set_sizes_contiguous(static_cast<int64_t>(storage->nbytes()));
     return wrap(bytes);
   });
 }

@@ -61,9 +61,9 @@ void set_python_error() {
     set(PyExc_TypeError, e);
   } catch (const NotImplementedError& e) { set(PyExc_NotImplementedError, e); } catch (const OutOfMemoryError& e) {
     set(out_of_memory_error, e);
-  } catch (const LinAlgError& e) { set(lin_alg_error, e); } catch (const std::bad_alloc& e) {
-    PyErr_NoMemory();
-  } catch (const std::exception& e) {
+  } catch (const ModuleNotFoundError& e) { set(PyExc_ModuleNotFoundError, e); } catch (const LinAlgError& e) {
+    set(lin_alg_error, e);
+  } catch (const std::bad_alloc& e) { PyErr_NoMemory(); } catch (const std::exception& e) {
     if (!set_fake_error(e) && !set_symbol_error(e) && !set_checkpoint_error(e) && !set_control_flow_error(e)) set(PyExc_RuntimeError, e);
   }
 }

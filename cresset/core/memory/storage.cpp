@@ -16,6 +16,7 @@ struct StorageImpl::Foreign {
   intrusive_ptr<FakeMode> mode = nullptr;
   intrusive_ptr<StorageImpl> constant = nullptr;
   intrusive_ptr<RefCounted> owner = nullptr;
+  bool size_unknown = false;
 };
 
 namespace {
@@ -106,6 +107,37 @@ void StorageImpl::release_memory() {
   data_ = nullptr;
 }
 
+// A block of the device's own allocator may be replaced by a larger one; other memory stays.
+void StorageImpl::adopt(DataPtr data, Allocator* allocator) {
+  data_ = data.get();
+  auto* own = device_.is_cpu() ? nullptr : dynamic_cast<DataAllocator*>(allocator);
+  if (own && own == get_allocator(device_.type())) {
+    own->adopt(std::move(data));
+    observe_memory(data_, static_cast<int64_t>(nbytes_), device_);
+    return;
+  }
+  foreign_ = new Foreign{[owner = std::make_shared<DataPtr>(std::move(data))](void*) { owner->clear(); }};
+}
+
+DataPtr StorageImpl::set_data_ptr(DataPtr data) {
+  CRESSET_CHECK(lent_.load(std::memory_order_relaxed) == 0 && !is_fake(), "set_data_ptr: the storage's ", nbytes_, " bytes are ",
+                is_fake() ? "fake" : "lent, to a NumPy array for instance", " and cannot be replaced");
+  CRESSET_CHECK(data.device().type() == device_.type(), "set_data_ptr: got memory on ", data.device(), " for a storage on ", device_);
+  auto before = make_intrusive<StorageImpl>(nullptr, nbytes_, device_, std::function<void(void*)>());
+  std::swap(before->data_, data_);
+  std::swap(before->foreign_, foreign_);
+  delete std::exchange(foreign_, nullptr);
+  adopt(std::move(data), nullptr);
+  foreign_->size_unknown = true;
+  void* const address = before->data_;
+  return {address, before.release(), [](void* impl) { intrusive_ptr<StorageImpl>::reclaim(static_cast<StorageImpl*>(impl)); }, device_};
+}
+
+void StorageImpl::set_nbytes(size_t nbytes) {
+  if (!foreign_ || !std::exchange(foreign_->size_unknown, false)) return resize(nbytes);
+  nbytes_ = nbytes;
+}
+
 void StorageImpl::resize(size_t nbytes) {
   CRESSET_CHECK(resizable(), "resize: Trying to resize storage that is not resizable: its ", nbytes_, " bytes are ",
                 foreign_ ? "not its own" : "lent, to a NumPy array for instance,", " and cannot become ", nbytes, "; clone the tensor first");
@@ -157,14 +189,7 @@ StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator
     observe_memory(data_, static_cast<int64_t>(nbytes), device_);
     return;
   }
-  auto* own = resizable && !device_.is_cpu() ? dynamic_cast<DataAllocator*>(allocator) : nullptr;
-  if (own && own == get_allocator(device_.type())) {
-    // A block of the device's own allocator, which may replace it by a larger one.
-    own->adopt(std::move(data));
-    observe_memory(data_, static_cast<int64_t>(nbytes), device_);
-    return;
-  }
-  foreign_ = new Foreign{[owner = std::make_shared<DataPtr>(std::move(data))](void*) { owner->clear(); }};
+  adopt(std::move(data), resizable ? allocator : nullptr);
 }
 StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, Allocator* allocator, bool resizable)
     : StorageImpl(use_byte_size_t(), nbytes, block_of(nbytes, allocator), allocator, resizable) {}

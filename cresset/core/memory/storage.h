@@ -50,6 +50,11 @@ class CRESSET_API StorageImpl final : public RefCounted {
   void set_constant(intrusive_ptr<StorageImpl> bytes);
   // Keeps the first min(old, new) bytes. Errors: memory that was wrapped or is lent.
   void resize(size_t nbytes);
+  // Looks at other memory of the same device from now on and returns what it had, which tensors over it lose. The size is still to be told by
+  // `set_nbytes`. Errors: memory that is lent, fake or on another device.
+  DataPtr set_data_ptr(DataPtr data);
+  // Tells the size of memory that `set_data_ptr` brought; otherwise as `resize`.
+  void set_nbytes(size_t nbytes);
   // Copies the bytes into the memory of `owner` and looks at that from now on, as does every tensor over the storage.
   // Errors: memory that is lent or not on the CPU.
   void move_to(void* data, intrusive_ptr<RefCounted> owner);
@@ -66,6 +71,7 @@ class CRESSET_API StorageImpl final : public RefCounted {
   struct Foreign;
   void free_data();
   void release_memory();
+  void adopt(DataPtr data, Allocator* allocator);
 
   void* data_ = nullptr;
   size_t nbytes_ = 0;
@@ -141,8 +147,10 @@ class CRESSET_API Storage {
   DataPtr mutable_data_ptr() const { return data_ptr(); }
   size_t nbytes() const { return impl_->nbytes(); }
   int64_t sym_nbytes() const { return static_cast<int64_t>(nbytes()); }
-  // Keeps the bytes that fit.
-  void set_nbytes(size_t nbytes) const { impl_->resize(nbytes); }
+  // Keeps the bytes that fit; behind `set_data_ptr` it tells the size.
+  void set_nbytes(size_t nbytes) const { impl_->set_nbytes(nbytes); }
+  DataPtr set_data_ptr(DataPtr data) const { return impl_->set_data_ptr(std::move(data)); }
+  void set_data_ptr_noswap(DataPtr data) const { impl_->set_data_ptr(std::move(data)); }
   bool resizable() const { return impl_->resizable(); }
   Device device() const { return impl_->device(); }
   DeviceType device_type() const { return device().type(); }

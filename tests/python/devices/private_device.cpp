@@ -142,6 +142,14 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
     c10::Stream s(c10::Stream::DEFAULT, c10::Device(c10::DeviceType::PrivateUse1, 0));
     c10::impl::getDeviceGuardImpl(c10::DeviceType::PrivateUse1)->block(nullptr, s);
   });
+  m.def("storage_is_replaced", [](const at::Tensor& t) {
+    at::Storage storage = t.unsafeGetTensorImpl()->unsafe_storage();
+    c10::DataPtr fresh = memory.allocate(64);
+    std::memset(fresh.get(), 0, 64);
+    const c10::DataPtr before = storage.set_data_ptr(std::move(fresh));
+    storage.set_nbytes(64);
+    return std::make_tuple(storage.nbytes(), static_cast<const float*>(before.get())[1], live.load());
+  });
   m.def("storage_grows", [] {
     at::Storage storage(at::Storage::use_byte_size_t(), 8, &memory, true);
     std::memset(storage.mutable_data(), 7, 8);

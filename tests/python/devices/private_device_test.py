@@ -119,6 +119,20 @@ print(x.grad.cpu().tolist())
     ]
 
 
+def test_memory_of_a_storage_is_replaced(run):
+    assert run("""
+d = torch.arange(3.0).mine()
+before = mine.counts()[0]
+print(mine.storage_is_replaced(d), mine.counts()[0] - before, d.cpu().tolist())
+try:
+    d.resize_(100)
+except RuntimeError as e:
+    print("not resizable" in str(e))
+del d
+print(mine.counts()[0] - before)
+""").splitlines() == ["(64, 1.0, 2) 0 [0.0, 0.0, 0.0]", "True", "-1"]
+
+
 def test_devices_events_and_refusals(run):
     run("""
 assert mine.device_count() == 2 and mine.current_device() == 0

@@ -106,16 +106,15 @@ std::unordered_map<std::string, std::weak_ptr<const Image>>& images() {
 }
 
 bool is_on() {
-  static const bool on = [] {
-    const char* set = std::getenv("CRESSET_MACHINE_CODE");
-    return !set || std::strcmp(set, "0") != 0;
-  }();
 #ifdef CRESSET_SINGLE_ISA
   return false;
 #else
   // Registers of AVX-512 have other primitives, whose bits these programs do not have.
-  static const bool fits = std::string(build_info().isa) == "avx2";
-  return on && fits;
+  static const bool on = [] {
+    const char* set = std::getenv("CRESSET_MACHINE_CODE");
+    return (!set || std::strcmp(set, "0") != 0) && std::string(build_info().isa) == "avx2";
+  }();
+  return on;
 #endif
 }
 
