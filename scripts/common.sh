@@ -15,7 +15,7 @@ declare -A needed=(
 )
 # Packages without which a wing is not built and its tests are skipped: large ones, which `install_missing --all` brings for the tests. A system that has
 # no such package goes on without it.
-declare -A optional=([/usr/lib/llvm-16/include/llvm-c/Core.h]=llvm-16-dev)
+declare -A optional=([/usr/lib/llvm-16/include/llvm-c/Core.h]=llvm-16-dev [/usr/bin/mlir-opt-16]=mlir-16-tools)
 
 install_missing() {
   local missing=() file

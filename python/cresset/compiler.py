@@ -7,7 +7,7 @@ False
 from ._compile import compile
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
-           "keep_portable_guards_unsafe", "list_backends", "nested_compile_region", "reset", "set_enable_guard_collectives", "set_stance",
+           "keep_portable_guards_unsafe", "list_backends", "nested_compile_region", "report", "reset", "set_enable_guard_collectives", "set_stance",
            "skip_guard_on_globals_unsafe", "substitute_in_graph"]  # fmt: skip
 
 
@@ -116,6 +116,27 @@ def cudagraph_mark_step_begin():
 
     >>> torch.compiler.cudagraph_mark_step_begin()
     """
+
+
+def report(fn):
+    """A report of a compiled function as it stands: graphs and their breaks, kernels with their operators, bytes that move before and after fusion, and
+    the time of each kernel, measured anew, beside the least that this machine allows. Its text is `str` of it, its drawing `svg`.
+
+    Errors: TypeError for a function that is not compiled.
+
+    >>> compiled = torch.compile(lambda x: (x.exp() * 2 + x).tanh())
+    >>> _ = compiled(torch.ones(4096))
+    >>> told = torch.compiler.report(compiled)
+    >>> part = told.graphs[0].parts[0]
+    >>> part.num_operators, len(part.rows), part.bytes_before, part.bytes_after
+    (4, 1, 147456, 32768)
+    """
+    compiler = getattr(fn, "_compiler", None)
+    if compiler is None:
+        raise TypeError(f"torch.compiler.report: expected a function or module that torch.compile gave, got {type(fn).__name__}")
+    from ._inductor.report import report_of
+
+    return report_of(compiler)
 
 
 def reset():

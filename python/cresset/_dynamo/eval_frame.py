@@ -52,6 +52,7 @@ class Compiler:
         self._backend, self.fullgraph, self.dynamic, self.options, self.recompile_limit = backend, fullgraph, dynamic, options or {}, recompile_limit
         self.region = _cresset_compile.Region(functools.partial(_miss, weakref.ref(self)))
         self.roots, self.left, self.graphs, self.breaks = set(), set(), [], []
+        self.made = []  # (graph, what its backend made of it)
         self.sizes = {}  # (code, place) -> the sizes of an argument so far, None for those that have differed
         _compilers.add(self)
 
@@ -302,6 +303,7 @@ def reset():
         compiler.left.clear()
         compiler.sizes.clear()
         compiler.graphs.clear()
+        compiler.made.clear()
         compiler.breaks.clear()
     counters.clear()
     _logs.reset()

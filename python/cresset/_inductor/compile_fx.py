@@ -14,12 +14,12 @@ from .fusion import fuse
 
 
 class Compiled:
-    """A compiled graph: a boxed function. `fused` lists the operators of each kernel."""
+    """A compiled graph, `source`: a boxed function. `fused` lists the operators of each kernel."""
 
     _boxed_call = True
 
-    def __init__(self, module, program, kernels):
-        self.module, self.program, self.kernels = module, program, kernels
+    def __init__(self, module, program, kernels, source):
+        self.module, self.program, self.kernels, self.source = module, program, kernels, source
         self._run = self._graph_run = program._graph.run
         self.fused = [node.meta["fused"] for node in module.graph.nodes if "fused" in node.meta]
 
@@ -35,8 +35,8 @@ class Interpreted:
 
     _boxed_call = True
 
-    def __init__(self, module, kernels):
-        self.module, self.kernels = module, kernels
+    def __init__(self, module, kernels, source):
+        self.module, self.kernels, self.source = module, kernels, source
         self._forward = module.forward
 
     def __call__(self, args):
@@ -57,5 +57,5 @@ def compile_fx_inner(gm, example_inputs):
         program = _graph.from_fx(module)
         program._graph.prepare()
     except (ValueError, NotImplementedError, RuntimeError):
-        return Interpreted(module, kernels)
-    return Compiled(module, program, kernels)
+        return Interpreted(module, kernels, gm)
+    return Compiled(module, program, kernels, gm)

@@ -20,7 +20,7 @@ _COPY = torch.ops.aten.copy_.default
 def decomposed(program, table):
     """The functional program. `table`: operator -> function; None for the core operators."""
     table = default_decompositions() if table is None else dict(table)
-    graph = _traced(program, table)
+    root, graph = _traced(program, table)
     placeholders = graph.find_nodes(op="placeholder")
     inputs = []
     for node, old, spec in zip(placeholders, program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True):
@@ -33,7 +33,7 @@ def decomposed(program, table):
     outputs = _outputs(graph, placeholders, program.graph_signature)
     _tidy(graph)
     return ExportedProgram(
-        torch.fx.GraphModule(torch.nn.Module(), graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, program.range_constraints,
+        torch.fx.GraphModule(root, graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, program.range_constraints,
         program.module_call_graph, program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
     )  # fmt: skip
 
@@ -64,6 +64,8 @@ class _Functional(torch.fx.Interpreter):
             return self._outside(target, (_cresset.from_functional(args[0]), *args[1:]), kwargs)
         if isinstance(target, OpOverload) and not any(isinstance(v, torch.Tensor) for v in tree_leaves((args, kwargs))) and target._schema.returns:
             return self._outside(target, args, kwargs)
+        if any(isinstance(v, torch.fx.GraphModule) for v in tree_leaves((args, kwargs))):
+            return self._outside(target, *tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs)))
         body = bodies().get(target)
         if body is not None and (found := body(*args, **kwargs)) is not None:
             return found
@@ -73,7 +75,7 @@ class _Functional(torch.fx.Interpreter):
         _cresset.exit_functional(self._scope)
         made = target(*args, **kwargs)
         self._scope = _cresset.enter_functional(False)
-        return _cresset.to_functional(made) if isinstance(made, torch.Tensor) else made
+        return tree_map_only(torch.Tensor, _cresset.to_functional, made)
 
     @staticmethod
     def _batch_norm(x, weight, bias, mean, var, training, momentum, eps):
@@ -118,7 +120,7 @@ def _traced(program, table):
             continue
         with graph.inserting_after(last) if last is not None else graph.inserting_before(next(iter(graph.nodes), first)):
             last = graph.create_node("placeholder", f"constant_{len(graph.nodes)}")
-    return graph
+    return made, graph
 
 
 def _outputs(graph, placeholders, signature):

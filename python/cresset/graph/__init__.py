@@ -1,6 +1,6 @@
 """Graphs of C++: in files (`.pt2` programs, as ``torch.export.save`` writes them, and text), and as objects that are changed and run without Python.
 
-``python -m cresset.graph show FILE`` prints one from the command line.
+``python -m cresset.graph show FILE`` prints one from the command line, ``python -m cresset.graph mlir FILE`` as MLIR.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import _cresset_graph
 
 if TYPE_CHECKING:
+    from ..export import ExportedProgram
     from ..fx import GraphModule
 
-__all__ = ["Graph", "Program", "describe", "dot", "from_fx", "load_program", "text"]
+__all__ = ["Graph", "Program", "describe", "dot", "from_fx", "load_program", "mlir", "text"]
 
 
 def describe(path: str | os.PathLike[str]) -> str:
@@ -241,3 +242,30 @@ def load_program(path: str | os.PathLike[str]) -> Program:
     tensor([0., 1.])
     """
     return Program(_cresset_graph.Program.load(os.fspath(path)))
+
+
+def mlir(program: str | os.PathLike[str] | ExportedProgram) -> str:
+    """A `.pt2` file, or an exported program, as textual MLIR in the dialects `func`, `tensor`, `linalg`, `arith`, `math` and `scf`.
+
+    The text is one function `main` of the program's inputs. Parameters and buffers are constants in it; buffers that the program writes are results before
+    its own. Errors: ``NotImplementedError`` for operators and dtypes without a rule, all named, and for sizes that are symbols.
+
+    >>> print(torch.graph.mlir(torch.export.export(nn.ReLU(), (torch.zeros(2),))), end="")
+    module {
+      func.func @main(%input: tensor<2xf32>) -> (tensor<2xf32>) attributes {llvm.emit_c_interface} {
+        %1 = tensor.empty() : tensor<2xf32>
+        %7 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%input : tensor<2xf32>) outs(%1 : tensor<2xf32>) {
+        ^bb0(%2: f32, %3: f32):
+          %4 = arith.constant 0.0 : f32
+          %5 = arith.cmpf olt, %2, %4 : f32
+          %6 = arith.select %5, %4, %2 : f32
+          linalg.yield %6 : f32
+        } -> tensor<2xf32>
+        return %7 : tensor<2xf32>
+      }
+    }
+    """
+    from .. import export
+    from ._mlir import text_of
+
+    return text_of(program if isinstance(program, export.ExportedProgram) else export.load(program))

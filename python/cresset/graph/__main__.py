@@ -1,4 +1,4 @@
-"""Prints a graph: ``python -m cresset.graph show FILE [--as table|text|dot|svg]``."""
+"""Prints a graph: ``python -m cresset.graph show FILE [--as table|text|dot|svg]``, or ``python -m cresset.graph mlir FILE``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ def main(arguments: list[str] | None = None) -> int:
     show.add_argument(
         "--as", dest="form", choices=["table", "text", "dot", "svg"], default="table", help="table with costs (the default), text that reads back, a drawing"
     )
+    mlir = commands.add_parser("mlir", help="print a .pt2 program as MLIR: func, tensor, linalg, arith, math and scf")
+    mlir.add_argument("file")
     options = parser.parse_args(arguments)
     try:
+        if options.command == "mlir":
+            print(graph.mlir(options.file), end="")
+            return 0
         if options.form == "svg":
             return draw(graph.dot(options.file))
         print({"table": graph.describe, "text": graph.text, "dot": graph.dot}[options.form](options.file), end="")
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

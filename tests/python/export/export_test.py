@@ -225,6 +225,12 @@ class Decomposed(unittest.TestCase):
         self.assertEqual(targets(program.run_decompositions({})), ["aten.silu.default"])
         self.assertEqual(targets(program.run_decompositions({torch.ops.aten.silu.default: silu})), ["aten.sigmoid.default", "aten.mul.Tensor"])
 
+    def test_branches_keep_their_graphs(self):
+        function = Function(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos() - 1, (x,)))
+        run = export(function, (X,)).run_decompositions().module()
+        for x in (X + 1, X - 1):
+            torch.testing.assert_close(run(x), function(x))
+
 
 class Pair(nn.Module):
     def __init__(self, function):

@@ -452,7 +452,9 @@ def _compiled(compiler, world, rebuilt, function):
     with world.unwatched() if _cresset._modes() else contextlib.nullcontext():
         if world.has_subclass and isinstance(compiler._backend, str):
             return module.forward  # operators on objects of such a class are the class's
-        return call_backend(compiler, module, examples)
+        made = call_backend(compiler, module, examples)
+        compiler.made.append((module, made))
+        return made
 
 
 def call_backend(compiler, module, examples):
