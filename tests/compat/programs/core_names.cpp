@@ -71,6 +71,9 @@ void types() {
   CHECK_THAT(torch::tensor(c10::complex<float>(1, 2)).scalar_type() == torch::kComplexFloat);
   CHECK_THAT(torch::tensor({at::Half(1), at::Half(2)}).scalar_type() == torch::kHalf);
   CHECK_THAT(std::isnan(std::sqrt(-1.0)) && c10::Join("-", std::vector<int>{1, 2}) == "1-2" && torch::str("a", 1) == "a1");
+  CHECK_THAT(c10::dtype_or_default(std::optional<at::ScalarType>()) == at::kFloat && c10::dtype_or_default(at::kLong) == at::kLong);
+  CHECK_THAT(c10::dtype_or_default(std::optional<caffe2::TypeMeta>()) == caffe2::TypeMeta::Make<float>());
+  CHECK_THAT(c10::layout_or_default({}) == at::kStrided && c10::device_or_default({}) == at::kCPU && !c10::pinned_memory_or_default({}));
   torch::Tensor y = torch::zeros(2);
   y.set_(x.to(torch::kFloat));
   CHECK_THAT(y.sizes() == torch::IntArrayRef({2, 3}));

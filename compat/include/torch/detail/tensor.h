@@ -67,6 +67,15 @@ template <class A, class B> IntegerRange<B> irange(A begin, B end) { return {sta
 
 template <class... Parts> std::string str(const Parts&... parts) { return ::cresset::compat::text_of(parts...); }
 
+// The choices that a kernel's options leave open.
+inline ScalarType dtype_or_default(std::optional<ScalarType> dtype) { return dtype ? *dtype : cresset::get_default_dtype(); }
+inline cresset::TypeMeta dtype_or_default(std::optional<cresset::TypeMeta> dtype) {
+  return dtype ? *dtype : cresset::TypeMeta::fromScalarType(cresset::get_default_dtype());
+}
+inline Layout layout_or_default(std::optional<Layout> layout) { return layout.value_or(cresset::kStrided); }
+inline Device device_or_default(std::optional<Device> device) { return device.value_or(Device(cresset::kCPU)); }
+inline bool pinned_memory_or_default(std::optional<bool> pinned) { return pinned.value_or(false); }
+
 using cresset::Backend;
 using cresset::backendToDeviceType;
 using cresset::backendToDispatchKey;
