@@ -10,6 +10,7 @@
 #include "cresset/autograd/generated_support.h"
 #include "cresset/autograd/graph_task.h"
 #include "cresset/autograd/node_hooks.h"
+#include "cresset/autograd/pass.h"
 #include "cresset/autograd/run_state.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/hooks.h"
@@ -528,6 +529,8 @@ variable_list Engine::execute_on_fresh_thread(const edge_list& roots, variable_l
 }
 
 int64_t Engine::current_pass() { return t_run.task ? t_run.task->number : -1; }
+
+bool pass_keeps_graph() { return t_run.task && t_run.task->keep_graph; }
 
 bool Engine::will_execute(const Node& node) {
   const GraphTask* task = t_run.task;

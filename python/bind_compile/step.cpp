@@ -4,7 +4,9 @@
 #include "cresset/autograd/generated_support.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/node.h"
+#include "cresset/autograd/pass.h"
 #include "cresset/autograd/variable.h"
+#include "cresset/graph/runtime/program.h"
 #include "python/bind/modes/values_api.h"
 #include "python/bind_compile/region.h"
 
@@ -17,16 +19,27 @@ using autograd::GradMode;
 using autograd::Node;
 using autograd::variable_list;
 
+constexpr const char* kProgram = "cresset.graph.program";
 const python::ValuesApi* api = nullptr;
 PyTypeObject* step_type = nullptr;
 
 const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<python::TensorObject*>(o)->tensor; }
 
+using graph::Program;
+using Values = std::vector<dispatch::Value>;
+
+// A program of C++, or a function of a tuple that gives a list.
+struct Runner {
+  std::shared_ptr<const Program> program;
+  Ref function;
+  explicit operator bool() const { return program || function; }
+};
+
 struct Step {
-  Ref keep;  // what the functions need
-  // The graphs as they were captured, for a program that fails: they hold no writes, so that they may run after it.
-  Ref plain_forward, plain_backward;
-  Ref forward, backward;                      // functions of a tuple, which give lists; `backward` is null where no gradients are wanted
+  Ref keep;                  // what the functions need
+  Runner forward, backward;  // `backward` is empty where no gradients are wanted
+  // The graphs as they were captured, for a program that fails the first time: they hold no writes, so that they may run after it.
+  Runner plain_forward, plain_backward;
   size_t num_values = 0;                      // results of the graph that are not kept for backward: inputs as they are now, then values
   std::vector<int> mutated;                   // inputs that are written, in the order of the first values
   std::vector<int> kinds;                     // for each result: -1 for the next value, else the input that it is
@@ -34,16 +47,6 @@ struct Step {
   std::vector<bool> wanted;                   // for each input: whether a gradient is wanted
   std::vector<std::vector<int64_t>> strides;  // of the gradient of each differentiable value
 };
-
-// Runs a program; one that raises is replaced by the graph as it was captured, whose error, if it raises one too, is the program's own.
-PyObject* attempt(Ref& program, Ref& plain, PyObject* args) {
-  PyObject* found = PyObject_CallOneArg(program.get(), args);
-  if (found || !plain) return found;
-  PyErr_Clear();
-  found = PyObject_CallOneArg(plain.get(), args);
-  if (found) program = std::exchange(plain, Ref());
-  return found;
-}
 
 struct StepObject {
   PyObject_HEAD Step* step;
@@ -74,6 +77,57 @@ class Locked {
   throw Error(what);
 }
 
+Values values_of(PyObject* sequence) {
+  const Ref items(PySequence_Fast(sequence, "torch.compile: expected a list of results"));
+  if (!items) throw_python();
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+  Values values(static_cast<size_t>(n));
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject* const o = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (is_tensor_object(o)) values[static_cast<size_t>(i)] = tensor_of(o);
+    else if (!api->to_value(o, values[static_cast<size_t>(i)])) throw_python();
+  }
+  return values;
+}
+
+Ref python_of(const dispatch::Value& value) {
+  Ref o(api->to_python(value));
+  if (!o) throw_python();
+  return o;
+}
+
+Values run(const Runner& runner, Values&& inputs) {
+  if (const std::shared_ptr<const Program> program = runner.program) {  // another thread may replace it meanwhile
+    struct Released {
+      PyThreadState* state = PyEval_SaveThread();
+      ~Released() { PyEval_RestoreThread(state); }
+    } released;
+    return program->run(std::move(inputs));
+  }
+  const Ref args(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
+  if (!args) throw_python();
+  for (size_t i = 0; i < inputs.size(); i++) PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), python_of(inputs[i]).release());
+  inputs.clear();
+  const Ref found(PyObject_CallOneArg(runner.function.get(), args.get()));
+  if (!found) throw_python();
+  return values_of(found.get());
+}
+
+// Runs a program; one that raises the first time is replaced by the graph as it was captured, whose error, if it raises one too, is the program's own.
+Values attempt(Runner& runner, Runner& plain, Values&& inputs) {
+  if (!plain) return run(runner, std::move(inputs));
+  Runner other{plain.program, Ref::share(plain.function.get())};
+  Values found;
+  try {
+    found = run(runner, Values(inputs));
+  } catch (const std::exception&) {
+    found = run(other, std::move(inputs));
+    runner = std::move(other);
+  }
+  plain = Runner();
+  return found;
+}
+
 // The history of a gradient that was computed by a compiled backward: it has none.
 struct NoSecondDerivative final : Node {
   std::string name() const override { return "CompiledBackwardBackward"; }
@@ -87,21 +141,18 @@ struct CompiledBackward final : Node {
   ~CompiledBackward() override {
     const Locked lock;
     owner_ = Ref();
-    numbers_.clear();
   }
   std::string name() const override { return "CompiledBackward"; }
   Step& step() const { return *reinterpret_cast<StepObject*>(owner_.get())->step; }
 
-  void keep(PyObject* value) {
-    if (!is_tensor_object(value)) {
-      numbers_.emplace_back(kept_.size(), Ref::share(value));
-      kept_.emplace_back();
-      versions_.push_back(0);
-      return;
-    }
+  void keep(dispatch::Value&& value) {
+    versions_.push_back(0);
     // Without a history: it may be a result, whose history holds this node.
-    kept_.push_back(tensor_of(value).detach());
-    versions_.push_back(kept_.back().impl()->version());
+    if (value.is_tensor() && value.to_tensor().defined()) {
+      value = value.to_tensor().detach();
+      versions_.back() = value.to_tensor().impl()->version();
+    }
+    kept_.push_back(std::move(value));
   }
 
   void release_variables() override {
@@ -116,35 +167,30 @@ struct CompiledBackward final : Node {
     {
       const AutoGradMode off(false);
       const Locked lock;
-      const Ref args(PyTuple_New(static_cast<Py_ssize_t>(kept_.size() + step().strides.size())));
-      if (!args) throw_python();
-      Py_ssize_t at = 0;
-      for (size_t i = 0; i < kept_.size(); i++) {
-        if (!kept_[i].defined()) {
-          PyTuple_SET_ITEM(args.get(), at++, Py_NewRef(number(i)));
-          continue;
-        }
-        CRESSET_CHECK(kept_[i].impl()->version() == versions_[i],
+      for (size_t i = 0; i < kept_.size(); i++)
+        CRESSET_CHECK(!kept_[i].is_tensor() || !kept_[i].to_tensor().defined() || kept_[i].to_tensor().impl()->version() == versions_[i],
                       "torch.compile: one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of sizes ",
-                      kept_[i].sizes(), " that a compiled graph has kept for backward");
-        put(args.get(), at++, kept_[i]);
+                      kept_[i].to_tensor().sizes(), " that a compiled graph has kept for backward");
+      // The last pass gives what was kept away, so that it is freed while the program runs.
+      Values inputs;
+      inputs.reserve(kept_.size() + step().strides.size());
+      if (again || autograd::pass_keeps_graph()) {
+        inputs = kept_;
+      } else {
+        inputs = std::exchange(kept_, {});
+        released_ = true;
       }
-      for (size_t i = 0, k = 0; i < grads.size(); i++) {
-        const auto& strides = step().strides[k++];
+      for (size_t i = 0; i < grads.size(); i++) {
+        const auto& strides = step().strides[i];
         Tensor g = grads[i].defined() ? grads[i].detach() : input_metadata(i).zeros_like();
         if (g.strides() != IntArrayRef(strides)) g = cresset::empty_strided(g.sizes(), strides, g.options()).copy_(g);
-        put(args.get(), at++, g);
+        inputs.emplace_back(std::move(g));
+        if (!again) grads[i] = Tensor();
       }
-      const Ref results(attempt(step().backward, step().plain_backward, args.get()));
-      if (!results) throw_python();
-      const Ref list(PySequence_Fast(results.get(), "torch.compile: expected a list of gradients"));
-      if (!list) throw_python();
-      const Py_ssize_t n = PySequence_Fast_GET_SIZE(list.get());
-      CRESSET_CHECK(static_cast<size_t>(n) == found.size(), "torch.compile: a compiled backward gives ", n, " gradients, expected ", found.size());
-      for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject* g = PySequence_Fast_GET_ITEM(list.get(), i);
-        if (is_tensor_object(g) && should_compute_output(static_cast<size_t>(i))) found[static_cast<size_t>(i)] = tensor_of(g);
-      }
+      Values results = attempt(step().backward, step().plain_backward, std::move(inputs));
+      CRESSET_CHECK(results.size() == found.size(), "torch.compile: a compiled backward gives ", results.size(), " gradients, expected ", found.size());
+      for (size_t i = 0; i < results.size(); i++)
+        if (results[i].is_tensor() && should_compute_output(i)) found[i] = std::move(results[i]).to_tensor();
     }
     if (again) {
       auto refusal = autograd::make_node<NoSecondDerivative>();
@@ -160,21 +206,9 @@ struct CompiledBackward final : Node {
   }
 
  private:
-  static void put(PyObject* tuple, Py_ssize_t at, const Tensor& t) {
-    PyObject* o = api->to_python(dispatch::Value(t));
-    if (!o) throw_python();
-    PyTuple_SET_ITEM(tuple, at, o);
-  }
-  PyObject* number(size_t i) const {
-    for (const auto& [at, value] : numbers_)
-      if (at == i) return value.get();
-    return Py_None;
-  }
-
   Ref owner_;
-  std::vector<Tensor> kept_;
+  Values kept_;
   std::vector<uint32_t> versions_;
-  std::vector<std::pair<size_t, Ref>> numbers_;
   bool released_ = false;
 };
 
@@ -184,39 +218,33 @@ bool fail(const std::exception& e) {
 }
 
 // The results of a call: values of the graph and inputs, after the inputs have been written.
-PyObject* results_of(const Step& step, PyObject* args, PyObject* found) {
+PyObject* results_of(const Step& step, PyObject* args, const Values& found) {
   for (size_t i = 0; i < step.mutated.size(); i++) {
-    PyObject *to = PyTuple_GET_ITEM(args, step.mutated[i]), *value = PySequence_Fast_GET_ITEM(found, static_cast<Py_ssize_t>(i));
-    if (!is_tensor_object(to) || !is_tensor_object(value)) continue;
-    const AutoGradMode recorded(GradMode::is_enabled() && tensor_of(value).requires_grad());
-    tensor_of(to).copy_(tensor_of(value));
+    PyObject* const to = PyTuple_GET_ITEM(args, step.mutated[i]);
+    if (!is_tensor_object(to) || !found[i].is_tensor()) continue;
+    const Tensor& value = found[i].to_tensor();
+    const AutoGradMode recorded(GradMode::is_enabled() && value.requires_grad());
+    tensor_of(to).copy_(value);
   }
-  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(step.kinds.size()));
+  Ref out(PyTuple_New(static_cast<Py_ssize_t>(step.kinds.size())));
   if (!out) return nullptr;
-  Py_ssize_t next = static_cast<Py_ssize_t>(step.mutated.size());
+  size_t next = step.mutated.size();
   for (size_t i = 0; i < step.kinds.size(); i++) {
-    PyObject* value = step.kinds[i] < 0 ? PySequence_Fast_GET_ITEM(found, next++) : PyTuple_GET_ITEM(args, step.kinds[i]);
-    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), Py_NewRef(value));
+    PyObject* const value = step.kinds[i] < 0 ? python_of(found[next++]).release() : Py_NewRef(PyTuple_GET_ITEM(args, step.kinds[i]));
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), value);
   }
-  return out;
+  return out.release();
 }
 
 PyObject* call_step(PyObject* self, PyObject* args, PyObject*) {
   Step& step = *reinterpret_cast<StepObject*>(self)->step;
   try {
-    Ref found;
+    Values found;
     {
       const AutoGradMode off(false);
-      found = Ref(attempt(step.forward, step.plain_forward, args));
+      found = attempt(step.forward, step.plain_forward, values_of(args));
     }
-    if (!found) return nullptr;
-    found = Ref(PySequence_Fast(found.get(), "torch.compile: expected a list of results"));
-    if (!found) return nullptr;
-    const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(found.get()));
-    if (n < step.num_values) {
-      PyErr_Format(PyExc_RuntimeError, "torch.compile: a compiled graph gives %zu results, expected %zu", n, step.num_values);
-      return nullptr;
-    }
+    CRESSET_CHECK(found.size() >= step.num_values, "torch.compile: a compiled graph gives ", found.size(), " results, expected ", step.num_values);
     if (step.backward && GradMode::is_enabled()) {
       auto node = autograd::make_node<CompiledBackward>(self);
       bool any = false;
@@ -227,14 +255,12 @@ PyObject* call_step(PyObject* self, PyObject* args, PyObject*) {
         node->add_next_edge(edge ? autograd::impl::gradient_edge(tensor_of(input)) : autograd::Edge{});
       }
       if (any) {
-        for (size_t i = step.num_values; i < n; i++) node->keep(PySequence_Fast_GET_ITEM(found.get(), static_cast<Py_ssize_t>(i)));
-        for (size_t i = 0; i < step.num_values; i++) {
-          PyObject* value = PySequence_Fast_GET_ITEM(found.get(), static_cast<Py_ssize_t>(i));
-          if (step.differentiable[i] && is_tensor_object(value)) autograd::set_history(tensor_of(value), node);
-        }
+        for (size_t i = step.num_values; i < found.size(); i++) node->keep(std::move(found[i]));
+        for (size_t i = 0; i < step.num_values; i++)
+          if (step.differentiable[i] && found[i].is_tensor()) autograd::set_history(found[i].to_tensor(), node);
       }
     }
-    return results_of(step, args, found.get());
+    return results_of(step, args, found);
   } catch (const std::exception& e) { fail(e); }
   return nullptr;
 }
@@ -254,6 +280,14 @@ bool add_number(PyObject* o, std::vector<int>& to) {
   return !(n == -1 && PyErr_Occurred());
 }
 
+// Of a program's capsule, a function, or None.
+Runner runner_of(PyObject* o) {
+  Runner runner;
+  if (PyCapsule_IsValid(o, kProgram)) runner.program = *static_cast<std::shared_ptr<const Program>*>(PyCapsule_GetPointer(o, kProgram));
+  else if (o != Py_None) runner.function = Ref::share(o);
+  return runner;
+}
+
 // Step(forward, backward, num_values, mutated, kinds, differentiable, wanted, strides, keep, plain_forward, plain_backward)
 PyObject* make_step(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *forward, *backward, *mutated, *kinds, *differentiable, *wanted, *strides, *keep, *plain_forward, *plain_backward;
@@ -263,10 +297,10 @@ PyObject* make_step(PyTypeObject* type, PyObject* args, PyObject*) {
                         &plain_backward))
     return nullptr;
   step->keep = Ref::share(keep);
-  if (plain_forward != Py_None) step->plain_forward = Ref::share(plain_forward);
-  if (plain_backward != Py_None) step->plain_backward = Ref::share(plain_backward);
-  step->forward = Ref::share(forward);
-  if (backward != Py_None) step->backward = Ref::share(backward);
+  step->forward = runner_of(forward);
+  step->backward = runner_of(backward);
+  step->plain_forward = runner_of(plain_forward);
+  step->plain_backward = runner_of(plain_backward);
   step->num_values = static_cast<size_t>(num_values);
   const bool read = each(mutated, [&](PyObject* o) { return add_number(o, step->mutated); }) &&
                     each(kinds, [&](PyObject* o) { return add_number(o, step->kinds); }) &&
@@ -295,11 +329,9 @@ void release_step(PyObject* self) {
 }
 int visit_step(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(reinterpret_cast<StepObject*>(self)->step->keep.get());
-  Py_VISIT(reinterpret_cast<StepObject*>(self)->step->plain_forward.get());
-  Py_VISIT(reinterpret_cast<StepObject*>(self)->step->plain_backward.get());
-  Py_VISIT(reinterpret_cast<StepObject*>(self)->step->forward.get());
-  Py_VISIT(reinterpret_cast<StepObject*>(self)->step->backward.get());
+  const Step& step = *reinterpret_cast<StepObject*>(self)->step;
+  Py_VISIT(step.keep.get());
+  for (const Runner* runner : {&step.forward, &step.backward, &step.plain_forward, &step.plain_backward}) Py_VISIT(runner->function.get());
   return 0;
 }
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make_step)},

@@ -77,7 +77,7 @@ PyObject* outputs_of(const std::vector<Datum>& outputs) {
 
 struct GraphParts {
   Module module;
-  std::unique_ptr<Program> program;  // of the module as it is now
+  std::shared_ptr<const Program> program;  // of the module as it is now
 
   Graph& first() {
     program.reset();
@@ -222,21 +222,27 @@ PyObject* apply_partition(PyObject* self, PyObject* args) {
   });
 }
 
-// Compiles the module to instructions, as the first run does.
-PyObject* prepare_graph(PyObject* self, PyObject*) {
+// The module as instructions, for callers in C++: a shared pointer in a capsule. Its intermediate values have places of their own in memory only where
+// `planned`.
+PyObject* graph_program(PyObject* self, PyObject* planned) {
   return guarded([&] {
-    GraphParts& parts = parts_of(self);
-    if (!parts.program) parts.program = std::make_unique<Program>(parts.module);
-    Py_RETURN_NONE;
+    ProgramOptions options;
+    options.plan_memory = PyObject_IsTrue(planned) == 1;
+    using Shared = std::shared_ptr<const Program>;
+    auto program = std::make_unique<Shared>(std::make_shared<const Program>(parts_of(self).module, options));
+    PyObject* const capsule = checked(PyCapsule_New(program.get(), "cresset.graph.program",
+                                                    [](PyObject* c) { delete static_cast<Shared*>(PyCapsule_GetPointer(c, "cresset.graph.program")); }));
+    parts_of(self).program = *program.release();
+    return capsule;
   });
 }
 PyObject* run_graph(PyObject* self, PyObject* inputs) {
   return guarded([&] {
     GraphParts& parts = parts_of(self);
-    if (!parts.program) parts.program = std::make_unique<Program>(parts.module);
+    if (!parts.program) parts.program = std::make_shared<const Program>(parts.module);
     std::vector<Datum> values = inputs_of(inputs);
-    const Program& program = *parts.program;
-    return outputs_of(without_interpreter([&] { return program.run(std::move(values)); }));
+    const std::shared_ptr<const Program> program = parts.program;
+    return outputs_of(without_interpreter([&] { return program->run(std::move(values)); }));
   });
 }
 PyObject* memory_dict(const ProgramMemory& m) {
@@ -299,7 +305,7 @@ PyMethodDef graph_methods[] = {
     {"rewrite", apply_rewrite, METH_VARARGS, "Replaces each match of a pattern by a replacement, both as text, and returns how many there were."},
     {"decompose", apply_decompose, METH_O, "Replaces operators by graphs, given as text by name."},
     {"partition", apply_partition, METH_VARARGS, "A module whose graphs of their own hold the operators of these names."},
-    {"prepare", prepare_graph, METH_NOARGS, "Makes the module ready to run. Errors: as the first run."},
+    {"program", graph_program, METH_O, "program(planned): the module as a program for callers in C++. Errors: as the first run."},
     {"run", run_graph, METH_O, "Runs the module on a list of inputs."},
     {"memory", graph_memory, METH_NOARGS, "Figures of the plan of memory of the last run."},
     {"rows", rows, METH_NOARGS, "(parameters, nodes, results) of a first graph without structure."},

@@ -11,6 +11,7 @@ from .. import fx, graph as _graph
 from .._functorch._boxed import make_boxed_func
 from . import config
 from .fusion import fuse
+from .lowering import lowered
 
 
 class Compiled:
@@ -18,9 +19,10 @@ class Compiled:
 
     _boxed_call = True
 
-    def __init__(self, module, program, kernels, source):
+    def __init__(self, module, program, kernels, source, planned):
         self.module, self.program, self.kernels, self.source = module, program, kernels, source
-        self._run = self._graph_run = program._graph.run
+        self._run = program._graph.run
+        self.code = program._graph.program(planned)
         self.fused = [node.meta["fused"] for node in module.graph.nodes if "fused" in node.meta]
 
     def __call__(self, args):
@@ -43,8 +45,8 @@ class Interpreted:
         return self._forward(*args)
 
 
-def compile_fx_inner(gm, example_inputs):
-    """A boxed function that computes what a graph of operators does.
+def compile_fx_inner(gm, example_inputs, planned=True):
+    """A boxed function that computes what a graph of operators does. Its intermediate values have places of their own in memory where `planned`.
 
     A graph that holds what programs of C++ do not know is run by Python, operator by operator.
     """
@@ -52,10 +54,9 @@ def compile_fx_inner(gm, example_inputs):
         return make_boxed_func(gm.forward)
     if not any(node.op == "call_function" for node in gm.graph.nodes):
         return make_boxed_func(gm.forward)
+    gm = lowered(gm)
     module, kernels = fuse(gm)
     try:
-        program = _graph.from_fx(module)
-        program._graph.prepare()
+        return Compiled(module, _graph.from_fx(module), kernels, gm, planned)
     except (ValueError, NotImplementedError, RuntimeError):
         return Interpreted(module, kernels, gm)
-    return Compiled(module, program, kernels, gm)

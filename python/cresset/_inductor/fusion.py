@@ -213,9 +213,13 @@ class _Fuser:
                 else:
                     made[one] = graph.node_copy(one, lambda n: made[n])
 
+        # A group runs where its last member stood, or before what reads it: so operators stay near what they read, which is in cache.
         for node in self.graph.nodes:
             unit = self.group_of.get(node)
-            emit(unit if unit in chosen else node)
+            if unit not in chosen:
+                emit(node)
+            elif self.groups[unit][-1] is node:
+                emit(unit)
         return fx.GraphModule(self.module, graph), kernels
 
     def _pays(self, group, members):

@@ -13,9 +13,9 @@ from .fusion import recomputed, without_idle_views
 
 
 def _runner(compiled):
-    """A function of a tuple of inputs."""
+    """A program, or a function of a tuple of inputs."""
     if isinstance(compiled, Compiled):
-        return compiled._graph_run
+        return compiled.code
     return lambda args: list(compiled(list(args)))
 
 
@@ -67,8 +67,9 @@ def compiled_step(flat_fn, flat):
     count = len(facts.differentiable)
     tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
     first, second = _partitioned(joint, count)
-    forward = compile_fx_inner(first, flat)
-    backward = compile_fx_inner(second, [node.meta.get("val") for node in second.graph.find_nodes(op="placeholder")])
+    # Memory that one half gives back serves the other.
+    forward = compile_fx_inner(first, flat, planned=False)
+    backward = compile_fx_inner(second, [node.meta.get("val") for node in second.graph.find_nodes(op="placeholder")], planned=False)
     step = _cresset_compile.Step(
         _runner(forward), _runner(backward), count, mutated, kinds, tuple(facts.differentiable), tuple(map(_capture.wants_gradient, flat)),
         tuple(tuple(t.stride()) for t in tangents), (forward, backward), _plainly(first, forward), _plainly(second, backward),

@@ -1,0 +1,131 @@
+"""Operators that PyTorch's table has and ours has not become the rows that compute them, so that programs of C++ run them."""
+
+import functools
+import operator
+from unittest import mock
+
+from _cresset import Tensor
+
+import cresset as torch
+
+from .. import fx
+from .._core import aten_extra
+from .._core.operators import OpOverload
+from .._modes import stack
+from .._subclasses.fake_tensor import maybe_get_fake_mode
+from ..fx.experimental.proxy_tensor import make_fx
+
+_aten = torch.ops.aten
+
+
+@functools.cache
+def _operator_of(entry):
+    """The row as an operator with a schema of its own, where PyTorch's operator of this name has another one."""
+    overload = torch.ops._overload_of(entry)
+    return overload if overload._entry is not None else OpOverload(overload.overloadpacket, overload._overloadname, entry=entry)
+
+
+def _recorded_row(entry):
+    """The row, which graphs record."""
+    overload = _operator_of(entry)
+    return lambda *args, **kwargs: stack.present(overload, *args, **kwargs)
+
+
+def _scattered(scatter):
+    """The gradient of a view: zeros, but for the part that is viewed."""
+    return lambda grad, sizes, *rest: scatter(_aten.zeros.default(list(sizes), dtype=grad.dtype), grad, *rest)
+
+
+# Their functions write into views.
+_WITHOUT_WRITES = {
+    _aten.select_backward.default: _scattered(_aten.select_scatter.default),
+    _aten.slice_backward.default: _scattered(_aten.slice_scatter.default),
+    _aten.diagonal_backward.default: _scattered(_aten.diagonal_scatter.default),
+}
+
+
+def _is_foreign(node):
+    return node.op == "call_function" and isinstance(node.target, OpOverload) and node.target._entry is None and node.target.namespace == "aten"
+
+
+def _key(value):
+    if isinstance(value, Tensor):
+        return tuple(value.shape), value.stride(), value.dtype
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_key, value))
+    if isinstance(value, dict):
+        return tuple((name, _key(v)) for name, v in value.items())
+    return type(value), value
+
+
+class _Lowering:
+    def __init__(self, module):
+        self.module, self.graph = module, fx.Graph()
+        self.made, self.known = {}, {}
+
+    def run(self):
+        """The new module."""
+        for node in self.module.graph.nodes:
+            if node.target is operator.getitem and isinstance(self.made[node.args[0]], tuple):
+                self.made[node] = self.made[node.args[0]][node.args[1]]
+            elif not _is_foreign(node) or not self._replace(node):
+                self.made[node] = self.graph.node_copy(node, self.made.__getitem__)
+        return fx.GraphModule(self.module, self.graph)
+
+    def _replace(self, node):
+        """Puts the rows of an operator in its place. False where that cannot be."""
+        given = fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+        try:
+            key = (node.target, *map(_key, given))
+            body = self.known.get(key) or self.known.setdefault(key, _body(node.target, *given))
+        except Exception:  # one that needs numbers, or writes
+            return False
+        inputs, inside = iter(node.all_input_nodes), {}
+        for other in body.graph.nodes:
+            if other.op == "placeholder":
+                inside[other] = self.made[next(inputs)]
+            elif other.op == "output":
+                found = fx.map_arg(other.args[0], inside.__getitem__)
+            else:
+                inside[other] = self.graph.node_copy(other, inside.__getitem__)
+        self.made[node] = tuple(found) if isinstance(found, (tuple, list)) else found
+        return True
+
+
+def _body(target, args, kwargs):
+    """The graph of an operator, whose inputs are the tensors among its arguments, each once."""
+    flat = []
+
+    def note(value):
+        if isinstance(value, Tensor) and not any(value is known for known in flat):
+            flat.append(value)
+        return value
+
+    torch.utils._pytree.tree_map(note, (args, kwargs))
+    function = _WITHOUT_WRITES.get(target, target._call)
+
+    def run(*tensors):
+        def swapped(value):
+            return next((t for known, t in zip(flat, tensors, strict=True) if known is value), value) if isinstance(value, Tensor) else value
+
+        given, named = torch.utils._pytree.tree_map(swapped, (args, kwargs))
+        return function(*given, **named)
+
+    mode = maybe_get_fake_mode(flat[0])
+    with torch.no_grad(), mode, mock.patch.object(aten_extra, "_row", _recorded_row):
+        body = make_fx(run, _allow_non_fake_inputs=True)(*flat)
+    if any(_is_foreign(n) or getattr(getattr(n.target, "_schema", None), "is_mutable", False) for n in body.graph.nodes if n.op == "call_function"):
+        raise NotImplementedError(f"{target} is not made of rows alone")
+    return body
+
+
+def lowered(module):
+    """The module with rows in the place of operators that Python computes; others stay.
+
+    >>> from cresset._inductor.lowering import lowered
+    >>> from cresset.fx.experimental.proxy_tensor import make_fx
+    >>> graph = make_fx(lambda x: torch.ops.aten._unsafe_view(x, [4]))(torch.zeros(2, 2))
+    >>> [str(node.target) for node in lowered(graph).graph.nodes if node.op == "call_function"]
+    ['aten.view.default']
+    """
+    return _Lowering(module).run() if any(map(_is_foreign, module.graph.nodes)) else module

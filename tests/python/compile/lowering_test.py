@@ -1,0 +1,75 @@
+"""Graphs of operators that PyTorch's table has and ours has not run as programs of C++, with eager's bits."""
+
+import pytest
+
+import cresset as torch
+from cresset import nn
+from cresset.nn import functional as F
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+
+
+def image(*sizes):
+    return torch.randn(*sizes, requires_grad=True)
+
+
+CASES = {
+    "layer_norm": lambda: (nn.LayerNorm(8), (image(4, 8),)),
+    "group_norm": lambda: (nn.GroupNorm(2, 4), (image(3, 4, 5),)),
+    "batch_norm": lambda: (nn.BatchNorm2d(3), (image(2, 3, 4, 4),)),
+    "convolution": lambda: (nn.Conv2d(3, 4, 3), (image(2, 3, 6, 6),)),
+    "attention": lambda: (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), (image(2, 2, 5, 8),)),
+    "select": lambda: (lambda x: x[:, -1] * 2, (image(3, 4),)),
+    "slice": lambda: (lambda x: x[:, 1:3].sin(), (image(3, 4),)),
+    "diagonal": lambda: (lambda x: x.diagonal() * 2, (image(3, 4),)),
+    "softmax": lambda: (lambda x: x.softmax(-1), (image(3, 4),)),
+    "binary_cross_entropy": lambda: (lambda x, y: F.binary_cross_entropy(x.sigmoid(), y, reduction="sum"), (image(3, 4), torch.rand(3, 4))),
+    "log_sigmoid": lambda: (F.logsigmoid, (image(3, 4),)),
+    "average_pool": lambda: (nn.AvgPool2d(2), (image(1, 2, 4, 4),)),
+    "adaptive_pool": lambda: (nn.AdaptiveAvgPool2d(2), (image(1, 2, 5, 5),)),
+    "max_pool": lambda: (nn.MaxPool2d(2), (image(1, 2, 4, 4),)),
+    "reflection": lambda: (nn.ReflectionPad2d(1), (image(1, 2, 4, 4),)),
+    "interpolate": lambda: (lambda x: F.interpolate(x, scale_factor=2.0, mode="bilinear"), (image(1, 2, 4, 4),)),
+}
+
+
+def gradients(function, args):
+    leaves = [a for a in args if a.requires_grad] + list(function.parameters() if isinstance(function, nn.Module) else ())
+    out = function(*args)
+    return [out, *torch.autograd.grad(out, leaves, torch.ones_like(out))]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_graphs_are_programs(name):
+    function, args = CASES[name]()
+    compiled = torch.compile(function)
+    for got, expected in zip(gradients(compiled, args), gradients(function, args), strict=True):
+        assert torch.equal(got, expected)
+    ((_, made),) = compiled._compiler.made
+    assert [type(part).__name__ for part in made.parts] == ["Compiled", "Compiled"]
+
+
+def test_backward_runs_again_only_where_the_graph_is_retained():
+    compiled = torch.compile(lambda x: (x.exp() * x.sin()).exp())
+    x = torch.randn(64, requires_grad=True)
+    for _ in range(2):  # the first time a program runs it may be replaced, and keeps its inputs
+        out = compiled(x)
+        first = torch.autograd.grad(out.sum(), x, retain_graph=True)[0]
+        assert torch.equal(torch.autograd.grad(out.sum(), x)[0], first)
+        with pytest.raises(RuntimeError, match="freed"):
+            torch.autograd.grad(out.sum(), x)
+
+
+def test_a_write_to_a_kept_value_is_noticed():
+    compiled = torch.compile(lambda x, y: (x * y).sum())
+    x, y = torch.randn(64, requires_grad=True), torch.randn(64)
+    out = compiled(x, y)
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
