@@ -8,7 +8,7 @@ set_target_properties(cresset_compat PROPERTIES EXPORT_NAME compat)
 target_include_directories(cresset_compat INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compat/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/compat>
                                                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat>)
 # Programs that use no distributions are linked without them.
-target_link_libraries(cresset_compat INTERFACE cresset -Wl,--push-state,--as-needed cresset_distributions cresset_dist cresset_graph -Wl,--pop-state)
+target_link_libraries(cresset_compat INTERFACE cresset -Wl,--push-state,--as-needed cresset_distributions cresset_dist cresset_graph cresset_profile -Wl,--pop-state)
 add_library(Cresset::cresset ALIAS cresset)
 add_library(Cresset::compat ALIAS cresset_compat)
 add_library(Cresset::distributions ALIAS cresset_distributions)

@@ -5,6 +5,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/meta_extras.h"
 #include "cresset/autograd/variable.h"
+#include "cresset/core/observed.h"
 #include "cresset/core/sparse.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
@@ -87,8 +88,12 @@ void AccumulateGrad::accumulate(Tensor&& fresh) {
     return;
   }
   const Tensor plain = without_history(std::move(fresh));
-  if (is_sole_owner(plain) && has_layout_for(*plain.impl(), *variable_.impl())) grad = plain;
-  else grad = clone_with_layout(plain, variable_);
+  if (!is_sole_owner(plain) || !has_layout_for(*plain.impl(), *variable_.impl())) {
+    grad = clone_with_layout(plain, variable_);
+    return;
+  }
+  observe_method("detach", plain);
+  grad = plain;
 }
 
 variable_list AccumulateGrad::apply(variable_list&& grads) {

@@ -4,6 +4,7 @@
 #include "cresset/autograd/engine.h"
 #include "cresset/autograd/run_backward.h"
 #include "cresset/base/warning.h"
+#include "cresset/core/observed.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
@@ -38,7 +39,7 @@ Tensor root_gradient(const char* op, size_t i, const PassEnd& root, const Tensor
   CRESSET_CHECK(out.numel() == 1, op, ": a gradient can be left out only for a tensor with one element, got ", out);
   CRESSET_CHECK(out.is_floating_point() || out.is_complex(), op, ": a gradient can be left out only for a floating point tensor, got ", out);
   CRESSET_CHECK(!out.is_complex(), op, ": a gradient can be left out only for a real tensor, got ", out);
-  if (CRESSET_UNLIKELY(dispatch::is_listening() || dispatch::is_subclass(out))) {
+  if (CRESSET_UNLIKELY(dispatch::is_listening() || dispatch::is_subclass(out) || are_methods_observed())) {
     const AutoGradMode unrecorded(false);
     return cresset::ones_like(out, TensorOptions(), MemoryFormat::Preserve);
   }

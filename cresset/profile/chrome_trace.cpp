@@ -96,7 +96,8 @@ class Writer {
             ", \"tid\": " + std::to_string(log.system_thread) + ", \"ts\": " + micros(e.start_ns) + ", \"dur\": " + micros(e.end_ns - e.start_ns) +
             ", \"args\": {\"External id\": " + std::to_string(number_ + 1) + ", \"Record function id\": 0, \"Ev Idx\": " + std::to_string(number_);
     if (e.sequence_nr >= 0) out_ += ", \"Sequence number\": " + std::to_string(e.sequence_nr) + ", \"Fwd thread id\": " + std::to_string(e.forward_thread);
-    if (trace_.shapes && e.op)
+    if (e.is_step) out_ += ", \"Step\": true";
+    if (trace_.shapes && !e.inputs.empty())
       out_ += ", \"Input Dims\": " + lists(e.inputs, &InputFact::sizes) + ", \"Input Strides\": " + lists(e.inputs, &InputFact::strides) +
               ", \"Input type\": " + texts(e.inputs, &InputFact::type) + ", \"Concrete Inputs\": " + texts(e.inputs, &InputFact::value);
     if (e.flops) out_ += ", \"flops\": " + std::to_string(e.flops);

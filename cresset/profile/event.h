@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cresset/base/device.h"
+#include "cresset/base/small_vector.h"
 #include "cresset/dispatch/op.h"
 
 namespace cresset::profile {
@@ -21,9 +22,23 @@ struct InputFact {
   std::string value;  // of numbers, lists of them and flags
 };
 
+// An argument or a result of a call, as far as the steps of PyTorch depend on it (steps.h).
+struct Fact {
+  enum Kind : uint8_t { kNone, kTensor, kNumber, kDtype, kSizes, kTensors, kOther };
+  Kind kind = kNone;
+  ScalarType dtype = ScalarType::Float;  // of a tensor, of a number, or the argument itself
+  bool is_wrapped = false;               // a number among tensors
+  bool requires_grad = false;
+  double number = 0;
+  SmallVector<int64_t, 4> sizes, strides;  // of a tensor; the numbers of a list
+  std::vector<Fact> tensors;               // of a list
+  std::string text;
+};
+using Facts = std::vector<Fact>;
+
 struct CRESSET_API Event {
-  const dispatch::OpEntry* op = nullptr;  // of a call; null for nodes and named scopes
-  std::string name;                       // of nodes and named scopes
+  const dispatch::OpEntry* op = nullptr;  // of a call; null for nodes, named scopes and steps
+  std::string name;                       // of nodes, named scopes and steps
   Scope scope = Scope::Function;
   int64_t start_ns = 0, end_ns = 0;  // since the recording began; end_ns is 0 for what has not ended
   int32_t parent = -1;               // of the same log
@@ -34,6 +49,8 @@ struct CRESSET_API Event {
   std::vector<InputFact> inputs;
   std::vector<std::string> stack;  // innermost first
   std::string module;              // of the front end, where the call was made
+  Facts facts;                     // of calls that have steps, until the recording has ended
+  bool is_step = false;            // a call that PyTorch makes within its parent, and our kernel does not (docs/records/0025-profiler.md)
 
   // "aten::add", "ns::name", or the name of the scope.
   std::string full_name() const;

@@ -1,71 +1,52 @@
 #include "cresset/profile/flops.h"
 
 #include <map>
-#include <numeric>
-#include <string_view>
 
 namespace cresset::profile {
 
 namespace {
 
-using dispatch::Stack;
-using dispatch::Value;
-
-// The arguments of the call that lie on the stack.
-struct Arguments {
-  const Stack& stack;
-  size_t first;
-  const Tensor* tensor(size_t i) const {
-    const size_t at = first + i;
-    return at < stack.size() && stack[at].is_tensor() && stack[at].to_tensor().defined() ? &stack[at].to_tensor() : nullptr;
-  }
-};
+const Fact* tensor(const Facts& given, size_t i) { return i < given.size() && given[i].kind == Fact::kTensor ? &given[i] : nullptr; }
+int64_t numel(const Fact& t) {
+  int64_t n = 1;
+  for (const int64_t size : t.sizes) n *= size;
+  return n;
+}
 
 // a times b over the last two dimensions, for each matrix of the batch.
-int64_t product(const Tensor* a, const Tensor* b) {
-  if (!a || !b || a->dim() < 2 || b->dim() < 2) return 0;
-  return 2 * a->numel() * b->size(-1);
-}
+int64_t product(const Fact* a, const Fact* b) { return !a || !b || a->sizes.size() < 2 || b->sizes.size() < 2 ? 0 : 2 * numel(*a) * b->sizes.back(); }
 
-int64_t elements(const Arguments& given) { return given.tensor(0) ? given.tensor(0)->numel() : 0; }
+int64_t elements(const Facts& given) { return tensor(given, 0) ? numel(given[0]) : 0; }
 
 // Each element of the result is a dot product of the length of a filter.
-int64_t conv2d(const Arguments& given) {
-  const Tensor *input = given.tensor(0), *weight = given.tensor(1);
-  if (!input || !weight || input->dim() != 4 || weight->dim() != 4) return 0;
-  const auto list = [&](size_t i, int64_t otherwise) {
-    const Value& v = given.stack[given.first + i];
-    std::vector<int64_t> values = v.is<std::vector<int64_t>>() ? v.to_int_list() : std::vector<int64_t>();
-    if (values.size() == 1) values.push_back(values[0]);
-    return values.size() == 2 ? values : std::vector<int64_t>(2, otherwise);
+int64_t conv2d(const Facts& given) {
+  const Fact *input = tensor(given, 0), *weight = tensor(given, 1);
+  if (!input || !weight || input->sizes.size() != 4 || weight->sizes.size() != 4) return 0;
+  const auto at = [&](size_t i, size_t d, int64_t otherwise) {
+    if (i >= given.size() || given[i].kind != Fact::kSizes || given[i].sizes.empty()) return otherwise;
+    return given[i].sizes[given[i].sizes.size() == 1 ? 0 : d];
   };
-  const auto stride = list(3, 1), padding = list(4, 0), dilation = list(5, 1);
-  int64_t places = input->size(0) * weight->size(0);
-  for (size_t d = 0; d < 2; d++) {
-    const int64_t k = static_cast<int64_t>(d) + 2;
-    places *= (input->size(k) + 2 * padding[d] - dilation[d] * (weight->size(k) - 1) - 1) / stride[d] + 1;
-  }
-  return 2 * places * weight->size(1) * weight->size(2) * weight->size(3);
+  int64_t places = input->sizes[0] * weight->sizes[0];
+  for (size_t d = 0; d < 2; d++) places *= (input->sizes[d + 2] + 2 * at(4, d, 0) - at(5, d, 1) * (weight->sizes[d + 2] - 1) - 1) / at(3, d, 1) + 1;
+  return 2 * places * weight->sizes[1] * weight->sizes[2] * weight->sizes[3];
 }
 
-using Count = int64_t (*)(const Arguments&);
+using Count = int64_t (*)(const Facts&);
 
 }  // namespace
 
-int64_t flops_of(const dispatch::OpEntry& op, const Stack& stack) {
+int64_t flops_of(std::string_view name, const Facts& arguments) {
   static const std::map<std::string_view, Count> counts = {
-      {"mm", [](const Arguments& g) { return product(g.tensor(0), g.tensor(1)); }},
-      {"bmm", [](const Arguments& g) { return product(g.tensor(0), g.tensor(1)); }},
-      {"addmm", [](const Arguments& g) { return product(g.tensor(1), g.tensor(2)); }},
-      {"baddbmm", [](const Arguments& g) { return product(g.tensor(1), g.tensor(2)); }},
+      {"mm", [](const Facts& g) { return product(tensor(g, 0), tensor(g, 1)); }},
+      {"bmm", [](const Facts& g) { return product(tensor(g, 0), tensor(g, 1)); }},
+      {"addmm", [](const Facts& g) { return product(tensor(g, 1), tensor(g, 2)); }},
+      {"baddbmm", [](const Facts& g) { return product(tensor(g, 1), tensor(g, 2)); }},
       {"conv2d", conv2d},
       {"add", elements},
       {"mul", elements},
   };
-  const dispatch::FunctionSchema& schema = op.function_schema();
-  if (schema.ns != "cresset") return 0;
-  const auto found = counts.find(schema.name);
-  return found == counts.end() ? 0 : found->second({stack, stack.size() - schema.arguments.size()});
+  const auto found = counts.find(name);
+  return found == counts.end() ? 0 : found->second(arguments);
 }
 
 }  // namespace cresset::profile

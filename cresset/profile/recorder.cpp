@@ -11,10 +11,12 @@
 
 #include "cresset/autograd/node.h"
 #include "cresset/core/hooks.h"
+#include "cresset/core/observed.h"
 #include "cresset/dispatch/backend.h"
 #include "cresset/profile/flops.h"
 #include "cresset/profile/inputs.h"
 #include "cresset/profile/observers.h"
+#include "cresset/profile/steps.h"
 
 namespace cresset::profile {
 
@@ -204,7 +206,8 @@ Opened open_call(const dispatch::OpEntry& op, const dispatch::Stack& stack) {
   event.op = &op;
   event.sequence_nr = sequence_nr_of_call();
   if (options.shapes) event.inputs = inputs_of(op, stack);
-  if (options.flops) event.flops = flops_of(op, stack);
+  if (step_row(op)) event.facts = facts_of(op, stack);
+  if (options.flops && op.function_schema().ns == "cresset") event.flops = flops_of(op.function_schema().name, facts_of(op, stack));
   if ((options.stack || options.modules) && recorder().place) recorder().place(options, event);
   return open_in(writing, std::move(event));
 }
@@ -285,6 +288,20 @@ void memory_changes(const void* data, int64_t bytes, Device device) {
 
 const ObserverHooks kHooks{memory_changes, node_begins, node_ends};
 
+// A method that is no operator, as a call that takes no time.
+void method_runs(const char* name, const Tensor& self) {
+  if (!thread_records()) return;
+  Writing writing;
+  if (!writing) return;
+  Event event;
+  event.name = std::string("aten::") + name;
+  event.facts = {fact_of_tensor(self)};
+  if (recorder().options.shapes) event.inputs = {input_of(event.facts[0])};
+  if ((recorder().options.stack || recorder().options.modules) && recorder().place) recorder().place(recorder().options, event);
+  const Opened opened = open_in(writing, std::move(event));
+  close_in(writing, opened.event);
+}
+
 void install_layer() {
   static const bool installed = (dispatch::set_layer_fallback(Layer::Profiler, observe), true);
   (void)installed;
@@ -298,7 +315,7 @@ void include_thread(bool on) {
 }  // namespace
 
 std::string Event::full_name() const {
-  if (!op) return name;
+  if (!op || !name.empty()) return name;
   const dispatch::FunctionSchema& schema = op->function_schema();
   return (schema.ns == "cresset" ? "aten" : schema.ns) + "::" + schema.name;
 }
@@ -322,6 +339,7 @@ void start(const Options& options) {
   r.recording.store(r.last.fetch_add(1) + 1);
   Activity::add(1);
   g_observer_hooks.store(&kHooks, std::memory_order_release);
+  g_observed_method.store(&method_runs, std::memory_order_release);
   include_thread(true);
 }
 
@@ -334,6 +352,7 @@ Trace stop() {
   Activity::add(-1);
   if (!are_observers()) {
     g_observer_hooks.store(nullptr, std::memory_order_release);
+    g_observed_method.store(nullptr, std::memory_order_release);
     include_thread(false);
   }
   Trace trace;
@@ -348,6 +367,7 @@ Trace stop() {
     if (slot->recording != recording) continue;
     for (Event& e : slot->log.events)
       if (!e.end_ns) e.end_ns = std::max(end, e.start_ns + 1);
+    add_steps(slot->log, r.options);
     trace.threads.push_back(std::move(slot->log));
     slot->log = {};
     slot->recording = 0;

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/observed.h"
 #include "cresset/core/raw_bool.h"
 #include "cresset/ops/layout/dlpack.h"
 #include "cresset/ops/layout/from_data.h"
@@ -161,7 +162,10 @@ PyObject* from_nested(PyObject*, PyObject* args) {
 #undef CRESSET_STORE
       default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: no such dtype as ", type);
     }
-    return wrap(in_mode(fake, t.to(type)));
+    const Tensor made = t.to(type);
+    observe_method("lift_fresh", made);
+    observe_method("detach_", made);
+    return wrap(in_mode(fake, made));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
+#include "cresset/core/observed.h"
 #include "cresset/core/raw_bool.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/conv/mkldnn.h"
@@ -147,6 +148,7 @@ PyObject* value_at(const char* p, ScalarType type) {
 
 PyObject* item(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
+  observe_method("item", t);
   if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && impl.has_storage() && !dispatch::is_listening()))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements is no single number");
@@ -209,6 +211,8 @@ int tensor_bool(PyObject* self) {
         CRESSET_CHECK(t.numel() != 0, "bool: a tensor without elements is neither true nor false");
         CRESSET_CHECK(t.numel() == 1, "bool: a tensor of several elements is neither true nor false");
         if (has_symbols(t)) return PyObject_IsTrue(checked(item(t)).get());
+        observe_method("is_nonzero", t);
+        const ExcludeLayers quiet(are_methods_observed() ? layer_bit(Layer::Profiler) : uint8_t{0});
         return static_cast<int>(t.item().toBool());
       },
       -1);
@@ -253,6 +257,7 @@ PyObject* tensor_index(PyObject* self) {
 
 PyObject* detach(const Tensor& t) {
   if (as_batched(t) && !func::current_vmap()) func::refuse_escaped("detach");
+  observe_method("detach", t);
   return wrap(t.detach());
 }
 PyObject* retain_grad(const Tensor& t) {
@@ -262,6 +267,7 @@ PyObject* retain_grad(const Tensor& t) {
 PyObject* detach_in_place(PyObject* self, PyObject*) {
   if (overridden(self)) return overridden_method(self, "detach_");
   return guarded([&] {
+    observe_method("detach_", tensor_of(self));
     tensor_ref(self).detach_();
     return Ref::share(self).release();
   });
@@ -295,6 +301,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
       const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
       t = tensor_of(data).detach();
     }
+    observe_method("detach", t);
     mark_subclass(subclass(cls), t);
     if (requires_grad) t.requires_grad_(true);
     return wrap_as(subclass(cls), std::move(t));

@@ -296,7 +296,7 @@ PyObject* generator_get_state(PyObject* self, PyObject*) {
   return guarded([&] {
     const std::vector<uint8_t> state = locked(self).generator.get_state();
     const FakeModeScope off(nullptr);
-    const ExcludeLayers none(layer_bit(Layer::Functionalize));
+    const ExcludeLayers none(layer_bit(Layer::Functionalize) | layer_bit(Layer::Profiler));
     const Tensor t = empty({static_cast<int64_t>(state.size())}, kByte);
     memcpy(t.data_ptr(), state.data(), state.size());
     return wrap(t);

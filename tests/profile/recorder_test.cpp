@@ -51,7 +51,10 @@ TEST(Recorder, PartsOfACompositeLieWithinIt) {
   const ThreadLog& log = trace.threads.at(0);
   EXPECT_EQ(log.events[0].full_name(), "aten::linear");
   EXPECT_EQ(log.events[0].parent, -1);
-  for (size_t i = 1; i < log.events.size(); i++) EXPECT_EQ(log.events[i].parent, 0);
+  for (size_t i = 1; i < log.events.size(); i++) {
+    EXPECT_GE(log.events[i].parent, 0);
+    EXPECT_LT(log.events[i].parent, static_cast<int32_t>(i));
+  }
 }
 
 TEST(Recorder, NamedScopesNestAndEndWithTheirBlock) {

@@ -8,6 +8,7 @@
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/hooks.h"
 #include "cresset/core/memory/data_allocator.h"
+#include "cresset/core/observed.h"
 
 namespace cresset {
 
@@ -26,6 +27,7 @@ ObjectHook<StorageImpl> g_object_hook;
 ObjectHook<StorageImpl>& storage_object_hook() { return g_object_hook; }
 
 std::atomic<const ObserverHooks*> g_observer_hooks{nullptr};
+std::atomic<ObservedMethod*> g_observed_method{nullptr};
 
 namespace {
 

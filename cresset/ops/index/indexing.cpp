@@ -5,6 +5,7 @@
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/observed.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
@@ -41,7 +42,7 @@ int64_t consumed_dims(const TensorIndex& i) {
 }
 
 // Masks stay masks where the operator says what it makes of them: without data, and where calls are heard, as PyTorch's operators get them.
-bool stays_mask(const Tensor& t) { return t.lacks_data() || dispatch::is_listening(); }
+bool stays_mask(const Tensor& t) { return t.lacks_data() || dispatch::is_listening() || are_methods_observed(); }
 
 // Where sizes may be symbols, of the tensor or of the mode that makes it fake: the knowledge of them.
 SymbolicShapes* shapes_of(const Tensor& t) {

@@ -61,7 +61,7 @@ class Recording:
 
 
 def _event(number, row):
-    name, overload, scope, start, end, _, sequence, forward, flops, memory, thread, system_thread, inputs, stack, module, is_op = row
+    name, overload, scope, start, end, _, sequence, forward, flops, memory, thread, system_thread, inputs, stack, module, is_step = row
     user = scope == _USER
     shown = name.partition("#")[0] + "*" if name.startswith("ProfilerStep#") else name
     structured = [sizes if listed else (sizes[0] if sizes else []) for sizes, _, listed, _, _ in inputs]
@@ -73,7 +73,7 @@ def _event(number, row):
         device_index=system_thread, device_resource_id=system_thread, is_user_annotation=user, activity_type="user_annotation" if user else "cpu_op",
         external_id=number, structured_input_shapes=structured, structured_input_strides=steps, input_dtypes=[kind for *_, kind, _ in inputs],
     )  # fmt: skip
-    event.module = module
+    event.module, event.is_step = module, is_step
     return event
 
 

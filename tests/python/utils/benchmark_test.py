@@ -1,7 +1,6 @@
 """Timing of statements: measurements, tables, and random tensors. Texts are PyTorch 2.13's."""
 
 import pickle
-import random
 import unittest
 
 from cresset.utils import benchmark as B
@@ -148,7 +147,15 @@ class Fuzzed(unittest.TestCase):
             self.assertRaises(AssertionError, B.FuzzedParameter, "x", **named)
         self.assertRaises(ValueError, lambda: next(B.Fuzzer([], [], [lambda p: False]).take(1)))
         self.assertRaises(ValueError, B.Fuzzer, [B.FuzzedParameter("x", 1, 2, "uniform")] * 2, [])
-        self.assertIn(B.FuzzedParameter("x", 1, 3, "uniform").sample(random.Random(0)), (1, 2, 3))
+
+    def test_draws_are_pytorchs(self):
+        fuzzer = B.Fuzzer([B.FuzzedParameter("n", 4, 16, "uniform"), B.FuzzedParameter("k", 1, 8, "loguniform")], [B.FuzzedTensor("x", ("n", "k"))], seed=3)
+        drawn = [(tuple(tensors["x"].shape), facts["x"]["order"]) for tensors, facts, _ in fuzzer.take(3)]
+        self.assertEqual(drawn, [((13, 5), [0, 1]), ((9, 6), [1, 0]), ((9, 1), [0, 1])])
+
+    def test_one_measurement_has_the_figures_that_the_clock_allows(self):
+        figures = [B.Measurement(1, [t], B.TaskSpec("s", "")).significant_figures for t in (1e-6, 3e-6, 1e-4, 1.0)]
+        self.assertEqual(figures, [1, 2, 3, 4])
 
 
 class Warnings(unittest.TestCase):

@@ -57,6 +57,9 @@ def test_a_language(tmp_path):
 
 
 def test_a_profile(tmp_path):
-    (program,) = blocks("Profile a step", "python")
-    assert "forward" in run(program, tmp_path)
+    shown = run("\n".join(blocks("Profile a step", "python")), tmp_path)
+    assert "forward" in shown
+    assert "('aten::t', True), ('aten::addmm', True)" in shown
+    assert "aten::cos" in shown
     assert (tmp_path / "trace.json").stat().st_size > 0
+    assert "<svg" in (tmp_path / "memory.html").read_text()

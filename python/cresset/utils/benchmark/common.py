@@ -11,7 +11,7 @@ import cresset as torch
 
 __all__ = ["Measurement", "TaskSpec", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
 
-_LEAST_CONFIDENCE, _SPREAD = 1e-4, 0.1
+_LEAST_CONFIDENCE, _CLOCK, _SPREAD = 1e-4, 1.25e-7, 0.1
 _UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1)}
 
 
@@ -173,11 +173,8 @@ class Measurement:
 
     @property
     def significant_figures(self):
-        """How many figures of the median mean something: those above the width of its error, estimated from the middle half."""
-        wide = self.iqr
-        if wide == 0:
-            return 15
-        error = max(1.645 * wide / (1.35 * math.sqrt(len(self.raw_times))), self.median * _LEAST_CONFIDENCE)
+        """How many figures of the median mean something: those above the width of its error, estimated from the middle half and the clock."""
+        error = max(1.645 * self.iqr / (1.35 * math.sqrt(len(self.raw_times))), self.median * _LEAST_CONFIDENCE, _CLOCK)
         return max(1, math.floor(math.log10(self.median) - math.log10(2 * error)) + 1 if self.median > 2 * error else 1)
 
     @property

@@ -1,6 +1,7 @@
 """Tables of measurements."""
 
 import enum
+import math
 
 from .common import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
@@ -80,7 +81,8 @@ class Compare:
         wide = max((len(env) for env in envs), default=0)
         heads = {row: (f"  ({row[1]})".ljust(wide + 4) if envs else "    ") + f"  {row[2]}" for row in rows}
         first = max(map(len, heads.values()))
-        texts = {key: self._number(r, scale) for key, r in cells.items()}
+        digits = {c: min(self._digits(r, scale) for key, r in cells.items() if key[-1] == c) for c in columns}
+        texts = {key: self._number(r, scale, digits[key[-1]]) for key, r in cells.items()}
         widths = [max([len(str(c or "")), *(len(t) for key, t in texts.items() if key[-1] == c)]) for c in columns]
         lines, threads = [], None
         total = first + sum(5 + w for w in widths)
@@ -97,20 +99,17 @@ class Compare:
             lines.append("  |  ".join([heads[row].ljust(first), *shown]))
         lines += ["", f"Times are in {unit_to_english(unit)}s ({unit})."]
         if self._warn and any(r.has_warnings for r in results):
-            lines.append("(! XX%) The times vary: XX is the interquartile range as a percentage of the median.")
+            lines.append("(! XX%) Measurement has high variance, where XX is the IQR / median * 100.")
         return lines
 
-    def _number(self, result, scale):
+    def _digits(self, result, scale):
+        """How many digits after the point mean something, at most one."""
+        return min(max(result.significant_figures - math.ceil(math.log10(result.median / scale)), 0), 1) if self._trim else 1
+
+    def _number(self, result, scale, digits):
         value = result.median / scale
-        if self._trim:
-            value = trim_sigfig(value, result.significant_figures)
-            whole = len(str(int(value)))
-            text = f"{value:.{min(max(result.significant_figures - whole, 0), 1)}f}"
-        else:
-            text = f"{value:.1f}"
-        if self._warn and result.has_warnings:
-            text = f"(! {100 * result.iqr / result.median:.0f}%) {text}"
-        return text
+        text = f"{trim_sigfig(value, result.significant_figures) if self._trim else value:.{digits}f}"
+        return f"{text} (! {100 * result.iqr / result.median:.0f}%)" if self._warn and result.has_warnings else text
 
     def _coloured(self, text, result, row, column, cells):
         if result is None or self._colorize is Colorize.NONE:

@@ -10,6 +10,41 @@ import cresset as torch
 __all__ = ["FuzzedParameter", "FuzzedTensor", "Fuzzer", "ParameterAlias"]
 
 
+class _Draws(random.Random):
+    """The draws of NumPy's RandomState, which PyTorch takes: the Mersenne twister with its first seeding, whole numbers by rejection."""
+
+    def __init__(self, seed):
+        super().__init__(0)
+        words = [seed & 0xFFFFFFFF]
+        for place in range(1, 624):
+            words.append((1812433253 * (words[-1] ^ (words[-1] >> 30)) + place) & 0xFFFFFFFF)
+        self.setstate((3, (*words, 624), None))
+
+    def whole(self, low, high):
+        """From `low` to `high`, both included."""
+        span = high - low
+        mask = (1 << span.bit_length()) - 1
+        while span:
+            drawn = self.getrandbits(32)
+            if span > 0xFFFFFFFF:
+                drawn = drawn << 32 | self.getrandbits(32)
+            if drawn & mask <= span:
+                return low + (drawn & mask)
+        return low
+
+    def real(self, low, high):
+        """From `low` to `high`."""
+        return low + (high - low) * self.random()
+
+    def order(self, count):
+        """A permutation."""
+        places = list(range(count))
+        for last in range(count - 1, 0, -1):
+            other = self.whole(0, last)
+            places[last], places[other] = places[other], places[last]
+        return places
+
+
 class ParameterAlias:
     """Stands for the value of another parameter.
 
@@ -35,9 +70,9 @@ class FuzzedParameter:
 
     Errors: AssertionError for limits and probabilities that do not fit.
 
-    >>> import random
-    >>> 1 <= torch.utils.benchmark.FuzzedParameter("k", 1, 9, "loguniform").sample(random.Random(0)) <= 9
-    True
+    >>> fuzzer = torch.utils.benchmark.Fuzzer([torch.utils.benchmark.FuzzedParameter("k", 1, 9, "loguniform")], [], seed=0)
+    >>> [parameters["k"] for _, _, parameters in fuzzer.take(3)]
+    [4, 3, 3]
     """
 
     def __init__(self, name, minval=None, maxval=None, distribution=None, strict=False):
@@ -60,14 +95,14 @@ class FuzzedParameter:
         return self._name
 
     def sample(self, state):
-        """A value, drawn with a `random.Random`."""
+        """A value, drawn with the fuzzer's state."""
         if isinstance(self._distribution, dict):
             return state.choices(list(self._distribution), list(self._distribution.values()))[0]
         whole = isinstance(self._minval, int) and isinstance(self._maxval, int)
         if self._distribution == "uniform":
-            return state.randint(self._minval, self._maxval) if whole else state.uniform(self._minval, self._maxval)
-        value = math.exp(state.uniform(math.log(self._minval), math.log(self._maxval)))
-        return min(max(round(value), self._minval), self._maxval) if whole else value
+            return (state.whole if whole else state.real)(self._minval, self._maxval)
+        value = 2 ** state.real(math.log2(self._minval), math.log2(self._maxval))
+        return int(value) if whole else value
 
 
 def _product(values):
@@ -109,7 +144,7 @@ class FuzzedTensor:
         """Random numbers: from 0 to 1, or whole ones to 127."""
         if dtype.is_floating_point or dtype.is_complex:
             return torch.rand(size=size, dtype=dtype)
-        return torch.randint(0, 2 if dtype == torch.bool else 127, size=size, dtype=dtype)
+        return torch.randint(*(0, 2) if dtype == torch.bool else (1, 127), size=size, dtype=dtype)
 
     def _sizes(self, params):
         dim = len(self._size) if self._dim is None else params[self._dim]
@@ -131,9 +166,10 @@ class FuzzedTensor:
 
     def _made(self, params, state):
         size, steps, held = self._sizes(params)
-        order = list(range(len(size)))
+        order = plain = list(range(len(size)))
         if len(size) > 1 and state.random() > self._contiguous:
-            state.shuffle(order)
+            while order == plain:
+                order = state.order(len(size))
         raw = (self._make or self.default_tensor_constructor)(size=tuple(held[i] for i in order), dtype=self._dtype, **({} if self._make is None else params))
         tensor = raw.permute([order.index(i) for i in range(len(size))])[tuple(slice(0, n * s, s) for n, s in zip(size, steps))]
         facts = {"numel": tensor.numel(), "order": order, "steps": steps, "is_contiguous": tensor.is_contiguous(), "dtype": str(self._dtype)}
@@ -167,15 +203,12 @@ class Fuzzer:
 
     def take(self, n):
         """So many draws: ({name: tensor}, {name: facts about it}, {name: parameter})."""
-        state = random.Random(self._seed)
+        state = _Draws(self._seed)
+        torch.manual_seed(state.whole(0, 2**63 - 1))
         for _ in range(n):
             params = self._draw(state)
-            tensors, facts = {}, {}
-            with torch.random.fork_rng():
-                torch.manual_seed(state.randrange(2**32))
-                for tensor in self._tensors:
-                    tensors[tensor.name], facts[tensor.name] = tensor._made(params, state)
-            yield tensors, facts, params
+            made = {tensor.name: tensor._made(params, state) for tensor in self._tensors}
+            yield {name: tensor for name, (tensor, _) in made.items()}, {name: facts for name, (_, facts) in made.items()}, params
 
     @property
     def rejection_rate(self):

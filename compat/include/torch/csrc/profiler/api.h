@@ -1,0 +1,4 @@
+#pragma once
+// All of it.
+
+#include "torch/csrc/autograd/profiler_kineto.h"
