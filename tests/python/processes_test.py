@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
@@ -24,6 +26,39 @@ def leave(i, how):
     if i == 1:
         os.kill(os.getpid(), signal.SIGTERM) if how == "signal" else os._exit(how)
     time.sleep(30)
+
+
+LEAK = """
+import os, signal, sys
+import cresset.multiprocessing as mp, cresset as torch
+mp.set_sharing_strategy("file_system")
+kept, left = torch.ones(3).share_memory_(), torch.ones(4).share_memory_()
+print(kept.untyped_storage()._share(True)[1], left.untyped_storage()._share(True)[1], os.getpid(), flush=True)
+if sys.argv[1:] == ["killed"]:
+    kept.untyped_storage()._add_use()  # of the receiver
+    sys.stdin.readline()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+class Leaks(unittest.TestCase):
+    def test_memory_of_killed_processes_goes_unless_it_is_in_use(self):
+        files = lambda: set(os.listdir("/dev/shm"))  # noqa: E731
+        with subprocess.Popen([sys.executable, "-c", LEAK, "killed"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
+            kept, left, _ = (name.lstrip("/") for name in maker.stdout.readline().split())
+            held = mp.reductions.rebuild_storage_filename("/" + kept, 12)
+            self.assertLessEqual({kept, left}, files())
+            maker.stdin.write("\n")
+            maker.stdin.flush()
+            maker.wait()
+        self.assertLessEqual({kept, left}, files())
+        subprocess.run([sys.executable, "-c", LEAK], check=True, stdout=subprocess.DEVNULL)
+        self.assertIn(kept, files())
+        self.assertNotIn(left, files())
+        del held
+        self.assertIn(kept, files())
+        subprocess.run([sys.executable, "-c", LEAK], check=True, stdout=subprocess.DEVNULL)
+        self.assertNotIn(kept, files())
 
 
 class Processes(unittest.TestCase):

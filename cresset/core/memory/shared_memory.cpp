@@ -1,6 +1,9 @@
 #include "cresset/core/memory/shared_memory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +11,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <random>
 
@@ -28,6 +33,23 @@ std::string fresh_name() {
   return "/cresset_" + std::to_string(getpid()) + "_" + std::to_string(std::random_device()()) + "_" + std::to_string(last.fetch_add(1));
 }
 
+// Removes named memory whose maker has ended and that no process has open, which the kernel knows by a lock: processes that were killed have counted
+// themselves and never left.
+void reap() {
+  DIR* const folder = opendir("/dev/shm");
+  if (!folder) return;
+  while (const dirent* entry = readdir(folder)) {
+    int maker = 0;
+    if (std::sscanf(entry->d_name, "cresset_%d_", &maker) != 1 || maker <= 0 || kill(maker, 0) == 0 || errno != ESRCH) continue;
+    const std::string path = std::string("/") + entry->d_name;
+    const int fd = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) continue;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) shm_unlink(path.c_str());
+    close(fd);
+  }
+  closedir(folder);
+}
+
 int checked_fd(int fd, const char* what, const std::string& name) {
   CRESSET_CHECK(fd >= 0, "shared memory: cannot ", what, " ", name, ": ", std::strerror(errno));
   return fd;
@@ -44,6 +66,7 @@ SharedMemory::SharedMemory(int fd, size_t nbytes, std::string name)
     CRESSET_CHECK(false, "shared memory: cannot map ", nbytes, " bytes: ", reason);
   }
   data_ = name_.empty() ? base_ : static_cast<char*>(base_) + kHeader;
+  if (!name_.empty()) flock(fd_, LOCK_SH);  // ends with this process, however that ends
 }
 
 SharedMemory::~SharedMemory() {
@@ -92,6 +115,8 @@ SharedMemory* shared_memory_of(const StorageImpl& storage) { return dynamic_cast
 
 SharedMemory& share_memory(StorageImpl& storage, bool named) {
   if (SharedMemory* const known = shared_memory_of(storage)) return *known;
+  static std::once_flag reaped;
+  if (named) std::call_once(reaped, reap);
   const auto memory = SharedMemory::create(storage.nbytes(), named ? fresh_name() : std::string());
   storage.move_to(memory->data(), memory);
   return *memory;
