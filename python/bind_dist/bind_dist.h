@@ -38,6 +38,9 @@ template <class T> const intrusive_ptr<T>& held(PyObject* o) {
   return reinterpret_cast<Held<T>*>(o)->value;
 }
 
+// Errors: TypeError for an object that is no dtype.
+ScalarType dtype_of(PyObject* o);
+
 // Runs `f` with the interpreter free for others.
 template <class F> auto unlocked(F&& f) -> decltype(f()) {
   struct Released {

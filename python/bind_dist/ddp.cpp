@@ -49,6 +49,8 @@ CommHook python_hook(PyObject* function) {
 
 PyMethodDef reducer_methods[] = {
     entry<HeldReducer, 1, [](ReducerPtr r, Arguments& a) { return [r, t = a.tensors()] { r->reducer.prepare_for_backward(t); }; }>("prepare_for_backward"),
+    entry<HeldReducer, 0, [](ReducerPtr r, Arguments&) { return [r] { r->reducer.prepare_for_forward(); }; }>("prepare_for_forward"),
+    entry<HeldReducer, 0, [](ReducerPtr r, Arguments&) { return [r] { r->reducer.restore_parameters(); }; }>("restore_parameters"),
     entry<HeldReducer, 0, [](ReducerPtr r, Arguments&) { return [r] { r->reducer.skip_next_backward(); }; }>("skip_next_backward"),
     entry<HeldReducer, 1, [](ReducerPtr r, Arguments& a) { return [r, n = a.integer()] { r->reducer.set_divisor(n); }; }>("set_divisor"),
     entry<HeldReducer, 0, [](ReducerPtr r, Arguments&) { return [r] { r->reducer.shadow_backward(); }; }>("shadow_backward"),
@@ -64,10 +66,12 @@ PyMethodDef reducer_methods[] = {
           }>("register_builtin_comm_hook"),
     {}};
 
-// reducer(parameters, names, group, bucket_bytes, find_unused_parameters, static_graph, gradient_as_bucket_view)
+std::optional<ScalarType> dtype_or_none(PyObject* o) { return o == Py_None ? std::nullopt : std::optional<ScalarType>(dtype_of(o)); }
+
+// reducer(parameters, names, group, bucket_bytes, find_unused_parameters, static_graph, gradient_as_bucket_view, param_dtype, reduce_dtype, frozen)
 PyObject* make_reducer(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
-    Arguments a("Reducer", args, count, 7);
+    Arguments a("Reducer", args, count, 10);
     Tensors parameters = a.tensors();
     std::vector<std::string> names = a.texts();
     const intrusive_ptr<ProcessGroup> group = held<EngineGroup>(a.object());
@@ -76,6 +80,9 @@ PyObject* make_reducer(PyObject*, PyObject* const* args, Py_ssize_t count) {
     o.find_unused_parameters = a.truth();
     o.static_graph = a.truth();
     o.gradient_as_bucket_view = a.truth();
+    o.mixed_precision.param_dtype = dtype_or_none(a.object());
+    o.mixed_precision.reduce_dtype = dtype_or_none(a.object());
+    o.frozen = a.tensors();
     o.while_waiting = while_waiting;
     return hold<HeldReducer>(make_intrusive<HeldReducer>(std::move(parameters), std::move(names), group, std::move(o)));
   });
@@ -101,7 +108,18 @@ PyObject* broadcast_all(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-PyMethodDef functions[] = {{"reducer", reinterpret_cast<PyCFunction>(make_reducer), METH_FASTCALL, nullptr},
+// cast_in_place(tensors, dtype)
+PyObject* cast_all(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    Arguments a("cast_in_place", args, count, 2);
+    const Tensors tensors = a.tensors();
+    cast_in_place(tensors, dtype_or_none(a.object()));
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef functions[] = {{"cast_in_place", reinterpret_cast<PyCFunction>(cast_all), METH_FASTCALL, nullptr},
+                           {"reducer", reinterpret_cast<PyCFunction>(make_reducer), METH_FASTCALL, nullptr},
                            {"verify_parameters", reinterpret_cast<PyCFunction>(verify_parameters), METH_FASTCALL, nullptr},
                            {"broadcast_coalesced", reinterpret_cast<PyCFunction>(broadcast_all), METH_FASTCALL, nullptr},
                            {}};

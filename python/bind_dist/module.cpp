@@ -29,6 +29,11 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cresset_dist", nullptr, -1, f
 PyObject* wrap(Tensor t) { return shared->wrap(std::move(t)); }
 std::vector<Tensor> tensor_list(PyObject* sequence, bool none_allowed) { return shared->tensor_list(sequence, none_allowed); }
 
+ScalarType dtype_of(PyObject* o) {
+  CRESSET_CHECK_TYPE(Py_TYPE(o) == shared->dtype_type, "distributed: expected a dtype, got ", Py_TYPE(o)->tp_name);
+  return static_cast<ScalarType>(reinterpret_cast<ConstantObject*>(o)->value);
+}
+
 bool set_dist_error(const std::exception& error) {
   using namespace distributed;
   const char* name = dynamic_cast<const DistQueueEmptyError*>(&error) ? "DistQueueEmptyError"

@@ -6,6 +6,7 @@
 
 #include "cresset/cresset.h"
 #include "cresset/dist/ddp/distributed_data_parallel.h"
+#include "cresset/dist/ddp/zero_redundancy_optimizer.h"
 #include "error_of.h"
 
 namespace cresset::distributed {
@@ -26,6 +27,56 @@ nn::Sequential made(uint64_t seed) {
   nn::Sequential net(nn::Linear(6, 16), nn::Tanh(), nn::Linear(16, 3));
   net->to(kDouble);
   return net;
+}
+
+TEST(DistributedDataParallel, ComputesInLowPrecisionAndKeepsItsParameters) {
+  on_ranks(2, [](const intrusive_ptr<ProcessGroup>& group) {
+    nn::Linear net(4, 2);
+    net->bias.set_requires_grad(false);
+    nn::DistributedDataParallelOptions options;
+    options.mixed_precision.param_dtype = kBFloat16;
+    options.mixed_precision.reduce_dtype = kFloat;
+    nn::DistributedDataParallel<nn::Linear> ddp(net, group, options);
+    const Tensor x = full({3, 4}, group->getRank() + 1.0), before = net->weight.detach().clone();
+    const Tensor out = ddp(x);
+    EXPECT_EQ(out.scalar_type(), kBFloat16);
+    EXPECT_EQ(net->weight.scalar_type(), kBFloat16);
+    EXPECT_EQ(net->bias.scalar_type(), kBFloat16);
+    out.to(kFloat).sum().backward();
+    EXPECT_TRUE(equal(net->weight.detach(), before));
+    EXPECT_EQ(net->bias.scalar_type(), kFloat);
+    EXPECT_TRUE(equal(net->weight.grad(), full({2, 4}, 4.5f)));  // 3 rows of 1 and of 2
+    {
+      const NoGradGuard no_grad;
+      EXPECT_EQ(ddp(x).scalar_type(), kBFloat16);
+    }
+    EXPECT_TRUE(equal(net->weight.detach(), before));
+  });
+}
+
+TEST(ZeroRedundancyOptimizer, StepsAsThePlainOptimizerAndSharesItsStates) {
+  manual_seed(7);
+  const Tensor x = randn({8, 6}, kDouble), y = randn({8, 3}, kDouble);
+  auto steps = [&](auto& net, auto& optimizer) {
+    for (int step = 0; step < 4; step++) {
+      optimizer.zero_grad();
+      nn::functional::mse_loss(net->forward(x), y).backward();
+      optimizer.step();
+    }
+  };
+  nn::Sequential whole = made(1);
+  optim::Adam plain(whole->parameters(), optim::AdamOptions(0.1));
+  steps(whole, plain);
+  std::vector<nn::Sequential> nets;
+  for (int r = 0; r < 2; r++) nets.push_back(made(1));
+  on_ranks(2, [&](const intrusive_ptr<ProcessGroup>& group) {
+    nn::Sequential& net = nets[static_cast<size_t>(group->getRank())];
+    optim::ZeroRedundancyOptimizer<optim::Adam> shared(net->parameters(), group, optim::AdamOptions(0.1));
+    steps(net, shared);
+    EXPECT_EQ(shared.shares()[0].size() + shared.shares()[1].size(), 4u);
+    EXPECT_EQ(shared.local().state().size(), shared.shares()[static_cast<size_t>(group->getRank())].size());
+    for (size_t i = 0; i < 4; i++) EXPECT_TRUE(equal(net->parameters()[i], whole->parameters()[i])) << i;
+  });
 }
 
 struct Two : nn::Module {

@@ -26,18 +26,30 @@ template <class M> class DistributedDataParallel {
       learned.push_back(p.value());
       names.push_back(p.key());
     }
+    for (const Tensor& p : all)
+      if (!p.requires_grad()) options.frozen.push_back(p);
+    param_dtype_ = options.mixed_precision.param_dtype;
     distributed::Reducer::verify_parameters(*group_, learned);
     for (const auto& b : module_->named_buffers()) buffers_.push_back(b.value());
     if (options.init_sync) {
       distributed::broadcast_coalesced(*group_, all);
       distributed::broadcast_coalesced(*group_, buffers_);
     }
+    distributed::cast_in_place(buffers_, options.mixed_precision.buffer_dtype);
     reducer_ = std::make_unique<distributed::Reducer>(std::move(learned), std::move(names), group_, std::move(options));
   }
 
   template <class... Arguments> auto forward(Arguments&&... arguments) {
     if (broadcast_buffers_ && averages_ && !buffers_.empty()) distributed::broadcast_coalesced(*group_, buffers_);
-    auto result = module_->forward(std::forward<Arguments>(arguments)...);
+    reducer_->prepare_for_forward();
+    auto result = [&] {
+      try {
+        return module_->forward(input(std::forward<Arguments>(arguments))...);
+      } catch (...) {
+        reducer_->restore_parameters();
+        throw;
+      }
+    }();
     if (GradMode::is_enabled() && averages_) reducer_->prepare_for_backward(tensors_of(result));
     else reducer_->skip_next_backward();
     return result;
@@ -58,6 +70,10 @@ template <class M> class DistributedDataParallel {
   distributed::Reducer& reducer() { return *reducer_; }
 
  private:
+  template <class T> decltype(auto) input(T&& argument) const {
+    if constexpr (std::is_same_v<std::decay_t<T>, Tensor>) return distributed::in_dtype(argument, param_dtype_);
+    else return std::forward<T>(argument);
+  }
   static distributed::Tensors tensors_of(const Tensor& t) { return {t}; }
   static distributed::Tensors tensors_of(const std::vector<Tensor>& list) { return list; }
   template <class... T> static distributed::Tensors tensors_of(const std::tuple<T...>& parts) {
@@ -70,6 +86,7 @@ template <class M> class DistributedDataParallel {
   M module_;
   const intrusive_ptr<distributed::ProcessGroup> group_;
   const bool broadcast_buffers_;
+  std::optional<ScalarType> param_dtype_;
   bool averages_ = true;
   distributed::Tensors buffers_;
   std::unique_ptr<distributed::Reducer> reducer_;

@@ -51,6 +51,15 @@ bool shares_memory(const Tensor& a, const Tensor& b) { return a.data_ptr() == b.
 
 }  // namespace
 
+void cast_in_place(const Tensors& tensors, const std::optional<ScalarType>& dtype) {
+  const NoGradGuard no_grad;
+  for (const Tensor& t : tensors)
+    if (dtype && is_floating_type(t.scalar_type()) && t.scalar_type() != *dtype) t.set_data(t.detach().to(*dtype));
+}
+Tensor in_dtype(const Tensor& t, const std::optional<ScalarType>& dtype) {
+  return dtype && t.defined() && is_floating_type(t.scalar_type()) ? t.to(*dtype) : t;
+}
+
 struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
   struct Bucket {
     std::vector<size_t> indices;
@@ -76,6 +85,33 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
   std::vector<size_t> arrivals;      // in the first backward
   std::vector<int> fired, expected;  // how often the hook of a parameter runs, in a graph that stays the same
   std::vector<unsigned> hooks;
+  std::vector<ScalarType> dtypes;  // of the parameters, outside of a forward and its backward
+  Tensors lowered, masters;        // parameters in low precision now, and their own values
+  bool restore_queued = false;
+
+  void lower() {
+    restore();
+    restore_queued = false;  // the last backward may have failed
+    const auto& dtype = options.mixed_precision.param_dtype;
+    if (!dtype) return;
+    for (const Tensors* list : {&parameters, &options.frozen})
+      for (const Tensor& p : *list)
+        if (is_floating_type(p.scalar_type()) && p.scalar_type() != *dtype) {
+          lowered.push_back(p);
+          masters.push_back(p.detach());
+        }
+    cast_in_place(lowered, dtype);
+  }
+  void restore() {
+    const NoGradGuard no_grad;
+    for (size_t i = 0; i < lowered.size(); i++) lowered[i].set_data(masters[i]);
+    lowered.clear();
+    masters.clear();
+  }
+  ScalarType reduced_dtype(size_t i) const {
+    const MixedPrecision& m = options.mixed_precision;
+    return is_floating_type(dtypes[i]) ? m.reduce_dtype.value_or(m.param_dtype.value_or(dtypes[i])) : dtypes[i];
+  }
 
   void build(std::vector<std::vector<size_t>> rows) {
     buckets.clear();
@@ -88,7 +124,7 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
       GradBucket& shown = bucket.shown;
       shown.index = b;
       shown.is_last = b + 1 == rows.size();
-      shown.buffer = cresset::zeros({elements}, TensorOptions(parameters[bucket.indices[0]].scalar_type()));
+      shown.buffer = cresset::zeros({elements}, TensorOptions(reduced_dtype(bucket.indices[0])));
       int64_t at = 0;
       for (size_t n = 0; n < bucket.indices.size(); n++) {
         const Tensor& p = parameters[bucket.indices[n]];
@@ -130,11 +166,25 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
     arrivals.clear();
   }
 
+  // The parameter itself waits for the end of the backward: others may still need its value.
+  void in_own_dtype(size_t i) {
+    Tensor& grad = parameters[i].mutable_grad();
+    if (grad.defined() && grad.scalar_type() != dtypes[i]) grad = grad.detach().to(dtypes[i]);
+    if (restore_queued) return;
+    restore_queued = true;
+    autograd::Engine::get_default_engine().queue_callback([self = shared_from_this()] {
+      const std::lock_guard<std::mutex> lock(self->mutex);
+      self->restore_queued = false;
+      self->restore();
+    });
+  }
+
   bool learning_graph() const { return options.static_graph && first_backward; }
 
   // A parameter's gradient has been added up.
   void arrived(size_t i) {
     const std::lock_guard<std::mutex> lock(mutex);
+    if (!lowered.empty()) in_own_dtype(i);
     if (options.gradient_as_bucket_view && parameters[i].grad().defined()) move_into_bucket(i);
     if (!expecting) return;
     used[i] = true;
@@ -177,6 +227,7 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
       if (!shares_memory(source, view)) view.copy_(source);
     } else if (is_floating_type(view.scalar_type()) || is_complex_type(view.scalar_type())) {
       if (source.scalar_type() == view.scalar_type() && source.layout() == Layout::Strided) cresset::mul_out(view, source, 1.0 / static_cast<double>(divisor));
+      else if (source.layout() == Layout::Strided) view.copy_(source / divisor);
       else view.copy_(source).div_(divisor);
     } else {
       view.copy_(source);
@@ -252,7 +303,7 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
       const Tensor& view = b.shown.gradients[n];
       if (options.gradient_as_bucket_view) grad = view;
       else if (grad.defined()) grad.copy_(view);
-      else grad = view.clone();
+      else grad = view.scalar_type() == dtypes[i] ? view.clone() : view.to(dtypes[i]);
     }
   }
 
@@ -326,6 +377,10 @@ Reducer::Reducer(Tensors parameters, std::vector<std::string> names, intrusive_p
   s.divisor = group->getSize();
   s.group = std::move(group);
   s.options = std::move(options);
+  for (const Tensor& p : s.parameters) s.dtypes.push_back(p.scalar_type());
+  for (size_t i = 0; i < n && s.options.gradient_as_bucket_view; i++)
+    CRESSET_CHECK_VALUE(s.reduced_dtype(i) == s.dtypes[i], "DistributedDataParallel: gradient_as_bucket_view: the gradient of ", s.names[i], " is ",
+                        s.dtypes[i], " and cannot be a part of a bucket of ", s.reduced_dtype(i), "; leave the option out, or set reduce_dtype");
   s.ready.resize(n);
   s.used.resize(n);
   s.unused_now.resize(n);
@@ -347,6 +402,14 @@ Reducer::~Reducer() {
   for (size_t i = 0; i < state_->hooks.size(); i++) autograd::remove_post_accumulate_grad_hook(state_->parameters[i], state_->hooks[i]);
 }
 
+void Reducer::prepare_for_forward() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->lower();
+}
+void Reducer::restore_parameters() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->restore();
+}
 void Reducer::prepare_for_backward(const Tensors& outputs) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (!state_->finished && state_->queued) {
@@ -361,6 +424,7 @@ void Reducer::prepare_for_backward(const Tensors& outputs) {
 void Reducer::skip_next_backward() {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   state_->expecting = false;
+  if (!GradMode::is_enabled()) state_->restore();
 }
 void Reducer::register_comm_hook(CommHook hook) {
   const std::lock_guard<std::mutex> lock(state_->mutex);

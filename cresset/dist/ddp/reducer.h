@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,24 @@ using CommHook = std::function<std::function<Tensor()>(GradBucket&)>;
 // The averages in half precision, or as they are.
 enum class BuiltinCommHookType { AllReduce, Fp16Compress };
 
+// The dtypes in which a model computes while its parameters stay what they are.
+struct MixedPrecision {
+  std::optional<ScalarType> param_dtype;   // of parameters in forward and backward, and of inputs
+  std::optional<ScalarType> reduce_dtype;  // of gradients under way; that of the parameters where it is not set
+  std::optional<ScalarType> buffer_dtype;
+};
+// Floating-point tensors take on the dtype in place; others, and all where there is none, stay.
+CRESSET_API void cast_in_place(const Tensors& tensors, const std::optional<ScalarType>& dtype);
+// A floating-point tensor in the dtype, differentiably; any other as it is.
+CRESSET_API Tensor in_dtype(const Tensor& tensor, const std::optional<ScalarType>& dtype);
+
 struct ReducerOptions {
   std::vector<int64_t> bucket_bytes = {kDefaultFirstBucketBytes, kDefaultBucketBytes};  // of the first, and of the others
   bool find_unused_parameters = false;
   bool static_graph = false;
   bool gradient_as_bucket_view = false;
+  MixedPrecision mixed_precision;
+  Tensors frozen;  // parameters without gradients, which take on `param_dtype` too
   // Runs a function that waits for other ranks; a front end lets go of its locks meanwhile.
   std::function<void(const std::function<void()>&)> while_waiting;
 };
@@ -43,10 +57,15 @@ class CRESSET_API Reducer {
   ~Reducer();
   Reducer(const Reducer&) = delete;
 
+  // Before a forward: where precision is mixed, parameters have their low precision from here to the end of the backward, when they and their
+  // gradients get their own back. A graph that is kept serves no second backward then.
+  void prepare_for_forward();
+  // Gives them back at once, for a forward that failed.
+  void restore_parameters();
   // At the end of a forward whose backward averages. Where unused parameters are looked for, those that no output leads to count as done.
   // Errors: parameters got no gradient in the last backward; they are named.
   void prepare_for_backward(const Tensors& outputs);
-  // In place of it, where the backward adds up in each rank alone.
+  // In place of it, where the backward adds up in each rank alone, or there is none (without grad mode).
   void skip_next_backward();
   // Errors: there is one already.
   void register_comm_hook(CommHook hook);

@@ -26,11 +26,18 @@ class Reducer:
     tensor([[1., 1.]])
     """
 
-    def __init__(self, parameters, names, group, bucket_bytes, find_unused_parameters, static_graph, gradient_as_bucket_view):
-        self._impl = _cresset_dist.reducer(parameters, names, _native(group), bucket_bytes, find_unused_parameters, static_graph, gradient_as_bucket_view)
+    def __init__(self, parameters, names, group, bucket_bytes, find_unused_parameters, static_graph, gradient_as_bucket_view, dtypes=(None, None), frozen=()):
+        self._impl = _cresset_dist.reducer(
+            parameters, names, _native(group), bucket_bytes, find_unused_parameters, static_graph, gradient_as_bucket_view, *dtypes, list(frozen)
+        )
 
     def prepare_for_forward(self):
-        """Nothing is left to do before a forward; what the last backward lacked is told at its end."""
+        """Before a forward: where precision is mixed, parameters have the low one till the backward has ended."""
+        self._impl.prepare_for_forward()
+
+    def restore_parameters(self):
+        """Gives parameters their own precision back, after a forward that failed."""
+        self._impl.restore_parameters()
 
     def prepare_for_backward(self, outputs):
         """At the end of a forward. Errors: RuntimeError where a parameter got no gradient in the last backward."""
@@ -79,6 +86,11 @@ def _native(group):
 def check(group, parameters):
     """Raises RuntimeError where the processes' parameters differ in number, shape or dtype."""
     _cresset_dist.verify_parameters(_native(group), parameters)
+
+
+def cast_in_place(tensors, dtype):
+    """Floating-point tensors take on a dtype (None: they stay as they are)."""
+    _cresset_dist.cast_in_place(tensors, dtype)
 
 
 def send_all(group, tensors, source=0):

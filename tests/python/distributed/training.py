@@ -53,6 +53,79 @@ def training(rank, size):
     assert torch.allclose(plain.weight.grad, alone.weight.grad * 3, rtol=1e-12)
 
 
+def mixed(rank, size):
+    seen = []
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm, self.last = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 2)
+            self.last.bias.requires_grad_(False)
+
+        def forward(self, x, number, scale=None):
+            seen.append((x.dtype, number.dtype, scale.dtype, self.first.weight.dtype, self.last.bias.dtype, self.norm.running_mean.dtype))
+            if number.item() < 0:
+                raise ValueError("a number below 0")
+            return self.last(torch.tanh(self.norm(self.first(x)))) * scale
+
+    def made(**options):
+        torch.manual_seed(5)
+        return nn.parallel.DistributedDataParallel(Net(), mixed_precision=nn.parallel.distributed._MixedPrecision(**options))
+
+    torch.manual_seed(rank)
+    x, one, two = torch.randn(8, 4), torch.tensor(1), torch.tensor(2.0)
+    low, single = torch.bfloat16, torch.float32
+    rows = []
+
+    def noting(state, bucket):
+        rows.append(bucket.buffer().dtype)
+        return dist.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook(state, bucket)
+
+    cases = (({"param_dtype": low}, low, low, single), ({"param_dtype": low, "reduce_dtype": single, "buffer_dtype": low}, low, single, low),
+             ({"reduce_dtype": torch.float16}, single, torch.float16, single))  # fmt: skip
+    for options, dtype, reduced, buffers in cases:
+        plain, net = made(), made(**options)
+        net.register_comm_hook(None, noting)
+        seen.clear(), rows.clear()
+        for step in range(3):
+            grads = []
+            for wrapped in (plain, net):
+                if step < 2:
+                    wrapped.zero_grad()
+                out = wrapped(x, one, scale=two)
+                out.float().pow(2).sum().backward()
+                for p in wrapped.parameters():
+                    assert p.dtype == single and (p.grad is None or p.grad.dtype == single)
+                grads.append([p.grad for p in wrapped.parameters() if p.requires_grad])
+            assert out.dtype == dtype, out.dtype
+            scale = max(g.abs().max().item() for g in grads[0])
+            for got, wanted in zip(grads[1], grads[0]):
+                assert torch.allclose(got, wanted, rtol=0.1, atol=0.05 * scale), (got, wanted)
+                everybody = [torch.empty_like(got) for _ in range(size)]
+                dist.all_gather(everybody, got)
+                assert all(torch.equal(everybody[0], other) for other in everybody)
+        assert seen[1] == (dtype, torch.int64, dtype, dtype, dtype, buffers), seen[1]
+        assert set(rows) == {reduced}, rows
+        with net.no_sync():
+            net(x, one, scale=two).sum().backward()
+        assert net.module.first.weight.dtype == single and net.module.first.weight.grad.dtype == single
+        with torch.no_grad():
+            assert net(x, one, scale=two).dtype == dtype
+        assert net.module.first.weight.dtype == single
+        try:
+            net(x, torch.tensor(-1), scale=two)
+        except ValueError:
+            assert net.module.first.weight.dtype == single
+        else:
+            raise AssertionError("no error")
+    try:
+        nn.parallel.DistributedDataParallel(Net(), gradient_as_bucket_view=True, mixed_precision=nn.parallel.distributed._MixedPrecision(low))
+    except ValueError as error:
+        assert "cannot be a part of a bucket" in str(error), error
+    else:
+        raise AssertionError("no error")
+
+
 def normalisation(rank, size):
     torch.manual_seed(1)
     data = torch.rand(2 * size + 1, 3, 2, dtype=torch.float64)  # the last process has one more

@@ -38,6 +38,9 @@ class Together(unittest.TestCase):
     def test_training(self):
         self.run_all("training")
 
+    def test_mixed_precision(self):
+        self.run_all("mixed", 2)
+
     def test_normalisation_over_all_batches(self):
         self.run_all("normalisation")
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 
 import cresset as torch
 
@@ -10,6 +11,19 @@ from ..modules.module import Module
 __all__ = ["DistributedDataParallel"]
 
 _MIB = 1 << 20
+
+
+@dataclasses.dataclass
+class _MixedPrecision:
+    """The dtypes of `DistributedDataParallel(mixed_precision=...)`; None: as they are.
+
+    param_dtype is that of parameters and inputs in forward and backward, reduce_dtype that of gradients between processes (that of the parameters
+    where it is not set), buffer_dtype that of buffers. Parameters, gradients and the optimizer keep full precision.
+    """
+
+    param_dtype: torch.dtype | None = None
+    reduce_dtype: torch.dtype | None = None
+    buffer_dtype: torch.dtype | None = None
 
 
 class GradBucket:
@@ -57,6 +71,18 @@ class GradBucket:
         return self._last
 
 
+def _in_dtype(value, dtype):
+    """The value with its floating-point tensors in a dtype."""
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, dict):
+        return {key: _in_dtype(part, dtype) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        parts = [_in_dtype(part, dtype) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
 def _tensors_in(value, found):
     if isinstance(value, torch.Tensor):
         found.append(value)
@@ -88,6 +114,7 @@ class DistributedDataParallel(Module):
         find_unused_parameters: whether parameters may have no part in a result; those that no process uses keep their gradients.
         gradient_as_bucket_view: whether gradients lie in the buckets, which saves a copy.
         static_graph: whether every backward is the same: unused parameters and repeated ones are learnt in the first.
+        mixed_precision: a `_MixedPrecision` with the dtypes of parameters, gradients under way and buffers.
         device_mesh: a mesh with one dimension, in place of `process_group`.
         forward_sync_buffers: another name of `broadcast_buffers`.
         check_reduction, batched_grad_copy, skip_all_reduce_unused_params: kept for programs that set them; results are the same.
@@ -119,8 +146,7 @@ class DistributedDataParallel(Module):
         dist.get_rank(process_group)  # raises before init_process_group
         if device_ids or output_device is not None:
             raise ValueError(f"DistributedDataParallel: device_ids and output_device are for modules on accelerators, got {device_ids}")
-        for name, value in (("delay_all_reduce_named_params", delay_all_reduce_named_params), ("param_to_hook_all_reduce", param_to_hook_all_reduce),
-                            ("mixed_precision", mixed_precision)):  # fmt: skip
+        for name, value in (("delay_all_reduce_named_params", delay_all_reduce_named_params), ("param_to_hook_all_reduce", param_to_hook_all_reduce)):
             if value is not None:
                 raise ValueError(f"DistributedDataParallel: {name} is not built in")
         self.process_group = dist.group.WORLD if process_group is None else process_group
@@ -141,17 +167,21 @@ class DistributedDataParallel(Module):
         caps = bucket_cap_mb_list if bucket_cap_mb_list else [25 if bucket_cap_mb is None else bucket_cap_mb]
         self._bucket_bytes = [max(1, int(cap * _MIB)) for cap in (caps if bucket_cap_mb_list or bucket_cap_mb is not None else [1, *caps])]
         self.bucket_bytes_cap, self._by_active = self._bucket_bytes[-1], False
-        self._join_context, self._hook = None, None
+        self._join_context, self._hook, self.mixed_precision = None, None, mixed_precision
         torch.distributed._reducer.check(self.process_group, [p.detach() for _, p in named])
         if init_sync:
             self._from_first([*(p for n, p in module.named_parameters() if n not in self.parameters_to_ignore), *self._buffers_to_send()])
+        if mixed_precision is not None:
+            torch.distributed._reducer.cast_in_place(self._buffers_to_send(), mixed_precision.buffer_dtype)
         self._connect(named)
 
     def _connect(self, named):
         self._learned = [p for _, p in named]
+        mixed = self.mixed_precision or _MixedPrecision()
+        frozen = [p for n, p in self.module.named_parameters() if not p.requires_grad and n not in self.parameters_to_ignore]
         self.reducer = torch.distributed._reducer.Reducer(
             self._learned, [name for name, _ in named], self.process_group, self._bucket_bytes, self.find_unused_parameters, self.static_graph,
-            self.gradient_as_bucket_view,
+            self.gradient_as_bucket_view, (mixed.param_dtype, mixed.reduce_dtype), frozen,
         )  # fmt: skip
 
     def _buffers_to_send(self):
@@ -295,11 +325,16 @@ class DistributedDataParallel(Module):
         if active is not None:
             self.reducer.set_divisor(active if self._by_active else self.process_group.size())
             source, _ = self._join_step(True, averages)
-        if averages:
-            self.reducer.prepare_for_forward()
         if self.will_sync_module_buffers():
             self._from_first(self._buffers_to_send(), source)
-        output = self.module(*inputs, **kwargs)
+        self.reducer.prepare_for_forward()
+        if self.mixed_precision is not None and self.mixed_precision.param_dtype is not None:
+            inputs, kwargs = _in_dtype((inputs, kwargs), self.mixed_precision.param_dtype)
+        try:
+            output = self.module(*inputs, **kwargs)
+        except BaseException:
+            self.reducer.restore_parameters()
+            raise
         if averages:
             unused = self.find_unused_parameters and not self.static_graph
             self.reducer.prepare_for_backward([t for t in _tensors_in(output, []) if t.requires_grad] if unused else [])
