@@ -164,6 +164,21 @@ void check_leases(Store& s) {
 TEST(Store, LeasesInMemory) { check_leases(*make_intrusive<HashStore>()); }
 TEST(Store, LeasesOverTcp) { check_leases(*tcp_master()); }
 
+// The clock of deadlines holds less than the largest time.
+void check_longest_wait(Store& s) {
+  s.setTimeout(Store::Timeout::max());
+  std::thread sets([&] {
+    std::this_thread::sleep_for(milliseconds(30));
+    s.set("late", std::string("v"));
+  });
+  EXPECT_EQ(s.get_to_str("late"), "v");
+  sets.join();
+  EXPECT_GT(s.acquireLease("l", "ann", Store::Timeout::max()), 0);
+  EXPECT_EQ(s.acquireLease("l", "bob", milliseconds(1)), 0);
+}
+TEST(Store, TheLongestWaitInMemory) { check_longest_wait(*make_intrusive<HashStore>()); }
+TEST(Store, TheLongestWaitOverTcp) { check_longest_wait(*tcp_master()); }
+
 TEST(TCPStore, ThreadsOfOneClientWaitBesideEachOther) {
   const auto store = tcp_master();
   std::thread waits([&] { EXPECT_EQ(store->get_to_str("late"), "v"); });

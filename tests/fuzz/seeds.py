@@ -39,6 +39,7 @@ WORDS = {
                     "List[int]", ")\\x81}(", "ub."],
     "pt2": ["as_tensor", "as_tensors", "as_expr", "as_sym_int", "as_graph", "expr_str", "torch.ops.higher_order.cond", "Mul(Integer(2), ", "use_pickle", "storage_offset", "9223372036854775807", "PK\\x01\\x02"],
     "gguf": ["GGUF", "\\x08\\x00\\x00\\x00", "\\x09\\x00\\x00\\x00", "general.alignment", "\\x0e\\x00\\x00\\x00", "\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00"],
+    "store": ["\\x01\\x00\\x00\\x00a", "\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x7f", "\\x08", "\\x0c", "\\x0f", "9223372036854775807", "=all here"],
 }  # fmt: skip
 
 
@@ -215,12 +216,24 @@ def script_seeds():
         yield "torchscript", without_checksums(whole)
 
 
+def store_seeds():
+    """Requests to a store's server, and rows of them with their lengths."""
+    rows = []
+    for code, number, texts in ((0, 0, ()), (1, 0, ("a", "1")), (2, 5, ("a", "b")), (3, 1 << 62, ("n",)), (3, 1 << 62, ("n",)), (4, 0, ("a", "", "x")), (5, 0, ("a",)), (6, 0, ("a",)),
+                                (8, 1 << 62, ("c",)), (9, 0, ("a", "more")), (10, 0, ("a", "1", "b", "2")), (11, 0, ("q", "v")), (12, 3, ("q",)), (14, 0, ()), (15, 1 << 62, ("l", "me")), (16, 0, ("l", "me"))):  # fmt: skip
+        row = struct.pack("<BqI", code, number, len(texts)) + b"".join(struct.pack("<I", len(t)) + t.encode() for t in texts)
+        rows.append(struct.pack("<I", len(row)) + row)
+        yield "store", row
+        yield "store", rows[-1]
+    yield "store", b"".join(rows)
+
+
 def main(folder):
     for target, words in WORDS.items():
         place = Path(folder) / target
         place.mkdir(parents=True, exist_ok=True)
         (Path(folder) / f"{target}.dict").write_text("".join(f'"{word}"\n' for word in words))
-        for number, content in enumerate(content for wanted, content in (*seeds(), *script_seeds()) if wanted == target):
+        for number, content in enumerate(content for wanted, content in (*seeds(), *script_seeds(), *store_seeds()) if wanted == target):
             (place / f"seed-{number:04}").write_bytes(content)
 
 

@@ -115,7 +115,7 @@ void CallQueue::execute(Task& task) {
         const std::lock_guard<std::mutex> records(mutex_);
         recorder_.start(task.record);
       }
-      task.call.deadline = std::chrono::steady_clock::now() + task.timeout;
+      task.call.deadline = after(task.timeout);
       if (compares_) compare(task.call);
       task.body(task.call);
     } catch (const std::exception& e) {

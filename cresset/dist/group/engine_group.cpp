@@ -113,7 +113,7 @@ class MessageWork final : public Work {
   int sourceRank() const override { return transfer_->source(); }
   bool wait(milliseconds timeout) override {
     try {
-      transfer_->wait(std::chrono::steady_clock::now() + (timeout.count() > 0 ? timeout : queue_->timeout()));
+      transfer_->wait(after(timeout.count() > 0 ? timeout : queue_->timeout()));
     } catch (const std::exception&) {
       finish(std::current_exception());
       throw;
@@ -430,7 +430,7 @@ void EngineGroup::monitoredBarrier(const BarrierOptions& o, bool wait_all_ranks)
   const milliseconds timeout = state_->calls().chosen(o);
   Store& store = *state_->store;
   const std::string mark = str("monitored ", ++state_->barriers, " ");
-  const auto end = std::chrono::steady_clock::now() + timeout;
+  const auto end = after(timeout);
   auto left = [&] { return std::max(std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now()), milliseconds(1)); };
   if (rank_ > 0) {
     store.set(str(mark, rank_), std::string());
@@ -439,6 +439,7 @@ void EngineGroup::monitoredBarrier(const BarrierOptions& o, bool wait_all_ranks)
     } catch (const DistStoreError&) {
       throw DistBackendError(str("monitored_barrier: rank 0 has not seen all ranks within ", timeout.count(), " ms; its error names those that are missing"));
     }
+    store.set(str(mark, "seen ", rank_), std::string());
     return;
   }
   std::string missing;
@@ -454,6 +455,12 @@ void EngineGroup::monitoredBarrier(const BarrierOptions& o, bool wait_all_ranks)
   CRESSET_CHECK_AS(DistBackendError, missing.empty(), "monitored_barrier: rank", count > 1 ? "s " : " ", missing, " did not come within ", timeout.count(),
                    " ms");
   store.set(mark + "all", std::string());
+  // The store may go with this rank: it stays until the others have read that. A rank that does not say so any more is no failure of the barrier.
+  std::vector<std::string> seen;
+  for (int r = 1; r < size_; r++) seen.push_back(str(mark, "seen ", r));
+  try {
+    store.wait(seen, std::min(left(), milliseconds(2000)));
+  } catch (const DistStoreError&) {}
 }
 
 namespace {

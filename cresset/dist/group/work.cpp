@@ -1,6 +1,7 @@
 #include "cresset/dist/group/work.h"
 
 #include "cresset/dist/errors.h"
+#include "cresset/dist/transport/deadline.h"
 
 namespace cresset::distributed {
 
@@ -21,7 +22,7 @@ bool Work::wait(std::chrono::milliseconds timeout) {
   std::unique_lock<std::mutex> lock(mutex_);
   auto done = [&] { return completed_; };
   if (timeout.count() > 0)
-    CRESSET_CHECK_AS(DistBackendError, ended_.wait_for(lock, timeout, done), "dist: the operation has not ended after ", timeout.count(), " ms");
+    CRESSET_CHECK_AS(DistBackendError, ended_.wait_until(lock, after(timeout), done), "dist: the operation has not ended after ", timeout.count(), " ms");
   else ended_.wait(lock, done);
   if (exception_) std::rethrow_exception(exception_);
   return true;

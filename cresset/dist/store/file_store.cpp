@@ -154,7 +154,7 @@ std::vector<std::string> FileStore::listKeys() {
 }
 int64_t FileStore::getNumKeys() { return static_cast<int64_t>(listKeys().size()); }
 void FileStore::wait(const std::vector<std::string>& keys, const Timeout& timeout) {
-  const auto end = Clock::now() + timeout;
+  const auto end = after(timeout);
   auto pause = std::chrono::microseconds(200);
   while (!check(keys)) {
     if (Clock::now() >= end) throw_missing(keys, timeout.count(), [&](const std::string& key) { return check({key}); });

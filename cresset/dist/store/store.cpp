@@ -65,14 +65,14 @@ int64_t HashStore::getNumKeys() {
 }
 void HashStore::wait(const std::vector<std::string>& keys, const Timeout& timeout) {
   std::unique_lock<std::mutex> lock(state_->mutex);
-  if (!state_->changed.wait_for(lock, timeout, [&] { return state_->table.has(keys); })) throw_missing(keys, state_->table, timeout.count());
+  if (!state_->changed.wait_until(lock, after(timeout), [&] { return state_->table.has(keys); })) throw_missing(keys, state_->table, timeout.count());
 }
 void HashStore::append(const std::string& key, const Bytes& value) {
   state_->change([&] { state_->table.values[key] += to_text(value); });
 }
 std::vector<Bytes> HashStore::multiGet(const std::vector<std::string>& keys) {
   std::unique_lock<std::mutex> lock(state_->mutex);
-  if (!state_->changed.wait_for(lock, timeout_, [&] { return state_->table.has(keys); })) throw_missing(keys, state_->table, timeout_.count());
+  if (!state_->changed.wait_until(lock, after(timeout_), [&] { return state_->table.has(keys); })) throw_missing(keys, state_->table, timeout_.count());
   std::vector<Bytes> all;
   for (const std::string& key : keys) all.push_back(to_bytes(state_->table.values[key]));
   return all;
@@ -90,7 +90,7 @@ void HashStore::queuePush(const std::string& key, const Bytes& value) {
 Bytes HashStore::queuePop(const std::string& key, bool block) {
   std::unique_lock<std::mutex> lock(state_->mutex);
   std::string value;
-  const bool there = state_->changed.wait_for(lock, block ? timeout_ : kNoTimeout, [&] { return state_->table.pop(key, value); });
+  const bool there = state_->changed.wait_until(lock, after(block ? timeout_ : kNoTimeout), [&] { return state_->table.pop(key, value); });
   if (!there) throw DistQueueEmptyError(str("store: queue_pop: the queue '", key, "' is empty"));
   return to_bytes(value);
 }

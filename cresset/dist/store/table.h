@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cresset/dist/store/store.h"
+#include "cresset/dist/transport/deadline.h"
 
 namespace cresset::distributed {
 
@@ -32,8 +33,10 @@ struct Table {
       number = value.empty() ? 0 : std::stoll(value, &read);
     } catch (const std::exception&) {}
     CRESSET_CHECK_VALUE(read == value.size(), "store: add: expected a number in the key '", key, "', it holds ", value.size(), " bytes that are none");
-    value = std::to_string(number + amount);
-    return number + amount;
+    // Beyond the largest number it begins at the smallest.
+    const auto sum = static_cast<int64_t>(static_cast<uint64_t>(number) + static_cast<uint64_t>(amount));
+    value = std::to_string(sum);
+    return sum;
   }
   std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) {
     const auto at = values.find(key);
@@ -67,7 +70,7 @@ struct Table {
     if (lease.number && lease.end > now && lease.owner != owner) return 0;
     if (!lease.number || lease.owner != owner || lease.end <= now) lease.number = ++last_lease;
     lease.owner = owner;
-    lease.end = now + time;
+    lease.end = after(time);
     return lease.number;
   }
   bool release(const std::string& name, const std::string& owner) {

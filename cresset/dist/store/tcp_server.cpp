@@ -174,7 +174,7 @@ void StoreServer::run(int fd, Client&, const Frame& r) {
     case Command::Wait:
     case Command::Get:
     case Command::Pop: {
-      Waiter w{fd, command, t, Clock::now() + std::chrono::milliseconds(std::max<int64_t>(0, r.number)), next_waiter_};
+      Waiter w{fd, command, t, after(std::chrono::milliseconds(std::max<int64_t>(0, r.number))), next_waiter_};
       if (try_finish(w)) return;
       if (r.number <= 0) return reply(fd, Status::TimedOut);
       for (const std::string& key : w.keys) waited_[key].insert(w.order);

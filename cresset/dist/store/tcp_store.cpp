@@ -60,7 +60,7 @@ struct TCPStore::State {
   Frame ask(const Frame& question, Timeout timeout) {
     Socket socket = take();
     const std::string bytes = encode_frame(question);
-    const Deadline end = after(timeout + kGrace);
+    const Deadline end = after(timeout) + kGrace;
     socket.send(bytes.data(), bytes.size(), end);
     char head[kFrameHead];
     socket.receive(head, sizeof head, end);

@@ -1,7 +1,6 @@
 #pragma once
 // Moves the bytes of a group's operations. An engine knows no tensors; a group calls the collectives of one engine one after another.
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,10 +9,9 @@
 #include <vector>
 
 #include "cresset/base/macros.h"
+#include "cresset/dist/transport/deadline.h"
 
 namespace cresset::distributed {
-
-using Deadline = std::chrono::steady_clock::time_point;
 
 struct Piece {
   void* data = nullptr;

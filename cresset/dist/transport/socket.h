@@ -2,17 +2,14 @@
 // TCP connections with deadlines. All calls raise an Error that names the peer and what was being done; none blocks past its
 // deadline.
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "cresset/base/macros.h"
+#include "cresset/dist/transport/deadline.h"
 
 namespace cresset::distributed {
-
-using Deadline = std::chrono::steady_clock::time_point;
-inline Deadline after(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
 
 class CRESSET_API Socket {
  public:
