@@ -21,7 +21,7 @@ set(installed cresset cresset_distributions cresset_graph cresset_compile cresse
 install(TARGETS ${installed} cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS cresset_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # Opened from the folder that the library lies in.
-foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo cresset_llvm)
+foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo cresset_mpi cresset_etcd cresset_llvm)
   if(TARGET ${provider})
     install(TARGETS ${provider} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     list(APPEND installed ${provider})

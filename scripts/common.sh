@@ -8,7 +8,8 @@ declare -A needed=(
   [/usr/bin/g++]=g++ [/usr/bin/cmake]=cmake [/usr/bin/ninja]=ninja-build [/usr/bin/git]=git
   [/usr/include/zlib.h]=zlib1g-dev [/usr/include/gtest/gtest.h]=libgtest-dev
   [/usr/include/nlohmann/json.hpp]=nlohmann-json3-dev [/usr/include/dnnl.hpp]=libdnnl-dev [/usr/include/openblas_config.h]=libopenblas-dev
-  [/usr/include/gloo/allreduce.h]=libgloo-dev
+  [/usr/include/gloo/allreduce.h]=libgloo-dev [/usr/bin/mpirun]=openmpi-bin [/usr/bin/mpicxx]=libopenmpi-dev
+  [/usr/include/curl/curl.h]=libcurl4-openssl-dev [/usr/bin/etcd]=etcd-server
   [/usr/include/jpeglib.h]=libjpeg-dev [/usr/include/png.h]=libpng-dev
   [/usr/include/pybind11/pybind11.h]=pybind11-dev [/usr/include/Python.h]=python3-dev [/usr/lib/python3/dist-packages/numpy/__init__.py]=python3-numpy [/usr/bin/mypy]=mypy
   [/usr/lib/python3/dist-packages/pytest/__init__.py]=python3-pytest [/usr/lib/python3/dist-packages/pytest_subtests.py]=python3-pytest-subtests

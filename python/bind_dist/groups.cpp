@@ -1,5 +1,6 @@
 // Process groups, and the operations that were begun in them.
 
+#include "cresset/dist/elastic/environment.h"
 #include "cresset/dist/group/process_group.h"
 #include "cresset/dist/transport/debug.h"
 #include "cresset/dist/transport/providers.h"
@@ -224,6 +225,15 @@ PyObject* process_group(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return hold<EngineGroup>(unlocked([&] { return make_intrusive<EngineGroup>(store, rank, size, o); }));
   });
 }
+// mpi_job(timeout): the rank that mpirun gives, the number of ranks, the store's host, and the store.
+PyObject* place_in_mpi_job(PyObject*, PyObject* time) {
+  return guarded([&] {
+    const int64_t milliseconds = PyLong_AsLongLong(time);
+    if (milliseconds == -1 && PyErr_Occurred()) throw PythonError();
+    MpiJob job = unlocked([&] { return mpi_job(std::chrono::milliseconds(milliseconds)); });
+    return Py_BuildValue("iisN", job.rank, job.size, job.host.c_str(), hold<Store>(std::move(job.store)));
+  });
+}
 PyObject* engine_is_available(PyObject*, PyObject* name) {
   return guarded([&] { return PyBool_FromLong(engine_available(Arguments::text_of(name))); });
 }
@@ -240,6 +250,7 @@ PyObject* put_debug_level(PyObject*, PyObject* level) {
 
 PyMethodDef functions[] = {{"process_group", reinterpret_cast<PyCFunction>(process_group), METH_FASTCALL, nullptr},
                            {"records", group_records, METH_O, nullptr},
+                           {"mpi_job", place_in_mpi_job, METH_O, nullptr},
                            {"engine_available", engine_is_available, METH_O, nullptr},
                            {"debug_level", get_debug_level, METH_NOARGS, nullptr},
                            {"set_debug_level", put_debug_level, METH_O, "A level, or None for that of the environment."},

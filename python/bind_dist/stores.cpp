@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cresset/dist/store/etcd_store.h"
 #include "cresset/dist/store/tcp_store.h"
 #include "cresset/dist/transport/secret.h"
 #include "python/bind_dist/bind_dist.h"
@@ -153,6 +154,21 @@ PyObject* prefix_store(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return hold<Store>(make_intrusive<distributed::PrefixStore>(prefix, held<Store>(a.object())));
   });
 }
+// etcd_store(endpoints, prefix, timeout, life); the life in seconds
+PyObject* etcd_store(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    Arguments a("EtcdStore", args, count, 4);
+    distributed::EtcdStoreOptions o;
+    o.endpoints = a.text();
+    o.prefix = a.text();
+    o.timeout = a.time();
+    o.life = std::chrono::seconds(a.integer());
+    return hold<Store>(unlocked([&] { return distributed::open_etcd_store(o); }));
+  });
+}
+PyObject* etcd_is_available(PyObject*, PyObject*) {
+  return guarded([&] { return PyBool_FromLong(distributed::etcd_available()); });
+}
 PyObject* python_store(PyObject*, PyObject* o) {
   return guarded([&] { return hold<Store>(make_intrusive<PythonStore>(o)); });
 }
@@ -178,6 +194,8 @@ PyMethodDef functions[] = {{"authenticate", reinterpret_cast<PyCFunction>(authen
                            {"hash_store", reinterpret_cast<PyCFunction>(hash_store), METH_FASTCALL, nullptr},
                            {"file_store", reinterpret_cast<PyCFunction>(file_store), METH_FASTCALL, nullptr},
                            {"prefix_store", reinterpret_cast<PyCFunction>(prefix_store), METH_FASTCALL, nullptr},
+                           {"etcd_store", reinterpret_cast<PyCFunction>(etcd_store), METH_FASTCALL, nullptr},
+                           {"etcd_available", etcd_is_available, METH_NOARGS, nullptr},
                            {"python_store", python_store, METH_O, nullptr},
                            {}};
 

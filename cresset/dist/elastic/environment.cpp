@@ -1,8 +1,13 @@
 #include "cresset/dist/elastic/environment.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <sstream>
 
 #include "cresset/dist/store/tcp_store.h"
+#include "cresset/dist/transport/providers.h"
+#include "cresset/dist/transport/secret.h"
 
 namespace cresset::distributed {
 
@@ -46,7 +51,46 @@ intrusive_ptr<Store> job_store(const Environment& e, std::chrono::milliseconds t
   return e.agent_has_store ? make_intrusive<PrefixStore>("/worker/attempt_" + e.restart_count, store) : store;
 }
 
+MpiJob mpi_job(std::chrono::milliseconds timeout) {
+  MpiJob job;
+  auto keep_secret = [](const std::string& secret) { setenv("CRESSET_DIST_SECRET", secret.c_str(), 1); };
+  auto connected = [&](const std::string& host, uint16_t port, bool server) {
+    TCPStoreOptions o;
+    o.port = port;
+    o.isServer = server;
+    o.timeout = timeout;
+    job.host = host;
+    auto store = make_intrusive<TCPStore>(host, o);
+    job.store = store;
+    return store->getPort();
+  };
+  JobRequest request;
+  request.text = [&](bool one_host) {
+    char name[256] = "127.0.0.1";
+    if (!one_host) gethostname(name, sizeof name - 1);
+    if (job_secret().empty()) keep_secret(random_secret());
+    const uint16_t port = connected(name, 0, true);
+    return str(name, " ", port, " ", job_secret());
+  };
+  ask_for_job("mpi", request);
+  job.rank = request.rank;
+  job.size = request.size;
+  if (job.rank == 0) return job;
+  std::istringstream parts(request.shared);
+  std::string host, secret;
+  uint16_t port = 0;
+  parts >> host >> port >> std::ws;
+  std::getline(parts, secret, '\0');
+  keep_secret(secret);
+  connected(host, port, false);
+  return job;
+}
+
 intrusive_ptr<ProcessGroup> init_process_group(const EngineGroupOptions& options) {
+  if (options.engine == "mpi") {
+    const MpiJob job = mpi_job(options.timeout);
+    return make_intrusive<ProcessGroupMPI>(make_intrusive<PrefixStore>("default_pg", job.store), job.rank, job.size, options);
+  }
   const Environment e = Environment::read();
   const auto store = make_intrusive<PrefixStore>("default_pg", job_store(e, options.timeout));
   return make_intrusive<ProcessGroupGloo>(store, e.rank, e.world_size, options);

@@ -18,7 +18,16 @@ struct CRESSET_API Environment {
 
 // The store of the job: that of its launcher, or one that rank 0 begins.
 CRESSET_API intrusive_ptr<Store> job_store(const Environment& environment, std::chrono::milliseconds timeout = Store::kDefaultTimeout);
-// The group of all processes of the job. Errors: those of the store and of the group.
+// The place that `mpirun` has given this process, and a store that rank 0 begins, whose address MPI carries; a job without a secret gets one. All
+// processes call this together. Errors: DistBackendError where the MPI engine is not there.
+struct CRESSET_API MpiJob {
+  int rank = 0, size = 1;
+  std::string host;
+  intrusive_ptr<Store> store;
+};
+CRESSET_API MpiJob mpi_job(std::chrono::milliseconds timeout = Store::kDefaultTimeout);
+// The group of all processes of the job: where the options name the engine "mpi", of that which `mpirun` began. Errors: those of the store and of the
+// group.
 CRESSET_API intrusive_ptr<ProcessGroup> init_process_group(const EngineGroupOptions& options = {});
 
 }  // namespace cresset::distributed

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/random.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,17 +42,6 @@ class Signals {
   static constexpr int kNumbers[] = {SIGTERM, SIGINT};
   struct sigaction before_[2];
 };
-
-std::string random_text() {
-  unsigned char bytes[16];
-  CRESSET_CHECK(getrandom(bytes, sizeof bytes, 0) == sizeof bytes, "cresset-run: no random numbers");
-  std::string text;
-  for (const unsigned char b : bytes) {
-    text += "0123456789abcdef"[b >> 4];
-    text += "0123456789abcdef"[b & 15];
-  }
-  return text;
-}
 
 std::vector<std::string> environment_of(const LaunchOptions& o, int local, int restarts, uint16_t port, const std::string& secret) {
   const int rank = o.node_rank * o.processes + local, size = o.nodes * o.processes;
@@ -105,9 +94,12 @@ pid_t started(const LaunchOptions& o, int local, int restarts, uint16_t port, co
   arguments.push_back(nullptr);
   variables.push_back(nullptr);
   const int out = o.log_folder.empty() ? -1 : opened(o, restarts, local, "stdout.log"), err = out < 0 ? -1 : opened(o, restarts, local, "stderr.log");
-  const pid_t pid = fork();
+  const pid_t launcher = getpid(), pid = fork();
   CRESSET_CHECK(pid >= 0, "cresset-run: fork failed: ", std::strerror(errno));
   if (pid == 0) {
+    // So that the process ends with its launcher, even if that is killed.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher) _exit(1);
     if (out >= 0) dup2(out, 1);
     if (err >= 0) dup2(err, 2);
     execvpe(arguments[0], arguments.data(), variables.data());
@@ -166,7 +158,7 @@ LaunchResult launch(const LaunchOptions& options) {
   CRESSET_CHECK_VALUE(o.node_rank >= 0 && o.node_rank < o.nodes, "cresset-run: expected --node-rank in [0, ", o.nodes, "), got ", o.node_rank);
   std::string secret = job_secret();
   if (secret.empty() && o.nodes == 1) {
-    secret = random_text();
+    secret = random_secret();
     setenv("CRESSET_DIST_SECRET", secret.c_str(), 1);
   }
   intrusive_ptr<TCPStore> store;

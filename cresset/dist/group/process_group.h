@@ -80,7 +80,7 @@ struct CallRecord {
 
 struct EngineGroupOptions {
   std::chrono::milliseconds timeout = kProcessGroupDefaultTimeout;
-  std::string engine;     // "shm" or "gloo"; empty: CRESSET_DIST_TRANSPORT, else what fits the ranks
+  std::string engine;     // "shm", "gloo" or "mpi"; empty: CRESSET_DIST_TRANSPORT, else what fits the ranks
   std::string interface;  // of the network, for Gloo; empty: GLOO_SOCKET_IFNAME, else that by which the store is reached
 };
 
@@ -95,9 +95,9 @@ class CRESSET_API EngineGroup : public ProcessGroup {
   EngineGroup(const intrusive_ptr<Store>& store, int rank, int size, const Options& options = {});
   ~EngineGroup() override;
 
-  // The name of the engine: "shm" or "gloo".
+  // The name of the engine: "shm", "gloo" or "mpi".
   std::string engine() const;
-  std::string getBackendName() const override { return "gloo"; }
+  std::string getBackendName() const override { return engine() == "mpi" ? "mpi" : "gloo"; }
   WorkPtr broadcast(Tensors& tensors, const BroadcastOptions& = {}) override;
   WorkPtr allreduce(Tensors& tensors, const AllreduceOptions& = {}) override;
   WorkPtr allreduce_coalesced(Tensors& tensors, const AllreduceCoalescedOptions& = {}) override;
@@ -137,6 +137,14 @@ class CRESSET_API EngineGroup : public ProcessGroup {
 class CRESSET_API ProcessGroupGloo final : public EngineGroup {
  public:
   using EngineGroup::EngineGroup;
+};
+
+// A group of processes that `mpirun` has begun; the store is that of the job (elastic/environment.h).
+class CRESSET_API ProcessGroupMPI final : public EngineGroup {
+ public:
+  ProcessGroupMPI(const intrusive_ptr<Store>& store, int rank, int size, const Options& options = {});
+  // LibTorch's way to a group of some ranks of the job, of all where none are named; null in processes outside. All ranks of the job call this.
+  static intrusive_ptr<ProcessGroupMPI> createProcessGroupMPI(std::vector<int> ranks = {});
 };
 
 }  // namespace cresset::distributed

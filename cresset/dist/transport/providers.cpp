@@ -14,25 +14,29 @@ namespace {
 struct Provider {
   const char *engine, *library, *package;
 };
-constexpr Provider kProviders[] = {{"gloo", "libcresset_gloo.so", "libgloo-dev"}};
+constexpr Provider kProviders[] = {{"gloo", "libcresset_gloo.so", "libgloo-dev"}, {"mpi", "libcresset_mpi.so", "libopenmpi-dev"}};
 
 const Provider& provider(const std::string& name) {
   for (const Provider& p : kProviders)
     if (name == p.engine) return p;
-  throw ValueError(str("dist: expected the engine shm or gloo, got '", name, "'"));
+  throw ValueError(str("dist: expected the engine shm, gloo or mpi, got '", name, "'"));
 }
 
-EngineEntry entry(const Provider& p) {
+template <class Entry> Entry entry(const Provider& p, const char* name) {
   void* const handle = kernels::open_provider(p.library);
-  return handle ? reinterpret_cast<EngineEntry>(dlsym(handle, "cresset_engine")) : nullptr;
+  return handle ? reinterpret_cast<Entry>(dlsym(handle, name)) : nullptr;
+}
+template <class Entry> Entry needed_entry(const Provider& p, const char* name) {
+  const Entry found = entry<Entry>(p, name);
+  CRESSET_CHECK_AS(DistBackendError, found, "dist: the engine '", p.engine, "' is not there: ", p.library,
+                   " was not built or cannot be opened; install Debian's ", p.package, " and build again");
+  return found;
 }
 
 std::shared_ptr<Engine> open_engine(const std::string& name, Store& store, int rank, int size, std::chrono::milliseconds timeout,
                                     const std::string& interface) {
   const Provider& p = provider(name);
-  const EngineEntry make = entry(p);
-  CRESSET_CHECK_AS(DistBackendError, make, "dist: the engine '", name, "' is not there: ", p.library, " was not built or cannot be opened; install Debian's ",
-                   p.package, " and build again");
+  const auto make = needed_entry<EngineEntry>(p, "cresset_engine");
   EngineRequest request;
   request.store = &store;
   request.rank = rank;
@@ -49,14 +53,20 @@ std::shared_ptr<Engine> open_engine(const std::string& name, Store& store, int r
 
 }  // namespace
 
-bool engine_available(const std::string& name) { return name == "shm" || entry(provider(name)) != nullptr; }
+bool engine_available(const std::string& name) { return name == "shm" || entry<EngineEntry>(provider(name), "cresset_engine") != nullptr; }
+
+void ask_for_job(const std::string& engine, JobRequest& job) {
+  std::string message;
+  const bool given = needed_entry<JobEntry>(provider(engine), "cresset_job")(job, message);
+  CRESSET_CHECK_AS(DistBackendError, given, "dist: ", engine, ": ", message);
+}
 
 std::shared_ptr<Engine> make_engine(const std::string& name, Store& store, int rank, int size, std::chrono::milliseconds timeout,
                                     const std::string& interface) {
   const char* set = std::getenv("CRESSET_DIST_TRANSPORT");
   const std::string wanted = !name.empty() ? name : set ? set : "";
   if (!wanted.empty() && wanted != "shm") return open_engine(wanted, store, rank, size, timeout, interface);
-  auto engine = make_shm_engine(store, rank, size, std::chrono::steady_clock::now() + timeout);
+  auto engine = make_shm_engine(store, rank, size, after(timeout));
   CRESSET_CHECK_AS(DistBackendError, engine || wanted.empty(), "dist: shared memory was asked for, but not all ranks are on one host");
   return engine ? engine : open_engine("gloo", store, rank, size, timeout, interface);
 }

@@ -6,7 +6,7 @@
 
 namespace cresset::distributed {
 
-// An engine of its name ("shm", "gloo"), or, for an empty one, that of CRESSET_DIST_TRANSPORT, else shared memory where all ranks are on
+// An engine of its name ("shm", "gloo", "mpi"), or, for an empty one, that of CRESSET_DIST_TRANSPORT, else shared memory where all ranks are on
 // one host and Gloo where they are not. Errors: DistBackendError where the library is not there, with what to install.
 std::shared_ptr<Engine> make_engine(const std::string& name, Store& store, int rank, int size, std::chrono::milliseconds timeout, const std::string& interface);
 // Whether the library of an engine can be opened.
@@ -22,5 +22,16 @@ struct EngineRequest {
   std::string interface, host;
 };
 using EngineEntry = Engine* (*)(const EngineRequest& request, std::string& message);
+
+// The place of this process where an engine's own launcher gives it, and a text that rank 0 makes and all get.
+struct JobRequest {
+  std::function<std::string(bool one_host)> text;
+  int rank = 0, size = 1;
+  std::string shared;
+};
+// The function `cresset_job` of a provider's library: false with the error in `message`.
+using JobEntry = bool (*)(JobRequest& job, std::string& message);
+// Errors: DistBackendError where the library is not there, or rank 0 fails.
+void ask_for_job(const std::string& engine, JobRequest& job);
 
 }  // namespace cresset::distributed

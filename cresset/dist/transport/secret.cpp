@@ -44,14 +44,17 @@ void compress(uint32_t (&state)[8], const uint8_t* block) {
 
 std::string text_of(const Digest& d) { return {reinterpret_cast<const char*>(d.data()), d.size()}; }
 
-std::string challenge() {
-  std::string bytes(kChallengeBytes, '\0');
-  std::memcpy(bytes.data(), kMagic, sizeof kMagic);
-  for (size_t at = sizeof kMagic; at < bytes.size();) {
+void fill_randomly(std::string& bytes, size_t from) {
+  for (size_t at = from; at < bytes.size();) {
     const ssize_t got = getrandom(bytes.data() + at, bytes.size() - at, 0);
     CRESSET_CHECK(got > 0 || errno == EINTR, "dist: no random numbers: ", std::strerror(errno));
     if (got > 0) at += static_cast<size_t>(got);
   }
+}
+std::string challenge() {
+  std::string bytes(kChallengeBytes, '\0');
+  std::memcpy(bytes.data(), kMagic, sizeof kMagic);
+  fill_randomly(bytes, sizeof kMagic);
   return bytes;
 }
 
@@ -106,6 +109,16 @@ Digest hmac_sha256(const std::string& key, const std::string& data) {
 std::string job_secret() {
   const char* secret = std::getenv("CRESSET_DIST_SECRET");
   return secret ? secret : "";
+}
+std::string random_secret() {
+  std::string bytes(16, '\0'), text;
+  fill_randomly(bytes, 0);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
 }
 
 void authenticate_as_client(const Socket& socket, const std::string& secret, const std::string& service, Deadline deadline) {

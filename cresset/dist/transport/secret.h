@@ -15,6 +15,8 @@ CRESSET_API Digest hmac_sha256(const std::string& key, const std::string& data);
 
 // CRESSET_DIST_SECRET; empty where it is not set: anybody who reaches the port is let in.
 CRESSET_API std::string job_secret();
+// A new one, for a job that has none. Errors: Error where the system has no random numbers.
+CRESSET_API std::string random_secret();
 
 // Each side sends a random challenge and answers the other's with a digest of both challenges, its role and `service` under the secret.
 // Errors: DistNetworkError where the other side does not know the secret, or speaks of another service, or is late.

@@ -205,7 +205,7 @@ def set_debug_level_from_env():
 
 
 class Backend(str):
-    """The name of a backend in lower case: "gloo" is here, and those that programs register.
+    """The name of a backend in lower case: "gloo" is here, "mpi" where its library is, and those that programs register.
 
     >>> torch.distributed.Backend("GLOO")
     'gloo'
@@ -402,7 +402,8 @@ class ProcessGroup:
         self._ranks = list(range(self._size))
 
     def _connect(self, store, rank, size, timeout=default_pg_timeout, backend="gloo"):
-        self._impl = _cresset_dist.process_group(store._native(), rank, size, _milliseconds(timeout), "")
+        engine = backend if backend == "mpi" else ""
+        self._impl = _cresset_dist.process_group(store._native(), rank, size, _milliseconds(timeout), engine)
         self._store, self._backend, self._timeout = store, Backend(backend), timeout
 
     def rank(self):

@@ -1,12 +1,14 @@
 """Groups of processes: how they begin, which there are, and who is in them."""
 
 import os
+import warnings
 
+import _cresset_dist
 import cresset as torch
 
 from . import rendezvous as _rendezvous
 from ._group import Backend, BackendConfig, GroupMember, ProcessGroup, ReduceOp, default_pg_timeout
-from ._stores import PrefixStore, Store, _ArgumentError, _RangeError
+from ._stores import PrefixStore, Store, TCPStore, _ArgumentError, _milliseconds, _RangeError
 
 _groups = []  # all that are open, the world first
 
@@ -104,12 +106,12 @@ def is_gloo_available():
 
 
 def is_mpi_available():
-    """Whether the backend "mpi" is here: not yet.
+    """Whether the backend "mpi" is here: where its library was built (libopenmpi-dev) and can be opened.
 
-    >>> dist.is_mpi_available()
-    False
+    >>> isinstance(dist.is_mpi_available(), bool)
+    True
     """
-    return False
+    return _cresset_dist.engine_available("mpi")
 
 
 def is_nccl_available():
@@ -171,7 +173,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     """Connects all processes of the job: each calls this with its rank.
 
     They meet at `init_method` (`env://`, the default, reads MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE; `tcp://host:port`; `file:///path`) or
-    in a `store`. `timeout` is a timedelta after which operations give up. Errors: ValueError for what is missing or was done already, RuntimeError
+    in a `store`. With the backend "mpi" the program is begun by `mpirun`, which gives each process its rank. `timeout` is a timedelta after which operations give up. Errors: ValueError for what is missing or was done already, RuntimeError
     for a backend that is not here, DistNetworkError or DistStoreError where the processes do not meet in time.
 
     >>> dist = torch.distributed
@@ -188,7 +190,9 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         raise TypeError(f"init_process_group: expected a timedelta as timeout, got {type(timeout).__name__}")
     config = _checked_backend(backend)
     timeout = default_pg_timeout if timeout is None else timeout
-    if store is None:
+    if config.get_device_backend_map().get("cpu") == "mpi":
+        store, rank, world_size = _mpi_job(timeout, rank, world_size)
+    elif store is None:
         store, rank, world_size = next(iter(_rendezvous.rendezvous(init_method or "env://", rank, world_size, timeout=timeout)))
         store.set_timeout(timeout)
     elif not isinstance(store, Store):
@@ -208,20 +212,35 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     GroupMember.WORLD = world
 
 
+def _mpi_job(timeout, rank, world_size):
+    """The store, rank and size of the job that mpirun began; arguments that say something else are warned of."""
+    own_rank, own_size, host, native = _cresset_dist.mpi_job(_milliseconds(timeout))
+    if (rank, world_size) not in ((-1, -1), (own_rank, own_size)):
+        warnings.warn(
+            f"init_process_group: mpirun has given this process rank {own_rank} of {own_size}; rank={rank} and world_size={world_size} are not used",
+            stacklevel=3,
+        )
+    return TCPStore._held(host, native), own_rank, own_size
+
+
 def _checked_backend(name):
     """The configuration of backends that `init_process_group` was given. Errors: one that is not here."""
     config = BackendConfig(Backend("undefined" if name is None else name))
     for device, backend in config.get_device_backend_map().items():
         if device != "cpu" and (name is None or ":" in str(name)):
             continue
-        if backend in Backend._plugins or backend == "gloo":
+        if is_backend_available(backend):
             continue
         if backend not in Backend.backend_list:
             raise _ArgumentError(f"distributed: {str(backend)!r} is no backend; there are {', '.join(Backend.backend_list)}, and those that are registered")
         if device == "cpu" or len(config.get_device_backend_map()) == 1:
-            raise RuntimeError(f"distributed: the backend {str(backend)!r} is not built in; this build has 'gloo', for tensors on the CPU")
+            raise RuntimeError(f"distributed: the backend {str(backend)!r} is not built in; this build has {_built_in()}, for tensors on the CPU")
     config._given = name
     return config
+
+
+def _built_in():
+    return "'gloo' and 'mpi'" if is_mpi_available() else "'gloo'"
 
 
 def _made_group(config, store, rank, size, timeout, ranks, name, description, options=None):

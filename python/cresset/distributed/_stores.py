@@ -172,6 +172,13 @@ class TCPStore(Store):
         self._impl = _cresset_dist.tcp_store(host_name, port, workers, is_master, wait_for_workers, _milliseconds(timeout), multi_tenant)
         self._host, self._libuv = host_name, use_libuv
 
+    @classmethod
+    def _held(cls, host, native):
+        """The object of a store that C++ has connected."""
+        made = object.__new__(cls)
+        made._impl, made._host, made._libuv = native, host, True
+        return made
+
     @property
     def host(self):
         """The master's host name."""

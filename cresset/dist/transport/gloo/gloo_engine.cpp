@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "cresset/dist/transport/call.h"
+#include "cresset/dist/transport/composed_engine.h"
 #include "cresset/dist/transport/providers.h"
 
 namespace cresset::distributed {
@@ -90,7 +91,7 @@ class Message final : public Transfer {
   bool done_ = false;
 };
 
-class GlooEngine final : public Engine {
+class GlooEngine final : public ComposedEngine {
  public:
   explicit GlooEngine(const EngineRequest& r) : context_(std::make_shared<gloo::rendezvous::Context>(r.rank, r.size)) {
     gloo::transport::tcp::attr where;
@@ -120,39 +121,6 @@ class GlooEngine final : public Engine {
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
-  // All ranks have all data, and reduce them in the order of the ranks; large data are reduced part by part, each by one rank.
-  void all_reduce(void* data, size_t count, size_t element, const Reduction& reduction, const Call& call) override {
-    if (size() == 1) return;
-    const auto n = static_cast<size_t>(size());
-    const size_t bytes = count * element;
-    if (bytes <= kSmallBytes) {
-      std::vector<char> all(n * bytes);
-      gather_all(all.data(), std::vector<size_t>(n, bytes), {data, bytes}, call);
-      for (size_t r = 1; r < n; r++) reduction(data, r == 1 ? all.data() : data, all.data() + r * bytes, count);
-      return;
-    }
-    std::vector<size_t> sizes;
-    std::vector<ConstPiece> parts;
-    for (size_t r = 0, at = 0; r < n; r++) {
-      const size_t end = count * (r + 1) / n;
-      parts.push_back({static_cast<char*>(data) + at * element, (end - at) * element});
-      sizes.push_back((end - at) * element);
-      at = end;
-    }
-    std::vector<char> own(sizes[static_cast<size_t>(rank())]);
-    reduce_scatter({own.data(), own.size()}, parts, element, reduction, call);
-    gather_all(data, sizes, {own.data(), own.size()}, call);
-  }
-  void reduce(void* data, size_t count, size_t element, const Reduction& reduction, const Call& call) override {
-    const size_t bytes = count * element;
-    const auto n = static_cast<size_t>(size());
-    std::vector<char> all(rank() == call.root ? n * bytes : 0);
-    std::vector<Piece> pieces;
-    for (size_t r = 0; r < n && !all.empty(); r++) pieces.push_back({all.data() + r * bytes, bytes});
-    gather(pieces, {data, bytes}, call);
-    if (rank() != call.root) return;
-    for (size_t r = 1; r < n; r++) reduction(data, r == 1 ? all.data() : data, all.data() + r * bytes, count);
-  }
   void broadcast(void* data, size_t bytes, const Call& call) override {
     if (size() == 1 || bytes == 0) return barrier_of_nothing(bytes, call);
     translated("broadcast", [&] {
@@ -164,42 +132,6 @@ class GlooEngine final : public Engine {
       gloo::broadcast(o);
     });
   }
-  void all_gather(const std::vector<Piece>& outputs, ConstPiece input, const Call& call) override {
-    std::vector<size_t> sizes;
-    size_t total = 0;
-    for (const Piece& p : outputs) {
-      sizes.push_back(p.bytes);
-      total += p.bytes;
-    }
-    std::vector<char> all(total);
-    gather_all(all.data(), sizes, input, call);
-    size_t at = 0;
-    for (const Piece& p : outputs) {
-      if (p.bytes) std::memcpy(p.data, all.data() + at, p.bytes);
-      at += p.bytes;
-    }
-  }
-  void gather(const std::vector<Piece>& outputs, ConstPiece input, const Call& call) override {
-    std::vector<ConstPiece> to(static_cast<size_t>(size()));
-    to[static_cast<size_t>(call.root)] = input;
-    std::vector<Piece> from = outputs.empty() ? std::vector<Piece>(to.size()) : outputs;
-    move(from, to, call);
-  }
-  void scatter(Piece output, const std::vector<ConstPiece>& inputs, const Call& call) override {
-    std::vector<Piece> from(static_cast<size_t>(size()));
-    from[static_cast<size_t>(call.root)] = output;
-    move(from, inputs.empty() ? std::vector<ConstPiece>(from.size()) : inputs, call);
-  }
-  void reduce_scatter(Piece output, const std::vector<ConstPiece>& inputs, size_t element, const Reduction& reduction, const Call& call) override {
-    const auto n = static_cast<size_t>(size());
-    std::vector<char> all(n * output.bytes);
-    std::vector<Piece> from;
-    for (size_t r = 0; r < n; r++) from.push_back({all.data() + r * output.bytes, output.bytes});
-    move(from, inputs, call);
-    if (n == 1) std::memcpy(output.data, all.data(), output.bytes);
-    for (size_t r = 1; r < n; r++) reduction(output.data, r == 1 ? all.data() : output.data, all.data() + r * output.bytes, output.bytes / element);
-  }
-  void all_to_all(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) override { move(outputs, inputs, call); }
   void barrier(const Call& call) override {
     if (size() == 1) return;
     translated("barrier", [&] {
@@ -235,7 +167,6 @@ class GlooEngine final : public Engine {
   }
 
  private:
-  static constexpr size_t kSmallBytes = 64 << 10;
   static constexpr uint32_t kGoodbye = 0xffffffff;
   static constexpr milliseconds kPatience{1000};
 
@@ -250,7 +181,7 @@ class GlooEngine final : public Engine {
   void barrier_of_nothing(size_t bytes, const Call& call) {
     if (bytes == 0) barrier(call);
   }
-  void gather_all(void* all, std::vector<size_t> sizes, ConstPiece input, const Call& call) {
+  void gather_all(void* all, std::vector<size_t> sizes, ConstPiece input, const Call& call) override {
     if (size() == 1) {
       std::memmove(all, input.data, input.bytes);
       return;
@@ -264,8 +195,7 @@ class GlooEngine final : public Engine {
       gloo::allgatherv(o);
     });
   }
-  // inputs[r] goes to rank r; outputs[r] comes from there. All are under way at once.
-  void move(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) {
+  void move(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) override {
     const uint64_t slot = (uint64_t{1} << 40) + tag();
     std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> in, out;
     translated(collective_name(call.what), [&] {

@@ -1,6 +1,7 @@
 """Processes of a job on one machine."""
 
 import abc
+import ctypes
 import dataclasses
 import enum
 import os
@@ -280,6 +281,15 @@ def _terminated(number, frame):
     raise SignalException(f"Process {os.getpid()} got signal: {signal.Signals(number).name}", signal.Signals(number))
 
 
+_prctl = ctypes.CDLL(None).prctl
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_parent():
+    """Lets the kernel end this process when the one that started it is gone, even where that is killed."""
+    _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
 class SubprocessContext(PContext):
     """Processes that run a program.
 
@@ -294,7 +304,8 @@ class SubprocessContext(PContext):
             environment = {**os.environ, **self.envs[rank], "TORCHELASTIC_ERROR_FILE": self.error_files[rank]}
             out, err = (open(path, "wb") if path else None for path in (self.stdouts[rank], self.stderrs[rank]))
             try:
-                self._processes[rank] = subprocess.Popen([self.entrypoint, *map(str, self.args[rank])], env=environment, stdout=out, stderr=err)
+                command = [self.entrypoint, *map(str, self.args[rank])]
+                self._processes[rank] = subprocess.Popen(command, env=environment, stdout=out, stderr=err, preexec_fn=_end_with_parent)
             finally:
                 for file in (out, err):
                     if file is not None:
@@ -334,6 +345,7 @@ class SubprocessContext(PContext):
 
 
 def _run_function(rank, function, args, environment, stdout, stderr, error_file, pipe):
+    _end_with_parent()
     for number, path in ((1, stdout), (2, stderr)):
         if path:
             (sys.stdout if number == 1 else sys.stderr).flush()

@@ -42,8 +42,8 @@ class C10dRendezvousHandler(RendezvousHandler):
     True
     """
 
-    def __init__(self, store, host, port, params, local_addr=None):
-        self._base, self._host, self._port, self._params = store, host, port, params
+    def __init__(self, store, host, port, params, local_addr=None, kind="c10d"):
+        self._base, self._host, self._port, self._params, self._kind = store, host, port, params, kind
         self._store = PrefixStore(f"torch.rendezvous.{params.run_id}", store)
         self._local_addr = local_addr
         self._join_timeout = float(params.get("join_timeout", params.get("timeout", 600)))
@@ -53,11 +53,11 @@ class C10dRendezvousHandler(RendezvousHandler):
         self._round, self._size, self._stopped = -1, 0, None
 
     def get_backend(self):
-        return "c10d"
+        return self._kind
 
     @property
     def use_agent_store(self):
-        return os.getenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "0") != "1"
+        return self._kind == "c10d" and os.getenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "0") != "1"
 
     def get_run_id(self):
         return self._params.run_id
@@ -66,9 +66,9 @@ class C10dRendezvousHandler(RendezvousHandler):
         try:
             return run()
         except DistNetworkError as error:
-            raise RendezvousConnectionError(f"c10d rendezvous: the store at {self._host}:{self._port} cannot be reached: {error}") from error
+            raise RendezvousConnectionError(f"{self._kind} rendezvous: the store at {self._host}:{self._port} cannot be reached: {error}") from error
         except ValueError as error:
-            raise RendezvousStateError(f"c10d rendezvous: the store holds no state of a rendezvous: {error}") from error
+            raise RendezvousStateError(f"{self._kind} rendezvous: the store holds no state of a rendezvous: {error}") from error
 
     def is_closed(self):
         return self._asked(lambda: self._store.check(["closed"]))
@@ -161,7 +161,7 @@ class C10dRendezvousHandler(RendezvousHandler):
                 return [int(n) for n in self._store.get(final).decode().split(",")]
             if self._store.check(["closed"]):
                 self._stop_beating()
-                raise RendezvousClosedError(f"c10d rendezvous: the job {self._params.run_id!r} has ended")
+                raise RendezvousClosedError(f"{self._kind} rendezvous: the job {self._params.run_id!r} has ended")
             joined = self._store.add(f"{self._round}/joined", 0)
             alive = self._alive(joined, seen)[:most]
             now = time.monotonic()
@@ -173,7 +173,7 @@ class C10dRendezvousHandler(RendezvousHandler):
                 continue
             if now >= deadline:
                 self._stop_beating()
-                raise RendezvousTimeoutError(f"c10d rendezvous: {len(alive)} nodes of at least {least} have come within {self._join_timeout:g} s")
+                raise RendezvousTimeoutError(f"{self._kind} rendezvous: {len(alive)} nodes of at least {least} have come within {self._join_timeout:g} s")
             time.sleep(0.02)
 
     def _info(self, rank, size):
@@ -181,7 +181,8 @@ class C10dRendezvousHandler(RendezvousHandler):
         if self.use_agent_store:
             where = RendezvousStoreInfo(self._host, self._port)
         else:
-            where = RendezvousStoreInfo.build(rank, store, self._local_addr or (self._host if size == 1 else None))
+            alone = "localhost" if self._kind != "c10d" else self._host
+            where = RendezvousStoreInfo.build(rank, store, self._local_addr or (alone if size == 1 else None))
         return RendezvousInfo(store, rank, size, where)
 
 

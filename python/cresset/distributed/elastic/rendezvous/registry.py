@@ -17,9 +17,17 @@ def _c10d(params: RendezvousParameters):
     return create_rdzv_handler(params)
 
 
+def _etcd(params: RendezvousParameters):
+    from .etcd_rendezvous import create_rdzv_handler
+
+    return create_rdzv_handler(params)
+
+
 def _register_default_handlers():
     rendezvous_handler_registry.register("static", _static)
     rendezvous_handler_registry.register("c10d", _c10d)
+    rendezvous_handler_registry.register("etcd", _etcd)
+    rendezvous_handler_registry.register("etcd-v2", _etcd)
 
 
 def get_rendezvous_handler(params):
