@@ -14,7 +14,7 @@ namespace {
 StoreServer& server() {
   static std::unique_ptr<StoreServer> one;
   static int inputs = 0;
-  // What requests have set takes memory.
+  // Keys that requests have set take memory.
   if (!one || ++inputs % 2000 == 0) one = std::make_unique<StoreServer>("127.0.0.1", 0, "");
   return *one;
 }
