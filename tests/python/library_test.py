@@ -9,6 +9,15 @@ from cresset import Tensor, library
 
 
 class Schemas(unittest.TestCase):
+    def test_schemas_print_sizes_that_may_be_symbols(self):
+        for name, text in (
+            ("view.default", "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+            ("split.Tensor", "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
+            ("sum.dim_IntList", "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+        ):
+            packet, _, overload = name.partition(".")
+            self.assertEqual(str(getattr(getattr(torch.ops.aten, packet), overload)._schema), text)
+
     def test_annotations(self):
         def a(x: Tensor, y: Optional[Tensor], n: int, l: Sequence[int], b: bool, d: torch.dtype, ts: List[Tensor], s: str = "q", f: float = 1e-5, m: int = -1, *,
               kw: float = 2.0, o: Optional[int] = None, ob: Optional[bool] = True, dd: torch.dtype = torch.float32) -> Tuple[Tensor, int]: ...  # fmt: skip

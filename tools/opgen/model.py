@@ -53,6 +53,7 @@ class Type:
     list: bool = False
     element_optional: bool = False
     size: int | None = None
+    symbolic: bool = False
 
     @property
     def is_tensor(self) -> bool:
@@ -65,7 +66,7 @@ class Type:
         return CPP[self.base][2 * self.list + self.optional]
 
     def __str__(self) -> str:
-        text = self.base + ("?" if self.element_optional else "")
+        text = ("SymInt" if self.symbolic else self.base) + ("?" if self.element_optional else "")
         if self.list:
             text += f"[{self.size or ''}]"
         return text + ("?" if self.optional else "")
@@ -82,8 +83,8 @@ class Argument:
 
     def __str__(self) -> str:
         mark = f"({self.alias}{'!' if self.writes else ''})" if self.alias else ""
-        base, rest = self.type.base, str(self.type)[len(self.type.base) :]
-        return f"{base}{mark}{rest} {self.name}".rstrip() + (f"={self.default}" if self.default is not None else "")
+        text = str(self.type).replace("Tensor", f"Tensor{mark}", 1)
+        return f"{text} {self.name}".rstrip() + (f"={self.default}" if self.default is not None else "")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 from .model import CPP, Argument, Schema, Type
 
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:\.(\w+))?\(")
-_TYPE = re.compile(r"([A-Za-z]\w*)(?:\(([a-z])(!?)\))?(\?)?(\[(\d*)\])?(\?)?")
+_TYPE = re.compile(r"(Sym(?=Int))?([A-Za-z]\w*)(?:\(([a-z])(!?)\))?(\?)?(\[(\d*)\])?(\?)?")
 
 
 class SchemaError(Exception):
@@ -31,13 +31,13 @@ def _split(text: str) -> list[str]:
 
 def _typed(text: str) -> tuple[Type, str | None, bool, str]:
     match = _TYPE.match(text)
-    if not match or match.group(1) not in CPP:
+    symbolic, base, letter, writes, question, brackets, size, last = match.groups() if match else ("",) * 8
+    if (base := "int" if symbolic else base) not in CPP:
         raise SchemaError(f"`{text}` does not begin with a type; the types are {', '.join(CPP)}")
-    base, letter, writes, question, brackets, size, last = match.groups()
     element_optional = bool(question and brackets)
     if element_optional and base != "Tensor":
         raise SchemaError(f"`{text}`: only Tensor?[] may have optional elements")
-    kind = Type(base, bool(last or (question and not brackets)), bool(brackets), element_optional, int(size) if size else None)
+    kind = Type(base, bool(last or (question and not brackets)), bool(brackets), element_optional, int(size) if size else None, bool(symbolic))
     if not kind.cpp:
         raise SchemaError(f"`{text}`: there is no C++ type for {kind}")
     return kind, letter, bool(writes), text[match.end() :].strip()
@@ -72,9 +72,8 @@ def parse_schema(text: str) -> Schema:
         else:
             arguments.append(_argument(part, keyword_only))
     names = [a.name for a in arguments]
-    for name in names:
-        if names.count(name) > 1:
-            raise SchemaError(f"the argument `{name}` appears twice")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SchemaError(f"the argument `{twice[0]}` appears twice")
     results = text[end + arrow.end() :].strip()
     listed = _split(results[1:-1]) if results.startswith("(") and results.endswith(")") else [results]
     returns = []

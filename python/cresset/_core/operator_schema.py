@@ -134,6 +134,8 @@ class FunctionSchema:
         if found is None:
             raise RuntimeError(f"schema: expected name(arguments) -> returns, got {text!r}")
         owner, name, overload, inside, outside = found.groups()
+        if outside == "Tensor(a)[]":  # the views of a list may be of any part
+            inside = inside.replace("(a)", "(a -> *)", 1)
         self.name, self.overload_name = f"{owner or namespace}::{name}" if owner or namespace else name, overload or ""
         self.arguments, keyword = [], False
         for part in split(inside):
