@@ -250,7 +250,7 @@ class GraphWriter:
             return self._node(value)
         if isinstance(value, (list, tuple)):
             return self._list(value, kind)
-        base = getattr(kind, "_base", "") if kind is not None and not kind._listed else ""
+        base = getattr(kind, "base", "") if kind is not None and not kind._listed else ""
         return plain(float(value) if base == "float" and type(value) is int else value, "an argument")
 
     def _node(self, node):
@@ -266,7 +266,7 @@ class GraphWriter:
         raise ValueError(f"save: the value of {node.name!r} is no tensor and no symbolic number")
 
     def _list(self, values, kind):
-        base = getattr(kind, "_base", "Tensor")
+        base = getattr(kind, "base", "Tensor")
         optional = getattr(kind, "_listed", "") == "?"
         if not values:
             return {{"Tensor": "as_tensors", "float": "as_floats", "bool": "as_bools", "str": "as_strings"}.get(base, "as_ints"): []}

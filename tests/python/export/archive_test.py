@@ -108,6 +108,11 @@ class RoundTrip(unittest.TestCase):
         shown = subprocess.run([sys.executable, "-m", "cresset.graph", "show", path], capture_output=True, text=True, check=True)
         self.assertIn("linear", shown.stdout)
 
+    def test_a_list_without_items_is_of_the_type_of_its_argument(self):
+        path = os.path.join(tempfile.mkdtemp(), "m.pt2")
+        save(export(Function(lambda x: x + x.new_ones(())), (X,)), path)
+        self.assertTrue(torch.equal(torch.graph.load_program(path)(X), X + 1))
+
 
 class Damaged(unittest.TestCase):
     def setUp(self):
