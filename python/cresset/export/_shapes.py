@@ -116,6 +116,7 @@ class Shapes:
             if number is not None:
                 wrong.append(f"{name} was to be dynamic, and the program makes it {number}")
                 continue
+            wrong += self._relations(name, expr)
             found = ranges.get(str(self.env.replace(expr)))
             if found is not None and (found[0] > max(low or 0, 2) or found[1] < (math.inf if high is None or high is _NO_BOUND else high)):
                 wrong.append(
@@ -127,6 +128,16 @@ class Shapes:
             ]
             text = "\n  ".join(dict.fromkeys(fixes))
             raise UserError(UserErrorType.CONSTRAINT_VIOLATION, f"export: {'; '.join(wrong)}.\nSuggested fixes:\n  {text}\n")
+
+    def _relations(self, name, expr):
+        """How the program relates a Dim to others, or that it must be a multiple: more than the Dim says."""
+        if self.deferred or name not in self.dims:
+            return []
+        now, symbol = self.env.replace(expr), str(expr)
+        if now != expr:
+            return [f"{name} and {' and '.join(n for n, (e, _) in self.dims.items() if str(e) in now.symbols)} must always be related"]
+        multiple = [guard for guard, _ in self.env._env.guards if guard.symbols == [symbol] and str(guard).startswith("Eq(Mod(")]
+        return [f"{name} was to be any size, and the program needs {multiple[0]}".replace(symbol, name)] if multiple else []
 
     def constraints(self, graph):
         """The range of each symbol that the graph's values have."""

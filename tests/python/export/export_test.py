@@ -190,6 +190,19 @@ class Sizes(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, r"Dim\('b', min=5\)"):
             export(Pair(f), (torch.ones(6, 3), torch.ones(1)), dynamic_shapes=({0: Dim("b")}, None))
 
+    def test_relations_between_dims_are_told_with_a_fix(self):
+        a, b = Dim("a"), Dim("b")
+        for function, sizes, fix in (
+            (lambda x, y: x + y, (5, 5), "b = a"),
+            (lambda x, y: x + y[1:], (5, 6), r"b = a \+ 1"),
+            (lambda x, y: x.reshape(4, -1) + y.sum(), (8, 3), r"a = 4\*_a"),
+            (lambda x, y: x.repeat(3).reshape(2, -1) + y.sum(), (6, 3), r"a = 2\*_a"),
+        ):
+            examples = tuple(torch.ones(n) for n in sizes)
+            with self.assertRaisesRegex(RuntimeError, f"Suggested fixes:\n  {fix}\n"):
+                export(Pair(function), examples, dynamic_shapes=({0: a}, {0: b}))
+        export(Pair(lambda x, y: x + y), (torch.ones(5), torch.ones(5)), dynamic_shapes=({0: a}, {0: a}))
+
     def test_numbers_from_data_are_checked_when_the_program_runs(self):
         def f(n, x):
             k = n.item()

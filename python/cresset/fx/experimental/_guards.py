@@ -167,6 +167,8 @@ def _multiple(env, symbol):
         match guard.tree():
             case ("eq", ("mod", str(s), int(k)), 0) if s == symbol:
                 product = math.lcm(product, k)
+            case ("eq", ("mod", ("mul", int(c), str(s)), int(k)), 0) if s == symbol:
+                product = math.lcm(product, k // math.gcd(c, k))
     return product if product > 1 else None
 
 
