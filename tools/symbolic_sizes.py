@@ -80,8 +80,9 @@ class Samples:
             except Exception:
                 continue
             got = self.seeded(traced, given)
+            unset = self.run.uninitialised
             for a, b in zip(got, expected, strict=True):
-                if a.shape != b.shape or not (module.equal(a, b) or module.allclose(a.double(), b.double(), 1e-4, 1e-4, equal_nan=True)):
+                if a.shape != b.shape or not (unset or module.equal(a, b) or module.allclose(a.double(), b.double(), 1e-4, 1e-4, equal_nan=True)):
                     return f"{'larger' if larger else 'same'} sizes: the graph gives {tuple(a.shape)}, eager {tuple(b.shape)}, other values"
         return None
 

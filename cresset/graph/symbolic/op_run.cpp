@@ -73,6 +73,7 @@ class OpRun {
     env_.runs_++;
     follow_composite();
     settle_list();
+    settle_inferred();
     if (is_slice() && run_slice()) return note_results();
     for (int attempt = 0; attempt < 3; attempt++) {
       run_at_point(body);
@@ -88,6 +89,7 @@ class OpRun {
     if (env_.moved_) take_new_numbers();
     if (!symbolic_ && !takes_numbers()) return body();
     settle_list();
+    settle_inferred();
     if (env_.composite_) return run_at_point(body);
     // The outermost one: numbers that its body computes are found by running it at other points, and so are its results' sizes checked.
     for (int attempt = 0;; attempt++) {
@@ -97,6 +99,7 @@ class OpRun {
         ~Within() { place = nullptr; }
       };
       const int64_t before = env_.runs_;
+      const size_t guards = env_.guards.size();
       redo_ = false;
       trails_.clear();
       {
@@ -108,7 +111,8 @@ class OpRun {
         });
       }
       if (!redo_ && agrees()) return;
-      if (attempt >= 2 || (!redo_ && !specialize_all())) return;
+      // Symbols may have become numbers within, after its body had gone the way of the point.
+      if (attempt >= 2 || (!redo_ && !specialize_all() && env_.guards.size() == guards)) return;
       if (env_.runs_ != before && dispatch::listener_at(dispatch::ListenPlace::below_autograd))
         throw RestartTraceError(str("symbolic shapes: ", op_.name, " needs a condition that the trace so far does not know; run it again"));
       take_new_numbers();
@@ -296,13 +300,39 @@ class OpRun {
     } const done{asked_};
     const auto& there = trails();
     const std::vector<Candidate> known = candidates({}, 0);
-    const size_t index = static_cast<size_t>(leaf_), count = there[1].size() > index ? there[1][index].integers.size() : 0;
-    for (size_t j = 0; j < count; j++) {
-      Observed observed{value};
-      for (size_t p = 1; p < there.size(); p++) {
-        const bool is_there = index < there[p].size() && there[p][index].op == there[1][index].op && there[p][index].integers.size() == count;
-        observed.push_back(is_there ? std::optional<int64_t>(there[p][index].integers[j]) : std::nullopt);
-      }
+    const size_t near = nearest_trail();
+    // Steps that the operator itself begins with, as the copy of a lazy conjugate, may stand before it.
+    constexpr size_t kStepsBefore = 3;
+    for (size_t index = leaf_; index < there[near].size() && index <= leaf_ + kStepsBefore; index++)
+      if (const auto found = of_leaf(value, index, near, known)) return found;
+    return std::nullopt;
+  }
+
+ private:
+  // The trail beside the point goes the way of the body here; the example may go another one, and then says nothing.
+  size_t nearest_trail() const {
+    for (size_t p = 3; p < trails_.size(); p++)
+      if (!trails_[p].empty()) return p;
+    return 1;
+  }
+  bool same_way(size_t p, size_t near, size_t index) const {
+    if (trails_[p].size() <= index || trails_[near].size() <= index) return false;
+    for (size_t i = 0; i <= index; i++) {
+      const Leaf &a = trails_[p][i], &b = trails_[near][i];
+      if (a.op != b.op || a.integers.size() != b.integers.size()) return false;
+    }
+    return true;
+  }
+  // The expression of a number that stands among the integers of this step.
+  std::optional<Sym> of_leaf(int64_t value, size_t index, size_t near, const std::vector<Candidate>& known) {
+    std::vector<size_t> places(1, 0);
+    for (size_t p = 1; p < trails_.size(); p++)
+      if (same_way(p, near, index)) places.push_back(p);
+    for (size_t j = 0; j < trails_[near][index].integers.size(); j++) {
+      Observed observed(trails_.size());
+      observed[0] = value;
+      for (const size_t p : places)
+        if (p) observed[p] = trails_[p][index].integers[j];
       auto expr = fit(observed, known);
       if (!expr) {
         observed[2].reset();
@@ -312,8 +342,6 @@ class OpRun {
     }
     return std::nullopt;
   }
-
- private:
   // A number that the composite around has computed, and that no table knows, is found from its values at other points.
   void follow_composite() {
     OpRun* const around = env_.composite_;
@@ -398,6 +426,35 @@ class OpRun {
       const auto other = at_bindings(larger);
       if (other && other->size() != example->size()) env_.specialize(Expr(Sym::symbol(name)));
     }
+    take_new_numbers();
+  }
+
+  // -1 among the sizes of a view is what the others leave: they divide the number of elements, and the quotient gets its expression.
+  void settle_inferred() {
+    const std::string_view name = op_.name;
+    const bool of_dim = name == "unflatten.int";
+    if (!of_dim && name != "view" && name != "reshape" && name != "_unsafe_view" && name != "view_copy") return;
+    const size_t place = of_dim ? 2 : 1;
+    if (!inputs_[place].is<std::vector<int64_t>>() || geometries_.empty()) return;
+    const std::vector<int64_t> sizes = inputs_[place].to_int_list();
+    if (std::count(sizes.begin(), sizes.end(), -1) != 1) return;
+    Sym known = 1, all = 1;
+    for (const int64_t s : sizes)
+      if (s != -1) known = known * env_.lift(s).integer();
+    const std::vector<int64_t>& given = geometries_[0].sizes;
+    if (of_dim) {
+      const auto rank = static_cast<int64_t>(given.size());
+      const int64_t d = inputs_[1].to_int();
+      if (d < -rank || d >= rank) return;
+      all = env_.lift(given[static_cast<size_t>(d < 0 ? d + rank : d)]).integer();
+    } else {
+      for (const int64_t s : given) all = all * env_.lift(s).integer();
+    }
+    const auto number = env_.hint(Expr(known)), elements = env_.hint(Expr(all));
+    if (!number || !elements || to_double(*number) < 1 || env_.simplify(all).constant()) return;
+    if (std::get<int64_t>(*elements) % std::get<int64_t>(*number) != 0) return;  // the operator says what is wrong
+    env_.evaluate(Expr::apply(Op::Eq, {Expr(Sym::mod(all, known)), Expr(Sym(0))}));
+    number_of(Sym::floordiv(all, known));
     take_new_numbers();
   }
 
@@ -729,6 +786,16 @@ class OpRun {
     for (const Geometry& g : geometries_) {
       Sym product = 1;
       for (size_t d = g.sizes.size(); d-- > 0;) add(product = product * env_.lift(g.sizes[d]).integer());
+    }
+    // Strides of a result are products of its sizes.
+    for (size_t first = 0; first < i && here[first] >= 0 && first + static_cast<size_t>(here[first]) < i;) {
+      const auto rank = static_cast<size_t>(here[first]);
+      Sym product = 1;
+      for (size_t d = rank; d > 1; d--) {
+        const int64_t size = here[first + d];
+        if (env_.is_symbolic(size) || (size > 0 && size < ShapeEnv::kLeast)) add(product = product * env_.lift(size).integer());
+      }
+      first += 2 * rank + 2;
     }
     // Sums over a list of tensors, as of cat.
     if (geometries_.size() > 1)

@@ -88,8 +88,56 @@ Expr ShapeEnv::lift(int64_t value, bool quotients) {
 }
 
 Expr ShapeEnv::lift(double value) {
-  const auto found = by_double_.find(std::bit_cast<int64_t>(value));
-  return found == by_double_.end() ? Expr::number(value) : simplify(found->second);
+  if (const auto found = by_double_.find(std::bit_cast<int64_t>(value)); found != by_double_.end()) return simplify(found->second);
+  const auto found = searched(value);
+  if (!found) return Expr::number(value);
+  by_double_.insert_or_assign(std::bit_cast<int64_t>(value), *found);
+  return simplify(*found);
+}
+
+// A float that code below an operator has computed from a size or a product of sizes: its value, or a simple multiple of a root or a reciprocal. The numbers
+// at the point are large primes and their products, which literals do not meet by chance.
+std::optional<Expr> ShapeEnv::searched(double value) const {
+  if (value == 0 || !std::isfinite(value)) return std::nullopt;
+  const double size = std::abs(value);
+  constexpr double kExact = 1e-14;
+  const bool whole_number = size == std::round(size), literal = std::round(size * 1e6) == size * 1e6;
+  if (literal && (!whole_number || size < kTelling)) return std::nullopt;
+  const auto power = [](const Expr& base, double exponent) {
+    Expr root = base;
+    for (double e = 1; e > std::abs(exponent); e /= 2) root = Expr::apply(Op::Sqrt, {root});
+    if (std::abs(exponent) > 1) root = Expr::apply(Op::Mul, {root, root});
+    return exponent < 0 ? Expr::apply(Op::TrueDiv, {Expr::number(1), root}) : root;
+  };
+  for (const auto& [number, sym] : by_value_) {
+    if (number < kTelling) continue;
+    const Expr whole = Expr::apply(Op::ToFloat, {Expr(simplify(sym))});
+    if (whole.constant()) continue;
+    if (value == static_cast<double>(number)) return whole;
+    for (const double exponent : {-1.0, 0.5, -0.5, 0.25, -0.25, -2.0})
+      for (const int shift : {0, -1}) {
+        const double factor = size / std::pow(static_cast<double>(number + shift), exponent), near = std::round(factor * 2) / 2;
+        if (near < 0.5 || near > 64 || std::abs(factor - near) > kExact * near) continue;
+        const Expr base = shift ? Expr::apply(Op::ToFloat, {Expr(simplify(sym) + shift)}) : whole;
+        const Expr found = power(base, exponent);
+        const double signed_factor = value < 0 ? -near : near;
+        return signed_factor == 1 ? found : Expr::apply(Op::Mul, {Expr::number(signed_factor), found});
+      }
+  }
+  // One or two over a product of sizes, or that less one, as of a mean or a variance.
+  for (const double factor : {1.0, 2.0})
+    for (const int shift : {0, 1}) {
+      const double divisor = factor / size;
+      const auto number = static_cast<int64_t>(std::round(divisor)) + shift;
+      if (divisor < kTelling || divisor > 1e13 || std::abs(divisor - std::round(divisor)) > kExact / 10 * divisor) continue;
+      for (const auto& [v, s] : by_value_) {
+        const auto other = v >= kTelling && number % v == 0 ? by_value_.find(number / v) : by_value_.end();
+        if (other == by_value_.end()) continue;
+        const Expr whole = Expr::apply(Op::ToFloat, {Expr(simplify(s * other->second) - shift)});
+        return Expr::apply(Op::TrueDiv, {Expr::number(value < 0 ? -factor : factor), whole});
+      }
+    }
+  return std::nullopt;
 }
 
 // Of quotients within composites runs at other points tell more than one value does.

@@ -153,7 +153,7 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, 
                 ": expected a pivot for each row of each matrix, got shapes ", lu.sizes(), " and ", pivots.sizes());
   CRESSET_CHECK(lu.size(-1) == b.size(left ? -2 : -1), op, ": incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", ", got ",
                 lu.sizes(), " and ", b.sizes());
-  return solve_by(lu, permutation_of(pivots, lu.size(-1)), b, left, adjoint);
+  return solve_by(lu, permutation_of(lu, pivots), b, left, adjoint);
 }
 
 Tensor lu_solve(const Tensor& self, const Tensor& lu, const Tensor& pivots) { return cresset::linalg_lu_solve(lu, pivots, self); }
@@ -173,7 +173,7 @@ Two linalg_solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_erro
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   if (check_errors) check_info("linalg.solve_ex", info, Failure::singular_solve);
   Tensor x = left ? small_solution(lu, pivots, right) : Tensor();
-  if (!x.defined()) x = solve_by(lu, permutation_of(pivots, a.size(-1)), right, left, false);
+  if (!x.defined()) x = solve_by(lu, permutation_of(lu, pivots), right, left, false);
   if (!vector) return {x, info};
   // Vectors of a batch lie as the columns of one matrix, as in PyTorch.
   const Tensor vectors = x.squeeze(-1);
@@ -201,7 +201,7 @@ Two linalg_inv_ex(const Tensor& a, bool check_errors) {
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   if (check_errors) check_info("linalg.inv_ex", info, Failure::singular_inverse);
   if (const Tensor x = small_solution(lu, pivots); x.defined()) return {x, info};
-  return {solve_by(lu, permutation_of(pivots, a.size(-1)), cresset::eye(a.size(-1), a.options()), true, false), info};
+  return {solve_by(lu, permutation_of(lu, pivots), cresset::eye(a.size(-1), a.options()), true, false), info};
 }
 
 Tensor linalg_inv(const Tensor& a) {

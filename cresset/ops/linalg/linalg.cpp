@@ -189,6 +189,12 @@ void check_info(const char* op, const Tensor& given, Failure failure) {
   }
 }
 
+Tensor permutation_of(const Tensor& lu, const Tensor& pivots) {
+  // Modes and graphs see it as an operator: what is computed below from the numbers would be a constant to them.
+  if (dispatch::is_listening() && lu.size(-2) > 0) return cresset::real(std::get<0>(cresset::lu_unpack(lu.detach(), pivots, false, true))).argmax(-2);
+  return permutation_of(pivots, lu.size(-2));
+}
+
 Tensor permutation_of(const Tensor& pivots, int64_t rows) {
   if (const BatchedImpl* b = as_batched(pivots)) return make_batched(permutation_of(b->value().movedim(b->batch_dim(), 0), rows), 0, b->level());
   const int64_t k = pivots.size(-1);

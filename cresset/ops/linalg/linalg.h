@@ -32,6 +32,8 @@ DimVector column_strides(IntArrayRef sizes);
 
 // Which row each row of P^T A was in A, counted from 0, by the exchanges that LAPACK's factorisation made. int64, on the pivots' device.
 Tensor permutation_of(const Tensor& pivots, int64_t rows);
+// The same as modes and graphs see it; `lu` is the factorisation.
+Tensor permutation_of(const Tensor& lu, const Tensor& pivots);
 // x with A x = b from A's LU factorisation, for matrices so small that the ops of the usual way would cost more than the work; undefined
 // where that way is to be taken. Without b: the inverse.
 Tensor small_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b = {});

@@ -120,7 +120,7 @@ def _ctc_losses(log_probs, targets, input_lengths, target_lengths, blank, zero_i
 )
 def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
     losses = _ctc_losses(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
-    return losses, log_probs.new_zeros([log_probs.shape[1], log_probs.shape[0], 2 * int(target_lengths.max()) + 1])
+    return losses, log_probs.new_zeros([log_probs.shape[1], log_probs.shape[0], 2 * target_lengths.max().item() + 1])
 
 
 @_operator(
@@ -136,7 +136,8 @@ def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, 
 
 @_operator("_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()")
 def _linalg_check_errors(info, api_name, *, is_matrix):
-    if info.any():
+    has_data = not info.is_meta and _cresset._fake_mode_of(info) is None
+    if has_data and info.any():
         from ..linalg import LinAlgError
 
         raise LinAlgError(f"{api_name}: the factorisation failed, info is {info.tolist()}; expected zeros")

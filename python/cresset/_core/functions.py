@@ -169,7 +169,8 @@ def tensor_split(input, indices_or_sections, dim=0):
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
     if isinstance(indices_or_sections, _Tensor):
-        indices_or_sections = indices_or_sections.tolist()
+        places = indices_or_sections
+        indices_or_sections = [place.item() for place in places.unbind()] if places.dim() else places.item()  # numbers that tracers hear of
     return _ops["tensor_split"](input, indices_or_sections, dim)
 
 

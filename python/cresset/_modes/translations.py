@@ -116,11 +116,20 @@ def _added(mask, query):
     return aten.where.self(mask, zero, low)
 
 
+def _is_usual_scale(scale, size):
+    """Whether it is the one that follows from the size; a symbol has been computed with as the number that stands for it."""
+    if not isinstance(size, int):
+        from ..fx.experimental._shape_env import number
+
+        size = number(size)
+    return abs(scale * scale * size - 1) < 1e-9
+
+
 @_renames("_attention")
 def _attention(query, key, value, attn_mask, is_causal, scale):
     attn_mask = None if attn_mask is None else _added(attn_mask, query)
     options = {} if attn_mask is None else {"attn_mask": attn_mask}
-    if scale != query.shape[-1] ** -0.5:
+    if not _is_usual_scale(scale, query.shape[-1]):
         options["scale"] = scale
     return present(aten._scaled_dot_product_flash_attention_for_cpu.default, query, key, value, 0.0, is_causal, **options)
 
@@ -311,6 +320,8 @@ def _settle(size):
 @_opens("narrow")
 def _narrow(self, dim, start, length):
     size = self.shape[dim]
+    if not isinstance(start, int) and not start.node.has_hint():  # it may be negative where the graph runs, which a slice would read otherwise
+        return present(aten.narrow.default, self, dim, start, length)
     if not -size <= start <= size or length < 0 or (start + size if start < 0 else start) + length > size:
         if not isinstance(size, int) and size.node.shape_env.replace(size.node.expr).constant is None:
             _settle(size)

@@ -302,3 +302,60 @@ def test_a_body_that_goes_another_way_at_the_point_is_traced_again():
     torch.testing.assert_close(traced(x), torch.fft.fft(x, n=10))
     with pytest.raises(RuntimeError, match="narrow: start 0 \\+ length 10 exceeds the size 6"):
         make_fx(lambda x: x.narrow(1, 0, 10), tracing_mode="symbolic")(x)
+
+
+def check_graph(function, examples, *others):
+    """A graph made with symbolic sizes computes as the function at the sizes of the example and at others."""
+    traced = torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="symbolic")(*examples)
+    for args in (examples, *others):
+        torch.testing.assert_close(traced(*args), function(*args))
+    return traced.shape_env
+
+
+def test_factorisations_and_their_checks_are_operators_of_the_graph():
+    matrix = lambda n: torch.rand(2, n, n) + n * torch.eye(n)  # noqa: E731
+    for function in (torch.linalg.inv, torch.linalg.cholesky_ex, lambda a: torch.linalg.matrix_power(a, -2)):
+        check_graph(function, (matrix(4),), (matrix(5),))
+    check_graph(torch.linalg.solve, (matrix(4), torch.rand(2, 4, 3)), (matrix(5), torch.rand(2, 5, 6)))
+    check_graph(lambda a, b: torch.linalg.solve_ex(a, b)[0], (matrix(4), torch.rand(2, 4, 3)), (matrix(6), torch.rand(2, 6, 2)))
+
+
+def test_a_lazy_conjugate_before_an_operator_hides_no_number():
+    check_graph(torch.fft.hfft, (torch.randn(5, 7, dtype=torch.complex64),), (torch.randn(3, 4, dtype=torch.complex64),))
+
+
+def test_sizes_that_a_view_infers_divide_the_number_of_elements():
+    env = check_graph(lambda x: x.reshape(5, -1, 5), (torch.rand(125),), (torch.rand(50),))
+    assert guards(env) == ["Eq(Mod(s0, 25), 0)"]
+    env = check_graph(lambda x: x.reshape(5, -1, 5), (torch.rand(25, 5),), (torch.rand(5, 10),))
+    assert guards(env) == ["Eq(Mod(s0*s1, 25), 0)"]
+    assert not guards(check_graph(lambda x: x.reshape(x.shape[0], -1), (torch.rand(4, 3, 2),), (torch.rand(2, 5, 6),)))
+    check_graph(lambda x: x.unflatten(1, (2, -1)), (torch.rand(3, 8),), (torch.rand(2, 6),))
+
+
+def test_floats_that_follow_from_sizes_are_expressions():
+    def attention(q, k):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True)
+
+    check_graph(attention, (torch.rand(4, 3, 8), torch.rand(4, 6, 8)), (torch.rand(2, 5, 6), torch.rand(2, 7, 6)))
+    check_graph(lambda x: torch.func.grad(lambda t: t.std())(x), (torch.rand(6, 5),), (torch.rand(3, 9),))
+
+
+def test_a_composite_that_goes_by_sizes_is_right_at_all_of_them():
+    check_graph(torch.kron, (torch.rand(5, 6), torch.rand(10, 20)))
+    check_graph(lambda x, w: torch.nn.functional.conv3d(x, w, padding="same", dilation=3), (torch.rand(1, 8, 9, 10), torch.rand(1, 1, 4, 4, 4)))
+
+
+def test_products_of_sizes_do_not_depend_on_strides():
+    check_graph(lambda x: torch.ones(x.shape[1] * x.shape[2]), (torch.rand(4, 3, 2),), (torch.rand(6, 5, 2).transpose(0, 2),))
+
+
+def test_places_that_only_the_data_tells():
+    x = torch.rand(6, 2)
+    check_graph(lambda x, i: torch.narrow(x, 0, i, 2), (x, torch.tensor(-2)), (torch.rand(9, 3), torch.tensor(4)))
+    check_graph(lambda x, i: torch.tensor_split(x, i), (x, torch.tensor([1, 3])), (torch.rand(9, 2), torch.tensor([2, 8])))
+
+
+def test_sizes_of_a_convolution_stay_symbols():
+    _, x, w = setting((2, 4, 9, 10), (3, 4, 5, 6), duck_shape=False)
+    assert str(torch.nn.functional.conv2d(x, w).shape) == "torch.Size([s0, s4, s2 - s6 + 1, s3 - s7 + 1])"

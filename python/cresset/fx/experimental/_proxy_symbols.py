@@ -50,15 +50,17 @@ def _known_by_now(tracer, env, expr):
 
 
 def _asked(tracer, expr):
-    """A node that asks a tensor for it: sizes first, then strides, then offsets."""
+    """A node that asks a tensor for it: sizes first, and for a symbol that is none strides and offsets. Products are computed from sizes: another argument
+    may have other strides."""
     aten = torch.ops.aten
+    methods = [(aten.sym_size.int, torch.Tensor.size), (aten.sym_stride.int, torch.Tensor.stride)][: 2 if expr.is_symbol else 1]
     slots = [(slot, tensor) for slot, tensor in ((s, s.tensor) for s in list(tracer._order)) if tensor.layout is torch.strided]
-    for function, read in ((aten.sym_size.int, torch.Tensor.size), (aten.sym_stride.int, torch.Tensor.stride)):
+    for function, read in methods:
         for slot, tensor in slots:
             for d, number in enumerate(read(tensor)):
                 if isinstance(number, torch.SymInt) and number.node.expr == expr:
                     return tracer.create_node("call_function", function, (slot.node, d), {})
-    for slot, tensor in slots:
+    for slot, tensor in slots if expr.is_symbol else ():
         number = tensor.storage_offset()
         if isinstance(number, torch.SymInt) and number.node.expr == expr:
             return tracer.create_node("call_function", aten.sym_storage_offset.default, (slot.node,), {})
