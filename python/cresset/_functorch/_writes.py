@@ -23,6 +23,17 @@ def _is_view(node):
     return node.op == "call_function" and (node.target in _SCATTER or node.target in _RESHAPED or node.target in (_aten.t.default, _aten.transpose.int, _aten.permute.default, _aten.alias.default, _aten.detach.default))  # fmt: skip
 
 
+def _same_kind(node):
+    """The first value of the sizes and dtype of a node that a copy or an empty tensor was made like."""
+    while node.target in (_aten.clone.default, _aten.empty_like.default) and not node.kwargs:
+        source = node.args[0]
+        ours, theirs = node.meta.get("val"), source.meta.get("val")
+        if not isinstance(theirs, Tensor) or (ours.shape, ours.stride(), ours.dtype) != (theirs.shape, theirs.stride(), theirs.dtype):
+            break
+        node = source
+    return node
+
+
 class _Rewriter:
     def __init__(self, module):
         self.module, self.graph = module, module.graph
@@ -44,8 +55,9 @@ class _Rewriter:
                 self.write(node)
             elif not (node in self.roots and self.roots[node][0] in self.now):
                 node.args, node.kwargs = fx.map_arg(node.args, self.value), fx.map_arg(node.kwargs, self.value)
+        idle = (_aten.clone.default, _aten.empty_like.default)
         for node in reversed(list(self.graph.nodes)):
-            if _writes(node) and not node.users:
+            if (_writes(node) or node.target in idle) and not node.users:
                 self.graph.erase_node(node)
         self.module.recompile()
         return self.module
@@ -91,6 +103,8 @@ class _Rewriter:
             return self.call(_aten.copy.default, part, *args)
         if name == "zero_":
             return self.call(_aten.zeros_like.default, part)
+        if node.target is _aten.bernoulli_.float:
+            return self.call(_aten.bernoulli.p, _same_kind(part), *(args or [0.5]))  # draws the same numbers
         packet = getattr(_aten, name.removesuffix("_"), None)
         overload = getattr(packet, node.target.__name__.partition(".")[2] or "default", None)
         if overload is None or not name.endswith("_"):

@@ -55,6 +55,18 @@ def test_graphs_are_programs(name):
     assert [type(part).__name__ for part in made.parts] == ["Compiled", "Compiled"]
 
 
+def test_dropout_is_a_program_with_the_random_numbers_of_eager_mode():
+    net = nn.Sequential(nn.Linear(8, 64), nn.Dropout(0.3), nn.Linear(64, 4))
+    compiled, x = torch.compile(net), torch.randn(16, 8, requires_grad=True)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        found = gradients(compiled, (x,))
+        torch.manual_seed(seed)
+        assert all(torch.equal(a, b) for a, b in zip(found, gradients(net, (x,)), strict=True))
+    ((_, made),) = compiled._compiler.made
+    assert [type(part).__name__ for part in made.parts] == ["Compiled", "Compiled"]
+
+
 def test_backward_runs_again_only_where_the_graph_is_retained():
     compiled = torch.compile(lambda x: (x.exp() * x.sin()).exp())
     x = torch.randn(64, requires_grad=True)
