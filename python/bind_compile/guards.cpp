@@ -295,10 +295,10 @@ void Guards::plan() const {
   }
   for (size_t i = 0; i < places_.size(); i++) {
     const int place = static_cast<int>(i);
-    if (settled[i] && is_root(places_[i].what)) wanted_.push_back({Watch::Value, place, nullptr, 0});
-    if (kind[i]) wanted_.push_back({Watch::Class, place, nullptr, 0});
-    if (own[i]) wanted_.push_back({Watch::OwnDict, place, nullptr, 0});
-    if (items[i]) wanted_.push_back({Watch::ItemsOf, place, nullptr, 0});
+    if (settled[i] && is_root(places_[i].what)) wanted_.push_back({Watch::Value, place, nullptr, 0, nullptr});
+    if (kind[i]) wanted_.push_back({Watch::Class, place, nullptr, 0, nullptr});
+    if (own[i]) wanted_.push_back({Watch::OwnDict, place, nullptr, 0, nullptr});
+    if (items[i]) wanted_.push_back({Watch::ItemsOf, place, nullptr, 0, nullptr});
   }
   for (size_t k = 0; k < steps_.size(); k++) {
     const Step& s = steps_[k];
@@ -323,11 +323,14 @@ void Guards::remember(const Found& found) const {
       case Watch::Class:
         if (!(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;  // it cannot become one of another class
         w.object = reinterpret_cast<PyObject*>(Py_TYPE(o));
+        w.slot = reinterpret_cast<PyObject* const*>(&o->ob_type);
         break;
       case Watch::OwnDict:
         w.object = o ? dict_of(o) : nullptr;
         if (!w.object) return;
         w.version = version_of(w.object);
+        if (PyModule_Check(o)) w.kind = Watch::ItemsOf;  // a module has one dict for life
+        else w.slot = _PyObject_GetDictPtr(o);
         break;
       case Watch::ItemsOf:
         if (!o || !PyDict_Check(o)) return;
@@ -338,6 +341,8 @@ void Guards::remember(const Found& found) const {
     watches_.push_back(w);
   }
   before_ = found.at;
+  spare_.clear();
+  memory_++;
   remembered_ = PY_VERSION_HEX < 0x030C0000;
 }
 
@@ -348,17 +353,23 @@ bool Guards::is_as_it_was(const Frame& frame, Found& found) const {
         if (read(places_[static_cast<size_t>(w.place)], frame, found) != w.object) return false;
         break;
       case Watch::Class:
-        if (reinterpret_cast<PyObject*>(Py_TYPE(before_[static_cast<size_t>(w.place)])) != w.object) return false;
+        if (*w.slot != w.object) return false;
         break;
       case Watch::OwnDict:
-        if (dict_of(before_[static_cast<size_t>(w.place)]) != w.object || version_of(w.object) != w.version) return false;
+        if (*w.slot != w.object || version_of(w.object) != w.version) return false;
         break;
       case Watch::ItemsOf:
         if (version_of(w.object) != w.version) return false;
         break;
     }
   }
-  found.at = before_;
+  if (spare_.empty()) {
+    found.at = before_;
+  } else {
+    found.at = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  found.memory = memory_;
   for (const int k : repeated_) {
     const Step& s = steps_[static_cast<size_t>(k)];
     if (!s.is_check) found[static_cast<size_t>(s.place)] = read(places_[static_cast<size_t>(s.place)], frame, found);
@@ -367,8 +378,15 @@ bool Guards::is_as_it_was(const Frame& frame, Found& found) const {
   return distinct(found);
 }
 
+void Guards::take_back(Found& found) const {
+  constexpr size_t kMost = 4;
+  if (remembered_ && found.memory == memory_ && found.at.size() == before_.size() && spare_.size() < kMost) spare_.push_back(std::move(found.at));
+  found.memory = 0;
+}
+
 bool Guards::hold(const Frame& frame, Found& found) const {
   found.made.clear();
+  found.memory = 0;
   if (!(Surroundings::now() == surroundings_)) return false;
   if (remembered_ && is_as_it_was(frame, found)) return true;
   found.at.assign(places_.size(), nullptr);

@@ -73,6 +73,7 @@ struct Surroundings {
 struct Found {
   std::vector<PyObject*> at;
   std::vector<Ref> made;
+  uint64_t memory = 0;  // of the guards that have found them, where these may use the list again
   PyObject*& operator[](size_t place) { return at[place]; }
   PyObject* operator[](size_t place) const { return at[place]; }
 };
@@ -93,6 +94,8 @@ class Guards {
   // Whether everything holds. `found` gets what is at each place. After a success dicts that have not changed since (CPython counts changes of
   // a dict) are not read again, so that a module costs a comparison or two.
   bool hold(const Frame& frame, Found& found) const;
+  // Takes the list back, when it is of no more use.
+  void take_back(Found& found) const;
   // The first check that fails, for people; empty if everything holds.
   std::string failure(const Frame& frame) const;
   std::string text() const;
@@ -126,14 +129,17 @@ class Guards {
     int place;
     PyObject* object;  // the value, the dict of the object, or its class
     uint64_t version;
+    PyObject* const* slot;  // where the object has its dict or class
   };
   void plan() const;
   void remember(const Found& found) const;
   bool is_as_it_was(const Frame& frame, Found& found) const;
 
   mutable std::vector<Watch> wanted_, watches_;
-  mutable std::vector<int> repeated_;      // steps that run each time
-  mutable std::vector<PyObject*> before_;  // what was found
+  mutable std::vector<int> repeated_;                  // steps that run each time
+  mutable std::vector<PyObject*> before_;              // what was found
+  mutable std::vector<std::vector<PyObject*>> spare_;  // the same, from earlier checks
+  mutable uint64_t memory_ = 0;                        // counts what was remembered
   mutable bool planned_ = false, remembered_ = false;
 
   std::vector<Place> places_;

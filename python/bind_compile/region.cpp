@@ -185,6 +185,7 @@ PyObject* run(Region& region, Frame& frame, int offset) {
       Scope none(nullptr);
       value = compute(e, found);
     }
+    reinterpret_cast<GuardsObject*>(e.guards.get())->guards->take_back(found);
     if (!value) return frame.raise_at(offset);
     if (e.then == Then::Return) {
       while (frame.depth() > 0) Py_XDECREF(frame.pop());
