@@ -183,6 +183,9 @@ def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize
     """A dimension of a tensor has another size at other calls, from `min` to `max`. An error where code needs it to be one size, or where a size is out
     of this range, which conditions of the program rely on.
 
+    Sizes for which a function of the list `specialize_on` is true get a graph of their own. `hint_override` is a typical size, noted on the tensor for
+    backends; nothing here depends on it.
+
     >>> x = torch.ones(4, 3)
     >>> torch._dynamo.mark_dynamic(x, 0, min=2, max=8)
     >>> torch.compile(lambda x: x * 2 if x.size(0) <= 8 else x)(x).sum()
@@ -195,6 +198,9 @@ def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize
         marked = {i % t.dim() for i in _indices(index)}
         kept = {known for known in getattr(t, "_dynamo_dynamic_range", ()) if known.dim not in marked}
         t._dynamo_dynamic_range = kept | {_DimRange(i, min, max) for i in marked}
+    for name, value in (("_specialize_on", specialize_on), ("_dynamo_hint_overrides", hint_override)):
+        if value is not None:
+            setattr(t, name, {**getattr(t, name, {}), **dict.fromkeys((i % t.dim() for i in _indices(index)), value)})
 
 
 def maybe_mark_dynamic(t, index):

@@ -249,6 +249,22 @@ class Sizes(Guards):
         with self.assertRaisesRegex(ValueError, "min=9 and max=2"):
             marked(4, min=9, max=2)
 
+    def test_sizes_that_are_worth_a_graph_of_their_own(self):
+        sizes = []
+
+        def backend(gm, inputs):
+            (x,) = (n for n in gm.graph.nodes if n.op == "placeholder" and isinstance(n.meta["val"], torch.Tensor))
+            sizes.append(x.meta["val"].shape[0])
+            return gm.forward
+
+        compiled = torch.compile(lambda x: x * 2, backend=backend)
+        for size in (4, 5, 8, 8, 6):
+            x = torch.ones(size, 3)
+            torch._dynamo.mark_dynamic(x, 0, specialize_on=[lambda n: n == 8])
+            self.assertEqual(compiled(x).sum(), size * 6)
+        self.assertEqual([isinstance(size, int) for size in sizes], [False, True])
+        self.assertEqual(sizes[1], 8)
+
     def test_marks(self):
         x = torch.ones(4, 3)
         torch._dynamo.mark_dynamic(x, 0)

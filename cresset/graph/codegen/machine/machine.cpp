@@ -9,6 +9,7 @@
 #include <fstream>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cresset/graph/codegen/machine/cache.h"
 #include "cresset/kernels/providers/library.h"
@@ -100,6 +101,12 @@ namespace {
 std::mutex mutex;
 Counts all;
 
+// Programs of which there is no code: they are not tried again.
+std::unordered_set<std::string>& hopeless() {
+  static auto* const set = new std::unordered_set<std::string>();
+  return *set;
+}
+
 std::unordered_map<std::string, std::weak_ptr<const Image>>& images() {
   static auto* const map = new std::unordered_map<std::string, std::weak_ptr<const Image>>();
   return *map;
@@ -154,6 +161,7 @@ std::shared_ptr<const Image> code_of(const Program& program) {
   const std::lock_guard lock(mutex);
   auto& known = images()[key];
   if (auto image = known.lock()) return image;
+  if (hopeless().count(key)) return nullptr;
   std::shared_ptr<const Image> image;
   try {
     if (const auto stored = Cache::of_user().read(key)) {
@@ -161,13 +169,14 @@ std::shared_ptr<const Image> code_of(const Program& program) {
       all.read++;
     } else if (const Generate generate = provider()) {
       std::string object, message;
-      if (!generate(program, lanes_of(program), object, message)) return nullptr;
+      CRESSET_CHECK(generate(program, lanes_of(program), object, message), "machine code: ", message);
       const std::string bytes = image_of(object);
       image = std::make_shared<Image>(bytes);
       all.made++;
       Cache::of_user().write(key, bytes);
     }
   } catch (const std::exception&) {
+    hopeless().insert(key);
     return nullptr;  // the library's own loops run instead
   }
   known = image;

@@ -68,6 +68,17 @@ class Shapes:
                 if isinstance(number, torch.SymInt) and number.node.expr.is_symbol:
                     self.bound.setdefault(str(number.node.expr), (place, what, d))
 
+    @staticmethod
+    def specialized(tensor, fake):
+        """Dimensions for whose size the program wants a graph of its own, by a condition of `mark_dynamic`; the graph relies on how each of these comes out."""
+        chosen = set()
+        for d, conditions in getattr(tensor, "_specialize_on", {}).items():
+            for condition in conditions:
+                if condition(fake.size(d)):
+                    chosen.add(d)
+                    break
+        return chosen
+
     def integer(self, value, place, name):
         """A symbol for an integer."""
         known = self._integers.get(name)

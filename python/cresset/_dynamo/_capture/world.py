@@ -223,7 +223,8 @@ class World:
             fake = self._fake_of(value, name, open_sizes, strict)
         if open_sizes:
             self.shapes.saw_tensor(fake, place)
-            self.shapes.strict += [(name, fake, d, value.shape[d]) for d in strict]
+            chosen = self.shapes.specialized(value, fake)
+            self.shapes.strict += [(name, fake, d, value.shape[d]) for d in strict if d not in chosen]
         self.tensor_places[id(fake)] = place
         self.tensors.append((fake, value, place))
         self.versions[id(fake)] = fake._version
