@@ -37,9 +37,10 @@ bool is_identifier(const std::string& name) {
 
 // The type of this name, or -1; the mutex of the names is held.
 int find_type(const Names& all, const std::string& name) {
+  if (all.private_use_named && name == all.private_use) return kPrivate;
   for (int i = 0; i < kPrivate; i++)
     if (name == kBuiltIn[i]) return i;
-  if (name == all.private_use || name == "privateuseone") return kPrivate;
+  if (name == "privateuseone") return kPrivate;
   for (int i = kFirst; i < all.count; i++)
     if (all.registered[i] == name) return i;
   return -1;
@@ -69,7 +70,9 @@ void register_privateuse1_backend(const std::string& name) {
   Names& all = names();
   std::lock_guard<std::mutex> lock(all.mutex);
   const int found = find_type(all, name);
-  CRESSET_CHECK(found < 0 || found == kPrivate, "register_privateuse1_backend: \"", name, "\" is the name of another device type");
+  // Of PyTorch's names those that nothing here serves are free.
+  const bool served = found == static_cast<int>(kCPU) || found == static_cast<int>(kCUDA) || found == static_cast<int>(kMeta) || found >= kFirst;
+  CRESSET_CHECK(!served, "register_privateuse1_backend: \"", name, "\" is the name of another device type");
   CRESSET_CHECK(!all.private_use_named || all.private_use == name, "register_privateuse1_backend: got \"", name, "\", but the backend is already called \"",
                 all.private_use, "\"");
   all.private_use = name;

@@ -196,6 +196,7 @@ PyObject* tolist(const Tensor& t) {
     throw DataDependentOutputError("aten._local_scalar_dense.default", "tolist: a fake tensor has no values");
   }
   CRESSET_CHECK_NOT_IMPLEMENTED(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
+  if (!plain.is_cpu()) plain = plain.cpu();
   return nested(plain, 0, static_cast<const char*>(plain.data_ptr()));
 }
 

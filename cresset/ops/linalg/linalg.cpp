@@ -161,7 +161,7 @@ void check_info(const char* op, const Tensor& given, Failure failure) {
   if (dispatch::is_listening()) dispatch::call(kCheckErrors, dispatch::key_of(given), given, std::string_view(op), given.dim() == 0);
   const Tensor& info = physical(given);
   if (info.lacks_data() || info.numel() == 0) return;
-  const Tensor dense = info.contiguous();
+  const Tensor dense = info.cpu().contiguous();
   const auto* values = static_cast<const int32_t*>(dense.data_ptr());
   for (int64_t i = 0; i < dense.numel(); i++) {
     if (values[i] == 0) continue;
@@ -201,6 +201,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows) {
   DimVector sizes(pivots.sizes());
   sizes.back() = rows;
   if (pivots.lacks_data()) return cresset::empty(sizes, TensorOptions(kLong).device(pivots.device()));
+  if (!pivots.is_cpu()) return permutation_of(pivots.cpu(), rows).to(pivots.device());
   const Tensor result = allocate({sizes, kLong, pivots.device()});
   const Tensor exchanged = pivots.contiguous();
   const int64_t count = exchanged.numel() ? exchanged.numel() / k : result.numel() / std::max<int64_t>(rows, 1);
@@ -219,7 +220,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows) {
 Tensor small_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b) {
   const int64_t n = lu.size(-1), columns = b.defined() ? b.size(-1) : n;
   if (differentiates(lu) || differentiates(b) || lu.lacks_data() || (b.defined() && b.lacks_data())) return {};
-  if (n * n * columns > kernels::kSmallSystem || !lies_by_columns(lu) || !pivots.is_contiguous()) return {};
+  if (!lu.is_cpu() || n * n * columns > kernels::kSmallSystem || !lies_by_columns(lu) || !pivots.is_contiguous()) return {};
   if (b.defined() && batch_of(b) != batch_of(lu)) return {};
   const Tensor x = allocate(by_columns(with_matrix(batch_of(lu), n, columns), lu));
   Tensor right;

@@ -11,7 +11,8 @@ _ABSENT = ("ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fp
 
 
 def is_absent(device_type):
-    return isinstance(device_type, str) and device_type.split(":")[0] in _ABSENT
+    kind = device_type.split(":")[0] if isinstance(device_type, str) else ""
+    return kind in _ABSENT and (kind == "privateuseone" or kind != _cresset._private_backend_name())
 
 
 def is_autocast_enabled(device_type=None):

@@ -2,6 +2,7 @@
 
 import collections.abc
 import functools
+import sys
 import warnings
 
 import _cresset
@@ -81,10 +82,10 @@ class autocast:
         if enabled and (_state.is_absent(device_type) or kind == "cuda" and not _cuda_is_there()):
             warnings.warn(f"{kind.upper()} is not available. Disabling autocast.", stacklevel=2)
             enabled = False
-        elif enabled and self.fast_dtype not in _LOWER:
+        elif enabled and self.fast_dtype not in (taken := _dtypes_of(kind)):
             warnings.warn(
                 f"In {kind.upper()} autocast, but the target dtype {self.fast_dtype} is no dtype of autocast here, which stays off.\n"
-                f"{kind.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+                f"{kind.upper()} Autocast only supports dtypes of {', '.join(map(str, taken))} currently.",
                 stacklevel=2,
             )
             enabled = False
@@ -107,6 +108,16 @@ class autocast:
 
     def __call__(self, func):
         return autocast_decorator(self, func)
+
+
+def _dtypes_of(kind):
+    """The dtypes that regions on a kind of device may have; the module of a device that a library brings names its own."""
+    if kind != _cresset._private_backend_name() or kind == "privateuseone":
+        return _LOWER
+    own = sys.modules[__name__.split(".")[0]].__dict__.get(kind)
+    if not hasattr(own, "get_amp_supported_dtype"):
+        raise RuntimeError(f"autocast: torch.{kind} names no dtypes; its module needs get_amp_supported_dtype(), a list of them")
+    return [dtype for dtype in own.get_amp_supported_dtype() if dtype in _LOWER]
 
 
 def _cuda_is_there():
