@@ -62,6 +62,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64, help="samples to a step (64)")
     parser.add_argument("--lr", type=float, default=1e-3, help="rate of AdamW: rises for 200 steps, falls to 0 at the end (0.001)")
     parser.add_argument("--seed", type=int, default=1, help="of initialisation and shuffling (1)")
+    parser.add_argument("--device", default="cpu", help="where to compute; opencl is that of plugins/opencl (cpu)")
     parser.add_argument("--threads", type=int, default=0, help="threads to compute with (all cores)")
     here = os.path.dirname(os.path.abspath(__file__))
     parser.add_argument("--data", default=os.path.join(here, "..", "mnist", "data"), help="folder of the four MNIST files, gzipped or not")
@@ -69,12 +70,15 @@ def main():
     parser.add_argument("--losses", action="store_true", help="print the loss of every step with all digits")
     options = parser.parse_args()
 
+    if options.device.startswith("opencl"):
+        import cresset_opencl  # noqa: F401
     if options.threads:
         torch.set_num_threads(options.threads)
     images, labels = read_idx(options.data, "train-images-idx3-ubyte"), read_idx(options.data, "train-labels-idx1-ubyte").long()
     tests = read_idx(options.data, "t10k-images-idx3-ubyte"), read_idx(options.data, "t10k-labels-idx1-ubyte").long()
     torch.manual_seed(options.seed)
-    net = Net()
+    images, labels, tests = images.to(options.device), labels.to(options.device), tuple(t.to(options.device) for t in tests)
+    net = Net().to(options.device)
     optimizer = torch.optim.AdamW(net.parameters(), lr=options.lr)
     steps = options.epochs * -(-len(images) // options.batch)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 200, 1 - step / steps))
@@ -83,7 +87,7 @@ def main():
         start, loss_sum, done = time.perf_counter(), 0.0, 0
         for rows in torch.randperm(len(images)).split(options.batch):
             optimizer.zero_grad()
-            loss = F.nll_loss(net(pixels(images[rows])), labels[rows])
+            loss = F.nll_loss(net(pixels(images[rows.to(options.device)])), labels[rows.to(options.device)])
             loss.backward()
             optimizer.step()
             schedule.step()

@@ -1,0 +1,12 @@
+# The device "opencl", a plug-in that nothing of the library knows of: built beside the package where OpenCL's headers and loader are installed.
+option(CRESSET_OPENCL "Build plugins/opencl when OpenCL's headers and loader are installed" ON)
+if(CRESSET_OPENCL AND NOT CRESSET_SANITIZE)
+  find_path(OPENCL_INCLUDE CL/cl.h)
+  find_library(OPENCL_LIBRARY OpenCL)
+  if(OPENCL_INCLUDE AND OPENCL_LIBRARY)
+    set(CRESSET_OPENCL_PACKAGE ${CMAKE_BINARY_DIR}/python/cresset_opencl)
+    add_subdirectory(plugins/opencl)
+  else()
+    message(STATUS "OpenCL plug-in: not built (opencl-headers or ocl-icd-opencl-dev not found)")
+  endif()
+endif()

@@ -1,0 +1,132 @@
+// Products of matrices and vectors: tiles in local memory, any strides, sums in float.
+
+#include <limits>
+
+#include "call.h"
+
+namespace opencl {
+
+namespace {
+
+const char* const kProduct = R"cl(
+#define TILE 16
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void run(long rows, long columns, long inner, long tiles_across, long tiles_down, long ab, long ai, long ak, long bb, long bk, long bj, long cb, long ci, long cj, float beta, float alpha,
+         global const T* a, global const T* b, global const T* c, global T* out) {
+  local float left[TILE][TILE], right[TILE][TILE + 1];
+  const long group = get_group_id(0), batch = group / (tiles_across * tiles_down), tile = group % (tiles_across * tiles_down);
+  const int x = get_local_id(0) % TILE, y = get_local_id(0) / TILE;
+  const long i = tile / tiles_across * TILE + y, j = tile % tiles_across * TILE + x;
+  float sum = 0;
+  for (long k = 0; k < inner; k += TILE) {
+    left[y][x] = i < rows && k + x < inner ? LOAD(a, batch * ab + i * ai + (k + x) * ak) : 0;
+    right[y][x] = k + y < inner && j < columns ? LOAD(b, batch * bb + (k + y) * bk + j * bj) : 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int n = 0; n < TILE; n++) sum = fma(left[y][n], right[n][x], sum);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (i >= rows || j >= columns) return;
+  sum *= alpha;
+  if (beta != 0) sum = fma(beta, LOAD(c, batch * cb + i * ci + j * cj), sum);
+  STORE(out, (batch * rows + i) * columns + j, sum);
+}
+)cl";
+
+// out = beta c + alpha a b, of three dimensions each; `out` is contiguous.
+bool multiply(const Tensor& a, const Tensor& b, const Tensor& c, double beta, double alpha, const Tensor& out) {
+  if (!is_floating(out) || a.scalar_type() != out.scalar_type() || b.scalar_type() != out.scalar_type() || !on_device(a) || !on_device(b)) return false;
+  if (out.numel() == 0) return true;
+  const std::string source = prelude() + names_of(out.scalar_type()) + kProduct;
+  const int64_t rows = out.size(1), columns = out.size(2), inner = a.size(2), across = (columns + 15) / 16, down = (rows + 15) / 16;
+  Launch launch(out.device().index(), source);
+  for (const int64_t n : {rows, columns, inner, across, down}) launch.value(n);
+  const Tensor& added = c.defined() ? c : out;
+  for (const Tensor* t : {&a, &b, &added})
+    for (int64_t d = 0; d < 3; d++) launch.value<int64_t>(t->stride(d));
+  launch.value(static_cast<float>(c.defined() ? beta : 0)).value(static_cast<float>(alpha));
+  for (const Tensor* t : {&a, &b, &added, &out}) launch.pointer(t->data_ptr());
+  launch.run(static_cast<size_t>(out.size(0) * across * down * 256), 256);
+  return true;
+}
+
+// The shapes of a product: which dimensions of the arguments and the result are made of one.
+bool product(Call& c, size_t first, bool batched, bool vector, int added) {
+  const Tensor &a = c.tensor(first), &b = c.tensor(first + 1);
+  if (!is_floating(a) || a.scalar_type() != b.scalar_type() || !on_device(a) || !on_device(b)) return false;
+  const std::vector<Tensor> outs = c.results(), writes = dense_for(outs);
+  const auto whole = [&](const Tensor& t, bool narrow) {
+    Tensor v = narrow ? t.unsqueeze(-1) : t;
+    return batched ? v : v.unsqueeze(0);
+  };
+  Tensor start;
+  if (added >= 0) {
+    const Tensor& self = c.tensor(static_cast<size_t>(added));
+    if (!on_device(self) || self.scalar_type() != a.scalar_type()) return false;
+    start = whole(self.expand(outs[0].sizes()), vector);
+  }
+  const double beta = added >= 0 ? c.number(3) : 0, alpha = added >= 0 ? c.number(4) : 1;
+  return multiply(whole(a, false), whole(b, vector), start, beta, alpha, whole(writes[0], vector)) && deliver(c, outs, writes);
+}
+bool dot(Call& c) {
+  const Tensor &a = c.tensor(0), &b = c.tensor(1);
+  if (!is_floating(a) || a.scalar_type() != b.scalar_type() || !on_device(a) || !on_device(b)) return false;
+  c.meta_results();
+  return c.give(cresset::mul(a, b).sum());
+}
+
+// --- attention, of products and softmax ---
+
+Tensor scores_of(const Tensor& query, const Tensor& key, const Tensor& mask, bool causal, double scale) {
+  Tensor s = query.to(cresset::kFloat).matmul(key.to(cresset::kFloat).transpose(-2, -1)) * scale;
+  const Tensor none = cresset::full({}, -std::numeric_limits<double>::infinity(), s.options());
+  if (mask.defined()) s = mask.scalar_type() == ScalarType::Bool ? cresset::where(mask, s, none) : s + mask;
+  if (causal) s = cresset::where(cresset::ones({s.size(-2), s.size(-1)}, s.options()).tril().ne(0), s, none);
+  return s;
+}
+// e^(s - lse), and 0 in rows that see nothing.
+Tensor weights_of(const Tensor& s, const Tensor& lse) {
+  const Tensor p = (s - lse.unsqueeze(-1)).exp();
+  return cresset::where(p.ne(p), cresset::zeros({}, p.options()), p);
+}
+bool attention_fits(const Tensor& q, const Tensor& k, const Tensor& v) {
+  return is_floating(q) && on_device(k) && on_device(v) && q.scalar_type() == k.scalar_type() && q.scalar_type() == v.scalar_type() && q.numel() > 0;
+}
+bool attention(Call& c) {
+  const Tensor &q = c.tensor(0), &k = c.tensor(1), &v = c.tensor(2), mask = c.has(3) ? c.tensor(3) : Tensor();
+  if (!attention_fits(q, k, v)) return false;
+  const std::vector<Tensor> outs = c.results();
+  const Tensor s = scores_of(q, k, mask, c.flag(4), c.number(5)), lse = s.logsumexp({-1});
+  const Tensor out = weights_of(s, lse).matmul(v.to(cresset::kFloat));
+  move_elements(outs[0], out);
+  move_elements(outs[1], lse);
+  return c.give_all(outs);
+}
+bool attention_backward(Call& c) {
+  const Tensor &grad = c.tensor(0), &q = c.tensor(1), &k = c.tensor(2), &v = c.tensor(3), mask = c.has(4) ? c.tensor(4) : Tensor();
+  if (!attention_fits(q, k, v)) return false;
+  const std::vector<Tensor> outs = c.results();
+  const double scale = c.number(8);
+  const Tensor p = weights_of(scores_of(q, k, mask, c.flag(7), scale), c.tensor(6).to(cresset::kFloat)), g = grad.to(cresset::kFloat);
+  const Tensor inner = (g * c.tensor(5).to(cresset::kFloat)).sum({-1}, true);
+  const Tensor ds = p * (g.matmul(v.to(cresset::kFloat).transpose(-2, -1)) - inner) * scale;
+  move_elements(outs[0], ds.matmul(k.to(cresset::kFloat)));
+  move_elements(outs[1], ds.transpose(-2, -1).matmul(q.to(cresset::kFloat)));
+  move_elements(outs[2], p.transpose(-2, -1).matmul(g));
+  return c.give_all(outs);
+}
+
+}  // namespace
+
+void add_products(cresset::dispatch::Library& m) {
+  native(m, "mm", [](Call& c) { return product(c, 0, false, false, -1); });
+  native(m, "bmm", [](Call& c) { return product(c, 0, true, false, -1); });
+  native(m, "mv", [](Call& c) { return product(c, 0, false, true, -1); });
+  native(m, "addmm", [](Call& c) { return product(c, 1, false, false, 0); });
+  native(m, "baddbmm", [](Call& c) { return product(c, 1, true, false, 0); });
+  native(m, "addmv", [](Call& c) { return product(c, 1, false, true, 0); });
+  native(m, "dot", dot);
+  native(m, "_attention", attention);
+  native(m, "_attention_backward", attention_backward);
+}
+
+}  // namespace opencl
