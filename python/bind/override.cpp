@@ -56,7 +56,9 @@ void collect(std::vector<PyObject*>& list, PyObject* o, int depth) {
 
 bool overrides(PyObject* o) {
   if (t_subclasses_off || t_all_off || t_skip_once) return false;
-  PyObject* f = _PyType_Lookup(Py_TYPE(o), override_name);
+  // A class that is no tensor's may be an argument itself.
+  const bool is_class = CRESSET_UNLIKELY(PyType_Check(o)) && !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(o), tensor_type);
+  PyObject* f = _PyType_Lookup(is_class ? reinterpret_cast<PyTypeObject*>(o) : Py_TYPE(o), override_name);
   return f && f != disabled_override && f != Py_None;
 }
 
@@ -71,12 +73,14 @@ PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs, 
   Py_ssize_t at = 0;
   while (!relevant && kwargs && PyDict_Next(kwargs, &at, &key, &value)) collect(overloaded, value, 1);
   const Ref types = type_list(overloaded);
-  const Ref named = kwargs ? Ref::share(kwargs) : checked(PyDict_New());
+  // Operators without keywords leave the hook its own default, as in PyTorch; functions of Python always have them.
+  if (kwargs && PyDict_GET_SIZE(kwargs) == 0 && !PyFunction_Check(function)) kwargs = nullptr;
   if (any_mode()) {
     // The mode's own calls go to the modes around it.
     const Ref mode(modes().back());
     modes().pop_back();
-    Ref result(PyObject_CallMethod(mode.get(), "__torch_function__", "OOOO", function, types.get(), args, named.get()));
+    const Ref hook(PyObject_GetAttr(mode.get(), override_name));
+    Ref result(hook ? PyObject_CallFunctionObjArgs(hook.get(), function, types.get(), args, kwargs, nullptr) : nullptr);
     modes().push_back(Ref::share(mode.get()).release());
     g_modes_active = true;
     if (!result) throw PythonError();
@@ -84,7 +88,7 @@ PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs, 
   }
   for (PyObject* o : overloaded) {
     const Ref method = checked(PyObject_GetAttr(o, override_name));
-    Ref result = checked(PyObject_CallFunctionObjArgs(method.get(), function, types.get(), args, named.get(), nullptr));
+    Ref result = checked(PyObject_CallFunctionObjArgs(method.get(), function, types.get(), args, kwargs, nullptr));
     if (result.get() != Py_NotImplemented) return result.release();
   }
   const Ref name(PyObject_GetAttrString(function, "__name__"));

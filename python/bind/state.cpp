@@ -86,7 +86,7 @@ PyObject* get_default(PyObject*, PyObject*) { return Ref::share(constant(get_def
 PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_threads()); }
 PyObject* set_threads(PyObject*, PyObject* n) {
   return guarded([&]() -> PyObject* {
-    CRESSET_CHECK_TYPE(PyLong_Check(n) && !PyBool_Check(n), "set_num_threads: expected an int, got ", Py_TYPE(n)->tp_name);
+    CRESSET_CHECK(PyLong_Check(n) && !PyBool_Check(n), "set_num_threads: expected an int, got ", Py_TYPE(n)->tp_name);
     const long count = PyLong_AsLong(n);
     CRESSET_CHECK(count > 0 && count < 100000, "set_num_threads expects a positive integer, got ", count);
     set_num_threads(static_cast<int>(count));

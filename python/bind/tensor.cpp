@@ -397,7 +397,11 @@ PyObject* swap_tensors(PyObject*, PyObject* args) {
     if (object_of(o)->tensor.defined()) objects().insert(object_of(o)->tensor.impl(), o);
   Py_RETURN_NONE;
 }
-PyMethodDef functions[] = {{"_swap_tensors", swap_tensors, METH_VARARGS, nullptr}, {}};
+// _holders(t): how many refer to the tensor, its object among them.
+PyObject* holders(PyObject*, PyObject* t) {
+  return guarded([&] { return PyLong_FromUnsignedLong(static_cast<unsigned long>(tensor_of(t).use_count())); });
+}
+PyMethodDef functions[] = {{"_swap_tensors", swap_tensors, METH_VARARGS, nullptr}, {"_holders", holders, METH_O, nullptr}, {}};
 
 }  // namespace
 

@@ -245,6 +245,8 @@ def _set_identity(spoken):
     package = sys.modules[__package__]
     package.__version__ = TorchVersion(version.__version__) if spoken else version.__version__
     package.__name__ = "torch" if spoken else __package__  # libraries compare it with the first part of a name
+    for part in ("nn.functional", "functional", "linalg", "fft", "special"):  # so do they with those whose functions can be taken over
+        importlib.import_module(f"{__package__}.{part}").__name__ = f"{package.__name__}.{part}"
 
 
 def _aliases():

@@ -159,10 +159,12 @@ def _everything():
     found, ignored = {}, {}
     for title, space in _namespaces():
         names = found.setdefault(space, {})
+        if title == "torch":
+            ignored.update((getattr(space, name), f"{title}.{name}") for name in _IGNORED if hasattr(space, name))
         for name, value in vars(space).items():
             if title == "torch" and name in _IGNORED:
-                ignored.setdefault(value, f"{title}.{name}")
-            elif title == "torch" and name.startswith(("fft_", "linalg_", "special_")):
+                continue
+            if title == "torch" and name.startswith(("fft_", "linalg_", "special_")):
                 continue
             elif not name.startswith("_") and _is_operator(value):
                 names.setdefault(value, f"{title}.{name}")

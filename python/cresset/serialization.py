@@ -304,7 +304,7 @@ def _device(location):
 def _placer(map_location):
     """A function from a storage's tag to its device."""
     if map_location is None:
-        return None if not _package_registry else lambda location, index: _device(location)
+        return None if not _package_registry else lambda location, index: torch.device(default_restore_location(_unread(), location).device)
     if isinstance(map_location, dict):
         return lambda location, index: _device(map_location.get(location, location))
     if isinstance(map_location, (str, bytes)):
@@ -317,7 +317,7 @@ def _placer(map_location):
         raise TypeError(f"load: expected a device, its name, a dict or a function as map_location, got {type(map_location).__name__}")
 
     def place(location, index):
-        result = map_location(_Place(), location)
+        result = map_location(_unread(), location)
         if result is None:
             return _device(location)
         if not hasattr(result, "device"):
@@ -327,20 +327,9 @@ def _placer(map_location):
     return place
 
 
-class _Place:
-    """Argument of a map_location function for a storage before its bytes are read, and may return as it is or moved."""
-
-    def __init__(self, device="cpu"):
-        self.device = torch.device(device)
-
-    def cpu(self):
-        return _Place("cpu")
-
-    def cuda(self, device=None, non_blocking=False):
-        return _Place(_device("cuda"))
-
-    def to(self, *, device=None, non_blocking=False):
-        return _Place(device or self.device)
+def _unread():
+    """The argument of a program's functions for a storage before its bytes are read: one without any, which they return as it is or moved."""
+    return torch.UntypedStorage(0)
 
 
 def normalize_storage_type(storage_type):

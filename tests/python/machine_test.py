@@ -86,7 +86,8 @@ except RuntimeError as error:
             torch.set_num_interop_threads("2")
         torch.set_num_interop_threads(3)
         self.assertEqual(torch.get_num_interop_threads(), 3)
-        torch.set_num_interop_threads(1)
+        with self.assertRaisesRegex(RuntimeError, "can be set once"):
+            torch.set_num_interop_threads(1)
 
     def test_default_tensor_type(self):
         try:

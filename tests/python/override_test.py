@@ -105,6 +105,25 @@ class Factories(unittest.TestCase):
         self.assertEqual(made, [-1] * 4)
 
 
+class Hooks(unittest.TestCase):
+    """The arguments of `__torch_function__` itself."""
+
+    def test_operators_without_keywords_leave_the_default_of_kwargs(self):
+        class Shows:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs="none"):
+                return kwargs
+
+        self.assertEqual(torch.add(Shows(), 1, alpha=2), {"alpha": 2})
+        self.assertEqual(torch.Tensor.add(torch.ones(1), Shows(), alpha=2), {"alpha": 2})
+        self.assertEqual(torch.ones(1) + Shows, "none")  # a class is an argument too
+
+    def test_what_no_argument_takes_over(self):
+        ignored = torch.overrides.get_ignored_functions()
+        self.assertIn(torch.save, ignored)
+        self.assertNotIn(torch.add, ignored)
+
+
 class Functions(unittest.TestCase):
     """Functions written in Python are taken over as operators are."""
 
@@ -118,7 +137,8 @@ class Functions(unittest.TestCase):
         self.assertEqual(Logs.calls, [f.mse_loss, torch.einsum, torch.Tensor.to, torch.Tensor.norm])
 
     def test_other_objects_take_calls_over(self):
-        self.assertEqual(torch.nn.functional.cross_entropy(Foreign(), 2, reduction="sum"), ("cross_entropy", (Foreign,), 2, {"reduction": "sum"}))
+        named = {"weight": None, "size_average": None, "ignore_index": -100, "reduce": None, "reduction": "sum", "label_smoothing": 0.0}
+        self.assertEqual(torch.nn.functional.cross_entropy(Foreign(), 2, reduction="sum"), ("cross_entropy", (Foreign,), 2, named))
         self.assertEqual(torch.broadcast_tensors(torch.ones(1), Foreign())[1], (Foreign,))
         with self.assertRaisesRegex(TypeError, "no implementation found for 'relu' on types that implement __torch_function__"):
             torch.nn.functional.relu(Declines())

@@ -35,6 +35,10 @@ class Kinds(unittest.TestCase):
         ):
             self.assertEqual([ask(value) for value in values], expected)
 
+    def test_specs_with_lists_of_keys_have_a_hash(self):
+        make = lambda: pytree.tree_structure({"a": [1, 2], "b": (3,)})  # noqa: E731
+        self.assertEqual(hash(make()), hash(make()))
+
     def test_paths_and_specs(self):
         tree = {"a": [1, (2, 3)]}
         for path, leaf in pytree.tree_leaves_with_path(tree):

@@ -35,6 +35,8 @@ def refusing_class(device, name, module, text):
     """A class that can be named and tested against, and of which there are no objects."""
 
     def __new__(cls, *args, **kwargs):
+        if str(kwargs.get("device", args[0] if args else "")) == "cpu":
+            raise RuntimeError(f"{name}: the CPU has none beside the program itself, expected the device of an accelerator")
         refuse(device)
 
     return type(name, (), {"__new__": __new__, "__module__": module, "__doc__": _refusal(device, text)})

@@ -398,7 +398,7 @@ def _warn_once(text, stacklevel=3):
     warnings.warn(text, UserWarning, stacklevel=stacklevel)
 
 
-_interop_threads = [1]
+_interop_threads = [1, False]  # the number, and whether a program has set it
 
 
 def get_num_interop_threads():
@@ -419,7 +419,9 @@ def set_num_interop_threads(num):
         raise TypeError(f"set_num_interop_threads: expected an int, got {type(num).__name__}")
     if num <= 0:
         raise RuntimeError(f"set_num_interop_threads expects a positive integer, got {num}")
-    _interop_threads[0] = num
+    if _interop_threads[1]:
+        raise RuntimeError(f"set_num_interop_threads: the number is {_interop_threads[0]} already, it can be set once")
+    _interop_threads[:] = num, True
 
 
 _device_modules = {}  # kind of device -> the module that a program has registered

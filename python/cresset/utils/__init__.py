@@ -35,6 +35,8 @@ def swap_tensors(t1, t2):
     for name, t in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(t):
             raise RuntimeError(f"swap_tensors: cannot swap {name}, which has weak references")
+        if _cresset._holders(t) > 1:
+            raise RuntimeError(f"swap_tensors: cannot swap {name}, which views or gradients refer to")
     names = set(copyreg._slotnames(type(t1)))
     if names != set(copyreg._slotnames(type(t2))):
         raise RuntimeError(f"swap_tensors: cannot swap a {type(t1).__name__} and a {type(t2).__name__}, whose slots differ")

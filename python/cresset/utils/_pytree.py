@@ -72,6 +72,9 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
         """
         return _up_to(self, tree)
 
+    def __hash__(self):
+        return hash((self.type, _hashable(self.context), self.children))
+
     def __repr__(self):
         if self.type is None:
             return "*"
@@ -80,6 +83,18 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
             name, context = "namedtuple", self.type
         children = ",\n".join(repr(child) for child in self.children).replace("\n", "\n  ")
         return f"TreeSpec({name}, {context}, [{children}])"
+
+
+def _hashable(context):
+    """Lists and dictionaries of a context as tuples; what has no hash counts by its class alone."""
+    if isinstance(context, (list, tuple)):
+        return tuple(map(_hashable, context))
+    if isinstance(context, dict):
+        return tuple((key, _hashable(value)) for key, value in context.items())
+    try:
+        return hash(context)
+    except TypeError:
+        return type(context)
 
 
 _LEAF = TreeSpec(None, None, ())

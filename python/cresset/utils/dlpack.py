@@ -15,4 +15,4 @@ def to_dlpack(tensor):
     """
     if not isinstance(tensor, _Tensor):
         raise TypeError(f"to_dlpack: expected a Tensor, got {type(tensor).__name__}")
-    return tensor.__dlpack__()
+    return tensor.detach().__dlpack__()
