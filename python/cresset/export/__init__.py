@@ -80,9 +80,10 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict=False, preserv
 def draft_export(
     mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module_call_signature=(), strict=False, prefer_deferred_runtime_asserts_over_guards=False
 ):
-    """Like `export`, and Dims that the program fixes or limits become what it makes of them, with a warning that says which.
+    """Like `export`, and goes on where that refuses: Dims that the program fixes or limits become what it makes of them, and conditions on data are
+    decided by running the module once on the example, and asserted when the program runs. `_report` of the result lists all of it, as does a warning.
 
-    Errors: as `export`.
+    Errors: as `export` for everything else.
 
     >>> type(torch.export.draft_export(nn.ReLU(), (torch.ones(2),))).__name__
     'ExportedProgram'

@@ -8,7 +8,7 @@ import _cresset
 import cresset as torch
 
 from .._core.operators import OpOverload
-from ..fx.experimental.proxy_tensor import make_fx
+from ..fx.experimental.proxy_tensor import handle_sym_dispatch, make_fx
 from ..utils._pytree import tree_leaves, tree_map_only
 from ._bodies import bodies
 from .exported_program import ExportedProgram, Verifier, default_decompositions
@@ -19,8 +19,9 @@ _COPY = torch.ops.aten.copy_.default
 
 def decomposed(program, table):
     """The functional program. `table`: operator -> function; None for the core operators."""
-    table = default_decompositions() if table is None else dict(table)
-    root, graph = _traced(program, table)
+    core = default_decompositions()
+    whole = set() if table is None else {n.target for n in program.graph.nodes if n.target in core and n.target not in table and _stays_whole(n.target)}
+    root, graph = _traced(program, dict(core if table is None else table), whole)
     placeholders = graph.find_nodes(op="placeholder")
     inputs = []
     for node, old, spec in zip(placeholders, program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True):
@@ -38,9 +39,24 @@ def decomposed(program, table):
     )  # fmt: skip
 
 
+# These give back their argument, or write statistics, in some modes.
+_TAKEN_APART = frozenset(
+    "dropout alpha_dropout feature_dropout feature_alpha_dropout batch_norm native_batch_norm atleast_1d atleast_2d atleast_3d unsafe_chunk".split()
+)
+
+
+def _stays_whole(target):
+    """Whether an operator that the table leaves out is a node of its own: it writes nothing, and its result shares no memory."""
+    return target._opname not in _TAKEN_APART and all(a.alias_info is None for a in target._schema.arguments)
+
+
 class _Functional(torch.fx.Interpreter):
     """Runs the graph on wrappers whose values are exchanged where they would be written. Operators that write statistics without saying so in their schema
     do it by `copy_`; tensors made from nothing are made outside of it."""
+
+    def __init__(self, program, whole):
+        super().__init__(program.graph_module, graph=program.graph)
+        self.whole = whole
 
     def flat(self, arguments):
         """The results; arguments that were written are written once, at the end."""
@@ -58,6 +74,9 @@ class _Functional(torch.fx.Interpreter):
         return results
 
     def call_function(self, target, args, kwargs):
+        if target in self.whole:
+            args, kwargs = tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs))
+            return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
         if target is torch.ops.aten.batch_norm.default and args[5] and args[3] is not None:
             return self._batch_norm(*args[:8])
         if target in _like():
@@ -96,7 +115,7 @@ def _renamed(arg, name):
     return arg if isinstance(arg, ConstantArgument) else type(arg)(name)
 
 
-def _traced(program, table):
+def _traced(program, table, whole):
     values = [n.meta["val"] for n in program.graph.find_nodes(op="placeholder")]
     fakes = [v for v in values if isinstance(v, torch.Tensor)]
     mode = torch._subclasses.fake_tensor.maybe_get_fake_mode(fakes[0]) if fakes else None
@@ -104,7 +123,7 @@ def _traced(program, table):
     def run(*tensors):
         given = iter(tensors)
         arguments = [next(given) if isinstance(v, torch.Tensor) else v for v in values]
-        return _Functional(program.graph_module, graph=program.graph).flat(arguments)
+        return _Functional(program, whole).flat(arguments)
 
     detached = [v.detach() for v in fakes]
     with torch.no_grad(), mode if mode is not None else torch.no_grad():

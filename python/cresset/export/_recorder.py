@@ -116,15 +116,26 @@ class Recorder:
         """Adds the assertions that an integer from the data lies between two numbers."""
         if name not in self.known:
             return
-        value = self.env.wrap(_cresset_graph.symbol(name))
         for bound, function, sign in ((low, operator.ge, ">="), (high, operator.le, "<=")):
             if abs(bound) < 2**60:
-                node = self.graph.create_node("call_function", function, (self.symbols(value), int(bound)), name=function.__name__)
-                node.meta["val"] = True
-                check = self.graph.create_node(
-                    "call_function", torch.ops.aten._assert_scalar.default, (node, f"expected {name} {sign} {bound}"), name="_assert_scalar"
-                )
-                check.meta["val"] = None
+                self._assert_compared(name, function, sign, int(bound))
+
+    def assert_number(self, name, number):
+        """Adds the assertion that an integer from the data is the number that the program takes it for."""
+        truth = f"Eq({name}, 1)"
+        if name in self.known:
+            self._assert_compared(name, operator.eq, "==", number)
+        elif truth in self.known:
+            self._assert_compared(truth, operator.eq, "==", bool(number))
+
+    def _assert_compared(self, name, function, sign, number):
+        # By the name of its node: the symbol itself may be known to be a number.
+        known = self.known.get(name)
+        left = known if isinstance(known, fx.Node) else self._of_tree(name, self.env)
+        node = self.graph.create_node("call_function", function, (left, number), name=function.__name__)
+        node.meta["val"] = True
+        arguments = (node, f"expected {name} {sign} {number}")
+        self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, arguments, name="_assert_scalar").meta["val"] = None
 
     def faked(self, tensor):
         """The fake tensor of a real one that the program holds, which becomes a constant of the graph."""
@@ -220,7 +231,7 @@ class Recorder:
         else:
             node.meta["val"] = result
             if isinstance(result, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-                self.known[str(result.node.expr)] = node
+                self.known[str(result.node.expr if result.node.expr.constant is None else result.node._expr)] = node
         return result
 
     def _part(self, node, index, tensor):

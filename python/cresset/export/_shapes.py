@@ -37,6 +37,7 @@ class Shapes:
         specs = _specs(given, dynamic_shapes)
         self.specs = dict(zip(names, _aligned(specs, leaves), strict=True))
         self.deferred, self.dims, self.exprs, self.named = deferred, {}, {}, {}
+        self.owners = {}  # the tensors that have a Dim, and where
         self.env = ShapeEnv(prefer_deferred_runtime_asserts_over_guards=deferred, duck_shape=False)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.env)
 
@@ -59,6 +60,8 @@ class Shapes:
         recorder.know(fake, node)
         for d, size in enumerate(fake.shape):
             recorder.learn(size, node, d)
+            if d < len(spec) and isinstance(spec[d], Dim):
+                self.owners.setdefault((spec[d].root or spec[d]).__name__, set()).add((id(leaf), d))
         return fake
 
     def _expr(self, place, spec, size):
@@ -105,6 +108,8 @@ class Shapes:
         for name, _, low, high, replaced, _ in self.env._env.symbols:
             if name.startswith("u") and replaced is None and not any(name in expr.symbols for expr, _ in self.env._env.deferred):
                 recorder.assert_range(name, low, high)
+            elif name.startswith("u") and replaced is not None and replaced.constant is not None:
+                recorder.assert_number(name, replaced.constant)
 
     def check(self):
         """Errors: UserError where the program allows less than the Dims say."""
@@ -135,7 +140,9 @@ class Shapes:
             return []
         now, symbol = self.env.replace(expr), str(expr)
         if now != expr:
-            return [f"{name} and {' and '.join(n for n, (e, _) in self.dims.items() if str(e) in now.symbols)} must always be related"]
+            others = [n for n, (e, _) in self.dims.items() if str(e) in now.symbols]
+            # A tensor given twice is one to the user.
+            return [] if any(self.owners[name] & self.owners[n] for n in others) else [f"{name} and {' and '.join(others)} must always be related"]
         multiple = [guard for guard, _ in self.env._env.guards if guard.symbols == [symbol] and str(guard).startswith("Eq(Mod(")]
         return [f"{name} was to be any size, and the program needs {multiple[0]}".replace(symbol, name)] if multiple else []
 

@@ -30,14 +30,17 @@ from .graph_signature import (
 _CONSTANTS = (int, float, bool, str, complex, torch.dtype, torch.device, torch.layout, torch.memory_format, type(None))
 
 
-def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=False):
+def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=False, draft=None):
     """The exported program of a module on example arguments."""
     from .exported_program import ExportedProgram, ModuleCallEntry
 
     kwargs = _ordered(module, args, kwargs or {})
     names, leaves, in_spec = _inputs(module, args, kwargs)
     shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred)
+    shapes.env.draft = draft
     for _ in range(_shapes.MAX_RESTARTS):
+        if draft is not None:
+            draft.begin()
         recorder = Recorder(shapes.mode)
         run = _Run(module, recorder, strict, preserved)
         try:
@@ -59,14 +62,23 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
 
 
 def drafted(module, args, kwargs, dynamic_shapes, *rest):
-    """The exported program; sizes that it fixes or limits are what it makes of them, with a warning."""
+    """The exported program with a report of what had to be assumed: sizes that it fixes or limits are what it makes of them, conditions on data those of
+    the example."""
+    from ._draft_export import Draft, FailureReport, FailureType
+
+    draft = Draft(module, args, kwargs)
     try:
-        return exported(module, args, kwargs, dynamic_shapes, *rest)
+        program = exported(module, args, kwargs, dynamic_shapes, *rest, draft=draft)
     except UserError as error:
         if "Suggested fixes:" not in str(error) or not isinstance(dynamic_shapes, (dict, tuple, list)):
             raise
-        warnings.warn(str(error), stacklevel=3)
-        return exported(module, args, kwargs, refine_dynamic_shapes_from_suggested_fixes(str(error), dynamic_shapes), *rest)
+        fixed = refine_dynamic_shapes_from_suggested_fixes(str(error), dynamic_shapes)
+        draft.report.failures.append(FailureReport(FailureType.GUARD_ADDED, {"reason": str(error)}))
+        program = exported(module, args, kwargs, fixed, *rest, draft=draft)
+    program._report = draft.report
+    if not draft.report.successful():
+        warnings.warn(str(draft.report), stacklevel=3)
+    return program
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import unittest
 
-from cresset.export import Dim, export
+from cresset.export import Dim, draft_export, export
 
 import cresset as torch
 from cresset import nn
@@ -201,7 +201,31 @@ class Sizes(unittest.TestCase):
             examples = tuple(torch.ones(n) for n in sizes)
             with self.assertRaisesRegex(RuntimeError, f"Suggested fixes:\n  {fix}\n"):
                 export(Pair(function), examples, dynamic_shapes=({0: a}, {0: b}))
-        export(Pair(lambda x, y: x + y), (torch.ones(5), torch.ones(5)), dynamic_shapes=({0: a}, {0: a}))
+        x = torch.ones(5)
+        export(Pair(lambda x, y: x + y), (x, torch.ones(5)), dynamic_shapes=({0: a}, {0: a}))
+        export(Pair(lambda x, y: x + y), (x, x), dynamic_shapes=({0: a}, {0: b}))
+
+    def test_a_draft_goes_on_where_the_data_decides_and_reports_it(self):
+        def f(x, k):
+            y = x + 1 if x.sum() > 0 else x - 1
+            return y[: int(k.item())]
+
+        x = torch.ones(5, 3)
+        with self.assertWarnsRegex(UserWarning, "2 assumptions"):
+            program = draft_export(Pair(f), (x, torch.tensor(3)))
+        report = program._report
+        self.assertEqual(([f.failure_type.name for f in report.failures], report.successful()), (["DATA_DEPENDENT_ERROR"] * 2, False))
+        self.assertTrue(torch.equal(program.module()(x, torch.tensor(3)), f(x, torch.tensor(3))))
+        for other in ((-x, torch.tensor(3)), (x, torch.tensor(4))):
+            with self.assertRaisesRegex(RuntimeError, "expected (u|Eq)"):
+                program.module()(*other)
+        self.assertTrue(draft_export(Pair(lambda x, y: x + y), (x, x))._report.successful())
+
+    def test_operators_that_a_table_leaves_out_stay_whole(self):
+        program = export(Pair(lambda x, y: torch.einsum("ij,kj->ik", nn.functional.linear(x, y), x).reshape(-1)), (torch.ones(2, 3), torch.ones(3, 3)))
+        names = lambda p: [str(n.target) for n in p.graph.nodes if n.op == "call_function"]  # noqa: E731
+        self.assertEqual(names(program.run_decompositions({})), ["aten.linear.default", "aten.einsum.default", "aten.view.default"])
+        self.assertNotIn("aten.linear.default", names(program.run_decompositions()))
 
     def test_numbers_from_data_are_checked_when_the_program_runs(self):
         def f(n, x):

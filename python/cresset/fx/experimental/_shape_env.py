@@ -133,7 +133,7 @@ class ShapeEnv:
         self.tracked_fakes = tracked_fakes
         self.symbol_to_source, self.source_to_symbol, self._constraints = {}, {}, {}
         self.fake_tensor_cache = {}
-        self._fresh_unbacked, self._unknown = [], 0
+        self._fresh_unbacked, self._unknown, self.draft = [], 0, None
         _environments[self._env.address] = self
 
     allow_scalar_outputs = property(lambda self: self.settings.allow_scalar_outputs)
@@ -220,7 +220,19 @@ class ShapeEnv:
     def _unbacked(self, kind):
         expr = self._env.create_unbacked(kind)
         self._fresh_unbacked.append(expr)
+        if self.draft is not None:
+            self.draft.note(expr)
         return self.wrap(expr)
+
+    def _asked(self, expr):
+        """The condition or number of the example; in a draft of an export that of a real run, where only the data tells."""
+        ask = self._env.evaluate if expr.kind == "bool" else self._env.specialize
+        try:
+            return ask(expr)
+        except GuardOnDataDependentSymNode as error:
+            if self.draft is None:
+                raise
+            return self.draft.assume(self, expr, error)
 
     def create_unbacked_symint(self, source=None):
         """A SymInt whose number only the data tells."""
@@ -490,11 +502,14 @@ def number(value):
     """The int or float that stands for a number in the sizes of fake tensors."""
     if isinstance(value, (int, float)):
         return value
-    return value.node.int_() if value.node.is_nested_int() else value.node.shape_env._env.value(value.node._expr)
+    if value.node.is_nested_int():
+        return value.node.int_()
+    env = value.node.shape_env
+    return env._asked(value.node._expr) if isinstance(value, SymBool) else env._env.value(value.node._expr)
 
 
 def _specialized(value):
-    return value.node.int_() if value.node.is_nested_int() else value.node.shape_env._env.specialize(value.node._expr)
+    return value.node.int_() if value.node.is_nested_int() else value.node.shape_env._asked(value.node._expr)
 
 
 def _lift(address, value):

@@ -49,15 +49,15 @@ class SymNode:
 
     def guard_int(self, file="", line=0):
         """The int of the example, which becomes a guard."""
-        return int(self.shape_env._env.specialize(self._expr))
+        return int(self.shape_env._asked(self._expr))
 
     def guard_float(self, file="", line=0):
         """The float of the example, which becomes a guard."""
-        return float(self.shape_env._env.specialize(self._expr))
+        return float(self.shape_env._asked(self._expr))
 
     def guard_bool(self, file="", line=0):
         """The truth value of the example, which becomes a guard."""
-        return self.shape_env._env.evaluate(self._expr)
+        return self.shape_env._asked(self._expr)
 
     def int_(self):
         """As `guard_int`."""

@@ -1,0 +1,128 @@
+"""What `draft_export` had to assume so that a program could be captured, and why that may be wrong for other arguments."""
+
+import copy
+import dataclasses
+import enum
+
+import _cresset_graph
+
+import cresset as torch
+
+from ..utils import _pytree as pytree
+from ..utils._python_dispatch import TorchDispatchMode
+
+_ITEM = torch.ops.aten._local_scalar_dense.default
+
+
+class FailureType(enum.IntEnum):
+    """The kinds of things that an export would have refused.
+
+    >>> from cresset.export._draft_export import FailureType
+    >>> FailureType.DATA_DEPENDENT_ERROR.name
+    'DATA_DEPENDENT_ERROR'
+    """
+
+    MISSING_FAKE_KERNEL = 1
+    DATA_DEPENDENT_ERROR = 2
+    GUARD_ADDED = 3
+    MISMATCHED_FAKE_KERNEL = 4
+
+
+@dataclasses.dataclass
+class FailureReport:
+    """One of them. `data`: the condition, where it was asked, and what was taken for true.
+
+    >>> from cresset.export._draft_export import FailureReport, FailureType
+    >>> print(FailureReport(FailureType.GUARD_ADDED, {"reason": "b = a"}).print({}))
+    GUARD_ADDED: reason: b = a
+    """
+
+    failure_type: FailureType
+    data: dict
+    xfail: bool = False
+
+    def print(self, str_to_filename):
+        """It as text."""
+        return f"{self.failure_type.name}: " + ", ".join(f"{name}: {value}" for name, value in self.data.items())
+
+
+@dataclasses.dataclass
+class DraftExportReport:
+    """All that stands between a draft and a program that `export` would give.
+
+    >>> from cresset.export._draft_export import DraftExportReport
+    >>> DraftExportReport([]).successful()
+    True
+    """
+
+    failures: list
+    str_to_filename: dict = dataclasses.field(default_factory=dict)
+    expressions_created: dict = dataclasses.field(default_factory=dict)
+    op_profiles: dict = dataclasses.field(default_factory=dict)
+
+    def successful(self):
+        """Whether nothing had to be assumed."""
+        return all(failure.xfail for failure in self.failures)
+
+    def __str__(self):
+        if not self.failures:
+            return "draft_export: nothing had to be assumed"
+        lines = [f"  {i + 1}. {failure.print(self.str_to_filename)}" for i, failure in enumerate(self.failures)]
+        return f"draft_export: {len(lines)} assumptions, which may be wrong for other arguments:\n" + "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class _Items(TorchDispatchMode):
+    """Notes the numbers that a program takes out of tensors, in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.values = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if func is _ITEM:
+            self.values.append(out)
+        return out
+
+
+class Draft:
+    """The numbers of one real run, by which conditions on data are decided, and the report."""
+
+    def __init__(self, module, args, kwargs):
+        self.report, self.values, self.seen, self.made = DraftExportReport([]), {}, set(), 0
+        args, kwargs = pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), (tuple(args), dict(kwargs or {})))
+        with torch.no_grad(), _Items() as items:
+            copy.deepcopy(module)(*args, **kwargs)
+        self.real = items.values
+
+    def begin(self):
+        """A new run of the module on fake tensors."""
+        self.made = 0
+
+    def note(self, expr):
+        """The next symbol of the data."""
+        self.made += 1
+        self.values[expr.symbols[0]] = self.made - 1
+
+    def value(self, env, expr, error):
+        """The number of the real run. Errors: `error` where that has none."""
+        bound = {name: hint for name, hint, *_ in env._env.symbols if hint is not None}
+        for name, i in self.values.items():
+            if i < len(self.real):
+                bound[name] = int(self.real[i]) if isinstance(self.real[i], bool) else self.real[i]
+        found = expr.evaluate(bound)
+        if found is None:
+            raise error
+        return found
+
+    def assume(self, env, expr, error):
+        """The answer of the real run to a condition, or its number; it is asserted where the program runs."""
+        found = self.value(env, expr, error)
+        held = _cresset_graph.apply("eq", expr, found) if expr.kind != "bool" else expr if found else _cresset_graph.apply("not", expr)
+        env._env.expect(held, f"draft_export assumed {held}")
+        if str(held) not in self.seen:
+            self.seen.add(str(held))
+            self.report.failures.append(FailureReport(FailureType.DATA_DEPENDENT_ERROR, {"expr": str(expr), "assumed": str(held), "reason": str(error)}))
+        return found
