@@ -1,4 +1,4 @@
-"""What `draft_export` had to assume so that a program could be captured, and why that may be wrong for other arguments."""
+"""The report of `draft_export`: assumptions by which a program was captured, and why they may be wrong for other arguments."""
 
 import copy
 import dataclasses
