@@ -201,6 +201,8 @@ assert (torch.ones(2, device="opencl") + 1).cpu().tolist() == [2, 2]
 
 
 def test_computes_nine_tenths_of_the_rows_of_float32_itself():
+    # Most of the time goes to compiling kernels: each third row, or with scripts/test --long all of them.
+    every = 1 if os.environ.get("CRESSET_LONG") else 3
     *failures, counts = run(
         HEAD
         + """
@@ -209,11 +211,11 @@ def left():
     names = list(torch.opencl.fallbacks())
     torch.opencl.reset_fallbacks()
     return names
-rows_on_device.run("opencl", left)
 """
+        + f'rows_on_device.run("opencl", left, {every})'
     ).splitlines()
     passed, total = map(int, counts.split())
-    assert total > 500 and passed >= 0.9 * total, failures
+    assert total > 600 // every and passed >= 0.9 * total, failures
 
 
 def test_the_mnist_example_trains_as_on_the_cpu():
