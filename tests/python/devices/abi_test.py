@@ -23,7 +23,7 @@ def foreign(names):
 
 
 def difference(header_of, tmp_path):
-    """What abidiff says of the kept table and one that is compiled from a header's text."""
+    """The answer of abidiff about the kept table and one that is compiled from a header's text."""
     folder = tmp_path / "cresset/dispatch"
     folder.mkdir(parents=True, exist_ok=True)
     text = (ROOT / "cresset/dispatch/c_abi.h").read_text()
