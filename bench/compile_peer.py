@@ -5,13 +5,14 @@ the thread.
     bench/compile_peer.py [--only REGEX] [--pairs N] [--models] [--chart FILE]
 
 Rows: the overhead of a compiled call and of its guards; chains of pointwise operators, with the time of one copy of the same memory; layers written in plain
-operators beside our own kernels. With --models the training steps of ../shared/bench, whose first step, compilation included, is a row too. A ratio is the
-median over the pairs. --chart writes the ratios as an SVG.
+operators beside our own kernels. With --models the training and inference steps of ../shared/bench, whose first step, compilation included, is a row too, and
+peak memory in bytes; then the geometric means of ratios of least times. Other ratios are medians over the pairs. --chart writes the ratios as an SVG.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import re
 import statistics
@@ -121,6 +122,31 @@ def models(turns: int) -> Iterator[tuple[str, float, float, float]]:
         ours, theirs, ratio = compared(step, other, 1, turns)
         yield name, ours, theirs, ratio
         yield f"{name}.first_step", first, theirs, theirs / first
+        del step, other
+        bytes_of = [peak(make[name]) for make in (compiled, eager)]
+        yield f"{name}.peak_bytes", bytes_of[0], bytes_of[1], bytes_of[1] / bytes_of[0]
+
+
+def peak(make: Callable[[], Any]) -> float:
+    """Bytes that a model and a step take at most."""
+    torch._dynamo.reset()
+    gc.collect()
+    before = torch.cpu.memory_stats()["allocated_bytes"]
+    step = make()[0]
+    for _ in range(2):
+        step()
+    gc.collect()
+    torch.cpu.reset_peak_memory_stats()
+    step()
+    return float(torch.cpu.memory_stats()["peak_allocated_bytes"] - before)
+
+
+def means(rows: list[tuple[str, float, float, float]]) -> Iterator[tuple[str, float]]:
+    """Geometric means of eager over compiled, of training and of inference."""
+    steps = [row for row in rows if not row[0].endswith(("first_step", "peak_bytes"))]
+    for kind, chosen in (("training", [r for r in steps if not r[0].startswith("infer_")]), ("inference", [r for r in steps if r[0].startswith("infer_")])):
+        if chosen:
+            yield f"{kind}.geometric_mean", statistics.geometric_mean(theirs / ours for _, ours, theirs, _ in chosen)
 
 
 def chart(rows: list[tuple[str, float]], path: Path) -> None:
@@ -159,9 +185,13 @@ def main() -> None:
             shown.append((name, *compared(first, second, calls, arguments.pairs)))
             print("\t".join([name, *(f"{v:.3f}" for v in shown[-1][1:])]), flush=True)
     if arguments.models:
+        found = []
         for row in models(arguments.pairs):
-            shown.append(row)
+            found.append(row)
             print("\t".join([row[0], *(f"{v:.3f}" for v in row[1:])]), flush=True)
+        shown += found
+        for name, mean in means(found):
+            print(f"{name}\t\t\t{mean:.3f}", flush=True)
     if arguments.chart:
         chart([(name, ratio) for name, *_, ratio in shown], arguments.chart)
 
