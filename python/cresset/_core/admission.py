@@ -72,7 +72,9 @@ def _looked_up(kind, name):
 
 def _is_own(kind):
     """Whether a class is one of the shelves of this package whose __setstate__ takes over data and does nothing else."""
-    return kind.__module__.startswith(("cresset.nn.", "cresset.optim.", "cresset.amp.", "cresset.utils.hooks", "cresset.distributions.", "cresset._tensor"))
+    return kind.__module__.startswith(
+        ("cresset.nn.", "cresset.optim.", "cresset.amp.", "cresset.utils.hooks", "cresset.distributions.", "cresset._tensor", "cresset.utils._pytree")
+    )
 
 
 def _full_name(value):

@@ -119,7 +119,8 @@ def _function(target):
             raise _bad(f"a node calls {'.'.join(map(str, target))}, which graphs in files may not")
         return found
     home = str(getattr(target, "__module__", None) or "")
-    if home.partition(".")[0] in ("cresset", "torch", "_cresset") and resolve_name(target) is None and not _is_known(target):
+    computes = resolve_name(target) is not None and not home.endswith((".serialization", ".hub"))
+    if home.partition(".")[0] in ("cresset", "torch", "_cresset") and not computes and not _is_known(target):
         raise _bad(f"a node calls {home}.{getattr(target, '__name__', target)}, which graphs in files may not")
     if not callable(target):
         raise _bad(f"a node calls {target!r}, which is no function")
