@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""TorchScript on Cresset and on PyTorch, in turns: `name<TAB>ours<TAB>peer's<TAB>ours / peer's`, in milliseconds.
+"""TorchScript on Cresset and on PyTorch, in turns: `name<TAB>ours<TAB>peer's<TAB>ours / peer's`, in milliseconds; the last is the median over the turns,
+after which its least and greatest stand.
 
-Each side runs in a process of its own, with one thread or with `--threads`; archives are PyTorch's.
+Each side runs in a process of its own, with one thread or with `--threads`; archives are PyTorch's. Rows of C++ (bench/programs/jit.cpp) run on one thread
+and on two; `cpp_start` is the wall time of a program that links `torch::jit::load` and ends.
 
     bench/jit_peer.py [--only REGEX] [--pairs N] [--threads N]
 """
@@ -16,7 +18,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+
+import peer as cpp
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = os.environ.get("PEER") or os.environ.get("CRESSET_PARITY_PYTHON") or str(ROOT / "build" / "venv" / "bin" / "python")
@@ -87,6 +92,30 @@ ROWS = {
 }  # fmt: skip
 
 
+# Arguments of the C++ program; "{}" is the folder of the archives.
+CPP_ROWS = {
+    "cpp_load_and_first_1": ["load", "{}/resnet18.pt", "1"],
+    "cpp_load_and_first_2": ["load", "{}/resnet18.pt", "2"],
+    "cpp_steady_1": ["steady", "{}/resnet18.pt", "1"],
+    "cpp_steady_2": ["steady", "{}/resnet18.pt", "2"],
+    "cpp_scalar_loop_1e6": ["loop", "{}/loop.pt"],
+    "cpp_start": ["start"],
+}
+
+
+def run_cpp(binary: Path, arguments: list[str], folder: str) -> float:
+    command = [str(binary), *(a.replace("{}", folder) for a in arguments)]
+    start = time.perf_counter()
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(output.split("\t")[1]) if output else (time.perf_counter() - start) * 1e3
+
+
+def report(name: str, pairs: list[tuple[float, float]]) -> None:
+    mine, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))
+    ratios = sorted(a / b for a, b in pairs)
+    print(f"{name}\t{mine:.3f}\t{theirs:.3f}\t{statistics.median(ratios):.3f}\t{ratios[0]:.3f}\t{ratios[-1]:.3f}", flush=True)
+
+
 def program(imports: str, threads: int, folder: str, body: str, file: Path) -> Path:
     file.write_text(MODELS.replace("{imports}", imports).replace("{threads}", str(threads)) + f"FOLDER = {folder!r}\n" + body)
     return file
@@ -117,9 +146,17 @@ def main() -> None:
                 a = json.loads(subprocess.run(["/usr/bin/python3", left], check=True, env=ours, capture_output=True, text=True).stdout)
                 b = json.loads(subprocess.run([PEER, "-W", "ignore", right], check=True, env=peers, capture_output=True, text=True).stdout)
                 pairs.append((a, b))
-            mine, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))
-            ratio = statistics.median(a / b for a, b in pairs)
-            print(f"{name}\t{mine:.3f}\t{theirs:.3f}\t{ratio:.3f}", flush=True)
+            report(name, pairs)
+        wanted = [name for name in CPP_ROWS if re.search(options.only, name)]
+        if not wanted:
+            return
+        os.environ["PEER"] = PEER
+        sides = [cpp.ours(), cpp.peer()]
+        sides[0].link += ["-lcresset_graph"]
+        sides[1].link[2:2] = ["-ltorch"]
+        binaries = [side.program("jit") for side in sides]
+        for name in wanted:
+            report(name, [tuple(run_cpp(b, CPP_ROWS[name], folder) for b in binaries) for _ in range(options.pairs)])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,44 @@
+// Programs of TorchScript in C++, one row of milliseconds: jit start | jit load FILE THREADS | jit steady FILE THREADS | jit loop FILE
+#include <torch/script.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include "timing.h"
+
+namespace {
+
+double now() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Of calls within a second, the shortest.
+template <class F> double best(const F& call) {
+  for (int i = 0; i < 3; i++) call();
+  double shortest = 1e9;
+  for (const double start = now(); now() - start < 1000;) {
+    const double begin = now();
+    call();
+    shortest = std::min(shortest, now() - begin);
+  }
+  return shortest;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "start") return 0;
+  if (argc < 3) return std::fprintf(stderr, "usage: jit start | jit load|steady FILE THREADS | jit loop FILE\n"), 2;
+  at::set_num_threads(argc > 3 ? std::atoi(argv[3]) : 1);
+  const torch::NoGradGuard no_gradients;
+  const double start = now();
+  torch::jit::Module model = torch::jit::load(argv[2]);
+  if (mode == "loop") {
+    bench::row("loop", best([&] { model.forward({int64_t{1000000}}); }), "ms");
+    return 0;
+  }
+  const torch::Tensor x = torch::ones({1, 3, 224, 224});
+  if (model.forward({x}).toTensor().numel() != 1000) return 1;
+  const double first = now() - start;
+  bench::row(mode.c_str(), mode == "load" ? first : best([&] { model.forward({x}); }), "ms");
+}
