@@ -89,6 +89,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, 
     index = -1
     if padding_idx is not None:
         index = padding_idx if padding_idx >= 0 else weight.size(0) + padding_idx
+    if max_norm is not None:
+        torch.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
     return torch.embedding(weight, input, index, scale_grad_by_freq, sparse)
 def max_pool2d(input: Tensor, kernel_size: BroadcastingList2[int], stride: Optional[BroadcastingList2[int]] = None, padding: BroadcastingList2[int] = 0,
                dilation: BroadcastingList2[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> Tensor:
@@ -205,8 +207,15 @@ def _attention(module):
     weights = [f"self.in_proj_weight[{i * e}:{(i + 1) * e}]" for i in range(3)] if same else [f"self.{c}_proj_weight" for c in "qkv"]
     biases = [f"self.in_proj_bias[{i * e}:{(i + 1) * e}]" if bias else "None" for i in range(3)]
     out_bias = "self.out_proj.bias" if module.out_proj.bias is not None else "None"
-    if getattr(module, "bias_k", None) is not None or module.add_zero_attn:
-        raise NotImplementedError("torch.jit: MultiheadAttention with bias_kv or zero attention is not compiled")
+    # A place of attention behind those of the keys, learned or of zeros; masks leave it open.
+    more = ""
+    if module.bias_k is not None:
+        more = f"\n    k = torch.cat([k, self.bias_k.expand([n, 1, {e}])], 1)\n    v = torch.cat([v, self.bias_v.expand([n, 1, {e}])], 1)"
+    if module.add_zero_attn:
+        zeros = f"torch.zeros([n, 1, {e}], dtype=k.dtype, device=k.device)"
+        more += f"\n    k = torch.cat([k, {zeros}], 1)\n    v = torch.cat([v, {zeros}], 1)"
+    open_places = int(module.bias_k is not None) + int(module.add_zero_attn)
+    widen = f"\n    if mask is not None:\n        mask = torch.pad(mask, [0, {open_places}])" if open_places else ""
     batch_first = bool(getattr(module, "batch_first", False))
     turn = "\n        q, k, v = q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)" if not batch_first else ""
     back = "\n    if batched:\n        out = out.transpose(0, 1)" if not batch_first else ""
@@ -222,10 +231,10 @@ def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: O
     q = torch.linear(q, {weights[0]}, {biases[0]})
     k = torch.linear(k, {weights[1]}, {biases[1]})
     v = torch.linear(v, {weights[2]}, {biases[2]})
-    n, t, s = q.size(0), q.size(1), k.size(1)
+    n, t, s = q.size(0), q.size(1), k.size(1){more}
     q = q.reshape([n, t, {module.num_heads}, {module.head_dim}]).transpose(1, 2)
-    k = k.reshape([n, s, {module.num_heads}, {module.head_dim}]).transpose(1, 2)
-    v = v.reshape([n, s, {module.num_heads}, {module.head_dim}]).transpose(1, 2)
+    k = k.reshape([n, k.size(1), {module.num_heads}, {module.head_dim}]).transpose(1, 2)
+    v = v.reshape([n, v.size(1), {module.num_heads}, {module.head_dim}]).transpose(1, 2)
     mask: Optional[Tensor] = None
     if attn_mask is not None:
         m = attn_mask
@@ -237,7 +246,7 @@ def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: O
         if p.dtype == torch.bool:
             p = torch.zeros_like(p, dtype=q.dtype).masked_fill(p, float("-inf"))
         p = p.reshape([n, 1, 1, s])
-        mask = p if mask is None else mask + p
+        mask = p if mask is None else mask + p{widen}
     weights: Optional[Tensor] = None
     rate = {float(module.dropout)} if self.training else 0.0
     if need_weights:
@@ -306,11 +315,23 @@ def forward(self, input: Tensor) -> Tensor:
 def _conv_transpose(module):
     n = module.weight.dim() - 2
     bias = "self.bias" if module.bias is not None else "None"
-    numbers = [_pair(v, n) for v in (module.stride, module.padding, module.output_padding)]
+    stride, padding, extra = (_pair(v, n) for v in (module.stride, module.padding, module.output_padding))
+    dilation, kernel = _pair(module.dilation, n), _pair(module.kernel_size, n)
+    spread = [d * (k - 1) + 1 - 2 * p for d, k, p in zip(dilation, kernel, padding)]
     return {"forward": f'''
 def forward(self, input: Tensor, output_size: Optional[List[int]] = None) -> Tensor:
-    assert output_size is None, "torch.jit: ConvTranspose takes no output_size"
-    return torch.conv_transpose{n}d(input, self.weight, {bias}, {numbers[0]}, {numbers[1]}, {numbers[2]}, {module.groups}, {_pair(module.dilation, n)})
+    extra = {extra}
+    if output_size is not None:
+        lead, stride, spread = input.dim() - {n}, {stride}, {spread}
+        wanted = output_size[lead:] if len(output_size) == input.dim() else output_size
+        if len(wanted) != {n}:
+            raise ValueError("output_size must have {n} or {{}} elements for an input of {{}} dimensions, got {{}}".format(input.dim(), input.dim(), len(wanted)))
+        for d in range({n}):
+            least = (input.size(d + lead) - 1) * stride[d] + spread[d]
+            if wanted[d] < least or wanted[d] > least + stride[d] - 1:
+                raise ValueError("output_size {{}}: dimension {{}} can be {{}} to {{}}".format(output_size, d, least, least + stride[d] - 1))
+            extra[d] = wanted[d] - least
+    return torch.conv_transpose{n}d(input, self.weight, {bias}, {stride}, {padding}, extra, {module.groups}, {dilation})
 '''}  # fmt: skip
 
 
@@ -342,11 +363,12 @@ def _layer_norm(module):
 
 
 def _embedding(module):
-    if module.max_norm is not None:
-        raise NotImplementedError("torch.jit: Embedding with max_norm is not compiled")
     index = -1 if module.padding_idx is None else module.padding_idx
+    shorten = ""
+    if module.max_norm is not None:
+        shorten = f"    torch.embedding_renorm_(self.weight.detach(), input.contiguous(), {float(module.max_norm)}, {float(module.norm_type)})\n"
     return {
-        "forward": f"\ndef forward(self, input: Tensor) -> Tensor:\n    return torch.embedding(self.weight, input, {index}, {module.scale_grad_by_freq}, {module.sparse})\n"
+        "forward": f"\ndef forward(self, input: Tensor) -> Tensor:\n{shorten}    return torch.embedding(self.weight, input, {index}, {module.scale_grad_by_freq}, {module.sparse})\n"
     }
 
 

@@ -337,6 +337,7 @@ class RecursiveScriptModule(ScriptModule):
         return self._items().items()
 
 
+_shared_classes = {}  # by what `_Builder._shared_key` says
 _MAGIC = frozenset({"__len__", "__getitem__", "__contains__"})
 _wrappers = {}
 
@@ -434,9 +435,10 @@ def _is_constant(value):
 
 
 def create_script_module(module, stubs=None, share_types=True, is_tracing=False):
-    """The compiled form of a module, with `stubs(module)` saying which methods to compile; as `torch.jit.script` does by default."""
+    """The compiled form of a module, with `stubs(module)` saying which methods to compile; as `torch.jit.script` does by default. Modules of one Python class,
+    equal types of attributes and equal constants have one compiled class, unless `share_types` says otherwise."""
     type(module).forward  # noqa: B018  graphs of torch.fx compile theirs when it is asked for
-    return _Builder(module).build(stubs, is_tracing)
+    return _Builder(module, share_types=share_types).build(stubs, is_tracing)
 
 
 def infer_methods_to_compile(module):
@@ -455,8 +457,8 @@ def script_module(module):
 class _Builder:
     """Makes the class of one module and its object."""
 
-    def __init__(self, module, made=None):
-        self.module = module
+    def __init__(self, module, made=None, share_types=True):
+        self.module, self.share_types = module, share_types
         self.made = {} if made is None else made  # modules that occur twice are one
         self.is_tracing = False
         self.own = type(module).__module__.startswith("cresset.nn.")
@@ -471,27 +473,49 @@ class _Builder:
         self.cls = _graph.script_class_new(_resolve.unit, _resolve.qualified_name(type(m)), "module", container)
         self.name = _graph.script_class_info(self.cls)["name"]
         values = self._attributes()
+        shared = self._shared_key() if self.share_types and not is_tracing and stubs is None else None
+        known = _shared_classes.get(shared)
+        if known is not None:
+            return self._object(known, values)
         if not is_tracing:
             _graph.script_class_add(self.cls, "finder", self._find)
             self._hooks()
             for key in self._overload_names():
                 self._overloads(key)
-        handle = _graph.script_object_new(self.cls)
-        for name, value in values.items():
-            _graph.script_object_set(handle, name, value)
         if not is_tracing:
             for key in self._to_compile(stubs):
                 function = self._find(key)
                 if function is not None:
                     _graph.script_function_compile(function)
             self._hooked()
-        self.made[id(m)] = wrapper = wrap(handle, m)
+        if shared is not None:
+            _shared_classes[shared] = self.cls
+        return self._object(self.cls, values)
+
+    def _object(self, cls, values):
+        handle = _graph.script_object_new(cls)
+        for name, value in values.items():
+            _graph.script_object_set(handle, name, value)
+        self.made[id(self.module)] = wrapper = wrap(handle, self.module)
         return wrapper
+
+    def _shared_key(self):
+        """What modules of one compiled class have in common; None where the class is this module's own."""
+        m, cls = self.module, type(self.module)
+        if m._forward_hooks or m._forward_pre_hooks or isinstance(m, ScriptModule) or any(map(callable, m.__dict__.values())):
+            return None
+        for name in dir(cls):
+            use = _marks.use_of(inspect.getattr_static(cls, name, None))
+            if use is not None and use[0] == _marks.Use.IGNORE:
+                return None  # Python runs it on this very module
+        info = _graph.script_class_info(self.cls)
+        text = _library.method_text(m, "forward") if self._defines_forward() else None
+        return cls, tuple(map(tuple, info["attributes"])), repr(sorted(info["constants"].items())), text
 
     def _part(self, part):
         if isinstance(part, ScriptModule):
             return script_module(part)
-        return self.made[id(part)] if id(part) in self.made else _Builder(part, self.made).build(None, self.is_tracing)
+        return self.made[id(part)] if id(part) in self.made else _Builder(part, self.made, self.share_types).build(None, self.is_tracing)
 
     # ---- attributes -------------------------------------------------------------------------------------------------------
 
