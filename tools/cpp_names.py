@@ -31,7 +31,6 @@ EXCEPTIONS = {
     "torch.jit.ScriptModuleSerializer.serialize_unified_format": "see ScriptModuleSerializer",
     "torch.jit.ScriptModuleSerializer.storage_context": "see ScriptModuleSerializer",
     "torch.jit.ScriptModuleSerializer.writeFiles": "see ScriptModuleSerializer",
-    "torch.jit.getInlineEverythingMode": "a switch of LibTorch's compiler; calls are always inlined when a program runs",
     "torch.jit.jitModuleFromSourceAndConstants": "a step of LibTorch's reader of flatbuffers",
     "torch.jit.slot_iterator_impl.SlotCursor": "a part of LibTorch's iterator; slots here are listed at once",
     "torch.jit.writeArchiveAndTensors": "a step of LibTorch's writer of archives over its own streams",

@@ -12,7 +12,7 @@
 namespace cresset::profile {
 
 // The kinds of what runs, under PyTorch's numbers.
-enum class Scope : uint8_t { Function = 0, BackwardFunction = 1, User = 7 };
+enum class Scope : uint8_t { Function = 0, BackwardFunction = 1, ScriptFunction = 2, User = 7 };
 
 // An argument of a call, as far as a trace says it.
 struct InputFact {

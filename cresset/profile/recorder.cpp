@@ -12,6 +12,7 @@
 #include "cresset/autograd/node.h"
 #include "cresset/core/hooks.h"
 #include "cresset/core/observed.h"
+#include "cresset/core/scope_hooks.h"
 #include "cresset/dispatch/backend.h"
 #include "cresset/profile/flops.h"
 #include "cresset/profile/inputs.h"
@@ -22,9 +23,20 @@ namespace cresset::profile {
 
 std::atomic<int> RecordFunction::g_active{0};
 
+namespace {
+
+// Functions of programs that a room above runs.
+const ScopeHooks kScopeHooks{[](std::string_view name) -> void* { return new RecordFunction(name, Scope::ScriptFunction); },
+                             [](void* scope) { delete static_cast<RecordFunction*>(scope); }};
+
+}  // namespace
+
 // Who is listening: a recording, and observers.
 struct Activity {
-  static void add(int n) { RecordFunction::g_active.fetch_add(n, std::memory_order_acq_rel); }
+  static void add(int n) {
+    const int now = RecordFunction::g_active.fetch_add(n, std::memory_order_acq_rel) + n;
+    g_scope_hooks.store(now > 0 ? &kScopeHooks : nullptr, std::memory_order_release);
+  }
 };
 
 namespace {

@@ -73,6 +73,21 @@ void set_script_error() {
   } catch (...) { capi().set_error(); }
 }
 
+namespace {
+
+// The class and the text of the error that is set, which is taken.
+std::pair<std::string, std::string> python_error() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  const Ref kept[] = {Ref(type), Ref(value), Ref(traceback)};
+  const Ref message(value ? PyObject_Str(value) : nullptr);
+  if (!message) PyErr_Clear();
+  return {type ? reinterpret_cast<PyTypeObject*>(type)->tp_name : "RuntimeError", message ? string_of(message.get()) : "an error without a text"};
+}
+
+}  // namespace
+
 bool add_handle_type(PyObject* module) {
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(free_handle)},
                                 {Py_tp_hash, reinterpret_cast<void*>(hash_handle)},
@@ -269,7 +284,12 @@ PyObject* unit_native(PyObject*, PyObject* args) {
       Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
       for (size_t i = 0; i < values.size(); i++)
         PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), to_python(values[i], f->schema.arguments[i].type).release());
-      const Ref result = checked(PyObject_CallObject(held->object, tuple.get()));
+      const Ref result(PyObject_CallObject(held->object, tuple.get()));
+      if (!result && runs_apart()) {
+        const auto [name, message] = python_error();
+        throw ScriptRaise(name + ": " + message, name, message);
+      }
+      if (!result) throw PythonError();
       return to_datum(result.get(), returns);
     };
     return wrap(f);
@@ -531,6 +551,20 @@ PyObject* function_run(PyObject*, PyObject* args) {
     return to_python(result, s.returns[0]);
   });
 }
+// (trips, instructions, memory, calls) of this thread from now on -> the former ones
+PyObject* exchange_limits(PyObject*, PyObject* args) {
+  return guarded([&] {
+    RunLimits limits;
+    long long trips, instructions, memory;
+    if (!PyArg_ParseTuple(args, "LLLi", &trips, &instructions, &memory, &limits.max_calls)) throw PythonError();
+    limits.max_trips = trips;
+    limits.max_instructions = instructions;
+    limits.max_memory = memory;
+    const RunLimits former = LimitScope::exchange(limits);
+    return checked(Py_BuildValue("(LLLi)", static_cast<long long>(former.max_trips), static_cast<long long>(former.max_instructions),
+                                 static_cast<long long>(former.max_memory), former.max_calls));
+  });
+}
 PyObject* function_info(PyObject*, PyObject* o) {
   return guarded([&] {
     Function& f = *handle(o, HandleKind::Function).function;
@@ -595,6 +629,7 @@ PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
                            {"script_function_compile", function_compile, METH_O, nullptr},
                            {"script_function_run", function_run, METH_VARARGS, nullptr},
                            {"script_function_info", function_info, METH_O, nullptr},
+                           {"script_exchange_limits", exchange_limits, METH_VARARGS, nullptr},
                            {"script_function_class", function_class, METH_O, nullptr},
                            {"script_value_type", value_type, METH_O, nullptr},
                            {"script_type", canonical_type, METH_O, nullptr},

@@ -178,6 +178,41 @@ Type type_of_python(PyObject* o) {
   return type_of_text(string_of(name.get()), nullptr);
 }
 
+namespace {
+
+// Sets the future to what the call gave. With the interpreter's lock.
+void set_future(PyObject* future, const Datum& call, const Type& type) {
+  auto& f = static_cast<FutureObject&>(**call.object());
+  Ref done;
+  try {
+    done = checked(PyObject_CallMethod(future, "set_result", "O", to_python(f.wait(), type).get()));
+  } catch (...) {
+    set_script_error();
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyErr_NormalizeException(&kind, &value, &traceback);
+    done = Ref(PyObject_CallMethod(future, "set_exception", "O", value));
+    const Ref kept[] = {Ref(kind), Ref(value), Ref(traceback)};
+  }
+  if (!done) PyErr_Clear();
+}
+Ref python_future(const Datum& call, const Type& type) {
+  Ref future = checked(PyObject_CallNoArgs(helper("new_future")));
+  auto held = std::make_shared<Held>(future.get());
+  // The function may be called at once, or by a thread that waits for the interpreter's lock.
+  PyThreadState* const state = PyEval_SaveThread();
+  auto& f = static_cast<FutureObject&>(**call.object());
+  if (f.is_delayed()) f.work();
+  f.when_done([call, type, held] {
+    const Gil gil;
+    set_future(held->object, call, type);
+  });
+  PyEval_RestoreThread(state);
+  return future;
+}
+
+}  // namespace
+
 Ref to_python(const Datum& v, const Type& type) {
   if (v.is_none()) return Ref::share(Py_None);
   if (v.is_tensor()) return v.to_tensor().defined() ? checked(capi().wrap_tensor(v.to_tensor())) : Ref::share(Py_None);
@@ -223,9 +258,7 @@ Ref to_python(const Datum& v, const Type& type) {
     if (object_of(v)) return checked(PyObject_CallFunctionObjArgs(helper("wrap_object"), wrap_object(v).get(), nullptr));
     if (const auto* e = dynamic_cast<const EnumObject*>(v.object()->get()))
       return checked(PyObject_CallFunctionObjArgs(helper("enum_member"), wrap(e->cls).get(), text(e->name()).get(), nullptr));
-    if (auto* f = dynamic_cast<FutureObject*>(v.object()->get()))
-      return checked(
-          PyObject_CallFunctionObjArgs(helper("made_future"), to_python(f->wait(), t.kind() == TypeKind::Future ? t.elements()[0] : Type()).get(), nullptr));
+    if (dynamic_cast<FutureObject*>(v.object()->get())) return python_future(v, t.kind() == TypeKind::Future ? t.elements()[0] : Type());
   }
   return checked(capi().wrap_constant(v));
 }

@@ -109,7 +109,7 @@ TEST(Program, LoopsCarryValues) {
   const Tensor x = ones({2});
   EXPECT_TRUE(same(run(kWhile, {x, int64_t{3}})[0].to_tensor(), x * 5));
   ProgramOptions few;
-  few.max_trips = 10;
+  few.limits.max_trips = 10;
   EXPECT_EQ(error_of([&] { run(kWhile, {x, int64_t{100}}, few); }), "graph f, node %t = ir::loop: ir::loop: expected at most 10 trips of all loops");
 }
 
@@ -153,7 +153,7 @@ TEST(Program, GraphsCallEachOther) {
 })";
   EXPECT_EQ(run(kText, {int64_t{10}})[0].to_int(), 3628800);
   ProgramOptions shallow;
-  shallow.max_calls = 5;
+  shallow.limits.max_calls = 5;
   EXPECT_NE(error_of([&] { run(kText, {int64_t{10}}, shallow); }).find("expected at most 5 calls within calls"), std::string::npos);
 }
 

@@ -61,6 +61,7 @@ using cresset::graph::script::Function;
 using cresset::graph::script::FusionBehavior;
 using cresset::graph::script::FusionStrategy;
 using cresset::graph::script::getFusionStrategy;
+using cresset::graph::script::getInlineEverythingMode;
 using cresset::graph::script::import_ir_module;
 using cresset::graph::script::Kwargs;
 using cresset::graph::script::load;
@@ -116,8 +117,12 @@ inline DetachedBuffer::UniqueDetachedBuffer save_jit_module_to_bytes(const Modul
   module.save(out, extra);
   return {new DetachedBuffer(out.str()), [](DetachedBuffer* buffer) { delete buffer; }};
 }
-inline void save_jit_module_to_write_func(const Module& module, const ExtraFilesMap& extra, bool /*save_mobile_debug_info*/,
+// Errors: NotImplementedError where debug information of the lite interpreter is asked for, whose files are not written here.
+inline void save_jit_module_to_write_func(const Module& module, const ExtraFilesMap& extra, bool save_mobile_debug_info,
                                           const std::function<size_t(const void*, size_t)>& write) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(!save_mobile_debug_info,
+                                "save_jit_module_to_write_func: debug information is that of the lite interpreter's flatbuffers, and "
+                                "these archives hold the source of their code instead; expected save_mobile_debug_info=false");
   ExportModule(module, write, extra);
 }
 inline Module load_jit_module_from_file(const std::string& path, ExtraFilesMap& extra, std::optional<at::Device> device = {}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -13,9 +14,10 @@ namespace {
 
 struct Tasks {
   std::mutex mutex;
-  std::condition_variable ended;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> waiting;
   int allowed = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  int running = 0;
+  int threads = 0, idle = 0;
   bool fixed = false;
 };
 // Never destroyed: threads may outlive the program's statics.
@@ -24,17 +26,22 @@ Tasks& tasks() {
   return *all;
 }
 
-void run(const std::function<void()>& task) {
+// A thread of the pool, which stays for the next task.
+void work() {
   Tasks& t = tasks();
-  {
-    std::unique_lock<std::mutex> lock(t.mutex);
-    t.ended.wait(lock, [&] { return t.running < t.allowed; });
-    t.running++;
+  std::unique_lock<std::mutex> lock(t.mutex);
+  while (true) {
+    t.idle++;
+    t.changed.wait(lock, [&] { return !t.waiting.empty(); });
+    t.idle--;
+    {
+      const std::function<void()> task = std::move(t.waiting.front());
+      t.waiting.pop_front();
+      lock.unlock();
+      task();
+    }
+    lock.lock();
   }
-  task();
-  const std::lock_guard<std::mutex> lock(t.mutex);
-  t.running--;
-  t.ended.notify_one();
 }
 
 }  // namespace
@@ -53,11 +60,16 @@ void set_num_interop_threads(int n) {
 }
 
 void launch(std::function<void()> task) {
-  {
-    const std::lock_guard<std::mutex> lock(tasks().mutex);
-    tasks().fixed = true;
+  Tasks& t = tasks();
+  const std::lock_guard<std::mutex> lock(t.mutex);
+  t.fixed = true;
+  t.waiting.push_back(std::move(task));
+  if (t.idle >= static_cast<int>(t.waiting.size()) || t.threads >= t.allowed) {
+    t.changed.notify_one();
+    return;
   }
-  std::thread([task = std::move(task)] { run(task); }).detach();
+  t.threads++;
+  std::thread(work).detach();
 }
 
 }  // namespace cresset

@@ -1,5 +1,5 @@
 #pragma once
-// Tasks beside each other, each on a thread of its own: at::launch.
+// Tasks beside each other, on threads of their own: at::launch.
 
 #include "cresset/base/macros.h"
 #include "cresset/base/std_function.h"
@@ -10,7 +10,7 @@ namespace cresset {
 CRESSET_API int get_num_interop_threads();
 // Errors: n < 1; the number was set before, or a task has been launched.
 CRESSET_API void set_num_interop_threads(int n);
-// Runs the task on another thread and returns at once. A task must not throw.
+// Runs the task on a thread of the pool, when one is free, and returns at once. A task must not throw.
 CRESSET_API void launch(std::function<void()> task);
 
 }  // namespace cresset

@@ -3,13 +3,16 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "cresset/core/memory/limit.h"
 #include "cresset/core/memory/plan_run.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -44,6 +47,20 @@ void count_alloc(int64_t n) {
   int64_t peak = g_peak.load(std::memory_order_relaxed);
   while (now > peak && !g_peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
   g_allocs.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Of the scope that this thread is in (`limit.h`).
+thread_local __attribute__((tls_model("initial-exec"))) MemoryBudget* t_budget = nullptr;
+
+void take_from_budget(size_t n) {
+  MemoryBudget& b = *t_budget;
+  CRESSET_CHECK_AS(OutOfMemoryError, b.used <= b.max && n <= static_cast<size_t>(b.max - b.used), "cpu allocator: expected at most ", b.max,
+                   " bytes, which is the limit of this run; ", b.used, " are in use and ", n, " more are asked for");
+  b.used += static_cast<int64_t>(n);
+}
+void give_to_budget(size_t n) {
+  // Blocks from before the scope do not make room for others.
+  t_budget->used = std::max<int64_t>(0, t_budget->used - static_cast<int64_t>(n));
 }
 
 [[noreturn]] CRESSET_COLD void out_of_memory(size_t n) {
@@ -153,6 +170,7 @@ void* ThreadBins::refill(size_t bin) {
   }
   if (!head[bin]) {
     const size_t blocks = 4096 / size > 4 ? 4096 / size : 4;
+    if (CRESSET_UNLIKELY(t_budget != nullptr)) take_from_budget(blocks * size);
     char* chunk = static_cast<char*>(system_alloc(blocks * size));
     for (size_t i = 0; i < blocks; i++) {
       auto* f = reinterpret_cast<FreeBlock*>(chunk + i * size);
@@ -309,6 +327,7 @@ void deallocate_medium(void* p, size_t n) {
 CRESSET_NOINLINE void* allocate_big(size_t n) {
   // Rounding up must not overflow.
   if (n > static_cast<size_t>(INT64_MAX) / 2) out_of_memory(n);
+  if (CRESSET_UNLIKELY(t_budget != nullptr)) take_from_budget(n);
   MemoryPlan::State* const plan = t_memory_plan;
   if (CRESSET_UNLIKELY(plan != nullptr))
     if (void* p = planned_block(*plan, n)) return p;
@@ -319,6 +338,7 @@ CRESSET_NOINLINE void* allocate_big(size_t n) {
 }
 
 CRESSET_NOINLINE void deallocate_big(void* p, size_t n) {
+  if (CRESSET_UNLIKELY(t_budget != nullptr)) give_to_budget(n);
   if (CRESSET_UNLIKELY(t_memory_plan != nullptr)) watch_end_of_block(*t_memory_plan, p);
   if (CRESSET_UNLIKELY(g_memory_arenas.load(std::memory_order_relaxed) != 0) && give_back_planned(p)) return;
   g_allocated.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
@@ -387,6 +407,9 @@ void cpu_deallocate(void* data, size_t nbytes) {
 }
 
 void unpoison_memory([[maybe_unused]] const void* data, [[maybe_unused]] size_t nbytes) { ASAN_UNPOISON_MEMORY_REGION(data, nbytes); }
+
+MemoryBudgetScope::MemoryBudgetScope(MemoryBudget* budget) : outer_(std::exchange(t_budget, budget)) {}
+MemoryBudgetScope::~MemoryBudgetScope() { t_budget = outer_; }
 
 Allocator* cpu_allocator() {
   static CpuAllocator* a = new CpuAllocator;

@@ -9,6 +9,7 @@
 #include "cresset/core/hooks.h"
 #include "cresset/core/memory/data_allocator.h"
 #include "cresset/core/observed.h"
+#include "cresset/core/scope_hooks.h"
 
 namespace cresset {
 
@@ -28,6 +29,7 @@ ObjectHook<StorageImpl>& storage_object_hook() { return g_object_hook; }
 
 std::atomic<const ObserverHooks*> g_observer_hooks{nullptr};
 std::atomic<ObservedMethod*> g_observed_method{nullptr};
+std::atomic<const ScopeHooks*> g_scope_hooks{nullptr};
 
 namespace {
 

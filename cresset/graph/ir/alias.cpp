@@ -7,19 +7,20 @@ namespace cresset::graph {
 
 namespace {
 
-bool holds_tensors(const Type& t) {
+// Values that those who hold them share: a write through one is seen through the others.
+bool is_shared(const Type& t) {
   switch (t.kind()) {
     case TypeKind::Tensor:
     case TypeKind::Any:
     case TypeKind::Class:
     case TypeKind::Future:
-    case TypeKind::Dict: return true;
     case TypeKind::List:
+    case TypeKind::Dict: return true;
     case TypeKind::Optional:
     case TypeKind::Tuple:
     case TypeKind::Union:
       for (const Type& e : t.elements())
-        if (holds_tensors(e)) return true;
+        if (is_shared(e)) return true;
       return false;
     default: return false;
   }
@@ -45,11 +46,16 @@ bool is_random(const dispatch::OpEntry& op) {
 }  // namespace
 
 int aliased_input(const Node& n, size_t output) {
-  if (!holds_tensors(n.output(output)->type())) return kNoAlias;
+  if (!is_shared(n.output(output)->type())) return kNoAlias;
   switch (n.kind()) {
     case NodeKind::Op: break;
-    case NodeKind::Builtin:
-    case NodeKind::Unpack: return n.inputs().empty() ? kNoAlias : 0;
+    case NodeKind::Builtin: {
+      int found = kNoAlias;
+      for (size_t i = 0; i < n.inputs().size(); i++)
+        if (is_shared(n.input(i)->type())) found = found == kNoAlias ? static_cast<int>(i) : kAnyAlias;
+      return found;
+    }
+    case NodeKind::Unpack: return 0;
     default: return kAnyAlias;
   }
   const dispatch::FunctionSchema& schema = n.op()->function_schema();
@@ -70,7 +76,8 @@ int aliased_input(const Node& n, size_t output) {
 
 bool writes_input(const Node& n, size_t input) {
   if (n.kind() == NodeKind::Op) return n.op()->function_schema().arguments.at(input).writes;
-  return (n.kind() == NodeKind::Call || n.kind() == NodeKind::Foreign) && holds_tensors(n.input(input)->type());
+  if (n.kind() == NodeKind::Builtin) return n.builtin()->has_effect() && is_shared(n.input(input)->type());
+  return (n.kind() == NodeKind::Call || n.kind() == NodeKind::Foreign) && is_shared(n.input(input)->type());
 }
 
 bool has_side_effects(const Node& n) {
@@ -78,7 +85,7 @@ bool has_side_effects(const Node& n) {
     case NodeKind::Return:
     case NodeKind::Call:
     case NodeKind::Foreign: return true;
-    case NodeKind::Builtin: return !n.builtin()->is_pure;
+    case NodeKind::Builtin: return n.builtin()->has_effect();
     case NodeKind::Op:
       for (size_t i = 0; i < n.inputs().size(); i++)
         if (writes_input(n, i)) return true;
@@ -93,7 +100,7 @@ bool has_side_effects(const Node& n) {
   return n.kind() == NodeKind::Loop && !n.input(0)->is_constant();
 }
 
-bool is_deterministic(const Node& n) { return !has_side_effects(n); }
+bool is_deterministic(const Node& n) { return n.kind() == NodeKind::Builtin ? n.builtin()->is_pure : !has_side_effects(n); }
 
 AliasSets::AliasSets(const Graph& graph) {
   for (const auto& p : graph.block().parameters()) escaping_.insert(number(p.get()));
@@ -133,7 +140,16 @@ void AliasSets::visit(const Block& block) {
       const int from = aliased_input(*n, o);
       if (from >= 0) join(n->output(o), n->input(static_cast<size_t>(from)));
       for (size_t i = 0; from == kAnyAlias && i < n->inputs().size(); i++)
-        if (holds_tensors(n->input(i)->type())) join(n->output(o), n->input(i));
+        if (is_shared(n->input(i)->type())) join(n->output(o), n->input(i));
+    }
+    // A list that a value is put into gives that value out later.
+    if (n->kind() == NodeKind::Builtin && n->builtin()->has_effect()) {
+      const Value* first = nullptr;
+      for (const Value* v : n->inputs()) {
+        if (!is_shared(v->type())) continue;
+        if (first) join(first, v);
+        first = v;
+      }
     }
     for (const auto& b : n->blocks()) {
       const size_t skip = n->kind() == NodeKind::Loop ? 1 : 0;

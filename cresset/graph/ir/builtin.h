@@ -14,6 +14,11 @@ struct Builtin {
   bool is_pure = true;
   // Reads the inputs and writes the output, which holds the result of an earlier call or None.
   void (*run)(const Datum* const* inputs, size_t count, Datum& output) = nullptr;
+  // Of those that are not pure. Nothing: they read, or make something of their own, so that one whose result nothing uses can go. Inputs: they write
+  // lists, objects and tensors among their inputs.
+  enum class Effect : uint8_t { Anything, Inputs, Nothing };
+  Effect effect = Effect::Anything;
+  bool has_effect() const { return !is_pure && effect != Effect::Nothing; }
 };
 
 // Null where there is none.

@@ -71,16 +71,32 @@ std::string computation(const Node& n) {
   return s;
 }
 
+// Whether the node may change how others compute: the mode of gradients, say.
+bool changes_modes(const Node& n) {
+  if (n.kind() == NodeKind::Call || n.kind() == NodeKind::Foreign) return true;
+  if (n.kind() == NodeKind::Builtin) return n.builtin()->has_effect() && n.builtin()->effect == Builtin::Effect::Anything && n.builtin()->name != "ir::check";
+  for (const auto& b : n.blocks())
+    for (const auto& inside : b->nodes())
+      if (changes_modes(*inside)) return true;
+  return false;
+}
+
 size_t merge(Block& block, const AliasSets& aliases, std::map<std::string, Node*>& seen) {
   size_t changed = 0;
   std::vector<std::string> added;
   for (Node* n = block.first(); n->kind() != NodeKind::Return;) {
     Node* after = n->next();
+    const bool is_border = changes_modes(*n);
+    if (is_border) seen.clear();
     for (const auto& b : n->blocks()) changed += merge(*b, aliases, seen);
+    if (is_border) seen.clear();
     bool is_candidate = n->blocks().empty() && !n->outputs().empty() && n->kind() != NodeKind::Foreign && is_deterministic(*n);
     // A fresh tensor that is written later must stay one of its own, and a read before a write differs from one after it.
     for (const auto& o : n->outputs()) is_candidate = is_candidate && !aliases.is_written(o.get());
-    for (const Value* v : n->inputs()) is_candidate = is_candidate && !aliases.is_written(v);
+    for (const Value* v : n->inputs()) is_candidate = is_candidate && !aliases.is_written(v) && !(v->is_constant() && v->constant()->object());
+    // Those who get a list or dict may write it.
+    const bool is_container = n->kind() == NodeKind::List || n->kind() == NodeKind::Dict;
+    is_candidate = is_candidate && !(is_container && aliases.escapes(n->output()));
     if (is_candidate) {
       const auto [found, is_new] = seen.emplace(computation(*n), n);
       if (is_new) {

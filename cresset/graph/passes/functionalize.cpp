@@ -241,6 +241,7 @@ size_t run_pass(Graph& graph, std::string_view name) {
   if (name == "constants") return fold_constants(graph);
   if (name == "shapes") return propagate_shapes(graph);
   if (name == "functional") return functionalize(graph);
+  if (name == "unroll") return unroll_loops(graph);
   throw ValueError(str("run_pass: expected dead, common, constants, shapes or functional, got '", std::string(name), "'"));
 }
 

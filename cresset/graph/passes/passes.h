@@ -19,6 +19,13 @@ struct FoldOptions {
 // folded too, unless it is written.
 CRESSET_API size_t fold_constants(Graph& graph, const FoldOptions& options = {});
 
+struct UnrollOptions {
+  int64_t max_trips = 8;
+  size_t max_nodes = 128;  // of all bodies of a loop together
+};
+// Loops whose trips are a constant, and that nothing ends before, become their bodies one after the other, inner loops first.
+CRESSET_API size_t unroll_loops(Graph& graph, const UnrollOptions& options = {});
+
 // Types of all values from those of the parameters, by running the operators' rules without data. Sizes that are symbols take part as numbers that
 // do not occur otherwise; a result whose sizes depend on them gets expressions in the symbols where two runs at different sizes agree on one, else
 // unknown sizes. Errors: operators that do not take such inputs, with the node.
@@ -50,7 +57,7 @@ CRESSET_API size_t rewrite(Graph& graph, const Graph& pattern, const Graph& repl
 // module calls. Groups of fewer nodes than `min_nodes` stay.
 CRESSET_API Module partition(const Graph& graph, FunctionRef<bool(const Node&)> supports, size_t min_nodes = 1);
 
-// Every pass by its name, for tools: "dead", "common", "constants", "shapes", "functional". Errors: no such pass.
+// Every pass by its name, for tools: "dead", "common", "constants", "shapes", "functional", "unroll". Errors: no such pass.
 CRESSET_API size_t run_pass(Graph& graph, std::string_view name);
 
 }  // namespace cresset::graph

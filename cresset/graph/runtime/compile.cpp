@@ -75,6 +75,7 @@ class Compiler {
       code_.moves_result.push_back(moves);
     }
     code_.num_registers = static_cast<size_t>(next_);
+    shorten_jumps();
   }
 
  private:
@@ -113,7 +114,9 @@ class Compiler {
     free.pop_back();
     return r;
   }
-  void give(const Value* v) { free_[static_cast<int>(bank_of(v->type()))].push_back(registers_.at(v)); }
+  void give(const Value* v) {
+    if (!placed_.count(v)) free_[static_cast<int>(bank_of(v->type()))].push_back(registers_.at(v));
+  }
 
   const int32_t* keep(const std::vector<int32_t>& list) {
     if (list.empty()) return nullptr;
@@ -129,12 +132,20 @@ class Compiler {
     i.outputs = keep(outputs);
     i.num_inputs = static_cast<uint32_t>(inputs.size());
     i.num_outputs = static_cast<uint32_t>(outputs.size());
+    if (inputs.size() > 0) i.first = inputs[0];
+    if (inputs.size() > 1) i.second = inputs[1];
+    if (outputs.size() > 0) i.out = outputs[0];
     code_.instructions.push_back(i);
     std::string place = "node " + n.text_name();
     if (const auto& l = n.location()) place += " (" + l->file + ":" + std::to_string(l->line) + (l->function.empty() ? "" : ", in " + l->function) + ")";
     code_.places.push_back(std::move(place));
     code_.locations.push_back(n.location());
     return code_.instructions.size() - 1;
+  }
+  void take_back() {
+    code_.instructions.pop_back();
+    code_.places.pop_back();
+    code_.locations.pop_back();
   }
   uint32_t here() const { return static_cast<uint32_t>(code_.instructions.size()); }
   // The last instruction lets go of these values, whose registers are free from then on.
@@ -191,6 +202,7 @@ class Compiler {
     auto last = last_uses(b);
     for (const auto& n : b.nodes()) {
       if (n->kind() == NodeKind::Return) break;
+      if (leaves_to_branch(*n, last)) continue;
       lets_go_ = holds_memory(last[n.get()]);
       node(*n);
       drop(last[n.get()]);
@@ -199,8 +211,94 @@ class Compiler {
   }
   std::vector<int32_t> take_outputs(const Node& n) {
     std::vector<int32_t> outputs;
-    for (const auto& o : n.outputs()) outputs.push_back(registers_[o.get()] = take(bank_of(o->type())));
+    for (const auto& o : n.outputs()) {
+      const auto placed = placed_.find(o.get());
+      outputs.push_back(registers_[o.get()] = placed != placed_.end() ? placed->second : take(bank_of(o->type())));
+    }
     return outputs;
+  }
+
+  // ---- numbers that branches and loops give out are computed in the register where they are wanted
+
+  static bool is_number(const Type& t) { return t.kind() == TypeKind::Int || t.kind() == TypeKind::Float || t.kind() == TypeKind::Bool; }
+  // Whether a result of the block may be computed in a register of its type that others do not use meanwhile.
+  bool can_be_placed(const Value& result, const Block& b, const Type& wanted) const {
+    return result.node() && &result.node()->owner() == &b && is_number(wanted) && result.type().kind() == wanted.kind() && !placed_.count(&result) &&
+           std::count(b.results().begin(), b.results().end(), &result) == 1;
+  }
+  size_t order_of(const Node& n) {
+    const auto found = order_.find(&n);
+    if (found != order_.end()) return found->second;
+    size_t i = 0;
+    for (const auto& other : n.owner().nodes()) order_[other.get()] = i++;
+    return order_.at(&n);
+  }
+  // Whether this use of `old`, whose register `made` is computed in, comes when `made` may be there already.
+  bool comes_late(const Use& use, const Value& old, const Value& made) {
+    const Node& def = *made.node();
+    const Node* at = use.node;
+    while (&at->owner() != &def.owner()) at = at->owner().owner();
+    if (at != &def) return order_of(*at) > order_of(def);
+    if (def.kind() == NodeKind::Loop) return false;
+    if (def.kind() != NodeKind::If) return def.kind() != NodeKind::Builtin || !find_number_step(*def.builtin());
+    if (use.node == &def) return false;
+    const Block* b = &use.node->owner();
+    while (b->owner() != &def) b = &b->owner()->owner();
+    const Value& result = *b->results()[made.index()];
+    if (&result == &old) return use.node == b->return_node() && use.input != made.index();
+    if (can_be_placed(result, *b, made.type())) return comes_late(use, old, result);
+    return use.node == b->return_node();
+  }
+  void place_results(const Node& n, const std::vector<int32_t>& outputs) {
+    for (const auto& b : n.blocks())
+      for (size_t i = 0; i < outputs.size(); i++)
+        if (const Value& v = *b->results()[i]; can_be_placed(v, *b, n.output(i)->type())) placed_[&v] = outputs[i];
+  }
+  void place_carried(const Block& b, int32_t condition, const std::vector<int32_t>& carried) {
+    for (size_t i = 0; i < b.results().size(); i++) {
+      const Value &made = *b.results()[i], &old = *b.parameter(i);
+      if (!can_be_placed(made, b, i == 0 ? Type(TypeKind::Bool) : old.type())) continue;
+      if (i > 0 && std::any_of(old.uses().begin(), old.uses().end(), [&](const Use& u) { return comes_late(u, old, made); })) continue;
+      placed_[&made] = i == 0 ? condition : carried[i];
+    }
+  }
+  // Pairs of one register need no copy.
+  static void leave_out_equal(std::vector<int32_t>& from, std::vector<int32_t>& to, std::vector<Value*>& values) {
+    size_t kept = 0;
+    for (size_t i = 0; i < from.size(); i++) {
+      if (from[i] == to[i]) continue;
+      from[kept] = from[i], to[kept] = to[i], values[kept] = values[i];
+      kept++;
+    }
+    from.resize(kept), to.resize(kept), values.resize(kept);
+  }
+  // The comparison that only the branch after it asks for is a part of the branch.
+  static const Node* comparison_of(const Node& branch) {
+    const Node* n = branch.input(0)->node();
+    const bool is_part = n && n->kind() == NodeKind::Builtin && n->next() == &branch && n->output()->uses().size() == 1 && find_compare_branch(*n->builtin());
+    return is_part ? n : nullptr;
+  }
+  // Whether the node is such a comparison: it has no instruction, and the branch lets go of its values.
+  bool leaves_to_branch(const Node& n, std::unordered_map<const Node*, std::vector<const Value*>>& last) {
+    const Node* next = n.next();
+    if (n.kind() != NodeKind::Builtin || next->kind() != NodeKind::If || comparison_of(*next) != &n) return false;
+    placed_[n.output()] = registers_[n.output()] = -1;
+    auto& later = last[next];
+    later.insert(later.end(), last[&n].begin(), last[&n].end());
+    return true;
+  }
+  // Jumps to jumps, and to the ends of loops.
+  void shorten_jumps() {
+    for (Instruction& i : code_.instructions) {
+      while (i.step == step_jump && !i.num_drops) {
+        if (i.jump >= code_.instructions.size()) break;
+        const Instruction to = code_.instructions[i.jump];
+        if (to.num_drops) break;
+        if (to.step == step_jump) i.jump = to.jump;
+        else if (to.step == step_next || to.step == step_next_trip) i = to;
+        else break;
+      }
+    }
   }
 
   void node(const Node& n) {
@@ -262,11 +360,19 @@ class Compiler {
   void branches(const Node& n) {
     const bool lets_go = lets_go_;
     const std::vector<int32_t> outputs = take_outputs(n);
-    const size_t branch = emit(step_branch, n, registers_of(n.inputs()), {});
+    place_results(n, outputs);
+    const Node* compared = comparison_of(n);
+    const size_t branch = compared ? emit(find_compare_branch(*compared->builtin()), *compared, registers_of(compared->inputs()), {}, compared->builtin())
+                                   : emit(step_branch, n, registers_of(n.inputs()), {});
     inside(n, *n.blocks()[0], outputs, 0);
     const size_t jump = emit(step_jump, n, {}, {});
     code_.instructions[branch].jump = here();
     inside(n, *n.blocks()[1], outputs, 0);
+    if (here() == jump + 1 && !lets_go) {
+      take_back();
+      code_.instructions[branch].jump = here();
+      return;
+    }
     if (lets_go) emit(step_copy, n, {}, {});  // both ways meet here, where inputs are let go of
     code_.instructions[jump].jump = here() - (lets_go ? 1 : 0);
   }
@@ -274,7 +380,9 @@ class Compiler {
   void inside(const Node& n, const Block& b, const std::vector<int32_t>& outputs, size_t skip) {
     nodes(b);
     std::vector<Value*> results(b.results().begin() + static_cast<std::ptrdiff_t>(skip), b.results().end());
-    if (!outputs.empty() || holds_memory(at_return_[&b])) emit(outputs.size() == 1 ? step_copy_one : step_copy, n, registers_of(results), outputs);
+    std::vector<int32_t> from = registers_of(results), to = outputs;
+    leave_out_equal(from, to, results);
+    if (!to.empty() || holds_memory(at_return_[&b])) emit(to.size() == 1 ? step_copy_one : step_copy, n, from, to);
     drop(at_return_[&b]);
   }
 
@@ -287,11 +395,12 @@ class Compiler {
     std::vector<int32_t> starts{zero_, registers_.at(n.input(1))}, into{counter, condition};
     for (size_t i = 2; i < n.inputs().size(); i++) starts.push_back(registers_.at(n.input(i))), into.push_back(carried[i - 1]);
     emit(step_copy, n, starts, into);
-    const size_t test = emit(step_loop, n, {counter, registers_.at(n.input(0)), condition}, {});
+    const std::vector<int32_t> tested{counter, registers_.at(n.input(0)), condition};
+    const size_t test = emit(step_loop, n, tested, {});
     body(n, b, condition, carried);
-    const size_t next = emit(step_next, n, {}, {counter});
-    code_.instructions[next].jump = static_cast<uint32_t>(test);
-    code_.instructions[test].jump = here();
+    const size_t next = emit(goes_on(n) ? step_next_trip : step_next, n, tested, {counter});
+    code_.instructions[next].jump = static_cast<uint32_t>(test) + 1;
+    code_.instructions[next].exit = code_.instructions[test].jump = here();
     emit(step_copy, n, std::vector<int32_t>(carried.begin() + 1, carried.end()), outputs);
     Instruction& last = code_.instructions.back();
     last.drops = keep(carried);
@@ -299,11 +408,18 @@ class Compiler {
     for (const auto& p : b.parameters()) give(p.get());
     free_[static_cast<int>(Bank::Bool)].push_back(condition);
   }
+  // Whether the loop makes all its trips, whatever happens within.
+  static bool goes_on(const Node& loop) {
+    const auto is_true = [](const Value* v) { return v->is_constant() && v->constant()->isBool() && v->constant()->toBool(); };
+    return is_true(loop.input(1)) && is_true(loop.blocks()[0]->results()[0]);
+  }
   // A result may be a parameter that another result replaces: all are read before one is written.
   void body(const Node& n, const Block& b, int32_t condition, const std::vector<int32_t>& carried) {
+    place_carried(b, condition, carried);
     auto last = last_uses(b);
     for (const auto& inside : b.nodes()) {
       if (inside->kind() == NodeKind::Return) break;
+      if (leaves_to_branch(*inside, last)) continue;
       std::vector<const Value*> done;
       for (const Value* v : last[inside.get()])
         if (!v->block()) done.push_back(v);
@@ -314,12 +430,15 @@ class Compiler {
     std::vector<int32_t> from = registers_of(b.results()), to = carried;
     std::vector<Value*> results = b.results();
     to[0] = condition;
-    const auto is_true = [](const Value* v) { return v->is_constant() && v->constant()->isBool() && v->constant()->toBool(); };
-    if (is_true(n.input(1)) && is_true(b.results()[0])) {
+    if (goes_on(n)) {
       from.erase(from.begin());
       to.erase(to.begin());
       results.erase(results.begin());
     }
+    leave_out_equal(from, to, results);
+    std::vector<const Value*> done;
+    for (const Value* v : last[b.return_node()])
+      if (!v->block()) done.push_back(v);
     const bool crosses = std::any_of(from.begin(), from.end(), [&](int32_t r) { return std::find(to.begin(), to.end(), r) != to.end(); });
     if (crosses) {
       std::vector<int32_t> between;
@@ -330,12 +449,9 @@ class Compiler {
       i.drops = keep(between);
       i.num_drops = static_cast<uint32_t>(between.size());
       for (size_t k = 0; k < between.size(); k++) free_[static_cast<int>(bank_of(results[k]->type()))].push_back(between[k]);
-    } else {
+    } else if (!to.empty() || holds_memory(done)) {
       emit(from.size() == 1 ? step_copy_one : step_copy, n, from, to);
     }
-    std::vector<const Value*> done;
-    for (const Value* v : last[b.return_node()])
-      if (!v->block()) done.push_back(v);
     drop(done);
   }
 
@@ -346,6 +462,8 @@ class Compiler {
   std::unordered_map<std::string, int32_t> plain_;
   std::vector<int32_t> free_[kBanks];
   std::unordered_map<const Block*, std::vector<const Value*>> at_return_;
+  std::unordered_map<const Value*, int32_t> placed_;  // values whose register is that of another, or that have none
+  std::unordered_map<const Node*, size_t> order_;
   int32_t next_ = 0, zero_ = 0;
   bool lets_go_ = false;  // whether something that holds memory ends with the node that is being compiled
 };

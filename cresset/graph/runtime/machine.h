@@ -24,7 +24,8 @@ struct Instruction {
   const int32_t* outputs = nullptr;
   const int32_t* drops = nullptr;  // registers whose values are not used any more
   uint32_t num_inputs = 0, num_outputs = 0, num_drops = 0;
-  uint32_t jump = 0;
+  uint32_t jump = 0, exit = 0;
+  int32_t first = 0, second = 0, out = 0;  // the first two inputs and the first output, for steps of numbers
 };
 
 // The plan of runs whose inputs have these sizes.
@@ -57,10 +58,10 @@ struct Program::Code {
 
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
-  std::vector<Datum> run(std::vector<Datum> inputs, int64_t& trips, int depth);
+  std::vector<Datum> run(std::vector<Datum> inputs, int depth);
 
  private:
-  void steps(Frame& frame, int64_t& trips, int depth);
+  void steps(Frame& frame, int depth);
 };
 
 struct Machine {
@@ -68,7 +69,6 @@ struct Machine {
   LayerState& layers;
   Stack& stack;
   Program::Code& code;
-  int64_t& trips;
   int depth;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/runtime/compile.h"
+#include "cresset/graph/runtime/limits.h"
 
 namespace cresset::graph {
 
@@ -63,12 +64,21 @@ MemoryPlan& plan_for(std::vector<SizedPlan>& plans, uint64_t key) {
 
 }  // namespace
 
-void Program::Code::steps(Frame& frame, int64_t& trips, int depth) {
-  Machine machine{frame.registers.data(), layer_state(), frame.stack, *this, trips, depth};
+void Program::Code::steps(Frame& frame, int depth) {
+  Machine machine{frame.registers.data(), layer_state(), frame.stack, *this, depth};
   const Instruction* const code = instructions.data();
   const auto end = static_cast<uint32_t>(instructions.size());
   uint32_t at = 0;
   try {
+    if (Budget* const budget = budget_of_thread(); CRESSET_UNLIKELY(budget != nullptr)) {
+      struct Entered {
+        Budget& budget;
+        Entered(Budget& b, Frame& f) : budget(b) { budget.enter(f); }
+        ~Entered() { budget.leave(); }
+      } const entered(*budget, frame);
+      while (at < end) at = step_counted(*budget, machine, code[at], at);
+      return;
+    }
     while (at < end) {
       const Instruction& i = code[at];
       at = i.step(machine, i, at);
@@ -84,7 +94,7 @@ void Program::Code::steps(Frame& frame, int64_t& trips, int depth) {
   }
 }
 
-std::vector<Datum> Program::Code::run(std::vector<Datum> inputs, int64_t& trips, int depth) {
+std::vector<Datum> Program::Code::run(std::vector<Datum> inputs, int depth) {
   CRESSET_CHECK_VALUE(inputs.size() == parameters.size(), "graph ", name, ": expected ", parameters.size(), " inputs, got ", inputs.size());
   std::unique_ptr<Frame> frame = take_frame();
   Datum* registers = frame->registers.data();
@@ -92,9 +102,9 @@ std::vector<Datum> Program::Code::run(std::vector<Datum> inputs, int64_t& trips,
   for (size_t i = 0; i < inputs.size(); i++) registers[parameters[i]] = std::move(inputs[i]);
   if (depth == 0 && options.plan_memory) {
     const MemoryPlan::Run run(plan_for(frame->plans, key));
-    steps(*frame, trips, depth);
+    steps(*frame, depth);
   } else {
-    steps(*frame, trips, depth);
+    steps(*frame, depth);
   }
   inputs.resize(results.size());
   for (size_t i = 0; i < results.size(); i++) {
@@ -149,8 +159,10 @@ Program::~Program() = default;
 
 std::vector<Datum> Program::run(std::vector<Datum> inputs) const {
   Code& code = *codes_->front();
-  int64_t trips = code.options.max_trips;
-  return code.run(std::move(inputs), trips, 0);
+  if (CRESSET_LIKELY(!code.options.limits.are_counted() && !LimitScope::current().are_counted()) || budget_of_thread()) return code.run(std::move(inputs), 0);
+  Budget budget(code.options.limits.and_also(LimitScope::current()));
+  const BudgetScope scope(budget);
+  return code.run(std::move(inputs), 0);
 }
 std::vector<Tensor> Program::run_tensors(const std::vector<Tensor>& inputs) const {
   std::vector<Tensor> out;

@@ -5,10 +5,37 @@
 
 namespace cresset::graph {
 
+// Limits of one run with all that it calls, at which it stops with an error; for files of strangers. A run with limits other than that of calls is one
+// thread's: what it forks runs at once.
+struct CRESSET_API RunLimits {
+  int64_t max_trips = INT64_MAX;         // of all loops
+  int64_t max_instructions = INT64_MAX;  // nodes of the graph take one or a few
+  int64_t max_memory = INT64_MAX;        // bytes that tensors, lists, dicts and strings of the run hold at a time
+  int max_calls = 1000;                  // within calls
+
+  bool are_counted() const { return max_trips != INT64_MAX || max_instructions != INT64_MAX || max_memory != INT64_MAX; }
+  RunLimits and_also(const RunLimits& other) const;
+};
+
+// Limits of all runs that this thread begins in the scope, beside those of the programs.
+class CRESSET_API LimitScope {
+ public:
+  explicit LimitScope(const RunLimits& limits);
+  ~LimitScope();
+  LimitScope(const LimitScope&) = delete;
+  LimitScope& operator=(const LimitScope&) = delete;
+  static const RunLimits& current();
+  // For front ends whose scopes are no scopes of C++: new limits of the thread, and the former ones.
+  static RunLimits exchange(const RunLimits& limits);
+
+ private:
+  RunLimits outer_;
+};
+// Before a function of a program makes a value of so many bytes. Errors: OutOfMemoryError, the limits of the run do not let it.
+CRESSET_API void expect_memory(size_t bytes);
+
 struct ProgramOptions {
-  // Trips of all loops of one run, and calls within calls, before the run stops with an error; a stranger's file sets them.
-  int64_t max_trips = INT64_MAX;
-  int max_calls = 1000;
+  RunLimits limits;
   // The first run with inputs of new sizes is watched, and its intermediate tensors get places in one arena; later runs of such sizes allocate nothing
   // but what they return. The program keeps an arena for each thread that runs at once. Small values (up to 1 KiB) have bins of the thread.
   bool plan_memory = true;

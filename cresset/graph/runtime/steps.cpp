@@ -186,12 +186,13 @@ uint32_t step_unpack(Machine& m, const Instruction& i, uint32_t at) {
 }
 
 uint32_t step_call(Machine& m, const Instruction& i, uint32_t at) {
-  CRESSET_CHECK(m.depth < m.code.options.max_calls, "expected at most ", m.code.options.max_calls, " calls within calls");
+  const int most = std::min(m.code.options.limits.max_calls, LimitScope::current().max_calls);
+  CRESSET_CHECK(m.depth < most, "expected at most ", most, " calls within calls");
   std::vector<Datum> inputs;
   inputs.reserve(i.num_inputs);
   for (uint32_t k = 0; k < i.num_inputs; k++) inputs.push_back(m.registers[i.inputs[k]]);
   auto* code = static_cast<Program::Code*>(const_cast<void*>(i.target));
-  std::vector<Datum> results = code->run(std::move(inputs), m.trips, m.depth + 1);
+  std::vector<Datum> results = code->run(std::move(inputs), m.depth + 1);
   for (uint32_t k = 0; k < i.num_outputs; k++) m.registers[i.outputs[k]] = std::move(results[k]);
   return finish(m, i, at);
 }
@@ -210,8 +211,8 @@ uint32_t step_copy(Machine& m, const Instruction& i, uint32_t at) {
 }
 
 uint32_t step_copy_one(Machine& m, const Instruction& i, uint32_t at) {
-  const auto* number = std::get_if<int64_t>(&m.registers[i.inputs[0]].data());
-  auto* place = std::get_if<int64_t>(&m.registers[i.outputs[0]].data());
+  const auto* number = std::get_if<int64_t>(&m.registers[i.first].data());
+  auto* place = std::get_if<int64_t>(&m.registers[i.out].data());
   if (CRESSET_UNLIKELY(!number || !place || i.num_drops)) return step_copy(m, i, at);
   *place = *number;
   return at + 1;
@@ -228,24 +229,35 @@ bool truth(const Datum& v) {
 }  // namespace
 
 uint32_t step_jump(Machine& m, const Instruction& i, uint32_t at) {
-  finish(m, i, at);
+  if (CRESSET_UNLIKELY(i.num_drops)) finish(m, i, at);
   return i.jump;
 }
-uint32_t step_branch(Machine& m, const Instruction& i, uint32_t at) { return truth(m.registers[i.inputs[0]]) ? at + 1 : i.jump; }
-uint32_t step_loop(Machine& m, const Instruction& i, uint32_t at) {
-  const auto* counter = std::get_if<int64_t>(&m.registers[i.inputs[0]].data());
-  const auto* trips = std::get_if<int64_t>(&m.registers[i.inputs[1]].data());
-  const bool ends = counter && trips ? *counter >= *trips : m.registers[i.inputs[0]].to_int() >= m.registers[i.inputs[1]].to_int();
-  if (ends || !truth(m.registers[i.inputs[2]])) return i.jump;
-  CRESSET_CHECK(m.trips-- > 0, "ir::loop: expected at most ", m.code.options.max_trips, " trips of all loops");
-  return at + 1;
+uint32_t step_branch(Machine& m, const Instruction& i, uint32_t at) { return truth(m.registers[i.first]) ? at + 1 : i.jump; }
+namespace {
+
+bool has_ended(const Machine& m, const Instruction& i) {
+  const Datum &counter = m.registers[i.first], &trips = m.registers[i.second];
+  const auto *n = std::get_if<int64_t>(&counter.data()), *most = std::get_if<int64_t>(&trips.data());
+  return CRESSET_LIKELY(n && most) ? *n >= *most : counter.to_int() >= trips.to_int();
 }
-uint32_t step_next(Machine& m, const Instruction& i, uint32_t at) {
-  Datum& counter = m.registers[i.outputs[0]];
+void count(Datum& counter) {
   if (auto* number = std::get_if<int64_t>(&counter.data())) ++*number;
   else counter = Datum(counter.to_int() + 1);
-  finish(m, i, at);
-  return i.jump;
+}
+
+}  // namespace
+
+uint32_t step_loop(Machine& m, const Instruction& i, uint32_t at) { return has_ended(m, i) || !truth(m.registers[i.inputs[2]]) ? i.jump : at + 1; }
+uint32_t step_next(Machine& m, const Instruction& i, uint32_t) {
+  count(m.registers[i.out]);
+  return has_ended(m, i) || !truth(m.registers[i.inputs[2]]) ? i.exit : i.jump;
+}
+uint32_t step_next_trip(Machine& m, const Instruction& i, uint32_t) {
+  count(m.registers[i.out]);
+  return has_ended(m, i) ? i.exit : i.jump;
+}
+bool begins_trip(const Instruction& i, uint32_t at, uint32_t next) {
+  return (i.step == step_loop && next == at + 1) || ((i.step == step_next || i.step == step_next_trip) && next == i.jump);
 }
 
 }  // namespace cresset::graph

@@ -8,6 +8,8 @@ namespace cresset::graph {
 uint32_t step_builtin(Machine& machine, const Instruction& instruction, uint32_t at);
 // The step of a builtin of two numbers; null: it has none of its own.
 Step find_number_step(const Builtin& builtin);
+// The step of a comparison of two numbers that jumps where it does not hold; null: it has none.
+Step find_compare_branch(const Builtin& builtin);
 uint32_t step_list(Machine& machine, const Instruction& instruction, uint32_t at);
 // A list that those who hold it share; `jump` is the kind of its elements.
 uint32_t step_shared_list(Machine& machine, const Instruction& instruction, uint32_t at);
@@ -26,7 +28,11 @@ uint32_t step_jump(Machine& machine, const Instruction& instruction, uint32_t at
 uint32_t step_branch(Machine& machine, const Instruction& instruction, uint32_t at);
 // Inputs: counter, trips, condition; jumps to the end of the loop.
 uint32_t step_loop(Machine& machine, const Instruction& instruction, uint32_t at);
-// Adds 1 to the output and jumps back.
+// Whether a trip of a loop begins with what this instruction does, after which the next one is `next`.
+bool begins_trip(const Instruction& instruction, uint32_t at, uint32_t next);
+// Adds 1 to the counter, which is an output too, and jumps back, or to `exit` where the loop ends; inputs as those of `step_loop`.
 uint32_t step_next(Machine& machine, const Instruction& instruction, uint32_t at);
+// The same for loops that go on whatever happens within.
+uint32_t step_next_trip(Machine& machine, const Instruction& instruction, uint32_t at);
 
 }  // namespace cresset::graph

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/upgrade.h"
 #include "cresset/graph/script/values.h"
@@ -21,8 +22,10 @@ class Code final : public std::enable_shared_from_this<Code> {
   Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants, int64_t version)
       : unit_(unit.get()), constants_(std::move(constants)), version_(version) {}
 
-  void add_text(const std::string& home, std::string text, const std::string& file) {
-    auto source = std::make_shared<Source>();
+  // `map`: the places of the program that the text was made from, as archives have them; empty: unknown.
+  void add_text(const std::string& home, std::string text, const std::string& file, std::string map) {
+    auto source = std::make_shared<ArchiveSource>();
+    source->map = std::move(map);
     source->text = std::move(text);
     source->file = file;
     source->archive = true;
@@ -432,9 +435,11 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
   for (const io::ZipEntry& e : zip.entries()) {
     std::string name = e.name.substr(zip.folder().empty() ? 0 : zip.folder().size() + 1);
     if (name.compare(0, 5, "code/") != 0 || name.size() < 9 || name.compare(name.size() - 3, 3, ".py") != 0) continue;
+    const std::string file_name = name;
     name = name.substr(5, name.size() - 8);
     std::replace(name.begin(), name.end(), '/', '.');
-    code->add_text(name, zip.read(e, true), "code/" + name + ".py");
+    const io::ZipEntry* map = zip.find(file_name + ".debug_pkl");
+    code->add_text(name, zip.read(e, true), file_name, map ? zip.read(*map, true) : std::string());
   }
   Reader reader(zip, *source, "data.pkl", "data", options, code.get(), unit);
   const Datum module = reader.value();

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/script/archive.h"
-#include "cresset/graph/script/print.h"
+#include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/io/checkpoint.h"
@@ -222,18 +222,26 @@ void save_archive(const Datum& module, const std::map<std::string, std::string>&
       data, [&](const Tensor& t) { put_tensor(data, t, data_storages); }, referred)
       .put(module, root->cls->type());
   // Texts name more classes and functions, whose texts name more.
-  std::map<std::string, std::string> files;
-  std::vector<std::string> order;
+  std::map<std::string, std::pair<std::string, Places>> files;
   size_t classes = 0, functions = 0, tuples = 0;
-  const auto add = [&](const std::string& qualified, const std::string& code) { files[split_name(qualified).first] += code; };
+  const auto add = [&](const std::string& qualified, const std::string& code, Places places = {}) {
+    auto& [text, all] = files[split_name(qualified).first];
+    all.push_back({text.size(), {}});
+    for (Place& p : places) all.push_back({text.size() + p.at, std::move(p.range)});
+    text += code;
+  };
   while (classes < referred.classes.size() || functions < referred.functions.size() || tuples < referred.named_tuples.size()) {
     if (classes < referred.classes.size()) {
       ClassType* cls = referred.classes[classes++];
-      add(cls->name, code_of(*cls, referred, true));
+      Places places;
+      const std::string text = code_of(*cls, referred, true, places);
+      add(cls->name, text, std::move(places));
     } else if (functions < referred.functions.size()) {
       Function* f = referred.functions[functions++];
       CRESSET_CHECK(!f->native, "save: '", short_name(f->name), "', a Python function, cannot be saved");
-      add(f->name, code_of(*f, referred, true));
+      Places places;
+      const std::string text = code_of(*f, referred, true, places);
+      add(f->name, text, std::move(places));
     } else {
       const std::string name = referred.named_tuples[tuples++];
       for (const Type& t : named_tuple(name)->elements()) referred.add(t);
@@ -255,7 +263,8 @@ void save_archive(const Datum& module, const std::map<std::string, std::string>&
   for (const auto& [home, code] : files) {
     std::string path = home;
     std::replace(path.begin(), path.end(), '.', '/');
-    zip.add("code/" + path + ".py", code);
+    zip.add("code/" + path + ".py", code.first);
+    zip.add("code/" + path + ".py.debug_pkl", write_source_map(code.second));
   }
   zip.add("constants.pkl", constants.finish());
   storages("constants", constant_storages);

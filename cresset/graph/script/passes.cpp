@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/passes/passes.h"
+#include "cresset/graph/runtime/limits.h"
 #include "cresset/graph/script/print.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
@@ -29,16 +30,13 @@ bool is_frozen_value(const Datum& v) {
 }
 
 // Branches whose condition is constant are replaced by the block that runs.
-void settle_branches(Graph& g) {
-  bool changed = true;
-  while (changed) {
-    changed = false;
+size_t settle_branches(Graph& g) {
+  for (size_t changed = 0;; changed++) {
     Node* found = nullptr;
     g.for_each([&](Node& n) {
       if (!found && n.kind() == NodeKind::If && n.input(0)->is_constant() && n.input(0)->constant()->isBool()) found = &n;
     });
-    if (!found) return;
-    changed = true;
+    if (!found) return changed;
     const Block& b = *found->blocks()[found->input(0)->constant()->toBool() ? 0 : 1];
     while (b.first() != b.return_node()) b.first()->move_before(found);
     for (size_t i = 0; i < found->outputs().size(); i++) found->output(i)->replace_uses_with(b.results()[i]);
@@ -46,7 +44,16 @@ void settle_branches(Graph& g) {
   }
 }
 
-void fold(Graph& g) {
+}  // namespace
+
+size_t fold_builtins(Graph& g) {
+  // A long text stays what makes it.
+  constexpr size_t kMostText = 4096;
+  RunLimits limits;
+  limits.max_memory = 1 << 20;
+  Budget budget(limits);
+  const BudgetScope scope(budget);
+  size_t changed = 0;
   bool again = true;
   while (again) {
     again = false;
@@ -63,11 +70,12 @@ void fold(Graph& g) {
       try {
         n->builtin()->run(inputs.data(), inputs.size(), out);
       } catch (const std::exception&) { continue; }  // it raises when it runs
-      if (!is_frozen_value(out)) continue;
+      if (!is_frozen_value(out) || (out.isString() && out.to_string().size() > kMostText)) continue;
       Value* c = g.constant(out);
       c->set_type(n->output()->type());
       n->output()->replace_uses_with(c);
       n->erase();
+      changed++;
       again = true;
     }
     std::vector<Node*> identities;
@@ -85,11 +93,15 @@ void fold(Graph& g) {
         n->output()->replace_uses_with(g.constant(Datum((none(n->input(0)) && none(n->input(1))) == is_builtin(*n, "aten::__is__"))));
       }
       n->erase();
+      changed++;
       again = true;
     }
-    settle_branches(g);
+    changed += settle_branches(g);
   }
+  return changed;
 }
+
+namespace {
 
 void remove_dead(Graph& g) {
   bool again = true;
@@ -140,7 +152,7 @@ void settle_training(Graph& g, ScriptObject* root) {
     if (is_builtin(n, "prim::GetAttr") && attribute_name(n) == "training" && object_behind(n.input(0), self, root)) reads.push_back(&n);
   });
   for (Node* n : reads) n->output()->replace_uses_with(g.constant(Datum(false)));
-  fold(g);
+  fold_builtins(g);
 }
 
 }  // namespace
@@ -227,7 +239,7 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
       n->set_input(0, self);
       n->set_input(1, g->constant(Datum(place)));
     }
-    fold(*g);
+    fold_builtins(*g);
     remove_dead(*g);
     Schema schema = from->method(name)->schema;
     schema.arguments[0].type = cls->type();

@@ -10,6 +10,12 @@ namespace cresset::graph::script {
 CRESSET_API Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved);
 // Within a frozen module: norms become part of the convolutions before them.
 CRESSET_API void optimize_frozen(const Datum& module);
+// Functions of constant numbers and strings are computed, casts and tests for None of constants settled, branches decided. Returns how many nodes went.
+CRESSET_API size_t fold_builtins(Graph& graph);
+// Tuples that are taken apart again, elements and lengths of lists that nothing writes, sums with 0 and products with 1, branches that give one value.
+CRESSET_API size_t peephole(Graph& graph);
+// All of these passes and those of graphs, for a function with all that it calls, before it becomes a program. Returns how much it changed.
+CRESSET_API size_t optimize(Graph& graph);
 // The names of the operators that the module's methods call, sorted.
 CRESSET_API std::vector<std::string> operator_names(const Datum& module);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/values.h"
 
@@ -68,7 +69,7 @@ std::string base_name(const Node& n) {
 
 class Printer {
  public:
-  Printer(Referred& referred, bool to_save) : referred_(referred), to_save_(to_save) {}
+  Printer(Referred& referred, bool to_save, Places* places = nullptr) : referred_(referred), to_save_(to_save), places_(places) {}
 
   std::string function(Function& f, const std::string& indent) {
     f.ensure_defined();
@@ -182,7 +183,13 @@ class Printer {
     line(s + (n.kind() == NodeKind::Unpack && n.outputs().size() == 1 ? ", = " : " = ") + expression);
   }
 
+  void note_place(const Node& n) {
+    if (!places_) return;
+    const Range* origin = n.location() && n.location()->detail ? origin_of(*static_cast<const Range*>(n.location()->detail.get())) : nullptr;
+    places_->push_back({out_.size(), origin ? *origin : Range()});
+  }
   void node(const Node& n) {
+    note_place(n);
     switch (n.kind()) {
       case NodeKind::If: return branches(n);
       case NodeKind::Loop: return loop(n);
@@ -445,6 +452,7 @@ class Printer {
 
   Referred& referred_;
   bool to_save_;
+  Places* places_;
   std::string out_, indent_;
   std::map<const Value*, std::string> names_;
   std::set<std::string> used_;
@@ -455,7 +463,13 @@ class Printer {
 
 std::string code_of(Function& f, Referred& referred, bool to_save, const std::string& indent) { return Printer(referred, to_save).function(f, indent); }
 
+std::string code_of(Function& f, Referred& referred, bool to_save, Places& places) { return Printer(referred, to_save, &places).function(f, ""); }
 std::string code_of(ClassType& cls, Referred& referred, bool to_save) {
+  Places unused;
+  return code_of(cls, referred, to_save, unused);
+}
+
+std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& places) {
   Printer types(referred, to_save);
   const std::string name = short_name(cls.name);
   if (cls.kind == ClassKind::Enum) {
@@ -499,7 +513,11 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save) {
       CRESSET_CHECK(!to_save || !f->is_ignored, "save: '", m, "', a Python function, cannot be saved: compile it, or mark it with torch.jit.unused");
       continue;
     }
-    s += Printer(referred, to_save).function(*f, "  ");
+    Places within;
+    const std::string text = Printer(referred, to_save, &within).function(*f, "  ");
+    for (Place& p : within) places.push_back({s.size() + p.at, std::move(p.range)});
+    places.push_back({s.size() + text.size(), {}});
+    s += text;
   }
   if (cls.attributes.empty() && cls.method_order.empty() && cls.kind != ClassKind::Module) s += "  pass\n";
   return s;

@@ -504,11 +504,15 @@ const std::vector<const dispatch::OpEntry*>& ops_named(const std::string& name) 
 void add_builtin(const char* text, BuiltinFn run, bool pure) {
   Schema schema = SchemaReader(text).read();
   const auto takes = static_cast<int>(schema.arguments.size());
+  // Where nothing is written and nothing comes out, something else happens.
+  auto effect = Builtin::Effect::Inputs;
+  if (std::string_view(text).find('!') == std::string_view::npos)
+    effect = schema.returns.empty() || schema.name == "aten::grad" ? Builtin::Effect::Anything : Builtin::Effect::Nothing;
   Type result = schema.returns.size() == 1 ? schema.returns[0] : schema.returns.empty() ? Type(TypeKind::None) : Type::tuple(schema.returns);
   if (has_variables(result)) result = Type();
   if (result.kind() == TypeKind::None) result = Type();
   const std::string name = schema.name + (schema.overload.empty() ? "" : "." + schema.overload);
-  const Builtin& builtin = register_builtin(Builtin{name, takes, takes, result, pure, run});
+  const Builtin& builtin = register_builtin(Builtin{name, takes, takes, result, pure, run, effect});
   Registered& r = registered();
   r.schemas[&builtin] = schema;
   r.by_name[schema.name].push_back({std::move(schema), nullptr, &builtin});

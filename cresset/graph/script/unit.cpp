@@ -5,6 +5,9 @@
 #include <ostream>
 
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/core/scope_hooks.h"
+#include "cresset/graph/script/passes.h"
+#include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/values.h"
 
@@ -126,24 +129,43 @@ Datum EnumObject::equals(const dispatch::Object& o) const {
 }
 void EnumObject::print(std::ostream& out) const { out << short_name(cls->name) << "." << name(); }
 
-void FutureObject::complete(Datum value) {
+void FutureObject::finish(Datum value, std::exception_ptr error) {
+  std::vector<std::function<void()>> functions;
   {
     const std::lock_guard lock(mutex_);
     value_ = std::move(value);
-    done_ = true;
-  }
-  changed_.notify_all();
-}
-void FutureObject::fail(std::exception_ptr error) {
-  {
-    const std::lock_guard lock(mutex_);
     error_ = std::move(error);
     done_ = true;
+    functions.swap(when_done_);
+    changed_.notify_all();
   }
-  changed_.notify_all();
+  for (const auto& function : functions) function();
+}
+void FutureObject::complete(Datum value) { finish(std::move(value), nullptr); }
+void FutureObject::fail(std::exception_ptr error) { finish(Datum(), std::move(error)); }
+void FutureObject::when_done(std::function<void()> function) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!done_) return when_done_.push_back(std::move(function));
+  }
+  function();
+}
+void FutureObject::work() {
+  std::function<Datum()> work;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!work_) return;
+    work = std::exchange(work_, nullptr);
+    worker_ = std::this_thread::get_id();
+  }
+  try {
+    complete(work());
+  } catch (...) { fail(std::current_exception()); }
 }
 Datum FutureObject::wait() {
+  work();
   std::unique_lock lock(mutex_);
+  CRESSET_CHECK(done_ || worker_ != std::this_thread::get_id(), "wait: the call waits for itself, and would never end");
   changed_.wait(lock, [&] { return done_; });
   if (error_) std::rethrow_exception(error_);
   return value_;
@@ -235,6 +257,15 @@ bool value_fits(const Datum& v, const Type& t) {
 
 // ---- functions
 
+bool& getInlineEverythingMode() {
+  static bool on = false;
+  return on;
+}
+
+namespace {
+void inline_calls(Graph& g);
+}
+
 void Function::ensure_defined() {
   if (native) return;
   const std::lock_guard lock(compile_mutex());
@@ -244,6 +275,7 @@ void Function::ensure_defined() {
   state_ = State::Compiling;
   try {
     if (define) define(*this);
+    if (getInlineEverythingMode() && graph) inline_calls(*graph);
   } catch (...) {
     state_ = State::Declared;
     graph.reset();
@@ -302,6 +334,7 @@ const Graph& Function::inlined() {
 void Function::forget_program() {
   const std::lock_guard lock(compile_mutex());
   inlined_.reset();
+  optimized_.reset();
   program_.reset();
 }
 
@@ -309,23 +342,37 @@ namespace {
 
 // The places of the error in flight, the innermost last, as Python's tracebacks are.
 std::string trace_of_failure() {
-  std::string out = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
+  std::string out, original;
   auto& places = failure_places();
-  for (auto at = places.rbegin(); at != places.rend(); ++at)
-    if (*at && (*at)->detail) out += static_cast<const Range*>((*at)->detail.get())->show((*at)->function);
+  for (auto at = places.rbegin(); at != places.rend(); ++at) {
+    if (!*at || !(*at)->detail) continue;
+    const auto& range = *static_cast<const Range*>((*at)->detail.get());
+    out += range.show((*at)->function);
+    if (const Range* origin = origin_of(range); origin && origin != &range) original += origin->show((*at)->function);
+  }
   places.clear();
-  return out;
+  const std::string head = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript";
+  if (original.empty()) return head + " (most recent call last):\n" + out;
+  return head + ", serialized code (most recent call last):\n" + out + "\nTraceback of TorchScript, original code (most recent call last):\n" + original;
 }
 
+// Calls within calls of this thread, and how many there were where the outermost one began.
+struct Depth {
+  int now = 0, outermost = 0;
+  bool apart = false;
+};
+thread_local Depth t_depth;
+constexpr int kMaxCalls = 200;
+
 // Errors get their places in the outermost program of a thread; gradients are recorded afterwards as they were before.
-Datum run_outermost(Program& program, std::vector<Datum> arguments) {
-  thread_local int depth = 0;
+Datum run_outermost(const Function& function, Program& program, std::vector<Datum> arguments) {
   struct Deeper {
-    Deeper() { depth++; }
-    ~Deeper() { depth--; }
+    Deeper() { t_depth.now++; }
+    ~Deeper() { t_depth.now--; }
   } deeper;
-  CRESSET_CHECK(depth <= 200, "expected at most 200 calls of methods within each other");
-  if (depth > 1) return std::move(program.run(std::move(arguments))[0]);
+  const int most = std::min({kMaxCalls, function.unit ? function.unit->limits.max_calls : kMaxCalls, LimitScope::current().max_calls});
+  CRESSET_CHECK(t_depth.now <= most, "expected at most ", most, " calls of methods within each other");
+  if (t_depth.now > t_depth.outermost + 1) return std::move(program.run(std::move(arguments))[0]);
   const bool grad = GradMode::is_enabled();
   failure_places().clear();
   try {
@@ -338,6 +385,9 @@ Datum run_outermost(Program& program, std::vector<Datum> arguments) {
     GradMode::set_enabled(grad);
     failure_places().clear();
     throw;
+  } catch (const OutOfMemoryError& e) {
+    GradMode::set_enabled(grad);
+    throw OutOfMemoryError(trace_of_failure() + "RuntimeError: " + e.what());
   } catch (const NotImplementedError& e) {
     GradMode::set_enabled(grad);
     throw NotImplementedError(trace_of_failure() + "RuntimeError: " + e.what());
@@ -353,7 +403,8 @@ Datum run_outermost(Program& program, std::vector<Datum> arguments) {
 
 }  // namespace
 
-Datum Function::run(std::vector<Datum> arguments) {
+Datum Function::run(std::vector<Datum> arguments) { return run_as(schema.name, std::move(arguments)); }
+Datum Function::run_as(std::string_view scope, std::vector<Datum> arguments) {
   for (size_t i = arguments.size(); i < schema.arguments.size(); i++) {
     const SchemaArgument& a = schema.arguments[i];
     CRESSET_CHECK(a.default_value, short_name(name), "() is missing value for argument '", a.name, "'. Declaration: ", schema.text());
@@ -367,14 +418,29 @@ Datum Function::run(std::vector<Datum> arguments) {
       ProgramOptions options;
       options.script = true;
       options.plan_memory = false;  // values may outlive the run in lists and objects
-      options.max_trips = unit ? unit->limits.max_trips : INT64_MAX;
-      program_ = std::make_unique<Program>(inlined(), options);
+      if (unit) options.limits = unit->limits;
+      optimized_ = inlined().clone();
+      optimize(*optimized_);
+      program_ = std::make_unique<Program>(*optimized_, options);
     }
     program = program_.get();
   }
   CRESSET_CHECK(arguments.size() == schema.arguments.size(), short_name(name), "() expected at most ", schema.arguments.size(), " argument(s) but received ",
                 arguments.size(), " argument(s). Declaration: ", schema.text());
-  return run_outermost(*program, std::move(arguments));
+  const ScopeOfFunction observed(scope);
+  return run_outermost(*this, *program, std::move(arguments));
+}
+bool runs_apart() { return t_depth.apart; }
+Datum Function::run_apart(std::vector<Datum> arguments) {
+  struct Apart {
+    Depth outer = std::exchange(t_depth, {t_depth.now, t_depth.now, true});
+    std::vector<std::shared_ptr<const Location>> places = std::exchange(failure_places(), {});
+    ~Apart() {
+      t_depth = outer;
+      failure_places() = std::move(places);
+    }
+  } apart;
+  return run_as("<forked function>", std::move(arguments));
 }
 
 // ---- units

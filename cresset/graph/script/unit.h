@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "cresset/graph/runtime/program.h"
 #include "cresset/graph/script/ast.h"
@@ -114,18 +115,32 @@ class CRESSET_API FutureObject final : public dispatch::Object {
  public:
   FutureObject() = default;
   explicit FutureObject(Datum value) : done_(true), value_(std::move(value)) {}
+  // The result of `work`, which some thread is to do.
+  explicit FutureObject(std::function<Datum()> work, bool delayed = false) : delayed_(delayed), work_(std::move(work)) {}
   const char* kind_name() const override { return "future"; }
   void complete(Datum value);
   void fail(std::exception_ptr error);
+  // Does the work in this thread, unless a thread has begun it.
+  void work();
+  // Whether only the one who waits does the work.
+  bool is_delayed() const { return delayed_; }
+  // Errors: that of the work; the work waits for itself.
   Datum wait();
   bool done();
+  // Calls the function once it is done, in the thread that does it, or at once.
+  void when_done(std::function<void()> function);
 
  private:
+  void finish(Datum value, std::exception_ptr error);
+
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool done_ = false;
+  bool done_ = false, delayed_ = false;
+  std::function<Datum()> work_;
+  std::thread::id worker_;
   Datum value_;
   std::exception_ptr error_;
+  std::vector<std::function<void()>> when_done_;
 };
 
 // An exception that the program raised. `python_class` is the name that it gave.
@@ -141,9 +156,7 @@ class CRESSET_API ScriptFailure : public Error {
   using Error::Error;
 };
 
-struct Limits {
-  int64_t max_trips = INT64_MAX;
-};
+using Limits = RunLimits;
 
 class CRESSET_API Function {
  public:
@@ -162,15 +175,20 @@ class CRESSET_API Function {
   void ensure_defined();
   // The arguments in order, defaults left out or not. Errors: ScriptRaise, ScriptFailure.
   Datum run(std::vector<Datum> arguments);
+  // The same for a call that is no part of the one that this thread runs: errors have places of its own.
+  Datum run_apart(std::vector<Datum> arguments);
   // The graph with the graphs of all functions that it calls within.
   const Graph& inlined();
   // After the graph was changed.
   void forget_program();
 
  private:
+  // Observers see the call under the name of `scope`.
+  Datum run_as(std::string_view scope, std::vector<Datum> arguments);
   enum class State : uint8_t { Declared, Compiling, Done };
   State state_ = State::Declared;
   std::unique_ptr<Graph> inlined_;
+  std::shared_ptr<Graph> optimized_;
   std::unique_ptr<Program> program_;
   std::mutex mutex_;
 };
@@ -206,6 +224,12 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
   std::map<std::string, std::unique_ptr<ClassType>> classes;
   Limits limits;
 };
+
+// Whether this thread runs a forked call, whose errors another thread may get.
+CRESSET_API bool runs_apart();
+
+// Whether graphs of functions that are compiled from now on hold what they call, in place of the calls. Programs do in any case.
+CRESSET_API bool& getInlineEverythingMode();
 
 // Of the whole process, by qualified name; null: there is none.
 CRESSET_API ClassType* find_class(const std::string& name);

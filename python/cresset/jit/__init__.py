@@ -15,9 +15,10 @@
 from typing import Final
 
 from ..futures import Future
+from ._api import _awaitable, _awaitable_nowait, _awaitable_wait  # noqa: F401
 from ._api import (
     CompilationUnit, Error, TracerWarning, annotate, enable_onednn_fusion, export, export_opnames, fork, freeze, fuser, ignore, is_scripting, is_tracing, isinstance,
-    last_executed_optimized_graph, onednn_fusion_enabled, optimize_for_inference, optimized_execution, run_frozen_optimizations, script, script_if_tracing,
+    last_executed_optimized_graph, limits, onednn_fusion_enabled, optimize_for_inference, optimized_execution, run_frozen_optimizations, script, script_if_tracing,
     script_method, set_fusion_strategy, strict_fusion, unused, wait,
 )  # fmt: skip
 from ._classes import interface
@@ -30,7 +31,7 @@ from ._trace import TopLevelTracedModule, TracedModule, TracingCheckError, trace
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TopLevelTracedModule", "TracedModule",
     "TracerWarning", "TracingCheckError", "annotate", "enable_onednn_fusion", "export", "export_opnames", "fork", "freeze", "fuser", "ignore", "interface",
-    "is_scripting", "is_tracing", "isinstance", "jit_module_from_flatbuffer", "last_executed_optimized_graph", "load", "onednn_fusion_enabled",
+    "is_scripting", "is_tracing", "isinstance", "jit_module_from_flatbuffer", "last_executed_optimized_graph", "limits", "load", "onednn_fusion_enabled",
     "optimize_for_inference", "optimized_execution", "run_frozen_optimizations", "save", "save_jit_module_to_flatbuffer", "script", "script_if_tracing",
     "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip

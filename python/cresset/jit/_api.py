@@ -113,12 +113,6 @@ def _enum_member(handle, name):
     return cls[name]
 
 
-def _made_future(value):
-    future = Future()
-    future.set_result(value)
-    return future
-
-
 _graph.script_set_helpers(
     {
         "future_value": lambda future: future.wait(),
@@ -127,7 +121,7 @@ _graph.script_set_helpers(
         "named_tuple": lambda name, fields, values: _named_tuple_class(name, fields)(*values),
         "wrap_object": _wrap_object,
         "enum_member": _enum_member,
-        "made_future": _made_future,
+        "new_future": Future,
         "attribute_of": _resolve.attribute_of,
     },
     Error,
@@ -341,6 +335,76 @@ def wait(future):
     if future is None:
         raise RuntimeError("wait: Future can't be None")
     return future.wait()
+
+
+class _Await:
+    """A call that runs when its result is asked for, once."""
+
+    def __init__(self, call):
+        self._call = call
+
+    def wait(self):
+        if self._call is not None:
+            self._value, self._call = self._call(), None
+        return self._value
+
+
+def _awaitable(func, *args, **kwargs):
+    """The result of `func`, computed by the first who waits for it.
+
+    >>> torch.jit._awaitable_wait(torch.jit._awaitable(abs, -1))
+    1
+    """
+    return _Await(functools.partial(func, *args, **kwargs))
+
+
+def _awaitable_wait(aw):
+    """The result of a call that `_awaitable` has put off.
+
+    >>> torch.jit._awaitable_wait(torch.jit._awaitable_nowait(2))
+    2
+    """
+    return aw.wait()
+
+
+def _awaitable_nowait(o):
+    """A value that is there already, for those who wait.
+
+    >>> torch.jit._awaitable_nowait(2).wait()
+    2
+    """
+    return _Await(lambda: o)
+
+
+_NO_LIMIT = 2**63 - 1
+
+
+@contextlib.contextmanager
+def limits(*, instructions=None, trips=None, memory=None, calls=None):
+    """A scope in which each call of compiled code, and what loading runs, has limits: for files of strangers. Forked calls run at once.
+
+    Errors: RuntimeError at the limit of instructions, trips of loops or calls within calls; OutOfMemoryError at that of bytes which tensors, lists, dicts and
+    strings hold at a time.
+
+    >>> @torch.jit.script
+    ... def endless(n: int) -> int:
+    ...     while n > 0:
+    ...         n += 1
+    ...     return n
+    >>> with torch.jit.limits(instructions=1000):
+    ...     try:
+    ...         endless(1)
+    ...     except RuntimeError as error:
+    ...         print(str(error).splitlines()[-1])
+    RuntimeError: expected at most 1000 instructions, which is the limit of this run
+    """
+    wanted = [_NO_LIMIT if n is None else n for n in (trips, instructions, memory)] + [1000 if calls is None else calls]
+    former = _graph.script_exchange_limits(*wanted)
+    _graph.script_exchange_limits(*map(min, wanted, former))
+    try:
+        yield
+    finally:
+        _graph.script_exchange_limits(*former)
 
 
 def _overload(fn):

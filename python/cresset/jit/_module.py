@@ -500,7 +500,7 @@ class _Builder:
         return wrapper
 
     def _shared_key(self):
-        """What modules of one compiled class have in common; None where the class is this module's own."""
+        """The key that modules of one compiled class have in common; None where the class is this module's own."""
         m, cls = self.module, type(self.module)
         if m._forward_hooks or m._forward_pre_hooks or isinstance(m, ScriptModule) or any(map(callable, m.__dict__.values())):
             return None

@@ -248,6 +248,143 @@ class Modules(unittest.TestCase):
         x = torch.randn(2, 3, 4)
         self.assertTrue(torch.allclose(torch.jit.script(m)(x), m(x), atol=1e-5))
 
+    def test_attention_with_open_places(self):
+        x = torch.randn(3, 2, 4)
+        masks = [{}, {"attn_mask": torch.ones(3, 3).triu(1).bool()}, {"key_padding_mask": torch.tensor([[False, False, True], [False, True, True]])}]
+        for kwargs in ({"add_bias_kv": True}, {"add_zero_attn": True}, {"add_bias_kv": True, "add_zero_attn": True}):
+            m = nn.MultiheadAttention(4, 2, **kwargs).eval()
+            compiled = again(torch.jit.script(m))
+            for mask in masks:
+                for need in (True, False):
+                    ours, theirs = compiled(x, x, x, need_weights=need, **mask), m(x, x, x, need_weights=need, **mask)
+                    self.assertTrue(torch.allclose(ours[0], theirs[0], atol=1e-6), (kwargs, mask, need))
+                    self.assertTrue(not need or torch.allclose(ours[1], theirs[1], atol=1e-6), (kwargs, mask))
+
+    def test_embedding_shortens_long_rows(self):
+        m = nn.Embedding(5, 3, max_norm=1.0)
+        compiled = again(torch.jit.script(m))
+        rows = torch.tensor([1, 3])
+        self.assertTrue(torch.equal(compiled(rows), m(rows)))
+        self.assertLessEqual(float(compiled.weight[rows].norm(dim=1).max()), 1.0001)
+
+        def f(i: torch.Tensor, w: torch.Tensor):
+            return torch.nn.functional.embedding(i, w, max_norm=0.5)
+
+        w = torch.ones(4, 3)
+        self.assertTrue(torch.equal(torch.jit.script(f)(rows, w.clone()), f(rows, w.clone())))
+
+    def test_equal_modules_share_their_class(self):
+        def names(m):
+            return [torch.jit.script(p)._info["name"] for p in m.children()]
+
+        first, second, third, wide = names(torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2, bias=False), nn.Linear(2, 3))))
+        self.assertEqual(first, second)
+        self.assertNotEqual(first, third)
+        self.assertNotEqual(first, wide)  # another constant
+        apart = torch.jit._module.create_script_module(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), share_types=False)
+        self.assertNotEqual(*names(apart))
+        x, m = torch.randn(3, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        self.assertTrue(torch.equal(again(torch.jit.script(m))(x), m(x)))
+
+    def test_transposed_convolutions_of_a_wanted_size(self):
+        m = nn.ConvTranspose2d(2, 3, 3, stride=(2, 3), padding=1)
+        compiled = again(torch.jit.script(m))
+        x = torch.randn(1, 2, 4, 5)
+        for size in (None, [7, 13], [8, 15], [1, 3, 8, 14]):
+            self.assertTrue(torch.allclose(compiled(x, size), m(x, size), atol=1e-6), size)
+        for size in ([9, 13], [7], [6, 13]):
+            with self.assertRaisesRegex(Exception, "output_size"):
+                compiled(x, size)
+
+
+@torch.jit.ignore
+def in_python(x: torch.Tensor) -> torch.Tensor:
+    if float(x.sum()) > 100:
+        raise KeyError("too much")
+    return x + 1
+
+
+@torch.jit.script
+def double(x: torch.Tensor):
+    return x * 2
+
+
+@torch.jit.script
+def endless(n: int) -> int:
+    while n > 0:
+        n += 1
+    return n
+
+
+class Forks(unittest.TestCase):
+    def test_functions_of_python_run_in_forked_calls(self):
+        @torch.jit.script
+        def f(x):
+            parts = [torch.jit.fork(in_python, x) for i in range(8)]
+            total = torch.zeros_like(x)
+            for p in parts:
+                total = total + torch.jit.wait(p)
+            return total
+
+        for _ in range(20):
+            self.assertTrue(torch.allclose(f(X), 8 * (X + 1)))
+        with self.assertRaisesRegex(RuntimeError, "(?s)wait.*HERE.*KeyError.*too much"):
+            f(X + 1000)
+
+    def test_futures_reach_python(self):
+        @torch.jit.script
+        def f(x):
+            return torch.jit.fork(double, x)
+
+        future = f(X)
+        self.assertIsInstance(future, torch.futures.Future)
+        self.assertTrue(torch.equal(future.wait(), X * 2))
+
+    def test_awaitables_run_when_they_are_waited_for(self):
+        @torch.jit.script
+        def add(xs: List[int]) -> int:
+            xs.append(1)
+            return len(xs)
+
+        @torch.jit.script
+        def f() -> Tuple[int, int]:
+            xs: List[int] = []
+            a = torch.jit._awaitable(add, xs)
+            before = len(xs)
+            return before, torch.jit._awaitable_wait(a)
+
+        self.assertEqual(f(), (0, 1))
+
+    def test_profiles_show_functions_and_forked_calls(self):
+        @torch.jit.script
+        def f(x):
+            return torch.jit.wait(torch.jit.fork(double, x)) + 1
+
+        with torch.profiler.profile() as p:
+            f(X)
+        parents = {e.name: e.cpu_parent and e.cpu_parent.name for e in p.events()}
+        self.assertEqual((parents["f"], parents["aten::mul"], parents["aten::add"]), (None, "<forked function>", "f"))
+
+
+class Limits(unittest.TestCase):
+    def test_runs_stop_at_the_limits_of_their_scope(self):
+        with torch.jit.limits(instructions=1000), self.assertRaisesRegex(RuntimeError, "1000 instructions"):
+            endless(1)
+        with torch.jit.limits(trips=50), self.assertRaisesRegex(RuntimeError, "50 trips"):
+            endless(1)
+
+        @torch.jit.script
+        def grow(n: int) -> int:
+            return len([0] * n)
+
+        with torch.jit.limits(memory=1 << 20):
+            self.assertEqual(grow(100), 100)
+            with self.assertRaisesRegex(torch.OutOfMemoryError, "limit of this run"):
+                grow(1 << 24)
+            with torch.jit.limits(memory=1 << 40), self.assertRaises(torch.OutOfMemoryError):
+                grow(1 << 24)  # an inner scope does not widen the outer one
+        self.assertEqual(grow(1 << 17), 1 << 17)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -168,6 +168,7 @@ void padded(Inputs in, Datum& out, int where) {
   const int64_t n = as_int(*in[1]) - size(s);
   CRESSET_CHECK_VALUE(n < (int64_t{1} << 31), "expected a width below 2**31, got ", as_int(*in[1]));
   if (n <= 0) return put(out, s);
+  expect_memory(static_cast<size_t>(n));
   const int64_t left = where < 0 ? 0 : where > 0 ? n : n / 2 + (n & as_int(*in[1]) & 1);
   put(out, std::string(static_cast<size_t>(left), fill[0]) + s + std::string(static_cast<size_t>(n - left), fill[0]));
 }
@@ -412,6 +413,9 @@ void add_parts() {
   add_builtin("aten::join(str self, str[] values) -> str", [](Inputs in, size_t, Datum& out) {
     std::string s;
     bool first = true;
+    size_t length = 0;
+    for (const Datum& v : list_of(*in[1]).elements) length += text(*in[0]).size() + text(v).size();
+    expect_memory(length);
     for (const Datum& v : list_of(*in[1]).elements) {
       if (!std::exchange(first, false)) s += text(*in[0]);
       s += text(v);
@@ -448,6 +452,7 @@ void add_changes() {
   add_builtin("aten::mul.str_int(str a, int b) -> str", [](Inputs in, size_t, Datum& out) {
     std::string s;
     CRESSET_CHECK_VALUE(as_int(*in[1]) < (int64_t{1} << 31), "str: expected fewer repetitions, got ", as_int(*in[1]));
+    if (as_int(*in[1]) > 0) expect_memory(static_cast<size_t>(as_int(*in[1])) * text(*in[0]).size());
     for (int64_t i = 0; i < as_int(*in[1]); i++) s += text(*in[0]);
     put(out, std::move(s));
   });
@@ -475,6 +480,7 @@ void add_changes() {
     int64_t most = as_int(*in[3]);
     if (most < 0) most = INT64_MAX;
     std::string r;
+    expect_memory(s.size() + (from.empty() ? s.size() + 1 : s.size() / from.size()) * to.size());
     size_t i = 0;
     while (i <= s.size()) {
       const size_t at = most > 0 ? (from.empty() ? i : s.find(from, i)) : std::string::npos;
@@ -497,12 +503,15 @@ void add_changes() {
     const int64_t n = as_int(*in[1]) - size(s);
     if (n <= 0) return put(out, s);
     CRESSET_CHECK_VALUE(n < (int64_t{1} << 31), "expected a width below 2**31, got ", as_int(*in[1]));
+    expect_memory(static_cast<size_t>(n));
     const size_t sign = !s.empty() && (s[0] == '-' || s[0] == '+') ? 1 : 0;
     put(out, s.substr(0, sign) + std::string(static_cast<size_t>(n), '0') + s.substr(sign));
   });
   add_builtin("aten::expandtabs(str self, int tabsize=8) -> str", [](Inputs in, size_t, Datum& out) {
     const int64_t tab = as_int(*in[1]);
     CRESSET_CHECK_VALUE(tab < 1 << 20, "expandtabs: expected fewer spaces, got ", tab);
+    const std::string& whole = text(*in[0]);
+    expect_memory(whole.size() + static_cast<size_t>(std::count(whole.begin(), whole.end(), '\t') * std::max<int64_t>(tab, 0)));
     std::string r;
     int64_t column = 0;
     for (const char c : text(*in[0])) {

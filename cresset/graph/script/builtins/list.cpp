@@ -251,6 +251,7 @@ void add_list_builtins() {
   const auto repeat = [](const Datum& l, int64_t n) {
     Elements e;
     CRESSET_CHECK_VALUE(n <= (int64_t{1} << 32), "list: expected fewer repetitions, got ", n);
+    if (n > 0) expect_memory(static_cast<size_t>(n) * elements(l).size() * sizeof(Datum));
     for (int64_t i = 0; i < n; i++) e.insert(e.end(), elements(l).begin(), elements(l).end());
     return make_list(list_of(l).element, std::move(e));
   };

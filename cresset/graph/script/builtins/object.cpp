@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "cresset/graph/script/fork.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/unit.h"
 #include "cresset/graph/script/values.h"
@@ -61,16 +62,12 @@ void is_instance(Inputs in, size_t n, Datum& out) {
   put(out, is);
 }
 
-void fork(Inputs in, size_t n, Datum& out) {
+template <intrusive_ptr<FutureObject> (*Start)(Function&, std::vector<Datum>)> void start_call(Inputs in, size_t n, Datum& out) {
   Function* f = find_function(in[0]->to_string());
   CRESSET_CHECK(f, "fork: there is no function ", in[0]->to_string());
   std::vector<Datum> arguments;
   for (size_t i = 1; i < n; i++) arguments.push_back(*in[i]);
-  auto future = make_intrusive<FutureObject>();
-  try {
-    future->complete(f->run(std::move(arguments)));
-  } catch (...) { future->fail(std::current_exception()); }
-  out = Datum(intrusive_ptr<dispatch::Object>(std::move(future)));
+  out = Datum(intrusive_ptr<dispatch::Object>(Start(*f, std::move(arguments))));
 }
 FutureObject& future_of(const Datum& v) {
   auto* const o = v.object() ? dynamic_cast<FutureObject*>(v.object()->get()) : nullptr;
@@ -110,30 +107,36 @@ void add_object_builtins() {
   const auto add = [](const char* name, int least, int most, Type result, BuiltinFn run, bool pure = false) {
     register_builtin({name, least, most, std::move(result), pure, run});
   };
-  add("prim::GetAttr", 2, 2, {}, get_attribute);
-  add("prim::SetAttr", 3, 3, {}, set_attribute);
-  add("prim::CreateObject", 1, 1, {}, create_object);
+  const auto add_reading = [](const char* name, int least, int most, Type result, BuiltinFn run) {
+    register_builtin({name, least, most, std::move(result), false, run, Builtin::Effect::Nothing});
+  };
+  const auto add_writing = [](const char* name, int least, int most, Type result, BuiltinFn run) {
+    register_builtin({name, least, most, std::move(result), false, run, Builtin::Effect::Inputs});
+  };
+  add_reading("prim::GetAttr", 2, 2, {}, get_attribute);
+  add_writing("prim::SetAttr", 3, 3, {}, set_attribute);
+  add_reading("prim::CreateObject", 1, 1, {}, create_object);
   add("prim::CallMethod", 2, INT_MAX, {}, call_method);
   add("prim::CallNative", 1, INT_MAX, {}, call_native);
-  add("prim::RaiseException", 1, 2, {}, raise);
-  add("prim::Uninitialized", 0, 0, {}, [](Inputs, size_t, Datum& out) { out = Datum(); });
-  add("prim::unchecked_cast", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = *in[0]; });
-  add("aten::_unwrap_optional", 1, 1, {}, [](Inputs in, size_t, Datum& out) {
+  add_writing("prim::RaiseException", 1, 2, {}, raise);
+  add_reading("prim::Uninitialized", 0, 0, {}, [](Inputs, size_t, Datum& out) { out = Datum(); });
+  add_reading("prim::unchecked_cast", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = *in[0]; });
+  add_writing("aten::_unwrap_optional", 1, 1, {}, [](Inputs in, size_t, Datum& out) {
     CRESSET_CHECK(!in[0]->is_none(), "Unwrapping null optional: expected a value, got None");
     out = *in[0];
   });
   add("prim::isinstance", 2, INT_MAX, TypeKind::Bool, is_instance, true);
-  add("prim::fork", 1, INT_MAX, {}, fork);
+  add("prim::fork", 1, INT_MAX, {}, start_call<fork_call>);
   add("prim::future", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = Datum(intrusive_ptr<dispatch::Object>(make_intrusive<FutureObject>(*in[0]))); });
   add("aten::wait", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = waited(*in[0]); });
-  add("prim::awaitable", 1, INT_MAX, {}, fork);
+  add("prim::awaitable", 1, INT_MAX, {}, start_call<delay_call>);
   add("prim::awaitable_wait", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = waited(*in[0]); });
   add(
       "prim::EnumName", 1, 1, TypeKind::String, [](Inputs in, size_t, Datum& out) { out = Datum(enum_of(*in[0]).name()); }, true);
   add(
       "prim::EnumValue", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = enum_of(*in[0]).value(); }, true);
-  add("aten::__is__", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, is_same_object(*in[0], *in[1])); });
-  add("aten::__isnot__", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, !is_same_object(*in[0], *in[1])); });
+  add_reading("aten::__is__", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, is_same_object(*in[0], *in[1])); });
+  add_reading("aten::__isnot__", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, !is_same_object(*in[0], *in[1])); });
   add(
       "aten::eq.enum", 2, 2, TypeKind::Bool, [](Inputs in, size_t, Datum& out) { put(out, *in[0] == *in[1]); }, true);
   add(
@@ -149,7 +152,7 @@ void add_object_builtins() {
         out = v;
       },
       true);
-  add("prim::Print", 0, INT_MAX, {}, [](Inputs in, size_t n, Datum& out) {
+  add_writing("prim::Print", 0, INT_MAX, {}, [](Inputs in, size_t n, Datum& out) {
     std::string line;
     for (size_t i = 0; i < n; i++) line += (i ? " " : "") + str_of(*in[i]);
     line += "\n";

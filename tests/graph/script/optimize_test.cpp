@@ -1,0 +1,197 @@
+// Graphs before they run: each pass changes them, and they compute the same.
+
+#include <gtest/gtest.h>
+
+#include "cresset/dispatch/values/list.h"
+#include "cresset/graph/ir/alias.h"
+#include "cresset/graph/passes/passes.h"
+#include "cresset/graph/script/passes.h"
+#include "cresset/graph/script/unit.h"
+#include "cresset/ops/functions.h"
+#include "tests/error_of.h"
+
+namespace cresset::graph::script {
+namespace {
+
+size_t count(const Graph& g, const std::string& op) {
+  size_t n = 0;
+  g.for_each([&](Node& node) { n += node.op_name() == op; });
+  return n;
+}
+
+struct Compiled {
+  std::shared_ptr<CompilationUnit> unit = std::make_shared<CompilationUnit>();
+  std::unique_ptr<Graph> graph;
+  explicit Compiled(const std::string& text) {
+    unit->define_text(text, nullptr);
+    graph = unit->find("f")->inlined().clone();
+  }
+  Datum run(std::vector<Datum> arguments) const {
+    ProgramOptions options;
+    options.script = true;
+    options.plan_memory = false;
+    return Program(*graph, options).run(std::move(arguments))[0];
+  }
+};
+
+TEST(Optimize, LoopsOfKnownTripsAreUnrolled) {
+  const Compiled c("def f(x):\n  for i in range(3):\n    for k in range(2):\n      x = x * 2 + (i + k)\n  return x\n");
+  const Tensor x = randn({3});
+  const Tensor before = c.run({Datum(x)}).to_tensor();
+  EXPECT_EQ(count(*c.graph, "ir::loop"), 2u);
+  EXPECT_EQ(unroll_loops(*c.graph), 2u);
+  EXPECT_EQ(count(*c.graph, "ir::loop"), 0u);
+  EXPECT_EQ(count(*c.graph, "mul.Tensor") + count(*c.graph, "mul.Scalar"), 6u);
+  EXPECT_TRUE(equal(c.run({Datum(x)}).to_tensor(), before));
+}
+
+TEST(Optimize, LongLoopsAndThoseThatMayEndEarlyStay) {
+  const Compiled many("def f(x):\n  for i in range(1000):\n    x = x + 1\n  return x\n");
+  EXPECT_EQ(unroll_loops(*many.graph), 0u);
+  const Compiled leaves("def f(x):\n  for i in range(3):\n    if bool(x.sum() > 4):\n      break\n    x = x + 1\n  return x\n");
+  EXPECT_EQ(unroll_loops(*leaves.graph), 0u);
+  const Compiled none("def f(x):\n  for i in range(0):\n    x = x + 1\n  return x\n");
+  EXPECT_EQ(unroll_loops(*none.graph), 1u);
+  EXPECT_EQ(none.run({Datum(ones({1}))}).to_tensor().item().to<double>(), 1);
+}
+
+TEST(Optimize, TuplesOfInlinedCallsAreNotMade) {
+  const Compiled c("def pair(x):\n  return x + 1, x * 2\ndef f(x):\n  a, b = pair(x)\n  return a - b\n");
+  const Tensor x = randn({3});
+  const Tensor before = c.run({Datum(x)}).to_tensor();
+  EXPECT_EQ(count(*c.graph, "ir::tuple"), 1u);
+  EXPECT_GT(optimize(*c.graph), 0u);
+  EXPECT_EQ(count(*c.graph, "ir::tuple"), 0u);
+  EXPECT_TRUE(equal(c.run({Datum(x)}).to_tensor(), before));
+}
+
+TEST(Optimize, ElementsOfListsThatNothingWritesAreKnown) {
+  const Compiled c("def f(x):\n  xs = [x, x + 1]\n  return xs[1] + len(xs)\n");
+  const double before = c.run({Datum(ones({1}))}).to_tensor().item().to<double>();
+  EXPECT_GT(optimize(*c.graph), 0u);
+  EXPECT_EQ(count(*c.graph, "ir::list"), 0u);
+  EXPECT_EQ(c.run({Datum(ones({1}))}).to_tensor().item().to<double>(), before);
+  const Compiled written("def f(x):\n  xs = [x, x + 1]\n  xs.append(x)\n  xs[1] = x * 5\n  return xs[1] + len(xs)\n");
+  optimize(*written.graph);
+  EXPECT_EQ(count(*written.graph, "ir::list"), 1u);
+  EXPECT_EQ(written.run({Datum(ones({1}))}).to_tensor().item().to<double>(), 8);
+}
+
+TEST(Optimize, GraphsHoldWhatTheyCallInTheModeThatInlines) {
+  const std::string text = "def g(x):\n  return x + 1\ndef f(x):\n  return g(x) * 2\n";
+  const auto calls = [&] {
+    size_t n = 0;
+    Compiled(text).unit->find("f")->graph->for_each([&](Node& node) { n += node.kind() == NodeKind::Call; });
+    return n;
+  };
+  EXPECT_EQ(calls(), 1u);
+  getInlineEverythingMode() = true;
+  EXPECT_EQ(calls(), 0u);
+  getInlineEverythingMode() = false;
+}
+
+TEST(Optimize, NumbersThatChangeNothingGo) {
+  const Compiled c("def f(n: int, x: float) -> float:\n  return (n + 0) * 1 * x * 1.0\n");
+  EXPECT_GE(peephole(*c.graph), 3u);
+  EXPECT_EQ(c.run({Datum(3), Datum(0.5)}).to_double(), 1.5);
+}
+
+TEST(Optimize, EqualComputationsAreMadeOnce) {
+  const Compiled c("def f(x):\n  a = torch.sin(x) + 1\n  b = torch.sin(x) + 1\n  return a * b\n");
+  const Tensor x = randn({3});
+  const Tensor before = c.run({Datum(x)}).to_tensor();
+  optimize(*c.graph);
+  EXPECT_EQ(count(*c.graph, "sin"), 1u);
+  EXPECT_TRUE(equal(c.run({Datum(x)}).to_tensor(), before));
+}
+
+TEST(Optimize, WritesKeepEqualComputationsApart) {
+  const auto result = [](const std::string& text, const Tensor& x) {
+    const Compiled c(text);
+    const Tensor plain = c.run({Datum(x.clone())}).to_tensor();
+    optimize(*c.graph);
+    EXPECT_TRUE(equal(c.run({Datum(x.clone())}).to_tensor(), plain)) << text;
+    return count(*c.graph, "sin");
+  };
+  const Tensor x = randn({3});
+  // The input is written between, through a view.
+  EXPECT_EQ(result("def f(x):\n  a = torch.sin(x)\n  v = x[0]\n  v.add_(1)\n  b = torch.sin(x)\n  return a + b\n", x), 2u);
+  // One result is written.
+  EXPECT_EQ(result("def f(x):\n  a = torch.sin(x)\n  b = torch.sin(x)\n  a.add_(1)\n  return a + b\n", x), 2u);
+  // Tensors that lists give back are those that were put there.
+  EXPECT_EQ(result("def f(x):\n  xs: List[Tensor] = []\n  xs.append(x)\n  a = torch.sin(x)\n  xs[0].add_(1)\n  b = torch.sin(x)\n  return a + b\n", x), 2u);
+  // The mode of gradients changes between.
+  const std::string modes = "def f(x):\n  with torch.no_grad():\n    a = torch.sin(x)\n  b = torch.sin(x)\n  return a + b\n";
+  EXPECT_EQ(result(modes, x), 2u);
+  const Compiled c(modes);
+  optimize(*c.graph);
+  EXPECT_TRUE(c.run({Datum(x.clone().requires_grad_(true))}).to_tensor().requires_grad());
+}
+
+TEST(Optimize, LengthsOfListsThatGrowAreReadAgain) {
+  const Compiled c("def f(xs: List[int]) -> int:\n  a = len(xs)\n  xs.append(1)\n  return a * 100 + len(xs)\n");
+  optimize(*c.graph);
+  EXPECT_EQ(c.run({Datum(List<int64_t>({1, 2}))}).to_int(), 203);
+}
+
+TEST(Optimize, ListsThatAreGivenOutStayTwo) {
+  const Compiled c("def f() -> Tuple[List[int], List[int]]:\n  a: List[int] = [1]\n  b: List[int] = [1]\n  return a, b\n");
+  optimize(*c.graph);
+  const Datum out = c.run({});
+  EXPECT_FALSE(out.toTupleRef().elements()[0].is(out.toTupleRef().elements()[1]));
+}
+
+TEST(Optimize, ResultsThatNothingUsesAreNotComputed) {
+  const Compiled c("def f(x):\n  a = torch.sin(x)\n  xs = [a, a]\n  ys: List[int] = []\n  ys.append(1)\n  n = x.size(0)\n  return x\n");
+  optimize(*c.graph);
+  EXPECT_EQ(count(*c.graph, "sin"), 0u);
+  EXPECT_EQ(count(*c.graph, "aten::size.int"), 0u);
+  EXPECT_EQ(count(*c.graph, "aten::append.t"), 1u);  // a write stays
+  EXPECT_EQ(c.run({Datum(ones({1}))}).to_tensor().item().to<double>(), 1);
+}
+
+TEST(Optimize, ConstantsAreFoldedAndBranchesDecided) {
+  const Compiled c("def f(x):\n  n = 3 * 4\n  if n > 10 and 'ab' + 'c' == 'abc':\n    return x + n\n  return x\n");
+  EXPECT_GT(optimize(*c.graph), 0u);
+  EXPECT_EQ(count(*c.graph, "ir::if"), 0u);
+  EXPECT_EQ(c.run({Datum(ones({1}))}).to_tensor().item().to<double>(), 13);
+}
+
+TEST(Optimize, ShapesPropagateThroughFunctions) {
+  const Compiled c("def f(x, w):\n  y = torch.relu(torch.mm(x, w))\n  return y.t()\n");
+  c.graph->block().parameter(0)->set_type(parse_type("float32[s0, 4]"));
+  c.graph->block().parameter(1)->set_type(parse_type("float32[4, 3]"));
+  EXPECT_GT(propagate_shapes(*c.graph), 0u);
+  EXPECT_EQ(c.graph->block().results()[0]->type(), parse_type("float32[3, s0]{strides=[1, 3]}"));
+}
+
+// Programs whose numbers take the place of those before them, in branches and loops.
+TEST(Optimize, NumbersInLoopsAreWhatPythonComputes) {
+  const auto run = [](const std::string& text, std::vector<Datum> arguments) {
+    const Compiled c(text);
+    return c.unit->find("f")->run(std::move(arguments)).to_int();
+  };
+  EXPECT_EQ(run("def f(n: int, unused: List[int]) -> int:\n  if n > 3:\n    return 1\n  return 2\n", {Datum(4), Datum(List<int64_t>())}), 1);
+  EXPECT_EQ(run("def f(n: int) -> int:\n  a, b = 0, 1\n  for i in range(n):\n    a, b = b, a + b\n  return a\n", {Datum(10)}), 55);
+  EXPECT_EQ(run("def f(n: int) -> int:\n  s = 0\n  for i in range(n):\n    if i % 3 == 0:\n      s += i\n    else:\n      s -= 1\n  return s\n", {Datum(10)}),
+            12);
+  EXPECT_EQ(run("def f(n: int) -> int:\n  s = 0\n  for i in range(n):\n    if i % 2 == 0:\n      s += i\n  return s\n", {Datum(10)}), 20);
+  // The old value is read behind the new one, within a branch, and behind it.
+  EXPECT_EQ(run("def f(n: int) -> int:\n  a, b = 1, 2\n  for i in range(n):\n    if i % 2 == 0:\n      c = a + 1\n      b = b + a\n      a = c\n    else:\n    "
+                "  a, b = b, "
+                "a\n  return a * 1000 + b\n",
+                {Datum(5)}),
+            6009);
+  EXPECT_EQ(run("def f(n: int) -> int:\n  a, t = 1, 0\n  for i in range(n):\n    old = a\n    a = a * 2\n    t += old * 10 + a\n  return t\n", {Datum(3)}),
+            12 + 24 + 48);
+  EXPECT_EQ(run("def f(n: int) -> int:\n  s = 0\n  i = 0\n  while i < n:\n    k = 0\n    while k < i:\n      s += k\n      k += 1\n      if s > 20:\n        "
+                "break\n    i += 1\n  "
+                "return s * 100 + i\n",
+                {Datum(6)}),
+            2006);
+  EXPECT_EQ(run("def f(n: int) -> int:\n  s = -7\n  for i in range(n):\n    s = (s // 3) % 5 + s % -4\n  return s\n", {Datum(1)}), 2 + -3);
+  EXPECT_EQ(run("def f(n: int) -> int:\n  big = 1 << 40\n  return (big // 3) % 7 + (-big) // 3 % 7 + big % n\n", {Datum(1000003)}), 329258);
+}
+
+}  // namespace
+}  // namespace cresset::graph::script
