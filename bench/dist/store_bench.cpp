@@ -3,7 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "bench/programs/timing.h"
@@ -28,25 +29,38 @@ intrusive_ptr<TCPStore> client(uint16_t port) {
 // Every thread is a client with a connection of its own; they begin together.
 void ask(uint16_t port) {
   std::vector<std::thread> threads;
-  std::atomic<int> ready{0};
-  std::atomic<bool> begun{false};
+  std::mutex mutex;
+  std::condition_variable changed;
+  int ready = 0;
+  bool begun = false;
   for (int t = 0; t < kThreads; t++)
     threads.emplace_back([&, t] {
       const auto store = client(port);
       const std::string key = str("key ", getpid(), " ", t);
       store->set(key, std::string("value"));
-      ready++;
-      while (!begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      {
+        std::unique_lock<std::mutex> lock(mutex);
+        ready++;
+        changed.notify_all();
+        changed.wait(lock, [&] { return begun; });
+      }
       for (int i = 0; i < kRequests / 2; i++) {
         store->add("count", 1);
         store->get(key);
       }
     });
-  while (ready < kThreads) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return ready == kThreads; });
+  }
   const auto store = client(port);
   store->add("ready", 1);
   store->wait({"begin"});
-  begun = true;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    begun = true;
+  }
+  changed.notify_all();
   for (std::thread& t : threads) t.join();
   store->add("done", 1);
 }
@@ -78,7 +92,7 @@ void end(const std::vector<pid_t>& processes) {
 }
 
 void until(Store& store, const char* key, int64_t count) {
-  while (store.add(key, 0) < count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (store.add(key, 0) < count) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 }  // namespace

@@ -175,6 +175,9 @@ void check_longest_wait(Store& s) {
   sets.join();
   EXPECT_GT(s.acquireLease("l", "ann", Store::Timeout::max()), 0);
   EXPECT_EQ(s.acquireLease("l", "bob", milliseconds(1)), 0);
+  // A lease that has ended before it began is free for the next.
+  EXPECT_GT(s.acquireLease("past", "ann", Store::Timeout::min()), 0);
+  EXPECT_GT(s.acquireLease("past", "bob", milliseconds(1)), 0);
 }
 TEST(Store, TheLongestWaitInMemory) { check_longest_wait(*make_intrusive<HashStore>()); }
 TEST(Store, TheLongestWaitOverTcp) { check_longest_wait(*tcp_master()); }

@@ -59,6 +59,7 @@ from ._group import (
     ProcessGroupGloo,
     ReduceOp,
     ReduceOptions,
+    record_comm,
     ReduceScatterOptions,
     ScatterOptions,
     Work,

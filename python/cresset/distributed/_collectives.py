@@ -111,7 +111,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
         return None
     if g._impl is None:
         return _own(g.allreduce([tensor], _options(AllreduceOptions, async_op, reduceOp=ReduceOp(op))), async_op)
-    return _done(g._impl.allreduce(tensor, op, _later(async_op), 0), async_op)
+    return _done(g._native("allreduce")(tensor, op, _later(async_op), 0), async_op)
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
@@ -125,7 +125,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
         return None
     if g._impl is None:
         return _own(g.allreduce_coalesced(tensors, _options(AllreduceCoalescedOptions, async_op, reduceOp=ReduceOp(op))), async_op)
-    return _done(g._impl.allreduce_coalesced(tensors, op, _later(async_op), 0), async_op)
+    return _done(g._native("allreduce_coalesced")(tensors, op, _later(async_op), 0), async_op)
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
@@ -140,7 +140,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     root = _peer(g, dst, group_dst, "dst")
     if g._impl is None:
         return _own(g.reduce([tensor], _options(ReduceOptions, async_op, reduceOp=ReduceOp(op), rootRank=root)), async_op)
-    return _done(g._impl.reduce(tensor, root, op, _later(async_op), 0), async_op)
+    return _done(g._native("reduce")(tensor, root, op, _later(async_op), 0), async_op)
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
@@ -155,7 +155,7 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     root = _peer(g, src, group_src, "src")
     if g._impl is None:
         return _own(g.broadcast([tensor], _options(BroadcastOptions, async_op, rootRank=root)), async_op)
-    return _done(g._impl.broadcast(tensor, root, _later(async_op), 0), async_op)
+    return _done(g._native("broadcast")(tensor, root, _later(async_op), 0), async_op)
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
@@ -169,7 +169,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
         return None
     if g._impl is None:
         return _own(g.allgather([outputs], [tensor], _options(AllgatherOptions, async_op)), async_op)
-    return _done(g._impl.allgather(outputs, tensor, _later(async_op), 0), async_op)
+    return _done(g._native("allgather")(outputs, tensor, _later(async_op), 0), async_op)
 
 
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
@@ -187,7 +187,7 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
         return None
     if g._impl is None:
         return _own(g.allgather_coalesced(outputs, inputs, _options(AllgatherOptions, async_op)), async_op)
-    return _done(g._impl.allgather_coalesced(outputs, inputs, _later(async_op), 0), async_op)
+    return _done(g._native("allgather_coalesced")(outputs, inputs, _later(async_op), 0), async_op)
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
@@ -201,7 +201,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
         return None
     if g._impl is None:
         return _own(g._allgather_base(output, tensor, _options(AllgatherOptions, async_op)), async_op)
-    return _done(g._impl.allgather_base(output, tensor, _later(async_op), 0), async_op)
+    return _done(g._native("allgather_base")(output, tensor, _later(async_op), 0), async_op)
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
@@ -219,7 +219,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
         raise ValueError(f"gather: expected a list of outputs on rank {root} and on no other")
     if g._impl is None:
         return _own(g.gather([outputs] if outputs else [], [tensor], _options(GatherOptions, async_op, rootRank=root)), async_op)
-    return _done(g._impl.gather(outputs, tensor, root, _later(async_op), 0), async_op)
+    return _done(g._native("gather")(outputs, tensor, root, _later(async_op), 0), async_op)
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
@@ -237,7 +237,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
         raise ValueError(f"scatter: expected a list of inputs on rank {root} and on no other")
     if g._impl is None:
         return _own(g.scatter([tensor], [inputs] if inputs else [], _options(ScatterOptions, async_op, rootRank=root)), async_op)
-    return _done(g._impl.scatter(tensor, inputs, root, _later(async_op), 0), async_op)
+    return _done(g._native("scatter")(tensor, inputs, root, _later(async_op), 0), async_op)
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
@@ -251,7 +251,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
         return None
     if g._impl is None:
         return _own(g.reduce_scatter([output], [inputs], _options(ReduceScatterOptions, async_op, reduceOp=ReduceOp(op))), async_op)
-    return _done(g._impl.reduce_scatter(output, inputs, op, _later(async_op), 0), async_op)
+    return _done(g._native("reduce_scatter")(output, inputs, op, _later(async_op), 0), async_op)
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):  # noqa: A002
@@ -265,7 +265,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
         return None
     if g._impl is None:
         return _own(g._reduce_scatter_base(output, whole, _options(ReduceScatterOptions, async_op, reduceOp=ReduceOp(op))), async_op)
-    return _done(g._impl.reduce_scatter_base(output, whole, op, _later(async_op), 0), async_op)
+    return _done(g._native("reduce_scatter_base")(output, whole, op, _later(async_op), 0), async_op)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
@@ -279,7 +279,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
         return None
     if g._impl is None:
         return _own(g.alltoall(outputs, inputs, _options(AllToAllOptions, async_op)), async_op)
-    return _done(g._impl.alltoall(outputs, inputs, _later(async_op), 0), async_op)
+    return _done(g._native("alltoall")(outputs, inputs, _later(async_op), 0), async_op)
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):  # noqa: A002
@@ -294,7 +294,7 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
     sizes = [list(output_split_sizes or ()), list(input_split_sizes or ())]
     if g._impl is None:
         return _own(g.alltoall_base(out, whole, *sizes, _options(AllToAllOptions, async_op)), async_op)
-    return _done(g._impl.alltoall_base(out, whole, *sizes, _later(async_op), 0), async_op)
+    return _done(g._native("alltoall_base")(out, whole, *sizes, _later(async_op), 0), async_op)
 
 
 def barrier(group=None, async_op=False, device_ids=None, timeout=None):
@@ -309,7 +309,7 @@ def barrier(group=None, async_op=False, device_ids=None, timeout=None):
         return None
     if g._impl is None:
         return _own(g.barrier(_options(BarrierOptions, async_op)), async_op)
-    return _done(g._impl.barrier(_later(async_op), 0 if timeout is None else _milliseconds(timeout)), async_op)
+    return _done(g._native("barrier")(_later(async_op), 0 if timeout is None else _milliseconds(timeout)), async_op)
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
@@ -394,7 +394,7 @@ def batch_isend_irecv(p2p_op_list):
 def _make_nccl_premul_sum(factor):
     """A sum of values that are multiplied first: NCCL's alone, which the other backends refuse."""
     made = ReduceOp(ReduceOp.PREMUL_SUM)
-    made.factor = factor
+    made._factor = factor
     return made
 
 
@@ -408,13 +408,13 @@ def _reduce_scatter_base(output, input, op=ReduceOp.SUM, group=None, async_op=Fa
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
-def all_gather_single(output, input, group=None, async_op=False):  # noqa: A002
+def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
     """`all_gather_into_tensor` under another name.
 
     >>> t = torch.empty(2); dist.all_gather_single(t, torch.ones(2)); t
     tensor([1., 1.])
     """
-    return all_gather_into_tensor(output, input, group, async_op)
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):  # noqa: A002

@@ -1,7 +1,9 @@
 """Groups of processes, the options of their operations, and the operations that were begun in them."""
 
+import contextlib
 import datetime
 import enum
+import threading
 
 import _cresset_dist
 import cresset as torch
@@ -42,7 +44,19 @@ class ReduceOp:
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = _RedOpType
 
     def __init__(self, op):
-        self.op = _RedOpType(int(op))
+        self._op, self._factor = _RedOpType(int(op)), None
+
+    @property
+    def op(self):
+        """The kind of reduction."""
+        return self._op
+
+    @property
+    def factor(self):
+        """The factor of a PREMUL_SUM. Errors: RuntimeError for other reductions."""
+        if self._op != _RedOpType.PREMUL_SUM:
+            raise RuntimeError(f"ReduceOp: a factor belongs to PREMUL_SUM, not to {self._op.name}")
+        return self._factor
 
     def __int__(self):
         return int(self.op)
@@ -244,6 +258,7 @@ class Backend(str):
         for device in devices:
             cls.default_device_backend_map.setdefault(device, name.lower())
         cls._plugins[name.lower()] = (func, extended_api)
+        cls.backend_type_map[name.lower()] = _BackendKind.CUSTOM
 
 
 class BackendConfig:
@@ -369,6 +384,23 @@ def _op(options):
     return int(ReduceOp.SUM if options is None else options if isinstance(options, (ReduceOp, _RedOpType)) else options.reduceOp)
 
 
+_titles = threading.local()
+
+
+@contextlib.contextmanager
+def record_comm(name):
+    """Operations of groups that are begun within it have this name in profiles.
+
+    >>> with dist.record_comm("gradients of layer 1"):
+    ...     dist.all_reduce(torch.ones(1))
+    """
+    before, _titles.title = getattr(_titles, "title", None), name
+    try:
+        yield
+    finally:
+        _titles.title = before
+
+
 class _BackendKind(enum.IntEnum):
     UNDEFINED = 0
     GLOO = 1
@@ -377,6 +409,9 @@ class _BackendKind(enum.IntEnum):
     MPI = 4
     XCCL = 5
     CUSTOM = 6
+
+
+Backend.backend_type_map = {name: _BackendKind.__members__.get(name.upper(), _BackendKind.CUSTOM) for name in Backend.backend_list}
 
 
 class ProcessGroup:
@@ -472,7 +507,15 @@ class ProcessGroup:
     def _native(self, method):
         if self._impl is None:
             raise NotImplementedError(f"{type(self).__name__}: this backend has no {method}")
-        return getattr(self._impl, method)
+        call, title = getattr(self._impl, method), getattr(_titles, "title", None)
+        if title is None:
+            return call
+
+        def titled(*arguments):
+            with torch.profiler.record_function(title):
+                return call(*arguments)
+
+        return titled
 
     def allreduce(self, tensors, opts=None, timeout=None):
         """Reduces the tensor of all ranks; each has the same bits afterwards."""
@@ -540,6 +583,14 @@ class ProcessGroup:
     def reduce_scatter_single(self, output, input, opts=None):  # noqa: A002
         """This rank's part of the reduction of a tensor with a part for each rank."""
         return self._reduce_scatter_base(output, input, opts)
+
+    def all_gather_single_coalesced(self, outputs, inputs, opts=None):
+        """`all_gather_single` of several tensors."""
+        return self.allgather_into_tensor_coalesced(outputs, inputs, opts)
+
+    def reduce_scatter_single_coalesced(self, outputs, inputs, opts=None):
+        """`reduce_scatter_single` of several tensors."""
+        return self.reduce_scatter_tensor_coalesced(outputs, inputs, opts)
 
     def all_to_all_single(self, output, input, output_split_sizes=(), input_split_sizes=(), opts=None):  # noqa: A002
         """`alltoall` of parts along dimension 0."""

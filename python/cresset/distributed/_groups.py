@@ -440,7 +440,7 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local
     return made
 
 
-def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None):
+def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, backend=None):
     """One of several groups that a group falls into: that of this process, or None. All its processes call this.
 
     >>> dist.split_group(dist.group.WORLD, [[0]]).size()
@@ -451,7 +451,7 @@ def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None,
         raise ValueError("split_group: expected lists of ranks, got none")
     own = None
     for ranks in split_ranks:
-        made = new_group([parent._ranks[rank] for rank in ranks], timeout, None, pg_options, group_desc=group_desc)
+        made = new_group([parent._ranks[rank] for rank in ranks], timeout, backend, pg_options, group_desc=group_desc)
         if parent.rank() in ranks:
             own = made
     return own

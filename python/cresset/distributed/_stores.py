@@ -138,6 +138,12 @@ class Store:
         """How many values a queue has."""
         return self._impl.queue_len(key)
 
+    def barrier(self, key, world_size, timeout=None):
+        """Blocks until so many processes have called it with this key. Errors: DistStoreError where they have not in time."""
+        if self.add(f"{key}/come", 1) == world_size:
+            self.set(f"{key}/all", "")
+        self.wait([f"{key}/all"], timeout)
+
     def clone(self):
         """Another store object over the same values."""
         made = object.__new__(type(self))

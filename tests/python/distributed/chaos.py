@@ -130,7 +130,7 @@ def one(seed, limit):
         for p, text in zip(launchers, texts):
             if p.pid != victim and p.returncode and not text.strip():
                 fault = fault or f"a launcher ended with {p.returncode} and said nothing"
-        new = {name for name in os.listdir("/dev/shm") if "cresset" in name} - segments
+        new = {name for name in os.listdir("/dev/shm") if name.startswith("cresset_")} - segments
         if new:
             fault = fault or f"shared memory is left: {sorted(new)}"
         if fault:

@@ -1,10 +1,12 @@
 """torch.distributed between processes: each rank runs the same script, and what goes wrong in one is shown."""
 
+import datetime
 import os
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import unittest
 
@@ -32,6 +34,39 @@ def run_ranks(size, script, environment=None):
         if process.returncode:
             raise AssertionError(f"rank {rank}: {results[rank][1]}")
     return [out for out, _ in results]
+
+
+class SmallParts(unittest.TestCase):
+    def test_barrier_of_a_store(self):
+        store, order = dist.HashStore(), []
+
+        def come(name):
+            store.barrier("all", 2, datetime.timedelta(seconds=20))
+            order.append(name)
+
+        other = threading.Thread(target=come, args=("first",))
+        other.start()
+        self.assertEqual(order, [])
+        come("second")
+        other.join()
+        self.assertEqual(sorted(order), ["first", "second"])
+        with self.assertRaises(dist.DistStoreError):
+            store.barrier("alone", 2, datetime.timedelta(seconds=0.05))
+
+    def test_operations_have_the_name_of_record_comm_in_profiles(self):
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        try:
+            with torch.profiler.profile() as profile, dist.record_comm("mine"):
+                dist.all_reduce(torch.ones(1))
+            dist.all_reduce(torch.ones(1))
+        finally:
+            dist.destroy_process_group()
+        self.assertEqual(sum(event.name == "mine" for event in profile.events()), 1)
+
+    def test_only_premul_sums_have_a_factor(self):
+        self.assertEqual(dist._make_nccl_premul_sum(2.0).factor, 2.0)
+        with self.assertRaisesRegex(RuntimeError, "PREMUL_SUM, not to MAX"):
+            dist.ReduceOp(dist.ReduceOp.MAX).factor  # noqa: B018
 
 
 class Collectives(unittest.TestCase):
@@ -179,14 +214,15 @@ class Meeting(unittest.TestCase):
 
     def test_a_barrier_gives_up_in_time(self):
         out = run_ranks(2, """
-            import time
+            store = dist.distributed_c10d._get_default_store()
             if rank == 1:
-                time.sleep(0.5)
+                store.get("given up")
             for _ in range(2):  # the group is of no use from then on
                 try:
                     dist.barrier(timeout=datetime.timedelta(milliseconds=50) if rank == 0 else None)
                 except dist.DistBackendError as error:
                     print(error)
+                    store.set("given up", "")
         """)  # fmt: skip
         first = out[0].splitlines()
         self.assertIn("barrier: the time is up while waiting for rank 1", first[0])

@@ -205,8 +205,38 @@ print("sum", x.item(), flush=True)
 """
 
 
+STEPS = """
+import datetime, os, sys, time, cresset as torch, cresset.distributed as dist
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=10))
+size = dist.get_world_size()
+open(os.path.join(sys.argv[1], f"{size} processes"), "w").close()
+for step in range(1200 if size == 2 else 20):
+    dist.all_reduce(torch.ones(1)); time.sleep(0.05)
+print("done with", size, flush=True)
+"""
+
+
 @needs_etcd
 class Launches(WithServer):
+    def test_the_loss_of_either_node_is_survived(self):
+        for lost in range(2):
+            with tempfile.TemporaryDirectory() as folder:
+                script = os.path.join(folder, "train.py")
+                with open(script, "w") as file:
+                    file.write(STEPS)
+                command = [sys.executable, "-m", "cresset.distributed.run", "--nnodes", "1:2", "--nproc-per-node", "1", "--rdzv-backend", "etcd-v2", "--rdzv-endpoint",
+                           self.server.get_endpoint(), "--rdzv-id", f"{self.id()}{lost}", "--rdzv-conf", "last_call_timeout=3,keep_alive_interval=0.5", "--local-addr",
+                           "127.0.0.1", "--max-restarts", "3", script, folder]  # fmt: skip
+                environment = {**os.environ, "CRESSET_DIST_SECRET": "of this job"}
+                agents = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) for _ in range(2)]
+                end = time.monotonic() + 60
+                while not os.path.exists(os.path.join(folder, "2 processes")) and time.monotonic() < end:
+                    time.sleep(0.05)
+                agents[lost].kill()
+                agents[lost].communicate()
+                out, err = agents[1 - lost].communicate(timeout=90)
+                self.assertEqual((agents[1 - lost].returncode, out), (0, "done with 1\n"), err)
+
     def nodes(self, kind, *arguments, restarts=0):
         with tempfile.TemporaryDirectory() as folder:
             script = os.path.join(folder, "train.py")

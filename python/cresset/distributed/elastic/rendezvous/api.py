@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import socket
 from collections.abc import Callable
+from typing import ClassVar
 
 __all__ = ["RendezvousClosedError", "RendezvousConnectionError", "RendezvousError", "RendezvousGracefulExitError", "RendezvousHandler",
            "RendezvousHandlerCreator", "RendezvousHandlerRegistry", "RendezvousInfo", "RendezvousParameters", "RendezvousStateError", "RendezvousStoreInfo",
@@ -73,6 +74,8 @@ class RendezvousStoreInfo:
     29500
     """
 
+    MASTER_ADDR_KEY: ClassVar[str] = "MASTER_ADDR"
+    MASTER_PORT_KEY: ClassVar[str] = "MASTER_PORT"
     master_addr: str
     master_port: int
 
@@ -85,9 +88,10 @@ class RendezvousStoreInfo:
                 with socket.socket() as found:
                     found.bind(("", 0))
                     port = found.getsockname()[1]
-            for key, text in (("MASTER_ADDR", local_addr or socket.getfqdn()), ("MASTER_PORT", f"{port}")):
-                store.set(key, text)
-        return RendezvousStoreInfo(store.get("MASTER_ADDR").decode(), int(store.get("MASTER_PORT").decode()))
+            store.set(RendezvousStoreInfo.MASTER_ADDR_KEY, local_addr or socket.getfqdn())
+            store.set(RendezvousStoreInfo.MASTER_PORT_KEY, f"{port}")
+        address, port = (store.get(key).decode() for key in (RendezvousStoreInfo.MASTER_ADDR_KEY, RendezvousStoreInfo.MASTER_PORT_KEY))
+        return RendezvousStoreInfo(address, int(port))
 
 
 class RendezvousInfo:
