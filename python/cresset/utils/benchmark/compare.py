@@ -99,7 +99,7 @@ class Compare:
             lines.append("  |  ".join([heads[row].ljust(first), *shown]))
         lines += ["", f"Times are in {unit_to_english(unit)}s ({unit})."]
         if self._warn and any(r.has_warnings for r in results):
-            lines.append("(! XX%) Measurement has high variance, where XX is the IQR / median * 100.")
+            lines.append("(! XX%) marks numbers that vary much: XX is 100 times the IQR over the median.")
         return lines
 
     def _digits(self, result, scale):
