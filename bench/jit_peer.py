@@ -92,21 +92,22 @@ ROWS = {
 }  # fmt: skip
 
 
-# Arguments of the C++ program; "{}" is the folder of the archives.
+# Threads and arguments of the C++ program; "{}" is the folder of the archives.
 CPP_ROWS = {
-    "cpp_load_and_first_1": ["load", "{}/resnet18.pt", "1"],
-    "cpp_load_and_first_2": ["load", "{}/resnet18.pt", "2"],
-    "cpp_steady_1": ["steady", "{}/resnet18.pt", "1"],
-    "cpp_steady_2": ["steady", "{}/resnet18.pt", "2"],
-    "cpp_scalar_loop_1e6": ["loop", "{}/loop.pt"],
-    "cpp_start": ["start"],
+    "cpp_load_and_first_1": (1, "load", "{}/resnet18.pt"),
+    "cpp_load_and_first_2": (2, "load", "{}/resnet18.pt"),
+    "cpp_steady_1": (1, "steady", "{}/resnet18.pt"),
+    "cpp_steady_2": (2, "steady", "{}/resnet18.pt"),
+    "cpp_scalar_loop_1e6": (1, "loop", "{}/loop.pt"),
+    "cpp_start": (1, "start"),
 }
 
 
-def run_cpp(binary: Path, arguments: list[str], folder: str) -> float:
+def run_cpp(binary: Path, threads: int, arguments: tuple[str, ...], folder: str) -> float:
     command = [str(binary), *(a.replace("{}", folder) for a in arguments)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     start = time.perf_counter()
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     return float(output.split("\t")[1]) if output else (time.perf_counter() - start) * 1e3
 
 
@@ -156,7 +157,7 @@ def main() -> None:
         sides[1].link[2:2] = ["-ltorch"]
         binaries = [side.program("jit") for side in sides]
         for name in wanted:
-            report(name, [tuple(run_cpp(b, CPP_ROWS[name], folder) for b in binaries) for _ in range(options.pairs)])
+            report(name, [tuple(run_cpp(b, CPP_ROWS[name][0], CPP_ROWS[name][1:], folder) for b in binaries) for _ in range(options.pairs)])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-// Programs of TorchScript in C++, one row of milliseconds: jit start | jit load FILE THREADS | jit steady FILE THREADS | jit loop FILE
+// Programs of TorchScript in C++, one row of milliseconds: jit start, or jit load|steady|loop FILE
 #include <torch/script.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <string>
 
 #include "timing.h"
@@ -28,8 +27,7 @@ template <class F> double best(const F& call) {
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "start") return 0;
-  if (argc < 3) return std::fprintf(stderr, "usage: jit start | jit load|steady FILE THREADS | jit loop FILE\n"), 2;
-  at::set_num_threads(argc > 3 ? std::atoi(argv[3]) : 1);
+  if (argc != 3) return std::fprintf(stderr, "usage: jit start, or jit load|steady|loop FILE\n"), 2;
   const torch::NoGradGuard no_gradients;
   const double start = now();
   torch::jit::Module model = torch::jit::load(argv[2]);

@@ -351,9 +351,8 @@ std::string trace_of_failure() {
     if (const Range* origin = origin_of(range); origin && origin != &range) original += origin->show((*at)->function);
   }
   places.clear();
-  const std::string head = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript";
-  if (original.empty()) return head + " (most recent call last):\n" + out;
-  return head + ", serialized code (most recent call last):\n" + out + "\nTraceback of TorchScript, original code (most recent call last):\n" + original;
+  out = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n" + out;
+  return original.empty() ? out : out + "\nIn the program that the archive was made from:\n" + original;
 }
 
 // Calls within calls of this thread, and how many there were where the outermost one began.

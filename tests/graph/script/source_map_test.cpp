@@ -26,8 +26,8 @@ TEST(SourceMap, ErrorsShowTheLinesOfTheProgramBesideThoseOfTheArchive) {
   Module again = saved_and_loaded(m);
   const auto check = [](Module& module) {
     const std::string text = error_of([&] { module.forward({Datum(ones({2, 3}))}); });
-    EXPECT_NE(text.find("serialized code (most recent call last):\n  File \"code/__torch__"), std::string::npos) << text;
-    const size_t original = text.find("original code (most recent call last):\n  File \"<string>\", line 2, in helper");
+    EXPECT_NE(text.find("TorchScript (most recent call last):\n  File \"code/__torch__"), std::string::npos) << text;
+    const size_t original = text.find("the archive was made from:\n  File \"<string>\", line 2, in helper");
     EXPECT_NE(original, std::string::npos) << text;
     EXPECT_NE(text.find("    return x.view(7)\n           ~~~~~~~~~ <--- HERE", original), std::string::npos) << text;
   };
