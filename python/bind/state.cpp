@@ -3,6 +3,7 @@
 #include <execinfo.h>
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/base/util/interop.h"
 #include "cresset/ops/conv/mkldnn.h"
 #include "cresset/ops/layout/uninitialized.h"
 #include "python/bind/bind.h"
@@ -94,6 +95,17 @@ PyObject* set_threads(PyObject*, PyObject* n) {
   });
 }
 
+PyObject* interop_threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_interop_threads()); }
+PyObject* set_interop_threads(PyObject*, PyObject* n) {
+  return guarded([&]() -> PyObject* {
+    CRESSET_CHECK(PyLong_Check(n) && !PyBool_Check(n), "set_num_interop_threads: expected an int, got ", Py_TYPE(n)->tp_name);
+    const long count = PyLong_AsLong(n);
+    CRESSET_CHECK(count > 0 && count < 100000, "set_num_interop_threads expects a positive integer, got ", count);
+    set_num_interop_threads(static_cast<int>(count));
+    Py_RETURN_NONE;
+  });
+}
+
 constexpr const char* kCastNames[] = {"from_", "to", nullptr};
 constexpr const char* kPromoteNames[] = {"type1", "type2", nullptr};
 template <auto F, auto& Names> PyObject* of_two_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -142,6 +154,21 @@ constexpr const char* kSetNumThreadsDoc =
 >>> torch.set_num_threads(before)
 )";
 
+constexpr const char* kGetNumInteropThreadsDoc = R"(How many functions that `torch.jit.fork` starts may run at once, or tasks of `at::launch`.
+
+>>> torch.get_num_interop_threads() >= 1
+True
+)";
+constexpr const char* kSetNumInteropThreadsDoc =
+    R"(Sets how many functions that `torch.jit.fork` starts may run at once. RuntimeError for anything but an int of at least
+one, where the number was set before, and behind the first of these functions.
+
+>>> torch.set_num_interop_threads(0)
+Traceback (most recent call last):
+    ...
+RuntimeError: set_num_interop_threads expects a positive integer, got 0
+)";
+
 // _to_mkldnn(tensor, dtype or None)
 PyObject* to_opaque(PyObject*, PyObject* args) {
   PyObject *tensor, *dtype;
@@ -166,6 +193,8 @@ PyMethodDef functions[] = {
     {"get_default_dtype", get_default, METH_NOARGS, kGetDefaultDtypeDoc},
     {"get_num_threads", threads, METH_NOARGS, kGetNumThreadsDoc},
     {"set_num_threads", set_threads, METH_O, kSetNumThreadsDoc},
+    {"get_num_interop_threads", interop_threads, METH_NOARGS, kGetNumInteropThreadsDoc},
+    {"set_num_interop_threads", set_interop_threads, METH_O, kSetNumInteropThreadsDoc},
     {}};
 
 }  // namespace

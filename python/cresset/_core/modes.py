@@ -398,32 +398,6 @@ def _warn_once(text, stacklevel=3):
     warnings.warn(text, UserWarning, stacklevel=stacklevel)
 
 
-_interop_threads = [1, False]  # the number, and whether a program has set it
-
-
-def get_num_interop_threads():
-    """How many operators may run at once beside each other: nothing in Cresset starts any, so this is only what was set.
-
-    >>> torch.get_num_interop_threads()
-    1
-    """
-    return _interop_threads[0]
-
-
-def set_num_interop_threads(num):
-    """Sets how many operators may run at once beside each other.
-
-    >>> torch.set_num_interop_threads(1)
-    """
-    if not isinstance(num, int) or isinstance(num, bool):
-        raise TypeError(f"set_num_interop_threads: expected an int, got {type(num).__name__}")
-    if num <= 0:
-        raise RuntimeError(f"set_num_interop_threads expects a positive integer, got {num}")
-    if _interop_threads[1]:
-        raise RuntimeError(f"set_num_interop_threads: the number is {_interop_threads[0]} already, it can be set once")
-    _interop_threads[:] = num, True
-
-
 _device_modules = {}  # kind of device -> the module that a program has registered
 
 
