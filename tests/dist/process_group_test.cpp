@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "cresset/cresset.h"
@@ -331,13 +332,18 @@ TEST(ProcessGroup, ALostPeerIsNamedAndTheGroupSaysSo) {
 }
 
 TEST(ProcessGroup, TimeIsUp) {
+  std::promise<void> ended;
   const auto errors = on_ranks(
       2,
-      [](Rank& g) {
-        if (g.rank() == 1) return std::this_thread::sleep_for(milliseconds(700));
+      [&](Rank& g) {
+        if (g.rank() == 1) {
+          ended.get_future().wait_for(std::chrono::seconds(20));
+          return;
+        }
         Tensor t = ones({1});
         EXPECT_NE(error_of([&] { g.receive(t, 1)->wait(milliseconds(30)); }).find("recv from rank 1 with tag 0: the time is up"), std::string::npos);
         EXPECT_NE(error_of([&] { g.barrier(); }).find("barrier: the time is up while waiting for rank 1"), std::string::npos);
+        ended.set_value();
       },
       milliseconds(300));
   EXPECT_EQ(errors, no_errors(2));
