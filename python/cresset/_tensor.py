@@ -43,8 +43,8 @@ def numpy(self, *, force=False):
         raise RuntimeError(".numpy() is not supported for tensor subclasses: a fake tensor has no values")
     if self._is_batched:
         raise RuntimeError("data_ptr: the tensor has no storage to point to: .numpy() is not possible inside vmap")
-    if self.is_meta:
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if not self.is_cpu:
+        raise TypeError(f"numpy: can't convert a tensor on device {self.device}, arrays lie in the memory of the CPU; use Tensor.cpu() first")
     if self.layout is not torch.strided:
         title = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc",
                  "_mkldnn": "Mkldnn"}  # fmt: skip

@@ -72,6 +72,13 @@ host = torch.zeros(2, 3, dtype=torch.float64)
 host.copy_(d)
 assert host.tolist() == d.cpu().double().tolist()
 assert d.half().cpu().dtype is torch.float16
+try:
+    d.numpy()
+except TypeError as e:
+    assert "mine:0" in str(e) and "Tensor.cpu()" in str(e), e
+else:
+    raise AssertionError("an array over the device's memory")
+assert d.numpy(force=True).tolist() == d.tolist()
 """)
 
 
