@@ -75,12 +75,16 @@ class _Lowering:
     def _replace(self, node):
         """Puts the rows of an operator in its place. False where that cannot be."""
         given = fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+        nodes, places = node.all_input_nodes, []
+        fx.map_arg((node.args, node.kwargs), lambda n: places.append(nodes.index(n)))
         try:
-            key = (node.target, *map(_key, given))
+            key = (node.target, tuple(places), *map(_key, given))
             body = self.known.get(key) or self.known.setdefault(key, _body(node.target, *given))
         except Exception:  # one that needs numbers, or writes
             return False
-        inputs, inside = iter(node.all_input_nodes), {}
+        if len(body.graph.find_nodes(op="placeholder")) != len(nodes):  # two nodes with one value
+            return False
+        inputs, inside = iter(nodes), {}
         for other in body.graph.nodes:
             if other.op == "placeholder":
                 inside[other] = self.made[next(inputs)]

@@ -1,9 +1,13 @@
 """Graphs of operators that PyTorch's table has and ours has not run as programs of C++, with eager's bits."""
 
+import operator
+
 import pytest
 
 import cresset as torch
-from cresset import nn
+from cresset import fx, nn
+from cresset._inductor.lowering import lowered
+from cresset._subclasses.fake_tensor import FakeTensorMode
 from cresset.nn import functional as F
 
 
@@ -85,3 +89,20 @@ def test_a_write_to_a_kept_value_is_noticed():
     y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.backward()
+
+
+@pytest.mark.parametrize("calls", [("xx", "xy"), ("xy", "xx"), ("xy", "yx")])
+def test_arguments_keep_their_places_where_one_stands_twice(calls):
+    layer_norm_backward = torch.ops.aten.native_layer_norm_backward.default
+    graph, mode = fx.Graph(), FakeTensorMode()
+    of = {name: graph.placeholder(name) for name in ("x", "y", "mean", "rstd", "weight", "bias")}
+    for (name, node), sizes in zip(of.items(), ((3, 4), (3, 4), (3, 1), (3, 1), (4,), (4,)), strict=True):
+        node.meta["val"] = mode.from_tensor(torch.zeros(sizes))
+    results = []
+    for grad, input in calls:
+        made = graph.call_function(layer_norm_backward, (of[grad], of[input], [4], of["mean"], of["rstd"], of["weight"], of["bias"], [True] * 3))
+        results.append(graph.call_function(operator.getitem, (made, 0)))
+    graph.output(tuple(results))
+    found = lowered(fx.GraphModule(torch.nn.Module(), graph))
+    rows = [n for n in found.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
+    assert [[a.name for a in row.args if isinstance(a, fx.Node)] for row in rows] == [[*call, "mean", "rstd", "weight"] for call in calls]
