@@ -3,11 +3,11 @@
 import operator
 
 import pytest
+from cresset._inductor.lowering import lowered
+from cresset._subclasses.fake_tensor import FakeTensorMode
 
 import cresset as torch
 from cresset import fx, nn
-from cresset._inductor.lowering import lowered
-from cresset._subclasses.fake_tensor import FakeTensorMode
 from cresset.nn import functional as F
 
 
