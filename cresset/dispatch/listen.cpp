@@ -1,8 +1,10 @@
 #include "cresset/dispatch/listen.h"
 
+#include <set>
 #include <utility>
 
 #include "cresset/dispatch/backend.h"
+#include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
 
@@ -103,9 +105,34 @@ void call_of_subclass(Listener& listener, const OpEntry& op, Stack& stack) {
 
 }  // namespace
 
+namespace {
+
+// Operators that read lazy conjugates as they are in PyTorch: of the others a listener hears the copy first that computes the values.
+bool reads_lazy_values(const OpEntry& op) {
+  static const auto& names = *new std::set<std::string_view>{"clone", "copy_", "conj_physical", "mm", "bmm", "addmm", "baddbmm", "dot", "vdot"};
+  return !needs_computed_values(op) || names.count(op.name);
+}
+void compute_conjugates(const OpEntry& op, Stack& stack) {
+  const size_t first = stack.size() - op.function_schema().arguments.size();
+  for (size_t i = first; i < stack.size(); i++)
+    if (stack[i].is_tensor() && !op.function_schema().arguments[i - first].writes)
+      if (const Tensor t = stack[i].to_tensor(); t.defined() && t.is_conj() && !t.lacks_data() && !reads_lazy_values(op)) {
+        static const OpHandle copy = find_op("clone");
+        Stack given{t, Value()};
+        copy.call_boxed(given);
+        stack[i] = std::move(given.back());
+      }
+}
+
+}  // namespace
+
 void heard_below(const OpEntry& op, Stack& stack) {
   Listener& listener = chosen();
   const bool of_subclass = &listener == g_subclass_listener.load(std::memory_order_relaxed);
+  if (!of_subclass) {
+    const ExcludeLayers passed(kPassed);
+    compute_conjugates(op, stack);
+  }
   const ListenScope quiet(ListenPlace::below_autograd, nullptr);
   const ExcludeLayers passed(kPassed);
   const OpEntry& heard = CRESSET_UNLIKELY(t_heard_as.first == &op) ? *t_heard_as.second : op;

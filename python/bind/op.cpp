@@ -123,7 +123,7 @@ Overload overload_of(const std::string& entry_name, const OpData& op) {
     if (a.name == "self") o.self = static_cast<Py_ssize_t>(i);
     if (a.name == "out") o.out = static_cast<Py_ssize_t>(i);
     if (a.name == "device") o.device = static_cast<Py_ssize_t>(i);
-    pin_memory = pin_memory || a.name == "pin_memory";
+    pin_memory = pin_memory || (a.name == "pin_memory" && o.device == static_cast<Py_ssize_t>(i) - 1);
     dtype = dtype || a.name == "dtype";
   }
   if (!(pin_memory && dtype)) o.device = -1;
@@ -435,6 +435,14 @@ void settle_symbols(const OpData& op, const Overload& o, const Call& call, bool 
   fit_overload(op, o, call, relaxed, fit);
 }
 
+// Programs that listen see what a factory was not told, as in PyTorch: no pinned memory, and the device where no tensor says it.
+void state_options(const Overload& o, Stack& stack) {
+  if (o.device < 0 || std::string_view(o.entry->name).substr(0, 3) == "to.") return;
+  Value &device = stack[static_cast<size_t>(o.device)], &pinned = stack[static_cast<size_t>(o.device) + 1];
+  if (pinned.is_none()) pinned = Value(false);
+  if (device.is_none() && o.schema->arguments[0].type.kind != TypeKind::Tensor && !has_default_device()) device = Value(Device(kCPU));
+}
+
 }  // namespace
 
 PyObject* call_op(OpData& op, const Call& call) {
@@ -455,6 +463,7 @@ PyObject* call_op(OpData& op, const Call& call) {
     for (const Overload& o : op.overloads)
       if (fit_overload(op, o, call, relaxed, fit)) {
         if (CRESSET_UNLIKELY(sym_int_type != nullptr) && symbols_read()) settle_symbols(op, o, call, relaxed, fit);
+        if (CRESSET_UNLIKELY(g_modes_active) && dispatch::is_listening()) state_options(o, fit.stack);
         return run(op, o, fit);
       }
   for (const Overload& o : op.overloads)

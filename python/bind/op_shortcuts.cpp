@@ -290,6 +290,29 @@ template <> PyObject* slot<MatMul>(PyObject* a, PyObject* b) {
   }
   return is_tensor(a) ? attempt<MatMul>(a, b) : reflected<MatMul>(a, b);
 }
+
+// A listener hears of shifts by the operator under its name, as in PyTorch.
+template <class B> using Shift = dispatch::Op<Tensor(const Tensor&, B)>;
+template <class B> Shift<B> shift_named(const char* name, const char* schema, Tensor (*run)(const Tensor&, B)) {
+  return Shift<B>(name, schema, 0, nullptr, run, run, nullptr, nullptr);
+}
+template <class Op> PyObject* shift(PyObject* a, PyObject* b, const Shift<const Tensor&>& by_tensor, const Shift<const Scalar&>& by_number) {
+  if (!is_tensor(a) || !dispatch::is_listening()) return slot<Op>(a, b);
+  const bool tensor = is_tensor(b);
+  const dispatch::OpEntry& row = dispatch::find_op(std::string(Op::name) + (tensor ? ".Tensor" : ".Tensor_Scalar")).entry();
+  const dispatch::HeardAs heard(row, tensor ? static_cast<const dispatch::OpEntry&>(by_tensor) : by_number);
+  return attempt<Op>(a, b);
+}
+PyObject* left_shift(PyObject* a, PyObject* b) {
+  static const auto by_tensor = shift_named<const Tensor&>("__lshift__.Tensor", "__lshift__.Tensor(Tensor self, Tensor other) -> Tensor", &LeftShift::run);
+  static const auto by_number = shift_named<const Scalar&>("__lshift__.Scalar", "__lshift__.Scalar(Tensor self, Scalar other) -> Tensor", &LeftShift::run);
+  return shift<LeftShift>(a, b, by_tensor, by_number);
+}
+PyObject* right_shift(PyObject* a, PyObject* b) {
+  static const auto by_tensor = shift_named<const Tensor&>("__rshift__.Tensor", "__rshift__.Tensor(Tensor self, Tensor other) -> Tensor", &RightShift::run);
+  static const auto by_number = shift_named<const Scalar&>("__rshift__.Scalar", "__rshift__.Scalar(Tensor self, Scalar other) -> Tensor", &RightShift::run);
+  return shift<RightShift>(a, b, by_tensor, by_number);
+}
 template <class Op> PyObject* slot_in_place(PyObject* a, PyObject* b) {
   if (quick()) {
     PyObject* result = guarded([&] { return two_in_place<Op>(a, b); });
@@ -353,8 +376,8 @@ PyType_Slot operator_slots[] = {{Py_nb_add, reinterpret_cast<void*>(slot<Add>)},
                                 {Py_nb_and, reinterpret_cast<void*>(slot<And>)},
                                 {Py_nb_or, reinterpret_cast<void*>(slot<Or>)},
                                 {Py_nb_xor, reinterpret_cast<void*>(slot<Xor>)},
-                                {Py_nb_lshift, reinterpret_cast<void*>(slot<LeftShift>)},
-                                {Py_nb_rshift, reinterpret_cast<void*>(slot<RightShift>)},
+                                {Py_nb_lshift, reinterpret_cast<void*>(left_shift)},
+                                {Py_nb_rshift, reinterpret_cast<void*>(right_shift)},
                                 {Py_nb_inplace_add, reinterpret_cast<void*>(slot_in_place<AddInplace>)},
                                 {Py_nb_inplace_subtract, reinterpret_cast<void*>(slot_in_place<SubInplace>)},
                                 {Py_nb_inplace_multiply, reinterpret_cast<void*>(slot_in_place<MulInplace>)},

@@ -74,7 +74,7 @@ PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs, 
   while (!relevant && kwargs && PyDict_Next(kwargs, &at, &key, &value)) collect(overloaded, value, 1);
   const Ref types = type_list(overloaded);
   // Operators without keywords leave the hook its own default, as in PyTorch; functions of Python always have them.
-  if (kwargs && PyDict_GET_SIZE(kwargs) == 0 && !PyFunction_Check(function)) kwargs = nullptr;
+  if (kwargs && PyDict_GET_SIZE(kwargs) == 0 && (!PyFunction_Check(function) || PyObject_HasAttrString(function, "_is_operator"))) kwargs = nullptr;
   if (any_mode()) {
     // The mode's own calls go to the modes around it.
     const Ref mode(modes().back());

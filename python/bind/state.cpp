@@ -7,6 +7,7 @@
 #include "cresset/ops/conv/mkldnn.h"
 #include "cresset/ops/layout/uninitialized.h"
 #include "python/bind/bind.h"
+#include "python/bind/override.h"
 
 namespace cresset::python {
 
@@ -17,8 +18,16 @@ bool truth(PyObject* o, const char* what) {
   return o == Py_True;
 }
 
-PyObject* set_grad_enabled(PyObject*, PyObject* on) {
-  return guarded([&] {
+// Modes of the front end hear of it, as in PyTorch.
+PyObject* set_grad_enabled(PyObject* module, PyObject* on) {
+  return guarded([&]() -> PyObject* {
+    if (CRESSET_UNLIKELY(g_modes_active) && any_mode()) {
+      const Ref function = checked(PyObject_GetAttrString(module, "_set_grad_enabled"));
+      const Ref args = checked(PyTuple_Pack(1, on));
+      const Ref before = Ref::share(PyBool_FromLong(GradMode::is_enabled()));
+      checked(call_overridden(function.get(), args.get(), nullptr));
+      return PyBool_FromLong(before.get() == Py_True);
+    }
     const bool before = GradMode::is_enabled();
     GradMode::set_enabled(truth(on, "set_grad_enabled"));
     return PyBool_FromLong(before);

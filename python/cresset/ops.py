@@ -35,7 +35,7 @@ class _Namespace(_types.ModuleType):
             return defined[name]
         if entries is None and made is None and not name.startswith("__"):
             entries = _of_libraries(self.__name__.rpartition(".")[2], name)
-        if name.startswith("__") or (entries is None and made is None):
+        if entries is None and made is None:
             raise AttributeError(f"'_OpNamespace' '{self.__name__.rpartition('.')[2]}' object has no attribute '{name}'", name=name, obj=self)
         found = self.__dict__[name] = _Packet(name, entries or {}, made, namespace=self.__name__.rpartition(".")[2])
         return found

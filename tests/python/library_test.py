@@ -13,10 +13,30 @@ class Schemas(unittest.TestCase):
         for name, text in (
             ("view.default", "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
             ("split.Tensor", "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
+            ("conv2d.default", "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
+             "SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"),
+            ("exponential_.default", "aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)"),
+            ("isclose.default", "aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"),
+            ("mse_loss.default", "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+            ("any.all_out", "aten::any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"),
             ("sum.dim_IntList", "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-        ):
+        ):  # fmt: skip
             packet, _, overload = name.partition(".")
             self.assertEqual(str(getattr(getattr(torch.ops.aten, packet), overload)._schema), text)
+
+    def test_overloads_without_rows_compute(self):
+        aten, x = torch.ops.aten, torch.arange(6.0).view(2, 3)
+        double = torch.empty(0, dtype=torch.float64)
+        self.assertEqual(aten.sum.out(x, out=torch.empty(0)), 15)
+        self.assertEqual(aten.norm.Scalar_out(x, out=torch.empty(0)), x.norm())
+        self.assertEqual(aten.norm.ScalarOpt_dtype(x, 1, dtype=torch.float64).dtype, torch.float64)
+        self.assertTrue(torch.equal(aten.norm.dtype_out(x, 1, [1], False, dtype=torch.float64, out=double), torch.tensor([3.0, 12.0], dtype=torch.float64)))
+        self.assertEqual(aten.index_put_.hacked_twin(torch.zeros(3), [torch.tensor([1])], torch.tensor(2.0)).tolist(), [0, 2, 0])
+        self.assertEqual(aten.normal.out(x, 1.0, 0.0, out=torch.empty(0)).tolist(), [[1.0] * 3] * 2)
+        self.assertTrue(aten.eq.Tensor_list([x], [x.clone()]))
+        self.assertFalse(aten.eq.Tensor_list([x], [x + 1]))
+        self.assertEqual((aten.__lshift__(torch.arange(3), 1).tolist(), aten.__rshift__(torch.arange(3), torch.ones(3, dtype=torch.int64)).tolist()),
+                         ([0, 2, 4], [0, 0, 1]))  # fmt: skip
 
     def test_annotations(self):
         def a(x: Tensor, y: Optional[Tensor], n: int, l: Sequence[int], b: bool, d: torch.dtype, ts: List[Tensor], s: str = "q", f: float = 1e-5, m: int = -1, *,

@@ -37,6 +37,34 @@ class Declines:
         return NotImplemented
 
 
+class Heard(torch.overrides.TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.seen.append(torch.overrides.resolve_name(function) or function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+class HeardCalls(unittest.TestCase):
+    def test_gradients_and_their_recording_are_seen(self):
+        x = torch.ones(2, requires_grad=True)
+        with Heard() as mode:
+            with torch.no_grad():
+                y = x * 2
+                self.assertFalse(torch.is_grad_enabled())
+            (x * 2).sum().backward()
+        self.assertFalse(y.requires_grad)
+        self.assertTrue(torch.is_grad_enabled())
+        self.assertEqual(mode.seen, ["_set_grad_enabled", "torch.Tensor.__mul__", "_set_grad_enabled", "torch.Tensor.__mul__", "torch.Tensor.sum",
+                                     "torch.Tensor.backward"])  # fmt: skip
+
+    def test_operators_leave_the_hook_its_own_keywords(self):
+        self.assertIsNone(torch.where(Foreign(), 1, 2)[3])
+        self.assertEqual(torch.einsum("i", Foreign())[3], {})
+
+
 class Classes(unittest.TestCase):
     def test_results_have_the_class(self):
         x = Follows([1.0, 2.0])

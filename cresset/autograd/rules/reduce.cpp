@@ -2,6 +2,7 @@
 
 #include "cresset/autograd/rules/rules.h"
 #include "cresset/core/layers.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::autograd::rules {
@@ -69,6 +70,7 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   const int64_t d = wrap_dim(dim, self.dim());
   if (self.numel() == 0) return self * restore(grad, self.dim(), d, keepdim);
   const Tensor g = restore(grad, self.dim(), d, keepdim);
+  if (!keepdim && CRESSET_UNLIKELY(dispatch::is_listening())) result.unsqueeze(d);  // a step that PyTorch's programs see here
   return g * product_of_others(self, d).conj();
 }
 

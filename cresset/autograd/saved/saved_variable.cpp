@@ -79,7 +79,7 @@ SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inp
     data_ = variable;
   } else {
     kind_ = Kind::detached;
-    data_ = without_graph(variable);
+    data_ = CRESSET_UNLIKELY(t_has_hooks) && !dispatch::is_subclass(variable) ? variable.tensor_data() : without_graph(variable);
     requires_grad_ = true;
     inplace_on_view_ = is_inplace_on_view;
     if (is_inplace_on_view) weak_grad_fn_ = weak_intrusive_ptr<Node>(*grad_fn);
@@ -106,7 +106,9 @@ void SavedVariable::pack(const Tensor& variable, const PackHook& pack, UnpackHoo
         t_has_hooks = !t_hooks.stack.empty();
       }
     } restore{outer};
-    hooks->packed = pack(variable.detach());
+    // A listener hears of the detach when the value comes back.
+    const bool silent = CRESSET_UNLIKELY(dispatch::is_listening()) && !dispatch::is_subclass(variable);
+    hooks->packed = pack(silent ? variable.tensor_data() : variable.detach());
   }
   hooks->unpack = std::move(unpack);
   if (kind_ == Kind::original && !is_leaf_) grad_fn_ = variable.grad_fn();
@@ -149,7 +151,7 @@ void SavedVariable::throw_changed(const Tensor& current, const Node* maker) cons
 }
 
 Tensor SavedVariable::with_history(const Tensor& data, intrusive_ptr<Node> grad_fn) const {
-  Tensor out = kind_ == Kind::detached && !hooks_ ? without_graph(data) : data.tensor_data();
+  Tensor out = kind_ == Kind::detached || hooks_ ? without_graph(data) : data.tensor_data();
   if (grad_fn) {
     if (CRESSET_UNLIKELY(grad_fn->hooks_or_null())) restore_tangents(out, *grad_fn, output_nr_);
     impl::set_gradient_edge(out, Edge(std::move(grad_fn), output_nr_));

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/operands.h"
 
@@ -24,7 +25,12 @@ struct Projection {
 Projection project(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                    const std::optional<Tensor> (&separate)[3]) {
   if (!given(separate[0]) && query.is_same(key) && key.is_same(value)) {
-    const std::vector<Tensor> parts = cresset::linear(query, *weight, bias).chunk(3, -1);
+    const Tensor all = cresset::linear(query, *weight, bias);
+    if (CRESSET_UNLIKELY(dispatch::is_listening())) {  // by the steps that programs see in PyTorch
+      const Tensor apart = all.unflatten(-1, {3, query.size(-1)}).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous();
+      return {apart.select(0, 0), apart.select(0, 1), apart.select(0, 2)};
+    }
+    const std::vector<Tensor> parts = all.chunk(3, -1);
     return {parts[0], parts[1], parts[2]};
   }
   std::vector<Tensor> weights, biases(3);
@@ -85,7 +91,8 @@ std::tuple<Tensor, Tensor> _multi_head_attention(const Tensor& query, const Tens
     mask = mask.defined() ? mask + each : each;
   }
   if (need_weights) {
-    const Tensor scaled = q * std::sqrt(1.0 / static_cast<double>(head)), keys = k.transpose(-2, -1);
+    const double scale = std::sqrt(1.0 / static_cast<double>(head));
+    const Tensor scaled = CRESSET_UNLIKELY(dispatch::is_listening()) ? q * wrapped_scalar_tensor(scale) : q * scale, keys = k.transpose(-2, -1);
     Tensor weights = (mask.defined() ? cresset::baddbmm(mask, scaled, keys) : cresset::bmm(scaled, keys)).softmax(-1);
     if (dropout_p > 0) weights = cresset::dropout(weights, dropout_p, true);
     const Tensor out = cresset::linear(cresset::bmm(weights, v).transpose(0, 1).reshape({length * batch, embed}), out_proj_weight, out_proj_bias);

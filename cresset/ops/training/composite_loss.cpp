@@ -38,6 +38,17 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
   return reduce(cresset::where(d < delta, d.square() * 0.5, (d - 0.5 * delta) * delta), reduction);
 }
 
+Tensor smooth_l1_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+  const Tensor d = self - target;
+  const double each = reduction == 1 ? 1.0 / static_cast<double>(d.numel()) : 1.0;
+  return (beta == 0 ? d.sign() : d.clamp(-beta, beta)) * (grad_output * (each / (beta == 0 ? 1.0 : beta)));
+}
+
+Tensor huber_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+  const Tensor d = self - target;
+  return d.clamp(-delta, delta) * (grad_output * (reduction == 1 ? 1.0 / static_cast<double>(d.numel()) : 1.0));
+}
+
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
   if (self.sizes() != target.sizes()) {
     // As LibTorch has it: sizes of 1 do not count, so that [n, 1] beside [n] is n pairs and not n * n.

@@ -140,12 +140,84 @@ def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     return out
 
 
+# ---- other arguments of rows --------------------------------------------------------------------------------------------------
+
+
+@_operator("sum.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)")
+def sum_out(self, *, dtype=None, out):
+    return _row("sum.dim_IntList_out")(self, None, dtype=dtype, out=out)
+
+
+@_operator("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
+def norm_dtype(self, p, *, dtype):
+    return _row("norm.ScalarOpt_dim")(self.to(dtype), p, [])
+
+
+@_operator("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
+def norm_dim_dtype(self, p, dim, keepdim, *, dtype):
+    return _row("norm.ScalarOpt_dim")(self.to(dtype), p, dim, keepdim)
+
+
+@_operator("norm.ScalarOpt_dtype_out(Tensor self, Scalar? p, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)")
+def norm_dtype_out(self, p, *, dtype, out):
+    return _row("norm.ScalarOpt_dim_out")(self.to(dtype), p, [], out=out)
+
+
+@_operator("norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)")
+def norm_dim_dtype_out(self, p, dim, keepdim, *, dtype, out):
+    return _row("norm.ScalarOpt_dim_out")(self.to(dtype), p, dim, keepdim, out=out)
+
+
+@_operator("norm.Scalar_out(Tensor self, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)")
+def norm_whole_out(self, p=2, *, out):
+    return _row("norm.ScalarOpt_dim_out")(self, p, [], out=out)
+
+
+@_operator("normal.out(Tensor self, float mean=0, float std=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)")
+def normal_out(self, mean=0, std=1, *, generator=None, out):
+    return out.resize_(self.shape).normal_(mean, std, generator=generator)
+
+
+@_operator("index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)")
+def index_put_of_tensors(self, indices, values, accumulate=False):
+    return _row("index_put_")(self, indices, values, accumulate)
+
+
+@_operator("eq.Tensor_list(Tensor[] a, Tensor[] b) -> bool")
+def equal_lists(a, b):
+    return len(a) == len(b) and all(bool(_row("eq.Tensor")(x, y).all()) for x, y in zip(a, b))
+
+
+@_operator("sort.Tensor(Tensor[](a!) self, bool reverse=False) -> ()")
+def sort_list(self, reverse=False):
+    self.sort(key=lambda t: t.item(), reverse=reverse)
+
+
+def _shift(name):
+    for other in ("Tensor other", "Scalar other"):
+        kind = other.partition(" ")[0]
+
+        def shift(self, other, row=f"bitwise_{name}_shift.Tensor{'' if kind == 'Tensor' else '_Scalar'}"):
+            return _row(row)(self, other)
+
+        _operator(f"__{name[0]}shift__.{kind}(Tensor self, {other}) -> Tensor")(shift)
+
+
+_shift("left")
+_shift("right")
+
+
 # ---- attention --------------------------------------------------------------------------------------------------------------
 
 
 def _expect_no_dropout(dropout_p):
     if dropout_p != 0:
         raise RuntimeError(f"expected dropout_p to be 0 on the CPU, got {dropout_p}; scaled_dot_product_attention drops out")
+
+
+def _positions_first(t):
+    """The same values in the memory order of PyTorch's kernel: positions before heads."""
+    return t.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _scale(query, scale):
@@ -158,7 +230,8 @@ def _scale(query, scale):
 )
 def flash_attention(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
     _expect_no_dropout(dropout_p)
-    return tuple(_row("_attention")(query, key, value, attn_mask, is_causal, _scale(query, scale)))
+    out, logsumexp = _row("_attention")(query, key, value, attn_mask, is_causal, _scale(query, scale))
+    return _positions_first(out), logsumexp
 
 
 @_operator(
@@ -167,7 +240,8 @@ def flash_attention(query, key, value, dropout_p=0.0, is_causal=False, *, attn_m
 )
 def flash_attention_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
     _expect_no_dropout(dropout_p)
-    return tuple(_row("_attention_backward")(grad_out, query, key, value, attn_mask, out, logsumexp, is_causal, _scale(query, scale)))
+    row = _row("_attention_backward")
+    return tuple(map(_positions_first, row(grad_out, query, key, value, attn_mask, out, logsumexp, is_causal, _scale(query, scale))))
 
 
 # ---- convolution ------------------------------------------------------------------------------------------------------------

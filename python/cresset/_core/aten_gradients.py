@@ -45,24 +45,6 @@ _of_loss("mse_loss")
 _of_loss("soft_margin_loss")
 
 
-def _averaged(slope, grad_output, reduction):
-    return slope * (grad_output / slope.numel() if reduction == 1 else grad_output)
-
-
-# By their parts, absolute values, the second derivatives of these are lost where both tensors are equal.
-
-
-@_operator("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor")
-def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
-    d = self - target
-    return _averaged(d.sign() if beta == 0 else d.clamp(-beta, beta) / beta, grad_output, reduction)
-
-
-@_operator("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor")
-def huber_loss_backward(grad_output, self, target, reduction, delta):
-    return _averaged((self - target).clamp(-delta, delta), grad_output, reduction)
-
-
 @_operator("glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor")
 def glu_backward(grad_output, self, dim):
     row = _parts("glu")
@@ -132,6 +114,19 @@ def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, 
 
 
 # ---- linear algebra ---------------------------------------------------------------------------------------------------------
+
+
+@_operator("_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)")
+def _linalg_det(A):
+    lu, pivots, _ = _row("linalg_lu_factor_ex")(A)
+    return _row("linalg_det")(A), lu, pivots
+
+
+@_operator("_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)")
+def _linalg_solve_ex(A, B, *, left=True, check_errors=False):
+    lu, pivots, _ = _row("linalg_lu_factor_ex")(A)
+    result, info = _row("linalg_solve_ex")(A, B, left=left, check_errors=check_errors)
+    return result, lu, pivots, info
 
 
 @_operator("_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()")

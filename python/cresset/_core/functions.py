@@ -139,6 +139,9 @@ def where(condition, *branches, **named):
     return _ops["where"](condition, *branches, **named)
 
 
+where._is_operator = True
+
+
 def nonzero(input, *, out=None, as_tuple=False):
     """The positions of the elements that are not zero, one row each; with `as_tuple` a tensor for each dimension.
 

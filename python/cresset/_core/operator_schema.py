@@ -6,7 +6,7 @@ _HEAD = re.compile(r"(?:(\w+)::)?(\w+)(?:\.(\w+))?\((.*)\) -> (.+)$", re.DOTALL)
 _ONE = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(?:\(([^)]*)\))?(\?)?(?: (\w+)(?:=(.+))?)?$", re.DOTALL)
 _NOTHING = object()
 _SHOWN = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
-_NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "None": None, "True": True, "False": False}
+_NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "None": None, "True": True, "False": False}
 
 
 def split(text):
@@ -38,6 +38,18 @@ def _default(text):
         return float(text)
     except ValueError:
         return text
+
+
+def _text_of(value, like):
+    """A default as schemas show it; a number of an argument of floats has a point, or an exponent."""
+    if isinstance(value, list):
+        return f"[{', '.join(_text_of(v, like) for v in value)}]"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, float) or (like == "float" and type(value) is int):
+        digits = f"{value:.17g}"
+        return digits if set(digits) & set(".enif") else f"{digits}."
+    return str(value)
 
 
 class ArgumentType:
@@ -108,6 +120,9 @@ class Argument:
         self.is_write = bool(alias and "!" in alias)
         self.is_out = keyword and self.is_write
         self._text, self._default = text, _NOTHING if default is None else _default(default)
+        if default is not None:
+            sized = self._spread and (base == "SymInt" or self.N == 1)
+            self._text = f"{text[: -len(default)]}{_text_of(self.default_value if sized else self._default, base)}"
 
     @property
     def default_value(self):
@@ -129,23 +144,26 @@ class Argument:
 class FunctionSchema:
     """The schema of one overload, from its text."""
 
-    def __init__(self, text, namespace="aten"):
+    def __init__(self, text, namespace="aten", overload_name=None):
         found = _HEAD.match(text)
         if found is None:
             raise RuntimeError(f"schema: expected name(arguments) -> returns, got {text!r}")
         owner, name, overload, inside, outside = found.groups()
+        if overload_name is not None:
+            overload = "" if overload_name == "default" else overload_name
         if outside == "Tensor(a)[]":  # the views of a list may be of any part
             inside = inside.replace("(a)", "(a -> *)", 1)
         self.name, self.overload_name = f"{owner or namespace}::{name}" if owner or namespace else name, overload or ""
-        self.arguments, keyword = [], False
+        self.arguments, shown, keyword = [], [], False
         for part in split(inside):
             if part == "*":
                 keyword = True
             else:
                 self.arguments.append(Argument(part, keyword))
+            shown.append("*" if part == "*" else str(self.arguments[-1]))
         results = split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
         self.returns = [Argument(part) for part in results]
-        self._text = f"{self.name}{'.' + overload if overload else ''}({inside}) -> {outside}"
+        self._text = f"{self.name}{'.' + overload if overload else ''}({', '.join(shown)}) -> {outside}"
 
     @property
     def is_mutable(self):

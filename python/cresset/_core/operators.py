@@ -7,6 +7,7 @@
 tensor([2., 2.])
 """
 
+import contextlib
 import functools
 
 import _cresset
@@ -55,7 +56,7 @@ class OpOverload(OperatorBase):
 
     @functools.cached_property
     def _schema(self):
-        return _schema.FunctionSchema(self._text or _cresset._entry(self._entry)[0], self._namespace)
+        return _schema.FunctionSchema(self._text or _cresset._entry(self._entry)[0], self._namespace, self._overloadname)
 
     @property
     def overloadpacket(self):
@@ -151,7 +152,14 @@ class OpOverloadPacket(OperatorBase):
     @property
     def op(self):
         """The function that finds the overload."""
-        return self._call or getattr(self, next(iter(self._overloads)))
+        return self._call or self._first_that_fits
+
+    def _first_that_fits(self, *args, **kwargs):
+        *others, last = self._overloads
+        for overload in others:
+            with contextlib.suppress(TypeError):
+                return getattr(self, overload)._call(*args, **kwargs)
+        return getattr(self, last)._call(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):

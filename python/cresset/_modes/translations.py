@@ -4,6 +4,7 @@ import _cresset
 
 from .. import ops
 from .._core import aten_extra, aten_names
+from .contraction import einsum
 from .stack import none_active, present
 
 aten = ops.aten
@@ -97,6 +98,17 @@ def _whole_reduction(full, partial):
 
 _renamed["sum.dim_IntList"] = _whole_reduction(aten.sum.default, aten.sum.dim_IntList)
 _renamed["mean.dim"] = _whole_reduction(aten.mean.default, aten.mean.dim)
+
+
+def _spread(function):
+    def spread(self, dim=None, *, correction=None, keepdim=False):
+        return present(function, self, dim, correction=1 if correction is None else correction, **({"keepdim": True} if keepdim else {}))
+
+    return spread
+
+
+for _name in ("var", "std", "var_mean", "std_mean"):
+    _renamed[f"{_name}.correction"] = _spread(getattr(aten, _name).correction)
 
 
 @_renames("sort.stable")
@@ -347,6 +359,9 @@ def _dtype_beside(tensor, number):
     return torch.result_type(tensor, number)
 
 
+_opened["einsum"] = einsum
+
+
 @_opens("grid_sampler")
 def _grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     op = aten.grid_sampler_3d if input.dim() == 5 else aten.grid_sampler_2d
@@ -531,6 +546,48 @@ def _against_probabilities(log_probabilities, target, weight, reduction, label_s
     return -product.sum() / (product.numel() / classes) if reduction == 1 else -product.sum()
 
 
+@_opens("linalg_det")
+def _determinant(A):
+    return _determinant_step(A)[0]
+
+
+def _determinant_slope(needs, args, outputs, gradients):
+    """By the adjugate as a solution; zeros on the diagonal of the factor are replaced by numbers that are small."""
+    import cresset as torch
+
+    det, lu, pivots = outputs
+    scale = aten.diag_embed.default((gradients[0] * det.conj()).unsqueeze(-1).expand(lu.shape[:-1])).transpose(-2, -1)
+    is_zero = lu.diagonal(0, -2, -1) == 0
+    small, zero = (aten.scalar_tensor.default(number, dtype=lu.dtype, device=lu.device) for number in (torch.finfo(lu.dtype).eps, 0.0))
+    lu = lu + aten.diag_embed.default(aten.where.self(is_zero, small, zero))
+    return [aten.linalg_lu_solve.default(lu, pivots, scale, adjoint=True)]
+
+
+@_opens("linalg_solve_ex")
+def _solve(A, B, *, left=True, check_errors=False):
+    result, _, _, info = _solve_step(A, B, left, check_errors)
+    return result, info
+
+
+def _solve_named(A, B, left, check_errors):
+    options = {**({} if left else {"left": False}), **({"check_errors": True} if check_errors else {})}
+    return present(aten._linalg_solve_ex.default, A, B, **options)
+
+
+def _solve_slope(needs, args, outputs, gradients):
+    A, B, left, _ = args
+    x, lu, pivots, _ = outputs
+    is_vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
+    grad = gradients[0].unsqueeze(-1) if is_vector else gradients[0]
+    options = {"adjoint": True} if left else {"left": False, "adjoint": True}
+    of_b = aten.linalg_lu_solve.default(lu, pivots, grad, **options)
+    of_a = None
+    if needs[0]:
+        x = x.unsqueeze(-1) if is_vector else x
+        of_a = -(of_b @ x.mH if left else x.mH @ of_b)
+    return [of_a, (of_b.squeeze(-1) if is_vector else of_b) if needs[1] else None, None, None]
+
+
 # ---- gradients in other steps -----------------------------------------------------------------------------------------------
 
 
@@ -701,7 +758,9 @@ def _inverse(needs, args, outputs, gradients):
 
 
 def _recorded():
-    global _prelu_step, _ctc_step
+    global _prelu_step, _ctc_step, _determinant_step, _solve_step
+    _determinant_step = _whole(lambda A: present(aten._linalg_det.default, A), _determinant_slope, kept=(0, 1, 2), constant=(1, 2))
+    _solve_step = _whole(_solve_named, _solve_slope, kept=(0, 1, 2), constant=(1, 2, 3))
     _prelu_step = _stepwise(aten._prelu_kernel.default, _slope)
     _ctc_step = _stepwise(aten._ctc_loss.Tensor, _ctc_slope, kept=(0, 1), constant=(1,))
     return {

@@ -3,12 +3,15 @@
 import _cresset
 from _cresset import Tensor
 
+from .._core.overridable import overridable
 from . import _handles
 
 
 def _method(function):
-    setattr(Tensor, function.__name__, function)
-    return function
+    method = overridable(function, "cresset")
+    method.__qualname__ = f"Tensor.{function.__name__}"
+    setattr(Tensor, function.__name__, method)
+    return method
 
 
 @_method

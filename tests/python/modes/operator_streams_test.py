@@ -87,6 +87,20 @@ CASES = {
             "stack view t mm view stack"),
     "ctc": (ctc, [leaf(4, 1, 3)], "lift_fresh lift_fresh lift_fresh _ctc_loss.Tensor clamp_min div.Tensor mean",
             "expand div.Scalar div.Tensor _ctc_loss_backward.Tensor"),
+    "product": (lambda x: x.prod(1), [leaf(2, 3)], "prod.dim_int",
+                "unsqueeze unsqueeze ones slice.Tensor cat cumprod slice.Tensor flip cat cumprod flip mul.Tensor mul.Tensor"),
+    "einsum": (lambda x, y: torch.einsum("ij,kj->ik", x, y), [leaf(2, 3), leaf(4, 3)],
+               "unsqueeze permute unsqueeze permute permute view permute view bmm view permute view",
+               "view permute view transpose.int bmm transpose.int bmm view permute view permute permute squeeze.dim permute squeeze.dim"),
+    "determinant": (torch.linalg.det, [(torch.eye(3) * 3 + 0.1).requires_grad_()], "_linalg_det",
+                    "mul.Tensor unsqueeze expand diag_embed transpose.int diagonal eq.Scalar scalar_tensor scalar_tensor where.self diag_embed add.Tensor "
+                    "linalg_lu_solve"),
+    "solve": (lambda x: torch.linalg.solve(x, x), [(torch.eye(3) * 3 + 0.1).requires_grad_()], "_linalg_solve_ex _linalg_check_errors",
+              "linalg_lu_solve transpose.int mm neg add.Tensor"),
+    "conjugates": (lambda x: torch.view_as_real(torch.complex(x, x) * 1j).sum(-1), [leaf(2)], "complex mul.Tensor view_as_real sum.dim_IntList",
+                   "unsqueeze expand clone view_as_complex _conj clone mul.Tensor view_as_real select.int view_as_real select.int add.Tensor"),
+    "checkpoint": (lambda x: torch.utils.checkpoint.checkpoint(lambda y: y.sin().exp(), x, use_reentrant=False), [leaf(2)], "sin exp",
+                   "sin exp mul.Tensor cos mul.Tensor"),
     "lstm cell": (cell("lstm_cell", 4), [leaf(2, 3), leaf(2, 2), leaf(2, 2)],
                   "t addmm t addmm add_.Tensor unsafe_split.Tensor sigmoid_ sigmoid_ tanh_ sigmoid_ mul.Tensor mul.Tensor add_.Tensor tanh mul.Tensor",
                   "mul.Tensor mul.Tensor tanh_backward mul.Tensor mul.Tensor mul.Tensor mul.Tensor sigmoid_backward tanh_backward sigmoid_backward "
@@ -138,6 +152,62 @@ def test_layers_of_gates_are_the_same_under_a_mode():
     assert mode.seen.count("tanh_") == 2 * 2 * 4
     grads = [torch.autograd.grad(out[0].sin().sum(), [x, *net.parameters()]) for out in (plain, seen)]
     torch.testing.assert_close(*grads)
+
+
+def test_attention_projects_its_inputs_at_once():
+    attention, x = nn.MultiheadAttention(4, 2, batch_first=True), leaf(1, 2, 4)
+    with Names() as mode:
+        attention(x, x, x)
+    assert " ".join(mode.seen).startswith(
+        "transpose.int view t addmm view view unsqueeze transpose.int squeeze.dim clone select.int select.int select.int view"
+    )
+
+
+EQUATIONS = {
+    "bij,bjk->bik": [(5, 2, 3), (5, 3, 4)], "i,j->ij": [(2,), (3,)], "ij,jk,kl->il": [(2, 3), (3, 4), (4, 5)], "ii->i": [(3, 3)], "ij->ji": [(2, 3)],
+    "ij,j": [(2, 3), (3,)], "...ij,...jk->...ik": [(2, 2, 3), (2, 3, 4)], "ij->j": [(2, 3)], "ij,ij->ij": [(2, 3), (2, 3)], "ij,ij->": [(2, 3), (2, 3)],
+    "ij,k->k": [(2, 3), (4,)], "...i,ij": [(2, 1, 3), (3, 4)], "ij,jk->ik": [(2, 1), (1, 4)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_contractions_are_the_same_under_a_mode(equation):
+    operands = [leaf(*shape) for shape in EQUATIONS[equation]]
+    plain = torch.einsum(equation, *operands)
+    with Names() as mode:
+        seen = torch.einsum(equation, *operands)
+    torch.testing.assert_close(seen, plain)
+    assert not any(name.startswith("einsum") for name in mode.seen)
+    torch.testing.assert_close(*[torch.autograd.grad(out.sin().sum(), operands) for out in (plain, seen)])
+
+
+def test_shifts_have_the_names_of_their_operators():
+    x = torch.arange(3)
+    with Names() as mode:
+        x << 1
+        x >> x
+        torch.bitwise_left_shift(x, 1)
+    assert mode.seen == ["__lshift__.Scalar", "__rshift__.Tensor", "bitwise_left_shift.Tensor_Scalar"]
+
+
+def test_factories_say_device_and_pinned_memory():
+    seen = []
+
+    class Named(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), kwargs))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    with Named():
+        torch.ones(2, dtype=torch.float64), torch.empty_like(x), x.to(torch.float64), x.std(0)
+    cpu = torch.device("cpu")
+    assert seen == [
+        ("aten.ones.default", {"dtype": torch.float64, "device": cpu, "pin_memory": False}),
+        ("aten.empty_like.default", {"pin_memory": False}),
+        ("aten._to_copy.default", {"dtype": torch.float64}),
+        ("aten.std.correction", {"correction": 1}),
+    ]
 
 
 def test_parameters_and_histories_of_views_are_not_seen():

@@ -79,7 +79,7 @@ class MultiheadAttention(Module):
         turned = self.batch_first and query.dim() == 3
         if turned:
             # Each tensor once: the function below looks at which of them are the same.
-            once = {id(t): t.transpose(1, 0) for t in (query, key, value)}
+            once = {place: t.transpose(1, 0) for place, t in {id(t): t for t in (query, key, value)}.items()}
             query, key, value = (once[id(t)] for t in (query, key, value))
         out, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v,
