@@ -79,10 +79,9 @@ const Tensor& Tensor::requires_grad_(bool on) const {
 // Of a view whose base has changed since, the history as it was last seen.
 bool Tensor::is_leaf() const {
   const AutogradMeta* meta = get_autograd_meta(checked());
-  if (!meta) {
+  if (FunctionalImpl* f = as_functional(*this)) return f->value().is_leaf();
+  if (!meta)
     if (const BatchedImpl* b = as_batched(*this)) return b->value().is_leaf();
-    if (FunctionalImpl* f = as_functional(*this)) return f->value().is_leaf();
-  }
   return !meta || !meta->grad_fn_;
 }
 

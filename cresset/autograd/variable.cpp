@@ -78,10 +78,13 @@ bool requires_grad_slow(const TensorImpl& t) {
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta && meta->requires_grad()) return true;
   if (t.is_view()) return requires_grad(*t.view_base());
+  // A functional tensor has a meta of its own where it has a tangent; its history is its value's.
+  if (t.layers() & layer_bit(Layer::Functionalize)) {
+    if (FunctionalImpl* f = as_functional_slow(t)) return requires_grad(*f->value().impl());
+  }
   if (meta) return false;
-  if (const BatchedImpl* b = as_batched_slow(t)) return requires_grad(*b->value().impl());
-  FunctionalImpl* f = as_functional_slow(t);
-  return f && requires_grad(*f->value().impl());
+  const BatchedImpl* b = as_batched_slow(t);
+  return b && requires_grad(*b->value().impl());
 }
 
 // A view that is changed through another name after it was made gets its history from its base again.

@@ -6,6 +6,7 @@
 
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_layer.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/core/functional.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
@@ -58,6 +59,9 @@ Tensor view_of(const FunctionalImpl& self, FunctionalImpl::View step, const Tens
   return Tensor(make_intrusive<FunctionalImpl>(self.base(), std::move(views), t_mode == kViewsAreCopies && !is_copy ? value.clone() : value));
 }
 
+// Rules of forward mode record gradients too.
+bool is_differentiated(const Tensor& t) { return t.defined() && (t.requires_grad() || autograd::has_tangent(t)); }
+
 // The tensor that has the value `part` where a view of it, made by `op` from it and `rest`, is; null where there is no operator for it.
 std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, const Stack& rest) {
   using Put = std::function<Tensor(const Tensor&, const Tensor&)>;
@@ -68,7 +72,7 @@ std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, 
       Stack stack{whole, part};
       stack.insert(stack.end(), rest.begin(), rest.end());
       // As in changed_value.
-      const ExcludeLayers below(whole.requires_grad() || part.requires_grad() ? 0 : layer_bit(Layer::Autograd));
+      const ExcludeLayers below(is_differentiated(whole) || is_differentiated(part) ? 0 : layer_bit(Layer::Autograd));
       dispatch::call_boxed(by, stack);
       return stack[0].to_tensor();
     };
@@ -184,8 +188,7 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
   Tensor before = values[0].to_tensor();
   for (size_t i = 1; i < values.size(); i++) for_each_tensor(values[i], [&](const Tensor& t) { before = autograd::batched_as(before, t); });
   values[0] = before;
-  const bool records =
-      std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_tensor() && v.to_tensor().defined() && v.to_tensor().requires_grad(); });
+  const bool records = std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_tensor() && is_differentiated(v.to_tensor()); });
   // A view wakes autograd even where there is nothing to record, and composites would be taken apart there.
   const ExcludeLayers below(records ? 0 : layer_bit(Layer::Autograd));
   if (op.function_schema().name == "copy_") {

@@ -1,9 +1,10 @@
-"""torch.func.functionalize: the same results, without changes in place."""
+"""torch.functionalize: the same results, without changes in place."""
 
 import random
 import unittest
 
-from cresset.func import functionalize, grad, jvp, vmap
+import pytest
+from cresset.func import functionalize, grad, hessian, jacfwd, jvp, vmap
 from cresset.utils._pytree import tree_leaves
 
 import cresset as torch
@@ -146,3 +147,29 @@ class Functionalize(Case):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+@pytest.mark.parametrize("inner", [hessian, lambda f: jacfwd(grad(f)), lambda f: jacfwd(jacfwd(f))])
+def test_second_derivatives_along_tangents_of_changed_values(inner):
+    def cube(x):
+        return (x.clone().mul_(x) * x).sum()
+
+    x = torch.tensor([1.0, 2.0])
+    assert functionalize(inner(cube))(x).tolist() == [[6, 0], [0, 12]]
+
+
+@pytest.mark.parametrize("change", [lambda y: y.sin_(), lambda y: y.mul_(y), lambda y: y.add_(1), lambda y: y[:1].exp_() + y.sum()])
+def test_changes_in_place_take_tangents_along(change):
+    def derived(x):
+        return jvp(lambda y: change(y.clone()) * 1, (x,), (x,))[1]
+
+    def inside(x):
+        return jvp(functionalize(lambda y: change(y.clone()) * 1), (x,), (x,))[1]
+
+    x = torch.tensor([[0.5, 1.5], [2.0, 3.0]])
+    expected = torch.stack([derived(row) for row in x])
+    assert expected.abs().sum() > 0
+    assert torch.equal(torch.stack([functionalize(derived)(row) for row in x]), expected)
+    assert torch.equal(torch.stack([inside(row) for row in x]), expected)
+    assert torch.equal(vmap(functionalize(derived))(x), expected)
+    assert torch.equal(functionalize(vmap(derived))(x), expected)

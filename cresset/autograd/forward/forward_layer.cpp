@@ -410,7 +410,10 @@ void forward_mode_layer(const OpEntry& op, Stack& stack) {
   const FunctionSchema& schema = op.function_schema();
   const size_t n = schema.arguments.size(), first = stack.size() - n;
   uint64_t level = 0;
-  if (t_enabled)
+  // Under functionalize its layer comes first, and lets the values come here.
+  const LayerState& layers = layer_state();
+  const bool functionalizes = layers.included & ~layers.hidden & layer_bit(Layer::Functionalize);
+  if (t_enabled && !functionalizes)
     for (size_t i = first; i < stack.size(); i++) dispatch::for_each_tensor(stack[i], [&](const Tensor& t) { level = std::max(level, innermost_level(t)); });
   if (level == 0) {
     const ExcludeLayers below(layer_bit(kTransformLayer));

@@ -105,6 +105,25 @@ void install(const Tensor& t, intrusive_ptr<ForwardTangent> tangent) {
   t.impl()->set_layer(kTransformLayer, true);
 }
 
+// Under functionalize the values carry the tangents too: gradients are recorded of values. `on_value` makes the value of the result, again where the base changes.
+Tensor functional_over(const Tensor& t, FunctionalImpl::View::Look on_value) {
+  FunctionalImpl* const f = as_functional(t);
+  FunctionalImpl::View::Look way = [on_value = std::move(on_value)](const Tensor& value) {
+    const ExcludeLayers below(layer_bit(Layer::Functionalize));
+    return on_value(value);
+  };
+  Tensor value = way(f ? f->value() : t);
+  if (!f) return Tensor(make_intrusive<FunctionalImpl>(make_intrusive<FunctionalBase>(value), std::vector<FunctionalImpl::View>(), value));
+  std::vector<FunctionalImpl::View> views = f->views();
+  views.emplace_back(std::move(way), [](const Tensor&, const Tensor& part) { return part; });
+  return Tensor(make_intrusive<FunctionalImpl>(f->base(), std::move(views), std::move(value)));
+}
+
+Tensor value_of(const Tensor& t) {
+  FunctionalImpl* const f = as_functional(t);
+  return f ? f->value() : t;
+}
+
 void check_level(uint64_t level, const char* op) {
   Levels& all = levels();
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -212,6 +231,10 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
     return with_levels_of(make_dual(physical(like), without_levels_of(tangent, like), level), like);
   }
   check_level(level, "make_dual");
+  if (as_functional(primal) || as_functional(tangent))
+    return functional_over(primal, [level, along = value_of(tangent)](const Tensor& value) {
+      return find_tangent(value, level) ? cresset::alias(value) : make_dual(value, along, level);
+    });
   CRESSET_CHECK(!find_tangent(primal, level), "make_dual: the primal has a tangent at this level already; unpack_dual() it first");
   const Tensor dual = cresset::alias(primal);
   set_tangent(dual, level, laid_out_as(primal, tangent));
@@ -223,6 +246,10 @@ UnpackedDual unpack_dual(const Tensor& t, uint64_t level) {
     const UnpackedDual dual = unpack_dual(physical(t), level);
     return {with_levels_of(dual.primal, t), dual.tangent.defined() ? with_levels_of(dual.tangent, t) : Tensor()};
   }
+  if (as_functional(t)) {
+    const Tensor tangent = tangent_of(t, level);
+    return {functional_over(t, [level](const Tensor& value) { return unpack_dual(value, level).primal; }), tangent};
+  }
   const ForwardTangent* tangent = find_tangent(t, level);
   const HideTangents outer(level - 1);
   return {cresset::alias(t), tangent ? tangent->value : Tensor()};
@@ -230,12 +257,17 @@ UnpackedDual unpack_dual(const Tensor& t, uint64_t level) {
 
 Tensor tangent_of(const Tensor& t, uint64_t level) {
   if (as_batched(t)) return unpack_dual(t, level).tangent;
+  if (as_functional(t)) {
+    const Tensor tangent = tangent_of(value_of(t), level);
+    return tangent.defined() ? functional_over(tangent, [](const Tensor& value) { return value; }) : tangent;
+  }
   const ForwardTangent* tangent = find_tangent(t, level);
   return tangent ? tangent->value : Tensor();
 }
 
 Tensor without_history(const Tensor& t) {
   if (as_batched(t)) return with_levels_of(without_history(physical(t)), t);
+  if (as_functional(t)) return functional_over(t, without_history);
   const Tensor plain = t.detach();
   copy_tangents(t, plain);
   return plain;
@@ -270,7 +302,7 @@ bool depends_on_others(const variable_list& given, const variable_list& given_ow
   return false;
 }
 
-bool has_tangent(const Tensor& t) { return innermost_level(physical(t)) != 0; }
+bool has_tangent(const Tensor& t) { return innermost_level(value_of(physical(t))) != 0; }
 
 HideTangents::HideTangents(uint64_t limit) : saved_(t_limit) { t_limit = std::min(t_limit, limit); }
 HideTangents::~HideTangents() { t_limit = saved_; }
