@@ -4,7 +4,7 @@ option(CRESSET_LLVM "Build the provider of machine code when LLVM 16 to 19 is in
 file(GLOB compile_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/graph/codegen/*.cpp ${CMAKE_SOURCE_DIR}/cresset/graph/codegen/machine/*.cpp)
 add_library(cresset_compile SHARED ${compile_sources})
 set_target_properties(cresset_compile PROPERTIES EXPORT_NAME compile)
-target_link_libraries(cresset_compile PUBLIC cresset PRIVATE cresset_flags ${CMAKE_DL_LIBS})
+target_link_libraries(cresset_compile PUBLIC cresset_graph PRIVATE cresset_flags ${CMAKE_DL_LIBS})
 target_compile_options(cresset_compile PRIVATE $<$<CONFIG:Release>:-O2>)
 target_link_options(cresset_compile PRIVATE -Wl,-Bsymbolic-functions)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/codegen/machine/trace.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)

@@ -21,6 +21,8 @@ class CRESSET_API Kernel {
   virtual ~Kernel() = default;
   // New dense tensors. Errors: arguments of other dtypes, devices or shapes.
   virtual std::vector<Tensor> run(ArrayRef<Tensor> arguments) const = 0;
+  // Makes its machine code, which the first run does otherwise; `ones` tells the arguments that are to have a single element.
+  virtual void prepare(const std::vector<bool>& ones) const = 0;
 };
 
 class CRESSET_API FusedKernel : public Kernel {
@@ -31,6 +33,7 @@ class CRESSET_API FusedKernel : public Kernel {
 
   // New dense tensors of the shape that the arguments broadcast to. Errors: other dtypes or devices, shapes that do not broadcast.
   std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override;
+  void prepare(const std::vector<bool>& ones) const override { stages(ones); }
 
   size_t num_steps() const { return steps_.size(); }
   size_t num_outputs() const { return outputs_.size(); }

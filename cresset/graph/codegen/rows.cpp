@@ -172,7 +172,7 @@ std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
     results.push_back({static_cast<char*>(out.back().impl()->data()), 0, 0});
   }
   if (rows == 0) return out;
-  std::call_once(*once_, [&] { stages_ = make_stages(); });
+  prepare({});
   int64_t bytes = 0;
   for (const RowStep& s : steps_) bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
   const int64_t block = std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, 256);

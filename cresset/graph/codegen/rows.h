@@ -27,6 +27,9 @@ class CRESSET_API RowKernel : public Kernel {
   // `shape` is the number of dimensions of the results; `outputs` are steps. Errors: an input that is not there before its step; no wide argument.
   RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs);
   std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override;
+  void prepare(const std::vector<bool>&) const override {
+    std::call_once(*once_, [&] { stages_ = make_stages(); });
+  }
 
  private:
   struct Operand {
