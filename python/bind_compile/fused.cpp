@@ -160,18 +160,19 @@ PyObject* drop(PyObject*, PyObject* number) {
 
 PyObject* machine_code(PyObject*, PyObject*) {
   const graph::machine::Counts counts = graph::machine::counts();
-  return Py_BuildValue("OLL", graph::machine::is_available() ? Py_True : Py_False, static_cast<long long>(counts.made), static_cast<long long>(counts.read));
+  return Py_BuildValue("OLLL", graph::machine::is_available() ? Py_True : Py_False, static_cast<long long>(counts.made), static_cast<long long>(counts.read),
+                       static_cast<long long>(counts.packaged));
 }
 
-PyMethodDef functions[] = {
-    {"machine_code", machine_code, METH_NOARGS, "machine_code(): whether it is available, and how many programs were compiled and how many read from disk."},
-    {"probe", probe, METH_VARARGS, "probe(call, tensors): the loop that an operator runs, or None."},
-    {"fuse", fuse, METH_VARARGS, "fuse(examples, steps, outputs): the number of a kernel of several loops."},
-    {"fuse_rows", fuse_rows, METH_VARARGS, "fuse_rows(examples, kinds, steps, outputs): the number of a kernel over blocks of rows."},
-    {"dtype", dtype, METH_O, "dtype(tensor): the number of its dtype."},
-    {"cost", cost, METH_O, "cost(step): nanoseconds for an element in cache."},
-    {"drop", drop, METH_O, "drop(kernel): forgets a kernel."},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"machine_code", machine_code, METH_NOARGS,
+                            "machine_code(): whether it is available, and how many programs were compiled, read from disk, and found in packages."},
+                           {"probe", probe, METH_VARARGS, "probe(call, tensors): the loop that an operator runs, or None."},
+                           {"fuse", fuse, METH_VARARGS, "fuse(examples, steps, outputs): the number of a kernel of several loops."},
+                           {"fuse_rows", fuse_rows, METH_VARARGS, "fuse_rows(examples, kinds, steps, outputs): the number of a kernel over blocks of rows."},
+                           {"dtype", dtype, METH_O, "dtype(tensor): the number of its dtype."},
+                           {"cost", cost, METH_O, "cost(step): nanoseconds for an element in cache."},
+                           {"drop", drop, METH_O, "drop(kernel): forgets a kernel."},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

@@ -51,5 +51,6 @@ struct Region {
 bool add_region(PyObject* module);
 bool add_fused(PyObject* module);
 bool add_step(PyObject* module);
+bool add_package(PyObject* module);
 
 }  // namespace cresset::compile

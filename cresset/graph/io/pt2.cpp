@@ -288,6 +288,13 @@ void check_input(const ExportedInput& in, const Datum& given, const Graph& graph
 
 }  // namespace
 
+ExportedProgram ExportedProgram::with_graph(std::shared_ptr<const Graph> graph, const ProgramOptions& options) const {
+  ExportedProgram other = *this;
+  other.program_ = std::make_shared<const Program>(*graph, options);
+  other.graph_ = std::move(graph);
+  return other;
+}
+
 std::vector<Datum> ExportedProgram::run(std::vector<Datum> inputs) const {
   CRESSET_CHECK(program_, "exported program: it has operators that this library lacks, and cannot run");
   CRESSET_CHECK_VALUE(inputs.size() == inputs_.size(), "exported program: expected ", inputs_.size(), " inputs, got ", inputs.size());

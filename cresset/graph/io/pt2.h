@@ -31,6 +31,8 @@ class CRESSET_API ExportedProgram {
   // "2.13.0": of the PyTorch that wrote it.
   const std::string& version() const { return version_; }
   const Program& program() const { return *program_; }
+  // The same with another graph, of the same parameters and results. Errors: as those of Program.
+  ExportedProgram with_graph(std::shared_ptr<const Graph> graph, const ProgramOptions& options = {}) const;
 
  private:
   friend class Pt2Reader;

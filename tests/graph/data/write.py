@@ -147,6 +147,20 @@ class Counter(nn.Module):
         return self.total * 2
 
 
+class Chains(nn.Module):
+    """Pointwise operators in a row, and reductions of rows between them, of sizes that pay for kernels."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(64, 64, bias=False)
+
+    def forward(self, x, scale):
+        y = self.linear(x)
+        y = (y.sigmoid() * y + scale.exp() * 0.5).tanh()
+        z = y - y.mean(-1, keepdim=True)
+        return z / ((z * z).mean(-1, keepdim=True) + 1e-5).sqrt(), y
+
+
 def main():
     torch.manual_seed(0)
     batch, length = Dim("batch", min=1, max=64), Dim("length", min=2, max=16)
@@ -158,6 +172,7 @@ def main():
         "while": (While(), (torch.randn(2), torch.tensor([3])), None, (torch.randn(2), torch.tensor([5]))),
         "core": (Core(), (torch.randn(3, 4),), None, (torch.randn(3, 4),)),
         "counter": (Counter(), (torch.randn(2),), None, (torch.randn(2),)),
+        "chains": (Chains(), (torch.randn(8, 64), torch.randn(64)), {"x": {0: batch}, "scale": None}, (torch.randn(11, 64), torch.randn(64))),
     }
     for name, (model, example, shapes, inputs) in cases.items():
         program = export(model.eval(), example, dynamic_shapes=shapes)

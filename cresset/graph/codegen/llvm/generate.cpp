@@ -183,8 +183,8 @@ struct Emitter {
   }
 };
 
-// AVX2, which the programs are written for, with the scheduling of this CPU.
-LLVMTargetMachineRef machine(std::string& message) {
+// AVX2, which the programs are written for, with the scheduling of a CPU.
+LLVMTargetMachineRef machine(const char* name, std::string& message) {
   static const bool ready = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
@@ -200,7 +200,7 @@ LLVMTargetMachineRef machine(std::string& message) {
     return nullptr;
   }
   char* const cpu = LLVMGetHostCPUName();
-  const LLVMTargetMachineRef made = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", cpu, "+avx2,+fma,+f16c,+bmi,+bmi2,-avx512f",
+  const LLVMTargetMachineRef made = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", name ? name : cpu, "+avx2,+fma,+f16c,+bmi,+bmi2,-avx512f",
                                                             LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
   LLVMDisposeMessage(cpu);
   return made;
@@ -208,11 +208,11 @@ LLVMTargetMachineRef machine(std::string& message) {
 
 }  // namespace
 
-extern "C" CRESSET_API bool cresset_machine_code(const Program& program, int lanes, std::string& object, std::string& message) {
+extern "C" CRESSET_API bool cresset_machine_code(const Program& program, int lanes, const char* cpu, std::string& object, std::string& message) {
   const Held<LLVMContextRef, LLVMContextDispose> context(LLVMContextCreate());
   const Held<LLVMModuleRef, LLVMDisposeModule> module(LLVMModuleCreateWithNameInContext("program", context.get()));
   const Held<LLVMBuilderRef, LLVMDisposeBuilder> builder(LLVMCreateBuilderInContext(context.get()));
-  const Held<LLVMTargetMachineRef, LLVMDisposeTargetMachine> target(machine(message));
+  const Held<LLVMTargetMachineRef, LLVMDisposeTargetMachine> target(machine(cpu, message));
   if (!target) return false;
   LLVMSetTarget(module.get(), "x86_64-unknown-linux-gnu");
   const Held<LLVMTargetDataRef, LLVMDisposeTargetData> layout(LLVMCreateTargetDataLayout(target.get()));

@@ -66,6 +66,21 @@ bool write_all(int fd, const std::string& bytes) {
 
 }  // namespace
 
+std::string sealed(const std::string& key, const std::string& image) {
+  Header header{{}, key.size(), image.size(), hash(key + image)};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  return std::string(reinterpret_cast<const char*>(&header), sizeof header) + key + image;
+}
+std::optional<std::pair<std::string, std::string>> opened(const std::string& bytes) {
+  Header header;
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const uint64_t rest = bytes.size() - sizeof header;
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.image_size > rest || header.key_size != rest - header.image_size) return std::nullopt;
+  if (hash(bytes.substr(sizeof header)) != header.checksum) return std::nullopt;
+  return std::pair(bytes.substr(sizeof header, header.key_size), bytes.substr(sizeof header + header.key_size));
+}
+
 const Cache& Cache::of_user() {
   static const Cache* const cache = [] {
     const char *set = std::getenv("CRESSET_CODE_CACHE"), *bytes = std::getenv("CRESSET_CODE_CACHE_BYTES");
@@ -93,16 +108,13 @@ std::optional<std::string> Cache::read(const std::string& key) const {
   const File file(::open(path(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat facts;
   if (!file || ::fstat(file.get(), &facts) != 0 || facts.st_uid != ::geteuid() || (facts.st_mode & (S_IWGRP | S_IWOTH))) return std::nullopt;
-  Header header;
-  if (!S_ISREG(facts.st_mode) || facts.st_size > kLargest || !read_all(file.get(), reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
-  const auto rest = static_cast<uint64_t>(facts.st_size) - sizeof header;
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key_size != key.size() || header.image_size > rest ||
-      header.key_size != rest - header.image_size)
-    return std::nullopt;
-  std::string bytes(rest, '\0');
-  if (!read_all(file.get(), bytes.data(), bytes.size()) || hash(bytes) != header.checksum || bytes.compare(0, key.size(), key) != 0) return std::nullopt;
+  if (!S_ISREG(facts.st_mode) || facts.st_size > kLargest) return std::nullopt;
+  std::string bytes(static_cast<size_t>(facts.st_size), '\0');
+  if (!read_all(file.get(), bytes.data(), bytes.size())) return std::nullopt;
+  auto found = opened(bytes);
+  if (!found || found->first != key) return std::nullopt;
   ::futimens(file.get(), nullptr);  // the oldest are removed first
-  return bytes.substr(key.size());
+  return std::move(found->second);
 }
 
 void Cache::write(const std::string& key, const std::string& image) const {
@@ -110,13 +122,11 @@ void Cache::write(const std::string& key, const std::string& image) const {
   std::error_code error;
   // A folder that is there keeps the rights that its owner gave it.
   if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
-  Header header{{}, key.size(), image.size(), hash(key + image)};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
   // Complete before it has its name, so that other processes see all of it or nothing.
   std::string temporary = folder_ + "/new.XXXXXX";
   const File file(::mkstemp(temporary.data()));
   if (!file) return;
-  const bool written = write_all(file.get(), std::string(reinterpret_cast<const char*>(&header), sizeof header) + key + image);
+  const bool written = write_all(file.get(), sealed(key, image));
   if (!written || ::rename(temporary.c_str(), path(key).c_str()) != 0) ::unlink(temporary.c_str());
   else shrink();
 }

@@ -3,10 +3,15 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cresset/base/macros.h"
 
 namespace cresset::graph::machine {
+
+// Key and image as files and packages hold them, with a checksum of both. Opened: nothing where the bytes are damaged, or of another form.
+CRESSET_API std::string sealed(const std::string& key, const std::string& image);
+CRESSET_API std::optional<std::pair<std::string, std::string>> opened(const std::string& bytes);
 
 class CRESSET_API Cache {
  public:

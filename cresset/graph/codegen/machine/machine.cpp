@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -147,6 +148,56 @@ const std::string& cpu() {
 
 }  // namespace
 
+bool is_isa(const std::string& isa) { return isa == "avx2"; }
+
+namespace {
+
+// The number changes with the code that the provider makes of a program.
+constexpr const char* kForm = "2";
+
+thread_local Asked* asked = nullptr;
+std::vector<const Portable*>& packages() {
+  static auto* const list = new std::vector<const Portable*>();
+  return *list;
+}
+std::string portable_key(const Program& program, const std::string& isa) { return kForm + isa + ":" + program.key(); }
+
+std::string generated(const Program& program, const char* cpu) {
+  const Generate generate = provider();
+  CRESSET_CHECK(generate, "machine code: there is no provider; LLVM 16 to 19 was not found when the library was built");
+  std::string object, message;
+  CRESSET_CHECK(generate(program, lanes_of(program), cpu, object, message), "machine code: ", message);
+  return image_of(object);
+}
+
+const std::string* find_packaged(const Program& program) {
+  if (packages().empty()) return nullptr;
+  const std::string key = portable_key(program, "avx2");
+  for (const Portable* code : packages())
+    if (const auto found = code->find(key); found != code->end()) return &found->second;
+  return nullptr;
+}
+
+}  // namespace
+
+void add_portable(const Program& program, const std::string& isa, Portable& to) {
+  CRESSET_CHECK_VALUE(is_isa(isa), "machine code: there is none for ", isa, "; expected avx2");
+  std::string key = portable_key(program, isa);
+  if (!to.count(key)) to.emplace(std::move(key), generated(program, "x86-64-v3"));
+}
+
+Asked::Asked() : before_(std::exchange(asked, this)) {}
+Asked::~Asked() { asked = before_; }
+
+Package::Package(Portable code) : code_(std::move(code)) {
+  const std::lock_guard lock(mutex);
+  packages().push_back(&code_);
+}
+Package::~Package() {
+  const std::lock_guard lock(mutex);
+  packages().erase(std::find(packages().begin(), packages().end(), &code_));
+}
+
 bool is_available() { return is_on() && provider() != nullptr; }
 
 Counts counts() {
@@ -155,22 +206,24 @@ Counts counts() {
 }
 
 std::shared_ptr<const Image> code_of(const Program& program) {
+  if (asked) asked->programs.push_back(program);
   if (!is_on()) return nullptr;
-  // The number changes with the code that the provider makes of a program.
-  const std::string key = "2" + program.key() + cpu();
+  const std::string key = kForm + program.key() + cpu();
   const std::lock_guard lock(mutex);
   auto& known = images()[key];
   if (auto image = known.lock()) return image;
-  if (hopeless().count(key)) return nullptr;
   std::shared_ptr<const Image> image;
   try {
-    if (const auto stored = Cache::of_user().read(key)) {
+    if (const std::string* packaged = find_packaged(program)) {
+      image = std::make_shared<Image>(*packaged);
+      all.packaged++;
+    } else if (hopeless().count(key)) {
+      return nullptr;
+    } else if (const auto stored = Cache::of_user().read(key)) {
       image = std::make_shared<Image>(*stored);
       all.read++;
-    } else if (const Generate generate = provider()) {
-      std::string object, message;
-      CRESSET_CHECK(generate(program, lanes_of(program), object, message), "machine code: ", message);
-      const std::string bytes = image_of(object);
+    } else if (provider()) {
+      const std::string bytes = generated(program, nullptr);
       image = std::make_shared<Image>(bytes);
       all.made++;
       Cache::of_user().write(key, bytes);

@@ -1,6 +1,7 @@
 #pragma once
 // Machine code of programs: made once by the provider, kept on disk, and mapped.
 
+#include <map>
 #include <memory>
 
 #include "cresset/graph/codegen/machine/program.h"
@@ -37,8 +38,39 @@ inline int lanes_of(const Program& program) {
 }
 CRESSET_API bool is_available();
 
+// Code for all CPUs of an instruction set, by keys that hold the whole program: for packages. Sets that there is code for: "avx2".
+using Portable = std::map<std::string, std::string>;
+CRESSET_API bool is_isa(const std::string& isa);
+// Errors: no provider, or one that cannot compile the program.
+CRESSET_API void add_portable(const Program& program, const std::string& isa, Portable& to);
+
+// Notes the programs whose code this thread asks for in its scope.
+class CRESSET_API Asked {
+ public:
+  Asked();
+  ~Asked();
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+  std::vector<Program> programs;
+
+ private:
+  Asked* before_;
+};
+
+// While it lives, programs find their code in it before they look on disk.
+class CRESSET_API Package {
+ public:
+  explicit Package(Portable code);
+  ~Package();
+  Package(const Package&) = delete;
+  Package& operator=(const Package&) = delete;
+
+ private:
+  Portable code_;
+};
+
 struct Counts {
-  int64_t made = 0, read = 0;  // by the provider, and from disk
+  int64_t made = 0, read = 0, packaged = 0;  // by the provider, from disk, and from packages
 };
 CRESSET_API Counts counts();
 

@@ -96,8 +96,8 @@ inline Type type_of(ScalarType t) { return t == ScalarType::Double ? Type::F64 :
 // Rows of `count` vectors: outputs first, then inputs. All arrays are dense but for those of one element.
 using Code = void (*)(char* const* arrays, int64_t count);
 
-// A provider of machine code exports this as `cresset_machine_code`. It gives an object file in ELF, for this CPU, whose function `run` is a Code. `lanes` elements
-// make a vector. False with a message where it cannot.
-using Generate = bool (*)(const Program& program, int lanes, std::string& object, std::string& message);
+// A provider of machine code exports this as `cresset_machine_code`. It gives an object file in ELF, for a CPU by its name (null: this one), whose function `run`
+// is a Code. `lanes` elements make a vector. False with a message where it cannot.
+using Generate = bool (*)(const Program& program, int lanes, const char* cpu, std::string& object, std::string& message);
 
 }  // namespace cresset::graph::machine
