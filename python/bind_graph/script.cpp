@@ -227,6 +227,23 @@ PyObject* unit_functions(PyObject*, PyObject* unit) {
     return out;
   });
 }
+PyObject* unit_drop_functions(PyObject*, PyObject* unit) {
+  return guarded([&] {
+    handle(unit, HandleKind::Unit).unit->drop_all_functions();
+    return Ref::share(Py_None);
+  });
+}
+// (unit, qualified name): the class of the unit, or None
+PyObject* unit_class(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* unit;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "Os", &unit, &name)) throw PythonError();
+    const auto& classes = handle(unit, HandleKind::Unit).unit->classes;
+    const auto found = classes.find(name);
+    return found == classes.end() ? Ref::share(Py_None) : wrap(found->second.get());
+  });
+}
 std::map<std::string, Datum> defaults_of(PyObject* o, const std::function<Type(const std::string&)>&) {
   std::map<std::string, Datum> out;
   PyObject *key, *item;
@@ -384,10 +401,13 @@ PyObject* class_info(PyObject*, PyObject* o) {
       if (PyDict_SetItemString(constants.get(), name.c_str(), to_python(v).get()) < 0) throw PythonError();
     for (const auto& [name, v] : cls.members)
       if (PyDict_SetItemString(members.get(), name.c_str(), to_python(v).get()) < 0) throw PythonError();
+    Ref interface = checked(PyList_New(0));
+    for (const Schema& s : cls.interface)
+      if (PyList_Append(interface.get(), checked(Py_BuildValue("(ss)", short_name(s.name).c_str(), s.text().c_str())).get()) < 0) throw PythonError();
     static const char* const kKinds[] = {"class", "module", "interface", "enum"};
-    return checked(Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O}", "name", cls.name.c_str(), "kind", kKinds[static_cast<int>(cls.kind)], "container",
+    return checked(Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O}", "name", cls.name.c_str(), "kind", kKinds[static_cast<int>(cls.kind)], "container",
                                  cls.container.c_str(), "attributes", attributes.get(), "methods", methods.get(), "constants", constants.get(), "members",
-                                 members.get()));
+                                 members.get(), "interface", interface.get()));
   });
 }
 PyObject* class_method(PyObject*, PyObject* args) {
@@ -565,6 +585,10 @@ PyObject* exchange_limits(PyObject*, PyObject* args) {
                                  static_cast<long long>(former.max_memory), former.max_calls));
   });
 }
+// Whether functions of this thread are optimized before they run, from now on -> whether they were before
+PyObject* exchange_optimize(PyObject*, PyObject* on) {
+  return guarded([&] { return Ref::share(std::exchange(optimizes_execution(), PyObject_IsTrue(on) == 1) ? Py_True : Py_False); });
+}
 PyObject* function_info(PyObject*, PyObject* o) {
   return guarded([&] {
     Function& f = *handle(o, HandleKind::Function).function;
@@ -605,6 +629,11 @@ PyObject* set_helpers(PyObject*, PyObject* args) {
   helpers = Ref::share(h).release();
   raised_error = Ref::share(raised).release();
   unsupported_error = Ref::share(unsupported).release();
+  foreign_operators() = [](const std::string& ns, const std::string& name) -> Function* {
+    const Gil gil;
+    const Ref found = checked(PyObject_CallFunction(helper("operator_of"), "ss", ns.c_str(), name.c_str()));
+    return found.get() == Py_None ? nullptr : handle(found.get(), HandleKind::Function).function;
+  };
   Py_RETURN_NONE;
 }
 
@@ -612,6 +641,8 @@ PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
                            {"script_unit_define_text", unit_define_text, METH_VARARGS, nullptr},
                            {"script_unit_find", unit_find, METH_VARARGS, nullptr},
                            {"script_unit_functions", unit_functions, METH_O, nullptr},
+                           {"script_unit_drop_functions", unit_drop_functions, METH_O, nullptr},
+                           {"script_unit_class", unit_class, METH_VARARGS, nullptr},
                            {"script_unit_define", unit_define, METH_VARARGS, nullptr},
                            {"script_unit_native", unit_native, METH_VARARGS, nullptr},
                            {"script_class_new", class_new, METH_VARARGS, nullptr},
@@ -630,6 +661,7 @@ PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
                            {"script_function_run", function_run, METH_VARARGS, nullptr},
                            {"script_function_info", function_info, METH_O, nullptr},
                            {"script_exchange_limits", exchange_limits, METH_VARARGS, nullptr},
+                           {"script_exchange_optimize", exchange_optimize, METH_O, nullptr},
                            {"script_function_class", function_class, METH_O, nullptr},
                            {"script_value_type", value_type, METH_O, nullptr},
                            {"script_type", canonical_type, METH_O, nullptr},

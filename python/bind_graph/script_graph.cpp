@@ -22,6 +22,23 @@ PyObject* function_graph(PyObject*, PyObject* args) {
   });
 }
 
+// The graph that the function ran last, and the instructions of its program; None before the first run.
+PyObject* function_executed(PyObject*, PyObject* o) {
+  return guarded([&] {
+    Function& f = *handle(o, HandleKind::Function).function;
+    const auto graph = f.executed();
+    return graph ? checked(Py_BuildValue("(NN)", wrap(std::shared_ptr<Graph>(graph->clone())).release(), text(f.program()->text()).release()))
+                 : Ref::share(Py_None);
+  });
+}
+// The graph that this thread ran last, or None.
+PyObject* last_graph(PyObject*, PyObject*) {
+  return guarded([&] {
+    const auto graph = last_executed_graph();
+    return graph ? wrap(std::shared_ptr<Graph>(graph->clone())) : Ref::share(Py_None);
+  });
+}
+
 Ref row_of(const Value* v) { return checked(Py_BuildValue("(ss)", v->name().c_str(), annotation_text(v->type()).c_str())); }
 void append(const Ref& list, Ref item) {
   if (PyList_Append(list.get(), item.get()) < 0) throw PythonError();
@@ -166,6 +183,8 @@ PyObject* graph_function(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {{"script_parse_ir", parse_text, METH_O, nullptr},
                            {"script_graph_function", graph_function, METH_VARARGS, nullptr},
                            {"script_function_graph", function_graph, METH_VARARGS, nullptr},
+                           {"script_function_executed", function_executed, METH_O, nullptr},
+                           {"script_last_graph", last_graph, METH_NOARGS, nullptr},
                            {"script_graph_rows", graph_rows, METH_O, nullptr},
                            {"script_function_code", function_code, METH_O, nullptr},
                            {"script_save", save, METH_VARARGS, nullptr},

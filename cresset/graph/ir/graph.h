@@ -21,8 +21,9 @@ class Node;
 // A place in the program that the graph was made from.
 struct Location {
   std::string file, function;
-  int line = 0, column = 0;            // from 1; 0: unknown
-  std::shared_ptr<const void> detail;  // of the front end that made it: the text around
+  int line = 0, column = 0;                // from 1; 0: unknown
+  std::shared_ptr<const void> detail;      // of the front end that made it: the text around
+  std::shared_ptr<const Location> caller;  // of the call that stood here before its function was put in its place
   bool operator==(const Location& o) const { return file == o.file && function == o.function && line == o.line && column == o.column; }
 };
 

@@ -395,7 +395,7 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
         Value* message = a.kid(1) ? as_value(expression(a[1]), a[1].range) : constant(Datum(""));
         if (message->type().kind() != TypeKind::String) message = as_value(call_op("aten::str", {message}, a.range), a.range);
         Value* prefix = constant(Datum("AssertionError: "));
-        raise(a.range, as_value(call_op("aten::add", {prefix, message}, a.range), a.range), "AssertionError");
+        raise(a.range, as_value(call_op("aten::add", {prefix, message}, a.range), a.range), "");
         return Flow{true, nullptr};
       };
       if (c.known) {

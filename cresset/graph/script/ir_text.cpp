@@ -356,6 +356,11 @@ Function* function_of_graph(CompilationUnit& unit, const std::string& name, cons
   Function* f = unit.create_function(name, std::move(schema));
   f->graph = std::move(made);
   f->graph->set_name(f->name);
+  f->graph->for_each([&](Node& n) {
+    if (n.kind() != NodeKind::Call) return;
+    Function* called = find_function(n.target());
+    if (called && called->unit && called->unit != &unit) unit.uses.push_back(called->unit->shared_from_this());
+  });
   return f;
 }
 

@@ -247,7 +247,10 @@ SugarPtr torch_home(const std::string& home) {
       const std::string ns = name;
       inner->attribute = [ns](const std::string& op, const Range&) -> SugarPtr {
         if (ns == "prim" && op == "data") return sugar_text(SugarKind::Builtin, "prim::data");
-        if (find_candidates(ns + "::" + op).empty() && !find_builtin(ns + "::" + op)) return nullptr;
+        if (find_candidates(ns + "::" + op).empty() && !find_builtin(ns + "::" + op)) {
+          Function* const foreign = foreign_operators() ? foreign_operators()(ns, op) : nullptr;
+          return foreign ? sugar(foreign) : nullptr;
+        }
         return sugar_text(SugarKind::Builtin, ns + "::" + op);
       };
       return inner;

@@ -83,7 +83,8 @@ class Printer {
     out_ = indent + "def " + short_name(f.name) + "(";
     for (size_t i = 0; i < parameters.size(); i++) {
       const SchemaArgument& a = f.schema.arguments[i];
-      out_ += (i ? ",\n" + indent + "    " : "") + a.name + ": " + type(a.type);
+      out_ += (i ? ",\n" + indent + "    " : "") + a.name;
+      if (i > 0 || !f.cls) out_ += ": " + type(a.type);
       if (a.default_value) out_ += "=" + literal(*a.default_value, a.type);
     }
     out_ += ") -> " + type(f.schema.returns.empty() ? Type(TypeKind::None) : f.schema.returns[0]) + ":\n";
@@ -291,6 +292,10 @@ class Printer {
         if (f == f->cls->constructor) return give(n, f->cls->name + "(" + operands(n, 1) + ")");
         if (f->cls->statics.count(short_name(f->name))) return give(n, f->name + "(" + operands(n, 1) + ")");
         return give(n, "(" + operand(n.input(1)) + ")." + short_name(f->name) + "(" + operands(n, 2) + ")");
+      }
+      if (const std::string op = foreign_operator_name(text_of(n.input(0))); !op.empty()) {
+        const size_t colons = op.find("::");
+        return give(n, "ops." + op.substr(0, colons) + "." + op.substr(colons + 2) + "(" + operands(n, 1) + ")");
       }
       CRESSET_CHECK(!to_save_, "save: '", short_name(text_of(n.input(0))),
                     "', a Python function, cannot be saved: compile it, or mark it with torch.jit.unused");
@@ -530,6 +535,12 @@ std::string code_of_named_tuple(const std::string& name) {
   return s;
 }
 
+namespace {
+
+bool calls_native(const Node& n) { return n.kind() == NodeKind::Builtin && n.builtin()->name == "prim::CallNative"; }
+
+}  // namespace
+
 std::string kind_of(const Node& n) {
   switch (n.kind()) {
     case NodeKind::If: return "prim::If";
@@ -546,8 +557,9 @@ std::string kind_of(const Node& n) {
     case NodeKind::Foreign: return n.target();
     default: break;
   }
-  if (n.kind() == NodeKind::Builtin && n.builtin()->name == "prim::CallNative") return "prim::PythonOp";
-  return base_name(n);
+  if (!calls_native(n)) return base_name(n);
+  const std::string op = foreign_operator_name(n.input(0)->constant()->to_string());
+  return op.empty() ? "prim::PythonOp" : op;
 }
 
 namespace {
@@ -561,7 +573,8 @@ void print_block(const Block& b, const std::string& indent, std::string& out) {
   };
   for (const auto& n : b.nodes()) {
     std::string inputs;
-    for (const Value* v : n->inputs()) inputs += (inputs.empty() ? "" : ", ") + operand(v);
+    const bool names_operator = calls_native(*n) && kind_of(*n) != "prim::PythonOp";
+    for (size_t i = names_operator ? 1 : 0; i < n->inputs().size(); i++) inputs += (inputs.empty() ? "" : ", ") + operand(n->input(i));
     if (n->kind() == NodeKind::Return) {
       if (b.owner()) out += indent + "-> (" + inputs + ")\n";
       else out += indent + "return (" + inputs + ")\n";

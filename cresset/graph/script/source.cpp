@@ -26,6 +26,7 @@ std::string Source::excerpt(size_t start, size_t end) const {
   size_t at = last;
   for (int i = 0; i < 2 && at < text.size(); i++) {
     const size_t next = line_end(at + 1);
+    if (next == text.size() && next == at + 1) break;
     out += text.substr(at + 1, next - at - 1) + "\n";
     at = next;
   }

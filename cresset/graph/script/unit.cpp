@@ -286,6 +286,26 @@ void Function::ensure_defined() {
 
 namespace {
 
+using Place = std::shared_ptr<const Location>;
+
+// The place of a node that stands in place of a call. `known` has those that were made for this call already.
+Place place_in_call(const Place& inside, const Place& call, std::map<const Location*, Place>& known) {
+  if (!inside) return call;
+  Place& out = known[inside.get()];
+  if (!out) {
+    auto made = std::make_shared<Location>(*inside);
+    made->caller = inside->caller ? place_in_call(inside->caller, call, known) : call;
+    out = std::move(made);
+  }
+  return out;
+}
+void place_in_call(Node& n, const Place& call, std::map<const Location*, Place>& known) {
+  if (const Place place = place_in_call(n.location(), call, known)) n.set_location(place);
+  for (const auto& b : n.blocks())
+    for (const auto& inside : b->nodes())
+      if (inside->kind() != NodeKind::Return) place_in_call(*inside, call, known);
+}
+
 // The graph of a function, with what its calls do in place of them.
 void inline_calls(Graph& g) {
   while (true) {
@@ -300,6 +320,7 @@ void inline_calls(Graph& g) {
       f->ensure_defined();
       const Graph& from = f->inlined();
       std::unordered_map<Value*, Value*> map;
+      std::map<const Location*, Place> places;
       for (size_t i = 0; i < from.block().parameters().size(); i++) map[from.block().parameter(i)] = n->input(i);
       const auto find = [&](Value* v) -> Value* {
         const auto found = map.find(v);
@@ -311,6 +332,7 @@ void inline_calls(Graph& g) {
       for (const auto& inside : from.block().nodes()) {
         if (inside->kind() == NodeKind::Return) break;
         Node* made = g.copy(*inside, find, n);
+        place_in_call(*made, n->location(), places);
         for (size_t i = 0; i < inside->outputs().size(); i++) map[inside->output(i)] = made->output(i);
       }
       for (size_t i = 0; i < n->outputs().size(); i++) n->output(i)->replace_uses_with(find(from.block().results()[i]));
@@ -334,18 +356,30 @@ const Graph& Function::inlined() {
 void Function::forget_program() {
   const std::lock_guard lock(compile_mutex());
   inlined_.reset();
-  optimized_.reset();
-  program_.reset();
+  latest_ = nullptr;
+  plain_ = {};
+  optimized_ = {};
+}
+std::shared_ptr<const Graph> Function::executed() {
+  const std::lock_guard lock(mutex_);
+  return latest_ ? latest_->graph : nullptr;
+}
+const Program* Function::program() {
+  const std::lock_guard lock(mutex_);
+  return latest_ ? latest_->program.get() : nullptr;
 }
 
 namespace {
 
-// The places of the error in flight, the innermost last, as Python's tracebacks are.
+// The places of the error in flight with the calls that led there, the innermost last, as Python's tracebacks are.
 std::string trace_of_failure() {
   std::string out, original;
   auto& places = failure_places();
-  for (auto at = places.rbegin(); at != places.rend(); ++at) {
-    if (!*at || !(*at)->detail) continue;
+  std::vector<const Location*> all;
+  for (const auto& innermost : places)
+    for (const Location* at = innermost.get(); at; at = at->caller.get()) all.push_back(at);
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    if (!(*at)->detail) continue;
     const auto& range = *static_cast<const Range*>((*at)->detail.get());
     out += range.show((*at)->function);
     if (const Range* origin = origin_of(range); origin && origin != &range) original += origin->show((*at)->function);
@@ -361,6 +395,7 @@ struct Depth {
   bool apart = false;
 };
 thread_local Depth t_depth;
+thread_local std::weak_ptr<const Graph> t_last_graph;
 constexpr int kMaxCalls = 200;
 
 // Errors get their places in the outermost program of a thread; gradients are recorded afterwards as they were before.
@@ -413,21 +448,30 @@ Datum Function::run_as(std::string_view scope, std::vector<Datum> arguments) {
   Program* program = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (!program_) {
+    const bool optimizes = optimizes_execution();
+    Executable& wanted = optimizes ? optimized_ : plain_;
+    if (!wanted.program) {
       ProgramOptions options;
       options.script = true;
       options.plan_memory = false;  // values may outlive the run in lists and objects
       if (unit) options.limits = unit->limits;
-      optimized_ = inlined().clone();
-      optimize(*optimized_);
-      program_ = std::make_unique<Program>(*optimized_, options);
+      wanted.graph = inlined().clone();
+      if (optimizes) optimize(*wanted.graph);
+      wanted.program = std::make_unique<Program>(*wanted.graph, options);
     }
-    program = program_.get();
+    latest_ = &wanted;
+    program = wanted.program.get();
+    t_last_graph = wanted.graph;
   }
   CRESSET_CHECK(arguments.size() == schema.arguments.size(), short_name(name), "() expected at most ", schema.arguments.size(), " argument(s) but received ",
                 arguments.size(), " argument(s). Declaration: ", schema.text());
   const ScopeOfFunction observed(scope);
   return run_outermost(*this, *program, std::move(arguments));
+}
+std::shared_ptr<const Graph> last_executed_graph() { return t_last_graph.lock(); }
+bool& optimizes_execution() {
+  thread_local bool on = true;
+  return on;
 }
 bool runs_apart() { return t_depth.apart; }
 Datum Function::run_apart(std::vector<Datum> arguments) {
@@ -449,6 +493,30 @@ CompilationUnit::~CompilationUnit() {
   const std::lock_guard lock(n.mutex);
   for (const auto& [name, c] : classes) n.classes.erase(name);
   for (const auto& [name, f] : functions) n.functions.erase(name);
+  for (const auto& f : dropped_) n.functions.erase(f->name);
+}
+void CompilationUnit::drop_all_functions() {
+  const std::lock_guard lock(names().mutex);
+  for (auto at = functions.begin(); at != functions.end();) {
+    if (at->second->cls) {
+      ++at;
+      continue;
+    }
+    dropped_.push_back(std::move(at->second));
+    at = functions.erase(at);
+  }
+}
+
+std::function<Function*(const std::string&, const std::string&)>& foreign_operators() {
+  static auto* const find = new std::function<Function*(const std::string&, const std::string&)>;
+  return *find;
+}
+std::string foreign_operator_name(const std::string& function) {
+  constexpr std::string_view kPrefix = "__torch__.torch.ops.";
+  if (function.compare(0, kPrefix.size(), kPrefix) != 0) return "";
+  const std::string plain = unmangled(function).substr(kPrefix.size());
+  const size_t dot = plain.find('.');
+  return dot == std::string::npos ? "" : plain.substr(0, dot) + "::" + plain.substr(dot + 1);
 }
 
 std::string CompilationUnit::free_name(const std::string& wanted) {
@@ -491,7 +559,7 @@ Function* CompilationUnit::find(const std::string& wanted) const {
   const auto found = functions.find(wanted);
   if (found != functions.end()) return found->second.get();
   for (const auto& [name, f] : functions)
-    if (!f->cls && short_name(name) == wanted) return f.get();
+    if (!f->cls && (short_name(name) == wanted || unmangled(name) == wanted)) return f.get();
   return nullptr;
 }
 

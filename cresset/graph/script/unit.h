@@ -179,6 +179,9 @@ class CRESSET_API Function {
   Datum run_apart(std::vector<Datum> arguments);
   // The graph with the graphs of all functions that it calls within.
   const Graph& inlined();
+  // The graph that runs, after all passes, and its program, from the first run on; null before.
+  std::shared_ptr<const Graph> executed();
+  const Program* program();
   // After the graph was changed.
   void forget_program();
 
@@ -187,9 +190,13 @@ class CRESSET_API Function {
   Datum run_as(std::string_view scope, std::vector<Datum> arguments);
   enum class State : uint8_t { Declared, Compiling, Done };
   State state_ = State::Declared;
+  struct Executable {
+    std::shared_ptr<Graph> graph;
+    std::unique_ptr<Program> program;
+  };
   std::unique_ptr<Graph> inlined_;
-  std::shared_ptr<Graph> optimized_;
-  std::unique_ptr<Program> program_;
+  Executable plain_, optimized_;
+  const Executable* latest_ = nullptr;
   std::mutex mutex_;
 };
 
@@ -213,6 +220,8 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
   // Errors: there is no such function.
   Function& get_function(const std::string& name) const;
   Function* find_function(const std::string& name) const { return find(name); }
+  // Functions that are no methods leave the unit; those who hold one may go on calling it.
+  void drop_all_functions();
   template <class... Args> Datum run_method(const std::string& name, Args&&... args) const {
     return run_values(name, std::vector<Datum>{Datum(std::forward<Args>(args))...});
   }
@@ -223,13 +232,26 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
   std::map<std::string, std::unique_ptr<Function>> functions;
   std::map<std::string, std::unique_ptr<ClassType>> classes;
   Limits limits;
+
+ private:
+  std::vector<std::unique_ptr<Function>> dropped_;
 };
+
+// The graph that the last function of this thread ran, after all passes; null: none has run, or its function is gone.
+CRESSET_API std::shared_ptr<const Graph> last_executed_graph();
+// Whether functions that this thread runs go through `optimize` before.
+CRESSET_API bool& optimizes_execution();
 
 // Whether this thread runs a forked call, whose errors another thread may get.
 CRESSET_API bool runs_apart();
 
 // Whether graphs of functions that are compiled from now on hold what they call, in place of the calls. Programs do in any case.
 CRESSET_API bool& getInlineEverythingMode();
+
+// Operators that a front end has and the dispatcher does not, by namespace and name; null: there is none, or no such front end.
+CRESSET_API std::function<Function*(const std::string& ns, const std::string& name)>& foreign_operators();
+// "ns::name" of a function that is such an operator; empty: it is none.
+CRESSET_API std::string foreign_operator_name(const std::string& function);
 
 // Of the whole process, by qualified name; null: there is none.
 CRESSET_API ClassType* find_class(const std::string& name);

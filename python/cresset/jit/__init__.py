@@ -15,6 +15,7 @@
 from typing import Final
 
 from ..futures import Future
+from . import _state  # noqa: F401
 from ._api import _awaitable, _awaitable_nowait, _awaitable_wait  # noqa: F401
 from ._api import (
     CompilationUnit, Error, TracerWarning, annotate, enable_onednn_fusion, export, export_opnames, fork, freeze, fuser, ignore, is_scripting, is_tracing, isinstance,

@@ -31,6 +31,11 @@ class TracerWarning(Warning):
     True
     """
 
+    @staticmethod
+    def ignore_lib_warnings():
+        """Hides the warnings that come from the library's own files."""
+        warnings.filterwarnings("ignore", category=TracerWarning, module=r"cresset\.(?!jit)")
+
 
 class NotSupportedError(Exception):
     """Python that is no TorchScript.
@@ -123,6 +128,7 @@ _graph.script_set_helpers(
         "enum_member": _enum_member,
         "new_future": Future,
         "attribute_of": _resolve.attribute_of,
+        "operator_of": _resolve.operator_of,
     },
     Error,
     NotSupportedError,
@@ -450,6 +456,41 @@ class CompilationUnit:
     def get_functions(self):
         return [ScriptFunction(f) for f in _graph.script_unit_functions(self._unit)]
 
+    def find_function(self, name):
+        """The function of this name, or None."""
+        found = _graph.script_unit_find(self._unit, name)
+        return None if found is None else ScriptFunction(found)
+
+    def create_function(self, qualified_name, graph, should_mangle=False):
+        """A function that does what the graph does. Errors: RuntimeError where the name is taken, unless it may be changed."""
+        if not should_mangle and _graph.script_unit_find(self._unit, qualified_name) is not None:
+            raise RuntimeError(f"CompilationUnit.create_function: there is a function '{qualified_name}' already; pass should_mangle=True for another name")
+        return ScriptFunction(_graph.script_graph_function(self._unit, qualified_name, graph._handle))
+
+    def drop_all_functions(self):
+        """Forgets the functions; who holds one may still call it."""
+        _graph.script_unit_drop_functions(self._unit)
+
+    def get_class(self, name):
+        """The type of a class or module that was compiled into this unit, by its qualified name; None where there is none."""
+        return self._type(name, interface=False)
+
+    def get_interface(self, name):
+        """The type of an interface of this unit, by its qualified name; None where there is none."""
+        return self._type(name, interface=True)
+
+    def _type(self, name, interface):
+        from ._views import ClassType, InterfaceType
+
+        found = _graph.script_unit_class(self._unit, name)
+        if found is None or (_graph.script_class_info(found)["kind"] == "interface") != interface:
+            return None
+        return (InterfaceType if interface else ClassType)(found)
+
+    def set_optimized(self, optimize):
+        """Does nothing, as in PyTorch, and says so: see `optimized_execution`."""
+        warnings.warn("CompilationUnit.set_optimized is deprecated and has no effect; use torch.jit.optimized_execution", stacklevel=2)
+
 
 # ---- passes over modules ------------------------------------------------------------------------------------------------------
 
@@ -528,12 +569,21 @@ def set_fusion_strategy(strategy):
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
-    """Within it programs run as they are with or without optimizations; results are the same.
+    """A scope of this thread in which functions run with or without the passes that make them faster; results are the same.
 
+    >>> @torch.jit.script
+    ... def four() -> int:
+    ...     return 2 + 2
     >>> with torch.jit.optimized_execution(False):
-    ...     pass
+    ...     plain = four.graph_for()
+    >>> len(list(plain.nodes())), len(list(four.graph_for().nodes()))
+    (2, 1)
     """
-    yield
+    former = _graph.script_exchange_optimize(should_optimize)
+    try:
+        yield
+    finally:
+        _graph.script_exchange_optimize(former)
 
 
 @contextlib.contextmanager
@@ -549,17 +599,23 @@ def fuser(name):
 
 
 def last_executed_optimized_graph():
-    """The graph that ran last in this thread.
+    """The graph that this thread ran last, after all passes.
 
-    Errors: RuntimeError, since programs are not specialised when they run.
+    Errors: RuntimeError where none has run, or its function is gone.
 
-    >>> try:
-    ...     torch.jit.last_executed_optimized_graph()
-    ... except RuntimeError as error:
-    ...     print(str(error)[:60])
-    last_executed_optimized_graph: programs are not rewritten wh
+    >>> @torch.jit.script
+    ... def doubled(x):
+    ...     return 2 * x
+    >>> _ = doubled(torch.ones(1))
+    >>> [n.kind() for n in torch.jit.last_executed_optimized_graph().nodes()]
+    ['prim::Constant', 'aten::mul']
     """
-    raise RuntimeError("last_executed_optimized_graph: programs are not rewritten when they run; see ScriptFunction.inlined_graph")
+    from ._views import Graph
+
+    ran = _graph.script_last_graph()
+    if ran is None:
+        raise RuntimeError("last_executed_optimized_graph: no compiled function has run in this thread, or the last one is gone")
+    return Graph(ran)
 
 
 class strict_fusion:

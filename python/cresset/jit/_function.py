@@ -62,7 +62,15 @@ class ScriptFunction:
         return Graph(_graph.script_function_graph(self._handle, True))
 
     def graph_for(self, *args, **kwargs):
-        return self.inlined_graph
+        """Calls it, and returns the graph that ran."""
+        self(*args, **kwargs)
+        return self.get_debug_state().execution_plans[()].graph
+
+    def get_debug_state(self):
+        """The program that the last call ran. Errors: RuntimeError before the first call."""
+        from ._views import DebugState
+
+        return DebugState(self._handle, self.inlined_graph)
 
     @property
     def code(self):

@@ -66,6 +66,7 @@ class ScriptMethod:
     code = ScriptFunction.code
     code_with_constants = ScriptFunction.code_with_constants
     graph_for = ScriptFunction.graph_for
+    get_debug_state = ScriptFunction.get_debug_state
 
 
 class ScriptModule(Module):
@@ -106,6 +107,50 @@ class ScriptModule(Module):
         if inner is None:
             return super().__setattr__(name, value)
         setattr(inner, name, value)
+
+    def _compiled(self):
+        inner = self._script()
+        if inner is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no compiled method: none is marked with script_method", obj=self)
+        return inner
+
+    # The text and the graphs of `forward`, of what an object of a subclass was compiled to.
+    code = property(lambda self: self._compiled().forward.code)
+    code_with_constants = property(lambda self: self._compiled().forward.code_with_constants)
+    graph = property(lambda self: self._compiled().forward.graph)
+    inlined_graph = property(lambda self: self._compiled().forward.inlined_graph)
+
+    @property
+    def original_name(self):
+        inner = self._script()
+        return type(self).__name__ if inner is None else inner.original_name
+
+    def graph_for(self, *args, **kwargs):
+        """Calls `forward`, and returns the graph that ran."""
+        return self._compiled().forward.graph_for(*args, **kwargs)
+
+    def get_debug_state(self, *args, **kwargs):
+        """The program that the last call of `forward` ran. Errors: RuntimeError before the first call."""
+        return self._compiled().forward.get_debug_state()
+
+    def forward_magic_method(self, method_name, *args, **kwargs):
+        """The result of a method such as `__len__`. Errors: NotImplementedError where the module has none."""
+        method = getattr(type(self._compiled()), method_name, None)
+        if method is None or not self._compiled()._has_magic(method_name):
+            raise NotImplementedError(f"{self.original_name} has no {method_name}")
+        return method(self._compiled(), *args, **kwargs)
+
+    def save(self, f, **kwargs):
+        """Writes it to a file, as `torch.jit.save` does."""
+        from ._files import save
+
+        save(self._compiled(), f, **kwargs)
+
+    def save_to_buffer(self, *args, **kwargs):
+        """The bytes of the file that `save` writes."""
+        from ._files import to_bytes
+
+        return to_bytes(self._compiled(), *args, **kwargs)
 
     def define(self, src):
         self._script().define(src)
@@ -247,37 +292,16 @@ class RecursiveScriptModule(ScriptModule):
             raise AttributeError(f"Module '{self.original_name}' has no method forward", name="forward", obj=self)
         return method
 
-    def _of_forward(self, what):
-        return getattr(self.forward, what)
-
-    graph = property(lambda self: self._of_forward("graph"))
-    inlined_graph = property(lambda self: self._of_forward("inlined_graph"))
-    code = property(lambda self: self._of_forward("code"))
-    code_with_constants = property(lambda self: self._of_forward("code_with_constants"))
-
-    def graph_for(self, *args, **kwargs):
-        return self.forward.graph_for(*args, **kwargs)
-
-    def get_debug_state(self):
-        return None
+    def _compiled(self):
+        return self
 
     def define(self, src):
         """Adds methods, as text of TorchScript."""
         define_methods(_graph.script_object_class(self._c), src)
         self.__dict__["_info"] = _graph.script_class_info(_graph.script_object_class(self._c))
 
-    def save(self, f, **kwargs):
-        from ._files import save
-
-        save(self, f, **kwargs)
-
     def _save_for_lite_interpreter(self, *args, **kwargs):
         raise NotImplementedError("torch.jit: files of the lite interpreter are not written")
-
-    def save_to_buffer(self, _extra_files=None):
-        from ._files import to_bytes
-
-        return to_bytes(self, _extra_files)
 
     def __copy__(self):
         return wrap(_graph.script_object_copy(self._c, False), self._original)
@@ -306,6 +330,10 @@ class RecursiveScriptModule(ScriptModule):
         if method is None:
             raise TypeError(f"'{self.original_name}' object has no {name}")
         return method
+
+    def _has_magic(self, name):
+        of_container = ("__len__", "__iter__", "__getitem__", "__contains__")
+        return self._find_method(name) is not None or (bool(self._info["container"]) and name in of_container)
 
     def __bool__(self):
         return True

@@ -199,6 +199,12 @@ def describe(obj, name, constant=False):
     return ("error", f"python value of type '{type(obj).__name__}' cannot be used as a value: {name}")
 
 
+def operator_of(namespace, name):
+    """The handle of the operator `namespace::name` that a program defined in Python; None where there is none."""
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    return _defined_operator(packet) if type(packet).__name__ == "_Packet" else None
+
+
 @functools.cache
 def _defined_operator(packet):
     """An operator that a program defined in Python: called back by its schema."""

@@ -157,6 +157,62 @@ def graph_of_text(text):
     return Graph(_graph.script_parse_ir(text))
 
 
+class ClassType(Type):
+    """The type of a class that was compiled."""
+
+    _kind = "ClassType"
+
+    def __init__(self, handle):
+        self._info = _graph.script_class_info(handle)
+        super().__init__(self._info["name"])
+
+    def kind(self):
+        return self._kind
+
+    def name(self):
+        return self.annotation_str.rpartition(".")[2]
+
+    def qualified_name(self):
+        return self.annotation_str
+
+    def method_names(self):
+        return list(self._info["methods"])
+
+    def is_interface_type(self):
+        return self._kind == "InterfaceType"
+
+
+class InterfaceType(ClassType):
+    """The type of an interface: what its methods take and give."""
+
+    _kind = "InterfaceType"
+
+    def getMethodNames(self):
+        return [name for name, _ in self._info["interface"]]
+
+    def getMethod(self, name):
+        return dict(self._info["interface"]).get(name)
+
+
+class ExecutionPlan:
+    """A program that runs: its graph after all passes, and its instructions."""
+
+    def __init__(self, graph, code):
+        self.graph, self.code = graph, code
+
+
+class DebugState:
+    """The programs of a function. There is one for all arguments."""
+
+    def __init__(self, handle, graph):
+        ran = _graph.script_function_executed(handle)
+        if ran is None:
+            raise RuntimeError("get_debug_state: the function has not run yet, and has no program; call it first")
+        self.graph = graph
+        self.fallback = ExecutionPlan(Graph(ran[0]), ran[1])
+        self.execution_plans = {(): self.fallback}
+
+
 class Constants:
     """The tensors that code refers to as CONSTANTS.c0 and so on."""
 

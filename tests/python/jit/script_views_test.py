@@ -1,0 +1,203 @@
+"""Views of compiled programs: units, types, the graphs that run, and the lines that errors show."""
+
+import io
+import unittest
+import warnings
+
+import cresset as torch
+from cresset import nn
+
+X = torch.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def product(x):
+    return torch.mm(x, x)
+
+
+def through(x):
+    y = product(x)
+    return y
+
+
+def small(n: int) -> int:
+    assert n < 3, "n is " + str(n)
+    return n
+
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return through(x)
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        for _ in range(2):
+            x = self.inner(x)
+        return x
+
+
+@torch.jit.script
+class Held:
+    def __init__(self, n: int):
+        self.n = n
+
+    def twice(self) -> int:
+        return 2 * self.n
+
+
+@torch.jit.interface
+class Twice:
+    def twice(self) -> int:
+        pass
+
+
+def use(t: Twice) -> int:
+    return t.twice()
+
+
+class Doubles(torch.jit.ScriptModule):
+    @torch.jit.script_method
+    def forward(self, x):
+        return 2 * x + (1 + 1)
+
+
+class Units(unittest.TestCase):
+    def test_functions_are_made_of_graphs(self):
+        unit = torch.jit.CompilationUnit("def f(x):\n    return x * 3\n")
+        made = unit.create_function("g", unit.f.graph)
+        self.assertTrue(torch.equal(made(X), X * 3) and torch.equal(unit.g(X), X * 3))
+        with self.assertRaisesRegex(RuntimeError, "function 'g' already"):
+            unit.create_function("g", unit.f.graph)
+        other = unit.create_function("g", unit.f.graph, should_mangle=True)
+        self.assertEqual(sorted(f.name for f in unit.get_functions()), ["f", "g", "g"])
+        self.assertNotEqual(other.qualified_name, made.qualified_name)
+
+    def test_functions_are_found_and_dropped(self):
+        unit = torch.jit.CompilationUnit("def f(x):\n    return x * 3\ndef g(x):\n    return f(x) + 1\n")
+        g = unit.find_function("g")
+        self.assertIsNone(unit.find_function("h"))
+        unit.drop_all_functions()
+        self.assertEqual(unit.get_functions(), [])
+        self.assertIsNone(unit.find_function("g"))
+        self.assertTrue(torch.equal(g(X), X * 3 + 1))  # who holds one may still call it
+        unit.define("def g(x):\n    return x - 1\n")
+        self.assertTrue(torch.equal(unit.g(X), X - 1))
+
+    def test_a_graph_keeps_the_functions_that_it_calls(self):
+        there = torch.jit.CompilationUnit()
+        here = torch.jit.CompilationUnit("def f(x):\n    return x * 3\ndef g(x):\n    return f(x) + 1\n")
+        there.create_function("h", here.g.graph)
+        del here
+        self.assertTrue(torch.equal(there.h(X), X * 3 + 1))
+
+    def test_types_of_classes_and_interfaces(self):
+        unit = torch.jit._state._python_cu
+        self.assertEqual(torch.jit.script(use)(Held(4)), 8)
+        name = "__torch__." + ("" if __name__ == "__main__" else __name__ + ".")
+        cls, interface = unit.get_class(name + "Held"), unit.get_interface(name + "Twice")
+        self.assertEqual((cls.name(), cls.kind(), cls.method_names()), ("Held", "ClassType", ["__init__", "twice"]))
+        self.assertEqual((interface.kind(), interface.getMethodNames(), interface.is_interface_type()), ("InterfaceType", ["twice"], True))
+        self.assertIn("-> int", interface.getMethod("twice"))
+        self.assertIsNone(unit.get_class(name + "Twice"))
+        self.assertIsNone(unit.get_interface(name + "Held"))
+        self.assertIsNone(unit.get_class("__torch__.Nothing"))
+
+    def test_setting_optimized_only_warns(self):
+        with self.assertWarnsRegex(UserWarning, "no effect"):
+            torch.jit.CompilationUnit().set_optimized(True)
+
+
+class Programs(unittest.TestCase):
+    def test_the_graph_that_runs_is_the_optimized_one(self):
+        f = torch.jit.CompilationUnit("def f(x, n: int):\n    return x * (n + (2 + 3))\n").f
+        with self.assertRaisesRegex(RuntimeError, "has not run yet"):
+            f.get_debug_state()
+        f(X, 1)
+        (plan,) = f.get_debug_state().execution_plans.values()
+        self.assertEqual([n.kind() for n in plan.graph.nodes()].count("aten::add"), 1)
+        self.assertEqual(str(plan.graph), str(torch.jit.last_executed_optimized_graph()))
+        self.assertIn("registers", plan.code)
+        self.assertEqual(str(f.graph_for(X, 1)), str(plan.graph))
+
+    def test_programs_run_without_optimizations(self):
+        f = torch.jit.CompilationUnit("def f(n: int) -> int:\n    return n + (2 + 3)\n").f
+        with torch.jit.optimized_execution(False):
+            self.assertEqual(f(1), 6)
+            plain = f.get_debug_state().fallback.graph
+        self.assertEqual(f(1), 6)
+        adds = [[n.kind() for n in g.nodes()].count("aten::add") for g in (plain, f.get_debug_state().fallback.graph)]
+        self.assertEqual(adds, [2, 1])
+
+    def test_modules_of_subclasses_show_what_they_were_compiled_to(self):
+        m = Doubles()
+        self.assertTrue(m.code.startswith("def forward(self,\n"))
+        self.assertEqual(m.original_name, "Doubles")
+        self.assertEqual(len(list(m.graph.findAllNodes("aten::add"))), 2)
+        self.assertEqual(len(list(m.graph_for(X).findAllNodes("aten::add"))), 1)
+        self.assertEqual(m.code_with_constants[0], m.code)
+        self.assertEqual(str(m.inlined_graph), str(m.graph))
+        self.assertTrue(torch.equal(torch.jit.load(io.BytesIO(m.save_to_buffer()))(X), 2 * X + 2))
+        file = io.BytesIO()
+        m.save(file)
+        self.assertEqual(file.getvalue()[:4], b"PK\3\4")
+        with self.assertRaises(AttributeError):
+            torch.jit.ScriptModule().code
+
+    def test_magic_methods_are_those_of_forward_or_of_containers(self):
+        m = torch.jit.script(nn.Sequential(nn.ReLU(), nn.ReLU()))
+        self.assertEqual(m.forward_magic_method("__len__"), 2)
+        with self.assertRaises(NotImplementedError):
+            Doubles().forward_magic_method("__len__")
+
+    def test_operators_of_python_have_their_names_and_are_saved(self):
+        @torch.library.custom_op("script_views::tripled", mutates_args=())
+        def tripled(x: torch.Tensor, *, bias: float = 0.0) -> torch.Tensor:
+            return x * 3 + bias
+
+        def f(x: torch.Tensor):
+            return torch.ops.script_views.tripled(x, bias=1.0)
+
+        scripted = torch.jit.script(f)
+        self.assertIn("script_views::tripled(%x", str(scripted.graph))
+        self.assertNotIn("PythonOp", str(scripted.graph))
+        self.assertIn("ops.script_views.tripled(x", scripted.code)
+        loaded = torch.jit.load(io.BytesIO(scripted.save_to_buffer()))
+        self.assertTrue(torch.equal(loaded(X), X * 3 + 1))
+
+    def test_warnings_of_the_library_are_hidden(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            torch.jit.TracerWarning.ignore_lib_warnings()
+            self.assertTrue(any(w[2] is torch.jit.TracerWarning and w[3].match("cresset.nn") and not w[3].match("cresset.jit") for w in warnings.filters))
+
+
+class Errors(unittest.TestCase):
+    def lines(self, function, *args):
+        with self.assertRaises(Exception) as raised:
+            function(*args)
+        return [line.strip() for line in str(raised.exception).splitlines()]
+
+    def test_all_calls_that_led_to_an_error_are_shown(self):
+        lines = self.lines(torch.jit.script(Outer()), X)
+        places = [line.rpartition(" in ")[2] for line in lines if line.startswith("File")]
+        self.assertEqual(places, ["forward", "forward", "through", "product"])
+        marked = [lines[i - 1] for i, line in enumerate(lines) if "HERE" in line]
+        self.assertEqual(marked, ["x = self.inner(x)", "return through(x)", "y = product(x)", "return torch.mm(x, x)"])
+
+    def test_calls_are_shown_after_loading_and_freezing(self):
+        m = torch.jit.load(io.BytesIO(torch.jit.script(Outer().eval()).save_to_buffer()))
+        for made in (m, torch.jit.freeze(m)):
+            text = "\n".join(self.lines(made, X))
+            for part in ("x = self.inner(x)", "y = product(x)", "return torch.mm(x, x)"):
+                self.assertIn(part, text)
+
+    def test_an_assertion_is_named_once(self):
+        self.assertEqual(self.lines(torch.jit.script(small), 5)[-1], "RuntimeError: AssertionError: n is 5")
+
+
+if __name__ == "__main__":
+    unittest.main()
