@@ -289,6 +289,26 @@ TEST(ProcessGroup, MessagesAreMatchedByTag) {
   });
 }
 
+// The message for which the test waits has come in part, or as a whole, or not at all, when the receive begins.
+TEST(ProcessGroup, AReceiveMayBeginWhileItsMessageComes) {
+  all_ranks(2, [](Rank& g) {
+    const int64_t n = 2000000;
+    for (int i = 0; i < 40; i++) {
+      if (g.rank() == 0) {
+        g.send(values(i, n), 1, 1)->wait();
+        g.send(ones({1}), 1, 2)->wait();
+        continue;
+      }
+      Tensor big = empty({n}), small = empty({1});
+      const WorkPtr last = g.receive(small, 0, 2);  // its thread takes in all that comes
+      std::this_thread::sleep_for(std::chrono::microseconds(100 * i));
+      g.receive(big, 0, 1)->wait();
+      last->wait();
+      EXPECT_TRUE(equal(big, values(i, n)));
+    }
+  });
+}
+
 TEST(ProcessGroup, AMessageOfAnotherSizeIsAnError) {
   const auto errors = on_ranks(2, [](Rank& g) {
     if (g.rank() == 0) {

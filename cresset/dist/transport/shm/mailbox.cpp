@@ -108,24 +108,28 @@ bool Mailbox::push(int to) {
   return moved;
 }
 
+// The receive that was first to ask for a message; null where none has.
+std::shared_ptr<Mailbox::Operation> Mailbox::asked_for(int from, const Head& head) {
+  const auto at = std::find_if(posted_.begin(), posted_.end(), [&](const auto& o) { return (o->peer < 0 || o->peer == from) && o->tag == head.tag; });
+  if (at == posted_.end()) return nullptr;
+  std::shared_ptr<Operation> o = std::move(*at);
+  posted_.erase(at);
+  o->from = from;
+  if (o->bytes != head.bytes) o->error = str("dist: recv: expected ", o->bytes, " bytes from rank ", from, " with tag ", head.tag, ", got ", head.bytes);
+  return o;
+}
+
 void Mailbox::begin(int from, Incoming& in) {
   in.open = true;
   in.got = 0;
-  in.to = nullptr;
-  const auto at = std::find_if(posted_.begin(), posted_.end(), [&](const auto& o) { return (o->peer < 0 || o->peer == from) && o->tag == in.head.tag; });
-  if (at == posted_.end()) {
-    in.bytes.resize(in.head.bytes);
-    return;
-  }
-  in.to = *at;
-  posted_.erase(at);
-  in.to->from = from;
-  if (in.to->bytes != in.head.bytes)
-    in.to->error = str("dist: recv: expected ", in.to->bytes, " bytes from rank ", from, " with tag ", in.head.tag, ", got ", in.head.bytes);
+  in.to = asked_for(from, in.head);
+  if (!in.to) in.bytes.resize(in.head.bytes);
 }
 
 void Mailbox::finish(int from, Incoming& in) {
   in.open = false;
+  // A receive that began while the message came.
+  if (!in.to && (in.to = asked_for(from, in.head)) && in.to->error.empty()) std::memcpy(in.to->data, in.bytes.data(), in.bytes.size());
   if (in.to) in.to->ended = true;
   else kept_.push_back({from, in.head.tag, std::move(in.bytes)});
   in.to = nullptr;

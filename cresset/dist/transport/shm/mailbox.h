@@ -42,6 +42,7 @@ class Mailbox {
   void advance();
   bool push(int to);
   bool pull(int from);
+  std::shared_ptr<Operation> asked_for(int from, const Head& head);
   void begin(int from, Incoming& in);
   void finish(int from, Incoming& in);
   void fail_lost();
