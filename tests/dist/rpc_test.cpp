@@ -33,10 +33,10 @@ TEST(RpcWire, ValuesComeBack) {
   dispatch::GenericDict dict;
   dict.insert_or_assign(Value("a"), Value(1));
   dict.insert_or_assign(Value(2), list_of({Value(2.5), Value()}));
-  for (const Value& v : std::vector<Value>{Value(), Value(true), Value(0), Value(int64_t{-1}), Value(int64_t{255}), Value(INT64_MAX), Value(INT64_MIN), Value(-0.5),
-                                           Value(complex<double>(1, -2)), Value("text \u00e4"), Value(std::string("\xff\x00z", 3)), Value(kBFloat16),
-                                           Value(Device("cpu")), list_of({Value(1), Value("b")}), Value(dispatch::TupleObject::create({Value(1), Value(2)})),
-                                           Value(dict)}) {
+  for (const Value& v :
+       std::vector<Value>{Value(), Value(true), Value(0), Value(int64_t{-1}), Value(int64_t{255}), Value(INT64_MAX), Value(INT64_MIN), Value(-0.5),
+                          Value(complex<double>(1, -2)), Value("text \u00e4"), Value(std::string("\xff\x00z", 3)), Value(kBFloat16), Value(Device("cpu")),
+                          list_of({Value(1), Value("b")}), Value(dispatch::TupleObject::create({Value(1), Value(2)})), Value(dict)}) {
     const Value back = decode(encode(v));
     EXPECT_EQ(text_of(back), text_of(v));
     EXPECT_TRUE(back == v) << v;
@@ -86,13 +86,13 @@ TEST(RpcReferences, EndWithTheirLastHolder) {
   auto value = std::make_shared<int>(3);
   const std::weak_ptr<int> alive = value;
   all.keep(id, std::move(value), 0);
-  all.add(id, 0);      // 0 sends one to 1
-  all.drop(id, 1);     // whose end is told before its coming
+  all.add(id, 0);   // 0 sends one to 1
+  all.drop(id, 1);  // whose end is told before its coming
   all.move(id, 0, 1);
   EXPECT_FALSE(alive.expired());
   all.add(id, 0);
   all.move(id, 0, 2);
-  all.drop(id, 0);     // 2 alone holds it
+  all.drop(id, 0);  // 2 alone holds it
   EXPECT_FALSE(alive.expired());
   all.forget(2);
   EXPECT_TRUE(alive.expired());

@@ -202,7 +202,8 @@ struct Agent::State : std::enable_shared_from_this<State> {
       for (const auto& [end, number] : ends) {
         if (end > now) break;
         const Pending& p = pending.at(number);
-        late.emplace_back(number, str("rpc: ", named(p.worker), " has not answered within the timeout of ", static_cast<double>(p.timeout.count()) / 1000, " s"));
+        late.emplace_back(number,
+                          str("rpc: ", named(p.worker), " has not answered within the timeout of ", static_cast<double>(p.timeout.count()) / 1000, " s"));
       }
     }
     for (const auto& [number, text] : late) fail(number, std::make_exception_ptr(DistError(text)));

@@ -108,9 +108,7 @@ struct Worker : std::enable_shared_from_this<Worker> {
     if (text(all[0]) == "error") throw_as(text(all[1]), text(all[2]));
     return decode(text(all[2]));
   }
-  FuturePtr call(const char* kind, int to, const Value& content, Time time) {
-    return ask(to, with_body(kind, true, encode(content)), chosen(time), checked);
-  }
+  FuturePtr call(const char* kind, int to, const Value& content, Time time) { return ask(to, with_body(kind, true, encode(content)), chosen(time), checked); }
   void tell(int to, const char* kind, const Value& content, Time time) {
     const std::string request = encode(dispatch::GenericList(ArrayRef<Value>(std::vector<Value>{Value(kind), content})));
     ask(to, request, time, checked)->wait();
@@ -150,8 +148,9 @@ struct Worker : std::enable_shared_from_this<Worker> {
     std::string what;
     const std::string name = error_name(std::move(error), what);
     const WorkerInfo& me = agent->info();
-    agent->reply(ticket, encode(Value(std::vector<std::string>{"error", "builtins:" + name,
-                                                               str("On WorkerInfo(id=", me.id_, ", name=", me.name_, "):\n", name, ": ", what)})));
+    agent->reply(
+        ticket,
+        encode(Value(std::vector<std::string>{"error", "builtins:" + name, str("On WorkerInfo(id=", me.id_, ", name=", me.name_, "):\n", name, ": ", what)})));
   }
   FuturePtr begin(const std::vector<Value>& body) {
     const std::string& path = text(body[0]);

@@ -85,8 +85,8 @@ class Writer {
       out += '0';
       return;
     }
-    CRESSET_CHECK_AS(WireError, t.device().is_cpu() && t.layout() == Layout::Strided, "rpc: expected a dense tensor on the CPU, got layout ", t.layout(), " on ",
-                     t.device());
+    CRESSET_CHECK_AS(WireError, t.device().is_cpu() && t.layout() == Layout::Strided, "rpc: expected a dense tensor on the CPU, got layout ", t.layout(),
+                     " on ", t.device());
     const Tensor flat = t.detach().resolve_conj().resolve_neg().contiguous();
     out += 'T';
     out += '\0';
@@ -300,9 +300,9 @@ Value decode(std::string_view bytes) {
   Value value;
   try {
     value = reader.value();
-  } catch (const WireError&) {
-    throw;
-  } catch (const Error& error) { throw WireError(str("rpc: the bytes of a value do not fit together: ", error.what())); }
+  } catch (const WireError&) { throw; } catch (const Error& error) {
+    throw WireError(str("rpc: the bytes of a value do not fit together: ", error.what()));
+  }
   CRESSET_CHECK_AS(WireError, reader.at_end(), "rpc: bytes follow the end of a value");
   return value;
 }
