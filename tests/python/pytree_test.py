@@ -2,6 +2,9 @@
 
 import collections
 import dataclasses
+import enum
+import json
+import sys
 import unittest
 
 import cresset as torch
@@ -18,6 +21,15 @@ class Point:
 
 class Tag(str):
     pass
+
+
+class Label(str):
+    pass
+
+
+class Side(enum.Enum):
+    LEFT = 1
+    RIGHT = 2
 
 
 class Kinds(unittest.TestCase):
@@ -108,6 +120,33 @@ class Structures(unittest.TestCase):
         self.assertEqual(spec.flatten_up_to({"b": [(2, 3)], "a": [1]}), [[1], (2, 3)])
         with self.assertRaises(ValueError):
             spec.flatten_up_to({"a": 1, "b": (2,)})
+
+    def test_structures_with_enumerations_are_files(self):
+        spec = pytree.tree_structure({Side.LEFT: 1, "x": [Side.RIGHT]})
+        self.assertIn('\\"name\\": \\"LEFT\\"', pytree.treespec_dumps(spec))
+        self.assertEqual(pytree.treespec_loads(pytree.treespec_dumps(spec)), spec)
+        self.assertEqual(json.loads(json.dumps([Side.LEFT], cls=pytree.EnumEncoder), object_hook=pytree.enum_object_hook), [Side.LEFT])
+        self.assertEqual(pytree.enum_object_hook({"x": 1}), {"x": 1})
+
+    def test_a_file_names_members_of_imported_enumerations_alone(self):
+        for name, member, error in (("antigravity:x", "y", ModuleNotFoundError), ("os:getcwd", "x", TypeError), (f"{__name__}:Side", "UP", KeyError)):
+            with self.assertRaises(error):
+                pytree.enum_object_hook({"__enum__": True, "fqn": name, "name": member})
+        self.assertNotIn("antigravity", sys.modules)
+
+    def test_the_context_of_constants(self):
+        pytree.register_constant(Label)
+        context = pytree.tree_structure(Label("a")).context
+        self.assertEqual(context, pytree.ConstantNode(Label("a")))
+        self.assertEqual(pytree.tree_unflatten([], pytree.tree_structure(Label("a"))), "a")
+
+    def test_names_for_annotations(self):
+        self.assertTrue(issubclass(pytree.LeafSpec, pytree.TreeSpec))
+        self.assertEqual(pytree.LeafSpec().num_leaves, 1)
+        with self.assertRaises(NotImplementedError):
+            pytree.structseq((1, 2))
+        with self.assertRaises(TypeError):
+            type("Mine", (pytree.structseq,), {})
 
     def test_dataclasses_and_constants(self):
         pytree.register_dataclass(Point, drop_field_names=["label"])

@@ -1,7 +1,9 @@
 """Trees of lists, tuples, named tuples and dictionaries: their leaves, their structure, and back."""
 
 import dataclasses
+import enum
 import json
+import sys
 import types
 import typing
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -389,6 +391,44 @@ def _broadcast_to_and_flatten(tree, spec, is_leaf=None):
 _BUILT_IN_NAMES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in (list, tuple, dict, OrderedDict, defaultdict, deque)}
 
 
+class EnumEncoder(json.JSONEncoder):
+    """Writes members of enumerations as JSON objects, with the class and the name.
+
+    >>> import enum, json
+    >>> json.dumps(enum.Enum("Side", "LEFT RIGHT", module="sides").LEFT, cls=torch.utils._pytree.EnumEncoder)
+    '{"__enum__": true, "fqn": "sides:Side", "name": "LEFT"}'
+    """
+
+    def default(self, o):
+        """The object in place of a value that JSON has no form of."""
+        if not isinstance(o, enum.Enum):
+            return super().default(o)
+        kind = type(o)
+        return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": o.name}
+
+
+def enum_object_hook(obj):
+    """The member of an enumeration that `EnumEncoder` wrote; other objects as they are.
+
+    Errors: ModuleNotFoundError where its module is not imported yet, TypeError where the name is that of something else, KeyError where the
+    enumeration has no such member.
+
+    >>> torch.utils._pytree.enum_object_hook({"__enum__": True, "fqn": "inspect:_ParameterKind", "name": "VAR_KEYWORD"}).name
+    'VAR_KEYWORD'
+    """
+    if "__enum__" not in obj:
+        return obj
+    module, _, path = obj["fqn"].partition(":")
+    kind = sys.modules.get(module)
+    if kind is None:
+        raise ModuleNotFoundError(f"enum_object_hook: {obj['fqn']} is in a module that is not imported; a file imports none: import {module} first")
+    for name in path.split("."):
+        kind = vars(kind).get(name) if isinstance(kind, (type, types.ModuleType)) else None
+    if not (isinstance(kind, type) and issubclass(kind, enum.Enum)):
+        raise TypeError(f"enum_object_hook: {obj['fqn']} is no enumeration but {kind!r}")
+    return kind[obj["name"]]
+
+
 def treespec_dumps(treespec, protocol=None):
     """A structure as text in JSON.
 
@@ -409,7 +449,7 @@ def treespec_dumps(treespec, protocol=None):
         name, write, _ = _files.get(spec.type, (f"{spec.type.__module__}.{spec.type.__qualname__}", None, None))
         if name is None or (spec.type not in _files and name not in _BUILT_IN_NAMES):
             raise NotImplementedError(f"treespec_dumps: {spec.type} has no name for files; register it with serialized_type_name")
-        context = json.dumps(spec.context) if write is None else write(spec.context)
+        context = json.dumps(spec.context, cls=EnumEncoder) if write is None else write(spec.context)
         return {"type": name, "context": context, "children_spec": [described(child) for child in spec.children]}
 
     return json.dumps((1, described(treespec)))
@@ -435,7 +475,7 @@ def treespec_loads(serialized):
             raise NotImplementedError(f"treespec_loads: no container is registered as {found['type']!r}")
         kind = kinds[found["type"]]
         read = _files.get(kind, (None, None, None))[2]
-        context = json.loads(found["context"]) if read is None else read(found["context"])
+        context = json.loads(found["context"], object_hook=enum_object_hook) if read is None else read(found["context"])
         return TreeSpec(kind, context, tuple(built(child) for child in found["children_spec"]))
 
     return built(content)
@@ -469,6 +509,17 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
     )  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class ConstantNode:
+    """The context of a constant: the instance itself, which two equal structures have equal.
+
+    >>> torch.utils._pytree.ConstantNode(3) == torch.utils._pytree.ConstantNode(3)
+    True
+    """
+
+    value: typing.Any
+
+
 def register_constant(cls):
     """Make a class a container without children: its instances belong to the structure.
 
@@ -478,7 +529,7 @@ def register_constant(cls):
     >>> torch.utils._pytree.tree_leaves([Name("a"), 1])
     [1]
     """
-    register_pytree_node(cls, lambda obj: ([], obj), lambda _, context: context)
+    register_pytree_node(cls, lambda obj: ([], ConstantNode(obj)), lambda _, context: context.value)
     CONSTANT_NODES.add(cls)
 
 
@@ -648,7 +699,7 @@ class _LeafKind(type):
         return isinstance(spec, TreeSpec) and spec.type is None
 
 
-class LeafSpec(metaclass=_LeafKind):
+class LeafSpec(TreeSpec, metaclass=_LeafKind):
     """The structure of a leaf: `LeafSpec()` makes it, and it is an instance.
 
     >>> isinstance(torch.utils._pytree.tree_structure(1), torch.utils._pytree.LeafSpec)
@@ -659,6 +710,8 @@ class LeafSpec(metaclass=_LeafKind):
         return _LEAF
 
 
+T, S, U, R = (typing.TypeVar(name) for name in "TSUR")
+K = typing.TypeVar("K", bound=typing.Hashable)
 PyTree = Context = DumpableContext = typing.Any
 FlattenFunc = FlattenFn = typing.Callable[[typing.Any], tuple[list, typing.Any]]
 UnflattenFunc = UnflattenFn = typing.Callable[[typing.Iterable, typing.Any], typing.Any]
@@ -741,6 +794,22 @@ def is_namedtuple(obj):
     True
     """
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+class structseq(tuple, typing.Generic[T]):
+    """The type of the tuples with names that C code makes, such as what `max` returns; for annotations only.
+
+    >>> torch.utils._pytree.is_structseq_instance(torch.ones(2).max(0))
+    True
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, sequence, dict=...):
+        raise NotImplementedError("structseq: a name for annotations; C code makes these tuples")
+
+    def __init_subclass__(cls):
+        raise TypeError("type 'structseq' is not an acceptable base type")
 
 
 def is_structseq_class(cls):
