@@ -69,12 +69,15 @@ void check_devices(const OpEntry& op, const Value* arguments, size_t n) {
   }
 }
 
-// Takes the values of single elements along, as long as they follow from known ones.
+// As many elements as a tensor of sizes or flags may have.
+constexpr int64_t kMostKnown = 64;
+
+// Takes the values of small tensors along, as long as they follow from known ones.
 void compute_known(const OpEntry& op, Stack& inputs, const Stack& results) {
   for (const Value& v : results) {
-    bool single = true;
-    for_each_tensor(v, [&](const Tensor& t) { single = single && t.numel() == 1 && is_fake(*t.impl()) && t.is_cpu(); });
-    if (!single) return;
+    bool few = true;
+    for_each_tensor(v, [&](const Tensor& t) { few = few && t.numel() <= kMostKnown && is_fake(*t.impl()) && t.is_cpu(); });
+    if (!few) return;
   }
   const FakeModeScope off(nullptr);
   for (Value& v : inputs) v = map_tensors(v, [](const Tensor& t) { return Tensor(known_values(*t.impl())); });

@@ -79,8 +79,10 @@ std::optional<Scalar> symbol_of(const Tensor& self) {
 Scalar plain_item(const Tensor& self) {
   if (CRESSET_UNLIKELY(is_fake(*self.impl()))) {
     const Tensor known(known_values(*self.impl()));
-    if (const auto symbol = symbol_of(self); !known.defined() && symbol) return *symbol;
-    if (!known.defined()) throw DataDependentOutputError("aten._local_scalar_dense.default", "aten._local_scalar_dense.default: a fake tensor holds no data");
+    if (!known.defined()) {
+      if (const auto symbol = symbol_of(self)) return *symbol;
+      throw DataDependentOutputError("aten._local_scalar_dense.default", "aten._local_scalar_dense.default: a fake tensor holds no data");
+    }
     const FakeModeScope off(nullptr);
     return known.item();
   }

@@ -188,7 +188,9 @@ PyObject* tolist(const Tensor& t) {
   if (has_symbols(t) && !known_values(*t.impl())) return symbols_of(t);
   std::optional<Unheard> unheard;
   if (CRESSET_UNLIKELY(layer_state().fake_mode != nullptr) && !is_fake(*t.impl())) unheard.emplace();
-  Tensor plain = t.detach().resolve_conj().resolve_neg();
+  const Tensor known(is_fake(*t.impl()) ? known_values(*t.impl()) : intrusive_ptr<TensorImpl>());
+  if (known.defined()) unheard.emplace();
+  Tensor plain = (known.defined() ? known : t.detach()).resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
   CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: the tensor has no storage; use to_dense() first");
   if (CRESSET_UNLIKELY(is_fake(*plain.impl()))) {

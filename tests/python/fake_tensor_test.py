@@ -163,6 +163,7 @@ class Refusals(unittest.TestCase):
             step = torch.tensor(0.0)
             step += 1
             self.assertEqual(step.item(), 1)
+            self.assertEqual((step.constant.item(), self.y.constant), (1, None))
             step += self.y.sum()
             for t in (step, torch.tensor([1, 2])[1], torch.full((), 2.0)):
                 with self.assertRaises(DataDependentOutputException):

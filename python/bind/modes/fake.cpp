@@ -125,6 +125,30 @@ PyObject* from_meta(PyObject*, PyObject* args) {
   return guarded([&] { return wrap(fake_on(mode_of(capsule), tensor_of(tensor), to_device(device))); });
 }
 
+// know(fake tensor, tensor): from now on the fake one knows these values. For one without views, of the same geometry.
+PyObject* know(PyObject*, PyObject* args) {
+  PyObject *fake, *real;
+  if (!PyArg_ParseTuple(args, "O!O!", tensor_type, &fake, tensor_type, &real)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Tensor &f = tensor_of(fake), &r = tensor_of(real);
+    CRESSET_CHECK(is_fake(f) && !is_fake(r) && r.is_cpu() && f.storage_offset() == 0 && r.storage_offset() == 0 && f.sizes() == r.sizes() &&
+                      f.strides() == r.strides() && f.scalar_type() == r.scalar_type(),
+                  "know: expected a fake tensor and a CPU tensor of the same sizes, strides and dtype");
+    f.impl()->storage()->set_constant(r.impl()->storage());
+    Py_RETURN_NONE;
+  });
+}
+
+// known(fake tensor): a copy of the values that it knows, or None.
+PyObject* known(PyObject*, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    const Tensor values(is_fake(tensor_of(tensor)) ? known_values(*tensor_of(tensor).impl()) : intrusive_ptr<TensorImpl>());
+    if (!values.defined()) Py_RETURN_NONE;
+    const FakeModeScope off(nullptr);
+    return wrap(values.detach().clone());
+  });
+}
+
 // mode(tensor): None for real ones.
 PyObject* mode(PyObject*, PyObject* tensor) {
   return guarded([&]() -> PyObject* {
@@ -192,6 +216,8 @@ PyMethodDef functions[] = {{"_fake_mode", make, METH_O, nullptr},
                            {"_fake_from_tensor", from_tensor, METH_VARARGS, nullptr},
                            {"_fake_snapshot", snapshot, METH_VARARGS, nullptr},
                            {"_fake_from_meta", from_meta, METH_VARARGS, nullptr},
+                           {"_fake_know", know, METH_VARARGS, nullptr},
+                           {"_fake_known", known, METH_O, nullptr},
                            {"_fake_mode_of", mode, METH_O, nullptr},
                            {"_faking", faking, METH_O, nullptr},
                            {"_fake_address", address, METH_O, nullptr},

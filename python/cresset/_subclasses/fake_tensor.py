@@ -132,8 +132,14 @@ class FakeTensor(Tensor, metaclass=_FakeMeta):
 
     @property
     def constant(self):
-        """None: what values are known of stays inside."""
-        return None
+        """The values of a small tensor that was made of numbers alone, as a tensor with data; None where they are not known.
+
+        >>> with torch._subclasses.fake_tensor.FakeTensorMode():
+        ...     x = torch.tensor(3.0)
+        >>> (x * 2).constant
+        tensor(6.)
+        """
+        return _cresset._fake_known(self)
 
     def __repr__(self, *, tensor_contents=None):
         from cresset import _tensor_str

@@ -20,6 +20,7 @@ from . import _spellings
 
 _tensor = torch.tensor  # the function itself: another stands in its place while a module runs
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_MOST_KNOWN = 64  # elements of a constant tensor whose values answer questions of the program
 _MODULES = os.path.join(PACKAGE, "nn", "modules") + os.sep
 
 
@@ -163,6 +164,10 @@ class Recorder:
             name = f"lifted_tensor_{sum(n.startswith('lifted_tensor_') for n in self.constants)}"
         self.constants[name] = tensor.detach() if not isinstance(tensor, nn.Parameter) else tensor
         fake = self.mode.from_tensor(tensor, static_shapes=True)
+        if tensor.numel() <= _MOST_KNOWN and tensor.is_cpu and tensor.layout is torch.strided and tensor.is_contiguous() and not tensor.requires_grad:
+            if not (tensor.storage_offset() or tensor.is_conj() or tensor.is_neg() or torch._subclasses.fake_tensor.is_fake(tensor)):
+                with self.innermost().paused():  # a copy: what the program writes does not show in the constant
+                    _cresset._fake_know(fake, tensor.detach().clone())
         with self.graph.inserting_before(self.first_user_input):
             node = self.graph.create_node("placeholder", "c_" + name.replace(".", "_"), name="c_" + name.replace(".", "_"))
         node.meta["val"] = fake
