@@ -129,6 +129,12 @@ class Graphs(unittest.TestCase):
             make_fx(lambda x: x + c, tracing_mode="fake")(X)
         torch.testing.assert_close(make_fx(lambda x: x + c, tracing_mode="fake", _allow_non_fake_inputs=True)(X)(X), X + c)
 
+    def test_fake_mode_has_symbols_for_what_the_data_tells(self):
+        graph = make_fx(lambda x: (x.nonzero(), x.sum().item() * x), tracing_mode="fake")(X)
+        found, scaled = graph(2 * X)
+        torch.testing.assert_close((found, scaled), (X.nonzero(), (2 * X).sum() * 2 * X))
+        self.assertEqual(graph.graph.find_nodes(op="placeholder")[0].meta["val"].shape, X.shape)  # numbers, these
+
     def test_meta_tells_shapes_and_dtypes(self):
         node = make_fx(lambda x: x.t().sum(0, dtype=torch.float64))(X).graph.find_nodes(op="call_function", target=torch.ops.aten.t.default)[0]
         self.assertEqual((node.meta["val"].shape, node.meta["tensor_meta"].stride), ((3, 2), (1, 3)))

@@ -519,7 +519,7 @@ def _lift(address, value):
 
 def _item(address, dtype):
     env = _environments[address]
-    if not env.allow_scalar_outputs:
+    if not env.allow_scalar_outputs or _cresset_graph.script_functions_running():  # TorchScript computes with numbers, not with symbols
         from cresset._subclasses.fake_tensor import DataDependentOutputException
 
         raise DataDependentOutputException("aten._local_scalar_dense.default")

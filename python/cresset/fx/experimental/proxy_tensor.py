@@ -106,7 +106,7 @@ def _known_values(tracer, args, kwargs):
 def _refuse_data(func):
     raise RuntimeError(
         f"make_fx: got a call of {func}, whose result depends on the values of a tensor that is being traced, as in an `if` on it or by item(): a "
-        "graph has no such number. Compute with tensors instead (torch.where chooses between two); tracing_mode='symbolic' keeps some such numbers as symbols"
+        "graph has no such number. Compute with tensors instead (torch.where chooses between two); tracing_mode='fake' and 'symbolic' keep such numbers as symbols"
     )
 
 
@@ -128,7 +128,7 @@ def proxy_call(proxy_mode, func, pre_dispatch, args, kwargs):
         if known is not None:
             with torch._subclasses.fake_tensor.unset_fake_temporarily():
                 return func(*known[0], **known[1])
-        if proxy_mode.tracing_mode != "symbolic" and proxy_mode._error_on_data_dependent_ops:
+        if proxy_mode.tracing_mode == "real" and proxy_mode._error_on_data_dependent_ops:
             _refuse_data(func)
     if func.__name__ == "lift_fresh.default":
         return _lifted(tracer, args)
@@ -484,12 +484,11 @@ class _MakefxTracer:
         if self.tracing_mode != "real":
             mode = next((m for m in map(fakes.maybe_get_fake_mode, flat) if m is not None), None)
             if mode is None:
-                options = {"allow_fallback_kernels": True, "allow_non_fake_inputs": self.allow}
-                if self.tracing_mode == "symbolic":
-                    from .symbolic_shapes import ShapeEnv
+                from .symbolic_shapes import ShapeEnv
 
-                    options["shape_env"] = ShapeEnv()
-                mode = fakes.FakeTensorMode(**options)
+                # Without symbols for sizes there still are some for what the data tells.
+                static = self.tracing_mode == "fake"
+                mode = fakes.FakeTensorMode(allow_fallback_kernels=True, allow_non_fake_inputs=self.allow, shape_env=ShapeEnv(), static_shapes=static)
             tracer.fake_mode = self.fake_tensor_mode = mode
             flat = [self._fake_input(mode, i, leaf) for i, leaf in enumerate(flat)]
         for _ in range(_MAX_RESTARTS):
