@@ -40,7 +40,7 @@ TIERS = [
     ["nn", "nested", "cpu", "cuda", "profiler"],
     ["optim", "distributions", "func", "library", "multiprocessing", "io", "jit", "hub", "functorch", "fx", "_decomp", "_functorch", "_higher_order_ops"],
     ["utils"],
-    ["distributed", "export", "lightning", "vision"],
+    ["distributed", "export", "_export", "lightning", "vision"],
     ["graph"],
     ["_inductor", "_dynamo._capture", "_dynamo._export", "_dynamo.backends", "_dynamo.decorators", "_dynamo.eval_frame", "_dynamo.testing"],
 ]

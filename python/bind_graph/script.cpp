@@ -514,6 +514,14 @@ PyObject* function_compile(PyObject*, PyObject* o) {
     return Ref::share(Py_None);
   });
 }
+// How many compiled functions run on this thread.
+thread_local int running = 0;
+struct Running {
+  Running() { running++; }
+  ~Running() { running--; }
+};
+PyObject* functions_running(PyObject*, PyObject*) { return PyLong_FromLong(running); }
+
 // (function, object or None, args, kwargs)
 PyObject* function_run(PyObject*, PyObject* args) {
   return guarded([&] {
@@ -559,6 +567,7 @@ PyObject* function_run(PyObject*, PyObject* args) {
     }
     Datum result;
     {
+      const Running here;
       PyThreadState* const state = PyEval_SaveThread();
       try {
         result = f.run(std::move(values));
@@ -659,6 +668,7 @@ PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
                            {"script_object_copy", object_copy, METH_VARARGS, nullptr},
                            {"script_function_compile", function_compile, METH_O, nullptr},
                            {"script_function_run", function_run, METH_VARARGS, nullptr},
+                           {"script_functions_running", functions_running, METH_NOARGS, nullptr},
                            {"script_function_info", function_info, METH_O, nullptr},
                            {"script_exchange_limits", exchange_limits, METH_VARARGS, nullptr},
                            {"script_exchange_optimize", exchange_optimize, METH_O, nullptr},

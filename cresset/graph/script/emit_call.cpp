@@ -413,7 +413,8 @@ SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Argum
     const int count = static_cast<int>(inputs.size());
     if (count < find_builtin(exact)->min_inputs || count > find_builtin(exact)->max_inputs) fail(name + ": another number of arguments is expected", range);
     Type result = find_builtin(exact)->result;
-    if (exact == "aten::_unwrap_optional") result = inputs[0]->type().kind() == TypeKind::Optional ? inputs[0]->type().elements()[0] : inputs[0]->type();
+    if (exact == "aten::_unwrap_optional" || exact == "prim::unchecked_unwrap_optional")
+      result = inputs[0]->type().kind() == TypeKind::Optional ? inputs[0]->type().elements()[0] : inputs[0]->type();
     if (exact == "aten::wait" && inputs[0]->type().kind() == TypeKind::Future) result = inputs[0]->type().elements()[0];
     return sugar(make(exact.c_str(), inputs, range, result));
   }

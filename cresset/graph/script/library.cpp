@@ -40,6 +40,43 @@ def _transformer_encoder_layer_fwd(src: Tensor, embed_dim: int, num_heads: int, 
     x = y + torch.linear(torch.gelu(x) if use_gelu else torch.relu(x), ffn_weight_2, ffn_bias_2)
     return x if norm_first else torch.layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
 )"},
+    // Casts by name: archives of before 2020 call them.
+    {"_cast_Byte", R"(
+def _cast_Byte(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.uint8, non_blocking)
+)"},
+    {"_cast_Char", R"(
+def _cast_Char(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.int8, non_blocking)
+)"},
+    {"_cast_Double", R"(
+def _cast_Double(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.float64, non_blocking)
+)"},
+    {"_cast_Float", R"(
+def _cast_Float(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.float32, non_blocking)
+)"},
+    {"_cast_Half", R"(
+def _cast_Half(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.float16, non_blocking)
+)"},
+    {"_cast_Int", R"(
+def _cast_Int(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.int32, non_blocking)
+)"},
+    {"_cast_Long", R"(
+def _cast_Long(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.int64, non_blocking)
+)"},
+    {"_cast_Short", R"(
+def _cast_Short(self: Tensor, non_blocking: bool = False) -> Tensor:
+    return self.to(torch.int16, non_blocking)
+)"},
+    {"cpu", R"(
+def cpu(self: Tensor) -> Tensor:
+    return self.to(device=torch.device("cpu"))
+)"},
     // Quotients of integers were integers before version 4 of archives.
     {"div_Tensor_0_3", R"(
 def div_Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:

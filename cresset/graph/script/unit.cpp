@@ -611,7 +611,10 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
     if (const auto found = defaults.find(a.name); found != defaults.end()) {
       a.default_value = found->second;
     } else if (const Ast* d = p.kid(1)) {
+      const SugarPtr named = d->kind == AstKind::Attribute && d->kid(0)->kind == AstKind::Name && resolver ? resolver->value((*d)[0].text, d->range) : nullptr;
+      const SugarPtr constant = named && named->attribute ? named->attribute(d->text, d->range) : nullptr;
       if (d->kind == AstKind::Literal) a.default_value = d->value;
+      else if (constant && constant->kind == SugarKind::Constant) a.default_value = constant->datum;
       else if (d->kind == AstKind::List || d->kind == AstKind::Tuple) {
         std::vector<Datum> list;
         for (const AstPtr& e : d->kids) {

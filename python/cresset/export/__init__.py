@@ -71,7 +71,7 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict=False, preserv
     if not isinstance(mod, torch.nn.Module):
         raise ValueError(f"export: expected an nn.Module, got {type(mod)}")
     if isinstance(mod, getattr(torch.jit, "ScriptModule", ())):
-        raise ValueError("export: got a ScriptModule, which is a graph already")
+        raise ValueError("export: got a ScriptModule; `torch._export.converter.TS2EPConverter(module, args).convert()` gives its program")
     if not isinstance(args, tuple):
         raise UserError(UserErrorType.INVALID_INPUT, f"export: expected args to be a tuple of example arguments, got {type(args)}")
     return exported(mod, args, kwargs, dynamic_shapes, strict, preserve_module_call_signature, prefer_deferred_runtime_asserts_over_guards)

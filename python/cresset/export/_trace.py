@@ -162,6 +162,12 @@ class _Run:
                 if not self.strict:
                     raise
                 raise Unsupported(str(error)) from error
+            except RuntimeError as error:
+                text, found, _ = str(error).rpartition("RuntimeError: DataDependentOutputException")
+                if not found:  # else an error within TorchScript, whose text is all that is left of it
+                    raise
+                advice = "the script needs a number that depends on data; give it as an argument that is no tensor, or compute with torch.where"
+                raise _refusal(self.strict)(f"{text}{advice}") from error
 
     def _lift_state(self):
         """Parameters and buffers are the first inputs of the graph, whether they are used or not."""
@@ -190,7 +196,7 @@ class _Run:
         """In its scope parameters and buffers of the module are fake. Tensors that the program assigns to attributes are taken away again."""
         before = []
         for path, module in self.module.named_modules():
-            own = {k: v for k, v in vars(module).items() if isinstance(v, torch.Tensor)}
+            own = _own_tensors(module)
             before.append((module, dict(module._parameters), dict(module._buffers), own))
             for held in (module._parameters, module._buffers):
                 for name, tensor in held.items():
@@ -201,13 +207,14 @@ class _Run:
         finally:
             assigned = []
             for module, parameters, buffers, own in before:
-                for held, saved in ((module._parameters, parameters), (module._buffers, buffers)):
-                    held.clear()
-                    held.update(saved)
-                for name in [k for k, v in vars(module).items() if isinstance(v, torch.Tensor) and v is not own.get(k)]:
+                _put_back(module._parameters, parameters)
+                _put_back(module._buffers, buffers)
+                for name in [k for k, v in _own_tensors(module).items() if v is not own.get(k)]:
                     assigned.append(f"{type(module).__name__}.{name}")
-                    del vars(module)[name]
-                vars(module).update(own)
+                    if name in own or name not in vars(module):
+                        setattr(module, name, own[name])
+                    else:
+                        del vars(module)[name]
         if assigned:
             raise ValueError(f"export: the tensors {assigned} were assigned to attributes while the module ran; register them as buffers")
 
@@ -303,6 +310,21 @@ class _Run:
         state.update({path: tensor for path, tensor in self.module.named_buffers(remove_duplicate=False) if path in persistent})
         constants = {path: tensor for _, what in self.inputs if isinstance(what, tuple) and len(what) == 3 for _, path, tensor in [what] if path not in state}
         return state, {**constants, **self.recorder.constants}
+
+
+def _own_tensors(module):
+    """Tensors that are attributes, but no parameters and no buffers."""
+    if isinstance(module, torch.jit.RecursiveScriptModule):
+        return module._other_tensors()
+    return {k: v for k, v in vars(module).items() if isinstance(v, torch.Tensor)}
+
+
+def _put_back(held, saved):
+    """Makes tensors by name those that were saved. A compiled module has the same names always."""
+    if list(held) != list(saved):
+        held.clear()
+    for name, tensor in saved.items():
+        held[name] = tensor
 
 
 def _argument_names(module, in_spec):

@@ -197,6 +197,11 @@ class RecursiveScriptModule(ScriptModule):
 
     # ---- attributes -------------------------------------------------------------------------------------------------------
 
+    def _other_tensors(self):
+        """The attributes that are tensors and neither parameters nor buffers."""
+        values = {row[0]: _graph.script_object_get(self._c, row[0]) for row in self._info["attributes"] if not (row[2] or row[3] or row[4])}
+        return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+
     def __getattr__(self, name):
         d = self.__dict__
         if "_c" not in d:

@@ -121,6 +121,7 @@ void add_object_builtins() {
   add_writing("prim::RaiseException", 1, 2, {}, raise);
   add_reading("prim::Uninitialized", 0, 0, {}, [](Inputs, size_t, Datum& out) { out = Datum(); });
   add_reading("prim::unchecked_cast", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = *in[0]; });
+  add_reading("prim::unchecked_unwrap_optional", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = *in[0]; });
   add_writing("aten::_unwrap_optional", 1, 1, {}, [](Inputs in, size_t, Datum& out) {
     CRESSET_CHECK(!in[0]->is_none(), "Unwrapping null optional: expected a value, got None");
     out = *in[0];

@@ -105,6 +105,8 @@ void add_facts() {
   add_builtin(
       "aten::size(Tensor self) -> int[]", [](Inputs in, size_t, Datum& out) { out = ints(tensor(*in[0]).sizes()); }, false);
   add_builtin(
+      "prim::shape(Tensor a) -> int[]", [](Inputs in, size_t, Datum& out) { out = ints(tensor(*in[0]).sizes()); }, false);
+  add_builtin(
       "aten::size.int(Tensor self, int dim) -> int",
       [](Inputs in, size_t, Datum& out) {
         const Tensor& t = tensor(*in[0]);
