@@ -320,6 +320,41 @@ class Parts(unittest.TestCase):
         program = export(Function(lambda x: x.reshape(shape.tolist())), (torch.zeros(2, 3),))
         self.assertEqual(program.module()(torch.ones(2, 3)).shape, (3, 2))
 
+    def test_what_follows_from_constants_is_known(self):
+        index, x = torch.tensor([1]), torch.arange(6.0).reshape(2, 3)
+        for function in (
+            lambda x: x.reshape(torch.tensor(x.shape).tolist()[::-1]),
+            lambda x: x.reshape(torch.tensor(x.shape).index_select(0, index).item(), -1),
+            lambda x: x.reshape(torch.cat([torch.tensor([3]), torch.tensor([1]) + index]).tolist()),
+            lambda x: x + 1 if bool((index == 1).all()) else x,
+            lambda x: x.reshape(index.add(2).to(torch.int32).item(), -1),
+        ):
+            program = export(Function(function), (x,))
+            self.assertTrue(torch.equal(program.module()(2 * x), function(2 * x)))
+            self.assertNotIn("item", str(program.graph))
+
+    def test_what_is_written_to_a_constant_is_known_and_stays_in_the_program(self):
+        count = torch.tensor([1])
+        program = export(Function(lambda x: x * count.clone().add_(2).item()), (torch.ones(2),))
+        self.assertEqual((count.item(), program.module()(torch.ones(2)).tolist()), (1, [3, 3]))
+
+
+class Scripts(unittest.TestCase):
+    def test_the_converter_of_torchscript(self):
+        from cresset._export.converter import TS2EPConverter
+
+        net = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+        x = torch.randn(4, 3)
+        program = TS2EPConverter(torch.jit.script(net), (x,)).convert()
+        self.assertTrue(torch.equal(program.module()(x), net(x)))
+        self.assertEqual(program.graph_signature.parameters, ("0.weight", "0.bias"))
+        double = torch.jit.CompilationUnit("def double(x):\n    return x * 2\n").double
+        self.assertTrue(torch.equal(TS2EPConverter(double, (x,)).convert().module()(x), 2 * x))
+        with self.assertRaises(TypeError):
+            TS2EPConverter(net, (x,))
+        with self.assertRaisesRegex(ValueError, "TS2EPConverter"):
+            export(torch.jit.script(net), (x,))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cresset.export import Dim, export, save
+from cresset.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from cresset.utils import _pytree as pytree
 
 import cresset as torch
@@ -14,6 +15,7 @@ from cresset.graph import load_program
 
 from . import models_test as trained
 from .common import DATA, MODELS, needs_models, read_wav
+from .onnx_file import Graph
 
 
 class CifarNet(nn.Module):
@@ -50,6 +52,56 @@ class Static(nn.Module):
 
     def forward(self, ids):
         return nn.functional.normalize(nn.functional.embedding(ids, self.table).mean(1))
+
+
+class Onnx(nn.Module):
+    """A file's graph, walked operator by operator. Where it asks for a rate of samples, that is 16 kHz."""
+
+    rate = torch.tensor(16000)
+
+    def __init__(self, name):
+        super().__init__()
+        self.graph = Graph(MODELS / name)
+
+    def forward(self, *inputs):
+        return tuple(self.graph(*inputs, *[self.rate] * ("sr" in self.graph.inputs)).values())
+
+
+class Script(nn.Module):
+    """A module of an archive within one of Python."""
+
+    def __init__(self, script):
+        super().__init__()
+        self.script = script
+
+    def forward(self, *args):
+        return self.script(*args)
+
+
+def images(*shape):
+    return (torch.randn(1, *shape),)
+
+
+# File: its example arguments.
+ONNX = {
+    "dtln/model_1.onnx": lambda: (torch.rand(1, 1, 257), torch.randn(1, 2, 128, 2)),
+    "onnx-mnist/mnist.onnx": lambda: images(1, 28, 28),
+    "silero-vad/model_micro.onnx": lambda: (read_wav(DATA / "audio/en_num.wav")[None, 512:4512],),
+    "silero-vad/silero_vad.onnx": lambda: (read_wav(DATA / "audio/en_num.wav")[None, 5000:5576], torch.randn(2, 1, 128)),
+    "ultraface/version-slim-320.onnx": lambda: images(3, 240, 320),
+    "yunet/yunet_n_320_320.onnx": lambda: images(3, 320, 320),
+}
+SCRIPTS = {
+    "pytorch-demo/reddit.pt": lambda: (torch.tensor([list(b"how do I train a network?")], dtype=torch.uint8),),
+    "silero-vad/silero_vad.jit": lambda: ONNX["silero-vad/silero_vad.onnx"](),
+    "torchscript-samples/tch-rs/foo.pt": lambda: (torch.randn(3), torch.randn(3)),
+    "torchscript-samples/tch-rs/foo1.pt": lambda: (torch.randn(3), torch.randn(3)),
+    "torchscript-samples/tch-rs/foo3.pt": lambda: (torch.randn(4),),
+    "torchscript-samples/tch-rs/foo5.pt": lambda: (["ab", "cd"],),
+    "torchscript-samples/triton/control_type_int32.pt": lambda: (torch.arange(3, dtype=torch.int32),) * 3,
+}
+# Archives that are no programs of tensors: quantised weights whose forward PyTorch 2.13 cannot run, methods over objects, a branch on data.
+REST = {"silero-vad/model_micro.jit", "torchscript-samples/tch-rs/foo7.pt", "torchscript-samples/triton/implicit_state_model.pt"}
 
 
 class Case(unittest.TestCase):
@@ -104,6 +156,45 @@ class Trained(Case):
 
     def test_model2vec(self):
         self.check(Static(), (torch.arange(12).reshape(2, 6),))
+
+
+@needs_models
+class Files(Case):
+    """Files that are programs themselves: ONNX, read by the tests' own reader, and TorchScript."""
+
+    def test_all_of_them_are_here(self):
+        archives = [p for p in MODELS.rglob("*.pt") if "torchscript-samples" in p.parts or p.name == "reddit.pt"]
+        found = {str(p.relative_to(MODELS)) for p in [*MODELS.rglob("*.onnx"), *MODELS.rglob("*.jit"), *archives]}
+        self.assertEqual(found, {*ONNX, *SCRIPTS, *REST})
+
+    def test_onnx(self):
+        for name, args in ONNX.items():
+            with self.subTest(name):
+                self.check(Onnx(name), args())
+
+    def test_torchscript(self):
+        for name, args in SCRIPTS.items():
+            with self.subTest(name):
+                script = torch.jit.load(MODELS / name).eval()
+                # The voice detector keeps its state in attributes; the network within takes and returns it.
+                self.check(Script(script._model if name.endswith("silero_vad.jit") else script), args())
+
+    def test_a_script_that_keeps_tensors_of_a_call_is_refused_and_left_as_it_was(self):
+        script = torch.jit.load(MODELS / "silero-vad/silero_vad.jit").eval()
+        with self.assertRaisesRegex(ValueError, "_state.*register them as buffers"):
+            export(Script(script), (torch.randn(1, 512), 16000))
+        self.assertEqual(script._state.numel(), 0)
+
+    def test_a_script_that_branches_on_data_is_refused_at_its_line(self):
+        script = torch.jit.load(MODELS / "torchscript-samples/triton/implicit_state_model.pt")
+        with self.assertRaisesRegex(GuardOnDataDependentSymNode, r"(?s)bool\(seq_start\).*HERE.*depends on data; give it"):
+            export(Script(script), (torch.ones(1, dtype=torch.int64),) * 4)
+
+    def test_networks_of_both_files_give_the_same(self):
+        args = ONNX["silero-vad/silero_vad.onnx"]()
+        script = torch.jit.load(MODELS / "silero-vad/silero_vad.jit")._model
+        for a, b in zip(script(*args), Onnx("silero-vad/silero_vad.onnx")(*args), strict=True):
+            self.assertLess((a - b).abs().max().item(), 1e-5)
 
 
 class Vision(Case):
