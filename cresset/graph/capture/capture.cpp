@@ -29,20 +29,33 @@ class Recorder final : public dispatch::Listener {
 
   bool hears(const OpEntry& op, bool) override { return !options_.decompose_composites || !(op.flags & dispatch::kCompositeOp); }
   void call(const OpEntry& op, Stack& stack) override {
-    if (std::string_view(op.name) == "_local_scalar_dense")
-      throw DataDependentOutputError("item",
-                                     "item: a graph that is being captured would keep the example's number; compute with the tensor instead (where() "
-                                     "chooses between two), or capture what comes before and after it");
-    const dispatch::FunctionSchema& schema = op.function_schema();
+    if (failed()) return dispatch::call_boxed(op, stack);
     std::vector<Value*> inputs;
-    for (const Datum& v : stack) inputs.push_back(operand(op, v));
+    noted([&] {
+      if (std::string_view(op.name) == "_local_scalar_dense")
+        throw DataDependentOutputError("item",
+                                       "item: a graph that is being captured would keep the example's number; compute with the tensor instead (where() "
+                                       "chooses between two), or capture what comes before and after it");
+      for (const Datum& v : stack) inputs.push_back(operand(op, v));
+    });
     dispatch::call_boxed(op, stack);
-    Node* n = graph_.create(dispatch::OpHandle(&op), inputs);
-    CRESSET_CHECK(stack.size() == schema.returns.size(), op.name, ": expected ", schema.returns.size(), " results, got ", stack.size());
-    for (size_t i = 0; i < stack.size(); i++) result(*n, n->output(i), stack[i]);
+    if (failed()) return;
+    noted([&] {
+      Node* n = graph_.create(dispatch::OpHandle(&op), inputs);
+      const size_t expected = op.function_schema().returns.size();
+      CRESSET_CHECK(stack.size() == expected, op.name, ": expected ", expected, " results, got ", stack.size());
+      for (size_t i = 0; i < stack.size(); i++) result(*n, n->output(i), stack[i]);
+    });
   }
+  bool failed() const { return options_.failure && !options_.failure->empty(); }
 
  private:
+  template <class F> void noted(F&& body) const {
+    if (!options_.failure) return body();
+    try {
+      body();
+    } catch (const Error& e) { *options_.failure = e.what(); }
+  }
   static const void* memory_of(const Tensor& t) { return t.layout() == kStrided && t.has_storage() ? t.impl()->storage().get() : nullptr; }
   // Tensors are kept, so that no other one gets their place.
   void know(const Tensor& t, Value* v) {
@@ -115,7 +128,8 @@ std::unique_ptr<Graph> capture(const std::function<std::vector<Tensor>(const std
     const dispatch::ListenScope listening(dispatch::ListenPlace::above_layers, &recorder);
     for (size_t i = 0; i < examples.size(); i++) recorder.add_parameter(examples[i], "x" + std::to_string(i));
     try {
-      for (const Tensor& t : function(examples)) graph->block().add_result(recorder.value_of(t));
+      for (const Tensor& t : function(examples))
+        if (!recorder.failed()) graph->block().add_result(recorder.value_of(t));
     } catch (DataDependentOutputError& e) {
       const Node* last = graph->block().return_node()->previous();
       e.add_context(last ? "capture: after " + last->text_name() : std::string("capture"));
@@ -134,7 +148,7 @@ JointGraph capture_joint(const std::function<std::vector<Tensor>(const std::vect
   Recorder recorder(*joint.graph, apart);
   std::vector<Tensor> leaves, wanted;
   for (size_t i = 0; i < examples.size(); i++) {
-    leaves.push_back(examples[i].detach());
+    leaves.push_back(examples[i].requires_grad() && examples[i].is_leaf() ? examples[i] : examples[i].detach());
     if (examples[i].requires_grad()) wanted.push_back(leaves.back().requires_grad_());
     recorder.add_parameter(leaves[i], "x" + std::to_string(i));
   }

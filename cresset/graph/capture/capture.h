@@ -12,6 +12,8 @@ struct CaptureOptions {
   std::string name = "captured";
   // Write down the operators that composite ones are made of, instead of these.
   bool decompose_composites = false;
+  // Where given, what cannot be captured is told here, and the function goes on to its end as it is; the graph is then of no use.
+  std::string* failure = nullptr;
 };
 
 // The examples are the graph's parameters, with their dtypes and sizes. Tensors that come from elsewhere are constants of the graph; they are shared, not
@@ -21,7 +23,7 @@ CRESSET_API std::unique_ptr<Graph> capture(const std::function<std::vector<Tenso
                                            const CaptureOptions& options = {});
 
 // Forward and backward of a function as one graph. Its parameters are the inputs, then a gradient for each result that has one (`tangents`); its results
-// are those of the function, then a gradient for each example that requires one. `split_joint` (passes/joint.h) makes two graphs of it.
+// are those of the function, then a gradient for each example that requires one. Examples that are leaves are found where the function takes them from elsewhere, too. `split_joint` (passes/joint.h) makes two graphs of it.
 struct JointGraph {
   std::unique_ptr<Graph> graph;
   size_t inputs = 0, results = 0;

@@ -31,6 +31,8 @@ namespace {
 // Elements below which a group does not pay, columns below which rows are too short to be run one by one.
 constexpr int64_t kMinElements = 512, kMinColumns = 64;
 constexpr size_t kMaxSteps = 48;
+// Nanoseconds for an element: about the time that memory takes to store and load it.
+constexpr double kCheap = 0.25;
 constexpr size_t kNoGroup = SIZE_MAX;
 
 using Shape = std::vector<Sym>;
@@ -44,6 +46,43 @@ bool is_plain(const Value* v) {
   return !f.device || f.device->is_cpu();
 }
 const Shape& shape_of(const Value* v) { return *v->type().facts().sizes; }
+bool is_one(const Value* v) {
+  return std::all_of(shape_of(v).begin(), shape_of(v).end(), [](const Sym& s) { return s.constant() == std::optional<int64_t>(1); });
+}
+Shape column_of(Shape shape) {
+  shape.back() = Sym(1);
+  return shape;
+}
+
+// How a value lies beside rows of a shape; nothing for other shapes.
+std::optional<RowArgument> kind_of(const Value* v, const Shape& shape) {
+  const Shape& own = shape_of(v);
+  if (own == shape) return RowArgument::Wide;
+  if (is_one(v)) return RowArgument::One;
+  if (own == column_of(shape)) return RowArgument::Narrow;
+  if (own.empty() || own.size() > shape.size() || own.back() != shape.back()) return std::nullopt;
+  for (size_t d = 0; d + 1 < own.size(); d++)
+    if (own[d] != Sym(1)) return std::nullopt;
+  return RowArgument::Vector;
+}
+
+// Nodes that kernels look through: what they give is their input, or a row, a column or a number of it again and again.
+bool is_same(const Node& n) {
+  const std::string_view name = n.kind() == NodeKind::Op ? n.op()->name : "";
+  return (name == "detach" || name == "alias") && is_plain(n.output()) && is_plain(n.input(0));
+}
+bool is_repeat(const Node& n) {
+  if (n.kind() != NodeKind::Op || std::string_view(n.op()->name) != "expand" || !is_plain(n.output()) || !is_plain(n.input(0))) return false;
+  return !shape_of(n.output()).empty() && kind_of(n.input(0), shape_of(n.output()));
+}
+const Value* same_as(const Value* v) {
+  while (v->node() && is_same(*v->node())) v = v->node()->input(0);
+  return v;
+}
+const Value* source_of(const Value* v) {
+  while (v->node() && (is_same(*v->node()) || is_repeat(*v->node()))) v = v->node()->input(0);
+  return v;
+}
 
 class Fuser {
  public:
@@ -54,7 +93,7 @@ class Fuser {
       if (n->kind() == NodeKind::Return) break;
       Item item;
       item.node = n.get();
-      for (size_t i = 0; i < n->inputs().size(); i++) item.writes = item.writes || writes_input(*n, i);
+      for (size_t i = 0; i < n->inputs().size(); i++) item.writes = item.writes || (writes_input(*n, i) && !fills_own(*n));
       segment += item.writes;
       item.segment = segment;
       numbers_[n.get()] = items_.size();
@@ -70,13 +109,16 @@ class Fuser {
       const Node& n = *item.node;
       if (n.kind() != NodeKind::Op || n.outputs().size() != 1 || item.writes || !is_deterministic(n)) continue;
       if (!find_step(item)) find_reduction(item);
+      if (item.wide || item.narrow || item.reduction) read_sources(item);
     }
   }
 
-  std::vector<std::pair<const Value*, double>> loops() const {
-    std::vector<std::pair<const Value*, double>> found;
-    for (const Item& item : items_)
-      if (item.wide) found.emplace_back(item.node->output(), cost_of(item.step));
+  std::unordered_set<const Node*> cheap() const {
+    std::unordered_set<const Node*> found;
+    for (const Item& item : items_) {
+      const bool view = item.node->kind() == NodeKind::Op && (item.node->op()->flags & dispatch::kViewOp);
+      if (view || (item.wide && cost_of(item.step) < kCheap)) found.insert(item.node);
+    }
     return found;
   }
 
@@ -131,8 +173,11 @@ class Fuser {
       if (u < items_.size()) items_[u].node->move_before(end);
       else emit_group(groups_[u - items_.size()], kernels);
     }
-    for (size_t i = items_.size(); i-- > 0;)
-      if (chosen_unit(i) >= items_.size()) items_[i].node->erase();
+    for (size_t i = items_.size(); i-- > 0;) {
+      const Node& n = *items_[i].node;
+      const bool idle = (is_same(n) || is_repeat(n)) && n.output()->uses().empty();
+      if (idle || chosen_unit(i) >= items_.size()) items_[i].node->erase();
+    }
     return kernels;
   }
 
@@ -202,19 +247,12 @@ class Fuser {
     for (const int64_t size : *sizes) n *= size;
     return n;
   }
-  static bool is_one(const Value* v) {
-    return std::all_of(shape_of(v).begin(), shape_of(v).end(), [](const Sym& s) { return s.constant() == std::optional<int64_t>(1); });
-  }
   // A tensor without data like the value; undefined where that cannot be.
   Tensor without_data(const Value* v) const {
     const TensorFacts& f = v->type().facts();
     const auto sizes = numbers(*f.sizes), strides = numbers(*f.strides);
     if (!sizes || !strides) return {};
     return cresset::empty_strided(*sizes, *strides, TensorOptions().dtype(*f.dtype).device(Device(kMeta)));
-  }
-  static Shape column_of(Shape shape) {
-    shape.back() = Sym(1);
-    return shape;
   }
 
   // ---- which nodes are single loops -------------------------------------------------------------------------------------------
@@ -266,6 +304,19 @@ class Fuser {
     for (const FusedStep::Input& input : item.step.inputs)
       item.reads.push_back(input.kind == FusedStep::Input::Number ? nullptr : sources[static_cast<size_t>(input.index)]);
     return true;
+  }
+
+  // Members of kernels read through what only repeats a value.
+  void read_sources(Item& item) const {
+    item.inputs.clear();
+    item.values.clear();
+    for (const Value*& v : item.reads) {
+      if (!v) continue;
+      v = item.reduction ? same_as(v) : source_of(v);
+      if (std::find(item.values.begin(), item.values.end(), v) == item.values.end()) item.values.push_back(v);
+      if (v->node())
+        if (const auto found = numbers_.find(v->node()); found != numbers_.end()) add_once(item.inputs, found->second);
+    }
   }
 
   // A reduction of the last dimension: each row gives one number.
@@ -371,26 +422,18 @@ class Fuser {
     return found;
   }
 
-  std::optional<RowArgument> kind_of(const Value* v, const Group& g) const {
-    const Shape& own = shape_of(v);
-    if (own == g.shape) return RowArgument::Wide;
-    if (is_one(v)) return RowArgument::One;
-    if (own == column_of(g.shape)) return RowArgument::Narrow;
-    if (own.empty() || own.size() > g.shape.size() || own.back() != g.shape.back()) return std::nullopt;
-    for (size_t d = 0; d + 1 < own.size(); d++)
-      if (own[d] != Sym(1)) return std::nullopt;
-    return RowArgument::Vector;
-  }
-
   // Whether a group is worth a kernel. One of rows needs something to read in full, and arguments that are rows, columns or numbers.
   bool pays(const Group& g) const {
     if (g.members.size() < 2) return false;
     const auto wide = [&](size_t m) { return is_wide(m, g); };
-    if (std::all_of(g.members.begin(), g.members.end(), wide)) return true;
+    if (std::all_of(g.members.begin(), g.members.end(), wide)) {
+      const std::vector<const Value*> given = arguments(g);
+      return std::any_of(given.begin(), given.end(), [&](const Value* v) { return shape_of(v) == g.shape; });
+    }
     if (std::none_of(g.members.begin(), g.members.end(), wide)) return false;
     bool full = false;
     for (const Value* v : arguments(g)) {
-      const auto kind = kind_of(v, g);
+      const auto kind = kind_of(v, g.shape);
       if (!kind) return false;
       full = full || *kind == RowArgument::Wide;
     }
@@ -432,6 +475,17 @@ class Fuser {
     }
   }
 
+  bool is_read_outside(const Value* v, const Group& g) const {
+    for (const Use& use : v->uses()) {
+      const auto user = numbers_.find(use.node);
+      const bool inside = user != numbers_.end() && std::find(g.members.begin(), g.members.end(), user->second) != g.members.end();
+      if (inside) continue;
+      const bool through = user != numbers_.end() && (is_same(*use.node) || is_repeat(*use.node));
+      if (!through || is_read_outside(use.node->output(), g)) return true;
+    }
+    return false;
+  }
+
   void emit_group(const Group& g, Kernels& kernels) {
     const std::vector<const Value*> given = arguments(g);
     std::vector<int> outputs;
@@ -460,13 +514,7 @@ class Fuser {
       all_wide = all_wide && wide;
       rows.push_back({step, item.reduction, item.rest, wide});
       steps.push_back(std::move(step));
-      for (const Use& use : item.node->output()->uses()) {
-        const auto user = numbers_.find(use.node);
-        if (user == numbers_.end() || std::find(g.members.begin(), g.members.end(), user->second) == g.members.end()) {
-          outputs.push_back(static_cast<int>(k));
-          break;
-        }
-      }
+      if (is_read_outside(item.node->output(), g)) outputs.push_back(static_cast<int>(k));
       names.push_back(item.node->op_name());
     }
     std::vector<ScalarType> dtypes;
@@ -475,7 +523,7 @@ class Fuser {
     for (const Value* v : given) {
       dtypes.push_back(*v->type().facts().dtype);
       ones.push_back(is_one(v));
-      kinds.push_back(all_wide ? RowArgument::Wide : *kind_of(v, g));
+      kinds.push_back(all_wide ? RowArgument::Wide : *kind_of(v, g.shape));
     }
     std::shared_ptr<const Kernel> kernel;
     if (all_wide) kernel = std::make_shared<FusedKernel>(std::move(dtypes), std::move(steps), outputs);
@@ -519,10 +567,10 @@ Kernels fuse(Graph& graph) {
   return kernels;
 }
 
-std::vector<std::pair<const Value*, double>> loops_of(Graph& graph) {
+std::unordered_set<const Node*> cheaper_than_memory(Graph& graph) {
   Fuser fuser(graph);
   fuser.look();
-  return fuser.loops();
+  return fuser.cheap();
 }
 
 }  // namespace cresset::graph

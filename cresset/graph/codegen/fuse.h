@@ -37,7 +37,7 @@ class CRESSET_API Kernels {
 // Needs the sizes and strides of values (`propagate_shapes`); sizes may hold symbols. Nodes that write stay where they are, and no kernel reaches across one.
 CRESSET_API Kernels fuse(Graph& graph);
 
-// The outputs of nodes that are single loops over their elements, with what such a loop costs: nanoseconds an element.
-CRESSET_API std::vector<std::pair<const Value*, double>> loops_of(Graph& graph);
+// Nodes that are cheaper to compute again than to keep their values in memory: views, and single loops over elements that cost less than memory.
+CRESSET_API std::unordered_set<const Node*> cheaper_than_memory(Graph& graph);
 
 }  // namespace cresset::graph

@@ -173,8 +173,16 @@ std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
   }
   if (rows == 0) return out;
   prepare({});
+  // Of a row of all that lies in memory between stages.
   int64_t bytes = 0;
-  for (const RowStep& s : steps_) bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
+  const auto count = [&](int step) {
+    const RowStep& s = steps_[static_cast<size_t>(step)];
+    bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
+  };
+  for (const machine::Stage& stage : stages_) {
+    if (!stage.image) count(stage.first);
+    for (const int step : stage.outputs) count(step);
+  }
   const int64_t block = std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, 256);
   parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns),
                [&](int64_t begin, int64_t end) { run_rows(stages_, operands, results, columns, begin, end, block); });

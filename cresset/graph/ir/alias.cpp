@@ -80,6 +80,12 @@ bool writes_input(const Node& n, size_t input) {
   return (n.kind() == NodeKind::Call || n.kind() == NodeKind::Foreign) && is_shared(n.input(input)->type());
 }
 
+bool fills_own(const Node& node) {
+  if (node.kind() != NodeKind::Op || node.inputs().empty()) return false;
+  const Value* to = node.input(0);
+  return to->node() && to->node()->kind() == NodeKind::Op && to->uses().size() == 1 && to->node()->op()->function_schema().name == "empty_like";
+}
+
 bool has_side_effects(const Node& n) {
   switch (n.kind()) {
     case NodeKind::Return:

@@ -10,6 +10,8 @@ CRESSET_API int aliased_input(const Node& node, size_t output);
 constexpr int kNoAlias = -1, kAnyAlias = -2;
 // Whether the node writes to its input `i`.
 CRESSET_API bool writes_input(const Node& node, size_t input);
+// Whether what the node writes to is an empty tensor of its own, which it fills: nothing else sees it.
+CRESSET_API bool fills_own(const Node& node);
 // Whether the node, or one in its blocks, does more than compute its outputs: writes, draws random numbers, checks, calls or is foreign.
 CRESSET_API bool has_side_effects(const Node& node);
 // Whether equal inputs give equal outputs: no side effects and no random numbers.

@@ -154,6 +154,12 @@ class Pass {
     if (n.op()->function_schema().name == "copy_") {
       Node* shaped = graph_.create("expand_as", {graph_.create("to.other", {n.input(1), old}, &n)->output(), old}, &n);
       out = graph_.create("clone", {shaped->output()}, &n)->output();
+    } else if (const auto& given = n.op()->function_schema().arguments; !functional(n) && given.back().name == "generator") {
+      // Random numbers for all of its elements.
+      std::vector<Value*> inputs = n.inputs();
+      inputs[0] = graph_.create("empty_like", {old}, &n)->output();
+      inputs[0]->set_type(old->type());
+      out = graph_.create(dispatch::OpHandle(n.op()), inputs, &n)->output();
     } else {
       const dispatch::OpEntry* op = functional(n);
       if (!op) fail(n, "there is no operator of the same name that gives a new value");

@@ -252,12 +252,12 @@ class Split {
 
   void visit(const Node& n) {
     for (size_t i = 0; i < n.inputs().size(); i++)
-      CRESSET_CHECK(!writes_input(n, i), "split_joint: node ", n.text_name(), " writes to its input ", i, "; functionalize the graph first");
+      CRESSET_CHECK(!writes_input(n, i) || fills_own(n), "split_joint: node ", n.text_name(), " writes to its input ", i, "; functionalize the graph first");
     std::vector<size_t> inputs;
     read_in(n, inputs);
     const bool forward = std::all_of(inputs.begin(), inputs.end(), [&](size_t i) { return values_[i].forward; });
     const bool structure = n.kind() == NodeKind::List || n.kind() == NodeKind::Tuple || n.kind() == NodeKind::Unpack || n.kind() == NodeKind::Builtin;
-    const bool cheap = structure || (n.kind() == NodeKind::Op && is_cheap(*n.op()));
+    const bool cheap = structure || (n.kind() == NodeKind::Op && (options_.cheap ? options_.cheap(n) : is_cheap(*n.op())));
     for (const auto& o : n.outputs()) {
       JointValue& value = add(o.get());
       value.inputs = inputs;

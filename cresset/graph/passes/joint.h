@@ -22,9 +22,10 @@ CRESSET_API std::vector<size_t> choose_kept(const std::vector<JointValue>& value
 CRESSET_API bool is_cheap(const dispatch::OpEntry& op);
 
 struct SplitOptions {
-  size_t inputs = 0;      // the first parameters of the graph; the others are gradients of results
-  size_t results = 0;     // the first results of the graph; the others are gradients of inputs
-  bool recompute = true;  // false: every forward value that backward reads is kept
+  size_t inputs = 0;                       // the first parameters of the graph; the others are gradients of results
+  size_t results = 0;                      // the first results of the graph; the others are gradients of inputs
+  bool recompute = true;                   // false: every forward value that backward reads is kept
+  std::function<bool(const Node&)> cheap;  // which operators may be computed again; by default those of is_cheap
 };
 // Two graphs: "forward" from the inputs to the results and then the kept values, "backward" from the kept values and then the gradients of results to
 // those of inputs. Errors: more inputs or results than the graph has; a program that writes to memory, which functionalize takes out.

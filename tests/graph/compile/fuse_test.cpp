@@ -98,6 +98,30 @@ TEST(Fuse, LeavesRandomNumbersInTheirOrder) {
   EXPECT_TRUE(cresset::equal(Program(*graph).run_tensors({x})[0], expected));
 }
 
+// The gradient of a mean of rows: one kernel.
+TEST(Fuse, LooksThroughRepeatedColumns) {
+  EXPECT_EQ(
+      fused("graph @f(%x: float32[16, 128], %g: float32[16, 128]) { %p: Tensor = mul.Tensor(%x, %g) %s: Tensor = sum.dim_IntList(%p, [-1], true, none) "
+            "%e: Tensor = expand(%s, [16, 128], false) %d: Tensor = alias(%e) %m: Tensor = div.Scalar(%d, 128) %y: Tensor = sub.Tensor(%g, %m, 1) return %y }",
+            {waves({16, 128}), waves({16, 128}).cos()}),
+      (Names{{"mul.Tensor", "sum.dim_IntList", "div.Scalar", "sub.Tensor"}}));
+}
+
+TEST(Fuse, GivesRepeatedColumnsToOthers) {
+  EXPECT_EQ(
+      fused(
+          "graph @f(%x: float32[16, 128]) { %p: Tensor = sin(%x) %s: Tensor = sum.dim_IntList(%p, [-1], true, none) %e: Tensor = expand(%s, [16, 128], false) "
+          "%y: Tensor = mul.Tensor(%p, %e) return %y, %e }",
+          {waves({16, 128})}),
+      (Names{{"sin", "sum.dim_IntList", "mul.Tensor"}}));
+}
+
+TEST(Fuse, NeedsAnArgumentOfTheWholeShape) {
+  EXPECT_TRUE(
+      fused("graph @f(%s: float32[16, 1]) { %e: Tensor = expand(%s, [16, 128], false) %a: Tensor = sin(%e) %b: Tensor = exp(%a) return %b }", {waves({16, 1})})
+          .empty());
+}
+
 TEST(Fuse, KeepsConversionsAndOtherDtypesOut) {
   EXPECT_TRUE(fused("graph @f(%x: int64[1024]) { %a: Tensor = sin(%x) %b: Tensor = add.Tensor(%a, %x, 1) return %b }", {cresset::arange(1024)}).empty());
 }
