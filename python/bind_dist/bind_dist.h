@@ -134,5 +134,6 @@ template <class T> bool add_held(PyObject* module, const char* name, PyMethodDef
 bool add_stores(PyObject* module);
 bool add_groups(PyObject* module);
 bool add_ddp(PyObject* module);
+bool add_rpc(PyObject* module);
 
 }  // namespace cresset::python

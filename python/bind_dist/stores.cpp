@@ -1,10 +1,7 @@
 // Stores, those written in Python included.
 
-#include <unistd.h>
-
 #include "cresset/dist/store/etcd_store.h"
 #include "cresset/dist/store/tcp_store.h"
-#include "cresset/dist/transport/secret.h"
 #include "python/bind_dist/bind_dist.h"
 
 namespace cresset::python {
@@ -173,24 +170,7 @@ PyObject* python_store(PyObject*, PyObject* o) {
   return guarded([&] { return hold<Store>(make_intrusive<PythonStore>(o)); });
 }
 
-// authenticate(fd, as_server, service, timeout): shows the other side of a connection that this one knows the job's secret, and the other way round.
-PyObject* authenticate(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  return guarded([&] {
-    Arguments a("authenticate", args, count, 4);
-    const auto fd = static_cast<int>(a.integer());
-    const bool server = a.truth();
-    const std::string service = a.text();
-    const distributed::Deadline end = distributed::after(a.time());
-    unlocked([&] {
-      const distributed::Socket socket(dup(fd), "the other side");
-      (server ? distributed::authenticate_as_server : distributed::authenticate_as_client)(socket, distributed::job_secret(), service, end);
-    });
-    return Py_NewRef(Py_None);
-  });
-}
-
-PyMethodDef functions[] = {{"authenticate", reinterpret_cast<PyCFunction>(authenticate), METH_FASTCALL, nullptr},
-                           {"tcp_store", reinterpret_cast<PyCFunction>(tcp_store), METH_FASTCALL, nullptr},
+PyMethodDef functions[] = {{"tcp_store", reinterpret_cast<PyCFunction>(tcp_store), METH_FASTCALL, nullptr},
                            {"hash_store", reinterpret_cast<PyCFunction>(hash_store), METH_FASTCALL, nullptr},
                            {"file_store", reinterpret_cast<PyCFunction>(file_store), METH_FASTCALL, nullptr},
                            {"prefix_store", reinterpret_cast<PyCFunction>(prefix_store), METH_FASTCALL, nullptr},

@@ -40,6 +40,7 @@ WORDS = {
     "pt2": ["as_tensor", "as_tensors", "as_expr", "as_sym_int", "as_graph", "expr_str", "torch.ops.higher_order.cond", "Mul(Integer(2), ", "use_pickle", "storage_offset", "9223372036854775807", "PK\\x01\\x02"],
     "gguf": ["GGUF", "\\x08\\x00\\x00\\x00", "\\x09\\x00\\x00\\x00", "general.alignment", "\\x0e\\x00\\x00\\x00", "\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00"],
     "store": ["\\x01\\x00\\x00\\x00a", "\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x7f", "\\x08", "\\x0c", "\\x0f", "9223372036854775807", "=all here"],
+    "rpc": ["l\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00", "s\\x04\\x00\\x00\\x00\\x00\\x00\\x00\\x00call", "remote", "fetch", "adopt", "fork", "drop", "@echo", "rpc.PyRRef", "T\\x00\\x01", "float32", "i\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00"],
 }  # fmt: skip
 
 
@@ -228,12 +229,40 @@ def store_seeds():
     yield "store", b"".join(rows)
 
 
+def rpc_seeds():
+    """Values between workers, requests, and frames around them."""
+
+    def sized(kind, content):
+        return kind + struct.pack("<Q", len(content)) + content
+
+    def many(kind, *values):
+        return kind + struct.pack("<Q", len(values)) + b"".join(values)
+
+    def whole(n):
+        return sized(b"i", n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True))
+
+    tensor = b"T\0\1" + sized(b"", b"float32") + many(b"p", whole(2), whole(3)) + sized(b"", bytes(24))
+    pair, text = many(b"l", whole(0), whole(1)), sized(b"s", "\u00e4b".encode())
+    value = many(
+        b"p", tensor, text, many(b"d", whole(1), b"0", text, b"t"), b"f" + bytes(8), sized(b"y", b"bfloat16"), sized(b"b", b"\xff"), many(b"R", whole(0))
+    )
+    yield "rpc", value
+    calls = [(b"call", many(b"l", sized(b"s", b"@echo"), many(b"p", value), many(b"d"), whole(0))),
+             (b"remote", many(b"l", sized(b"s", b"@echo"), many(b"p", text), many(b"d"), whole(0), pair)),
+             (b"fetch", many(b"l", b"0", many(b"p", pair), many(b"d"), whole(0)))]  # fmt: skip
+    requests = [many(b"l", sized(b"s", kind), many(b"l", whole(0), whole(0), sized(b"b", body))) for kind, body in calls]
+    requests += [many(b"l", sized(b"s", kind), many(b"l", pair, many(b"l", *(whole(0),) * n))) for kind, n in ((b"fork", 1), (b"adopt", 2), (b"drop", 1))]
+    rows = [struct.pack("<QQ", 16, 0) + bytes(8)] + [struct.pack("<QQ", len(r) + 8, n + 1) + r for n, r in enumerate(requests)]
+    for content in (*requests, *rows, b"".join(rows)):
+        yield "rpc", content
+
+
 def main(folder):
     for target, words in WORDS.items():
         place = Path(folder) / target
         place.mkdir(parents=True, exist_ok=True)
         (Path(folder) / f"{target}.dict").write_text("".join(f'"{word}"\n' for word in words))
-        for number, content in enumerate(content for wanted, content in (*seeds(), *script_seeds(), *store_seeds()) if wanted == target):
+        for number, content in enumerate(content for wanted, content in (*seeds(), *script_seeds(), *store_seeds(), *rpc_seeds()) if wanted == target):
             (place / f"seed-{number:04}").write_bytes(content)
 
 

@@ -46,6 +46,7 @@ intrusive_ptr<Store> job_store(const Environment& e, std::chrono::milliseconds t
   TCPStoreOptions o;
   o.port = e.master_port;
   o.isServer = !e.agent_has_store && e.rank == 0;
+  if (!e.agent_has_store) o.numWorkers = static_cast<size_t>(e.world_size);
   o.timeout = timeout;
   intrusive_ptr<Store> store = make_intrusive<TCPStore>(e.master_address, o);
   return e.agent_has_store ? make_intrusive<PrefixStore>("/worker/attempt_" + e.restart_count, store) : store;

@@ -1,6 +1,7 @@
 #pragma once
 // What a worker owns for references to it: each value lives as long as some worker holds a reference.
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>

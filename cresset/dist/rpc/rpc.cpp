@@ -6,7 +6,7 @@
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/dist/elastic/environment.h"
-#include "cresset/dist/rpc/references.h"
+#include "cresset/dist/rpc/endpoint.h"
 
 namespace cresset::distributed::rpc {
 
@@ -14,7 +14,6 @@ namespace {
 
 using Time = std::chrono::milliseconds;
 constexpr const char* kReference = "rpc.PyRRef";  // the name by which Python's workers know the type
-constexpr Time kTellTime = std::chrono::seconds(5);
 
 std::string error_name(std::exception_ptr error, std::string& text) {
   try {
@@ -81,19 +80,18 @@ std::map<std::string, std::function<FuturePtr(const Arguments&)>>& functions() {
 }
 
 struct Worker : std::enable_shared_from_this<Worker> {
-  intrusive_ptr<Agent> agent;
-  References references;
-  std::atomic<int64_t> next_reference{1};
+  std::shared_ptr<Endpoint> endpoint;
   Time timeout{};
 
-  int64_t id() const { return agent->info().id_; }
+  Agent& agent() const { return endpoint->agent(); }
+  int64_t id() const { return endpoint->own_id(); }
   Time chosen(Time time) const { return time == kDefaultTime ? timeout : time; }
 
   // ---- Requests of this worker ----
 
   FuturePtr ask(int to, const std::string& request, Time time, std::function<Value(const std::string&)> read) {
     auto future = make_intrusive<Future>();
-    agent->ask(to, request, time, [future, read = std::move(read)](const std::string& answer, std::exception_ptr error) {
+    agent().ask(to, request, time, [future, read = std::move(read)](const std::string& answer, std::exception_ptr error) {
       if (error) return future->setError(std::move(error));
       try {
         future->markCompleted(read(answer));
@@ -109,16 +107,6 @@ struct Worker : std::enable_shared_from_this<Worker> {
     return decode(text(all[2]));
   }
   FuturePtr call(const char* kind, int to, const Value& content, Time time) { return ask(to, with_body(kind, true, encode(content)), chosen(time), checked); }
-  void tell(int to, const char* kind, const Value& content, Time time) {
-    const std::string request = encode(dispatch::GenericList(ArrayRef<Value>(std::vector<Value>{Value(kind), content})));
-    ask(to, request, time, checked)->wait();
-  }
-  void tell_later(int to, const char* kind, const Value& content) {
-    const std::string request = encode(dispatch::GenericList(ArrayRef<Value>(std::vector<Value>{Value(kind), content})));
-    try {
-      agent->ask(to, request, kTellTime, [](const std::string&, const std::exception_ptr&) {});
-    } catch (const Error&) {}  // a worker that is gone has no values either
-  }
 
   // ---- Requests of others ----
 
@@ -130,9 +118,6 @@ struct Worker : std::enable_shared_from_this<Worker> {
       if (kind == "call") serve_call(ticket, body_of(content));
       else if (kind == "remote") serve_remote(ticket, body_of(content));
       else if (kind == "fetch") serve_fetch(ticket, body_of(content));
-      else if (kind == "fork") serve_fork(ticket, parts(content, 2));
-      else if (kind == "adopt") serve_adopt(ticket, parts(content, 3));
-      else if (kind == "drop") serve_drop(ticket, parts(content, 2));
       else throw WireError(str("rpc: a worker of C++ does not know requests of kind '", kind.substr(0, 40), "'"));
     } catch (...) { answer_error(ticket, std::current_exception()); }
   }
@@ -143,12 +128,12 @@ struct Worker : std::enable_shared_from_this<Worker> {
     CRESSET_CHECK_AS(WireError, body.isList() || body.isTuple(), "rpc: expected a call, got ", body.kind());
     return body.toListVector();
   }
-  void answer(uint64_t ticket, const Value& value) { agent->reply(ticket, with_body("ok", false, encode(value))); }
+  void answer(uint64_t ticket, const Value& value) { agent().reply(ticket, with_body("ok", false, encode(value))); }
   void answer_error(uint64_t ticket, std::exception_ptr error) {
     std::string what;
     const std::string name = error_name(std::move(error), what);
-    const WorkerInfo& me = agent->info();
-    agent->reply(
+    const WorkerInfo& me = agent().info();
+    agent().reply(
         ticket,
         encode(Value(std::vector<std::string>{"error", "builtins:" + name, str("On WorkerInfo(id=", me.id_, ", name=", me.name_, "):\n", name, ": ", what)})));
   }
@@ -191,23 +176,11 @@ struct Worker : std::enable_shared_from_this<Worker> {
       });
     } catch (...) { future->setError(std::current_exception()); }
   }
-  void keep(ReferenceId id, const FuturePtr& future, int64_t holder) { references.keep(id, std::make_shared<FuturePtr>(future), holder); }
-  FuturePtr kept(ReferenceId id) const { return *std::static_pointer_cast<FuturePtr>(references.value(id)); }
+  void keep(ReferenceId id, const FuturePtr& future, int64_t holder) { endpoint->references().keep(id, std::make_shared<FuturePtr>(future), holder); }
+  FuturePtr kept(ReferenceId id) const { return *std::static_pointer_cast<FuturePtr>(endpoint->references().value(id)); }
   void serve_fetch(uint64_t ticket, const std::vector<Value>& body) {
     CRESSET_CHECK_AS(WireError, body.size() == 4, "rpc: expected a reference, got ", body.size(), " values");
     answer_later(ticket, kept(id_of(parts(body[1], 1)[0])));
-  }
-  void serve_fork(uint64_t ticket, const std::vector<Value>& content) {
-    references.add(id_of(content[0]), whole(content[1]));
-    agent->reply(ticket, encode(Value(true)));
-  }
-  void serve_adopt(uint64_t ticket, const std::vector<Value>& content) {
-    references.move(id_of(content[0]), whole(content[1]), whole(content[2]));
-    agent->reply(ticket, encode(Value(true)));
-  }
-  void serve_drop(uint64_t ticket, const std::vector<Value>& content) {
-    references.drop(id_of(content[0]), whole(content[1]));
-    agent->reply(ticket, encode(Value(true)));
   }
 };
 using WorkerPtr = std::shared_ptr<Worker>;
@@ -290,8 +263,7 @@ struct Remote final : Travelling {
   ~Remote() override {
     const WorkerPtr w = worker.lock();
     if (!w || w != maybe_here()) return;
-    if (owner == w->id()) w->references.drop(id, owner);
-    else w->tell_later(owner, "drop", pair(w->id()));
+    w->endpoint->release(owner, id);
   }
   const std::weak_ptr<Worker> worker;
   const int owner;
@@ -303,20 +275,13 @@ struct Remote final : Travelling {
     CRESSET_CHECK(w && w == maybe_here(), "RRef: the worker that held it has shut down");
     return w;
   }
-  Value pair(int64_t with) const {
-    dispatch::GenericList both;
-    both.push_back(value_of(id));
-    both.push_back(Value(with));
-    return Value(both);
-  }
   const char* kind_name() const override { return "RRef"; }
   std::string type() const override { return kReference; }
   // The reference that travels counts as this worker's until it has come.
   Value fields() const override {
     const WorkerPtr w = alive();
     if (created) created->wait();
-    if (owner == w->id()) w->references.add(id, owner);
-    else w->tell(owner, "fork", pair(w->id()), w->timeout);
+    w->endpoint->share(owner, id, w->timeout);
     dispatch::GenericList all;
     all.push_back(Value(owner));
     all.push_back(value_of(id));
@@ -326,18 +291,10 @@ struct Remote final : Travelling {
   static Value come(const Value& fields) {
     const std::vector<Value> all = parts(fields, 3);
     const WorkerPtr w = here();
-    const int owner = w->agent->worker(whole(all[0])).id_;
+    const int owner = w->agent().worker(whole(all[0])).id_;
     const ReferenceId id = id_of(all[1]);
     const int64_t from = whole(all[2]);
-    if (owner == w->id()) {
-      w->references.move(id, from, owner);
-    } else {
-      dispatch::GenericList content;
-      content.push_back(value_of(id));
-      content.push_back(Value(from));
-      content.push_back(Value(w->id()));
-      w->tell_later(owner, "adopt", Value(content));
-    }
+    w->endpoint->adopt(owner, id, from);
     return Value(intrusive_ptr<dispatch::Object>(make_intrusive<Remote>(w, owner, id, nullptr)));
   }
 };
@@ -348,7 +305,7 @@ const Remote& remote_of(const intrusive_ptr<dispatch::Object>& object) { return 
 
 RRef::RRef(Value value) {
   const WorkerPtr w = here();
-  const ReferenceId id{w->id(), w->next_reference++};
+  const ReferenceId id = w->endpoint->new_id();
   const auto future = make_intrusive<Future>();
   future->markCompleted(std::move(value));
   w->keep(id, future, w->id());
@@ -360,7 +317,7 @@ RRef RRef::of(const Value& value) {
   reference.object_ = *value.object();
   return reference;
 }
-WorkerInfo RRef::owner() const { return remote_of(object_).alive()->agent->worker(static_cast<int64_t>(remote_of(object_).owner)); }
+WorkerInfo RRef::owner() const { return remote_of(object_).alive()->agent().worker(static_cast<int64_t>(remote_of(object_).owner)); }
 bool RRef::is_owner() const { return remote_of(object_).owner == remote_of(object_).alive()->id(); }
 bool RRef::confirmed_by_owner() const { return !remote_of(object_).created || remote_of(object_).created->completed(); }
 Value RRef::local_value() const {
@@ -380,8 +337,8 @@ Value RRef::to_here(Time timeout) const {
 }
 RRef remote(const std::string& to, const std::string& function, Arguments args, Time timeout) {
   const WorkerPtr w = here();
-  const int owner = w->agent->worker(to).id_;
-  const ReferenceId id{w->id(), w->next_reference++};
+  const int owner = w->agent().worker(to).id_;
+  const ReferenceId id = w->endpoint->new_id();
   const Value content = call_content(function, std::move(args), w->id());
   content.toList().push_back(value_of(id));
   RRef reference;
@@ -399,7 +356,7 @@ void register_boxed(const std::string& name, std::function<FuturePtr(const Argum
 
 FuturePtr rpc_async(const std::string& to, const std::string& function, Arguments args, Time timeout) {
   const WorkerPtr w = here();
-  return w->call("call", w->agent->worker(to).id_, call_content(function, std::move(args), w->id()), timeout);
+  return w->call("call", w->agent().worker(to).id_, call_content(function, std::move(args), w->id()), timeout);
 }
 Value rpc_sync(const std::string& to, const std::string& function, Arguments args, Time timeout) {
   return rpc_async(to, function, std::move(args), timeout)->wait();
@@ -419,21 +376,16 @@ void init_rpc(const std::string& name, const RpcOptions& options) {
   register_type("rpc.RRef", Remote::come);
   auto worker = std::make_shared<Worker>();
   worker->timeout = o.rpc_timeout;
-  // Requests come only after all have met below.
   const std::weak_ptr<Worker> weak = worker;
-  worker->agent = make_intrusive<Agent>(
-      make_intrusive<PrefixStore>("rpc_prefix_0", o.store), name, o.rank, o.world_size,
-      [weak](uint64_t ticket, const std::string& request) {
+  worker->endpoint =
+      Endpoint::open(make_intrusive<PrefixStore>("rpc_prefix_0", o.store), name, o.rank, o.world_size, [weak](uint64_t ticket, const std::string& request) {
         if (const WorkerPtr w = weak.lock()) w->serve(ticket, request);
-      },
-      [weak](int gone) {
-        if (const WorkerPtr w = weak.lock()) w->references.forget(gone);
       });
   {
     const std::lock_guard<std::mutex> lock(current_mutex());
     current() = worker;
   }
-  worker->agent->meet("ready", Time(0));
+  worker->agent().meet("ready", Time(0));
 }
 
 void shutdown(bool graceful, Time timeout) {
@@ -443,19 +395,19 @@ void shutdown(bool graceful, Time timeout) {
     // Twice, since a call that was served may have made calls of its own.
     for (const char* point : {"end first", "end second"}) {
       if (!graceful) break;
-      worker->agent->wait_idle(timeout);
-      worker->agent->meet(point, timeout);
+      worker->agent().wait_idle(timeout);
+      worker->agent().meet(point, timeout);
     }
   } catch (...) { error = std::current_exception(); }
   {
     const std::lock_guard<std::mutex> lock(current_mutex());
     current() = nullptr;
   }
-  worker->agent->close();
+  worker->agent().close();
   if (error) std::rethrow_exception(error);
 }
 
-WorkerInfo get_worker_info() { return here()->agent->info(); }
-WorkerInfo get_worker_info(const std::string& name) { return here()->agent->worker(name); }
+WorkerInfo get_worker_info() { return here()->agent().info(); }
+WorkerInfo get_worker_info(const std::string& name) { return here()->agent().worker(name); }
 
 }  // namespace cresset::distributed::rpc

@@ -1,14 +1,17 @@
 """Calls between workers: results, errors, references, gradients, and what is not let in."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
 
+import _cresset
+
 PROGRAM = """
-import sys, threading, time
+import os, sys, threading, time
 import cresset as torch
 from cresset.distributed import autograd, rpc
 
@@ -27,15 +30,26 @@ def fails():
     raise ValueError("no luck")
 def slow():
     time.sleep(2)
+def hold(reference):
+    global held
+    held = reference
+    rpc.rpc_sync(reference.owner(), count_references)
+    return os.getpid()
 def count_references():
-    return len(rpc.api._current.references)
+    return rpc.api._current.reference_count
 
 rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(init_method="file://" + path))
 other = f"worker{1 - rank}"
 """
 
 
-def run_workers(script):
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def run_workers(script, codes=(0, 0)):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.py")
         with open(path, "w") as file:
@@ -45,12 +59,45 @@ def run_workers(script):
             for r in range(2)
         ]
         results = [w.communicate(timeout=90) for w in workers]
-    for worker, (_, err) in zip(workers, results):
-        assert worker.returncode == 0, err
+    for worker, (_, err), code in zip(workers, results, codes):
+        assert worker.returncode == code, err
     return [out for out, _ in results]
 
 
 class Calls(unittest.TestCase):
+    def test_functions_of_a_registered_name(self):
+        out = run_workers("""
+            rpc.register_function("half", lambda x: x / 2)
+            print(rpc.rpc_sync(other, "half", args=(5,)))
+            try:
+                rpc.rpc_sync(other, "third", args=(5,))
+            except RuntimeError as error:
+                print("no function is registered as '@third'" in str(error))
+        """)
+        self.assertEqual(out, ["2.5\nTrue\n"] * 2)
+
+    def test_references_of_a_worker_that_died_end(self):
+        out = run_workers("""
+            import os, signal
+            if rank == 0:
+                mine = rpc.RRef(Counter(1))
+                pid = rpc.rpc_sync(other, hold, args=(mine,))
+                del mine
+                print(count_references())
+                os.kill(pid, signal.SIGKILL)
+                for _ in range(500):
+                    if count_references() == 0: break
+                    time.sleep(0.02)
+                print(count_references())
+                try:
+                    rpc.rpc_sync(other, plus, args=(1,))
+                except RuntimeError as error:
+                    print("worker1" in str(error))
+                sys.stdout.flush()
+                os._exit(0)
+        """, codes=(0, -9))  # fmt: skip
+        self.assertEqual(out[0], "1\n0\nTrue\n")
+
     def test_functions_and_operators(self):
         out = run_workers("""
             print(rpc.rpc_sync(other, torch.add, args=(torch.ones(2), 3)).tolist(), rpc.rpc_sync(other, plus, args=("a", "b")), rpc.rpc_async(other, plus, args=(4,)).wait())
@@ -106,6 +153,39 @@ class Calls(unittest.TestCase):
         """)
         # y1 = x² + x, y2 = y1² + x: the derivative is 2 y1 (2 x + 1) + 1
         self.assertEqual(out, ["[13.0, 13.0, 13.0] None\n"] * 2)
+
+
+MIXED = """
+import cresset as torch
+from cresset.distributed import rpc
+
+def plus(x, y):
+    return x + y
+rpc.register_function("half", lambda x: x / 2)
+rpc.init_rpc("python", rank=0, world_size=2)
+print(rpc.rpc_sync("cpp", "add", args=(torch.ones(2), torch.ones(2))).tolist(), rpc.rpc_sync("cpp", "divide", args=(1, 4)))
+try:
+    rpc.rpc_sync("cpp", "divide", args=(1, 0))
+except ValueError as error:
+    print("not 0" in str(error), "name=cpp" in str(error))
+print(rpc.rpc_sync("cpp", "sum_of", args=(rpc.RRef(torch.ones(3)),)), rpc.remote("cpp", "divide", args=(9, 2)).to_here())
+rpc.shutdown()
+"""
+CPP = os.path.join(os.path.dirname(_cresset.__file__), "..", "tests", "dist_rpc_worker")  # of the same build
+
+
+class Languages(unittest.TestCase):
+    @unittest.skipUnless(os.path.exists(CPP), "the C++ tests are not built")
+    def test_workers_of_both_languages(self):
+        place = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), WORLD_SIZE="2", CRESSET_DIST_SECRET="ours")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w") as file:
+                file.write(MIXED)
+            workers = [subprocess.Popen(command, env=dict(place, RANK=str(rank)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                       for rank, command in enumerate(([sys.executable, path], [CPP]))]  # fmt: skip
+            texts = [w.communicate(timeout=90)[0] for w in workers]
+        self.assertEqual(texts, ["[2.0, 2.0] 0.25\nTrue True\n3.0 4.5\n", "ok\n"])
 
 
 if __name__ == "__main__":

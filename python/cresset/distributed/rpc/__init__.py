@@ -10,7 +10,7 @@ Functions travel by name and are looked up among the modules that the receiver h
 from cresset.distributed._wire import allow, register_type
 
 from . import backend_registry, constants, functions, options
-from ._agent import WorkerInfo
+from ._agent import WorkerInfo, register_function
 from .api import (
     AllGatherStates,
     RRef,
@@ -28,5 +28,5 @@ from .backend_registry import BackendType
 from .options import RpcBackendOptions, TensorPipeRpcBackendOptions
 
 __all__ = ["AllGatherStates", "BackendType", "RRef", "RpcBackendOptions", "TensorPipeRpcBackendOptions", "WorkerInfo", "allow", "get_worker_info", "init_rpc",
-           "is_available", "method_factory", "new_method", "register_type", "remote", "rpc_async", "rpc_sync", "shutdown"]  # fmt: skip
+           "is_available", "method_factory", "new_method", "register_function", "register_type", "remote", "rpc_async", "rpc_sync", "shutdown"]  # fmt: skip
 _SUBMODULES = ...

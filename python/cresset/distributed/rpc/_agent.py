@@ -4,22 +4,14 @@ A request names a function by "module:name", which the receiver looks up among t
 that `allow` names, and operators and modules of this package.
 """
 
-import heapq
-import itertools
-import socket
-import struct
-import sys
-import threading
-import time
+import atexit
 import traceback
 
 import _cresset_dist
 import cresset as torch
 from cresset.distributed import _wire
 
-_HEAD = struct.Struct("<Q")
-_LARGEST = 1 << 34
-SERVICE = "rpc"
+_functions = {}  # those that travel under a name of their own
 
 
 class WorkerInfo:
@@ -46,8 +38,25 @@ class WorkerInfo:
 _wire.register_type(WorkerInfo, lambda w: [w.name, w.id], lambda f: WorkerInfo(*f))
 
 
+def register_function(name, function):
+    """Lets workers call a function as `rpc_sync(to, name)`: those of C++ too, which know no modules.
+
+    >>> from cresset.distributed import rpc
+    >>> rpc.register_function("half", lambda x: x / 2)
+    >>> rpc.init_rpc("doc", rank=0, world_size=1, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(init_method="tcp://localhost:0"))
+    >>> rpc.rpc_sync("doc", "half", args=(3,))
+    1.5
+    >>> rpc.shutdown()
+    """
+    if not name or ":" in name:
+        raise ValueError(f"rpc: expected a name without a colon for a function, got {name!r}")
+    _functions[name] = function
+
+
 def path_of(function):
-    """The name under which a function travels. Errors: WireError for one that has none."""
+    """The name under which a function travels, "@name" for a registered one. Errors: WireError for one that has none."""
+    if isinstance(function, str):
+        return f"@{function}"
     name = getattr(function, "__name__", None)
     if name and getattr(torch, name, None) is function:
         return f"{torch.__name__}:{name}"
@@ -64,6 +73,10 @@ def path_of(function):
 
 def function_of(path):
     """The function of a name. Errors: WireError for one that is not let in."""
+    if path.startswith("@"):
+        if path[1:] not in _functions:
+            raise _wire.WireError(f"rpc: no function is registered as {path!r}")
+        return _functions[path[1:]]
     module, _, name = path.partition(":")
     if module == torch.__name__ and "." not in name and not name.startswith("_"):
         found = getattr(torch, name, None)
@@ -75,231 +88,97 @@ def function_of(path):
     raise _wire.WireError(f"rpc: {path!r} is not let in; distributed.rpc.allow({module!r}) does so")
 
 
-def _received(connection, count):
-    parts = bytearray()
-    while len(parts) < count:
-        got = connection.recv(min(count - len(parts), 1 << 20))
-        if not got:
-            raise ConnectionError("the connection was closed")
-        parts += got
-    return parts
-
-
-class _Connection:
-    """A connection on which this worker asks another, and a thread that takes the answers."""
-
-    def __init__(self, agent, info, address):
-        self._socket = socket.create_connection(address, timeout=10)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._agent, self._info = agent, info
-        _cresset_dist.authenticate(self._socket.fileno(), False, SERVICE, 10000)
-        self._socket.settimeout(None)
-        self._lock, self._waiting, self.lost = threading.Lock(), {}, None
-        threading.Thread(target=self._take, daemon=True).start()
-
-    def ask(self, number, data, done):
-        """Sends a request; `done(data, error)` gets the answer."""
-        with self._lock:
-            if self.lost is not None:
-                raise RuntimeError(f"rpc: {self._info} cannot be reached: {self.lost}")
-            self._waiting[number] = done
-            self._socket.sendall(_HEAD.pack(len(data) + 8) + _HEAD.pack(number) + data)
-
-    def forget(self, number):
-        with self._lock:
-            self._waiting.pop(number, None)
-
-    def _take(self):
-        try:
-            while True:
-                size = _HEAD.unpack(_received(self._socket, 8))[0]
-                body = _received(self._socket, min(size, _LARGEST))
-                number = _HEAD.unpack(body[:8])[0]
-                with self._lock:
-                    done = self._waiting.pop(number, None)
-                if done is not None:
-                    done(bytes(body[8:]), None)
-        except Exception as error:
-            with self._lock:
-                self.lost, waiting, self._waiting = error, list(self._waiting.values()), {}
-            for done in waiting:
-                done(None, RuntimeError(f"rpc: {self._info} is gone: {error}"))
-
-    def close(self):
-        with self._lock:
-            self.lost = self.lost or ConnectionError("this worker has shut down")
-        try:
-            self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._socket.close()
+def _milliseconds(seconds):
+    return max(1, round(seconds * 1000)) if seconds > 0 else 0
 
 
 class Agent:
-    """The worker that this process is."""
+    """The worker that this process is: connections and counts of references are in C++ (`cresset/dist/rpc`), functions and objects here."""
 
-    def __init__(self, store, name, rank, world_size, options):
-        self.store, self.info, self.world_size, self.options = store, WorkerInfo(name, rank), world_size, options
+    def __init__(self, store, name, rank, world_size, options, handlers):
+        self.store, self.info, self.world_size, self.options, self._handlers = store, WorkerInfo(name, rank), world_size, options, handlers
         self.default_timeout = options.rpc_timeout
-        self._numbers = itertools.count(1)
-        self._lock, self._connections = threading.Lock(), {}
-        self._active, self._idle = 0, threading.Condition()
-        self._timers, self._timer_changed, self._closed = [], threading.Condition(), False
-        host = store._impl.own_host() if store._impl is not None else "127.0.0.1"
-        self._listening = socket.create_server((host, 0), backlog=256)
-        store.set(f"rpc/{rank}", f"{name} {host} {self._listening.getsockname()[1]}")
-        self.handlers = {}
-        threading.Thread(target=self._accept, daemon=True).start()
-        threading.Thread(target=self._time_out, daemon=True).start()
-        self._workers, self._addresses = {}, {}
-        for other in range(world_size):
-            text, where, port = store.get(f"rpc/{other}").decode().rsplit(" ", 2)
-            info = WorkerInfo(text, other)
-            if text in self._workers:
-                raise RuntimeError(f"init_rpc: two workers have the name {text!r}")
-            self._workers[text] = self._workers[other] = info
-            self._addresses[other] = (where, int(port))
+        self._impl = _cresset_dist.rpc_worker(store._native(), name, rank, world_size, self._serve)
+        self.workers = [WorkerInfo(label, number) for number, label in enumerate(self._impl.names())]
+        self._known = {w.name: w for w in self.workers} | {w.id: w for w in self.workers}
+        atexit.register(self._impl.close)
 
     def worker(self, to):
         """The `WorkerInfo` of a name, a number or itself. Errors: RuntimeError."""
-        if isinstance(to, WorkerInfo):
-            to = to.id
-        if to not in self._workers:
-            raise RuntimeError(f"rpc: no worker is {to!r}; there are {', '.join(sorted(k for k in self._workers if isinstance(k, str)))}")
-        return self._workers[to]
-
-    # Requests that this worker makes.
-
-    def _connection(self, info):
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("rpc: this worker has shut down")
-            known = self._connections.get(info.id)
-            if known is None or known.lost is not None:
-                known = self._connections[info.id] = _Connection(self, info, self._addresses[info.id])
-            return known
+        found = self._known.get(to.id if isinstance(to, WorkerInfo) else to)
+        if found is None:
+            raise RuntimeError(f"rpc: no worker is {to!r}; there are {', '.join(sorted(w.name for w in self.workers))}")
+        return found
 
     def ask(self, to, kind, content, timeout, receive=_wire.loads):
         """A future of the answer to a request; `receive(data)` reads it. Errors come with it."""
-        info, future, number = self.worker(to), torch.futures.Future(), next(self._numbers)
-        data = _wire.dumps([kind, content]) if not isinstance(content, bytes) else content
-        self._begin()
+        info, future = self.worker(to), torch.futures.Future()
+        data = content if isinstance(content, bytes) else _wire.dumps([kind, content])
 
-        def done(answer, error):
-            if future.done():
-                return
+        def done(answer, reason):
             try:
-                if error is None:
-                    future.set_result(receive(answer))
-                else:
-                    future.set_exception(error)
-            except Exception as failed:
-                if not future.done():
-                    future.set_exception(failed)
-            finally:
-                self._end()
+                if reason is not None:
+                    raise RuntimeError(reason)
+                value = receive(answer)
+            except Exception as error:
+                future.set_exception(error)
+            else:
+                future.set_result(value)
 
-        try:
-            connection = self._connection(info)
-            connection.ask(number, data, done)
-        except BaseException:
-            self._end()
-            raise
-        if timeout > 0:
-
-            def late():
-                if not future.done():
-                    connection.forget(number)
-                    done(None, RuntimeError(f"rpc: {info} has not answered within the timeout of {timeout:g} s"))
-
-            with self._timer_changed:
-                heapq.heappush(self._timers, (time.monotonic() + timeout, number, late))
-                self._timer_changed.notify()
+        self._impl.ask(info.id, data, _milliseconds(timeout), done)
         return future
 
-    def _time_out(self):
-        with self._timer_changed:
-            while not self._closed:
-                now = time.monotonic()
-                if self._timers and self._timers[0][0] <= now:
-                    late = heapq.heappop(self._timers)[2]
-                    self._timer_changed.release()
-                    try:
-                        late()
-                    finally:
-                        self._timer_changed.acquire()
-                else:
-                    self._timer_changed.wait(self._timers[0][0] - now if self._timers else None)
-
-    def _begin(self):
-        with self._idle:
-            self._active += 1
-
-    def _end(self):
-        with self._idle:
-            self._active -= 1
-            self._idle.notify_all()
-
-    def wait_idle(self, timeout):
-        """Waits until no request of this worker is open."""
-        with self._idle:
-            self._idle.wait_for(lambda: self._active == 0, timeout if timeout > 0 else None)
-
-    # Requests of others.
-
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self._listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection):
-        try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            _cresset_dist.authenticate(connection.fileno(), True, SERVICE, 10000)
-            connection.settimeout(None)
-            lock = threading.Lock()
-            while True:
-                size = _HEAD.unpack(_received(connection, 8))[0]
-                if not 8 <= size <= _LARGEST:
-                    return
-                body = _received(connection, size)
-                threading.Thread(target=self._answer, args=(connection, lock, bytes(body[:8]), bytes(body[8:])), daemon=True).start()
-        except Exception:
-            return  # it has gone, or is none of ours
-        finally:
-            if sys is not None:
-                connection.close()
-
-    def _answer(self, connection, lock, number, data):
+    def _serve(self, ticket, data):
         def reply(answer):
-            with lock:
-                try:
-                    connection.sendall(_HEAD.pack(len(answer) + 8) + number + answer)
-                except OSError:
-                    pass  # the one who asked has gone
+            self._impl.reply(ticket, answer)
 
         try:
-            kind, content = self.handlers["decode"](data)
-            self.handlers[kind](content, reply)
+            kind, content = _wire.loads(data)
+            self._handlers[kind](content, reply)
         except BaseException as error:
             reply(failure(self.info, error))
 
+    def wait_idle(self, timeout):
+        """Waits until no request of this worker is open."""
+        self._impl.wait_idle(_milliseconds(timeout))
+
+    def meet(self, point, timeout=0.0):
+        """Blocks until every worker has come to the point of this name."""
+        self._impl.meet(point, _milliseconds(timeout))
+
+    # References: an `id` is (the worker that made it, its number there).
+
+    def new_id(self):
+        return self.info.id, self._impl.new_number()
+
+    def keep(self, id, value, holder):  # noqa: A002
+        """Owns a value, for the first reference to it, which is the worker `holder`'s."""
+        self._impl.keep(*id, holder, value)
+
+    def value(self, id):  # noqa: A002
+        """A value that is kept. Errors: RuntimeError where the last reference is gone."""
+        return self._impl.value(*id)
+
+    def share(self, owner, id):  # noqa: A002
+        """One more reference at the owner, to be sent."""
+        self._impl.share(owner.id, *id, _milliseconds(self.default_timeout))
+
+    def adopt(self, owner, id, sender):  # noqa: A002
+        """A reference has come from `sender`."""
+        self._impl.adopt(owner.id, *id, sender)
+
+    def release(self, owner, id):  # noqa: A002
+        """A reference of this worker is gone."""
+        self._impl.release(owner.id, *id)
+
+    @property
+    def reference_count(self):
+        return self._impl.reference_count()
+
     def close(self):
         """Takes no requests any more."""
-        with self._lock:
-            self._closed, connections = True, list(self._connections.values())
-        with self._timer_changed:
-            self._timer_changed.notify()
-        try:
-            self._listening.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._listening.close()
-        for connection in connections:
-            connection.close()
+        atexit.unregister(self._impl.close)
+        self._impl.close()
 
 
 class _RemoteKeyError(KeyError, RuntimeError):

@@ -1,9 +1,7 @@
 """Calls, references, and the life of a worker."""
 
-import contextlib
 import itertools
 import threading
-import time
 import weakref
 
 import cresset as torch
@@ -90,40 +88,15 @@ def init_rpc(name, backend=None, rank=-1, world_size=None, rpc_backend_options=N
     if not isinstance(options, RpcBackendOptions):
         raise TypeError(f"init_rpc: expected RpcBackendOptions, got {type(options).__name__}")
     store, rank, world_size = next(iter(rendezvous(options.init_method, rank, -1 if world_size is None else world_size)))
-    agent = Agent(_wired_store(store), name, rank, world_size, options)
-    agent.handlers.update(decode=lambda data: _wire.loads(data), call=_serve_call, remote=_serve_remote, fetch=_serve_fetch, fork=_serve_fork, drop=_serve_drop,
-                          backward=_contexts.serve_backward, release=_contexts.serve_release)  # fmt: skip
-    agent.references, agent.reference_numbers = {}, itertools.count(1)
-    _current = agent
-    _contexts.begin(agent)
-    _meet("ready")
-
-
-def _wired_store(store):
     from cresset.distributed._stores import PrefixStore
 
-    return PrefixStore("rpc_prefix_0", store)
+    handlers = {"call": _serve_call, "remote": _serve_remote, "fetch": _serve_fetch, "backward": _contexts.serve_backward, "release": _contexts.serve_release}
+    _current = agent = Agent(PrefixStore("rpc_prefix_0", store), name, rank, world_size, options, handlers)
+    _contexts.begin(agent)
+    agent.meet("ready")
 
 
 _rounds = itertools.count(1)
-
-
-def _meet(name, timeout=0.0):
-    """Blocks until every worker has come here."""
-    import datetime
-
-    agent, key = _here(), f"meet/{name}"
-    limit = datetime.timedelta(seconds=timeout if timeout > 0 else 1800)
-    agent.store.add(f"{key}/count", 1)
-    if agent.store.add(f"{key}/count", 0) >= agent.world_size:
-        agent.store.set(f"{key}/all", "1")
-    agent.store.wait([f"{key}/all"], limit)
-    # The store goes with its host: that one leaves last.
-    agent.store.add(f"{key}/left", 1)
-    if agent.info.id == 0:
-        end = time.monotonic() + limit.total_seconds()
-        while agent.store.add(f"{key}/left", 0) < agent.world_size and time.monotonic() < end:
-            time.sleep(0.002)
 
 
 def shutdown(graceful=True, timeout=constants.DEFAULT_SHUTDOWN_TIMEOUT):
@@ -139,7 +112,7 @@ def shutdown(graceful=True, timeout=constants.DEFAULT_SHUTDOWN_TIMEOUT):
         if graceful:
             for phase in ("first", "second"):  # a call that was served may have made calls of its own
                 agent.wait_idle(timeout)
-                _meet(f"end {phase}", timeout)
+                agent.meet(f"end {phase}", timeout)
     finally:
         _current = None
         agent.close()
@@ -264,7 +237,7 @@ class PyRRef:
 
     def _begin(self, agent, owner, number, created):
         self._owner, self._id, self._created = owner, number, created
-        weakref.finalize(self, _dropped, weakref.ref(agent), owner, number).atexit = False
+        weakref.finalize(self, _gone, weakref.ref(agent), owner, number).atexit = False
 
     @staticmethod
     def _of(agent, owner, number, created=None):
@@ -343,24 +316,24 @@ class RRef(PyRRef):
         agent = _here()
         future = torch.futures.Future()
         future.set_result(value)
-        self._begin(agent, agent.info, (agent.info.id, next(agent.reference_numbers)), None)
-        _kept(agent, self._id, future)
+        self._begin(agent, agent.info, agent.new_id(), None)
+        agent.keep(self._id, future, agent.info.id)
 
 
 def _fields(reference):
     agent = _here()
     if reference._created is not None:
         reference._created.wait()
-    if reference.is_owner():
-        _serve_fork_here(agent, reference._id)
-    else:
-        agent.ask(reference._owner, "fork", list(reference._id), agent.default_timeout).wait()
-    return [reference._owner, list(reference._id)]
+    agent.share(reference._owner, reference._id)
+    return [reference._owner.id, list(reference._id), agent.info.id]
 
 
 def _from_fields(fields):
-    owner, number = fields
-    return PyRRef._of(_here(), owner, tuple(number))
+    agent = _here()
+    owner, (creator, number), sender = fields
+    owner = agent.worker(owner)
+    agent.adopt(owner, (creator, number), sender)
+    return PyRRef._of(agent, owner, (creator, number))
 
 
 _wire.register_type(PyRRef, _fields, _from_fields, "rpc.PyRRef")
@@ -393,57 +366,15 @@ def _call_method(reference, name, *args, **kwargs):
 _call_method._is_rpc_function = True
 
 
-def _kept(agent, number, future, forks=1):
-    agent.references[tuple(number)] = [future, forks]
-
-
 def _value_of(agent, number):
-    entry = agent.references.get(tuple(number))
-    if entry is None:
-        raise RuntimeError(f"RRef: the value {number} is gone")
-    return entry[0].wait()
+    return agent.value(tuple(number)).wait()
 
 
-def _serve_fork_here(agent, number):
-    entry = agent.references.get(tuple(number))
-    if entry is None:
-        raise RuntimeError(f"RRef: the value {number} is gone")
-    entry[1] += 1
-
-
-def _serve_fork(content, reply):
-    _serve_fork_here(_here(), content)
-    reply(_wire.dumps(True))
-
-
-def _drop_here(agent, number):
-    entry = agent.references.get(tuple(number))
-    if entry is not None:
-        entry[1] -= 1
-        if entry[1] <= 0:
-            agent.references.pop(tuple(number), None)
-
-
-def _serve_drop(content, reply):
-    _drop_here(_here(), content)
-    reply(_wire.dumps(True))
-
-
-def _dropped(agent, owner, number):
+def _gone(agent, owner, number):
     """A reference of this worker is gone."""
     agent = agent()
-    if agent is None or agent is not _current:
-        return
-    if owner == agent.info:
-        _drop_here(agent, number)
-        return
-    with contextlib.suppress(RuntimeError, OSError):
-        threading.Thread(target=_tell_dropped, args=(agent, owner, number), daemon=True).start()
-
-
-def _tell_dropped(agent, owner, number):
-    with contextlib.suppress(Exception):
-        agent.ask(owner, "drop", list(number), 5.0)
+    if agent is not None and agent is _current:
+        agent.release(owner, number)
 
 
 def _serve_fetch(content, reply):
@@ -465,7 +396,7 @@ def _serve_remote(content, reply):
         with _contexts.entered(context), _contexts.receiving_call(context, sent) as note:
             path, args, kwargs, caller, number = _wire.loads(body)
             note(caller)
-        _kept(agent, number, future)
+        agent.keep(tuple(number), future, caller)
         reply(_wire.dumps(["ok", 0, _wire.dumps(True)]))
         function = _agent.function_of(path)
         with _contexts.entered(context):
@@ -498,7 +429,7 @@ def remote(to, func, args=None, kwargs=None, timeout=_UNSET):
     """
     agent = _here()
     info = agent.worker(to)
-    number = (agent.info.id, next(agent.reference_numbers))
+    number = agent.new_id()
     content = [_agent.path_of(func), tuple(args or ()), dict(kwargs or {}), agent.info.id, list(number)]
     return PyRRef._of(agent, info, number, _sent("remote", info, content, timeout))
 
@@ -508,7 +439,7 @@ def _all_gather(obj, worker_names=None, timeout=_UNSET):
     agent = _here()
     key = f"gather/{next(_rounds)}"
     agent.store.set(f"{key}/{agent.info.id}", _wire.dumps(obj))
-    names = {agent.worker(n).id: n for n in (worker_names or [i.name for i in dict.fromkeys(agent._workers.values())])}
+    names = {agent.worker(n).id: n for n in (worker_names or [w.name for w in agent.workers])}
     return {name: _wire.loads(agent.store.get(f"{key}/{number}")) for number, name in names.items()}
 
 
