@@ -27,6 +27,8 @@ class dtype:
     def is_complex(self) -> bool: ...
     @property
     def is_signed(self) -> bool: ...
+    @property
+    def abbr(self) -> str: ...
     def to_real(self) -> dtype: ...
     def to_complex(self) -> dtype: ...
 
@@ -69,6 +71,31 @@ float8_e4m3fnuz: dtype
 float8_e5m2: dtype
 float8_e5m2fnuz: dtype
 float8_e8m0fnu: dtype
+int1: dtype
+int2: dtype
+int3: dtype
+int4: dtype
+int5: dtype
+int6: dtype
+int7: dtype
+uint1: dtype
+uint2: dtype
+uint3: dtype
+uint4: dtype
+uint5: dtype
+uint6: dtype
+uint7: dtype
+bits1x8: dtype
+bits2x4: dtype
+bits4x2: dtype
+bits8: dtype
+bits16: dtype
+qint8: dtype
+quint8: dtype
+qint32: dtype
+quint4x2: dtype
+quint2x4: dtype
+float4_e2m1fn_x2: dtype
 int8: dtype
 int16: dtype
 int32: dtype
@@ -104,6 +131,10 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator: ...
     def initial_seed(self) -> int: ...
     def seed(self) -> int: ...
+    def get_offset(self) -> int: ...
+    def set_offset(self, offset: int, /) -> None: ...
+    def graphsafe_get_state(self) -> Generator: ...
+    def graphsafe_set_state(self, state: Generator, /) -> None: ...
     def get_state(self) -> Tensor: ...
     def set_state(self, state: Tensor) -> Generator: ...
     def clone_state(self) -> Generator: ...

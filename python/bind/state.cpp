@@ -155,7 +155,7 @@ constexpr const char* kGetNumThreadsDoc = R"(How many threads an operator may us
 True
 )";
 constexpr const char* kSetNumThreadsDoc =
-    R"(Sets how many threads an operator may use; results do not depend on it. TypeError for anything but an int, RuntimeError for less than one.
+    R"(Sets how many threads an operator may use; results do not depend on it. RuntimeError for anything but an int of at least one.
 
 >>> before = torch.get_num_threads()
 >>> torch.set_num_threads(1); torch.get_num_threads()

@@ -71,11 +71,56 @@ PyObject* layouts[8];
 PyObject* memory_formats[4];
 PyObject* cpu_device;
 
+// Dtypes of which there are the names alone: numbers of a few bits, packed and quantized ones. Programs list and compare them; no tensor has one.
+struct NamedDtype {
+  const char *name, *abbreviation;
+  int size;
+  bool is_floating;
+  char sign;  // '+' or '-', '?' where the question has no answer
+};
+constexpr NamedDtype kNamedDtypes[] = {
+    {"bits1x8", "b1x8", 1, false, '?'},
+    {"bits2x4", "b2x4", 1, false, '?'},
+    {"bits4x2", "b4x2", 1, false, '?'},
+    {"bits8", "b8x1", 1, false, '?'},
+    {"bits16", "b16x1", 2, false, '?'},
+    {"int1", "int1", 1, false, '-'},
+    {"int2", "int2", 1, false, '-'},
+    {"int3", "int3", 1, false, '-'},
+    {"int4", "int4", 1, false, '-'},
+    {"int5", "int5", 1, false, '-'},
+    {"int6", "int6", 1, false, '-'},
+    {"int7", "int7", 1, false, '-'},
+    {"uint1", "uint1", 1, false, '+'},
+    {"uint2", "uint2", 1, false, '+'},
+    {"uint3", "uint3", 1, false, '+'},
+    {"uint4", "uint4", 1, false, '+'},
+    {"uint5", "uint5", 1, false, '+'},
+    {"uint6", "uint6", 1, false, '+'},
+    {"uint7", "uint7", 1, false, '+'},
+    {"qint8", "qint8", 1, false, '?'},
+    {"quint8", "quint8", 1, false, '?'},
+    {"qint32", "qint32", 4, false, '?'},
+    {"quint4x2", "quint4x2", 1, false, '?'},
+    {"quint2x4", "quint2x4", 1, false, '?'},
+    {"float4_e2m1fn_x2", "f4e2m1fnx2", 1, true, '-'},
+};
+
 // ---- constants ---------------------------------------------------------------------------------------------------------
 
 ConstantObject* constant_of(PyObject* o) { return reinterpret_cast<ConstantObject*>(o); }
 PyObject* constant_repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", constant_of(self)->name); }
-ScalarType dtype_value(PyObject* self) { return static_cast<ScalarType>(constant_of(self)->value); }
+// The dtype that is a name alone, or null.
+const NamedDtype* named_dtype(PyObject* o) {
+  const int value = constant_of(o)->value;
+  return value > kNumDTypes ? &kNamedDtypes[value - kNumDTypes - 1] : nullptr;
+}
+ScalarType dtype_value(PyObject* self) {
+  const NamedDtype* named = named_dtype(self);
+  CRESSET_CHECK_NOT_IMPLEMENTED(!named, "torch.", named ? named->name : "",
+                                ": there are no tensors of this dtype, only its name; keep the numbers in uint8 or int8");
+  return static_cast<ScalarType>(constant_of(self)->value);
+}
 PyObject* constant_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(constant_of(self)->name); }
 PyObject* dtype_of_value(ScalarType t) { return Ref::share(constant(t)).release(); }
 PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr}, {}};
@@ -87,8 +132,29 @@ PyObject* dtype_to_complex(PyObject* self, PyObject*) {
     return dtype_of_value(to_complex_type(t));
   });
 }
+PyObject* dtype_to_real(PyObject* self, PyObject*) {
+  if (named_dtype(self)) return Py_NewRef(self);
+  return guarded([&] { return dtype_of_value(to_real_type(dtype_value(self))); });
+}
+PyObject* dtype_is_signed(PyObject* self, void*) {
+  return guarded([&] {
+    const NamedDtype* named = named_dtype(self);
+    CRESSET_CHECK(!named || named->sign != '?', "is_signed: numbers of torch.", named ? named->name : "", " have a sign only once they are unpacked");
+    return PyBool_FromLong(named ? named->sign == '-' : is_signed_type(dtype_value(self)));
+  });
+}
+// The kind of number by its first letters, the bits, and what tells formats of the same size apart.
+PyObject* dtype_abbreviation(PyObject* self, void*) {
+  if (const NamedDtype* named = named_dtype(self)) return PyUnicode_FromString(named->abbreviation);
+  const std::string_view name = constant_of(self)->name;
+  if (name == "bool") return PyUnicode_FromString("b8");
+  static constexpr std::string_view kKinds[][2] = {{"bfloat", "bf"}, {"float8_", "f8"}, {"float", "f"}, {"complex", "c"}, {"int", "i"}, {"uint", "u"}};
+  for (const auto& [kind, letters] : kKinds)
+    if (name.substr(0, kind.size()) == kind) return PyUnicode_FromString((std::string(letters) + std::string(name.substr(kind.size()))).c_str());
+  return PyUnicode_FromString(constant_of(self)->name);
+}
 PyMethodDef dtype_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr},
-                               {"to_real", [](PyObject* s, PyObject*) { return dtype_of_value(to_real_type(dtype_value(s))); }, METH_NOARGS, nullptr},
+                               {"to_real", dtype_to_real, METH_NOARGS, nullptr},
                                {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
                                {}};
 PyType_Slot layout_slots[] = {
@@ -97,10 +163,21 @@ PyType_Slot format_slots[] = {
     {Py_tp_doc, const_cast<char*>(kFormatDoc)}, {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
 
 PyGetSetDef dtype_properties[] = {
-    {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(element_size(dtype_value(s))); }, nullptr, nullptr, nullptr},
-    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_floating_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
-    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
-    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(is_signed_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
+    {"itemsize",
+     [](PyObject* s, void*) {
+       const NamedDtype* named = named_dtype(s);
+       return PyLong_FromSize_t(named ? static_cast<size_t>(named->size) : element_size(dtype_value(s)));
+     },
+     nullptr, nullptr, nullptr},
+    {"is_floating_point",
+     [](PyObject* s, void*) {
+       const NamedDtype* named = named_dtype(s);
+       return PyBool_FromLong(named ? named->is_floating : is_floating_type(dtype_value(s)));
+     },
+     nullptr, nullptr, nullptr},
+    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(!named_dtype(s) && is_complex_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
+    {"is_signed", dtype_is_signed, nullptr, nullptr, nullptr},
+    {"abbr", dtype_abbreviation, nullptr, nullptr, nullptr},
     {}};
 PyType_Slot dtype_slots[] = {{Py_tp_doc, const_cast<char*>(kDtypeDoc)},
                              {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
@@ -329,6 +406,14 @@ PyObject* generator_rebuild(PyObject*, PyObject* state) {
     return generator_set_state(made.get(), state);
   });
 }
+PyObject* generator_no_offset(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_RuntimeError, "offset: the generator of the CPU has a state, no offset; use get_state() and set_state()");
+  return nullptr;
+}
+PyObject* generator_no_graph(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_NotImplementedError, "graphsafe state: only generators of devices that record graphs have one; use get_state() and set_state()");
+  return nullptr;
+}
 PyMethodDef generator_methods[] = {
     {"manual_seed", generator_manual_seed, METH_O, nullptr},
     {"initial_seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(locked(s).generator.current_seed()); }, METH_NOARGS, nullptr},
@@ -336,6 +421,10 @@ PyMethodDef generator_methods[] = {
     {"get_state", generator_get_state, METH_NOARGS, nullptr},
     {"set_state", generator_set_state, METH_O, nullptr},
     {"clone_state", generator_clone, METH_NOARGS, nullptr},
+    {"get_offset", generator_no_offset, METH_NOARGS, nullptr},
+    {"set_offset", generator_no_offset, METH_O, nullptr},
+    {"graphsafe_get_state", generator_no_graph, METH_NOARGS, nullptr},
+    {"graphsafe_set_state", generator_no_graph, METH_O, nullptr},
     {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
     {"_rebuild", generator_rebuild, METH_O | METH_STATIC, nullptr},
     {}};
@@ -424,6 +513,8 @@ bool add_constants(PyObject* module) {
   if (!dtype_type || !layout_type || !memory_format_type || !device_type || !generator_type || !size_type) return false;
   cpu_device = wrap(Device(kCPU));
   for (int t = 0; t < kNumDTypes; t++) dtypes[t] = add_constant(module, dtype_type, t, dtype_name(static_cast<ScalarType>(t)));
+  int named = kNumDTypes;
+  for (const NamedDtype& d : kNamedDtypes) add_constant(module, dtype_type, ++named, d.name);
   static const char* layout_names[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn"};
   for (int l = 0; l < 7; l++) layouts[l] = add_constant(module, layout_type, l, layout_names[l]);
   // No tensor of the library has this layout; torch.nested answers it for its own.

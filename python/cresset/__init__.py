@@ -191,7 +191,8 @@ _lazy.update(
     }
 )
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
-_lazy.update(quasirandom=None, __future__=None, Storage="storage")
+_lazy.update(quasirandom=None, __future__=None, Storage="storage", monitor=None, thread_safe_generator="random")
+_lazy.update(fork="jit", wait="jit", parse_schema="_C", parse_ir="_C")
 _lazy.update(
     export=None, futures=None, graph=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag"
 )

@@ -30,6 +30,31 @@ from _cresset import (
     float8_e5m2 as float8_e5m2,
     float8_e5m2fnuz as float8_e5m2fnuz,
     float8_e8m0fnu as float8_e8m0fnu,
+    int1 as int1,
+    int2 as int2,
+    int3 as int3,
+    int4 as int4,
+    int5 as int5,
+    int6 as int6,
+    int7 as int7,
+    uint1 as uint1,
+    uint2 as uint2,
+    uint3 as uint3,
+    uint4 as uint4,
+    uint5 as uint5,
+    uint6 as uint6,
+    uint7 as uint7,
+    bits1x8 as bits1x8,
+    bits2x4 as bits2x4,
+    bits4x2 as bits4x2,
+    bits8 as bits8,
+    bits16 as bits16,
+    qint8 as qint8,
+    quint8 as quint8,
+    qint32 as qint32,
+    quint4x2 as quint4x2,
+    quint2x4 as quint2x4,
+    float4_e2m1fn_x2 as float4_e2m1fn_x2,
     get_default_dtype as get_default_dtype,
     get_num_interop_threads as get_num_interop_threads,
     get_num_threads as get_num_threads,
@@ -147,7 +172,10 @@ class Event: ...
 
 from ._core.script_classes import ScriptObject as ScriptObject, classes as classes
 from . import mps as mps, mtia as mtia, profiler as profiler, xpu as xpu
-from . import functorch as functorch, quasirandom as quasirandom
+from . import functorch as functorch, monitor as monitor, quasirandom as quasirandom
+from ._C import parse_ir as parse_ir, parse_schema as parse_schema
+from .jit import fork as fork, wait as wait
+from .random import thread_safe_generator as thread_safe_generator
 from .storage import Storage as Storage
 from . import export as export, futures as futures, hub as hub, library as library, lightning as lightning, multiprocessing as multiprocessing
 from .storage import TypedStorage as TypedStorage

@@ -14,7 +14,10 @@ def _check(mode, options, backend):
         raise RuntimeError(f"torch.compile: expected the name of a backend or a function, got {backend!r}")
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False, name=None, recompile_limit=None,
+default_backend = "inductor"  # as torch.compiler.set_default_backend leaves it
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, name=None, recompile_limit=None,
             isolate_recompiles=None, shapes_spec=None):  # fmt: skip
     """A function or module that computes what the given one does, by compiled graphs. Without `model` it returns a decorator.
 
@@ -25,7 +28,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         model: a function, method, module or callable object.
         fullgraph: a graph break is an error, `torch._dynamo.exc.Unsupported`.
         dynamic: sizes are symbols from the start (True), or never (False); by default those that have changed.
-        backend: "inductor", "eager", "aot_eager", another name of `torch._dynamo.list_backends`, or a function of a `GraphModule` and example inputs.
+        backend: by default that of `torch.compiler.set_default_backend`; "inductor", "eager", "aot_eager", another name of `torch._dynamo.list_backends`, or a function of a `GraphModule` and example inputs.
         mode: one of "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs". On the CPU all are the same.
         options: a dict, which a backend that is a function gets as `options`.
         disable: return `model` itself.
@@ -38,7 +41,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     """
     if model is not None and not callable(model):
         raise AssertionError(f"torch.compile: expected a function or module, got {type(model).__name__}")
-    backend = "inductor" if backend is None else backend
+    backend = default_backend if backend is None else backend
     if not disable:
         _check(mode, options, backend)
     if model is None:

@@ -7,6 +7,7 @@ False
 import collections as _collections
 
 from ._core.devices import NotBuiltError as _NotBuiltError
+from ._core.devices import refusing_class as _refusing_class
 
 
 def is_available():
@@ -91,3 +92,8 @@ for _name, _what in {
     "get_memory_info": "Free and total memory of the accelerator.",
 }.items():
     globals()[_name] = _refusing(_name, _what)
+
+device_index = _refusing_class("accelerator", "device_index", __name__, "A context that makes the accelerator of this index the current one.")
+Graph = _refusing_class(
+    "accelerator", "Graph", __name__, "Recorded work that the accelerator repeats.", "capture_begin capture_end enable_debug_mode debug_dump pool replay reset"
+)

@@ -4,11 +4,12 @@
 False
 """
 
+from . import _compile
 from ._compile import compile
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
-           "keep_portable_guards_unsafe", "list_backends", "nested_compile_region", "report", "reset", "set_enable_guard_collectives", "set_stance",
-           "skip_guard_on_globals_unsafe", "substitute_in_graph"]  # fmt: skip
+           "get_default_backend", "keep_portable_guards_unsafe", "list_backends", "nested_compile_region", "report", "reset", "set_default_backend",
+           "set_enable_guard_collectives", "set_stance", "skip_guard_on_globals_unsafe", "substitute_in_graph"]  # fmt: skip
 
 
 def is_compiling():
@@ -204,3 +205,25 @@ def skip_guard_on_globals_unsafe(guard_entries):
     []
     """
     return [not getattr(entry, "is_global", False) for entry in guard_entries]
+
+
+def get_default_backend():
+    """The backend of `torch.compile` where a call names none.
+
+    >>> torch.compiler.get_default_backend()
+    'inductor'
+    """
+    return _compile.default_backend
+
+
+def set_default_backend(backend):
+    """Sets the backend of `torch.compile` where a call names none; None stands for "inductor". A name that there is none of is an error when compiling.
+
+    >>> torch.compiler.set_default_backend("eager")
+    >>> torch.compile(lambda x: x + 1)(torch.ones(1))
+    tensor([2.])
+    >>> torch.compiler.set_default_backend(None)
+    """
+    if backend is not None and not isinstance(backend, str) and not callable(backend):
+        raise TypeError(f"set_default_backend: expected the name of a backend or a function, got {type(backend).__name__}")
+    _compile.default_backend = "inductor" if backend is None else backend

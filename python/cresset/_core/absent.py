@@ -17,7 +17,7 @@ from .missing import WHERE
 
 # wing -> module -> names. Names in capitals are classes, of which there are no objects; "Error" at the end: exceptions; others are
 # functions.
-# `name=value` is a function that gives the value; `name=itself` and `name=@` marks of functions, without and with arguments; `Name()` a
+# `name=value` is a function that gives the value; `name=itself` and `name=@` marks of functions, without and with arguments; `name=class` a class in small letters; `Name()` a
 # class of plans, of which there are objects that hold their arguments. A module with a file of its own has these names beside the file's.
 WINGS = {
     "ONNX export": {
@@ -71,12 +71,12 @@ WINGS = {
         "distributed._tensor.placement_types": "DTensorSpec Partial() Placement Replicate() Shard()",
     },
     "fully sharded parallelism": {
-        "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig "
-                            "FullyShardedDataParallel LocalOptimStateDictConfig "
-                            "LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig "
-                            "OptimStateKeyType ShardedOptimStateDictConfig "
-                            "ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictSettings StateDictType "
-                            "UnshardHandle fully_shard register_fsdp_forward_method",
+        "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy DataParallelMeshDims FSDPModule "
+                            "FullOptimStateDictConfig FullStateDictConfig fully_shard FullyShardedDataParallel "
+                            "LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy "
+                            "OffloadPolicy OptimStateDictConfig OptimStateKeyType register_fsdp_forward_method "
+                            "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy share_comm_ctx "
+                            "StateDictConfig StateDictSettings StateDictType UnshardHandle",
         "distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig MixedPrecision "
                                 "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictType",
         "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig "
@@ -92,11 +92,12 @@ WINGS = {
         "distributed._shard.sharded_tensor": "ShardedTensor",
     },
     "distributed checkpoints": {
-        "distributed.checkpoint": "BytesStorageMetadata CheckpointException ChunkStorageMetadata DefaultLoadPlanner "
-                                  "DefaultSavePlanner FileSystemReader FileSystemWriter "
-                                  "HuggingFaceStorageReader HuggingFaceStorageWriter LoadPlan LoadPlanner Metadata ReadItem "
-                                  "SavePlan SavePlanner StorageReader StorageWriter "
-                                  "TensorStorageMetadata WriteItem async_save load load_state_dict save save_state_dict",
+        "distributed.checkpoint": "async_save BytesStorageMetadata CheckpointException ChunkStorageMetadata "
+                                  "DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter "
+                                  "HuggingFaceStorageReader HuggingFaceStorageWriter load "
+                                  "load_sharded_optimizer_state_dict load_state_dict LoadPlan LoadPlanner Metadata "
+                                  "QuantizedHuggingFaceStorageReader ReadItem save save_state_dict SavePlan SavePlanner "
+                                  "StorageReader StorageWriter TensorStorageMetadata WriteItem",
         "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
         "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
         "distributed.checkpoint.state_dict_loader": "_load_state_dict load",
@@ -106,15 +107,17 @@ WINGS = {
         "distributed.checkpoint.metadata": "Metadata",
         "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
         "distributed.checkpoint.planner": "LoadPlanner SavePlanner",
-        "distributed.checkpoint.state_dict": "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
-                                             "set_model_state_dict set_optimizer_state_dict set_state_dict",
+        "distributed.checkpoint.state_dict": "DictValueType FQNS_T get_model_state_dict get_optimizer_state_dict "
+                                             "get_state_dict ListDictValueType OptimizerStateType PrimitiveType "
+                                             "set_model_state_dict set_optimizer_state_dict set_state_dict "
+                                             "StateDictOptions ValueType",
         "distributed.checkpoint.stateful": "Stateful",
         "distributed.checkpoint.storage": "StorageReader StorageWriter",
     },
     "pipeline parallelism": {
-        "distributed.pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B "
-                                  "ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint "
-                                  "build_stage pipe_split pipeline",
+        "distributed.pipelining": "build_stage Pipe pipe_split pipeline PipelineStage Schedule1F1B ScheduleDualPipeV "
+                                  "ScheduleGPipe ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble "
+                                  "ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint",
     },
     "sharded optimizers and gradient compression": {
         "distributed.algorithms._checkpoint": "",
@@ -131,20 +134,60 @@ WINGS = {
     "quantisation": {
         "ao": "",
         "ao.nn": "",
-        "ao.nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize "
-                           "QFunctional",
-        "ao.nn.intrinsic": "BNReLU2d ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
+        "ao.nn.quantized": "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d "
+                           "ConvTranspose3d DeQuantize Dropout ELU Embedding EmbeddingBag FloatFunctional "
+                           "FXFloatFunctional GroupNorm Hardswish InstanceNorm1d InstanceNorm2d InstanceNorm3d "
+                           "LayerNorm LeakyReLU Linear LSTM MultiheadAttention PReLU QFunctional Quantize ReLU6 Sigmoid "
+                           "Softmax",
+        "ao.nn.intrinsic": "BNReLU2d BNReLU3d ConvAdd2d ConvAddReLU2d ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d "
+                           "ConvBnReLU2d ConvBnReLU3d ConvReLU1d ConvReLU2d ConvReLU3d LinearBn1d LinearLeakyReLU "
+                           "LinearReLU LinearTanh",
         "ao.nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
         "ao.nn.quantized.dynamic": "GRU LSTM Linear",
-        "ao.pruning": "BaseScheduler BaseSparsifier WeightNormSparsifier",
+        "ao.pruning": "BaseScheduler BaseSparsifier CubicSL FakeSparsity fqn_to_module get_arg_info_from_tensor_fqn "
+                      "get_dynamic_sparse_quantized_mapping get_static_sparse_quantized_mapping LambdaSL module_to_fqn "
+                      "NearlyDiagonalSparsifier WeightNormSparsifier",
         "ao.quantization.fx": "",
         "ao.quantization.fx._decomposed": "",
-        "ao.quantization": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "
-                           "MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver "
-                           "QConfig QConfigMapping QuantStub QuantType QuantWrapper convert disable_fake_quant disable_observer "
-                           "enable_fake_quant enable_observer fuse_modules "
-                           "fuse_modules_qat get_default_qat_qconfig get_default_qconfig get_default_qconfig_mapping prepare "
-                           "prepare_qat quantize quantize_dynamic quantize_qat",
+        "ao.quantization": "add_quant_dequant AffineQuantizedObserverBase convert convert_dynamic_jit convert_jit "
+                           "default_affine_fixed_qparams_fake_quant default_affine_fixed_qparams_observer "
+                           "default_debug_observer=class default_dynamic_fake_quant default_dynamic_quant_observer "
+                           "default_embedding_fake_quant default_embedding_fake_quant_4bit default_eval_fn "
+                           "default_fake_quant default_fixed_qparams_range_0to1_fake_quant "
+                           "default_fixed_qparams_range_0to1_observer default_fixed_qparams_range_neg1to1_fake_quant "
+                           "default_fixed_qparams_range_neg1to1_observer default_float_qparams_observer "
+                           "default_float_qparams_observer_4bit default_fused_act_fake_quant "
+                           "default_fused_per_channel_wt_fake_quant default_fused_wt_fake_quant "
+                           "default_histogram_fake_quant default_histogram_observer default_observer "
+                           "default_per_channel_weight_fake_quant default_per_channel_weight_observer "
+                           "default_placeholder_observer=class default_reuse_input_observer=class "
+                           "default_symmetric_fixed_qparams_fake_quant default_symmetric_fixed_qparams_observer "
+                           "default_weight_fake_quant default_weight_observer DeQuantStub disable_fake_quant "
+                           "disable_observer enable_fake_quant enable_observer FakeQuantize FakeQuantizeBase "
+                           "FixedQParamsFakeQuantize FixedQParamsObserver fuse_conv_bn fuse_conv_bn_jit "
+                           "fuse_conv_bn_relu fuse_convtranspose_bn fuse_linear_bn fuse_modules fuse_modules_qat "
+                           "fused_per_channel_wt_fake_quant_range_neg_127_to_127 "
+                           "fused_wt_fake_quant_range_neg_127_to_127 FusedMovingAvgObsFakeQuantize get_block_size "
+                           "get_default_compare_output_module_list get_default_custom_config_dict "
+                           "get_default_dynamic_quant_module_mappings get_default_dynamic_sparse_quant_module_mappings "
+                           "get_default_float_to_quantized_operator_mappings get_default_qat_module_mappings "
+                           "get_default_qat_qconfig get_default_qat_qconfig_dict get_default_qat_qconfig_mapping "
+                           "get_default_qconfig get_default_qconfig_dict get_default_qconfig_mapping "
+                           "get_default_qconfig_propagation_list get_default_static_quant_module_mappings "
+                           "get_default_static_quant_reference_module_mappings "
+                           "get_default_static_sparse_quant_module_mappings get_dynamic_quant_module_class "
+                           "get_embedding_qat_module_mappings get_embedding_static_quant_module_mappings "
+                           "get_fuser_method get_fuser_method_new get_observer_state_dict get_quantized_operator "
+                           "get_static_quant_module_class Granularity HistogramObserver load_observer_state_dict "
+                           "MappingType MinMaxObserver MovingAverageMinMaxObserver "
+                           "MovingAveragePerChannelMinMaxObserver no_observer_set NoopObserver ObserverBase "
+                           "ObserverOrFakeQuantize per_channel_weight_observer_range_neg_127_to_127 PerAxis PerBlock "
+                           "PerChannelMinMaxObserver PerGroup PerRow PerTensor PerToken PlaceholderObserver prepare "
+                           "prepare_dynamic_jit prepare_jit prepare_qat propagate_qconfig_ QConfig qconfig_equals "
+                           "QConfigAny QConfigDynamic QConfigMapping quantize quantize_dynamic quantize_dynamic_jit "
+                           "quantize_jit quantize_qat QuantStub QuantType QuantWrapper RecordingObserver "
+                           "ReuseInputObserver script_qconfig script_qconfig_dict swap_module TorchAODType "
+                           "UniformQuantizationObserverBase weight_observer_range_neg_127_to_127 ZeroPointDomain",
         "ao.quantization.observer": "HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver",
         "ao.quantization.qconfig": "QConfig get_default_qconfig",
         "ao.quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
@@ -154,13 +197,50 @@ WINGS = {
         "nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize "
                         "QFunctional",
         "nn.quantized.dynamic": "GRU LSTM Linear",
-        "quantization": "DeQuantStub HistogramObserver ObserverBase QConfig QuantStub QuantType QuantWrapper convert fuse_modules "
-                        "get_default_qat_qconfig get_default_qconfig prepare prepare_qat "
-                        "quantize quantize_dynamic quantize_qat",
+        "quantization": "add_quant_dequant convert default_dynamic_qconfig default_eval_fn default_fake_quant "
+                        "default_fixed_qparams_range_0to1_fake_quant default_fixed_qparams_range_neg1to1_fake_quant "
+                        "default_histogram_fake_quant default_observer default_per_channel_weight_fake_quant "
+                        "default_per_channel_weight_observer default_placeholder_observer=class default_qat_qconfig "
+                        "default_qconfig default_weight_fake_quant default_weight_observer DeQuantStub "
+                        "float16_dynamic_qconfig float_qparams_weight_only_qconfig fuse_modules "
+                        "get_default_compare_output_module_list get_default_dynamic_quant_module_mappings "
+                        "get_default_qat_module_mappings get_default_qat_qconfig get_default_qconfig "
+                        "get_default_qconfig_propagation_list get_default_static_quant_module_mappings get_fuser_method "
+                        "get_quantized_operator get_static_quant_module_class HistogramObserver ObserverBase prepare "
+                        "prepare_qat propagate_qconfig_ QConfig quantize quantize_dynamic quantize_dynamic_jit "
+                        "quantize_jit quantize_qat QuantStub QuantType QuantWrapper swap_module",
         "quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
+        "": "choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine "
+            "fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
+            "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
+            "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr "
+            "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine "
+            "per_tensor_symmetric q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+            "q_zero_point QInt32Storage QInt8Storage qscheme=class quantize_per_channel quantize_per_tensor "
+            "quantize_per_tensor_dynamic quantized_batch_norm quantized_gru_cell quantized_lstm_cell "
+            "quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
+            "quantized_rnn_tanh_cell QUInt2x4Storage QUInt4x2Storage QUInt8Storage",
+    },
+    "CUDA and ROCm kernels": {
+        "": "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
+            "batch_norm_gather_stats_with_counts batch_norm_stats cudnn_affine_grid_generator cudnn_batch_norm "
+            "cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose "
+            "cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution miopen_convolution_add_relu "
+            "miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution "
+            "miopen_rnn",
+        "cuda.graphs": "CUDAGraph graph graph_pool_handle is_current_stream_capturing make_graphed_callables",
+        "cuda.jiterator": "",
+        "cuda.sparse": "",
+        "cuda.tunable": "enable get_filename get_max_tuning_duration get_max_tuning_iterations get_results get_validators is_enabled=False "
+                        "read_file set_filename set_max_tuning_duration set_max_tuning_iterations tune_gemm_in_file tuning_enable tuning_is_enabled=False "
+                        "write_file",
+    },
+    "measuring with Valgrind": {
+        "utils.benchmark": "CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts",
     },
     "torch.package": {
-        "package": "PackageExporter PackageImporter is_from_package=False",
+        "package": "Directory EmptyMatchError GlobGroup Importer is_from_package=False ObjMismatchError "
+                   "ObjNotFoundError OrderedImporter PackageExporter PackageImporter PackagingError",
     },
     "Lightning's strategies, tuners and profilers": {
         "lightning.profilers": "AdvancedProfiler Profiler PyTorchProfiler SimpleProfiler",
@@ -170,8 +250,12 @@ WINGS = {
     },
 }  # fmt: skip
 
-_HOLDS = {module: (wing, dict(name.replace("()", "=()").partition("=")[::2] for name in names.split()))
-          for wing, modules in WINGS.items() for module, names in modules.items()}  # fmt: skip
+_HOLDS = {}  # module -> name -> (wing, value)
+_WING_OF = {module: wing for wing, modules in WINGS.items() for module in modules}
+for _wing, _modules in WINGS.items():
+    for _module, _names in _modules.items():
+        for _name, _, _value in (name.replace("()", "=()").partition("=") for name in _names.split()):
+            _HOLDS.setdefault(_module, {})[_name] = (_wing, _value)
 _VALUES = {"True": True, "False": False, "None": None}
 _made = {}
 
@@ -222,7 +306,7 @@ def _make(module, name, wing, value):
         return type(name, (RuntimeError,), {"__module__": f"cresset.{module}".rstrip("."), "__doc__": doc})
     if value == "()":
         return type(name, (_Plan,), {"__module__": f"cresset.{module}", "__doc__": doc, "_absent": where, "_wing": wing})
-    if name.lstrip("_")[0].isupper():
+    if value == "class" or name.lstrip("_")[0].isupper():
         home = f"cresset.{module}".rstrip(".")
         return _Class(name, (), {"__module__": home, "__doc__": doc, "_absent": where, "_wing": wing})
 
@@ -246,11 +330,11 @@ def found(module, name):
     inner = module.partition(".")[2]
     if is_module(f"{inner}.{name}" if inner else name):
         return importlib.import_module(f"{module}.{name}")
-    wing, names = _HOLDS.get(inner, ("", {}))
-    if name not in names:
+    held = _HOLDS.get(inner, {}).get(name)
+    if held is None:
         return None
     if (inner, name) not in _made:
-        _made[inner, name] = _make(inner, name, wing, names[name])
+        _made[inner, name] = _make(inner, name, *held)
     return _made[inner, name]
 
 
@@ -266,15 +350,15 @@ class _Module(types.ModuleType):
 
 def is_module(inner):
     """Whether the table has a module of this name, as in "onnx.utils"."""
-    return inner in _HOLDS and inner != ""
+    return inner in _WING_OF and inner != ""
 
 
 def make_module(spec):
     """The module of an absent wing; its names are made when asked for."""
-    wing, names = _HOLDS[spec.name.partition(".")[2]]
-    doc = f"{spec.name}, which is not there: Cresset has no {wing}. Its names can be imported; calls raise NotImplementedError."
+    inner = spec.name.partition(".")[2]
+    doc = f"{spec.name}, which is not there: Cresset has no {_WING_OF[inner]}. Its names can be imported; calls raise NotImplementedError."
     module = _Module(spec.name, doc)
-    module.__all__ = sorted(names)
+    module.__all__ = sorted(_HOLDS.get(inner, {}))
     return module
 
 

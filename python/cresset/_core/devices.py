@@ -31,15 +31,20 @@ def refusing(device, name, text):
     return function
 
 
-def refusing_class(device, name, module, text):
-    """A class that can be named and tested against, and of which there are no objects."""
+def refusing_class(device, name, module, text, members=""):
+    """A class that can be named and tested against, and of which there are no objects. `members` are its methods, in one text."""
 
     def __new__(cls, *args, **kwargs):
         if str(kwargs.get("device", args[0] if args else "")) == "cpu":
             raise RuntimeError(f"{name}: the CPU has none beside the program itself, expected the device of an accelerator")
         refuse(device)
 
-    return type(name, (), {"__new__": __new__, "__module__": module, "__doc__": _refusal(device, text)})
+    methods = {member: refusing(device, member, f"A method of {name}.") for member in members.split()}
+    return type(name, (), methods | {"__new__": __new__, "__module__": module, "__doc__": _refusal(device, text)})
+
+
+QUEUE = "device query record_event synchronize wait_event wait_stream"
+MARK = "elapsed_time from_ipc_handle ipc_handle query record synchronize wait"
 
 
 def answering(device, name, text, value):
@@ -82,5 +87,6 @@ def namespace(device, module, answers, refusals, classes):
     return made
 
 
-Stream = refusing_class("accelerator", "Stream", "cresset", "An ordered queue of work on the accelerator.")
-Event = refusing_class("accelerator", "Event", "cresset", "A mark in a stream of the accelerator.")
+Stream = refusing_class("accelerator", "Stream", "cresset", "An ordered queue of work on the accelerator.",
+                        f"{QUEUE} device_index device_type is_capturing native_handle stream_id")  # fmt: skip
+Event = refusing_class("accelerator", "Event", "cresset", "A mark in a stream of the accelerator.", f"{MARK} device event_id")

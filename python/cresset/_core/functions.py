@@ -60,7 +60,12 @@ def einsum(equation, *operands):
         raise ValueError(f"einsum: expected an equation and at least one tensor, got {equation!r} alone")
     if isinstance(equation, _torch.Tensor):
         equation, operands = _equation_of_lists((equation, *operands))
-    return _ops["einsum"](equation, _tensors(operands))
+    operands = _tensors(operands)
+    if len(operands) < 3:
+        return _ops["einsum"](equation, operands)
+    from ..backends.opt_einsum import _path_of
+
+    return _ops["einsum"](equation, operands, path=_path_of(equation, operands))
 
 
 def _equation_of_lists(arguments):

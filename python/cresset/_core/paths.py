@@ -12,7 +12,7 @@ import types
 HOMES = {
     "_C": {"": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
-    "": {"futures": "Future"},
+    "": {"futures": "Future", "jit": "JITException=Error", "": "bit=uint1"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
     "_classes": {"_core.script_classes": "ScriptObject classes"},

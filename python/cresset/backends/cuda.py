@@ -110,3 +110,93 @@ def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, e
         yield
     finally:
         _attention.update(before)
+
+
+class SDPAParams:
+    """The arguments of a call of attention, of which `can_use_flash_attention` and its like are asked.
+
+    >>> q = torch.ones(1, 1, 2, 4)
+    >>> torch.backends.cuda.can_use_flash_attention(torch.backends.cuda.SDPAParams(q, q, q, None, 0.0, False, False))
+    False
+    """
+
+    __slots__ = ("query", "key", "value", "attn_mask", "dropout", "is_causal", "enable_gqa")
+
+    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa=False):
+        self.query, self.key, self.value, self.attn_mask = query, key, value, attn_mask
+        self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
+
+
+def _unusable(kind):
+    def can_use(params, debug=False):
+        if not isinstance(params, SDPAParams):
+            raise TypeError(f"can_use_{kind}_attention: expected SDPAParams, got {type(params).__name__}")
+        if debug:
+            import warnings
+
+            warnings.warn(f"can_use_{kind}_attention: there is no CUDA device for this kernel", stacklevel=2)
+        return False
+
+    can_use.__name__ = can_use.__qualname__ = f"can_use_{kind}_attention"
+    can_use.__doc__ = f"""Whether the {kind} kernel of CUDA devices takes these `SDPAParams`: never without a device; with `debug` a warning says so.
+
+    >>> callable(torch.backends.cuda.can_use_{kind}_attention)
+    True
+    """
+    return can_use
+
+
+can_use_flash_attention, can_use_efficient_attention, can_use_cudnn_attention = map(_unusable, ("flash", "efficient", "cudnn"))
+
+
+def is_flash_attention_available():
+    """Whether the library was built with the flash kernel for CUDA devices.
+
+    >>> torch.backends.cuda.is_flash_attention_available()
+    False
+    """
+    return False
+
+
+def is_ck_sdpa_available():
+    """Whether the library was built with the kernels of ROCm's Composable Kernel.
+
+    >>> torch.backends.cuda.is_ck_sdpa_available()
+    False
+    """
+    return False
+
+
+class cuFFTPlanCache:
+    """The plans of Fourier transforms that a CUDA device keeps. RuntimeError while there is none.
+
+    >>> torch.backends.cuda.cufft_plan_cache.max_size
+    Traceback (most recent call last):
+    RuntimeError: cufft_plan_cache: there is no CUDA device; ask torch.cuda.is_available() first
+    """
+
+    def __init__(self, device_index):
+        self.device_index = device_index
+
+    def _refused(self, *args):
+        raise RuntimeError("cufft_plan_cache: there is no CUDA device; ask torch.cuda.is_available() first")
+
+    size, max_size = property(_refused), property(_refused, _refused)
+    clear = _refused
+
+
+class cuFFTPlanCacheManager(cuFFTPlanCache):
+    """The plans of the current CUDA device; an index gives those of another.
+
+    >>> torch.backends.cuda.cufft_plan_cache[0]
+    Traceback (most recent call last):
+    RuntimeError: cufft_plan_cache: there is no CUDA device; ask torch.cuda.is_available() first
+    """
+
+    def __init__(self):
+        super().__init__(None)
+
+    __getitem__ = cuFFTPlanCache._refused
+
+
+cufft_plan_cache = cuFFTPlanCacheManager()

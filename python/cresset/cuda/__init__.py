@@ -7,10 +7,12 @@
 
 import collections as _collections
 
+from .._core.devices import MARK as _MARK
+from .._core.devices import QUEUE as _QUEUE
 from .._core.devices import refusing as _refusing
 from .._core.devices import refusing_class as _refusing_class
 
-_SUBMODULES = ("amp",)
+_SUBMODULES = ("amp", "nccl")
 has_half = has_magma = False
 default_generators = ()
 
@@ -160,6 +162,72 @@ def memory_stats_as_nested_dict(device=None):
     return {}
 
 
+def host_memory_stats():
+    """Figures of the allocator of pinned memory by name; none while CUDA has not been started.
+
+    >>> len(torch.cuda.host_memory_stats())
+    0
+    """
+    return _collections.OrderedDict()
+
+
+def host_memory_stats_as_nested_dict():
+    """Figures of the allocator of pinned memory; none while CUDA has not been started.
+
+    >>> torch.cuda.host_memory_stats_as_nested_dict()
+    {}
+    """
+    return {}
+
+
+def get_allocator_backend():
+    """The kind of allocator that CUDA would use.
+
+    >>> torch.cuda.get_allocator_backend()
+    'native'
+    """
+    return "native"
+
+
+class CudaError(RuntimeError):
+    """An error of CUDA's runtime, with its code.
+
+    >>> issubclass(torch.cuda.CudaError, RuntimeError)
+    True
+    """
+
+    def __init__(self, code):
+        super().__init__(f"CUDA error {int(code)}")
+
+
+class DeferredCudaCallError(Exception):
+    """A call that waited for CUDA to start and failed then.
+
+    >>> issubclass(torch.cuda.DeferredCudaCallError, RuntimeError)
+    False
+    """
+
+
+class cudaStatus:
+    """Codes of CUDA's runtime.
+
+    >>> torch.cuda.cudaStatus.SUCCESS
+    0
+    """
+
+    SUCCESS = 0
+    ERROR_NOT_READY = 34
+
+
+def check_error(res):
+    """Does nothing for the code of success. Errors: CudaError for any other.
+
+    >>> torch.cuda.check_error(torch.cuda.cudaStatus.SUCCESS)
+    """
+    if int(res) != cudaStatus.SUCCESS:
+        raise CudaError(res)
+
+
 def memory_snapshot(mempool_id=None, include_traces=True):
     """The segments that the CUDA allocator holds.
 
@@ -215,20 +283,51 @@ for _name, _what in {
     "cudart": "The functions of CUDA's runtime.",
     "graph_pool_handle": "A pool of memory for CUDA graphs.",
     "make_graphed_callables": "Functions that replay CUDA graphs.",
+    "caching_allocator_alloc": "Memory of the CUDA allocator.",
+    "caching_allocator_delete": "Gives memory back to the CUDA allocator.",
+    "caching_allocator_enable": "Lets the CUDA allocator keep memory, or not.",
+    "change_current_allocator": "Makes another allocator that of CUDA.",
+    "clock_rate": "The clock of a CUDA device.",
+    "current_blas_handle": "The handle of cuBLAS on the current stream.",
+    "current_solver_handle": "The handle of cuSOLVER on the current stream.",
+    "device_memory_used": "Memory that is in use on a CUDA device.",
+    "get_per_process_memory_fraction": "The share of a CUDA device's memory that this process may take.",
+    "get_stream_from_external": "A stream that another library made.",
+    "get_sync_debug_mode": "What is said of calls that wait for a CUDA device.",
+    "list_gpu_processes": "The processes that use a CUDA device.",
+    "memory_usage": "How busy the memory of a CUDA device is.",
+    "power_draw": "The power that a CUDA device takes.",
+    "reset_accumulated_host_memory_stats": "Begins the sums of pinned memory anew.",
+    "reset_peak_host_memory_stats": "Begins the peak figures of pinned memory anew.",
+    "set_sync_debug_mode": "Sets what is said of calls that wait for a CUDA device.",
+    "temperature": "The temperature of a CUDA device.",
 }.items():
     globals()[_name] = _refusing("CUDA", _name, _what)
 
 for _name, _what in {
-    "Stream": "An ordered queue of work on a CUDA device.",
-    "Event": "A mark in a CUDA stream.",
-    "CUDAGraph": "Recorded work that a CUDA device repeats.",
-    "graph": "A context that records a CUDA graph.",
+    "Stream": ("An ordered queue of work on a CUDA device.", _QUEUE),
+    "ExternalStream": ("A CUDA stream that another library made.", _QUEUE),
+    "Event": ("A mark in a CUDA stream.", _MARK),
+    "CUDAGraph": (
+        "Recorded work that a CUDA device repeats.",
+        "capture_begin capture_end debug_dump enable_debug_mode get_graph_data instantiate pool raw_cuda_graph raw_cuda_graph_exec replay reset",
+    ),
+    "graph": ("A context that records a CUDA graph.", "default_capture_stream"),
+    "CUDAPluggableAllocator": "An allocator of CUDA memory from a library.",
+    "GreenContext": "A part of a CUDA device's processors.",
+    "MemPool": "A pool of CUDA memory of its own.",
+    "use_mem_pool": "A context that takes CUDA memory from a pool.",
+    "caching_allocator_disabled": "A context in which the CUDA allocator keeps no memory.",
+    **{
+        f"{kind}Storage": "The type of CUDA storages of a dtype."
+        for kind in "BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float Half Int Long Short".split()
+    },
     **{f"{kind}Tensor": "The type of CUDA tensors of a dtype." for kind in "BFloat16 Bool Byte Char Double Float Half Int Long Short".split()},
     "device": "A context that makes a CUDA device the current one.",
     "device_of": "A context that makes the CUDA device of a tensor the current one.",
     "StreamContext": "A context that makes a stream the current one.",
 }.items():
-    globals()[_name] = _refusing_class("CUDA", _name, __name__, _what)
+    globals()[_name] = _refusing_class("CUDA", _name, __name__, *([_what] if isinstance(_what, str) else _what))
 
 from _cresset import OutOfMemoryError  # noqa: E402,F401
 

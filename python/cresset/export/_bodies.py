@@ -60,7 +60,8 @@ def _roll(self, shifts, dims=()):
 def _tril(self, diagonal=0):
     rows = torch.ops.aten.arange.start_step(0, self.shape[-2], 1, device=self.device)
     columns = torch.ops.aten.arange.start_step(0, self.shape[-1], 1, device=self.device)
-    return torch.where(columns - rows.unsqueeze(-1) <= diagonal, self, 0)
+    keeps = columns - rows.unsqueeze(-1) <= diagonal
+    return torch.logical_and(keeps, self) if self.dtype == torch.bool else torch.where(keeps, self, 0)
 
 
 def _log_sigmoid(self):

@@ -169,3 +169,14 @@ for _name, _dtype in {
 
 
 torch._core.overridable.replace(globals(), __name__, but=("as_sparse_gradcheck",))
+
+
+def _semi_structured():
+    from .._core.devices import refusing, refusing_class
+
+    text = "A matrix with two zeros in every four numbers of a row, which CUDA devices multiply faster."
+    made = {name: refusing_class("CUDA", name, __name__, text) for name in (f"SparseSemiStructuredTensor{kind}" for kind in ("", "CUTLASS", "CUSPARSELT"))}
+    return made | {"to_sparse_semi_structured": refusing("CUDA", "to_sparse_semi_structured", "The semi-structured form of a dense matrix.")}
+
+
+globals().update(_semi_structured())

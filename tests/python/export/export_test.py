@@ -315,6 +315,11 @@ class Parts(unittest.TestCase):
 
         self.check(Masked(), {0: 8, 1: 32}, (2, 3, 4), (5, 7, 4), (8, 32, 4))
 
+    def test_a_triangle_of_bools_stays_one(self):
+        x = torch.ones(3, 3, dtype=torch.bool)
+        triangle = export(Function(lambda x: x.tril()), (x,)).run_decompositions().module()(x)
+        self.assertEqual((triangle.dtype, triangle.tolist()), (torch.bool, x.tril().tolist()))
+
     def test_constants_give_their_numbers(self):
         shape = torch.tensor([3, 2])
         program = export(Function(lambda x: x.reshape(shape.tolist())), (torch.zeros(2, 3),))
