@@ -5,7 +5,9 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 
+#include "cresset/base/warning.h"
 #include "cresset/dispatch/c_extension.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/registry.h"
@@ -68,7 +70,41 @@ template <class F> cresset_status guarded(F&& f) noexcept {
 cresset_op handle_of(const OpEntry& op) { return reinterpret_cast<cresset_op>(&op); }
 const OpEntry& entry_of(cresset_op op) { return *reinterpret_cast<const OpEntry*>(op); }
 
-cresset_tensor give(const Tensor& t) { return reinterpret_cast<cresset_tensor>(t.defined() ? intrusive_ptr<TensorImpl>::share(t.impl()).release() : nullptr); }
+// How often a program holds each tensor that it was given: a reference that is given back too often belongs to another owner.
+class Held {
+ public:
+  void add(const TensorImpl* t) {
+    Part& part = part_of(t);
+    const std::lock_guard<std::mutex> lock(part.mutex);
+    part.counts[t]++;
+  }
+  bool remove(const TensorImpl* t) {
+    Part& part = part_of(t);
+    const std::lock_guard<std::mutex> lock(part.mutex);
+    const auto at = part.counts.find(t);
+    if (at == part.counts.end()) return false;
+    if (--at->second == 0) part.counts.erase(at);
+    return true;
+  }
+
+ private:
+  struct Part {
+    std::mutex mutex;
+    std::unordered_map<const TensorImpl*, int64_t> counts;
+  };
+  Part& part_of(const TensorImpl* t) { return parts_[(reinterpret_cast<uintptr_t>(t) >> 7) % 16]; }
+  Part parts_[16];
+};
+Held& held() {
+  static Held& all = *new Held;
+  return all;
+}
+
+cresset_tensor give(const Tensor& t) {
+  if (!t.defined()) return nullptr;
+  held().add(t.impl());
+  return reinterpret_cast<cresset_tensor>(intrusive_ptr<TensorImpl>::share(t.impl()).release());
+}
 TensorImpl* impl_of(cresset_tensor t) { return reinterpret_cast<TensorImpl*>(t); }
 Tensor tensor_of(cresset_tensor t) { return t ? Tensor(intrusive_ptr<TensorImpl>::share(impl_of(t))) : Tensor(); }
 
@@ -371,7 +407,9 @@ cresset_status tensor_from_memory(void* data, const int64_t* sizes, const int64_
 }
 cresset_tensor tensor_copy(cresset_tensor t) { return give(tensor_of(t)); }
 void tensor_free(cresset_tensor t) {
-  if (t) intrusive_ptr<TensorImpl>::reclaim(impl_of(t)).reset();
+  if (!t) return;
+  if (held().remove(impl_of(t))) return intrusive_ptr<TensorImpl>::reclaim(impl_of(t)).reset();
+  warn("tensor_free: the program does not hold this tensor, or has given it back already; nothing is freed");
 }
 size_t tensor_dim(cresset_tensor t) { return static_cast<size_t>(impl_of(t)->dim()); }
 const int64_t* tensor_sizes(cresset_tensor t) { return impl_of(t)->sizes().data(); }
@@ -512,6 +550,9 @@ namespace cresset::dispatch {
 void start_c_extension(void* handle, const std::string& path) {
   const auto init = reinterpret_cast<cresset_extension_init_fn>(dlsym(handle, "cresset_extension_init"));
   if (!init) return;
+  if (const auto* built_for = static_cast<const uint32_t*>(dlsym(handle, "cresset_extension_abi")))
+    CRESSET_CHECK(*built_for == CRESSET_C_ABI_VERSION, "load_library: \"", path, "\" was built for version ", *built_for,
+                  " of the C interface, this library speaks version ", CRESSET_C_ABI_VERSION, "; build it against the headers of this release");
   Extensions& e = extensions();
   const std::lock_guard<std::mutex> lock(e.mutex);
   Extensions::Open& open = e.open[handle];

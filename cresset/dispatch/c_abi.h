@@ -195,7 +195,9 @@ typedef struct cresset_api {
 /* The table, or NULL where the version is not spoken. For programs that link to libcresset. */
 __attribute__((visibility("default"))) const cresset_api* cresset_get_api(uint32_t version);
 
-/* What an extension defines. It may check api->version and api->size. */
+/* What an extension defines. It may check api->version and api->size. Where it says CRESSET_EXTENSION_ABI once, load_library refuses it before it runs if
+ * this version is not spoken, with both versions in the error. */
+#define CRESSET_EXTENSION_ABI __attribute__((visibility("default"))) const uint32_t cresset_extension_abi = CRESSET_C_ABI_VERSION;
 typedef cresset_status (*cresset_extension_init_fn)(const cresset_api* api, cresset_library library);
 __attribute__((visibility("default"))) cresset_status cresset_extension_init(const cresset_api* api, cresset_library library);
 

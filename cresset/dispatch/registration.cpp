@@ -250,6 +250,11 @@ LibraryBlock::LibraryBlock(Library::Kind kind, const char* ns, const char* key, 
     if (!t_loading) keep_registration_error(str(e.what(), "; nothing of the block of ", ns, " at ", file, ":", line, " is registered"));
     // The type of the exception may be the library's, which is closed before the error is seen.
     else t_load_error = std::make_exception_ptr(Error(e.what()));
+  } catch (...) {
+    library_.reset();
+    const std::string text = str("library: the block of ", ns, " at ", file, ":", line, " threw an object that is no std::exception");
+    if (!t_loading) keep_registration_error(text);
+    else t_load_error = std::make_exception_ptr(Error(text));
   }
 }
 

@@ -276,9 +276,29 @@ void check_signature(const OpEntry& op, Extension& e, const std::string& key, co
   e.first_kernel_at = kernel.where;
 }
 
+// A boxed function of a program may leave anything on the stack: it is looked at before others read it.
+BoxedFn with_checked_results(BoxedFn f, const std::string& where) {
+  return [f = std::move(f), where](const OpEntry& op, Stack& stack) {
+    const size_t before = stack.size();
+    f(op, stack);
+    if (!*op.schema) return;
+    const FunctionSchema& schema = op.function_schema();
+    const size_t below = before - std::min(before, schema.arguments.size()), results = stack.size() - std::min(stack.size(), below);
+    CRESSET_CHECK(results == schema.returns.size(), op.name, ": the kernel at ", where, " left ", results, " results on the stack, expected ",
+                  schema.returns.size(), " in place of the ", schema.arguments.size(), " arguments");
+    for (size_t i = 0; i < results; i++) {
+      const Value& v = stack[below + i];
+      const Type& type = schema.returns[i].type;
+      CRESSET_CHECK_TYPE(type.kind != TypeKind::Tensor || type.list || v.is_tensor() || v.is_none(), op.name, ": result ", i, " of the kernel at ", where,
+                         " is no tensor, expected ", op.schema);
+    }
+  };
+}
+
 }  // namespace
 
 Registration add_kernel(const OpEntry& op, const std::string& key, RegisteredKernel kernel) {
+  if (!kernel.signature && !kernel.fallthrough && kernel.boxed) kernel.boxed = with_checked_results(std::move(kernel.boxed), kernel.where);
   Place* place = place_for(op, key);
   CRESSET_CHECK(place, "library: \"", key, "\" at ", kernel.where, " is neither a layer nor a registered backend");
   Extension& e = extension_of(op);

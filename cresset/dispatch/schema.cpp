@@ -71,11 +71,15 @@ class Parser {
       } else {
         s.arguments.push_back(argument(detailed.arguments.emplace_back()));
         Argument& a = s.arguments.back();
+        for (size_t i = 0; i + 1 < s.arguments.size(); i++)
+          if (s.arguments[i].name == a.name) fail("there is an argument `" + a.name + "` already, before this place");
         a.keyword_only = keyword_only;
         if (!a.has_default && !keyword_only && defaults) fail("the argument `" + a.name + "` has no default value, but one before it has, before this place");
         defaults = defaults || a.has_default;
       }
-      if (!take(",") && !at(')')) fail("expected `,` or `)`");
+      const bool more = take(",");
+      if (!more && !at(')')) fail("expected `,` or `)`");
+      if (more && at(')')) fail("expected an argument after the `,`");
     }
     expect("->");
     if (take("...")) {
@@ -225,6 +229,7 @@ class Parser {
     if (take("=")) {
       a.has_default = true;
       a.default_value = value(a.type);
+      if (a.type.kind == TypeKind::Tensor && !a.type.list && !a.default_value.is_none()) fail("a tensor has no other default than None, before this place");
     }
     return a;
   }

@@ -65,7 +65,7 @@ void set_python_error() {
     set(lin_alg_error, e);
   } catch (const std::bad_alloc& e) { PyErr_NoMemory(); } catch (const std::exception& e) {
     if (!set_fake_error(e) && !set_symbol_error(e) && !set_checkpoint_error(e) && !set_control_flow_error(e)) set(PyExc_RuntimeError, e);
-  }
+  } catch (...) { PyErr_SetString(PyExc_RuntimeError, "C++ threw an object that is no std::exception, so that there is no text; throw std::runtime_error"); }
 }
 
 }  // namespace cresset::python

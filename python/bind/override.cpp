@@ -79,8 +79,10 @@ PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs, 
     // The mode's own calls go to the modes around it.
     const Ref mode(modes().back());
     modes().pop_back();
+    const size_t around = modes().size();
     const Ref hook(PyObject_GetAttr(mode.get(), override_name));
     Ref result(hook ? PyObject_CallFunctionObjArgs(hook.get(), function, types.get(), args, kwargs, nullptr) : nullptr);
+    for (; modes().size() > around; modes().pop_back()) Py_DECREF(modes().back());  // entered in the hook, and not left
     modes().push_back(Ref::share(mode.get()).release());
     g_modes_active = true;
     if (!result) throw PythonError();

@@ -10,6 +10,7 @@ tensor([3., 3.])
 import contextlib
 import functools
 import re
+import sys
 import warnings
 import weakref
 
@@ -21,6 +22,7 @@ from . import ops
 from ._core import dispatch_keys as _keys, schema as _schema
 from ._core.operator_schema import FunctionSchema as _FunctionSchema
 from ._core.operators import OpOverload as _OpOverload
+from ._core.tag import Tag as _Tag
 from .autograd import _function_vmap
 from .utils._pytree import tree_flatten
 
@@ -132,13 +134,20 @@ class _Defined(_OpOverload):
 
     def __init__(self, namespace, schema, tags=(), packet=None):
         self._namespace, self._form, self._overloadpacket, self._entry = namespace, schema, packet, None
-        self._opname, self._overloadname, self.py_kernels = schema.name, schema.overload, {}
-        self.__name__ = f"{schema.name}.{schema.overload}"
-        self._call = self._op = self.__call__
-        self._kernels, self._fake, self._backward, self._setup, self._autograd, self._vmap = {}, None, None, None, None, None
-        self._checks_aliases = False
-        self._autocast, self._torch_dispatch, self._disabled, self._initial = {}, {}, set(), None
-        self.tags = list(tags)
+        self._opname, self._overloadname, self._kernels, self._given_tags = schema.name, schema.overload, {}, tags
+
+    # Made when they are asked for: programs define operators by the thousand, and most have none of these.
+    _fake = _backward = _setup = _autograd = _vmap = _initial = None
+    _checks_aliases = False
+    _autocast, _torch_dispatch, py_kernels = (functools.cached_property(lambda self: {}) for _ in range(3))
+    _disabled = functools.cached_property(lambda self: set())
+    _call = _op = property(lambda self: self.__call__)
+    __name__ = property(lambda self: f"{self._opname}.{self._overloadname}")
+
+    @functools.cached_property
+    def tags(self):
+        """Its members of `torch.Tag`."""
+        return list(self._given_tags)
 
     def has_kernel_for_dispatch_key(self, key):
         """Whether there is a function for a key of `torch._C.DispatchKey`, or its name."""
@@ -336,6 +345,26 @@ class _Packet(ops._Packet):
         return f"{self._namespace}.{self.__name__}"
 
 
+class _Place:
+    """A line of a program; its text is made where an error shows it."""
+
+    __slots__ = ("file", "line")
+
+    def __init__(self, file, line):
+        self.file, self.line = file, line
+
+    def __str__(self):
+        return f"{self.file}:{self.line}"
+
+
+def _place():
+    """Where the program calls this module."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return _Place(frame.f_code.co_filename, frame.f_lineno)
+
+
 def _add(namespace, text, tags=()):
     schema = _schema.parse(text, namespace)
     if not schema.name:
@@ -344,10 +373,12 @@ def _add(namespace, text, tags=()):
     if packet is None:
         packet = ops._defined[namespace][schema.name] = _Packet(namespace, schema.name)
     if schema.overload in packet._overloads:
+        there = packet._overloads[schema.overload]
         raise RuntimeError(
-            f"define: expected a new name and overload, got {schema.text}, which is there already as {packet._overloads[schema.overload]._form.text}"
+            f"define: expected a new name and overload, got {schema.text} at {_place()}, which is there already as {there._form.text}, defined at {there._where}"
         )
-    made = packet._overloads[schema.overload] = _Defined(namespace, schema, (tags,) if isinstance(tags, torch.Tag) else tags, packet)
+    made = packet._overloads[schema.overload] = _Defined(namespace, schema, (tags,) if isinstance(tags, _Tag) else tags, packet)
+    made._where = _place()
     for key, fn, undone in _pending.pop(made.name(), ()):
         _set(made, key, fn, undone)
     return made
@@ -643,7 +674,7 @@ class _OfLibrary:
 
     def __init__(self, overload):
         self.overload, self.entry = overload, overload._entry
-        self._form = _schema.parse(str(overload._schema))
+        self._form = _schema.parse(str(overload._schema), overload._namespace)
 
     def name(self):
         return self.overload.name()

@@ -287,6 +287,8 @@ class TorchFunctionMode:
         return self
 
     def __exit__(self, kind, value, traceback):
+        if _cresset._modes()[-1:] != [self]:
+            raise RuntimeError(f"{type(self).__name__}: cannot be left here, where it is not the innermost mode; modes are left in the order of `with`")
         _cresset._pop_mode()
 
     @classmethod

@@ -192,6 +192,21 @@ TEST(Kernels, OneThatIsCalledWithCppTypesAloneRefusesABoxedCall) {
   EXPECT_TRUE(contains(error_of([] { number("reg_test::f", cresset::zeros({})); }), "call it with its C++ types"));
 }
 
+TEST(Kernels, ABoxedOneThatLeavesOtherResultsIsAnError) {
+  Library m = definitions();
+  const auto leaves = [&](const char* name, BoxedFn f) {
+    m.def(std::string(name) + "(Tensor x, int n) -> Tensor");
+    m.impl(name, std::move(f));
+    return error_of([name] {
+      Stack stack{cresset::zeros({}), int64_t{1}};
+      find_op(std::string("reg_test::") + name).call_boxed(stack);
+    });
+  };
+  EXPECT_TRUE(contains(leaves("all", [](const OpEntry&, Stack&) {}), "left 2 results on the stack, expected 1 in place of the 2 arguments"));
+  EXPECT_TRUE(contains(leaves("none", [](const OpEntry&, Stack& stack) { stack.clear(); }), "left 0 results"));
+  EXPECT_TRUE(contains(leaves("number", [](const OpEntry&, Stack& stack) { stack = {int64_t{3}}; }), "result 0 of the kernel at here.cpp:1 is no tensor"));
+}
+
 TEST(Kernels, MayHoldState) {
   Library m = definitions();
   int64_t calls = 0;

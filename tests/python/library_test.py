@@ -82,13 +82,13 @@ class Schemas(unittest.TestCase):
     def test_texts(self):
         from cresset._core.schema import parse
 
-        schema = parse('ns::f.over(Tensor(a!) x, Tensor?[] y, int[2] n=[1, 2], str s="a,b", *, float? e=1e-3, ScalarType t=int64) -> (Tensor, Tensor)')
+        schema = parse('ns::f.over(Tensor(a!) x, Tensor?[] y, int[2] n=[1, 2], str s="a,b", *, float? e=1e-3, ScalarType t=int64) -> (Tensor, Tensor)', "ns")
         self.assertEqual((schema.name, schema.overload, schema.returns), ("f", "over", ["Tensor", "Tensor"]))
         self.assertEqual([a.type for a in schema.arguments], ["Tensor", "Tensor?[]", "int[]", "str", "float?", "ScalarType"])
         self.assertEqual([a.default for a in schema.arguments[2:]], [[1, 2], "a,b", 1e-3, torch.int64])
         self.assertEqual(([a.mutated for a in schema.arguments][:2], [a.keyword for a in schema.arguments][3:]), ([True, False], [False, True, True]))
         for text in ("bad(", "f(Tensor) -> Tensor", "f(Thing x) -> Tensor"):
-            self.assertRaises(RuntimeError, parse, text)
+            self.assertRaises(RuntimeError, parse, text, "ns")
 
 
 class Custom(unittest.TestCase):

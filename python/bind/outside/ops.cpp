@@ -99,6 +99,23 @@ PyObject* canonical_schema(PyObject*, PyObject* schema) {
   });
 }
 
+// _read_schema(text, namespace): the schema as PyTorch writes it, in the namespace where it names none, the operator's name and overload, and whether all
+// its arguments are of types that operators in Python take. ValueError for text that is none, with the place marked.
+PyObject* read_schema(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "_read_schema: expected 2 arguments, got %zd", n);
+  return guarded([&]() -> PyObject* {
+    const char *text = PyUnicode_AsUTF8(args[0]), *home = PyUnicode_AsUTF8(args[1]);
+    if (!text || !home) throw PythonError();
+    const auto schema = dispatch::parse_detailed(text);
+    std::string shown = dispatch::schema_text(schema);
+    const std::string_view written(text);
+    if (written.substr(0, written.find('(')).find("::") == std::string_view::npos) shown.replace(0, shown.find("::"), home);
+    bool plain = true;
+    for (const auto& argument : schema.parts.arguments) plain = plain && !dispatch::is_text_type(argument.type);
+    return Py_BuildValue("(sssO)", shown.c_str(), schema.parts.name.c_str(), schema.parts.overload.c_str(), plain ? Py_True : Py_False);
+  });
+}
+
 // _load_library(path): opens a library of operators. Errors of its registrations are raised here, and nothing of it stays registered.
 PyObject* load_library(PyObject*, PyObject* path) {
   return guarded([&]() -> PyObject* {
@@ -130,6 +147,7 @@ PyMethodDef functions[] = {{"_private_backend_name", private_backend_name, METH_
                            {"_op_tags", op_tags, METH_O, nullptr},
                            {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},
                            {"_canonical_schema", canonical_schema, METH_O, nullptr},
+                           {"_read_schema", reinterpret_cast<PyCFunction>(read_schema), METH_FASTCALL, nullptr},
                            {"_load_library", load_library, METH_O, nullptr},
                            {}};
 

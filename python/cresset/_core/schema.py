@@ -60,18 +60,44 @@ class Argument:
         return isinstance(value, _KINDS[self.base])
 
 
-@dataclasses.dataclass
 class Schema:
-    """name(arguments) -> returns, as text and in parts."""
+    """name(arguments) -> returns, as text, and in parts once they are asked for."""
 
-    name: str
-    overload: str
-    arguments: list
-    returns: list
-    text: str
+    def __init__(self, name, overload, text):
+        self.name, self.overload, self.text = name, overload, text
 
     def __str__(self):
         return self.text
+
+    @functools.cached_property
+    def arguments(self):
+        return self._parts[0]
+
+    @functools.cached_property
+    def returns(self):
+        return self._parts[1]
+
+    @functools.cached_property
+    def _parts(self):
+        inside, outside = _HEAD.match(self.text).groups()
+        arguments, keyword = [], False
+        for part in _split(inside):
+            if part == "*":
+                keyword = True
+                continue
+            found = _ARGUMENT.match(part)
+            if found is None or found[1] not in _KINDS:
+                raise RuntimeError(f"schema: cannot read the argument {part!r} of {self.text!r}; types are {', '.join(_KINDS)}")
+            base, alias, first, listed, other_alias, second, argument, default = found.groups()
+            alias = alias or other_alias
+            items, whole = (first, second) if listed else (None, first or second)
+            made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword)
+            if listed and listed[1:-1]:
+                made.listed_size = int(listed[1:-1])
+            if default is not None:
+                made.default = _default(default.strip(), base, bool(listed))
+            arguments.append(made)
+        return arguments, _split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
 
     @functools.cached_property
     def _only_tensors(self):
@@ -120,7 +146,8 @@ def _as_float(value):
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-_HEAD = re.compile(r"\s*(?:([\w.]+::)?([\w]+)(?:\.([\w]+))?)?\s*\((.*)\)\s*->\s*(.+?)\s*$", re.DOTALL)
+_HEAD = re.compile(r"[^(]*\((.*)\) -> (.+)$", re.DOTALL)
+_WHOLE_FLOAT = re.compile(r"=(-?\d+)\.0(?=[,) ]|$)")
 _ARGUMENT = re.compile(r"([\w.]+)(\([^)]*\))?(\?)?(\[\d*\])?(\([^)]*\))?(\?)?\s+(\w+)\s*(?:=\s*(.+))?$", re.DOTALL)
 
 
@@ -168,34 +195,16 @@ def canonical(text):
     return found if "::" in text.partition("(")[0] else found.removeprefix("aten::")
 
 
-def parse(text, namespace=None):
-    """The parts of a schema's text, which becomes PyTorch's form of it. RuntimeError for text that is none, with the place marked."""
-    text = canonical(text)
-    match = _HEAD.match(text)
-    if match is None:
-        raise RuntimeError(f"schema: expected name(arguments) -> returns, got {text!r}")
-    owner, name, overload, inside, outside = match.groups()
-    arguments, keyword = [], False
-    for part in _split(inside):
-        if part == "*":
-            keyword = True
-            continue
-        found = _ARGUMENT.match(part)
-        if found is None or found[1] not in _KINDS:
-            raise RuntimeError(f"schema: cannot read the argument {part!r} of {text!r}; types are {', '.join(_KINDS)}")
-        base, alias, first, listed, other_alias, second, argument, default = found.groups()
-        alias = alias or other_alias
-        items, whole = (first, second) if listed else (None, first or second)
-        made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword)
-        if listed and listed[1:-1]:
-            made.listed_size = int(listed[1:-1])
-        if default is not None:
-            made.default = _default(default.strip(), base, bool(listed))
-        arguments.append(made)
-    outside = outside.strip()
-    returns = _split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
-    title = f"{owner or (namespace + '::' if namespace else '')}{name or ''}{'.' + overload if overload else ''}"
-    return Schema(name or "", overload or "default", arguments, returns, re.sub(r"=(-?\d+)\.0(?=[,) ]|$)", r"=\1.", f"{title}({inside.strip()}) -> {outside}"))
+def parse(text, namespace):
+    """A schema of a text, in PyTorch's form of it. RuntimeError for text that is none, with the place marked."""
+    try:
+        text, name, overload, is_plain = _cresset._read_schema(text, namespace)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+    form = Schema(name, overload or "default", _WHOLE_FLOAT.sub(r"=\1.", text) if ".0" in text else text)
+    if not is_plain:
+        form.arguments  # noqa: B018  which says what cannot be read
+    return form
 
 
 # ---- of annotations -------------------------------------------------------------------------------------------------------

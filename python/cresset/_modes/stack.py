@@ -32,7 +32,8 @@ def _types_of(args, kwargs):
 
 
 def _called(modes, place, listener, func, args, kwargs):
-    """The call, by the innermost of `modes`. The place is empty now, and is left so."""
+    """The call, by the innermost of `modes`. The place is empty now, and is left so; the modes are afterwards what they were, whatever the function did."""
+    before = modes[:]
     mode = modes.pop()
     if modes:
         _listen(place, listener)
@@ -42,8 +43,8 @@ def _called(modes, place, listener, func, args, kwargs):
             return own[type(mode)](mode, func, types, args, kwargs)
         return mode.__torch_dispatch__(func, types, args, kwargs)
     finally:
+        modes[:] = before  # first, and without a call: the stack of Python may be full
         _listen(place, None)
-        modes.append(mode)
 
 
 def _hear_below(func, args, kwargs):
@@ -85,9 +86,12 @@ def push(mode, place=BELOW_AUTOGRAD):
     _listen(place, listener)
 
 
-def pop(place=BELOW_AUTOGRAD):
-    """Takes the innermost mode away and returns it. RuntimeError where there is none."""
+def pop(place=BELOW_AUTOGRAD, expected=None):
+    """Takes the innermost mode away and returns it. RuntimeError where there is none, or another than is expected."""
     modes, listener = _at(place)
+    if expected is not None and not (modes and modes[-1] is expected):
+        name = type(expected).__name__
+        raise RuntimeError(f"{name}: cannot be left here, where it is not the innermost mode; modes are left in the order of `with`, and not while they run")
     if not modes:
         raise RuntimeError("no dispatch mode is active")
     mode = modes.pop()

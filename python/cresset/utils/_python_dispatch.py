@@ -59,7 +59,10 @@ class TorchDispatchMode:
         return self
 
     def __exit__(self, *error):
-        _stack.pop(self._entered.pop())
+        entered = self.__dict__.get("_entered")
+        _stack.pop(entered[-1] if entered else self._place(), self)
+        if entered:
+            entered.pop()
 
     @classmethod
     def push(cls, *args, **kwargs):

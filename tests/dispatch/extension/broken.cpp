@@ -18,6 +18,11 @@ CRESSET_LIBRARY_IMPL(broken, CPU, m) {
 }
 #elif BROKEN == 2
 CRESSET_LIBRARY_FRAGMENT(broken, m) { m.def("fine(Tensor x) -> Tensor"); }
+#elif BROKEN == 4
+CRESSET_LIBRARY_FRAGMENT(broken, m) {
+  m.def("more(Tensor x) -> Tensor");
+  throw 42;
+}
 #else
 CRESSET_LIBRARY_IMPL(broken, Nowhere, m) { m.impl("fine", &identity); }
 #endif

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "cresset/autograd/graph.h"
+#include "cresset/base/warning.h"
 #include "cresset/cresset.h"
 #include "cresset/dispatch/c_abi.h"
 #include "cresset/dispatch/registration.h"
@@ -158,6 +159,8 @@ TEST(BrokenLibrary, RaisesAndLeavesNothing) {
   EXPECT_FALSE(find_op_or_null("broken::fine"));
   EXPECT_TRUE(contains(error_of([] { load_library(library("broken_key")); }), "\"Nowhere\" at "));
   EXPECT_FALSE(find_op_or_null("broken::fine"));
+  EXPECT_TRUE(contains(error_of([] { load_library(library("broken_throws")); }), "threw an object that is no std::exception"));
+  EXPECT_FALSE(find_op_or_null("broken::fine"));
   EXPECT_TRUE(contains(error_of([] { load_library(library("absent")); }), "load_library: cannot open"));
 }
 
@@ -208,6 +211,35 @@ TEST_F(COp, DisappearsWhenTheLibraryIsClosed) {
 TEST(CExtension, AFailingInitLeavesNothing) {
   EXPECT_TRUE(contains(error_of<ValueError>([] { load_library(library("c_broken")); }), "unknown type `Tensr`"));
   EXPECT_FALSE(find_op_or_null("brokenc::fine"));
+}
+
+TEST(BrokenLibrary, OneOfANewerInterfaceIsRefusedBeforeItRuns) {
+  const std::string error = error_of([] { load_library(library("c_newer")); });
+  EXPECT_TRUE(contains(error, "was built for version 2 of the C interface, this library speaks version 1"));
+  EXPECT_FALSE(find_op_or_null("brokenc::fine"));
+}
+
+TEST(CExtension, ATensorThatIsGivenBackTwiceIsNotFreedTwice) {
+  const cresset_api* api = cresset_get_api(CRESSET_C_ABI_VERSION);
+  static std::vector<std::string> warnings;
+  warnings.clear();
+  const WarningHandler before = set_warning_handler([](WarningKind, const std::string& text) { warnings.push_back(text); });
+  cresset_values values;
+  ASSERT_EQ(api->values_new(&values), CRESSET_OK);
+  const int64_t sizes[] = {2};
+  cresset_tensor first, again;
+  ASSERT_EQ(api->tensor_empty(sizes, 1, CRESSET_FLOAT32, "cpu", -1, &first), CRESSET_OK);
+  ASSERT_EQ(api->push_tensor(values, first), CRESSET_OK);
+  api->tensor_free(first);
+  EXPECT_TRUE(warnings.empty());
+  api->tensor_free(first);  // the values hold it still
+  set_warning_handler(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(contains(warnings[0], "tensor_free: the program does not hold this tensor"));
+  ASSERT_EQ(api->get_tensor(values, 0, &again), CRESSET_OK);
+  EXPECT_EQ(api->tensor_numel(again), 2);
+  api->tensor_free(again);
+  api->values_free(values);
 }
 
 TEST(CExtension, TheTableSaysItsVersion) {
