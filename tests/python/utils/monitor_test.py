@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 
 import pytest
+from cresset.monitor import Aggregation, Event, Stat, TensorboardEventHandler, log_event, register_event_handler, unregister_event_handler
 
 import cresset as torch
-from cresset.monitor import Aggregation, Event, Stat, TensorboardEventHandler, log_event, register_event_handler, unregister_event_handler
 
 
 @pytest.fixture

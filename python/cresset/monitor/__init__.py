@@ -24,7 +24,7 @@ _handlers = {}  # handle -> function
 
 
 class Aggregation(enum.Enum):
-    """What is made of the samples of a window.
+    """How the samples of a window become one number.
 
     >>> torch.monitor.Aggregation.SUM.name
     'SUM'
@@ -97,7 +97,7 @@ def _of_type(what, value, kinds):
 
 
 class EventHandlerHandle:
-    """What `register_event_handler` gives, for `unregister_event_handler`.
+    """The handle that `register_event_handler` gives, for `unregister_event_handler`.
 
     >>> isinstance(1, torch.monitor.EventHandlerHandle)
     False

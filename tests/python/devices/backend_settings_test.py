@@ -1,4 +1,4 @@
-"""What chooses the order of einsum and the compiler's backend, and names of devices that are not built in."""
+"""The order of einsum, the default backend of the compiler, and names of devices that are not built in."""
 
 import sys
 import types
