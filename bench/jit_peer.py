@@ -2,7 +2,8 @@
 """TorchScript on Cresset and on PyTorch, in turns: `name<TAB>ours<TAB>peer's<TAB>ours / peer's`, in milliseconds; the last is the median over the turns,
 after which its least and greatest stand.
 
-Each side runs in a process of its own, with one thread or with `--threads`; archives are PyTorch's. Rows of C++ (bench/programs/jit.cpp) run on one thread
+Each side runs in a process of its own, with one thread or with `--threads`; archives are PyTorch's. One thread is timed by its CPU time, more by wall
+time, as in bench/peer.py. Rows of C++ (bench/programs/jit.cpp) run on one thread
 and on two; `cpp_start` is the wall time of a program that links `torch::jit::load` and ends.
 
     bench/jit_peer.py [--only REGEX] [--pairs N] [--threads N]
@@ -31,6 +32,7 @@ import sys, time
 from typing import List, Tuple
 {imports}
 torch.set_num_threads({threads})
+clock = time.thread_time if {threads} == 1 else time.perf_counter
 nn = torch.nn
 class Block(nn.Module):
     def __init__(self, i: int, o: int, s: int):
@@ -79,12 +81,12 @@ def timed(f, least=0.2):
     f()
     best, spent = 1e9, 0.0
     while spent < least:
-        start = time.perf_counter(); f(); took = time.perf_counter() - start
+        start = clock(); f(); took = clock() - start
         best, spent = min(best, took), spent + took
     return best * 1e3
 """
 ROWS = {
-    "resnet18_load_and_first": "def run():\n    m = torch.jit.load(FOLDER + '/resnet18.pt'); m(torch.ones(1, 3, 224, 224))\nstart = time.perf_counter(); run(); ms = (time.perf_counter() - start) * 1e3",
+    "resnet18_load_and_first": "def run():\n    m = torch.jit.load(FOLDER + '/resnet18.pt'); m(torch.ones(1, 3, 224, 224))\nstart = clock(); run(); ms = (clock() - start) * 1e3",
     "resnet18_steady": "m = torch.jit.load(FOLDER + '/resnet18.pt'); x = torch.randn(1, 3, 224, 224)\nwith torch.no_grad():\n    m(x); m(x); ms = timed(lambda: m(x), 1.0)",
     "resnet18_frozen": "m = torch.jit.optimize_for_inference(torch.jit.load(FOLDER + '/resnet18.pt')); x = torch.randn(1, 3, 224, 224)\nwith torch.no_grad():\n    m(x); m(x); ms = timed(lambda: m(x), 1.0)",
     "scalar_loop_1e6": "f = torch.jit.load(FOLDER + '/loop.pt'); f(1000); f(1000); ms = timed(lambda: f(1000000))",

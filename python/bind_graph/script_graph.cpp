@@ -159,6 +159,9 @@ PyObject* optimize(PyObject*, PyObject* args) {
     return Ref::share(Py_None);
   });
 }
+PyObject* pack(PyObject*, PyObject* o) {
+  return guarded([&] { return checked(PyLong_FromSize_t(pack_weights(handle(o, HandleKind::Object).value))); });
+}
 PyObject* opnames(PyObject*, PyObject* o) {
   return guarded([&] {
     Ref out = checked(PyList_New(0));
@@ -191,6 +194,7 @@ PyMethodDef functions[] = {{"script_parse_ir", parse_text, METH_O, nullptr},
                            {"script_load", load, METH_VARARGS, nullptr},
                            {"script_freeze", freeze, METH_VARARGS, nullptr},
                            {"script_optimize", optimize, METH_VARARGS, nullptr},
+                           {"script_pack_weights", pack, METH_O, nullptr},
                            {"script_opnames", opnames, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/runtime/element_kind.h"
+#include "cresset/graph/runtime/packed.h"
 #include "cresset/graph/runtime/steps.h"
 
 namespace cresset::graph {
@@ -333,7 +334,8 @@ class Compiler {
     const std::vector<int32_t> inputs = registers_of(n.inputs());
     std::vector<const Datum*> constants;
     for (const Value* v : n.inputs()) constants.push_back(v->constant());
-    TypedCall typed = gives_shared_lists(n) ? TypedCall() : find_typed_call(*n.op(), constants, inputs);
+    TypedCall typed = find_packed_call(n, constants);
+    if (!typed.step && !gives_shared_lists(n)) typed = find_typed_call(*n.op(), constants, inputs);
     const size_t at = emit(typed.step ? typed.step : step_boxed, n, inputs, take_outputs(n), n.op());
     if (!typed.step) {
       if (gives_shared_lists(n)) code_.instructions[at].step = step_boxed_shared;

@@ -407,6 +407,7 @@ Module freeze(const Module& module, const std::optional<std::vector<std::string>
 Module optimize_for_inference(Module& module, const std::vector<std::string>& other_methods) {
   Module out = module.named_parameters().size() || module.children().size() ? freeze(module, other_methods) : module;
   optimize_frozen(out._ivalue());
+  pack_weights(out._ivalue());
   return out;
 }
 std::vector<std::string> export_opnames(const Module& module) { return operator_names(module._ivalue()); }

@@ -54,7 +54,31 @@ Value* known_result(Node& n) {
   return at < 0 ? nullptr : made->input(static_cast<size_t>(at));
 }
 
+// A list of constant numbers that only operators read, which take it as they want it, is a constant.
+bool becomes_constant(Node& n) {
+  const Type& t = n.output()->type();
+  if (t.kind() != TypeKind::List || n.output()->uses().empty()) return false;
+  for (const Use& u : n.output()->uses())
+    if (u.node->kind() != NodeKind::Op || u.node->op()->function_schema().arguments.at(u.input).writes) return false;
+  const TypeKind element = t.elements()[0].kind();
+  if (element != TypeKind::Int && element != TypeKind::Float) return false;
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+  for (const Value* v : n.inputs()) {
+    if (!v->is_constant() || v->type().kind() != element) return false;
+    if (element == TypeKind::Int && v->constant()->isInt()) ints.push_back(v->constant()->toInt());
+    else if (element == TypeKind::Float && v->constant()->isDouble()) floats.push_back(v->constant()->toDouble());
+    else return false;
+  }
+  Value* c = n.graph().constant(element == TypeKind::Int ? Datum(std::move(ints)) : Datum(std::move(floats)));
+  c->set_type(t);
+  n.output()->replace_uses_with(c);
+  n.erase();
+  return true;
+}
+
 size_t simplify(Node& n) {
+  if (n.kind() == NodeKind::List) return becomes_constant(n) ? 1 : 0;
   if (n.kind() == NodeKind::Unpack) {
     const Node* made = n.input(0)->node();
     const bool known = made && made->inputs().size() == n.outputs().size() &&

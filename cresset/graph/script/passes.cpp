@@ -4,6 +4,7 @@
 
 #include "cresset/graph/passes/passes.h"
 #include "cresset/graph/runtime/limits.h"
+#include "cresset/graph/runtime/packed.h"
 #include "cresset/graph/script/print.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
@@ -328,6 +329,23 @@ void optimize_frozen(const Datum& module) {
     remove_dead(*f->graph);
     f->forget_program();
   }
+}
+
+size_t pack_weights(const Datum& module) {
+  ScriptObject* root = object_of(module);
+  CRESSET_CHECK(root, "optimize_for_inference: expected a module");
+  static const std::set<std::string> kLayers = {"linear", "conv1d", "conv2d", "conv3d"};
+  size_t count = 0;
+  for (const auto& [name, f] : root->cls->methods) {
+    if (!f->graph) continue;
+    f->graph->for_each([&](Node& n) {
+      if (n.kind() != NodeKind::Op || !kLayers.count(n.op_name()) || !constant_tensor(n.input(1))) return;
+      n.set_attribute(kKeepsPacked, Datum(true));
+      count++;
+    });
+    f->forget_program();
+  }
+  return count;
 }
 
 std::vector<std::string> operator_names(const Datum& module) {

@@ -8,11 +8,14 @@ namespace cresset::graph::script {
 // A module of its own whose parameters, attributes and submodules are constants of its methods; those that are written, and the named ones, stay.
 // Errors: the module trains; there is no attribute or method of a name.
 CRESSET_API Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved);
-// Within a frozen module: norms become part of the convolutions before them.
+// Within a frozen module: norms become part of the convolutions before them, dropout goes.
 CRESSET_API void optimize_frozen(const Datum& module);
+// Programs of the module's methods keep constant weights of convolutions and linear maps packed as well, for speed.
+// Returns of how many.
+CRESSET_API size_t pack_weights(const Datum& module);
 // Functions of constant numbers and strings are computed, casts and tests for None of constants settled, branches decided. Returns how many nodes went.
 CRESSET_API size_t fold_builtins(Graph& graph);
-// Tuples that are taken apart again, elements and lengths of lists that nothing writes, sums with 0 and products with 1, branches that give one value.
+// Lists of constant numbers that operators read, tuples that are taken apart again, elements and lengths of lists that nothing writes, sums with 0 and products with 1, branches that give one value.
 CRESSET_API size_t peephole(Graph& graph);
 // All of these passes and those of graphs, for a function with all that it calls, before it becomes a program. Returns how much it changed.
 CRESSET_API size_t optimize(Graph& graph);

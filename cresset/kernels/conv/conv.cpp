@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/common/aligned_buffer.h"
 #include "cresset/kernels/common/conv_shape.h"
 #include "cresset/kernels/common/scratch.h"
 #include "cresset/kernels/conv/conv_onednn.h"
@@ -251,6 +252,12 @@ Path choose_path(ConvKind kind, ScalarType dtype, const ConvShape& s) {
   return Path::own;
 }
 
+void winograd(const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias, float* output) {
+  const AlignedBuffer<float> transformed(winograd_weights_count(s));
+  call(conv_winograd_weights_stub)(s, weight, flipped, transformed.data);
+  call(conv_winograd_forward_stub)(s, input, transformed.data, bias, output);
+}
+
 // out[item][channel][pixel] = bias[channel], or 0: what is left of a convolution without products.
 template <class T> void fill_channels(T* out, int64_t batch, int64_t channels, int64_t pixels, const T* bias) {
   for (int64_t i = 0; i < batch * channels; i++) std::fill_n(out + i * pixels, pixels, bias ? bias[i % channels] : T{});
@@ -289,7 +296,7 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
     if (s.taps == 0) return fill_channels(y, s.batch, params.out_channels, s.out_pixels, b);
     const Path path = choose_path(ConvKind::forward, dtype, s);
     if constexpr (std::is_same_v<T, float>) {
-      if (path == Path::winograd) return call(conv_winograd_forward_stub)(s, x, w, false, b, y);
+      if (path == Path::winograd) return winograd(s, x, w, false, b, y);
       if (path == Path::few_pixels) return call(conv_forward_few_pixels_stub)(s, x, w, b, y);
       if (path == Path::volumes) return call(conv_volumes_forward_stub)(s, x, w, false, b, y);
     }
@@ -297,6 +304,17 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
     if constexpr (FloatingKernels<T>::available) FloatingKernels<T>::forward()(s, x, w, b, y);
     else forward(dtype, s, x, w, b, y);
   });
+}
+
+int64_t conv_packed_count(ScalarType dtype, const ConvParams& params) {
+  const ConvShape s(params);
+  const bool has_work = s.output_count() > 0 && s.taps > 0;
+  return has_work && choose_path(ConvKind::forward, dtype, s) == Path::winograd ? winograd_weights_count(s) : 0;
+}
+void conv_pack(const ConvParams& params, const float* weight, float* packed) { call(conv_winograd_weights_stub)(ConvShape(params), weight, false, packed); }
+void conv_forward_packed(const ConvParams& params, const float* input, const float* packed, const float* bias, float* output) {
+  check("conv_forward_packed", params);
+  call(conv_winograd_forward_stub)(ConvShape(params), input, packed, bias, output);
 }
 
 void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias, void* grad_input) {
@@ -309,7 +327,7 @@ void conv_backward_input(ScalarType dtype, const ConvParams& params, const void*
     if (s.out_per_group == 0) return fill_channels(x, s.batch, params.in_channels, s.in_pixels, b);
     const Path path = choose_path(ConvKind::backward_input, dtype, s);
     if constexpr (std::is_same_v<T, float>) {
-      if (path == Path::winograd) return call(conv_winograd_forward_stub)(s.transposed(), g, w, true, b, x);
+      if (path == Path::winograd) return winograd(s.transposed(), g, w, true, b, x);
       if (path == Path::volumes) return call(conv_volumes_forward_stub)(s.transposed(), g, w, true, b, x);
     }
     if (!b && path == Path::onednn && onednn_conv_backward_input(dtype, params, g, w, x)) return;

@@ -24,6 +24,12 @@ struct ConvParams {
 // Every dtype but bool and complex32; float16 and bfloat16 accumulate in float32. Independent of the number of threads.
 CRESSET_API void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output);
 
+// For those who run one convolution many times: its weights in the order in which the path for inputs of these sizes reads them, which costs nothing
+// afterwards. The number of elements; 0: that path reads the weights as they are, and `conv_forward` is all there is.
+CRESSET_API int64_t conv_packed_count(ScalarType dtype, const ConvParams& params);
+CRESSET_API void conv_pack(const ConvParams& params, const float* weight, float* packed);
+CRESSET_API void conv_forward_packed(const ConvParams& params, const float* input, const float* packed, const float* bias, float* output);
+
 // grad_input = the gradient with respect to the input, without complex conjugation, + bias (in_channels elements, or null).
 // This is also the transposed convolution of `grad_output`: there `params.input` is the size of the result.
 CRESSET_API void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias,

@@ -21,6 +21,14 @@ struct GemmEpilogue {
 CRESSET_API void gemm(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,
                       const void* b, int64_t ldb, const Scalar& beta, void* c, int64_t ldc, const GemmEpilogue* epilogue = nullptr);
 
+// For those who multiply with one op(B) of float32 many times: its elements in the order in which the kernels read them, gemm_packed_count of them.
+// `gemm_packs`: whether `gemm` would bring op(B) into this order for a product of these sizes, which is what the packed form saves.
+CRESSET_API bool gemm_packs(bool trans_b, int64_t m, int64_t n, int64_t k);
+CRESSET_API int64_t gemm_packed_count(int64_t n, int64_t k);
+CRESSET_API void gemm_pack(bool trans_b, int64_t n, int64_t k, const float* b, int64_t ldb, float* packed);
+// C = A * op(B) + beta * C, in this thread.
+CRESSET_API void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float beta, float* c, int64_t ldc);
+
 // `batch` products whose matrices lie stride_* elements apart; a stride of 0 shares A or B. The bias is shared.
 CRESSET_API void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,
                               int64_t stride_a, const void* b, int64_t ldb, int64_t stride_b, const Scalar& beta, void* c, int64_t ldc, int64_t stride_c,

@@ -522,7 +522,7 @@ def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """The module frozen, with everything folded that inference allows.
+    """The module frozen, with everything folded that inference allows, and with constant weights kept packed for the kernels, beside themselves.
 
     >>> fast = torch.jit.optimize_for_inference(torch.jit.script(nn.Linear(2, 1).eval()))
     >>> fast(torch.ones(1, 2)).shape
@@ -534,6 +534,7 @@ def optimize_for_inference(mod, other_methods=None):
         freeze(mod, preserved_attrs=other_methods) if any(row[2] or row[4] for row in script(mod)._info["attributes"]) or mod.__dict__.get("training") else mod
     )
     run_frozen_optimizations(frozen, True, other_methods)
+    _graph.script_pack_weights(frozen._c)
     return frozen
 
 

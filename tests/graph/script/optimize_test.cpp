@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "cresset/autograd/grad_mode.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/graph/ir/alias.h"
 #include "cresset/graph/passes/passes.h"
+#include "cresset/graph/script/module.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/unit.h"
+#include "cresset/ops/conv/packed.h"
 #include "cresset/ops/functions.h"
 #include "tests/error_of.h"
 
@@ -163,6 +166,68 @@ TEST(Optimize, ShapesPropagateThroughFunctions) {
   c.graph->block().parameter(1)->set_type(parse_type("float32[4, 3]"));
   EXPECT_GT(propagate_shapes(*c.graph), 0u);
   EXPECT_EQ(c.graph->block().results()[0]->type(), parse_type("float32[3, s0]{strides=[1, 3]}"));
+}
+
+TEST(Optimize, ListsOfNumbersThatOperatorsReadAreConstants) {
+  const Compiled c("def f(x):\n  return torch.flip(x, [0, 1]).sum([0]) + len([1, 2])\n");
+  const Tensor x = randn({2, 3});
+  const Tensor before = c.run({Datum(x)}).to_tensor();
+  EXPECT_EQ(count(*c.graph, "ir::list"), 3u);
+  optimize(*c.graph);
+  EXPECT_EQ(count(*c.graph, "ir::list"), 0u);
+  EXPECT_TRUE(equal(c.run({Datum(x)}).to_tensor(), before));
+  // One that the program may change is made anew each time.
+  const Compiled kept("def f(x):\n  xs = [0, 1]\n  y = x.sum(xs)\n  xs.append(2)\n  return y, xs\n");
+  optimize(*kept.graph);
+  EXPECT_EQ(count(*kept.graph, "ir::list"), 1u);
+}
+
+// A frozen module with what `body` computes from x, the weight w and the bias b.
+Module frozen(const std::string& body, const Tensor& w, const Tensor& b) {
+  Module m("Net");
+  m.register_parameter("w", w, false);
+  m.register_parameter("b", b, false);
+  m.register_attribute("training", TypeKind::Bool, Datum(false));
+  m.define("def forward(self, x):\n  return " + body + "\n");
+  return freeze(m);
+}
+
+TEST(Optimize, PackedWeightsGiveTheSame) {
+  const NoGradGuard no_gradients;
+  const Tensor image = randn({2, 32, 20, 20}), rows = randn({3, 25, 64});
+  const Tensor kernels = randn({48, 32, 3, 3}), matrix = randn({80, 64}), shift = randn({48}), shift_of_rows = randn({80});
+  struct Case {
+    std::string body;
+    Tensor weight, bias, input;
+  };
+  for (const Case& c :
+       {Case{"torch.conv2d(x, self.w, self.b, [1, 1], [1, 1], [1, 1], 1)", kernels, shift, image},
+        Case{"torch.conv2d(x, self.w, None, [1], [0])", kernels, shift, image}, Case{"torch.conv2d(x, self.w, self.b, [2, 2], [1, 1])", kernels, shift, image},
+        Case{"torch._C._nn.linear(x, self.w, self.b)", matrix, shift_of_rows, rows}, Case{"torch._C._nn.linear(x, self.w)", matrix, shift_of_rows, rows}}) {
+    Module plain = frozen(c.body, c.weight, c.bias), packed = frozen(c.body, c.weight, c.bias);
+    EXPECT_EQ(pack_weights(packed._ivalue()), 1u) << c.body;
+    for (int run = 0; run < 2; run++)
+      EXPECT_TRUE(allclose(packed.forward({Datum(c.input)}).to_tensor(), plain.forward({Datum(c.input)}).to_tensor(), 1e-4, 1e-4)) << c.body;
+    // Other inputs take other paths: few rows, channels last, another dtype's error.
+    const Tensor few = c.input.slice(-2, 0, 4);
+    EXPECT_TRUE(allclose(packed.forward({Datum(few)}).to_tensor(), plain.forward({Datum(few)}).to_tensor(), 1e-4, 1e-4)) << c.body;
+    EXPECT_THROW(packed.forward({Datum(c.input.to(kDouble))}), Error);
+    // With gradients the operator itself runs.
+    const AutoGradMode gradients(true);
+    EXPECT_TRUE(packed.forward({Datum(c.input.clone().requires_grad_(true))}).to_tensor().requires_grad());
+  }
+}
+
+TEST(Optimize, WeightsArePackedOnceAndOnlyWhereKernelsReadThem) {
+  const ops::PackedConv conv(randn({32, 16, 3, 3}), std::nullopt, {1, 1}, {1, 1}, {1, 1}, 1);
+  EXPECT_FALSE(conv(randn({1, 16, 4, 4})).defined());  // few pixels: the weight is read as it is
+  EXPECT_FALSE(conv.is_packed());
+  EXPECT_TRUE(conv(randn({1, 16, 20, 20})).defined());
+  EXPECT_TRUE(conv.is_packed());
+  EXPECT_FALSE(conv(randn({1, 16, 20, 20}).to(kDouble)).defined());
+  const ops::PackedLinear linear(randn({70, 64}), std::nullopt);
+  EXPECT_FALSE(linear(randn({1, 64})).defined());
+  EXPECT_TRUE(linear(randn({200, 64})).defined());
 }
 
 // Programs whose numbers take the place of those before them, in branches and loops.

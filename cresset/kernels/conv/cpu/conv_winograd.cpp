@@ -264,38 +264,72 @@ void transform_output(const ConvShape& s, const Tiling& t, const float* m, int64
 
 int64_t first_row(int64_t rows, int64_t panel) { return rows * panel / ceil_div(rows, kTileRows); }
 
-// Weights at the 16 points, in panels for the micro-kernels: [point][panel][in channel][row in panel].
-void transform_weights(const ConvShape& s, const float* weight, bool flipped, float* out) {
-  const int64_t rows = s.out_per_group, depth = s.in_per_group;
-  parallel_for(0, ceil_div(rows, kTileRows), std::max<int64_t>(1, 4096 / depth), [&](int64_t begin, int64_t end) {
-    for (int64_t q = begin; q < end; q++) {
-      const int64_t i0 = first_row(rows, q), count = first_row(rows, q + 1) - i0;
-      for (int64_t k = 0; k < depth; k++)
-        for (int64_t from = 0; from < count; from += L) {
-          const int64_t lanes = std::min<int64_t>(L, count - from);
-          float taps[9][L] = {};
-          for (int64_t i = 0; i < lanes; i++) {
-            const int64_t row = i0 + from + i;
-            const float* w = weight + (flipped ? k * rows + row : row * depth + k) * 9;
-            for (int j = 0; j < 9; j++) taps[flipped ? 8 - j : j][i] = w[j];
-          }
-          V half[4][3];
-          unroll<3>([&](auto j) {
-            const V top = load(taps[j]), middle = load(taps[3 + j]), bottom = load(taps[6 + j]), ends = top + bottom;
-            half[0][j] = top;
-            half[1][j] = 0.5f * (ends + middle);
-            half[2][j] = 0.5f * (ends - middle);
-            half[3][j] = bottom;
-          });
-          float* to = out + i0 * depth + k * count + from;
-          unroll<4>([&](auto p) {
-            const V ends = half[p][0] + half[p][2];
-            const V points[4] = {half[p][0], 0.5f * (ends + half[p][1]), 0.5f * (ends - half[p][1]), half[p][2]};
-            unroll<4>([&](auto j) { store_some(to + (4 * p + j) * rows * depth, points[j], static_cast<int>(lanes)); });
-          });
-        }
-    }
+template <int... I> CRESSET_ALWAYS_INLINE V every_ninth(const float* p, std::integer_sequence<int, I...>) { return V{p[9 * I]...}; }
+
+// The 16 points of L kernels of 3x3 taps that lie one after the other, of which `lanes` are there. Lanes are kernels.
+template <bool Flipped> CRESSET_ALWAYS_INLINE void kernel_points(const float* w, int lanes, V (&points)[kPoints]) {
+  float few[9 * L] = {};
+  if (lanes < L) {
+    std::copy_n(w, 9 * lanes, few);
+    w = few;
+  }
+  V taps[9];
+  unroll<9>([&](auto j) { taps[Flipped ? 8 - j : j] = every_ninth(w + j, kAllLanes); });
+  V half[4][3];
+  unroll<3>([&](auto j) {
+    const V ends = taps[j] + taps[6 + j];
+    half[0][j] = taps[j];
+    half[1][j] = 0.5f * (ends + taps[3 + j]);
+    half[2][j] = 0.5f * (ends - taps[3 + j]);
+    half[3][j] = taps[6 + j];
   });
+  unroll<4>([&](auto p) {
+    const V ends = half[p][0] + half[p][2];
+    points[4 * p] = half[p][0];
+    points[4 * p + 1] = 0.5f * (ends + half[p][1]);
+    points[4 * p + 2] = 0.5f * (ends - half[p][1]);
+    points[4 * p + 3] = half[p][2];
+  });
+}
+
+// A vector of which `count` elements count. With `spills` the rest may be written too, as what belongs there comes later: masks are slow.
+CRESSET_ALWAYS_INLINE void store_row(float* to, V v, int count, bool spills) {
+  if (spills) store(to, v);
+  else store_some(to, v, count);
+}
+
+// A panel of weights that lie [out][in]: kernels next to each other are those of input channels, and the panel has them row by row.
+void transform_panel(const float* weight, int64_t depth, int count, float* out, int64_t point_step) {
+  float tile[kPoints][ceil_div(kTileRows, L) * L][L];
+  for (int64_t k = 0; k < depth; k += L) {
+    const int lanes = static_cast<int>(std::min<int64_t>(L, depth - k));
+    for (int i = 0; i < count; i++) {
+      V points[kPoints];
+      kernel_points<false>(weight + (i * depth + k) * 9, lanes, points);
+      unroll<kPoints>([&](auto p) { store(tile[p][i], points[p]); });
+    }
+    for (int64_t p = 0; p < kPoints; p++)
+      for (int from = 0; from < count; from += L) {
+        V rows[L];
+        unroll<L>([&](auto i) { rows[i] = from + i < count ? load(tile[p][from + i]) : V{}; });
+        transpose<float>(rows);
+        float* const to = out + p * point_step + k * count + from;
+        unroll<L>([&](auto j) {
+          if (j < lanes) store_row(to + j * count, rows[j], std::min(L, count - from), count <= L && k + j + 1 < depth);
+        });
+      }
+  }
+}
+// The same of weights that lie [in][out], turned by half a turn.
+void transform_flipped_panel(const float* weight, int64_t rows, int64_t depth, int count, float* out, int64_t point_step) {
+  for (int64_t k = 0; k < depth; k++)
+    for (int from = 0; from < count; from += L) {
+      const int lanes = std::min(L, count - from);
+      V points[kPoints];
+      kernel_points<true>(weight + (k * rows + from) * 9, lanes, points);
+      float* const to = out + k * count + from;
+      unroll<kPoints>([&](auto p) { store_row(to + p * point_step, points[p], lanes, count <= L && k + 1 < depth); });
+    }
 }
 
 // Gradients of the weights at the 16 points, [point][out channel][in channel padded], back into 3x3.
@@ -338,11 +372,22 @@ void multiply(int64_t k, const float* panel, int64_t rows, const float* b, int64
 
 }  // namespace
 
-void conv_winograd_forward(const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias, float* output) {
+// Weights at the 16 points, in panels for the micro-kernels: [point][panel][in channel][row in panel].
+void conv_winograd_weights(const ConvShape& s, const float* weight, bool flipped, float* transformed) {
+  const int64_t rows = s.out_per_group, depth = s.in_per_group;
+  parallel_for(0, ceil_div(rows, kTileRows), std::max<int64_t>(1, 4096 / depth), [&](int64_t begin, int64_t end) {
+    for (int64_t q = begin; q < end; q++) {
+      const int64_t i0 = first_row(rows, q);
+      const int count = static_cast<int>(first_row(rows, q + 1) - i0);
+      if (flipped) transform_flipped_panel(weight + i0 * 9, rows, depth, count, transformed + i0 * depth, rows * depth);
+      else transform_panel(weight + i0 * depth * 9, depth, count, transformed + i0 * depth, rows * depth);
+    }
+  });
+}
+
+void conv_winograd_forward(const ConvShape& s, const float* input, const float* weights, const float* bias, float* output) {
   const int64_t rows = s.out_per_group, depth = s.in_per_group, panels = ceil_div(rows, kTileRows);
   const Tiling t(s, rows + depth);
-  const AlignedBuffer<float> weights(kPoints * rows * depth);
-  transform_weights(s, weight, flipped, weights.data);
   const int64_t v_step = depth * t.width + L, m_step = rows * t.width + L;
   const int64_t grain = std::max<int64_t>(1, 1000000 / (rows * depth * t.width * kPoints));
   parallel_for(0, t.blocks, grain, [&](int64_t begin, int64_t end) {
@@ -354,7 +399,7 @@ void conv_winograd_forward(const ConvShape& s, const float* input, const float* 
       for (int64_t p = 0; p < kPoints; p++)
         for (int64_t q = 0; q < panels; q++) {
           const int64_t i0 = first_row(rows, q);
-          multiply(depth, weights.data + (p * rows + i0) * depth, first_row(rows, q + 1) - i0, v + p * v_step, t.width, columns, m + p * m_step + i0 * t.width,
+          multiply(depth, weights + (p * rows + i0) * depth, first_row(rows, q + 1) - i0, v + p * v_step, t.width, columns, m + p * m_step + i0 * t.width,
                    t.width, false);
         }
       transform_output(s, t, m, m_step, bias, b, output);
