@@ -262,6 +262,14 @@ class Decomposed(unittest.TestCase):
         self.assertEqual(targets(program.run_decompositions({})), ["aten.silu.default"])
         self.assertEqual(targets(program.run_decompositions({torch.ops.aten.silu.default: silu})), ["aten.sigmoid.default", "aten.mul.Tensor"])
 
+    def test_results_keep_their_dtypes(self):
+        kinds = (torch.bool, torch.int32, torch.float16, torch.float64)
+        function = Function(lambda x: tuple(f(x.to(kind)) for kind in kinds for f in (torch.tril, lambda y: y.triu(1))))
+        for program in (export(function, (X,)).run_decompositions(), export(function, (X,)).run_decompositions({})):
+            for a, b in zip(program.module()(X), function(X), strict=True):
+                self.assertEqual(a.dtype, b.dtype)
+                self.assertTrue(torch.equal(a, b))
+
     def test_branches_keep_their_graphs(self):
         function = Function(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos() - 1, (x,)))
         run = export(function, (X,)).run_decompositions().module()
