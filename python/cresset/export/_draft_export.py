@@ -97,9 +97,9 @@ class Draft:
             copy.deepcopy(module)(*args, **kwargs)
         self.real = items.values
 
-    def begin(self):
+    def begin(self, run):
         """A new run of the module on fake tensors."""
-        self.made = 0
+        self.made, self.run = 0, run
 
     def note(self, expr):
         """The next symbol of the data."""
@@ -114,8 +114,41 @@ class Draft:
                 bound[name] = int(self.real[i]) if isinstance(self.real[i], bool) else self.real[i]
         found = expr.evaluate(bound)
         if found is None:
+            found = expr.evaluate({**self._lengths(), **bound})
+        if found is None:
             raise error
         return found
+
+    def _lengths(self):
+        """The numbers of all symbols that stand in the graph so far, from running it on the example."""
+        recorder, bound, values = self.run.recorder, {}, {}
+        given = {node: what[2] if isinstance(what, tuple) and len(what) == 3 else what for node, what in self.run.inputs}
+        given.update({node: recorder.constants[name] for name in recorder.constants for node in recorder.graph.find_nodes(op="placeholder")
+                      if node.target == "c_" + name.replace(".", "_")})  # fmt: skip
+
+        def symbols_of(stands, value):
+            expr = getattr(getattr(stands, "node", None), "_expr", None)
+            if expr is not None and expr.is_symbol:
+                bound[expr.symbols[0]] = int(value) if isinstance(value, bool) else value
+            elif isinstance(stands, torch.Tensor):
+                for size, number in zip(stands.shape, value.shape, strict=True):
+                    symbols_of(size, number)
+            elif isinstance(stands, (list, tuple)):
+                for part, number in zip(stands, value, strict=True):
+                    symbols_of(part, number)
+
+        with recorder.innermost().paused(), torch.no_grad():
+            for node in recorder.graph.nodes:
+                if node.op == "call_function":
+                    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+                    values[node] = node.target(*args, **kwargs)
+                elif node in given:
+                    values[node] = given[node].detach().clone() if isinstance(given[node], torch.Tensor) else given[node]
+                elif node.op == "get_attr":
+                    values[node] = getattr(recorder.root, node.target)
+                if node in values and "val" in node.meta:
+                    symbols_of(node.meta["val"], values[node])
+        return bound
 
     def assume(self, env, expr, error):
         """The answer of the real run to a condition, or its number; it is asserted where the program runs."""

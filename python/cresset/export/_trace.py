@@ -39,10 +39,10 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred)
     shapes.env.draft = draft
     for _ in range(_shapes.MAX_RESTARTS):
-        if draft is not None:
-            draft.begin()
         recorder = Recorder(shapes.mode)
         run = _Run(module, recorder, strict, preserved)
+        if draft is not None:
+            draft.begin(run)
         try:
             run.trace(names, leaves, in_spec, shapes)
             break

@@ -221,6 +221,20 @@ class Sizes(unittest.TestCase):
                 program.module()(*other)
         self.assertTrue(draft_export(Pair(lambda x, y: x + y), (x, x))._report.successful())
 
+    def test_a_draft_knows_the_lengths_that_the_data_gives(self):
+        def f(x):
+            found = x[x > 0]
+            return found.sum() * x.nonzero().shape[0] if found.shape[0] > 3 else x.sum()
+
+        x = torch.linspace(-1, 1, 12).reshape(4, 3)
+        with self.assertWarnsRegex(UserWarning, "1 assumption"):
+            program = draft_export(Function(f), (x,))
+        self.assertEqual(program._report.failures[0].data["assumed"], "u0 > 3")
+        for other in (x, x + 5):
+            self.assertTrue(torch.equal(program.module()(other), f(other)))
+        with self.assertRaisesRegex(RuntimeError, "expected u0 > 3"):
+            program.module()(-x - 5)
+
     def test_operators_that_a_table_leaves_out_stay_whole(self):
         program = export(Pair(lambda x, y: torch.einsum("ij,kj->ik", nn.functional.linear(x, y), x).reshape(-1)), (torch.ones(2, 3), torch.ones(3, 3)))
         names = lambda p: [str(n.target) for n in p.graph.nodes if n.op == "call_function"]  # noqa: E731
