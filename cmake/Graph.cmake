@@ -14,3 +14,13 @@ target_link_options(cresset_graph PRIVATE -Wl,-Bsymbolic-functions -Wl,--gc-sect
 if(CRESSET_PACKED_RELOCATIONS)
   target_link_options(cresset_graph PRIVATE -Wl,-z,pack-relative-relocs)
 endif()
+
+# Lines of C++ programs in errors of captures: a library that comes with GCC.
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libbacktrace.a OUTPUT_VARIABLE backtrace_library OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+include(CheckIncludeFileCXX)
+check_include_file_cxx(backtrace.h CRESSET_HAS_BACKTRACE_H)
+if(CRESSET_HAS_BACKTRACE_H AND EXISTS "${backtrace_library}")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/capture/place.cpp PROPERTIES COMPILE_DEFINITIONS CRESSET_BACKTRACE)
+  target_link_libraries(cresset_graph PRIVATE "$<BUILD_INTERFACE:${backtrace_library}>")
+  target_link_options(cresset_graph PRIVATE -Wl,--exclude-libs,libbacktrace.a)
+endif()

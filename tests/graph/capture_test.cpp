@@ -37,12 +37,23 @@ TEST(Capture, CompositesAreTakenApartOnRequest) {
   EXPECT_FALSE(contains(g->text(), "std("));
 }
 TEST(Capture, ValuesThatDependOnDataAreErrors) {
+  [[maybe_unused]] const int line = __LINE__ + 1;
   const auto f = [](const Tensors& x) -> Tensors { return {x[0].sum().item().toDouble() > 0 ? x[0] : -x[0]}; };
   const std::string error = error_of([&] { capture(f, {randn({3})}); });
-  EXPECT_EQ(error.find("capture: after %sum = sum: item: a graph that is being captured would keep the example's number"), 0u) << error;
-  EXPECT_TRUE(contains(error, "where() chooses between two"));
+  EXPECT_EQ(error.find("capture: item of %sum = sum at "), 0u) << error;
+  EXPECT_TRUE(contains(error, ": a graph that is being captured would keep the example's number. Two ways out: ")) << error;
+  EXPECT_TRUE(contains(error, "where() chooses between two")) << error;
+  EXPECT_FALSE(contains(error, "libcresset")) << error;
+#ifdef CRESSET_LINES_KNOWN
+  EXPECT_TRUE(contains(error, "capture_test.cpp:" + std::to_string(line))) << error;
+#endif
   // The layer is off again.
   EXPECT_EQ(ones({2}).sum().item().toDouble(), 2.0);
+}
+TEST(Capture, QuestionsOfOperatorsAreErrorsAtTheirArgument) {
+  const auto f = [](const Tensors& x) -> Tensors { return {equal(x[0], x[1]) ? x[0] : x[1]}; };
+  const std::string error = error_of([&] { capture(f, {ones({3}), ones({3})}); });
+  EXPECT_EQ(error.find("capture: equal of %x0 at "), 0u) << error;
 }
 
 }  // namespace

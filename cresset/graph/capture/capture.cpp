@@ -3,6 +3,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/dispatch/listen.h"
+#include "cresset/graph/capture/place.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset::graph {
@@ -32,10 +33,7 @@ class Recorder final : public dispatch::Listener {
     if (failed()) return dispatch::call_boxed(op, stack);
     std::vector<Value*> inputs;
     noted([&] {
-      if (std::string_view(op.name) == "_local_scalar_dense")
-        throw DataDependentOutputError("item",
-                                       "item: a graph that is being captured would keep the example's number; compute with the tensor instead (where() "
-                                       "chooses between two), or capture what comes before and after it");
+      if (std::string_view(op.name) == "_local_scalar_dense") refuse("item", "number", value_of(stack.back().to_tensor()));
       for (const Datum& v : stack) inputs.push_back(operand(op, v));
     });
     dispatch::call_boxed(op, stack);
@@ -107,9 +105,14 @@ class Recorder final : public dispatch::Listener {
       return;
     }
     if (r.is_none() || r.is_tensor()) return;
-    throw DataDependentOutputError(n.op_name(), n.op_name() +
-                                                    ": a graph that is being captured would keep the example's result; compute with tensors instead (where() "
-                                                    "chooses between two), or capture what comes before and after it");
+    refuse(n.op_name(), "result", n.inputs().empty() ? nullptr : n.input(0));
+  }
+  [[noreturn]] static void refuse(const std::string& op, const char* what, const Value* of) {
+    const std::string place = place_of_caller();
+    const std::string value = !of ? "" : of->node() ? " of " + of->node()->text_name() : " of %" + of->name();
+    throw DataDependentOutputError(op, str(op, value, place.empty() ? "" : " at ", place, ": a graph that is being captured would keep the example's ", what,
+                                           ". Two ways out: compute with tensors instead (where() chooses between two), or capture what comes before and after "
+                                           "it as two graphs"));
   }
 
   Graph& graph_;
@@ -131,8 +134,7 @@ std::unique_ptr<Graph> capture(const std::function<std::vector<Tensor>(const std
       for (const Tensor& t : function(examples))
         if (!recorder.failed()) graph->block().add_result(recorder.value_of(t));
     } catch (DataDependentOutputError& e) {
-      const Node* last = graph->block().return_node()->previous();
-      e.add_context(last ? "capture: after " + last->text_name() : std::string("capture"));
+      e.add_context("capture");
       throw;
     }
   }
