@@ -64,6 +64,7 @@ CRESSET_NOINLINE void convert_gradient(const std::string& name, size_t i, const 
     grad = sum_to_size(grad, wanted.sizes());
   }
   // From complex to real this keeps the real part.
+  if (grad.is_complex() && !is_complex_type(wanted.dtype())) grad = cresset::real(grad).contiguous();
   if (grad.scalar_type() != wanted.dtype()) grad = grad.to(wanted.dtype());
   if (grad.device() != wanted.device()) {
     CRESSET_CHECK(grad.dim() == 0, name, ": returned a gradient for input ", i, " on ", grad.device(), ", expected one on ", wanted.device());

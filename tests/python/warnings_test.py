@@ -160,5 +160,32 @@ class Loaders(unittest.TestCase):
         self.assertEqual(given(lambda: list(loader)), [UserWarning])
 
 
+class OncePerProcess(unittest.TestCase):
+    def setUp(self):
+        torch.set_warn_always(True)
+        self.addCleanup(torch.set_warn_always, False)
+
+    def test_imaginary_parts_that_are_lost(self):
+        z, real = torch.ones(2, dtype=torch.complex64), torch.zeros(2)
+        for call in (lambda: z.to(torch.float32), lambda: z.to(torch.int8), lambda: real.copy_(z), lambda: z.float()):
+            self.assertEqual(given(call), [UserWarning])
+        for call in (lambda: z.real.to(torch.float64), lambda: z.to(torch.bool), lambda: z.to(torch.complex128), lambda: z.abs()):
+            self.assertEqual(given(call), [])
+        w = torch.ones(2, requires_grad=True)
+        for call in (lambda: (w * z).sum().abs().backward(), lambda: (w.to(z.dtype) * z).sum().abs().backward()):
+            self.assertEqual(given(call), [])
+        self.assertEqual((w.grad.tolist(), w.grad.stride()), ([2, 2], (1,)))
+
+    def test_searches_in_memory_with_gaps(self):
+        x, gaps = torch.arange(4.0), torch.arange(8.0)[::2]
+        for call in (lambda: torch.bucketize(x, gaps), lambda: torch.bucketize(gaps, x), lambda: torch.searchsorted(gaps, x)):
+            self.assertEqual(given(call), [UserWarning])
+        self.assertEqual(given(lambda: torch.bucketize(x, x)), [])
+
+    def test_covariances_without_degrees_of_freedom(self):
+        self.assertEqual(given(lambda: torch.cov(torch.ones(2, 3), correction=3)), [UserWarning])
+        self.assertEqual(given(lambda: torch.cov(torch.ones(2, 3), correction=2)), [])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/layout.h"
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/sort/sort.h"
@@ -107,6 +108,9 @@ namespace cpu {
 void searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool, bool right, std::optional<std::string_view> side,
                   const std::optional<Tensor>& sorter, const Tensor& out) {
   if (out.numel() == 0) return;
+  if (!sorted_sequence.is_contiguous()) CRESSET_WARN_ONCE("searchsorted: the boundaries have gaps in memory and are copied; make them contiguous() once");
+  if (!self.is_contiguous()) CRESSET_WARN_ONCE("searchsorted: the values have gaps in memory and are copied; make them contiguous() before");
+  if (given(sorter) && !sorter->is_contiguous()) CRESSET_WARN_ONCE("searchsorted: the sorter has gaps in memory and is copied; make it contiguous() once");
   const ScalarType t = common_dtype(sorted_sequence, self);
   const Tensor values = (self.dim() == 0 ? self.reshape({1}) : self).to(t), sequence = sorted_sequence.to(t), to = self.dim() == 0 ? out.view({1}) : out;
   kernels::searchsorted(view_of(to), view_of(sequence), view_of(values), right || side == "right", given(sorter) ? view_of(*sorter) : Strided{});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/layout/copy.h"
@@ -51,6 +52,11 @@ bool writes_twice(const Tensor& t) {
 }
 
 // Element by element in row-major order: where places are written twice and read again, the order is the result.
+void warn_of_lost_parts(const Tensor& from, ScalarType to) {
+  if (from.is_complex() && !is_complex_type(to) && to != kBool)
+    CRESSET_WARN_ONCE(str("copy: numbers of dtype ", from.scalar_type(), " lose their imaginary parts in dtype ", to, "; take .real to say so"));
+}
+
 void copy_in_order(const Tensor& self, const Tensor& src) {
   const DimVector to = byte_strides(self, self.sizes()), from = byte_strides(src, self.sizes());
   DimVector at(self.sizes().size(), 0);
@@ -112,6 +118,7 @@ namespace cpu {
 
 void copy_(Tensor& self, const Tensor& src, bool) {
   if (self.numel() == 0 || is_copy_of_itself(self, src)) return;
+  warn_of_lost_parts(src, self.scalar_type());
   if (share_memory(self, src)) return writes_twice(self) ? copy_in_order(self, src) : cpu::copy_(self, src.clone(), false);
   const DimVector to = byte_strides(self, self.sizes()), from = byte_strides(src, self.sizes());
   kernels::copy_strided(self.sizes(), operand(self, to), operand(src, from));

@@ -217,6 +217,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
   else
     factor =
         cresset::scalar_tensor(n - correction, TensorOptions(mean.is_complex() ? to_real_type(mean.scalar_type()) : mean.scalar_type()).device(self.device()));
+  if (!weights.defined() && n <= correction) warn(str("cov: no degrees of freedom are left, got ", n, " observations and a correction of ", correction));
   factor = factor.clamp_min(0);
   const Tensor centred = x - mean.unsqueeze(1);
   const Tensor weighted = weights.defined() ? centred * weights : centred;

@@ -5,9 +5,21 @@
 """
 
 import collections
+import functools
+import warnings
 
 #: Kind -> Counter: "graph_break" by reason, "stats" ("unique_graphs", "calls_captured", "recompiles").
 counters = collections.defaultdict(collections.Counter)
+
+
+@functools.cache
+def warn_once(msg, stacklevel=1):
+    """Warns, but never twice with the same message.
+
+    >>> torch._dynamo.utils.warn_once("told once")
+    >>> torch._dynamo.utils.warn_once("told once")
+    """
+    warnings.warn(msg, stacklevel=stacklevel + 1)
 
 
 class CompileProfiler:
