@@ -486,7 +486,9 @@ PyObject* object_set(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OsO", &o, &name, &v)) throw PythonError();
     ScriptObject& s = script_object(o);
     CRESSET_CHECK(s.cls->attribute(name), short_name(s.cls->name), " has no attribute '", name, "'");
-    s.slot(name) = to_datum(v, s.cls->attribute(name)->type);
+    try {
+      s.slot(name) = to_datum(v, s.cls->attribute(name)->type);
+    } catch (const TypeError& e) { throw Error(str("attribute '", name, "' of ", short_name(s.cls->name), ": ", e.what())); }
     return Ref::share(Py_None);
   });
 }

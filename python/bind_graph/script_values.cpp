@@ -43,6 +43,20 @@ Datum dict_from(PyObject* o, const Type& key, const Type& item) {
 
 }  // namespace
 
+namespace {
+
+// The member of an enum that a file brought along, for one of the class of Python that it was made from; None: it is another enum.
+Datum member_of(const Datum& v, const Type& type) {
+  const auto* const given = v.object() ? dynamic_cast<const EnumObject*>(v.object()->get()) : nullptr;
+  ClassType* const cls = class_of(type);
+  if (!given || !cls || cls->kind != ClassKind::Enum || unmangled(cls->name) != unmangled(given->cls->name)) return {};
+  for (size_t i = 0; i < cls->members.size(); i++)
+    if (cls->members[i] == given->cls->members[given->member]) return Datum(intrusive_ptr<dispatch::Object>(make_intrusive<EnumObject>(cls, i)));
+  return {};
+}
+
+}  // namespace
+
 Datum to_datum(PyObject* o, const Type& type) {
   Datum constant;
   switch (type.kind()) {
@@ -119,6 +133,7 @@ Datum to_datum(PyObject* o, const Type& type) {
       if (is_handle(found.get(), HandleKind::Object)) {
         const Datum& v = handle(found.get(), HandleKind::Object).value;
         if (value_fits(v, type)) return v;
+        if (const Datum same = member_of(v, type); !same.is_none()) return same;
       }
       break;
     }

@@ -61,7 +61,7 @@ struct Ast {
   Datum value;
   std::vector<AstPtr> kids;
   std::vector<std::string> decorators;  // of a Def: their text without arguments
-  std::string type_comment;             // of a Def or Assign
+  std::string type_comment;             // of a Def, Parameter or Assign
 
   Ast(AstKind k, Range r) : kind(k), range(std::move(r)) {}
   const Ast& operator[](size_t i) const { return *kids[i]; }

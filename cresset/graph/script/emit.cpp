@@ -683,6 +683,7 @@ void Emitter::assign_attribute(const Ast& target, Value* v) {
   if (!cls) fail("a value of type " + annotation_text(object->type()) + " has no attributes to assign", target.range);
   const Attribute* attribute = cls->attribute(target.text);
   if (!attribute) {
+    if (!cls->property(target.text)) cls->method(target.text);  // finds a property that nothing has asked for yet
     if (const Property* p = cls->property(target.text)) {
       if (p->setter.empty()) fail("the property '" + target.text + "' cannot be set", target.range);
       method(object, p->setter, {v}, target.range);

@@ -413,7 +413,12 @@ SugarPtr Emitter::binary(const Ast& a, const Type* hint) {
   Value *x = as_value(left_sugar, a[0].range), *y = as_value(right_sugar, a[1].range);
   if (a.text == "in" || a.text == "not in") {
     SugarPtr s;
-    if (y->type().kind() == TypeKind::Class) {
+    const ClassType* const owner = class_of(y->type());
+    if (owner && owner->container == "ModuleDict" && x->is_constant() && x->constant()->isString()) {
+      const Attribute* const part = owner->attribute(x->constant()->to_string());
+      const ClassType* const cls = part ? class_of(part->type) : nullptr;
+      s = sugar(constant(Datum(cls && cls->kind == ClassKind::Module)));
+    } else if (y->type().kind() == TypeKind::Class) {
       s = method(y, "__contains__", {x}, a.range);
     } else if (y->type().kind() == TypeKind::Tuple) {
       const auto items = items_of(sugar(y), a.range);
@@ -681,6 +686,12 @@ Emitter::Iterable Emitter::iterable(const SugarPtr& s, const Range& range) {
     for (const Datum& e : s->datum.toListVector()) out.unrolled->push_back(sugar_constant(e));
     return out;
   }
+  if (s->kind == SugarKind::Class && s->cls && s->cls->kind == ClassKind::Enum) {
+    std::vector<Value*> members;
+    for (size_t i = 0; i < s->cls->members.size(); i++)
+      members.push_back(as_value(sugar_constant(Datum(intrusive_ptr<dispatch::Object>(make_intrusive<EnumObject>(s->cls, i)))), range));
+    return iterable(sugar(list_of_values(members, s->cls->type(), range)), range);
+  }
   Value* v = as_value(s, range);
   ClassType* cls = class_of(v->type());
   if (cls && cls->kind == ClassKind::Module && !cls->container.empty()) {
@@ -827,6 +838,7 @@ Value* Emitter::tensor_index(Value* v, const Ast& a, std::vector<Value*>* indice
     return !(p.sugar && p.sugar->kind == SugarKind::Constant && p.sugar->datum.is_none());
   };
   int64_t dim = 0;
+  bool behind = false;  // an ellipsis, from where on dimensions are negative
   for (size_t i = 0; i < parts.size(); i++) {
     const Part& p = parts[i];
     if (!p.sugar && p.ast->kind == AstKind::Ellipsis) {
@@ -834,8 +846,7 @@ Value* Emitter::tensor_index(Value* v, const Ast& a, std::vector<Value*>* indice
       int64_t after = 0;
       for (size_t k = i + 1; k < parts.size(); k++) after += takes_dimension(parts[k]);
       dim = -after;
-      if (std::any_of(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, parts.end(), [&](const Part& q) { return !takes_dimension(q); }))
-        fail("None behind ... in an index is not supported", a.range);
+      behind = true;
       continue;
     }
     if (!p.sugar) {
@@ -851,8 +862,8 @@ Value* Emitter::tensor_index(Value* v, const Ast& a, std::vector<Value*>* indice
       continue;
     }
     if (p.sugar->kind == SugarKind::Constant && p.sugar->datum.is_none()) {
-      v = as_value(call_op("aten::unsqueeze", {v, constant(Datum(dim))}, a.range), a.range);
-      dim++;
+      v = as_value(call_op("aten::unsqueeze", {v, constant(Datum(behind ? dim - 1 : dim))}, a.range), a.range);
+      if (!behind) dim++;
       continue;
     }
     Value* index = as_value(p.sugar, p.ast->range);
@@ -867,7 +878,7 @@ Value* Emitter::tensor_index(Value* v, const Ast& a, std::vector<Value*>* indice
       index = make("prim::unchecked_cast", {index}, a.range, TypeKind::Tensor);
     if (!index->type().is_tensor()) fail("a tensor cannot be indexed by a value of type " + annotation_text(index->type()), p.ast->range);
     has_indices = true;
-    if (dim < 0) {
+    if (behind) {
       // From the end: the dimensions before are as many as the tensor has at run time, which `index` cannot say.
       fail("tensors behind ... in an index are not supported", a.range);
     }

@@ -231,7 +231,10 @@ class Parser {
     std::string comments;
     while (!accept(")")) {
       if (peek().kind == TokenKind::TypeComment) {
-        comments += std::string(peek().text) + "\n";
+        // Behind a parameter it is that parameter's type.
+        const std::string text(peek().text);
+        if (!def->kids.empty() && text.find("->") == std::string::npos) def->kids.back()->type_comment = text;
+        else comments += text + "\n";
         at_++;
         continue;
       }

@@ -596,6 +596,8 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
   const Ast* returns = def.kids[count].get();
   auto [comment_types, comment_return] = split_comment(def.type_comment);
   size_t skip = self ? 1 : 0;
+  const bool has_own = comment_types.size() == 1 && comment_types[0] == "...";  // each parameter has a comment of its own
+  if (has_own) comment_types.clear();
   if (!comment_types.empty() && comment_types.size() + skip != count && comment_types.size() != count)
     throw CompileError(str("the comment with types names ", comment_types.size(), " arguments, the function has ", count - skip), def.range);
   if (comment_types.size() == count) skip = 0;
@@ -606,6 +608,7 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
     a.keyword_only = p.value.to_bool();
     if (i == 0 && self) a.type = self->type();
     else if (p.kid(0)) a.type = type_of_annotation(*p.kid(0), resolver);
+    else if (has_own && !p.type_comment.empty()) a.type = type_of_text(p.type_comment, resolver, p.range);
     else if (i >= skip && i - skip < comment_types.size()) a.type = type_of_text(comment_types[i - skip], resolver, p.range);
     else a.type = TypeKind::Tensor;
     if (const auto found = defaults.find(a.name); found != defaults.end()) {

@@ -36,7 +36,7 @@ HOMES = {
     "jit": {"jit": "_script_if_tracing=script_if_tracing", "jit._api": "_overload _overload_method"},
     "jit._script": {"jit": "RecursiveScriptModule ScriptFunction ScriptModule script"},
     "jit._recursive": {"jit._module": "create_script_module infer_methods_to_compile"},
-    "jit.frontend": {"jit._api": "NotSupportedError"},
+    "jit.frontend": {"jit._api": "NotSupportedError UnsupportedNodeError=NotSupportedError"},
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export export ignore is_scripting unused", "jit._api": "_overload _overload_method"},
     "lightning": {"lightning.fabric": "Fabric"},
     "lightning.utilities.rank_zero": {"lightning.utilities": "rank_zero_debug rank_zero_deprecation rank_zero_info rank_zero_only rank_zero_warn"},

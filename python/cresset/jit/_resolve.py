@@ -280,6 +280,8 @@ def _describe_function(fn, name, script_function):
 
 def _operator_names(home, name):
     last = home.rpartition(".")[2]
+    if home == "cmath" and name == "phase":
+        yield "aten::angle"
     if last in ("linalg", "fft", "special"):
         yield f"aten::{last}_{name}"
     for ns in ("aten", "prim"):

@@ -595,12 +595,11 @@ def _copied(value):
 def _output(tracer, value, strict):
     if isinstance(value, torch.Tensor):
         return tracer.expression(value)
-    if isinstance(value, (list, dict)) and strict:
-        kind = type(value).__name__
+    if isinstance(value, list) and strict:
+        tracer.warn("the traced function returned a list, whose length the trace fixes; return a tuple, or pass strict=False where it is the same for all inputs")
+    if isinstance(value, dict) and strict:
         raise RuntimeError(
-            f"the traced function returned a {kind}, whose length or keys the trace fixes; "
-            "return a tuple in place of a list and a NamedTuple in place of a dict, "
-            "or pass strict=False where they are the same for all inputs"
+            "the traced function returned a dict, whose keys the trace fixes; return a NamedTuple, or pass strict=False where they are the same for all inputs"
         )
     if isinstance(value, tuple):
         return "(" + "".join(_output(tracer, v, strict) + ", " for v in value) + ")"

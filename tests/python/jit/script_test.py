@@ -1,5 +1,6 @@
 """torch.jit.script: functions, classes and modules of Python as TorchScript, saved and loaded."""
 
+import cmath
 import enum
 import io
 import unittest
@@ -26,6 +27,10 @@ class Pair(NamedTuple):
 
 class Color(enum.Enum):
     RED = 1
+    GREEN = 2
+
+
+class Shade(enum.Enum):
     GREEN = 2
 
 
@@ -236,6 +241,97 @@ class Modules(unittest.TestCase):
         y, n, three, two = torch.jit.script(f)(X)
         self.assertTrue(y.dtype == torch.float64 and torch.equal(y, X.double() + 1) and n == 3)
         self.assertTrue(torch.equal(three, X * 3) and torch.equal(two, X * 2))
+
+    def test_members_of_enums_are_iterated_and_go_into_loaded_programs(self):
+        @torch.jit.script
+        def values() -> List[int]:
+            return [c.value for c in Color]
+
+        @torch.jit.script
+        def name_of(c: Color) -> str:
+            return c.name
+
+        self.assertEqual(values(), [1, 2])
+        self.assertEqual(again(name_of)(Color.GREEN), "GREEN")
+        with self.assertRaisesRegex(RuntimeError, "Expected a value of type"):
+            again(name_of)(Shade.GREEN)
+
+    def test_complex_functions(self):
+        @torch.jit.script
+        def f(z: complex) -> Tuple[complex, float]:
+            return cmath.sqrt(z) + cmath.exp(z) * cmath.sin(z), cmath.phase(z)
+
+        z = 1.5 - 2j
+        self.assertAlmostEqual(f(z)[0], cmath.sqrt(z) + cmath.exp(z) * cmath.sin(z))
+        self.assertAlmostEqual(f(z)[1], cmath.phase(z))
+
+    def test_new_dimensions_behind_an_ellipsis(self):
+        @torch.jit.script
+        def f(x):
+            return x[..., None], x[..., None, 0], x[None, ..., 0, None], x[0, ..., None, :]
+
+        for made, expected in zip(f(X), (X[..., None], X[..., None, 0], X[None, ..., 0, None], X[0, ..., None, :])):
+            self.assertTrue(made.shape == expected.shape and torch.equal(made, expected))
+
+    def test_properties_are_set_before_they_are_read(self):
+        class Doubled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.n = 1
+
+            @property
+            def twice(self) -> int:
+                return self.n * 2
+
+            @twice.setter
+            def twice(self, v: int) -> None:
+                self.n = v
+
+            def forward(self, x):
+                self.twice = 5
+                return x * self.twice
+
+        self.assertTrue(torch.equal(torch.jit.script(Doubled())(X), X * 10))
+
+    def test_comments_behind_parameters_are_types(self):
+        @torch.jit.script
+        def f(
+            x,  # type: int
+            y=2,  # type: int
+        ):
+            # type: (...) -> List[int]
+            return [x, y]
+
+        self.assertEqual((f(1), str(f.schema)), ([1, 2], "f(int x, int y=2) -> int[]"))
+
+    def test_keys_of_module_dicts_are_known(self):
+        class Chosen(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleDict({"a": nn.ReLU()})
+
+            def forward(self, x):
+                if "b" in self.parts:
+                    return self.missing(x)
+                return self.parts["a"](x) + int("a" in self.parts)
+
+        self.assertTrue(torch.equal(torch.jit.script(Chosen())(X), torch.relu(X) + 1))
+
+    def test_attributes_keep_their_types(self):
+        class Counts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.n = 1
+
+            def forward(self, x):
+                return x * self.n
+
+        m = torch.jit.script(Counts())
+        m.n = 3
+        self.assertTrue(torch.equal(m(X), X * 3))
+        with self.assertRaisesRegex(RuntimeError, "attribute 'n' of Counts"):
+            m.n = "text"
+        self.assertEqual(m.n, 3)
 
     def test_recurrent_layers(self):
         for m in (nn.LSTM(3, 4, 2), nn.GRU(3, 4, bidirectional=True), nn.RNN(3, 4, batch_first=True)):

@@ -60,6 +60,11 @@ class Traces(unittest.TestCase):
         with self.assertRaisesRegex(torch.jit.TracingCheckError, "sanity"):
             torch.jit.trace(f, (X,))
 
+    def test_lists_are_results_with_a_warning(self):
+        with self.assertWarnsRegex(torch.jit.TracerWarning, "a list, whose length"):
+            traced = torch.jit.trace(lambda x: [x, x + 1], (X,))
+        self.assertTrue(torch.equal(traced(X * 2)[1], X * 2 + 1))
+
     def test_results_are_tensors(self):
         with self.assertRaisesRegex(RuntimeError, "strict"):
             torch.jit.trace(lambda x: {"a": x}, (X,))

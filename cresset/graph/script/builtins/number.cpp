@@ -147,6 +147,13 @@ template <double (*F)(double)> void add_math(const char* name) {
   for (const char* type : {"int", "float", "Scalar"})
     add_builtin((std::string("aten::") + name + "." + type + "(" + type + " a) -> " + (type[0] == 'S' ? "Scalar" : "float")).c_str(), real_function<F>);
 }
+template <std::complex<double> (*F)(const std::complex<double>&)> std::pair<const char*, BuiltinFn> complex_math(const char* name) {
+  return {name, [](Inputs in, size_t, Datum& out) {
+            const complex<double> v = as_complex(*in[0]);
+            const std::complex<double> r = F({v.real(), v.imag()});
+            put(out, complex<double>(r.real(), r.imag()));
+          }};
+}
 double checked_sqrt(double v) {
   CRESSET_CHECK_VALUE(v >= 0 || std::isnan(v), "math domain error: sqrt of ", v);
   return std::sqrt(v);
@@ -383,6 +390,15 @@ void add_number_builtins() {
     }
     put(out, r);
   });
+  for (const auto& [name, run] : {complex_math<std::sqrt>("sqrt"), complex_math<std::exp>("exp"), complex_math<std::log>("log"),
+                                  complex_math<std::log10>("log10"), complex_math<std::sin>("sin"), complex_math<std::cos>("cos"),
+                                  complex_math<std::tan>("tan"), complex_math<std::asin>("asin"), complex_math<std::acos>("acos"),
+                                  complex_math<std::atan>("atan"), complex_math<std::sinh>("sinh"), complex_math<std::cosh>("cosh"),
+                                  complex_math<std::tanh>("tanh"), complex_math<std::asinh>("asinh"), complex_math<std::acosh>("acosh"),
+                                  complex_math<std::atanh>("atanh")})
+    add_builtin((std::string("aten::") + name + ".complex(complex a) -> complex").c_str(), run);
+  add_builtin("aten::angle.complex(complex a) -> float",
+              [](Inputs in, size_t, Datum& out) { put(out, std::atan2(as_complex(*in[0]).imag(), as_complex(*in[0]).real())); });
   add_math<checked_sqrt>("sqrt");
   add_math<std::exp>("exp");
   add_math<std::expm1>("expm1");
