@@ -94,6 +94,142 @@ kernel __attribute__((reqd_work_group_size(64, 1, 1))) void run(Shape s, global 
 }
 )cl";
 
+// As products, in float: the elements under each window in a row of a matrix, whose columns are (plane, tap) and rows (n, window), and back.
+const char* const kWindowColumns = R"cl(
+kernel void run(ulong count, Shape s, global const float* x, global float* out) {
+  const ulong item = get_global_id(0);
+  if (item >= count) return;
+  const long windows = s.out[0] * s.out[1] * s.out[2], area = s.in[0] * s.in[1] * s.in[2], taps = s.kernel_[0] * s.kernel_[1] * s.kernel_[2];
+#ifdef ACROSS
+  const long n = item / (s.in_planes * taps), row = item % (s.in_planes * taps), p = row / taps, k = row % taps;
+  const long a = k / (s.kernel_[1] * s.kernel_[2]), b = k / s.kernel_[2] % s.kernel_[1], c = k % s.kernel_[2];
+  global const float* from = x + (n * s.in_planes + p) * area;
+  global float* to = out + item * windows;
+  for (long i = 0; i < s.out[0]; i++)
+    for (long j = 0; j < s.out[1]; j++) {
+      const long y = i * s.stride[0] - s.padding[0] + a * s.dilation[0], z = j * s.stride[1] - s.padding[1] + b * s.dilation[1];
+      const bool inside = y >= 0 && y < s.in[0] && z >= 0 && z < s.in[1];
+      const long base = (y * s.in[1] + z) * s.in[2], start = c * s.dilation[2] - s.padding[2];
+      for (long w = 0; w < s.out[2]; w++) {
+        const long place = w * s.stride[2] + start;
+        to[(i * s.out[1] + j) * s.out[2] + w] = inside && place >= 0 && place < s.in[2] ? from[base + place] : 0;
+      }
+    }
+#else
+  const long n = item / windows, window = item % windows;
+  const long i = window / (s.out[1] * s.out[2]), j = window / s.out[2] % s.out[1], w = window % s.out[2];
+  global float* to = out + item * s.in_planes * taps;
+  for (long p = 0; p < s.in_planes; p++) {
+    global const float* from = x + (n * s.in_planes + p) * area;
+    for (long a = 0; a < s.kernel_[0]; a++)
+      for (long b = 0; b < s.kernel_[1]; b++)
+        for (long c = 0; c < s.kernel_[2]; c++) {
+          const long y = i * s.stride[0] - s.padding[0] + a * s.dilation[0], z = j * s.stride[1] - s.padding[1] + b * s.dilation[1];
+          const long q = w * s.stride[2] - s.padding[2] + c * s.dilation[2];
+          const bool inside = y >= 0 && y < s.in[0] && z >= 0 && z < s.in[1] && q >= 0 && q < s.in[2];
+          *to++ = inside ? from[(y * s.in[1] + z) * s.in[2] + q] : 0;
+        }
+  }
+#endif
+}
+)cl";
+// The sum of what windows hold of each place: an item for a row of `in`. Columns are (plane, tap) by window here.
+const char* const kFromColumns = R"cl(
+kernel void run(ulong count, Shape s, int has_bias, global const float* columns, global const float* bias, global float* out) {
+  const ulong item = get_global_id(0);
+  if (item >= count) return;
+  const long windows = s.out[0] * s.out[1] * s.out[2], taps = s.kernel_[0] * s.kernel_[1] * s.kernel_[2];
+  const long z = item % s.in[1], y = item / s.in[1] % s.in[0], plane = item / (s.in[1] * s.in[0]);
+  global float* to = out + item * s.in[2];
+  const float start = has_bias ? bias[plane % s.in_planes] : 0;
+  for (long q = 0; q < s.in[2]; q++) to[q] = start;
+  for (long a = 0; a < s.kernel_[0]; a++) {
+    const long i = y + s.padding[0] - a * s.dilation[0];
+    if (i < 0 || i % s.stride[0] || i / s.stride[0] >= s.out[0]) continue;
+    for (long b = 0; b < s.kernel_[1]; b++) {
+      const long j = z + s.padding[1] - b * s.dilation[1];
+      if (j < 0 || j % s.stride[1] || j / s.stride[1] >= s.out[1]) continue;
+      for (long c = 0; c < s.kernel_[2]; c++) {
+        const long k = (a * s.kernel_[1] + b) * s.kernel_[2] + c, first = c * s.dilation[2] - s.padding[2];
+        global const float* from = columns + (plane * taps + k) * windows + (i / s.stride[0] * s.out[1] + j / s.stride[1]) * s.out[2];
+        for (long w = 0; w < s.out[2]; w++) {
+          const long q = w * s.stride[2] + first;
+          if (q >= 0 && q < s.in[2]) to[q] += from[w];
+        }
+      }
+    }
+  }
+}
+)cl";
+
+// Whether a convolution is made of products: in float, of all planes.
+bool by_products(const Tensor& t, int64_t groups) { return t.scalar_type() == ScalarType::Float && groups == 1; }
+int64_t count_of(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+// Samples that are computed at once, so that their columns take some megabytes.
+int64_t samples_at_once(const Shape& s) {
+  const int64_t each = s.in_planes * count_of(s.kernel) * count_of(s.out);
+  return std::clamp<int64_t>((int64_t{4} << 20) / std::max<int64_t>(each, 1), 1, s.n);
+}
+Tensor columns_of(const Tensor& x, const Shape& whole, bool across) {
+  Shape s = whole;
+  s.n = x.size(0);
+  const int64_t width = s.in_planes * count_of(s.kernel), windows = count_of(s.out);
+  const Tensor out = cresset::empty(across ? std::vector<int64_t>{s.n, width, windows} : std::vector<int64_t>{1, s.n * windows, width}, x.options());
+  const size_t items = static_cast<size_t>(across ? s.n * width : s.n * windows);
+  Launch(x.device().index(), std::string(across ? "#define ACROSS\n" : "") + kShape + kWindowColumns)
+      .value<uint64_t>(items)
+      .value(s)
+      .pointer(x.data_ptr())
+      .pointer(out.data_ptr())
+      .run(items);
+  return out;
+}
+// Windows lie on x, each of which gives an element of each plane of out.
+void products_of_windows(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& out, const Shape& s) {
+  const Tensor input = dense(x), weight = dense(w).view({1, w.size(0), -1});
+  const int64_t step = samples_at_once(s), windows = count_of(s.out);
+  for (int64_t first = 0; first < s.n; first += step) {
+    const int64_t n = std::min(step, s.n - first);
+    const Tensor columns = columns_of(input.narrow(0, first, n), s, true), part = out.narrow(0, first, n).view({n, s.out_planes, windows});
+    const Tensor added = bias.defined() ? bias.view({1, -1, 1}).expand(part.sizes()) : Tensor();
+    multiply_blocks(weight.expand({n, -1, -1}), columns, added, 1, 1, part);
+  }
+}
+// The other way round: elements of x spread over the windows on out. `s` is the shape of the convolution whose windows these are.
+void spread_over_windows(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& out, const Shape& s) {
+  const Tensor input = dense(x), weight = dense(w).view({1, w.size(0), -1}).transpose(1, 2);
+  const int64_t step = samples_at_once(s), windows = count_of(s.out);
+  for (int64_t first = 0; first < s.n; first += step) {
+    const int64_t n = std::min(step, s.n - first), rows = n * s.in_planes * s.in[0] * s.in[1];
+    const Tensor columns = cresset::empty({n, weight.size(1), windows}, x.options());
+    multiply_blocks(weight.expand({n, -1, -1}), input.narrow(0, first, n).view({n, s.out_planes, windows}), Tensor(), 0, 1, columns);
+    Launch(x.device().index(), std::string(kShape) + kFromColumns)
+        .value<uint64_t>(static_cast<uint64_t>(rows))
+        .value(s)
+        .value<int32_t>(bias.defined())
+        .pointer(columns.data_ptr())
+        .pointer((bias.defined() ? bias : columns).data_ptr())
+        .pointer(out.narrow(0, first, n).data_ptr())
+        .run(static_cast<size_t>(rows));
+  }
+}
+void gradient_of_windows(const Tensor& x, const Tensor& each, const Tensor& out, const Shape& s) {
+  const Tensor result = out.view({1, s.out_planes, -1});
+  const int64_t step = samples_at_once(s), windows = count_of(s.out);
+  for (int64_t first = 0; first < s.n; first += step) {
+    const int64_t n = std::min(step, s.n - first);
+    const Tensor columns = columns_of(x.narrow(0, first, n), s, false);
+    const Tensor rows = dense(each.narrow(0, first, n).view({n, s.out_planes, windows}).transpose(0, 1)).view({1, s.out_planes, n * windows});
+    multiply_blocks(rows, columns, first ? result : Tensor(), 1, 1, result);
+  }
+}
+
+// The convolution whose windows lie on the other side.
+Shape turned(Shape s) {
+  std::swap(s.in_planes, s.out_planes);
+  std::swap(s.in, s.out);
+  return s;
+}
 // Values of the last `dims` dimensions, filled up in front.
 void set_last(int64_t (&to)[3], const std::vector<int64_t>& values, int64_t dims, int64_t filler) {
   for (int64_t d = 0; d < 3; d++) {
@@ -115,6 +251,12 @@ Shape shape_of(IntArrayRef in, IntArrayRef out, IntArrayRef weight, const Call& 
   return s;
 }
 void convolve(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& out, const Shape& s, bool straight) {
+  if (by_products(out, s.groups)) {
+    const Tensor added = bias.defined() ? dense(bias) : bias;
+    if (straight) products_of_windows(x, w, added, out, s);
+    else spread_over_windows(x, w, added, out, turned(s));
+    return;
+  }
   const Tensor input = dense(x), weight = dense(w), added = bias.defined() ? dense(bias) : weight;
   const std::string source = prelude() + names_of(out.scalar_type()) + (straight ? "#define STRAIGHT\n" : "") + kShape + kConvolution;
   Launch(out.device().index(), source)
@@ -154,6 +296,10 @@ bool weight_gradient(Call& c) {
   const bool transposed = c.flag(6);
   const Tensor under = dense(transposed ? grad : x), each = dense(transposed ? x : grad);
   const Shape s = shape_of(under.sizes(), each.sizes(), outs[0].sizes(), c, 3, c.integer(8));
+  if (by_products(grad, s.groups)) {
+    gradient_of_windows(under, each, writes[0], s);
+    return deliver(c, outs, writes);
+  }
   const int64_t items = outs[0].numel();
   Launch(c.device(), prelude() + names_of(grad.scalar_type()) + kShape + kWeights)
       .value(s)

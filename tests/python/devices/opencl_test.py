@@ -1,7 +1,9 @@
 """The device of plugins/opencl in processes of its own: its services, its operators beside the CPU's, and training."""
 
+import gzip
 import importlib.util
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +227,44 @@ def test_the_mnist_example_trains_as_on_the_cpu():
 
     numbers = {device: [float(line.split()[-1]) for line in losses(device)] for device in ("cpu", "opencl")}
     assert len(numbers["cpu"]) == 6 and max(abs(a - b) for a, b in zip(*numbers.values(), strict=True)) < 1e-3
+
+
+def test_the_mnist_example_trains_to_the_end(tmp_path):
+    """The example as it is, on the first images of its data."""
+    data = ROOT / "examples" / "mnist" / "data"
+    for name, count in (("train-images-idx3-ubyte", 1000), ("train-labels-idx1-ubyte", 1000), ("t10k-images-idx3-ubyte", 300), ("t10k-labels-idx1-ubyte", 300)):
+        content = gzip.decompress((data / f"{name}.gz").read_bytes())
+        dims, each = content[3], 784 if "images" in name else 1
+        (tmp_path / name).write_bytes(content[:4] + struct.pack(">i", count) + content[8 : 4 + 4 * dims + count * each])
+    options = ("--epochs", "2", "--batch", "25", "--lr", "0.003", "--data", str(tmp_path), "--save", str(tmp_path / "weights.pt"), "--threads", "2")
+    program = ("-m", "cresset", str(ROOT / "examples/python/mnist.py"))
+
+    def accuracy(line):
+        return float(line.partition("test accuracy ")[2].partition(" %")[0])
+
+    first, second, saved = execute(*program, "--device", "opencl", *options).splitlines()
+    assert first.startswith("epoch 1/2: loss") and accuracy(second) > 85 and saved.endswith("weights.pt")
+    assert abs(accuracy(second) - accuracy(execute(*program, *options).splitlines()[1])) < 3
+
+
+def test_convolutions_are_products_with_every_step_and_edge():
+    cases = [
+        ((2, 3, 9, 8), (4, 3, 3, 2), {"padding": (1, 2), "stride": (2, 1), "dilation": (1, 2)}), ((1, 2, 5), (3, 2, 2), {"stride": 2}),
+        ((3, 2, 4, 5, 6), (4, 2, 2, 3, 2), {"padding": 1}), ((2, 17, 20, 20), (19, 17, 3, 3), {}), ((1, 1, 3, 3), (1, 1, 3, 3), {}),
+        ((40, 8, 64, 64), (3, 8, 3, 3), {}),  # in several pieces
+    ]  # fmt: skip
+    run(
+        "import cresset as torch, cresset_opencl\n"
+        f"for x, w, options in {cases}:\n"
+        "    for turned in (False, True):\n"
+        "        function = getattr(torch, ('conv_transpose' if turned else 'conv') + f'{len(x) - 2}d')\n"
+        "        shape = (x[0], w[0], *x[2:]) if turned else x\n"
+        "        plain = [torch.randn(s, requires_grad=True) for s in (shape, w, w[1:2] if turned else w[:1])]\n"
+        "        there = [t.detach().to('opencl').requires_grad_() for t in plain]\n"
+        "        out, other = function(*plain, **options), function(*there, **options)\n"
+        "        torch.testing.assert_close(other.cpu(), out, rtol=1e-4, atol=1e-4)\n"
+        "        out.sin().mean().backward(), other.sin().mean().backward()\n"
+        "        for a, b in zip(plain, there):\n"
+        "            torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-3, atol=1e-5)\n"
+        "assert not torch.opencl.fallbacks(), torch.opencl.fallbacks()\n"
+    )
