@@ -236,6 +236,16 @@ PyObject* graph_program(PyObject* self, PyObject* planned) {
     return capsule;
   });
 }
+// The module itself, for passes of other extensions: it is this object's, which the capsule keeps.
+PyObject* graph_module(PyObject* self, PyObject*) {
+  return guarded([&] {
+    parts_of(self).program.reset();
+    PyObject* const capsule = checked(
+        PyCapsule_New(&parts_of(self).module, "cresset.graph.module", [](PyObject* c) { Py_XDECREF(static_cast<PyObject*>(PyCapsule_GetContext(c))); }));
+    PyCapsule_SetContext(capsule, Py_NewRef(self));
+    return capsule;
+  });
+}
 PyObject* run_graph(PyObject* self, PyObject* inputs) {
   return guarded([&] {
     GraphParts& parts = parts_of(self);
@@ -306,6 +316,7 @@ PyMethodDef graph_methods[] = {
     {"decompose", apply_decompose, METH_O, "Replaces operators by graphs, given as text by name."},
     {"partition", apply_partition, METH_VARARGS, "A module whose graphs of their own hold the operators of these names."},
     {"program", graph_program, METH_O, "program(planned): the module as a program for callers in C++. Errors: as the first run."},
+    {"module", graph_module, METH_NOARGS, "The module for passes of other extensions."},
     {"run", run_graph, METH_O, "Runs the module on a list of inputs."},
     {"memory", graph_memory, METH_NOARGS, "Figures of the plan of memory of the last run."},
     {"rows", rows, METH_NOARGS, "(parameters, nodes, results) of a first graph without structure."},

@@ -158,7 +158,6 @@ std::vector<Tensor> run_plan(const std::shared_ptr<const Plan>& plan, const std:
 std::shared_ptr<Plan> plan_of(std::unique_ptr<Graph> graph) {
   auto plan = std::make_shared<Plan>();
   plan->results = graph->block().results().size();
-  merge_common_subexpressions(*graph);
   remove_dead_code(*graph);
   plan->kernels = fuse(*graph);
   plan->forward = std::make_unique<const Program>(*graph);

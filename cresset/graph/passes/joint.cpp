@@ -284,7 +284,7 @@ class Split {
   }
 
   // Copies the nodes of `joint_` that `results` need, down to the values that have a place already.
-  void fill(Graph& g, std::unordered_map<const Value*, Value*>& made, const std::vector<Value*>& results) const {
+  void fill(Graph& g, std::unordered_map<const Value*, Value*>& made, const std::vector<Value*>& results, bool draws = false) const {
     const auto map = [&](Value* v) {
       if (const auto found = made.find(v); found != made.end()) return found->second;
       CRESSET_CHECK(v->is_constant(), "split_joint: value ", v->name(), " is not there where it is read");
@@ -298,6 +298,9 @@ class Split {
       if (v->node() && !made.count(v) && wanted.insert(v->node()).second) todo.push_back(v->node());
     };
     for (const Value* v : results) want(v);
+    // Random numbers are drawn in eager mode whether anything reads them or not.
+    for (const auto& n : joint_.block().nodes())
+      if (draws && n->kind() == NodeKind::Op && !n->outputs().empty() && !is_deterministic(*n) && values_[numbers_.at(n->output())].forward) want(n->output());
     while (!todo.empty()) {
       const Node* n = todo.back();
       todo.pop_back();
@@ -321,7 +324,7 @@ class Split {
     const auto& all = joint_.block().results();
     std::vector<Value*> results(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(options_.results));
     for (const size_t v : kept) results.push_back(const_cast<Value*>(of_[v]));
-    fill(*g, made, results);
+    fill(*g, made, results, true);
     return g;
   }
   std::unique_ptr<Graph> backward(const std::vector<size_t>& kept) const {

@@ -123,7 +123,9 @@ class _Joint:
         """Modules of forward, which returns what is kept after its results, and backward, which takes that before the gradients of the results."""
         sizes = [node for node in kept if _is_number(node)]
         kept = [node for node in kept if node not in sizes] + sizes
-        forward = _extracted(self.module, self.primals, [*self.fwd_results, *kept])
+        # Random numbers are drawn in eager mode whether anything reads them or not.
+        drawn = [node for node in self.nodes if self.forward[node] and is_random(node)]
+        forward = _extracted(self.module, self.primals, [*self.fwd_results, *kept], drawn)
         # Numbers come first among the inputs of backward.
         backward = _extracted(self.module, [*sizes, *[n for n in kept if n not in sizes], *self.tangents], self.bwd_results)
         return forward, backward
@@ -134,13 +136,13 @@ def _is_number(node):
     return value is not None and not isinstance(value, (Tensor, tuple, list)) and not hasattr(value, "shape")
 
 
-def _extracted(module, inputs, results):
-    """A module that computes `results` from `inputs`, nodes of the graph of `module`."""
+def _extracted(module, inputs, results, also=()):
+    """A module that computes `results` from `inputs`, nodes of the graph of `module`, and runs the nodes in `also`."""
     graph, made = fx.Graph(), {}
     for node in inputs:
         made[node] = placeholder = graph.placeholder(node.name)
         placeholder.meta = dict(node.meta)
-    wanted, todo = set(), [node for node in results if isinstance(node, fx.Node)]
+    wanted, todo = set(), [*also, *(node for node in results if isinstance(node, fx.Node))]
     while todo:
         node = todo.pop()
         if node in made or node in wanted:

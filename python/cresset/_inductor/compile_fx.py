@@ -7,7 +7,7 @@
 (tensor([1., 1.]),)
 """
 
-from .. import fx, graph as _graph
+from .. import fx
 from .._functorch._boxed import make_boxed_func
 from . import config
 from .fusion import fuse
@@ -15,15 +15,14 @@ from .lowering import lowered
 
 
 class Compiled:
-    """A compiled graph, `source`: a boxed function. `fused` lists the operators of each kernel."""
+    """A compiled graph, `source`: a boxed function. `fused.operators` lists the operators of each kernel."""
 
     _boxed_call = True
 
-    def __init__(self, module, program, kernels, source, planned):
-        self.module, self.program, self.kernels, self.source = module, program, kernels, source
-        self._run = program._graph.run
-        self.code = program._graph.program(planned)
-        self.fused = [node.meta["fused"] for node in module.graph.nodes if "fused" in node.meta]
+    def __init__(self, fused, source, planned):
+        self.fused, self.source = fused, source
+        self.code = fused.graph._graph.program(planned)
+        self._run = fused.graph._graph.run
 
     def __call__(self, args):
         given = tuple(args)
@@ -33,13 +32,13 @@ class Compiled:
 
 
 class Interpreted:
-    """A graph that Python runs, with its fused kernels: a boxed function."""
+    """A graph that Python runs, operator by operator: a boxed function."""
 
     _boxed_call = True
 
-    def __init__(self, module, kernels, source):
-        self.module, self.kernels, self.source = module, kernels, source
-        self._forward = module.forward
+    def __init__(self, source):
+        self.source = source
+        self._forward = source.forward
 
     def __call__(self, args):
         return self._forward(*args)
@@ -55,8 +54,7 @@ def compile_fx_inner(gm, example_inputs, planned=True):
     if not any(node.op == "call_function" for node in gm.graph.nodes):
         return make_boxed_func(gm.forward)
     gm = lowered(gm)
-    module, kernels = fuse(gm)
     try:
-        return Compiled(module, _graph.from_fx(module), kernels, gm, planned)
+        return Compiled(fuse(gm), gm, planned)
     except (ValueError, NotImplementedError, RuntimeError):
-        return Interpreted(module, kernels, gm)
+        return Interpreted(gm)

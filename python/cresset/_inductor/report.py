@@ -12,6 +12,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ..utils.flop_counter import flop_registry
+from .compile_fx import Compiled
 
 #: Kernels shown of each program, the slowest ones.
 SHOWN = 12
@@ -168,26 +169,38 @@ def _example(value):
     return real.fill_(0.5 if value.is_floating_point() or value.is_complex() else 0)
 
 
-def _measured(module):
+def _measured(compiled):
     """Rows of a program, node by node, on tensors of the sizes it was compiled for."""
+    module = compiled.fused.graph.to_fx() if isinstance(compiled, Compiled) else compiled.source
     bandwidth, speed = machine()
+    operators = iter(compiled.fused.operators if isinstance(compiled, Compiled) else ())
+    examples = (_example(node.meta.get("val")) for node in compiled.source.graph.find_nodes(op="placeholder"))
     values, rows = {}, []
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            values[node] = _example(node.meta.get("val"))
+            values[node] = next(examples)
         elif node.op == "get_attr":
-            values[node] = getattr(module, node.target)
+            values[node] = _held(module, node.target)
         elif node.op == "call_function":
             args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda n: values[n])
             values[node] = node.target(*args, **kwargs)
-            moved = _bytes(node)
-            if moved:
-                flops = _flops(node)
-                operators = node.meta.get("fused", [str(node.target)])
-                name = " ".join(o.removeprefix("aten.").partition(".")[0] for o in operators)
-                seconds = _best(lambda: node.target(*args, **kwargs))  # noqa: B023  called at once
-                rows.append(Row(name, operators, moved, flops, seconds, max(moved / bandwidth, flops / speed)))
+        if node.op == "output":
+            continue
+        node.meta["val"] = values[node]
+        moved = _bytes(node)
+        if moved:
+            names = next(operators) if str(node.target).startswith("cresset_fused") else [str(node.target).removeprefix("aten.")]
+            flops = _flops(node)
+            name = " ".join(o.partition(".")[0] for o in names)
+            seconds = _best(lambda: node.target(*args, **kwargs))  # noqa: B023  called at once
+            rows.append(Row(name, names, moved, flops, seconds, max(moved / bandwidth, flops / speed)))
     return rows
+
+
+def _held(module, path):
+    for name in path.split("."):
+        module = getattr(module, name)
+    return module
 
 
 def _part(name, compiled):
@@ -196,7 +209,7 @@ def _part(name, compiled):
     state = torch.get_rng_state()
     try:
         with torch.no_grad():
-            rows = _measured(compiled.module)
+            rows = _measured(compiled)
     finally:
         torch.set_rng_state(state)
     return Part(name, len(operators), sum(map(_bytes, operators)), rows)

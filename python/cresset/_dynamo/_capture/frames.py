@@ -347,7 +347,7 @@ def _assemble(compiler, function, code, outcome):
     else:
         _must_continue(world, machine, outcome.at)
         result = _state_text(rebuilt, world, machine)
-    rebuilt.effects()
+    rebuilt.effects(_own_cells(world, code) if outcome.at is None and outcome.offset == listing(code).instructions[_first(code)].offset else ())
     rebuilt.modes(world.start_modes, world.end_modes)
     tracer = world.tracer
     if outcome.at is None and tracer.num_ops == 0:
@@ -365,6 +365,12 @@ def _assemble(compiler, function, code, outcome):
         shape = P.ONE if graph is not None and simple and result in rebuilt.names.values() and len(rebuilt.outputs) == 1 else P.GENERAL
         return _new_entry(world, P.RETURN, graph, rebuilt, after, shape=shape)
     return _with_step(world, machine, outcome.at, graph, rebuilt, after, code)
+
+
+def _own_cells(world, code):
+    """Places of the cells that a frame has made: when it ends they are read by functions among its results alone."""
+    own = {i for i, name in enumerate(listing(code).slots) if name in code.co_cellvars}
+    return {place for _, place in world.cells.values() for i in own if place == world.place(P.SLOT, -1, None, i)}
 
 
 def _new_entry(world, then, graph, rebuilt, after, **options):

@@ -256,8 +256,8 @@ class Rebuilder:
 
     # ---- what the frame has done to the outside ---------------------------------------------------------------------------
 
-    def effects(self):
-        """Writes what was changed: containers, attributes, variables of other functions, globals."""
+    def effects(self, idle=()):
+        """Writes what was changed: containers, attributes, variables of other functions, globals; not cells at the places `idle`, unless they are read."""
         world = self.world
         for twin, before, place, _ in world.snapshots:
             self._container(twin, before, place)
@@ -266,13 +266,16 @@ class Rebuilder:
             where = self.source(place) if place is not None else self.text(owner)
             for name, value in values.items():
                 self.lines.append(f"object.__delattr__({where}, {name!r})" if value is DELETED else self._set_attribute(where, owner, name, self.text(value)))
-        for key, value in world.cell_writes.items():
-            cell = self.source(world.cells[key][1])
-            self.lines.append(f"del {cell}.cell_contents" if value is DELETED else f"{cell}.cell_contents = {self.text(value)}")
         for place, values, _ in world.global_writes.values():
             where = self.source(place)
             for name, value in values.items():
                 self.lines.append(f"del {where}[{name!r}]" if value is DELETED else f"{where}[{name!r}] = {self.text(value)}")
+        left = {place: value for key, value in world.cell_writes.items() for place in [world.cells[key][1]]}
+        # A cell that is written may hold what reads another.
+        while wanted := [place for place in left if place not in idle or place in self.sources]:
+            for place in wanted:
+                cell, value = self.source(place), left.pop(place)
+                self.lines.append(f"del {cell}.cell_contents" if value is DELETED else f"{cell}.cell_contents = {self.text(value)}")
 
     def _set_attribute(self, where, owner, name, value):
         if isinstance(owner, Tensor):
