@@ -596,7 +596,9 @@ def _output(tracer, value, strict):
     if isinstance(value, torch.Tensor):
         return tracer.expression(value)
     if isinstance(value, list) and strict:
-        tracer.warn("the traced function returned a list, whose length the trace fixes; return a tuple, or pass strict=False where it is the same for all inputs")
+        tracer.warn(
+            "the traced function returned a list, whose length the trace fixes; return a tuple, or pass strict=False where it is the same for all inputs"
+        )
     if isinstance(value, dict) and strict:
         raise RuntimeError(
             "the traced function returned a dict, whose keys the trace fixes; return a NamedTuple, or pass strict=False where they are the same for all inputs"

@@ -390,12 +390,11 @@ void add_number_builtins() {
     }
     put(out, r);
   });
-  for (const auto& [name, run] : {complex_math<std::sqrt>("sqrt"), complex_math<std::exp>("exp"), complex_math<std::log>("log"),
-                                  complex_math<std::log10>("log10"), complex_math<std::sin>("sin"), complex_math<std::cos>("cos"),
-                                  complex_math<std::tan>("tan"), complex_math<std::asin>("asin"), complex_math<std::acos>("acos"),
-                                  complex_math<std::atan>("atan"), complex_math<std::sinh>("sinh"), complex_math<std::cosh>("cosh"),
-                                  complex_math<std::tanh>("tanh"), complex_math<std::asinh>("asinh"), complex_math<std::acosh>("acosh"),
-                                  complex_math<std::atanh>("atanh")})
+  for (const auto& [name, run] :
+       {complex_math<std::sqrt>("sqrt"), complex_math<std::exp>("exp"), complex_math<std::log>("log"), complex_math<std::log10>("log10"),
+        complex_math<std::sin>("sin"), complex_math<std::cos>("cos"), complex_math<std::tan>("tan"), complex_math<std::asin>("asin"),
+        complex_math<std::acos>("acos"), complex_math<std::atan>("atan"), complex_math<std::sinh>("sinh"), complex_math<std::cosh>("cosh"),
+        complex_math<std::tanh>("tanh"), complex_math<std::asinh>("asinh"), complex_math<std::acosh>("acosh"), complex_math<std::atanh>("atanh")})
     add_builtin((std::string("aten::") + name + ".complex(complex a) -> complex").c_str(), run);
   add_builtin("aten::angle.complex(complex a) -> float",
               [](Inputs in, size_t, Datum& out) { put(out, std::atan2(as_complex(*in[0]).imag(), as_complex(*in[0]).real())); });
