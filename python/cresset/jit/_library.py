@@ -397,7 +397,63 @@ def _adaptive(op, n):
     return _one(text)
 
 
+def _pad(m):
+    value = f", {float(m.value)}" if hasattr(m, "value") else ""
+    return f'torch.pad(input, {list(m.padding)}, "{m._mode}"{value})'
+
+
+_UPSAMPLING = {"nearest": (("upsample_nearest", 1), ("upsample_nearest", 2), ("upsample_nearest", 3)),
+               "linear": (("upsample_linear", 1),), "bilinear": (("upsample_bilinear", 2),), "bicubic": (("upsample_bicubic", 2),),
+               "trilinear": (("upsample_trilinear", 3),)}  # fmt: skip
+
+
+def _upsample(m):
+    """A branch for each number of dimensions of space that the mode has."""
+    kinds = _UPSAMPLING.get(m.mode)
+    if kinds is None or m.recompute_scale_factor:
+        return {}
+    lines = []
+    for op, n in kinds:
+        factors = [] if m.scale_factor is None else [float(f) for f in _pair(m.scale_factor, n)]
+        size = ", ".join(f"int(input.size({i + 2}) * {f})" for i, f in enumerate(factors)) if factors else ", ".join(map(str, _pair(m.size, n)))
+        tail = ["" if "nearest" in op else f", {bool(m.align_corners)}", *(f", {f}" for f in factors)]
+        lines += [f"    if input.dim() == {n + 2}:", f"        return torch.{op}{n}d(input, [{size}]{''.join(tail)})"]
+    dims = " or ".join(str(n + 2) for _, n in kinds)
+    lines.append(f'    raise ValueError("Upsample: expected an input of {dims} dimensions for mode {m.mode}, got {{}}".format(input.dim()))')
+    return {"forward": "\ndef forward(self, input: Tensor) -> Tensor:\n" + "\n".join(lines) + "\n"}
+
+
+def _embedding_bag(m):
+    if m.max_norm is not None:
+        return {}
+    tail = f"{m.scale_grad_by_freq}, {('sum', 'mean', 'max').index(m.mode)}, {m.sparse}"
+    return {
+        "forward": f"""
+def forward(self, input: Tensor, offsets: Optional[Tensor] = None, per_sample_weights: Optional[Tensor] = None) -> Tensor:
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("EmbeddingBag: expected no offsets for bags of one length, which are the rows of a 2-D input")
+        offsets = torch.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
+        input = input.reshape([-1])
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape([-1])
+    if offsets is None:
+        raise ValueError("EmbeddingBag: expected offsets, where the bags begin, for a 1-D input")
+    return torch.embedding_bag(self.weight, input, offsets, {tail}, per_sample_weights, {m.include_last_offset}, {m.padding_idx})[0]
+"""
+    }
+
+
+_CTC = "log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor"
+
 MODULES = {
+    **{f"{kind}Pad{n}d": _one(_pad) for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular") for n in (1, 2, 3)},
+    "Upsample": _upsample,
+    "Fold": _one(lambda m: f"torch.col2im(input, {', '.join(str(_pair(v, 2)) for v in (m.output_size, m.kernel_size, m.dilation, m.padding, m.stride))})"),
+    "Unfold": _one(lambda m: f"torch.im2col(input, {', '.join(str(_pair(v, 2)) for v in (m.kernel_size, m.dilation, m.padding, m.stride))})"),
+    "CTCLoss": _one(lambda m: f"torch.ctc_loss(log_probs, targets, input_lengths, target_lengths, {m.blank}, {('none', 'mean', 'sum').index(m.reduction)}, "
+                              f"{m.zero_infinity})", _CTC),
+    "EmbeddingBag": _embedding_bag,
     "Linear": _one(lambda m: f"torch.linear(input, self.weight, {'self.bias' if m.bias is not None else 'None'})"),
     "NonDynamicallyQuantizableLinear": _one(lambda m: f"torch.linear(input, self.weight, {'self.bias' if m.bias is not None else 'None'})"),
     "Bilinear": _one(lambda m: f"torch.bilinear(input1, input2, self.weight, {'self.bias' if m.bias is not None else 'None'})", "input1: Tensor, input2: Tensor"),

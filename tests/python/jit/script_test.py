@@ -333,6 +333,23 @@ class Modules(unittest.TestCase):
             m.n = "text"
         self.assertEqual(m.n, 3)
 
+    def test_layers_with_texts_of_their_own(self):
+        torch.manual_seed(0)
+        line, image, volume = torch.randn(1, 2, 6), torch.randn(1, 2, 6, 6), torch.randn(1, 2, 4, 4, 4)
+        bags = torch.tensor([1, 2, 0, 4])
+        scores = torch.randn(5, 1, 4).log_softmax(2)
+        for m, *inputs in (
+            (nn.ReflectionPad1d(1), line), (nn.ReflectionPad2d((1, 2, 0, 1)), image), (nn.ReplicationPad3d(1), volume), (nn.CircularPad2d(1), image),
+            (nn.ConstantPad2d(1, 2.5), image), (nn.Upsample(scale_factor=2.0), line), (nn.Upsample(scale_factor=(2.0, 1.5), mode="bicubic", align_corners=True), image),
+            (nn.Upsample(size=(3, 5), mode="bilinear"), image), (nn.Upsample(scale_factor=2, mode="trilinear"), volume), (nn.UpsamplingNearest2d(size=4), image),
+            (nn.Fold((4, 4), (2, 2), stride=2), torch.randn(1, 4, 4)), (nn.Unfold(2, padding=1), image), (nn.EmbeddingBag(5, 3), bags.view(2, 2)),
+            (nn.EmbeddingBag(5, 3, mode="sum"), bags, torch.tensor([0, 3]), torch.randn(4)), (nn.EmbeddingBag(5, 3, mode="max", padding_idx=1), bags, torch.tensor([0, 3])),
+            (nn.CTCLoss(), scores, torch.tensor([[1, 2]]), torch.tensor([5]), torch.tensor([2])),
+        ):  # fmt: skip
+            scripted = torch.jit.script(m)
+            for made in (scripted, again(scripted)):
+                self.assertTrue(torch.allclose(made(*inputs), m(*inputs), atol=1e-5), m)
+
     def test_recurrent_layers(self):
         for m in (nn.LSTM(3, 4, 2), nn.GRU(3, 4, bidirectional=True), nn.RNN(3, 4, batch_first=True)):
             x = torch.randn(5, 2, 3)
