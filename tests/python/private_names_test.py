@@ -2,6 +2,7 @@
 
 import importlib
 import unittest
+import warnings
 
 import cresset as torch
 
@@ -139,6 +140,48 @@ class Paths(unittest.TestCase):
 
         p = [torch.ones(1, requires_grad=True)]
         self.assertEqual((Mine(p, {"differentiable": True}).step(), Mine(p, {}).step()), (True, False))
+
+
+class OfLibraries(unittest.TestCase):
+    def test_strides_and_formats(self):
+        from cresset._prims_common import make_contiguous_strides_for, suggest_memory_format
+
+        for shape in ((), (3,), (2, 3), (0, 3), (2, 3, 4)):
+            self.assertEqual(make_contiguous_strides_for(shape), torch.empty(shape).stride())
+            if len(shape) > 1 and 0 not in shape:
+                self.assertEqual(make_contiguous_strides_for(shape, row_major=False), torch.empty(shape).mT.contiguous().mT.stride())
+        images = torch.ones(2, 3, 4, 4)
+        self.assertIs(suggest_memory_format(images), torch.contiguous_format)
+        self.assertIs(suggest_memory_format(images.to(memory_format=torch.channels_last)), torch.channels_last)
+        self.assertIs(suggest_memory_format(torch.ones(2, 1, 4, 4)), torch.contiguous_format)
+
+    def test_a_subclass_answers_whether_it_takes_memory(self):
+        class Mine(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func.__name__
+
+        self.assertEqual(torch._has_compatible_shallow_copy_type(torch.ones(1).as_subclass(Mine), torch.ones(1)), "_has_compatible_shallow_copy_type")
+        self.assertIs(torch._has_compatible_shallow_copy_type(torch.eye(2).to_sparse(), torch.eye(3).to_sparse()), True)
+        self.assertIs(torch._has_compatible_shallow_copy_type(torch.eye(2).to_sparse(), torch.eye(3)), False)
+
+    def test_warnings_that_are_given_once(self):
+        from cresset._dynamo.utils import warn_once
+
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for text in ("first", "second", "first"):
+                warn_once(text)
+        self.assertEqual([str(w.message) for w in seen], ["first", "second"])
+
+    def test_names_that_live_elsewhere(self):
+        from cresset._C import Tag
+        from cresset._inductor.decomposition import register_decomposition
+        from cresset._library.infer_schema import infer_schema
+
+        self.assertIs(Tag, torch.Tag)
+        self.assertIs(register_decomposition, torch._decomp.register_decomposition)
+        self.assertIs(infer_schema, torch.library.infer_schema)
 
 
 if __name__ == "__main__":

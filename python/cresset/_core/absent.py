@@ -28,7 +28,7 @@ WINGS = {
         "onnx.ops": "",
         "onnx.operators": "reshape_from_tensor_shape shape_as_tensor",
         "onnx.symbolic_helper": "parse_args=@",
-        "onnx.symbolic_opset9": "",
+        "onnx.symbolic_opset9": "masked_fill softmax",
         "onnx.symbolic_opset11": "",
         "onnx.symbolic_opset12": "",
         "onnx.utils": "export",
@@ -234,6 +234,11 @@ WINGS = {
         "cuda.tunable": "enable get_filename get_max_tuning_duration get_max_tuning_iterations get_results get_validators is_enabled=False "
                         "read_file set_filename set_max_tuning_duration set_max_tuning_iterations tune_gemm_in_file tuning_enable tuning_is_enabled=False "
                         "write_file",
+    },
+    "Triton kernels": {
+        "_higher_order_ops.out_dtype": "out_dtype",
+        "sparse._triton_ops": "broadcast_batch_dims launch_kernel prepare_inputs ptr_stride_extractor tile_to_blocksize",
+        "sparse._triton_ops_meta": "get_meta minimize update",
     },
     "measuring with Valgrind": {
         "utils.benchmark": "CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts",

@@ -578,3 +578,15 @@ _Tensor.sum_to_size = lambda self, *size: _sum_to_size(self, _size(size))
 _Tensor.polygamma = lambda self, n: _ops["polygamma"](n, self)
 _Tensor.where = lambda self, condition, other: _ops["where"](condition, self, other)
 _Tensor.index_put_ = lambda self, indices, values, accumulate=False: _ops["index_put_"](self, list(indices), values, accumulate)
+
+
+def _has_compatible_shallow_copy_type(input, from_):
+    """Whether `input.data = from_` can give `input` the memory of the other: both are of the same kind of layout. Subclasses answer by `__torch_function__`.
+
+    >>> torch._has_compatible_shallow_copy_type(torch.ones(1), torch.zeros(2)), torch._has_compatible_shallow_copy_type(torch.ones(1), torch.eye(1).to_sparse())
+    (True, False)
+    """
+    overloaded = _torch.overrides.has_torch_function((input, from_))
+    if overloaded:
+        return _torch.overrides.handle_torch_function(_has_compatible_shallow_copy_type, (input, from_), input, from_)
+    return input.layout == from_.layout

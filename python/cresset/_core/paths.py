@@ -10,10 +10,13 @@ import types
 
 # PyTorch's module -> home in Cresset -> names; `name=ours` where it is called otherwise.
 HOMES = {
-    "_C": {"": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
+    "_C": {"_core.tag": "Tag", "": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
-    "": {"futures": "Future", "jit": "JITException=Error", "": "bit=uint1"},
+    "": {"_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error", "": "bit=uint1"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
+    "_library": {},
+    "_library.infer_schema": {"library": "infer_schema"},
+    "_inductor.decomposition": {"_decomp": "register_decomposition"},
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
     "_classes": {"_core.script_classes": "ScriptObject classes"},
     "_ops": {"_core.operators": "OpOverload OpOverloadPacket OperatorBase"},

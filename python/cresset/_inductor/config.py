@@ -12,6 +12,7 @@ fallback_by_default = False
 fx_graph_cache = True
 fx_graph_remote_cache = None
 max_autotune = max_autotune_gemm = max_autotune_pointwise = False
+max_autotune_gemm_search_space = "DEFAULT"
 use_mixed_mm = False
 cpp = _types.SimpleNamespace(threads=-1, simdlen=None)
 triton = _types.SimpleNamespace(cudagraphs=False, cudagraph_trees=True, unique_kernel_names=True)
