@@ -20,7 +20,7 @@ ReferenceId id_of(Arguments& a) {
   return {worker, a.integer()};
 }
 
-// Calls a Python function on a thread of the library. An error there has nobody to go to: the function itself answers.
+// Calls a Python function on a thread of the library. No caller waits there for an error: the function itself answers.
 void call(const SharedObject& f, PyObject* arguments) {
   const Ref owned(arguments);
   const Ref done(owned ? PyObject_CallObject(f.get(), owned.get()) : nullptr);

@@ -1,5 +1,5 @@
 #pragma once
-// What a worker owns for references to it: each value lives as long as some worker holds a reference.
+// The values that a worker owns for references to it: each lives as long as some worker holds a reference.
 
 #include <atomic>
 #include <map>

@@ -809,7 +809,7 @@ class structseq(tuple, typing.Generic[T]):
         raise NotImplementedError("structseq: a name for annotations; C code makes these tuples")
 
     def __init_subclass__(cls):
-        raise TypeError("type 'structseq' is not an acceptable base type")
+        raise TypeError("structseq: a name for annotations, expected no class derived from it")
 
 
 def is_structseq_class(cls):
