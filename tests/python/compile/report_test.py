@@ -62,3 +62,11 @@ def test_the_drawing_is_svg(tmp_path):
 def test_functions_that_are_not_compiled_are_refused():
     with pytest.raises(TypeError, match="torch.compile gave"):
         torch.compiler.report(len)
+
+
+def test_operators_that_refuse_made_up_numbers_have_no_row():
+    compiled = torch.compile(lambda x, y: nn.functional.binary_cross_entropy(x * 2 + 1, y) + x.sum())
+    compiled(torch.full((16, 32), -0.3), torch.ones(16, 32))
+    (graph,) = torch.compiler.report(compiled).graphs
+    names = [row.name for row in graph.parts[0].rows]
+    assert names and not any("binary_cross_entropy" in name for name in names)
