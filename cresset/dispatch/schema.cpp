@@ -71,8 +71,6 @@ class Parser {
       } else {
         s.arguments.push_back(argument(detailed.arguments.emplace_back()));
         Argument& a = s.arguments.back();
-        for (size_t i = 0; i + 1 < s.arguments.size(); i++)
-          if (s.arguments[i].name == a.name) fail("there is an argument `" + a.name + "` already, before this place");
         a.keyword_only = keyword_only;
         if (!a.has_default && !keyword_only && defaults) fail("the argument `" + a.name + "` has no default value, but one before it has, before this place");
         defaults = defaults || a.has_default;

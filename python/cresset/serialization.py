@@ -332,6 +332,14 @@ def _unread():
     return torch.UntypedStorage(0)
 
 
+def _is_zipfile(f):
+    """Whether a file that is open for reading goes on with an archive, which it is read from."""
+    start = f.tell()
+    found = f.read(4) == b"PK\x03\x04"
+    f.seek(start)
+    return found
+
+
 def normalize_storage_type(storage_type):
     """The class of storages of a dtype, by its class or its dtype.
 

@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -268,3 +269,28 @@ def test_convolutions_are_products_with_every_step_and_edge():
         "            torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-3, atol=1e-5)\n"
         "assert not torch.opencl.fallbacks(), torch.opencl.fallbacks()\n"
     )
+
+
+def test_builds_alone_against_an_installed_library_as_its_page_says(tmp_path):
+    import _cresset
+
+    library = Path(_cresset.__file__).resolve().parents[1]
+    if shutil.which("cmake") is None or not (library / "cmake_install.cmake").exists():
+        pytest.skip("cmake or the build folder is not there")
+    subprocess.run(["cmake", "--install", str(library), "--prefix", str(tmp_path / "prefix")], check=True, capture_output=True)
+    package = tmp_path / "package"  # without the plug-in that the tree has built
+    package.mkdir()
+    for entry in (library / "python").iterdir():
+        if entry.name != "cresset_opencl":
+            (package / entry.name).symlink_to(entry)
+    page = (ROOT / "plugins/opencl/README.md").read_text()
+    build, use = [line.strip() for line in page.splitlines() if line.startswith("    ")]
+    places = {"<prefix>": tmp_path / "prefix", "<package of cresset>": package, "build/opencl": tmp_path / "opencl", "python3": sys.executable}
+    for place, path in places.items():
+        build, use = build.replace(place, str(path)), use.replace(place, str(path))
+    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
+    environment.pop("PYTHONPATH", None)
+    for command in (build, use[:-1] + "; print(cresset_opencl.__file__, (cresset_opencl.torch.ones(2, device='opencl') + 1).tolist())" + use[-1]):
+        done = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith(str(tmp_path / "opencl")) and done.stdout.endswith("[2.0, 2.0]\n")

@@ -116,6 +116,14 @@ def tar_files():
 
 
 class Writing(unittest.TestCase):
+    def test_files_before_archives_are_told_from_them(self):
+        archive = io.BytesIO()
+        torch.save(1, archive)
+        for content, is_archive in ((written(1), False), (archive.getvalue(), True)):
+            file = io.BytesIO(b"head" + content)
+            file.seek(4)
+            self.assertEqual((torch.serialization._is_zipfile(file), file.tell()), (is_archive, 4))
+
     def test_round_trips(self):
         base = torch.arange(6.0)
         value = {name: (torch.arange(6) % 5).to(getattr(torch, name)).view(2, 3).t() for name in LEGACY_DTYPES}

@@ -172,7 +172,6 @@ def test_definitions_that_are_there_name_both_places():
 
 @pytest.mark.parametrize("schema,marked", [
     ("f(Tensor x -> Tensor", "f(Tensor x -> Tensor\n             ^"), ("f(Tenso x) -> Tensor", "f(Tenso x) -> Tensor\n         ^"),
-    ("f(Tensor x, Tensor x) -> Tensor", "f(Tensor x, Tensor x) -> Tensor\n                      ^"),
     ("f(Tensor x=3) -> Tensor", "f(Tensor x=3) -> Tensor\n              ^"), ("f(Tensor x,) -> Tensor", "f(Tensor x,) -> Tensor\n             ^"),
 ])  # fmt: skip
 def test_wrong_schemas_are_marked_where_they_are_wrong(schema, marked):
