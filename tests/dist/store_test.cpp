@@ -145,6 +145,7 @@ void check_extended(Store& s) {
 
 TEST(Store, ExtendedInMemory) { check_extended(*make_intrusive<HashStore>()); }
 TEST(Store, ExtendedOverTcp) { check_extended(*tcp_master()); }
+TEST(Store, ExtendedInAFile) { check_extended(*make_intrusive<FileStore>(temporary_path())); }
 TEST(Store, ExtendedWithAPrefix) { check_extended(*make_intrusive<PrefixStore>("p", make_intrusive<HashStore>())); }
 
 // A lease is held by one owner at a time, ends by itself, and each new holder has a larger number.
@@ -162,6 +163,7 @@ void check_leases(Store& s) {
   EXPECT_GT(s.acquireLease("l", "ann", milliseconds(60)), second);
 }
 TEST(Store, LeasesInMemory) { check_leases(*make_intrusive<HashStore>()); }
+TEST(Store, LeasesInAFile) { check_leases(*make_intrusive<FileStore>(temporary_path())); }
 TEST(Store, LeasesOverTcp) { check_leases(*tcp_master()); }
 
 // The clock of deadlines holds less than the largest time.

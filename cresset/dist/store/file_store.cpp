@@ -1,4 +1,5 @@
-// The file holds keys and values, each after its length as eight bytes. Whoever holds the lock reads all and may write all.
+// The file holds keys and values, each after its length as eight bytes. Whoever holds the lock reads all and may write all. Queues and leases are values of keys
+// with a mark of their own; the ends of leases are moments of the system's clock, which all processes of a host share.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,7 +21,33 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Names of ours, which no key of a user has: those begin with '+'.
-constexpr const char *kUsers = "=users", *kLeft = "=left";
+constexpr const char *kUsers = "=users", *kLeft = "=left", *kLastLease = "=lease";
+constexpr char kQueue = 'q', kLease = 'l';
+
+int64_t system_time() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void put_text(std::string& bytes, const std::string& text) {
+  const uint64_t size = text.size();
+  bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
+  bytes += text;
+}
+
+// The texts of a row. `check_whole(false)` raises.
+template <class Check> std::vector<std::string> texts_of(const std::string& bytes, Check&& check_whole) {
+  std::vector<std::string> all;
+  for (size_t at = 0; at < bytes.size();) {
+    uint64_t size = 0;
+    check_whole(bytes.size() - at >= sizeof size);
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    at += sizeof size;
+    check_whole(size <= bytes.size() - at);
+    all.push_back(bytes.substr(at, size));
+    at += size;
+  }
+  return all;
+}
 
 std::string marked(const std::string& key) { return str('+', key); }
 std::vector<std::string> marked(std::vector<std::string> keys) {
@@ -48,20 +75,30 @@ class LockedFile {
     check(fstat(fd_, &s) == 0, "read");
     std::string bytes(static_cast<size_t>(s.st_size), '\0');
     check(pread(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "read");
-    Table table;
-    size_t at = 0;
-    auto text = [&] {
-      uint64_t size = 0;
-      check_whole(bytes.size() - at >= sizeof size);
-      std::memcpy(&size, bytes.data() + at, sizeof size);
-      at += sizeof size;
-      check_whole(size <= bytes.size() - at);
-      at += size;
-      return bytes.substr(at - size, size);
+    const auto whole = [&](bool is) { check_whole(is); };
+    const std::vector<std::string> texts = texts_of(bytes, whole);
+    check_whole(texts.size() % 2 == 0);
+    auto number = [&](const std::string& text) {
+      char* end = nullptr;
+      const int64_t n = std::strtoll(text.c_str(), &end, 10);
+      check_whole(!text.empty() && *end == '\0');
+      return n;
     };
-    while (at < bytes.size()) {
-      const std::string key = text();
-      table.values[key] = text();
+    Table table;
+    for (size_t i = 0; i < texts.size(); i += 2) {
+      const std::string &key = texts[i], &value = texts[i + 1];
+      if (key[0] == kQueue) {
+        const std::vector<std::string> entries = texts_of(value, whole);
+        table.queues[key.substr(1)] = {entries.begin(), entries.end()};
+      } else if (key[0] == kLease) {
+        const std::vector<std::string> facts = texts_of(value, whole);
+        check_whole(facts.size() == 3);
+        table.leases[key.substr(1)] = {facts[0], number(facts[1]), after(std::chrono::milliseconds(number(facts[2]) - system_time()))};
+      } else if (key == kLastLease) {
+        table.last_lease = number(value);
+      } else {
+        table.values[key] = value;
+      }
     }
     return table;
   }
@@ -69,12 +106,25 @@ class LockedFile {
   // The new content takes the place of the old when it is whole: a full disk or a kill leaves the old one.
   void write(const Table& table) const {
     std::string bytes;
-    for (const auto& [key, value] : table.values)
-      for (const std::string* part : {&key, &value}) {
-        const uint64_t size = part->size();
-        bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
-        bytes += *part;
-      }
+    auto put = [&](const std::string& key, const std::string& value) {
+      put_text(bytes, key);
+      put_text(bytes, value);
+    };
+    for (const auto& [key, value] : table.values) put(key, value);
+    for (const auto& [name, entries] : table.queues) {
+      std::string row;
+      for (const std::string& e : entries) put_text(row, e);
+      put(kQueue + name, row);
+    }
+    for (const auto& [name, lease] : table.leases) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(lease.end - Clock::now()).count();
+      std::string row;
+      put_text(row, lease.owner);
+      put_text(row, std::to_string(lease.number));
+      put_text(row, std::to_string(system_time() + left));
+      put(kLease + name, row);
+    }
+    if (table.last_lease) put(kLastLease, std::to_string(table.last_lease));
     const std::string beside = path_ + ".new";
     const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     check(fd >= 0, "write");
@@ -161,6 +211,51 @@ void FileStore::wait(const std::vector<std::string>& keys, const Timeout& timeou
     std::this_thread::sleep_for(pause);
     pause = std::min<std::chrono::microseconds>(2 * pause, std::chrono::milliseconds(10));
   }
+}
+void FileStore::append(const std::string& key, const Bytes& value) {
+  change([&](Table& t) { return (t.values[marked(key)] += to_text(value)).size(); });
+}
+std::vector<Bytes> FileStore::multiGet(const std::vector<std::string>& keys) {
+  wait(keys, timeout_);
+  return read([&](Table& t) {
+    std::vector<Bytes> all;
+    for (const std::string& key : keys) all.push_back(to_bytes(t.values[marked(key)]));
+    return all;
+  });
+}
+void FileStore::multiSet(const std::vector<std::string>& keys, const std::vector<Bytes>& values) {
+  CRESSET_CHECK_VALUE(keys.size() == values.size(), "store: multi_set: expected as many values as keys, got ", values.size(), " and ", keys.size());
+  change([&](Table& t) {
+    for (size_t i = 0; i < keys.size(); i++) t.values[marked(keys[i])] = to_text(values[i]);
+    return true;
+  });
+}
+void FileStore::queuePush(const std::string& key, const Bytes& value) {
+  change([&](Table& t) {
+    t.queues[marked(key)].push_back(to_text(value));
+    return true;
+  });
+}
+Bytes FileStore::queuePop(const std::string& key, bool block) {
+  const auto end = after(timeout_);
+  auto pause = std::chrono::microseconds(200);
+  for (std::string value;;) {
+    // Looking takes the lock as well, but does not write.
+    if (queueLen(key) > 0 && change([&](Table& t) { return t.pop(marked(key), value); })) return to_bytes(value);
+    CRESSET_CHECK_AS(DistQueueEmptyError, block && Clock::now() < end, "store: the queue '", key, "' is empty",
+                     block ? str(", waited ", timeout_.count(), " ms") : std::string());
+    std::this_thread::sleep_for(pause);
+    pause = std::min<std::chrono::microseconds>(2 * pause, std::chrono::milliseconds(10));
+  }
+}
+int64_t FileStore::queueLen(const std::string& key) {
+  return read([&](Table& t) { return t.length(marked(key)); });
+}
+int64_t FileStore::acquireLease(const std::string& name, const std::string& owner, Timeout time) {
+  return change([&](Table& t) { return t.acquire(name, owner, time); });
+}
+bool FileStore::releaseLease(const std::string& name, const std::string& owner) {
+  return change([&](Table& t) { return t.release(name, owner); });
 }
 intrusive_ptr<Store> FileStore::clone() { return make_intrusive<FileStore>(path_, num_workers_, timeout_); }
 

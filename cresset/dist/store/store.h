@@ -127,7 +127,16 @@ class CRESSET_API FileStore final : public Store {
   bool deleteKey(const std::string& key) override;
   int64_t getNumKeys() override;
   void wait(const std::vector<std::string>& keys, const Timeout& timeout) override;
+  bool hasExtendedApi() const override { return true; }
+  void append(const std::string& key, const Bytes& value) override;
+  std::vector<Bytes> multiGet(const std::vector<std::string>& keys) override;
+  void multiSet(const std::vector<std::string>& keys, const std::vector<Bytes>& values) override;
+  void queuePush(const std::string& key, const Bytes& value) override;
+  Bytes queuePop(const std::string& key, bool block = true) override;
+  int64_t queueLen(const std::string& key) override;
   std::vector<std::string> listKeys() override;
+  int64_t acquireLease(const std::string& name, const std::string& owner, Timeout time) override;
+  bool releaseLease(const std::string& name, const std::string& owner) override;
   intrusive_ptr<Store> clone() override;
   const std::string& getPath() const noexcept { return path_; }
 

@@ -24,7 +24,7 @@ class LockLost(RuntimeError):
 
 
 class Lock:
-    """A lock of a name on a `TCPStore` or `HashStore`.
+    """A lock of a name on a store.
 
     Args:
         store: one with leases.

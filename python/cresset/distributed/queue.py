@@ -14,7 +14,7 @@ Empty = _queue.Empty
 
 
 class Queue:
-    """A queue of a name on a `TCPStore` or `HashStore`.
+    """A queue of a name on a store.
 
     >>> from cresset.distributed.queue import Queue
     >>> queue = Queue(dist.HashStore(), "work"); queue.put({"batch": 3}); queue.qsize(), queue.get()

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -48,6 +50,31 @@ class Locks(unittest.TestCase):
                 call()
         second.renew()
         second.release()
+
+
+    def test_processes_share_a_file(self):
+        """Four processes add to a number that only the lock protects, and take values that each comes once."""
+        script = """
+import sys, cresset.distributed as dist
+from cresset.distributed.lock import Lock
+from cresset.distributed.queue import Queue
+store = dist.FileStore(sys.argv[1], -1)
+got = []
+for _ in range(20):
+    with Lock(store, "a", lease=30):
+        store.set("n", str(int(store.get("n")) + 1))
+    got.append(Queue(store, "q").get(timeout=30))
+print(*got)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "store")
+            store = dist.FileStore(path, -1)
+            store.set("n", "0")
+            workers = [subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+            for i in range(80):
+                Queue(store, "q").put(i)
+            got = [int(word) for worker in workers for word in worker.communicate(timeout=120)[0].split()]
+            self.assertEqual((sorted(got), store.get("n")), (list(range(80)), b"80"))
 
 
 class Queues(unittest.TestCase):
