@@ -24,9 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char *kUsers = "=users", *kLeft = "=left", *kLastLease = "=lease";
 constexpr char kQueue = 'q', kLease = 'l';
 
-int64_t system_time() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+int64_t system_time() { return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 void put_text(std::string& bytes, const std::string& text) {
   const uint64_t size = text.size();

@@ -51,7 +51,6 @@ class Locks(unittest.TestCase):
         second.renew()
         second.release()
 
-
     def test_processes_share_a_file(self):
         """Four processes add to a number that only the lock protects, and take values that each comes once."""
         script = """
