@@ -87,7 +87,7 @@ def follow_readme(copy: Path, with_pip: bool) -> None:
     if accuracy < 97:
         sys.exit(f"expected a test accuracy of at least 97 %, got {accuracy} %")
     prefix, project = copy / "P", copy / "build/project"
-    install = re.search(r"`(cmake --install build/native --prefix P)`", page)[1]
+    install = re.search(r"`(cmake --build [^`]* && cmake --install build/native --prefix P)`", page)[1]
     run(install, copy)
     project.mkdir(parents=True)
     (project / "program.cpp").write_text(block(page, '#include "cresset/cresset.h"'))
