@@ -291,3 +291,29 @@ class Package(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+def test_operators_hand_their_arguments_over_as_they_were_given():
+    seen = []
+
+    class Hook:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((len(args), kwargs))
+
+    x, y = Hook(), torch.ones(2)
+    torch.clone(x)
+    torch.where(x, y, y)
+    torch.nonzero(x, as_tuple=True)
+    torch.nn.functional.conv2d(y, x, None, 1)
+    torch.linalg.vector_norm(x, 3)
+    assert seen == [(1, None), (3, None), (1, {"as_tuple": True}), (4, None), (2, None)]
+    seen.clear()
+    torch.nn.functional.dropout(x, 0.1)  # a function of Python in PyTorch too
+    assert seen == [(1, {"p": 0.1, "training": True, "inplace": False})]
+    seen.clear()
+    plain = torch.ones(2, 2).as_subclass(type("Heard", (torch.Tensor,), {"__torch_function__": Hook.__dict__["__torch_function__"]}))
+    plain.split(1)
+    plain.to(torch.float64)
+    plain.tensor_split(2)
+    assert seen == [(2, {"dim": 0}), (2, None), (2, None)]

@@ -144,7 +144,6 @@ def where(condition, *branches, **named):
     return _ops["where"](condition, *branches, **named)
 
 
-where._is_operator = True
 
 
 def nonzero(input, *, out=None, as_tuple=False):

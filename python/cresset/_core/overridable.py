@@ -5,6 +5,22 @@ import types
 
 from _cresset import Tensor, _hand_over, _taken_over
 
+# Operators of PyTorch that are functions of Python here: a hook gets their arguments as they were given.
+_OPERATORS = {
+    "cresset": (
+        "clone conv1d conv2d conv3d detach detach_ dropout get_device index_put is_complex is_conj is_distributed is_floating_point is_inference is_neg "
+        "is_nonzero is_same_size is_signed nonzero norm_except_dim numel split_copy split_with_sizes_copy tensor_split unbind_copy vander where"
+    ).split(),
+    "cresset.nn.functional": "adaptive_avg_pool1d channel_shuffle conv1d conv2d conv3d conv_tbc native_channel_shuffle rrelu_".split(),
+    "cresset.linalg": ["diagonal", "vector_norm"],
+}
+# Methods that are functions of Python in PyTorch too, which spell their defaults out for a hook.
+_SPELLED_OUT = (
+    "__contains__ __dlpack__ __dlpack_device__ __repr__ __reversed__ __setstate__ backward dim_order eig is_shared lstsq lu module_load norm register_hook "
+    "register_post_accumulate_grad_hook reinforce resize resize_as share_memory_ solve split storage storage_type symeig to_sparse_coo unique "
+    "unique_consecutive"
+).split()
+
 
 def _spelled_out(function, args, kwargs):
     """The arguments as functions of PyTorch hand them over: those with defaults by their names, all of them."""
@@ -29,7 +45,8 @@ def _spelled_out(function, args, kwargs):
 
 
 def overridable(function, home, spelled_out=False):
-    """The function as one that may be taken over; it is known as one of the module `home`."""
+    """The function as one that may be taken over; it is known as one of the module `home`. A hook gets the arguments as they were given, or
+    `spelled_out`: with the defaults by their names."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -39,6 +56,8 @@ def overridable(function, home, spelled_out=False):
 
     call.__module__ = home
     call._overridable = True
+    if not spelled_out:
+        call._is_operator = True
     return call
 
 
@@ -46,7 +65,7 @@ def replace(names, home, but=()):
     """Makes all public functions of Python among the names of a module overridable."""
     for name, value in list(names.items()):
         if isinstance(value, types.FunctionType) and not name.startswith("_") and name not in but and not hasattr(value, "_overridable"):
-            names[name] = overridable(value, home, spelled_out=True)
+            names[name] = overridable(value, home, spelled_out=name not in _OPERATORS.get(home, ()))
 
 
 def replace_methods():
@@ -61,6 +80,6 @@ def replace_methods():
             "__array_wrap__",
             "numpy",
         ):
-            method = overridable(value, "cresset")
+            method = overridable(value, "cresset", spelled_out=name in _SPELLED_OUT)
             method.__name__, method.__qualname__ = name, f"Tensor.{name}"
             setattr(Tensor, name, method)

@@ -8,7 +8,7 @@ from . import _handles
 
 
 def _method(function):
-    method = overridable(function, "cresset")
+    method = overridable(function, "cresset", spelled_out=True)
     method.__qualname__ = f"Tensor.{function.__name__}"
     setattr(Tensor, function.__name__, method)
     return method
