@@ -216,6 +216,12 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
   }
 }
 
+std::string_view ZipReader::inside(const ZipEntry& entry) const {
+  const std::string_view name = entry.name;
+  const size_t n = folder_.size();
+  return name.size() > n && name.substr(0, n) == folder_ && name[n] == '/' ? name.substr(n + 1) : std::string_view();
+}
+
 const ZipEntry* ZipReader::find(const std::string& name) const {
   const auto found = index_.find(folder_ + "/" + name);
   return found == index_.end() ? nullptr : &entries_[found->second];

@@ -90,8 +90,10 @@ class CRESSET_API ZipReader {
   static bool looks_like_zip(const ByteSource& source);
 
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  // The folder that all entries lie in, without its slash.
+  // The folder that the first entry lies in, without its slash: the one of all entries in the archives that PyTorch and Cresset write.
   const std::string& folder() const { return folder_; }
+  // The name of an entry within the folder; empty for one that lies elsewhere.
+  std::string_view inside(const ZipEntry& entry) const;
   // `name` within the folder; null if there is none.
   const ZipEntry* find(const std::string& name) const;
   // The content. Errors: it is compressed (with `inflate` only otherwise than by deflate) or its checksum is wrong.

@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *kFolder = "data/cresset/", *kManifest = "data/cresset/manifest.json", *kCode = "data/cresset/code/";
+constexpr const char* kManifest = "data/cresset/manifest.json";
+constexpr std::string_view kFolder = "data/cresset/", kCode = "data/cresset/code/";
 // The number changes with what a package holds.
 constexpr int64_t kVersion = 1;
 
@@ -83,9 +84,8 @@ Manifest read_manifest(const io::ZipReader& archive) {
 
 machine::Portable read_code(const io::ZipReader& archive, int64_t expected) {
   machine::Portable code;
-  const std::string folder = archive.folder() + "/" + kCode;
   for (const io::ZipEntry& e : archive.entries()) {
-    if (e.name.compare(0, folder.size(), folder) != 0) continue;
+    if (archive.inside(e).substr(0, kCode.size()) != kCode) continue;
     auto found = machine::opened(archive.read(e));
     CRESSET_CHECK_VALUE(found, "the entry '", e.name, "' is no machine code, or is damaged");
     code.insert(std::move(*found));
@@ -105,15 +105,15 @@ void write_package(const std::string& program, const std::string& package, const
     const io::ZipReader archive(source, program);
     io::write_file_atomically(package, [&](const io::WriteBytes& write) {
       io::ZipWriter out(write, archive.folder());
-      const std::string own = archive.folder() + "/" + kFolder;
       for (const io::ZipEntry& e : archive.entries()) {
-        if (e.name.compare(0, own.size(), own) == 0) continue;  // of a package that is compiled anew
+        const std::string_view name = archive.inside(e);
+        if (name.empty() || name.substr(0, kFolder.size()) == kFolder) continue;  // of a package that is compiled anew
         const std::string content = archive.read(e, true);
-        out.add(std::string_view(e.name).substr(archive.folder().size() + 1), content);
+        out.add(name, content);
       }
       out.add(kManifest, manifest_of(archive, options, code.size()).dump());
       size_t number = 0;
-      for (const auto& [key, image] : code) out.add(kCode + std::to_string(number++), machine::sealed(key, image));
+      for (const auto& [key, image] : code) out.add(std::string(kCode) + std::to_string(number++), machine::sealed(key, image));
       out.finish();
     });
   });

@@ -433,7 +433,7 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
   auto code = std::make_shared<Code>(unit, std::move(constants), version);
   unit->kept.push_back(code);
   for (const io::ZipEntry& e : zip.entries()) {
-    std::string name = e.name.substr(zip.folder().empty() ? 0 : zip.folder().size() + 1);
+    std::string name(zip.inside(e));
     if (name.compare(0, 5, "code/") != 0 || name.size() < 9 || name.compare(name.size() - 3, 3, ".py") != 0) continue;
     const std::string file_name = name;
     name = name.substr(5, name.size() - 8);

@@ -4,6 +4,7 @@ import cmath
 import enum
 import io
 import unittest
+import zipfile
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 import cresset as torch
@@ -18,6 +19,16 @@ def again(compiled):
     torch.jit.save(compiled, file)
     file.seek(0)
     return torch.jit.load(file)
+
+
+def test_an_entry_outside_of_the_folder_is_passed_over():
+    file, other = io.BytesIO(), io.BytesIO()
+    torch.jit.save(torch.jit.script(nn.ReLU()), file)
+    with zipfile.ZipFile(file) as source, zipfile.ZipFile(other, "w") as target:
+        for entry in source.infolist():
+            target.writestr(entry.filename, source.read(entry))
+        target.writestr("x", b"")
+    assert torch.jit.load(io.BytesIO(other.getvalue()))(X).equal(X.relu())
 
 
 class Pair(NamedTuple):
