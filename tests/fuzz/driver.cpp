@@ -333,7 +333,14 @@ void __sanitizer_cov_trace_switch(uint64_t value, uint64_t* cases) {
 int main(int argc, char** argv) {
   parse(argc, argv);
   __sanitizer_set_death_callback(write_finding);
-  for (const int signal : {SIGPROF, SIGABRT, SIGSEGV}) std::signal(signal, on_signal);
+  // A stack that is full has no room for a handler.
+  static char other_stack[1 << 16];
+  const stack_t other{other_stack, 0, sizeof other_stack};
+  sigaltstack(&other, nullptr);
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_ONSTACK;
+  for (const int signal : {SIGPROF, SIGABRT, SIGSEGV}) sigaction(signal, &action, nullptr);
   const itimerval each_second{{1, 0}, {1, 0}};
   setitimer(ITIMER_PROF, &each_second, nullptr);
   std::vector<Input> corpus = {Input()};

@@ -73,6 +73,7 @@ class Emitter {
   Value* as_value(const SugarPtr& s, const Range& range, const Type* hint = nullptr);
   Value* constant_value(const Datum& v, const Range& range, const Type* hint = nullptr);
   Condition condition(const Ast& a);
+  Condition special_condition(const std::string& what, const Ast& a);
   Condition join(const Ast& a, bool is_and);
   Condition identity(const Ast& a, bool is);
   Condition instance_of(const Ast& call, const Ast& object, const Ast& types);

@@ -815,7 +815,7 @@ SugarPtr Emitter::cast(const std::string& type, const Arguments& arguments, cons
 SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hint, const SugarPtr& callee) {
   const Range& range = a.range;
   if (what == "isinstance" || what == "hasattr" || what == "is_scripting" || what == "is_tracing") {
-    const Condition c = condition(a);
+    const Condition c = special_condition(what, a);
     return c.known ? sugar_constant(Datum(*c.known)) : sugar(c.value);
   }
   if (what == "annotate" || what == "cast") {

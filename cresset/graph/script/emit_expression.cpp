@@ -160,6 +160,20 @@ Value* Emitter::to_bool(Value* v, const Range& range) {
   }
 }
 
+// isinstance, hasattr, is_scripting and is_tracing, whatever name the program calls them by.
+Condition Emitter::special_condition(const std::string& what, const Ast& a) {
+  if (what == "is_scripting") return {nullptr, true, {}, {}};
+  if (what == "is_tracing") return {nullptr, false, {}, {}};
+  if (a.kids.size() != 3) fail(what + ": expected 2 arguments, got " + str(a.kids.size() - 1), a.range);
+  if (what == "isinstance") return instance_of(a, a[1], a[2]);
+  Value* object = value(a[1]);
+  if (a[2].kind != AstKind::Literal || !a[2].value.isString()) fail("hasattr: the name must be a string literal", a[2].range);
+  ClassType* cls = class_of(object->type());
+  if (!cls) fail("hasattr: expected an object, got a value of type " + annotation_text(object->type()), a[1].range);
+  const std::string& n = a[2].value.to_string();
+  return {nullptr, cls->attribute(n) || cls->constants.count(n) || cls->property(n) || cls->method(n), {}, {}};
+}
+
 Condition Emitter::condition(const Ast& a) {
   if (a.kind == AstKind::Unary && a.text == "not") {
     Condition c = condition(a[0]);
@@ -176,19 +190,7 @@ Condition Emitter::condition(const Ast& a) {
     const std::string last = may_be_special ? f.text : "";
     if (last == "isinstance" || last == "hasattr" || last == "is_scripting" || last == "is_tracing") {
       const SugarPtr callee = expression(f);
-      if (callee->kind == SugarKind::Special) {
-        if (callee->text == "isinstance" && a.kids.size() == 3) return instance_of(a, a[1], a[2]);
-        if (callee->text == "is_scripting") return {nullptr, true, {}, {}};
-        if (callee->text == "is_tracing") return {nullptr, false, {}, {}};
-        if (callee->text == "hasattr" && a.kids.size() == 3) {
-          Value* object = value(a[1]);
-          if (a[2].kind != AstKind::Literal || !a[2].value.isString()) fail("hasattr: the name must be a string literal", a[2].range);
-          ClassType* cls = class_of(object->type());
-          if (!cls) fail("hasattr: expected an object, got a value of type " + annotation_text(object->type()), a[1].range);
-          const std::string& n = a[2].value.to_string();
-          return {nullptr, cls->attribute(n) || cls->constants.count(n) || cls->property(n) || cls->method(n), {}, {}};
-        }
-      }
+      if (callee->kind == SugarKind::Special && callee->text == last) return special_condition(last, a);
     }
   }
   const SugarPtr s = expression(a);

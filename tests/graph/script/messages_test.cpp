@@ -37,6 +37,8 @@ const Golden kGolden[] = {
     {"return d[1]", "Arguments for call are not valid", "d[1]"},
     {"return len(n)", "Arguments for call are not valid", "len(n)"},
     {"return range('a')", "range: expected ints, got str", "range('a')"},
+    {"return isinstance(n)", "isinstance: expected 2 arguments, got 1", "isinstance(n)"},
+    {"return hasattr(x, 'a', 1)", "hasattr: expected 2 arguments, got 3", "hasattr(x, 'a', 1)"},
     {"return isinstance", "a function of the compiler cannot be used as a value", "return isinstance"},
     {"return torch", "a module of Python cannot be used as a value", "return torch"},
     {"return int('1', *xs)", "only tuples can be starred in a call", "*xs"},
