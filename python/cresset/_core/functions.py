@@ -144,8 +144,6 @@ def where(condition, *branches, **named):
     return _ops["where"](condition, *branches, **named)
 
 
-
-
 def nonzero(input, *, out=None, as_tuple=False):
     """The positions of the elements that are not zero, one row each; with `as_tuple` a tensor for each dimension.
 
