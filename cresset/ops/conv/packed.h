@@ -23,7 +23,7 @@ class CRESSET_API PackedWeight {
   const float* bias() const { return bias_ ? static_cast<const float*>(bias_->data_ptr()) : nullptr; }
   // Whether weight and bias are what kernels of float32 on the CPU read.
   bool is_plain() const { return is_plain_; }
-  static bool is_plain(const Tensor& t) { return t.scalar_type() == kFloat && t.is_contiguous() && t.device().type() == kCPU; }
+  static bool is_plain(const Tensor& t) { return t.scalar_type() == kFloat && t.is_contiguous() && t.device().type() == kCPU && !t.is_neg(); }
 
   Tensor weight_;
   std::optional<Tensor> bias_;

@@ -512,3 +512,12 @@ class Limits(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+def test_a_packed_weight_may_be_a_lazy_negation():
+    layer = nn.Linear(256, 512).eval()
+    layer.weight = nn.Parameter(torch._neg_view(layer.weight.detach()), requires_grad=False)
+    x = torch.randn(64, 256)
+    packed = torch.jit.optimize_for_inference(torch.jit.script(layer))
+    for _ in range(3):
+        torch.testing.assert_close(packed(x), layer(x))
