@@ -157,6 +157,9 @@ TEST(Pt2, DamageIsNamedWithNodeAndField) {
   EXPECT_NE(error_when("layers.pt2", "data/weights/model_weights_config.json", "[{\"as_int\": 3}, {\"as_int\": 4}]", "[{\"as_int\": 3}, {\"as_int\": 4000000}]")
                 .find("reach beyond the 12 elements"),
             std::string::npos);
+  EXPECT_NE(error_when("layers.pt2", model, "[{\"as_int\": 3}, {\"as_int\": 4}]", "[{\"as_int\": 4611686018427387904}, {\"as_int\": 4611686018427387904}]")
+                .find(".sizes: has more elements than 64 bits can count"),
+            std::string::npos);
   EXPECT_NE(error_when("layers.pt2", model, "\"parameter_name\": \"linear.weight\"", "\"parameter_name\": \"no.weight\"")
                 .find("the archive has no tensor 'no.weight'"),
             std::string::npos);

@@ -178,6 +178,10 @@ TensorFacts read_facts(const Field& field) {
   f.sizes = syms("sizes");
   f.strides = syms("strides");
   if (f.strides->size() != f.sizes->size()) field.fail("has ", f.sizes->size(), " sizes and ", f.strides->size(), " strides");
+  try {
+    Sym elements(1);
+    for (const Sym& size : *f.sizes) elements = elements * size;
+  } catch (const Error&) { field.at("sizes").fail("has more elements than 64 bits can count"); }
   if (field.at("requires_grad").boolean()) f.requires_grad = true;
   return f;
 }

@@ -102,6 +102,12 @@ class _Reader:
             raise ValueError(f"load: {self.file!r}: the archive has no entry {name!r}")
         return self.archive.read(self.root + name)
 
+    def document(self, name):
+        try:
+            return json.loads(self.entry(name))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"load: {self.file!r}: {name}: expected JSON: {error}") from None
+
     def program(self, extra_files, opset):
         if self.root + "byteorder" in self.names and self.entry("byteorder") != b"little":
             raise ValueError(f"load: {self.file!r}: expected weights of little-endian order")
@@ -109,7 +115,7 @@ class _Reader:
         if len(models) != 1:
             raise ValueError(f"load: {self.file!r}: expected one model, got {len(models)}")
         name = models[0].removeprefix(self.root + "models/").removesuffix(".json")
-        document = json.loads(self.entry(f"models/{name}.json"))
+        document = self.document(f"models/{name}.json")
         state, constants = self.tensors("weights", name), self.tensors("constants", name)
         for key in list(extra_files or {}):
             extra_files[key] = self.entry(f"extra/{key}").decode()
@@ -127,7 +133,7 @@ class _Reader:
         if self.root + entry not in self.names:
             return {}
         storages, found = {}, {}
-        for path, config in json.loads(self.entry(entry))["config"].items():
+        for path, config in self.document(entry)["config"].items():
             if config["use_pickle"]:
                 raise ValueError(f"load: {self.file!r}: {path!r} is stored as a pickle, which is not opened")
             place = config["path_name"]

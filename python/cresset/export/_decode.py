@@ -291,8 +291,11 @@ class GraphReader:
         if len(sizes) != len(strides):
             place.fail(f"has {len(sizes)} sizes and {len(strides)} strides")
         dtype = dtype_of(place.at("dtype"))
-        with self.symbols.mode:
-            made = torch.empty_strided(sizes, strides, dtype=dtype, device=_device(place.at("device")))
+        try:
+            with self.symbols.mode:
+                made = torch.empty_strided(sizes, strides, dtype=dtype, device=_device(place.at("device")))
+        except RuntimeError as error:
+            place.fail(f"has sizes {sizes} and strides {strides}, which no tensor has: {error}")
         return made.requires_grad_(True) if place.at("requires_grad").of(bool) and (dtype.is_floating_point or dtype.is_complex) else made
 
     def argument(self, place):

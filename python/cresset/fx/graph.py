@@ -371,13 +371,17 @@ class Graph:
     def lint(self):
         """Check that the nodes are of this graph, have names of their own, use earlier nodes only, and refer to what the owning module has.
 
-        Errors: RuntimeError that names the node.
+        Errors: RuntimeError that names the node, ValueError for a target of another kind than the node's.
         """
         names, before = set(), set()
         for node in self.nodes:
             fault = self._fault(node, before) or (node.name in names and f"redefined name {node.name}: an earlier node has it")
             if fault:
                 raise RuntimeError(f"Node {node} {fault}")
+            function = node.op == "call_function"
+            if not (callable(node.target) if function else isinstance(node.target, str)):
+                kind = "callable" if function else "str"
+                raise ValueError(f"Node {node} target {node.target} has type {type(node.target).__name__}, expected a {kind} in a node {node.op}")
             before.add(node)
             names.add(node.name)
         if self._owning_module is not None:

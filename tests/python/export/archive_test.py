@@ -13,6 +13,7 @@ from cresset.export import export, load, save
 
 import cresset as torch
 from cresset import nn
+from cresset.graph import load_program
 
 X = torch.linspace(-1, 1, 6).reshape(2, 3)
 
@@ -142,6 +143,28 @@ class Damaged(unittest.TestCase):
 
     def test_sizes_that_contradict_the_weights(self):
         self.refused(lambda graph, root: graph["tensor_values"]["p_0_weight"].update(sizes=[{"as_int": 5}, {"as_int": 3}]), "the weight '0.weight' is")
+
+    def test_sizes_that_no_tensor_has(self):
+        huge = [{"as_int": 2**62}] * 2
+        self.refused(
+            lambda graph, root: graph["tensor_values"]["linear"].update(sizes=huge, strides=huge), "tensor_values.linear: has sizes .* which no tensor has"
+        )
+
+    def test_a_node_that_uses_its_own_result(self):
+        self.refused(lambda graph, root: graph["nodes"][0]["inputs"][0].update(arg={"as_tensor": {"name": "linear"}}), "'linear' is used before it is defined")
+
+    def test_a_document_that_is_nested_without_an_end(self):
+        buffer, deep = io.BytesIO(), io.BytesIO()
+        save(self.program, buffer)
+        with zipfile.ZipFile(buffer) as archive, zipfile.ZipFile(deep, "w") as out:
+            for name in archive.namelist():
+                out.writestr(name, "[" * 200_000 if name.endswith("models/model.json") else archive.read(name))
+        with self.assertRaisesRegex(ValueError, "models/model.json: expected JSON"):
+            load(io.BytesIO(deep.getvalue()))
+        with self.assertRaisesRegex(ValueError, "models/model.json: expected JSON"), tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            file.write(deep.getvalue())
+            file.flush()
+            load_program(file.name)
 
     def test_a_missing_field(self):
         self.refused(lambda graph, root: graph["nodes"][0].pop("inputs"), r"nodes\[0\]: expected the field 'inputs'")

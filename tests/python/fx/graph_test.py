@@ -183,6 +183,32 @@ class Changing(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "nothing"):
             traced.graph.lint()
 
+    def test_lint_finds_every_kind_of_nonsense(self):
+        def deleted(module, first, second):
+            del module._modules["0"]
+
+        def foreign(module, first, second):
+            second.args = (fx.Graph().placeholder("z"),)
+
+        def own_result(module, first, second):
+            second.args = (second,)
+
+        for change, error, words in (
+            (deleted, RuntimeError, "Node _0 target 0 references nonexistent attribute 0"),
+            (foreign, RuntimeError, "Node _1 has the argument z, which does not belong"),
+            (own_result, RuntimeError, "Node _1 has the argument _1, which was used before"),
+            (lambda m, a, b: setattr(a, "op", "nonsense"), RuntimeError, "Node _0 had unknown opcode nonsense"),
+            (lambda m, a, b: setattr(b, "name", a.name), RuntimeError, "redefined name _0"),
+            (lambda m, a, b: setattr(a, "target", "1.no.weight"), RuntimeError, "Node _0 target 1.no.weight references nonexistent attribute no of 1"),
+            (lambda m, a, b: setattr(a, "target", 3), ValueError, "Node _0 target 3 has type int, expected a str"),
+            (lambda m, a, b: setattr(a, "op", "call_function"), ValueError, "Node _0 target 0 has type str, expected a callable"),
+        ):
+            traced = fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()))
+            _, first, second, _ = traced.graph.nodes
+            change(traced, first, second)
+            with self.assertRaisesRegex(error, words):
+                traced.graph.lint()
+
 
 class Copies(unittest.TestCase):
     def test_nodes_and_graphs(self):
