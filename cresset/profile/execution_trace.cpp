@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cresset/profile/inputs.h"
+#include "cresset/profile/arguments.h"
 #include "cresset/profile/json.h"
 #include "cresset/profile/observers.h"
 

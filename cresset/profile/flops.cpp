@@ -33,9 +33,7 @@ int64_t conv2d(const Facts& given) {
 
 using Count = int64_t (*)(const Facts&);
 
-}  // namespace
-
-int64_t flops_of(std::string_view name, const Facts& arguments) {
+Count count_of(std::string_view name) {
   static const std::map<std::string_view, Count> counts = {
       {"mm", [](const Facts& g) { return product(tensor(g, 0), tensor(g, 1)); }},
       {"bmm", [](const Facts& g) { return product(tensor(g, 0), tensor(g, 1)); }},
@@ -46,7 +44,18 @@ int64_t flops_of(std::string_view name, const Facts& arguments) {
       {"mul", elements},
   };
   const auto found = counts.find(name);
-  return found == counts.end() ? 0 : found->second(arguments);
+  return found == counts.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+int64_t flops_of(std::string_view name, const Facts& arguments) {
+  const Count count = count_of(name);
+  return count ? count(arguments) : 0;
+}
+bool counts_flops(const dispatch::OpEntry& op) {
+  const dispatch::FunctionSchema& schema = op.function_schema();
+  return schema.ns == "cresset" && count_of(schema.name);
 }
 
 }  // namespace cresset::profile

@@ -14,8 +14,9 @@
 #include "cresset/core/observed.h"
 #include "cresset/core/scope_hooks.h"
 #include "cresset/dispatch/backend.h"
+#include "cresset/profile/arguments.h"
+#include "cresset/profile/clock.h"
 #include "cresset/profile/flops.h"
-#include "cresset/profile/inputs.h"
 #include "cresset/profile/observers.h"
 #include "cresset/profile/steps.h"
 
@@ -43,18 +44,45 @@ namespace {
 
 constexpr uint8_t kLayer = layer_bit(Layer::Profiler);
 
-int64_t now_of(clockid_t clock) {
-  timespec t;
-  clock_gettime(clock, &t);
-  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
+// An event while it is recorded: nothing that has to be moved or freed.
+struct Entry {
+  const dispatch::OpEntry* op = nullptr;
+  int64_t start = 0, end = 0;  // ticks; an end of 0 for what has not ended
+  int64_t sequence_nr = -1;
+  int64_t memory = 0;
+  int64_t arguments = -1;  // where the log keeps them
+  int32_t parent = -1;
+  int32_t detail = -1;  // of the log's
+  Scope scope = Scope::Function;
+};
+// Of events with a name of their own, or a place in the front end.
+struct Detail {
+  std::string name, module;
+  std::vector<std::string> stack;
+};
+struct Log {
+  uint64_t thread = 0;
+  int64_t system_thread = 0;
+  std::vector<Entry> entries;
+  std::vector<Detail> details;
+  std::vector<MemoryEvent> memory;  // with ticks for times
+  Arguments arguments;
+};
+
+// Whether events of an operator keep their arguments; looked up once, since the question is asked at each call.
+struct Need {
+  const dispatch::OpEntry* op = nullptr;
+  uint64_t recording = 0;
+  bool arguments = false;
+};
 
 // A thread's log. It is never freed, so that `stop` may look at any; one whose thread has ended serves another.
 struct Slot {
   std::atomic<bool> busy{false};
   uint64_t recording = 0;  // that the log is of
   int32_t open = -1;       // the innermost event that has not ended
-  ThreadLog log;
+  Log log;
+  Need needs[256];
 };
 
 struct Recorder {
@@ -65,7 +93,8 @@ struct Recorder {
   std::atomic<bool> paused{false};
   std::atomic<int64_t> total{0};
   std::atomic<uint64_t> threads{0};
-  int64_t start_ns = 0, start_unix_ns = 0;
+  Moment started;
+  int64_t start_unix_ns = 0;
   PlaceOfCall place = nullptr;
 
   std::vector<std::pair<uint64_t, std::shared_ptr<const Observer>>> observers;  // under the mutex
@@ -76,31 +105,33 @@ Recorder& recorder() {
   return r;
 }
 
+thread_local Slot* t_slot = nullptr;
+
 // The slot goes back when its thread ends.
-struct SlotOfThread {
-  Slot* slot = nullptr;
-  ~SlotOfThread() {
-    if (!slot) return;
+struct SlotReturn {
+  ~SlotReturn() {
+    Slot* const slot = std::exchange(t_slot, nullptr);
     Recorder& r = recorder();
     std::lock_guard lock(r.mutex);
-    if (slot->recording == 0) r.free.push_back(slot);
+    if (slot && slot->recording == 0) r.free.push_back(slot);
   }
 };
-thread_local SlotOfThread t_slot;
 
-Slot& slot_of_thread() {
-  if (CRESSET_LIKELY(t_slot.slot != nullptr)) return *t_slot.slot;
+CRESSET_NOINLINE Slot& new_slot() {
   Recorder& r = recorder();
   std::lock_guard lock(r.mutex);
   if (r.free.empty()) {
     r.slots.push_back(new Slot);
-    t_slot.slot = r.slots.back();
+    t_slot = r.slots.back();
   } else {
-    t_slot.slot = r.free.back();
+    t_slot = r.free.back();
     r.free.pop_back();
   }
-  return *t_slot.slot;
+  thread_local const SlotReturn at_end;
+  (void)&at_end;
+  return *t_slot;
 }
+Slot& slot_of_thread() { return CRESSET_LIKELY(t_slot != nullptr) ? *t_slot : new_slot(); }
 
 // The thread's log for a few lines; empty where nothing is recorded. `stop` waits until it is gone.
 class Writing {
@@ -111,12 +142,7 @@ class Writing {
     recording_ = r.recording.load();
     if (recording_ && (expected ? expected != recording_ : r.paused.load(std::memory_order_relaxed))) recording_ = 0;
     if (!recording_ || slot_.recording == recording_) return;
-    slot_.recording = recording_;
-    slot_.open = -1;
-    slot_.log = {};
-    slot_.log.thread = r.threads.fetch_add(1) + 1;
-    slot_.log.system_thread = syscall(SYS_gettid);
-    slot_.log.events.reserve(1024);
+    begin_log();
   }
   ~Writing() { slot_.busy.store(false, std::memory_order_release); }
   Writing(const Writing&) = delete;
@@ -126,32 +152,99 @@ class Writing {
   uint64_t recording() const { return recording_; }
 
  private:
+  CRESSET_NOINLINE void begin_log() {
+    slot_.recording = recording_;
+    slot_.open = -1;
+    slot_.log = {};
+    slot_.log.thread = recorder().threads.fetch_add(1) + 1;
+    slot_.log.system_thread = syscall(SYS_gettid);
+    slot_.log.entries.reserve(1024);
+  }
   Slot& slot_;
   uint64_t recording_ = 0;
 };
 
 bool thread_records() { return (layer_state().included & kLayer) != 0; }
 
-int64_t since_start() { return now_of(CLOCK_MONOTONIC) - recorder().start_ns; }
-
-Opened open_in(Writing& writing, Event event) {
+Opened open_in(Writing& writing, Entry entry) {
   Slot& slot = writing.slot();
-  event.parent = slot.open;
-  event.start_ns = since_start();
-  slot.open = static_cast<int32_t>(slot.log.events.size());
-  slot.log.events.push_back(std::move(event));
+  entry.parent = slot.open;
+  entry.start = ticks();
+  slot.open = static_cast<int32_t>(slot.log.entries.size());
+  slot.log.entries.push_back(entry);
   return {writing.recording(), slot.open};
 }
 
 void close_in(Writing& writing, int32_t at) {
   Slot& slot = writing.slot();
-  const int64_t end = since_start();
+  const int64_t end = ticks();
   // Events that began later and did not end, end with it.
-  for (int32_t i = slot.open; i >= at; i = slot.log.events[static_cast<size_t>(i)].parent) {
-    Event& e = slot.log.events[static_cast<size_t>(i)];
-    if (!e.end_ns) e.end_ns = std::max<int64_t>(end, e.start_ns + 1);
+  for (int32_t i = slot.open; i >= at; i = slot.log.entries[static_cast<size_t>(i)].parent) {
+    Entry& e = slot.log.entries[static_cast<size_t>(i)];
+    if (!e.end) e.end = std::max(end, e.start);
     slot.open = e.parent;
   }
+}
+
+// A name, and the place in the front end where that is asked for; -1: neither.
+int32_t detail_in(Writing& writing, std::string name) {
+  Recorder& r = recorder();
+  const bool places = (r.options.stack || r.options.modules) && r.place;
+  if (name.empty() && !places) return -1;
+  Event event;
+  if (places) r.place(r.options, event);
+  auto& details = writing.slot().log.details;
+  details.push_back({std::move(name), std::move(event.module), std::move(event.stack)});
+  return static_cast<int32_t>(details.size()) - 1;
+}
+
+bool needs_arguments(Slot& slot, uint64_t recording, const dispatch::OpEntry& op) {
+  Need& need = slot.needs[reinterpret_cast<uintptr_t>(&op) / 64 % std::size(slot.needs)];
+  if (CRESSET_UNLIKELY(need.op != &op || need.recording != recording)) {
+    const Options& options = recorder().options;
+    need = {&op, recording, options.shapes || step_row(op) || (options.flops && counts_flops(op))};
+  }
+  return need.arguments;
+}
+
+// ---- the events of a log that has ended ----
+
+Event event_of(Log& log, const Entry& entry, const Options& options, const Ticking& ticking) {
+  Event event;
+  event.op = entry.op;
+  event.scope = entry.scope;
+  event.start_ns = ticking.ns(entry.start);
+  event.end_ns = std::max(ticking.ns(entry.end), event.start_ns + 1);
+  event.parent = entry.parent;
+  event.sequence_nr = entry.sequence_nr;
+  event.memory = entry.memory;
+  if (entry.detail >= 0) {
+    Detail& detail = log.details[static_cast<size_t>(entry.detail)];
+    event.name = std::move(detail.name);
+    event.module = std::move(detail.module);
+    event.stack = std::move(detail.stack);
+  }
+  if (entry.arguments < 0) return event;
+  event.facts = log.arguments.facts(entry.arguments);
+  if (options.shapes) event.inputs = log.arguments.inputs(entry.arguments);
+  if (options.flops && entry.op && counts_flops(*entry.op)) event.flops = flops_of(entry.op->function_schema().name, event.facts);
+  if (entry.op && !step_row(*entry.op)) event.facts.clear();
+  return event;
+}
+
+ThreadLog finished(Log log, const Options& options, const Ticking& ticking) {
+  ThreadLog done;
+  done.thread = log.thread;
+  done.system_thread = log.system_thread;
+  done.events.reserve(log.entries.size());
+  for (Entry& entry : log.entries) {
+    if (!entry.end) entry.end = std::max(ticking.end(), entry.start);
+    done.events.push_back(event_of(log, entry, options, ticking));
+  }
+  done.memory = std::move(log.memory);
+  for (MemoryEvent& event : done.memory) event.time_ns = ticking.ns(event.time_ns);
+  add_steps(done, options);
+  return done;
 }
 
 // ---- observers ----
@@ -213,15 +306,12 @@ int64_t sequence_nr_of_call() {
 Opened open_call(const dispatch::OpEntry& op, const dispatch::Stack& stack) {
   Writing writing;
   if (!writing) return {};
-  const Options& options = recorder().options;
-  Event event;
-  event.op = &op;
-  event.sequence_nr = sequence_nr_of_call();
-  if (options.shapes) event.inputs = inputs_of(op, stack);
-  if (step_row(op)) event.facts = facts_of(op, stack);
-  if (options.flops && op.function_schema().ns == "cresset") event.flops = flops_of(op.function_schema().name, facts_of(op, stack));
-  if ((options.stack || options.modules) && recorder().place) recorder().place(options, event);
-  return open_in(writing, std::move(event));
+  Entry entry;
+  entry.op = &op;
+  entry.sequence_nr = sequence_nr_of_call();
+  if (needs_arguments(writing.slot(), writing.recording(), op)) entry.arguments = writing.slot().log.arguments.keep(op, stack, recorder().options.shapes);
+  entry.detail = detail_in(writing, {});
+  return open_in(writing, entry);
 }
 
 struct OpenCall {
@@ -260,16 +350,22 @@ std::string name_of(const autograd::Node& node) {
   return found == others->end() ? name : found->second;
 }
 
+int32_t node_detail(Writing& writing, const autograd::Node& node, bool whole) {
+  auto& details = writing.slot().log.details;
+  details.push_back({(whole ? "autograd::engine::evaluate_function: " : "") + name_of(node), {}, {}});
+  return static_cast<int32_t>(details.size()) - 1;
+}
+
 void node_begins(const autograd::Node& node, bool whole) {
   Opened opened;
   if (thread_records()) {
     Writing writing;
     if (writing) {
-      Event event;
-      event.name = (whole ? "autograd::engine::evaluate_function: " : "") + name_of(node);
-      event.scope = whole ? Scope::Function : Scope::BackwardFunction;
-      event.sequence_nr = static_cast<int64_t>(node.sequence_nr());
-      opened = open_in(writing, std::move(event));
+      Entry entry;
+      entry.detail = node_detail(writing, node, whole);
+      entry.scope = whole ? Scope::Function : Scope::BackwardFunction;
+      entry.sequence_nr = static_cast<int64_t>(node.sequence_nr());
+      opened = open_in(writing, entry);
     }
   }
   t_nodes.push_back(opened);
@@ -288,13 +384,13 @@ void memory_changes(const void* data, int64_t bytes, Device device) {
   if (!writing) return;
   Slot& slot = writing.slot();
   MemoryEvent event;
-  event.time_ns = since_start();
+  event.time_ns = ticks();
   event.bytes = bytes;
   event.total = r.total.fetch_add(bytes) + bytes;
   event.address = reinterpret_cast<uintptr_t>(data);
   event.device = device;
   event.event = slot.open;
-  if (slot.open >= 0) slot.log.events[static_cast<size_t>(slot.open)].memory += bytes;
+  if (slot.open >= 0) slot.log.entries[static_cast<size_t>(slot.open)].memory += bytes;
   slot.log.memory.push_back(event);
 }
 
@@ -305,12 +401,10 @@ void method_runs(const char* name, const Tensor& self) {
   if (!thread_records()) return;
   Writing writing;
   if (!writing) return;
-  Event event;
-  event.name = std::string("aten::") + name;
-  event.facts = {fact_of_tensor(self)};
-  if (recorder().options.shapes) event.inputs = {input_of(event.facts[0])};
-  if ((recorder().options.stack || recorder().options.modules) && recorder().place) recorder().place(recorder().options, event);
-  const Opened opened = open_in(writing, std::move(event));
+  Entry entry;
+  entry.arguments = writing.slot().log.arguments.keep(self);
+  entry.detail = detail_in(writing, std::string("aten::") + name);
+  const Opened opened = open_in(writing, entry);
   close_in(writing, opened.event);
 }
 
@@ -346,8 +440,8 @@ void start(const Options& options) {
   r.total = 0;
   r.threads = 0;
   r.paused = false;
-  r.start_ns = now_of(CLOCK_MONOTONIC);
-  r.start_unix_ns = now_of(CLOCK_REALTIME);
+  r.started = Moment::now();
+  r.start_unix_ns = clock_ns(CLOCK_REALTIME);
   r.recording.store(r.last.fetch_add(1) + 1);
   Activity::add(1);
   g_observer_hooks.store(&kHooks, std::memory_order_release);
@@ -360,7 +454,7 @@ Trace stop() {
   std::lock_guard lock(r.mutex);
   const uint64_t recording = r.recording.exchange(0);
   CRESSET_CHECK(recording != 0, "profile: nothing is being recorded");
-  const int64_t end = now_of(CLOCK_MONOTONIC) - r.start_ns;
+  const Ticking ticking(r.started, Moment::now());
   Activity::add(-1);
   if (!are_observers()) {
     g_observer_hooks.store(nullptr, std::memory_order_release);
@@ -369,7 +463,7 @@ Trace stop() {
   }
   Trace trace;
   trace.start_unix_ns = r.start_unix_ns;
-  trace.length_ns = end;
+  trace.length_ns = ticking.ns(ticking.end());
   trace.shapes = r.options.shapes;
   trace.memory = r.options.memory;
   trace.flops = r.options.flops;
@@ -377,11 +471,7 @@ Trace stop() {
   for (Slot* slot : r.slots) {
     while (slot->busy.load()) std::this_thread::yield();
     if (slot->recording != recording) continue;
-    for (Event& e : slot->log.events)
-      if (!e.end_ns) e.end_ns = std::max(end, e.start_ns + 1);
-    add_steps(slot->log, r.options);
-    trace.threads.push_back(std::move(slot->log));
-    slot->log = {};
+    trace.threads.push_back(finished(std::exchange(slot->log, {}), r.options, ticking));
     slot->recording = 0;
   }
   std::sort(trace.threads.begin(), trace.threads.end(), [](const ThreadLog& a, const ThreadLog& b) { return a.thread < b.thread; });
@@ -395,11 +485,10 @@ Opened open_event(std::string_view name, Scope scope) {
   if (!thread_records()) return {};
   Writing writing;
   if (!writing) return {};
-  Event event;
-  event.name = std::string(name);
-  event.scope = scope;
-  if ((recorder().options.stack || recorder().options.modules) && recorder().place) recorder().place(recorder().options, event);
-  return open_in(writing, std::move(event));
+  Entry entry;
+  entry.detail = detail_in(writing, std::string(name));
+  entry.scope = scope;
+  return open_in(writing, entry);
 }
 
 void close_event(Opened opened) {

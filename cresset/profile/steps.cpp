@@ -4,35 +4,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/profile/arguments.h"
 #include "cresset/profile/flops.h"
-#include "cresset/profile/inputs.h"
 
 namespace cresset::profile {
 
 namespace {
-
-using dispatch::Value;
-
-Fact fact_of(const Value& v) {
-  Fact f;
-  if (v.is_none()) return f;
-  if (v.is_tensor()) return fact_of_tensor(v.to_tensor());
-  f.kind = Fact::kOther;
-  if (v.isBool()) return flag(v.to_bool());
-  if (v.isInt()) return number(v.to_int());
-  if (v.isDouble()) return number(v.to_double());
-  if (v.is<ScalarType>()) return dtype_fact(v.to_dtype());
-  if (v.isString()) f.text = v.to_string();
-  if (v.is<std::vector<int64_t>>()) return sizes_fact(v.to_int_list());
-  if (v.is<std::vector<Tensor>>() || v.is<std::vector<Value::Optional>>()) {
-    f.kind = Fact::kTensors;
-    if (v.is<std::vector<Tensor>>())
-      for (const Tensor& t : v.to_tensor_list()) f.tensors.push_back(fact_of_tensor(t));
-    else
-      for (const auto& t : v.to_optional_tensor_list()) f.tensors.push_back(t ? fact_of_tensor(*t) : none());
-  }
-  return f;
-}
 
 // Steps that compute nothing. One whose own steps all compute nothing is of their kind.
 bool only_looks(const Step& step) {
@@ -339,19 +316,6 @@ class Rewriting {
 
 }  // namespace
 
-Fact fact_of_tensor(const Tensor& t) {
-  Fact f;
-  if (!t.defined()) return f;
-  f.kind = Fact::kTensor;
-  f.dtype = t.scalar_type();
-  f.is_wrapped = t.impl()->is_wrapped_number();
-  f.requires_grad = t.requires_grad();
-  if (t.layout() != Layout::Strided) return f;
-  f.sizes.append(t.sizes().begin(), t.sizes().end());
-  f.strides.append(t.strides().begin(), t.strides().end());
-  return f;
-}
-
 InputFact input_of(const Fact& f) {
   InputFact input;
   const auto add = [&](const Fact& t) {
@@ -452,21 +416,8 @@ Fact Steps::call(const char* name, Facts inputs) {
 }
 
 const StepRow* step_row(const dispatch::OpEntry& op) {
-  thread_local std::unordered_map<const dispatch::OpEntry*, const StepRow*> found;
-  const auto [at, fresh] = found.emplace(&op, nullptr);
-  if (fresh) {
-    const dispatch::FunctionSchema& schema = op.function_schema();
-    if (schema.ns == "cresset" || schema.ns == "aten") at->second = step_row(std::string_view(schema.name));
-  }
-  return at->second;
-}
-
-Facts facts_of(const dispatch::OpEntry& op, const dispatch::Stack& stack) {
-  const size_t n = std::min(op.function_schema().arguments.size(), stack.size());
-  Facts facts;
-  facts.reserve(n);
-  for (size_t i = 0; i < n; i++) facts.push_back(fact_of(stack[stack.size() - n + i]));
-  return facts;
+  const dispatch::FunctionSchema& schema = op.function_schema();
+  return schema.ns == "cresset" || schema.ns == "aten" ? step_row(std::string_view(schema.name)) : nullptr;
 }
 
 void add_steps(ThreadLog& log, const Options& options) { Rewriting(log, options).run(); }

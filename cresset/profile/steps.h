@@ -52,8 +52,6 @@ Fact tensor_fact(ArrayRef<int64_t> sizes, ScalarType dtype);
 // The row of an operator, by its name without the overload; null: none.
 const StepRow* step_row(std::string_view name);
 const StepRow* step_row(const dispatch::OpEntry& op);
-Fact fact_of_tensor(const Tensor& t);
-Facts facts_of(const dispatch::OpEntry& op, const dispatch::Stack& stack);
 InputFact input_of(const Fact& f);
 
 // Puts the steps into a finished log, in place of what our kernels called themselves: one that computes has the time of the call around it, others have none.

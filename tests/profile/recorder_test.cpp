@@ -97,6 +97,31 @@ TEST(Recorder, InputsSayShapesTypesAndValues) {
   EXPECT_EQ(inputs[2].value, "3");
 }
 
+TEST(Recorder, InputsOfEveryKindAreReadBack) {
+  Options options;
+  options.shapes = true;
+  const Tensor x = ones({2, 3}), rows = zeros({1}, kLong);
+  const Trace trace = recorded(options, [&] {
+    x.sum({0, 1}, true, kDouble);
+    cat({x, x.t().contiguous().t()});
+    index(x, {std::nullopt, rows});
+    x.mul(2.5);
+    x.div(x, "floor");
+  });
+  const auto& sum = event(trace, "aten::sum").inputs;
+  ASSERT_EQ(sum.size(), 4u);
+  EXPECT_EQ(sum[1].value, "[0, 1]");
+  EXPECT_EQ(sum[2].value, "True");
+  EXPECT_EQ(sum[3].value, std::to_string(static_cast<int>(kDouble)));
+  const auto& lists = event(trace, "aten::cat").inputs;
+  EXPECT_TRUE(lists[0].is_list);
+  EXPECT_EQ(lists[0].strides, (std::vector<std::vector<int64_t>>{{3, 1}, {1, 2}}));
+  const auto& places = event(trace, "aten::index").inputs;
+  EXPECT_EQ(places[1].sizes, (std::vector<std::vector<int64_t>>{{1}}));
+  EXPECT_EQ(event(trace, "aten::mul").inputs[1].value, "2.5");
+  EXPECT_EQ(event(trace, "aten::div").inputs[2].type, "");
+}
+
 TEST(Recorder, MemoryIsCountedForTheEventThatTookIt) {
   Options options;
   options.memory = true;
