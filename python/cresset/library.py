@@ -256,6 +256,8 @@ class _Defined(_OpOverload):
             return self._fake
         if key == "Meta" and self._fake is not None:
             return self._fake
+        if "Meta" in self._kernels and any(map(_cresset._faking, tensors)):
+            return self._kernels["Meta"]
         return self._kernels.get(key) or (None if key == "Meta" and self._checks_aliases else self._kernels.get("CompositeExplicitAutograd"))
 
     def _computed(self, values, tensors=None):

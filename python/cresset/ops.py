@@ -82,6 +82,7 @@ def _overload_of(entry):
 _cresset._set_overload_finder(_overload_of)
 
 loaded_libraries = set()
+_OF_GROUPS = {"_c10d_functional", "_c10d_functional_autograd", "c10d_functional", "c10d", "_dtensor"}
 
 
 def load_library(path):
@@ -111,6 +112,11 @@ def __getattr__(name):
         from ._higher_order_ops._operator import operators
 
         _defined[name] = operators
+    if name in _OF_GROUPS and name not in _defined:
+        try:
+            from .distributed import _operators  # noqa: F401  which defines them
+        except ModuleNotFoundError:  # a build without groups of processes has no such operators
+            pass
     found = globals()[name] = _Namespace(name, {})
     return found
 

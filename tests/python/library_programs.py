@@ -108,6 +108,19 @@ for x, y in loader:
 print(accelerator.gather(torch.arange(3)).tolist(), list(accelerator.unwrap_model(net).state_dict()), accelerator.num_processes)
 """,
     ),
+    "torchao": (
+        ["torchao"],
+        """
+import torch, torchao
+from torchao.quantization import Int8WeightOnlyConfig, quantize_
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8)).eval()
+x = torch.randn(4, 64)
+quantize_(model, Int8WeightOnlyConfig())
+with torch.no_grad():
+    print(*(f"{v:.3f}" for v in model(x).flatten().tolist()))
+""",
+    ),
     "peft": (
         ["peft", "transformers", "accelerate"],
         """

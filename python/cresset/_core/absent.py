@@ -57,7 +57,7 @@ WINGS = {
                               "ones rand randn zeros",
         "distributed.tensor._utils": "compute_local_shape_and_global_offset",
         "distributed.tensor.api": "DTensor",
-        "distributed.tensor.experimental": "context_parallel implicit_replication local_map",
+        "distributed.tensor.experimental": "context_parallel implicit_replication local_map register_sharding",
         "distributed.tensor.experimental._attention": "context_parallel_unshard set_rotate_method",
         "distributed.tensor.parallel": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleInputOutput() "
                                        "PrepareModuleOutput() RowwiseParallel() SequenceParallel() loss_parallel "

@@ -3,7 +3,7 @@
 import re
 
 _HEAD = re.compile(r"(?:(\w+)::)?(\w+)(?:\.(\w+))?\((.*)\) -> (.+)$", re.DOTALL)
-_ONE = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(?:\(([^)]*)\))?(\?)?(?: (\w+)(?:=(.+))?)?$", re.DOTALL)
+_ONE = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(\[\])?(?:\(([^)]*)\))?(\?)?(?: (\w+)(?:=(.+))?)?$", re.DOTALL)
 _NOTHING = object()
 _SHOWN = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
 _NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "None": None, "True": True, "False": False}
@@ -64,6 +64,8 @@ class ArgumentType:
             return "OptionalType"
         if self._listed:
             return "ListType"
+        if self.base.startswith("__torch__."):
+            return "ClassType"
         shown = _SHOWN.get(self.base, self.base)
         return {"str": "StringType", "Device": "DeviceObjType"}.get(shown, shown[:1].upper() + shown[1:] + "Type")
 
@@ -71,6 +73,8 @@ class ArgumentType:
         """The type within the optional or the list."""
         if self._optional:
             return ArgumentType(self.base, self._listed)
+        if self._listed == "[]":
+            return ArgumentType(self.base, True)
         items = isinstance(self._listed, str) and self._listed == "?"
         return ArgumentType(self.base, False, items)
 
@@ -108,10 +112,10 @@ class Argument:
         found = _ONE.match(text)
         if found is None:
             raise RuntimeError(f"schema: cannot read the argument {text!r}")
-        base, alias, first, listed, other_alias, second, name, default = found.groups()
+        base, alias, first, listed, nested, other_alias, second, name, default = found.groups()
         items, optional = (first, second) if listed else (None, first or second)
         self.name = name or ""
-        self.type = self.real_type = ArgumentType(base, ("?" if items else True) if listed else False, bool(optional))
+        self.type = self.real_type = ArgumentType(base, (nested or ("?" if items else True)) if listed else False, bool(optional))
         self.N = int(listed[1:-1]) if listed and listed[1:-1] else None
         self._spread = self.N if self.N and not isinstance(default, type(None)) and default[:1] not in "[N" else 0
         self.kwarg_only = keyword

@@ -15,7 +15,10 @@ import cresset as torch
 _KINDS = {
     "Tensor": torch.Tensor, "int": int, "SymInt": int, "float": (float, int), "bool": bool, "str": str, "Scalar": (int, float, bool, complex),
     "ScalarType": torch.dtype, "Device": (torch.device, str), "Layout": torch.layout, "MemoryFormat": torch.memory_format, "Generator": torch.Generator,
+    "Any": object,
 }  # fmt: skip
+_CLASSES = "__torch__.torch.classes."  # what the names of registered classes begin with
+_PLAIN_VALUES = (torch.Tensor, bool, float, str, list, tuple, dict)
 _NOTHING = object()
 # PyTorch's numbers of dtypes, in texts.
 _DTYPES = dict(zip(map(str, (*range(12), 15, *range(23, 30))), "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
@@ -35,11 +38,12 @@ class Argument:
     keyword: bool
     default: object = _NOTHING
     listed_size: int = 0
+    nested: bool = False  # a list of lists
 
     @property
     def type(self):
         inner = self.base + ("?" if self.optional_items else "")
-        return inner + ("[]" if self.listed else "") + ("?" if self.optional else "")
+        return inner + ("[]" if self.listed else "") + ("[]" if self.nested else "") + ("?" if self.optional else "")
 
     def has_default(self, value):
         """Whether a value is the default."""
@@ -51,12 +55,20 @@ class Argument:
         if self.listed:
             if isinstance(value, int) and not isinstance(value, bool) and self.base in ("int", "SymInt"):
                 return True
-            return isinstance(value, (list, tuple)) and all((v is None and self.optional_items) or self._one(v) for v in value)
+            return isinstance(value, (list, tuple)) and all(self._all(v) if self.nested else self._item(v) for v in value)
         return self._one(value)
+
+    def _all(self, value):
+        return isinstance(value, (list, tuple)) and all(map(self._item, value))
+
+    def _item(self, value):
+        return (value is None and self.optional_items) or self._one(value)
 
     def _one(self, value):
         if isinstance(value, bool) and self.base in ("int", "SymInt", "float"):
             return self.base != "float"
+        if self.base.startswith(_CLASSES):
+            return not isinstance(value, _PLAIN_VALUES)
         return isinstance(value, _KINDS[self.base])
 
 
@@ -86,12 +98,12 @@ class Schema:
                 keyword = True
                 continue
             found = _ARGUMENT.match(part)
-            if found is None or found[1] not in _KINDS:
+            if found is None or not (found[1] in _KINDS or found[1].startswith(_CLASSES)):
                 raise RuntimeError(f"schema: cannot read the argument {part!r} of {self.text!r}; types are {', '.join(_KINDS)}")
-            base, alias, first, listed, other_alias, second, argument, default = found.groups()
+            base, alias, first, listed, nested, other_alias, second, argument, default = found.groups()
             alias = alias or other_alias
             items, whole = (first, second) if listed else (None, first or second)
-            made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword)
+            made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword, nested=bool(nested))
             if listed and listed[1:-1]:
                 made.listed_size = int(listed[1:-1])
             if default is not None:
@@ -148,7 +160,7 @@ def _as_float(value):
 
 _HEAD = re.compile(r"[^(]*\((.*)\) -> (.+)$", re.DOTALL)
 _WHOLE_FLOAT = re.compile(r"=(-?\d+)\.0(?=[,) ]|$)")
-_ARGUMENT = re.compile(r"([\w.]+)(\([^)]*\))?(\?)?(\[\d*\])?(\([^)]*\))?(\?)?\s+(\w+)\s*(?:=\s*(.+))?$", re.DOTALL)
+_ARGUMENT = re.compile(r"([\w.]+)(\([^)]*\))?(\?)?(\[\d*\])?(\[\])?(\([^)]*\))?(\?)?\s+(\w+)\s*(?:=\s*(.+))?$", re.DOTALL)
 
 
 def _split(text):

@@ -3,12 +3,10 @@ ranks, a mesh with one dimension, or a mesh with the number of one."""
 
 import cresset as torch
 
-from . import _collectives as _in_place, _groups
-from ._group import ProcessGroup, ReduceOp
+from . import _groups
+from ._group import ProcessGroup
 from .device_mesh import DeviceMesh
 
-_REDUCTIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT, "min": ReduceOp.MIN, "max": ReduceOp.MAX, "band": ReduceOp.BAND,
-               "bor": ReduceOp.BOR, "bxor": ReduceOp.BXOR}  # fmt: skip
 _by_ranks = {}
 
 
@@ -45,60 +43,51 @@ def _of_ranks(ranks):
     return known
 
 
-def _op(name):
-    if name.lower() not in _REDUCTIONS:
-        raise ValueError(f"functional collectives: expected one of {', '.join(_REDUCTIONS)}, got {name!r}")
-    return _REDUCTIONS[name.lower()]
+def _name_of(group, tag):
+    """How operators call the group: by its name, where it is open."""
+    g = _group_of(group, tag)
+    return g.group_name or g
+
+
+def _along(tensor, dim, size):
+    """The tensor whose parts along a dimension lie along dimension 0."""
+    return tensor if dim == 0 else torch.cat(tensor.chunk(size, dim), 0)
 
 
 def wait_tensor(tensor):
     """The tensor, once it is there."""
-    return tensor
+    return torch.ops._c10d_functional.wait_tensor(tensor)
 
 
 def broadcast(self, src, group, tag=""):
     """The tensor of rank `src` of the group."""
-    out = self.detach().clone(memory_format=torch.contiguous_format)
-    _in_place.broadcast(out, group=_group_of(group, tag), group_src=src)
-    return out
+    return torch.ops._c10d_functional.broadcast(self, src, _name_of(group, tag))
 
 
 def all_reduce(self, reduceOp, group, tag=""):
-    """The reduction over all ranks: "sum", "avg", "product", "min", "max", "band", "bor" or "bxor"."""
-    out = self.detach().clone(memory_format=torch.contiguous_format)
-    _in_place.all_reduce(out, _op(reduceOp), _group_of(group, tag))
-    return out
+    """The reduction over all ranks: "sum", "avg", "product", "min", "max", "band", "bor" or "bxor". A sum and an average have gradients."""
+    return torch.ops._c10d_functional.all_reduce(self, reduceOp.lower(), _name_of(group, tag))
 
 
 def all_gather_tensor(self, gather_dim, group, tag=""):
-    """The tensors of all ranks, one after another along a dimension."""
-    g = _group_of(group, tag)
-    own = self.detach().contiguous()
-    parts = torch.empty((g.size() * own.shape[0], *own.shape[1:]) if own.dim() else (g.size(),), dtype=own.dtype)
-    _in_place.all_gather_into_tensor(parts, own, g)
-    return parts if gather_dim == 0 else torch.cat(parts.chunk(g.size(), 0), gather_dim)
+    """The tensors of all ranks, one after another along a dimension. Its gradient is the sum of those that all ranks have for this one's part."""
+    size = _group_of(group, tag).size()
+    parts = torch.ops._c10d_functional.all_gather_into_tensor(self, size, _name_of(group, tag))
+    return parts if gather_dim == 0 else torch.cat(parts.chunk(size, 0), gather_dim)
 
 
 def reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag=""):
-    """This rank's part, along a dimension, of the reduction over all ranks. Errors: ValueError where the parts are not equal."""
-    g = _group_of(group, tag)
-    if self.size(scatter_dim) % g.size():
-        raise AssertionError(f"reduce_scatter_tensor: expected a dimension that {g.size()} ranks divide, got {self.size(scatter_dim)}")
-    whole = self.detach().contiguous()
-    if scatter_dim != 0:
-        whole = torch.cat(whole.chunk(g.size(), scatter_dim), 0)
-    out = torch.empty((whole.shape[0] // g.size(), *whole.shape[1:]), dtype=whole.dtype)
-    _in_place.reduce_scatter_tensor(out, whole, _op(reduceOp), g)
-    return out
+    """This rank's part, along a dimension, of the reduction over all ranks; its gradient is that of the parts of all ranks. Errors: AssertionError where
+    the parts are not equal."""
+    size = _group_of(group, tag).size()
+    if self.size(scatter_dim) % size:
+        raise AssertionError(f"reduce_scatter_tensor: expected a dimension that {size} ranks divide, got {self.size(scatter_dim)}")
+    return torch.ops._c10d_functional.reduce_scatter_tensor(_along(self, scatter_dim, size), reduceOp.lower(), size, _name_of(group, tag))
 
 
 def all_to_all_single(self, output_split_sizes, input_split_sizes, group, tag=""):
-    """The parts that all ranks have for this one, one after another along dimension 0."""
-    g, own = _group_of(group, tag), self.detach().contiguous()
-    rows = sum(output_split_sizes) if output_split_sizes else own.shape[0]
-    out = torch.empty((rows, *own.shape[1:]), dtype=own.dtype)
-    _in_place.all_to_all_single(out, own, output_split_sizes, input_split_sizes, g)
-    return out
+    """The parts that all ranks have for this one, one after another along dimension 0; gradients go back the way that the parts came."""
+    return torch.ops._c10d_functional.all_to_all_single(self, output_split_sizes or [], input_split_sizes or [], _name_of(group, tag))
 
 
 def permute_tensor(self, src_dst, group, tag=""):
@@ -116,65 +105,31 @@ def permute_tensor(self, src_dst, group, tag=""):
 
 def all_reduce_coalesced(self, reduceOp, group, tag=""):
     """`all_reduce` of several tensors."""
-    return [all_reduce(t, reduceOp, group, tag) for t in self]
+    return torch.ops._c10d_functional.all_reduce_coalesced(self, reduceOp.lower(), _name_of(group, tag))
 
 
 def all_gather_into_tensor_coalesced(self, group, tag=""):
     """`all_gather_tensor` of several tensors along dimension 0."""
-    return [all_gather_tensor(t, 0, group, tag) for t in self]
+    return torch.ops._c10d_functional.all_gather_into_tensor_coalesced(self, _group_of(group, tag).size(), _name_of(group, tag))
 
 
 def reduce_scatter_tensor_coalesced(inputs, reduceOp, scatter_dim, group, tag=""):
     """`reduce_scatter_tensor` of several tensors, each along its dimension."""
-    return [reduce_scatter_tensor(t, reduceOp, dim, group, tag) for t, dim in zip(inputs, scatter_dim)]
-
-
-class _AllGather(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, tensor, dim, group):
-        ctx.dim, ctx.group = dim, group
-        return all_gather_tensor(tensor, dim, group)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return reduce_scatter_tensor(grad, "sum", ctx.dim, ctx.group), None, None
-
-
-class _ReduceScatter(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, tensor, op, dim, group):
-        ctx.op, ctx.dim, ctx.group = op, dim, group
-        return reduce_scatter_tensor(tensor, op, dim, group)
-
-    @staticmethod
-    def backward(ctx, grad):
-        if ctx.op not in ("sum", "avg"):
-            raise RuntimeError(f"reduce_scatter_tensor_autograd: {ctx.op!r} has no gradient")
-        whole = all_gather_tensor(grad, ctx.dim, ctx.group)
-        return whole / ctx.group.size() if ctx.op == "avg" else whole, None, None, None
-
-
-class _AllToAll(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, tensor, outputs, inputs, group):
-        ctx.outputs, ctx.inputs, ctx.group = outputs, inputs, group
-        return all_to_all_single(tensor, outputs, inputs, group)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return all_to_all_single(grad, ctx.inputs, ctx.outputs, ctx.group), None, None, None
+    size = _group_of(group, tag).size()
+    wholes = [_along(t, dim, size) for t, dim in zip(inputs, scatter_dim)]
+    return torch.ops._c10d_functional.reduce_scatter_tensor_coalesced(wholes, reduceOp.lower(), size, _name_of(group, tag))
 
 
 def all_gather_tensor_autograd(self, gather_dim, group, tag=""):
-    """`all_gather_tensor` whose gradient is the sum of those that all ranks have for this one's part."""
-    return _AllGather.apply(self, gather_dim, _group_of(group, tag))
+    """`all_gather_tensor`."""
+    return all_gather_tensor(self, gather_dim, group, tag)
 
 
 def reduce_scatter_tensor_autograd(self, reduceOp, scatter_dim, group, tag=""):
-    """`reduce_scatter_tensor` whose gradient is that of the parts of all ranks."""
-    return _ReduceScatter.apply(self, reduceOp, scatter_dim, _group_of(group, tag))
+    """`reduce_scatter_tensor`."""
+    return reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag)
 
 
 def all_to_all_single_autograd(self, output_split_sizes, input_split_sizes, group, tag=""):
-    """`all_to_all_single` whose gradient goes back the way that the parts came."""
-    return _AllToAll.apply(self, output_split_sizes, input_split_sizes, _group_of(group, tag))
+    """`all_to_all_single`."""
+    return all_to_all_single(self, output_split_sizes, input_split_sizes, group, tag)

@@ -472,6 +472,15 @@ class ProcessGroup:
     def _set_group_name(self, name):
         self.group_name = name
 
+    def boxed(self):
+        """The group itself, as operators take it."""
+        return self
+
+    @staticmethod
+    def unbox(group):
+        """The group itself."""
+        return group
+
     def _set_group_desc(self, description):
         self._description = description
 

@@ -197,5 +197,20 @@ class Names(unittest.TestCase):
         self.assertIs(torch._higher_order_ops.while_loop, while_loop)
 
 
+class InlineAssembly(unittest.TestCase):
+    def test_shapes_without_values_and_errors(self):
+        from cresset._higher_order_ops.inline_asm_elementwise import inline_asm_elementwise as call
+
+        meta = [torch.empty(3, 1, device="meta"), torch.empty(2, device="meta")]
+        out = call(*meta, asm_str="add.f32 $0, $1, $2;", constraints="=f,f,f", dtype=torch.float16)
+        self.assertEqual((out.shape, out.dtype, out.device.type), ((3, 2), torch.float16, "meta"))
+        with self.assertRaisesRegex(RuntimeError, "CUDA tensors, got one on cpu"):
+            call(torch.ones(2), asm_str="", constraints="=f,f", dtype=torch.float32)
+        with self.assertRaisesRegex(ValueError, "1 outputs and 2 inputs, got 1 and 1"):
+            call(*meta, asm_str="", constraints="=f,f", dtype=torch.float32)
+        with self.assertRaisesRegex(ValueError, "one input tensor or more"):
+            call(asm_str="", constraints="=f", dtype=torch.float32)
+
+
 if __name__ == "__main__":
     unittest.main()
