@@ -2,6 +2,7 @@
 object and give its `Work`. The module is loaded when one of these namespaces is first asked for."""
 
 import datetime
+import re
 import weakref
 
 import cresset as torch
@@ -68,6 +69,10 @@ def _scattered(tensor, reduce_op, group_size, *_):
 
 def _exchanged(tensor, output_split_sizes, *_):
     return tensor.new_empty((sum(output_split_sizes) if output_split_sizes else tensor.shape[0], *tensor.shape[1:]))
+
+
+def _given_out(*_, out):
+    return out
 
 
 def _resharded(tensor, gather_dim, shard_dim, group_name):
@@ -216,14 +221,14 @@ def _formula(gradient, listed):
 # ---- the older forms, which name ranks instead of a group -------------------------------------------------------------------
 
 
-def _ranks(name, first_ranks):
-    """An operator that takes `tag, ranks, group_size` at the place `first_ranks` of its arguments."""
+def _ranks(name):
+    """An operator that takes a tag, ranks and their number at the end of its arguments."""
 
     def call(*args):
         from ._functional_collectives import _group_of
 
-        group = _group_of(list(args[first_ranks + 1]))
-        given = [() if a is None else a for a in args[:first_ranks]]
+        group = _group_of(list(args[-2]))
+        given = [() if a is None else a for a in args[:-3]]
         size = [group.size()] if "gather" in name or "scatter" in name else []
         return getattr(torch.ops._c10d_functional, name)(*given, *size, group)
 
@@ -290,107 +295,146 @@ def _check_for_nan(tensor):
         raise RuntimeError(f"check_for_nan: expected no NaN in a tensor of {tensor.numel()} elements, got one")
 
 
-def _define():
-    group, reduction, work = (f"__torch__.torch.classes.c10d.{name}" for name in ("ProcessGroup", "ReduceOp", "Work"))
-    tail = "bool async_op=True, int timeout=-1"
-    one, several = f"(Tensor, {work})", f"(Tensor[], {work})"
-    ending = "Any group_name) -> Tensor"
-    # Schema; values; shape of the result; gradient.
-    functional = [
-        (f"all_reduce(Tensor input, str reduce_op, {ending}", _all_reduce, _like, _all_reduce_gradient),
-        (f"all_reduce_(Tensor(a!) input, str reduce_op, {ending}(a!)", _all_reduce_, _same, None),
-        (f"all_reduce_coalesced(Tensor[] inputs, str reduce_op, {ending}[]", _of_each(_all_reduce), _of_each(_like), _all_reduce_gradient),
-        (f"all_reduce_coalesced_(Tensor[](a!) inputs, str reduce_op, {ending}[](a!)", _of_each(_all_reduce_), _of_each(_same), None),
-        (f"all_gather_into_tensor(Tensor input, int group_size, {ending}", _all_gather, _gathered, _all_gather_gradient),
-        (f"all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, {ending}[]", _of_each(_all_gather), _of_each(_gathered), _all_gather_gradient),
-        ("all_gather_into_tensor_out(Tensor input, int group_size, Any group_name, *, Tensor(a!) out) -> Tensor(a!)", _all_gather_out, lambda *_, out: out, None),
-        (f"reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, {ending}", _reduce_scatter, _scattered, _reduce_scatter_gradient),
-        (f"reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, {ending}[]", _of_each(_reduce_scatter), _of_each(_scattered),
-         _reduce_scatter_gradient),
-        ("reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, Any group_name, *, Tensor(a!) out) -> Tensor(a!)", _reduce_scatter_out,
-         lambda *_, out: out, None),
-        (f"all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, {ending}", _all_to_all, _exchanged, _all_to_all_gradient),
-        (f"broadcast(Tensor input, int src, {ending}", _broadcast, _like, None),
-        (f"broadcast_(Tensor(a!) input, int src, {ending}(a!)", _broadcast_, _same, None),
-        ("batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, str group_name) -> Tensor[]", _messages,
-         lambda ops, peers, tags, tensors, name: tensors, None),
-        ("isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor", _isend, _same, None),
-        ("irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor", _irecv, _same, None),
-        ("wait_tensor(Tensor tensor) -> Tensor", _wait, _same, _same_gradient),
-        ("_wrap_tensor_autograd(Tensor input) -> Tensor", _wait, _same, _same_gradient),
-    ]  # fmt: skip
-    with_gradient = [row for row in functional if row[0].partition("(")[0] in ("all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single")]
-    sharded = [(f"shard_dim_alltoall(Tensor input, int gather_dim, int shard_dim, {ending}", _shard_dim_all_to_all, _resharded, None)]
-    by_ranks = "str tag, int[] ranks, int group_size) -> Tensor"
-    older = [
-        (f"broadcast(Tensor self, int src, {by_ranks}", 2),
-        (f"all_reduce(Tensor self, str reduceOp, {by_ranks}", 2),
-        (f"all_reduce_coalesced(Tensor[] self, str reduceOp, {by_ranks}[]", 2),
-        (f"all_gather_into_tensor(Tensor shard, {by_ranks}", 1),
-        (f"all_gather_into_tensor_coalesced(Tensor[] input, {by_ranks}[]", 1),
-        (f"reduce_scatter_tensor(Tensor input, str reduceOp, {by_ranks}", 2),
-        (f"reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduceOp, {by_ranks}[]", 2),
-        (f"all_to_all_single(Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes, {by_ranks}", 3),
-    ]
-    passed_on = [row[0] for row in functional if row[0].startswith(("wait_tensor", "isend", "irecv", "batch_p2p_ops"))]
-    objects = [
-        (f"allreduce_(Tensor[] tensors, {group} process_group, {reduction} reduce_op, Tensor? sparse_indices, {tail}) -> {several}", _all_reduce_object),
-        (f"allreduce_coalesced_(Tensor[] tensors, {group} process_group, {reduction} reduce_op, {tail}) -> {work}",
-         _over_group("allreduce_coalesced", AllreduceCoalescedOptions, (1, None), "reduceOp")),
-        (f"broadcast_(Tensor[] tensors, {group} process_group, int root_rank, int root_tensor, {tail}) -> {several}",
-         _over_group("broadcast", BroadcastOptions, (1, 0), "rootRank", "rootTensor")),
-        (f"reduce_(Tensor[] tensors, {group} process_group, {reduction} reduce_op, int root_rank, int root_tensor, {tail}) -> {work}",
-         _over_group("reduce", ReduceOptions, (1, None), "reduceOp", "rootRank", "rootTensor")),
-        (f"allgather_(Tensor[][] output_tensors, Tensor[] input_tensors, {group} process_group, {tail}) -> (Tensor[][], {work})",
-         _over_group("allgather", AllgatherOptions, (2, 0))),
-        (f"_allgather_base_(Tensor output_tensor, Tensor input_tensor, {group} process_group, {tail}) -> {one}",
-         _over_group("_allgather_base", AllgatherOptions, (2, 0))),
-        (f"allgather_coalesced_(Tensor[][] output_lists, Tensor[] input_list, {group} process_group, bool async_op=True) -> {work}",
-         _over_group("allgather_coalesced", AllgatherOptions, (2, None))),
-        (f"allgather_into_tensor_coalesced_(Tensor[] outputs, Tensor[] inputs, {group} process_group, bool async_op=True) -> {work}",
-         _over_group("allgather_into_tensor_coalesced", AllgatherOptions, (2, None))),
-        (f"gather_(Tensor[][] output_tensors, Tensor[] input_tensors, {group} process_group, int root_rank, {tail}) -> {work}",
-         _over_group("gather", GatherOptions, (2, None), "rootRank")),
-        (f"scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, {group} process_group, int root_rank, {tail}) -> {several}",
-         _over_group("scatter", ScatterOptions, (2, 0), "rootRank")),
-        (f"reduce_scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, {group} process_group, {reduction} reduce_op, {tail}) -> {several}",
-         _over_group("reduce_scatter", ReduceScatterOptions, (2, 0), "reduceOp")),
-        (f"_reduce_scatter_base_(Tensor output_tensor, Tensor input_tensor, {group} process_group, {reduction} reduce_op, {tail}) -> {one}",
-         _over_group("_reduce_scatter_base", ReduceScatterOptions, (2, 0), "reduceOp")),
-        (f"reduce_scatter_tensor_coalesced_(Tensor[] outputs, Tensor[] inputs, {group} process_group, {reduction} reduce_op, {tail}) -> {work}",
-         _over_group("reduce_scatter_tensor_coalesced", ReduceScatterOptions, (2, None), "reduceOp")),
-        (f"alltoall_(Tensor[] output_tensors, Tensor[] input_tensors, {group} process_group, {tail}) -> {several}", _all_to_all_object),
-        (f"alltoall_base_(Tensor output, Tensor input, {group} process_group, int[] output_split_sizes, int[] input_split_sizes, {tail}) -> {work}", _exchange),
-        (f"barrier(Tensor tensor, {group} process_group, int[] device_ids, {tail}) -> {work}", _barrier),
-        (f"monitored_barrier_(Tensor tensor, {group} process_group, int[] device_ids, int timeout, bool wait_all_ranks) -> ()", _monitored_barrier),
-        (f"send(Tensor[] tensors, {group} process_group, int dst, int tag) -> {work}", lambda tensors, group, dst, tag: group.send(tensors, dst, tag)),
-        (f"recv_(Tensor[] tensors, {group} process_group, int src, int tag) -> {work}", lambda tensors, group, src, tag: group.recv(tensors, src, tag)),
-        (f"recv_any_source_(Tensor[] tensors, {group} process_group, int tag) -> {work}", lambda tensors, group, tag: group.recv_anysource(tensors, tag)),
-        ("check_for_nan(Tensor tensor) -> ()", _check_for_nan),
-    ]  # fmt: skip
-
-    for namespace, rows in (("_c10d_functional", functional), ("_c10d_functional_autograd", with_gradient), ("_dtensor", sharded)):
-        library = torch.library.Library(namespace, "FRAGMENT")
-        for schema, values, shape, gradient in rows:
-            name = library.define(schema)
-            library.impl(name, values, "CompositeExplicitAutograd")
-            library.impl(name, shape, "Meta")
-            if gradient is not None:
-                torch.library.register_autograd(f"{namespace}::{name}", _formula(gradient, "Tensor[]" in schema), setup_context=_keep)
-        _libraries.append(library)
-    library = torch.library.Library("c10d_functional", "FRAGMENT")
-    for schema, place in older:
-        name = library.define(schema)
-        library.impl(name, _ranks(name, place), "CompositeImplicitAutograd")
-    for schema in passed_on:
-        name = library.define(schema)
-        library.impl(name, getattr(torch.ops._c10d_functional, name), "CompositeImplicitAutograd")
-    _libraries.append(library)
-    library = torch.library.Library("c10d", "FRAGMENT")
-    for schema, values in objects:
-        library.impl(library.define(schema), values, "CPU")
-    _libraries.append(library)
-
-
+# One operator a line. GROUP_NAME, GROUP, REDUCTION, WORK, RANKS and CALL stand for what rows have in common.
+_FUNCTIONAL = """
+all_reduce(Tensor input, str reduce_op, GROUP_NAME) -> Tensor
+all_reduce_(Tensor(a!) input, str reduce_op, GROUP_NAME) -> Tensor(a!)
+all_reduce_coalesced(Tensor[] inputs, str reduce_op, GROUP_NAME) -> Tensor[]
+all_reduce_coalesced_(Tensor[](a!) inputs, str reduce_op, GROUP_NAME) -> Tensor[](a!)
+all_gather_into_tensor(Tensor input, int group_size, GROUP_NAME) -> Tensor
+all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, GROUP_NAME) -> Tensor[]
+all_gather_into_tensor_out(Tensor input, int group_size, GROUP_NAME, *, Tensor(a!) out) -> Tensor(a!)
+reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, GROUP_NAME) -> Tensor
+reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, GROUP_NAME) -> Tensor[]
+reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, GROUP_NAME, *, Tensor(a!) out) -> Tensor(a!)
+all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, GROUP_NAME) -> Tensor
+broadcast(Tensor input, int src, GROUP_NAME) -> Tensor
+broadcast_(Tensor(a!) input, int src, GROUP_NAME) -> Tensor(a!)
+batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, str group_name) -> Tensor[]
+isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor
+irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor
+wait_tensor(Tensor tensor) -> Tensor
+_wrap_tensor_autograd(Tensor input) -> Tensor
+"""
+# Values; shape of the result; gradient.
+_ROWS = {
+    "all_reduce": (_all_reduce, _like, _all_reduce_gradient),
+    "all_reduce_": (_all_reduce_, _same, None),
+    "all_reduce_coalesced": (_of_each(_all_reduce), _of_each(_like), _all_reduce_gradient),
+    "all_reduce_coalesced_": (_of_each(_all_reduce_), _of_each(_same), None),
+    "all_gather_into_tensor": (_all_gather, _gathered, _all_gather_gradient),
+    "all_gather_into_tensor_coalesced": (_of_each(_all_gather), _of_each(_gathered), _all_gather_gradient),
+    "all_gather_into_tensor_out": (_all_gather_out, _given_out, None),
+    "reduce_scatter_tensor": (_reduce_scatter, _scattered, _reduce_scatter_gradient),
+    "reduce_scatter_tensor_coalesced": (_of_each(_reduce_scatter), _of_each(_scattered), _reduce_scatter_gradient),
+    "reduce_scatter_tensor_out": (_reduce_scatter_out, _given_out, None),
+    "all_to_all_single": (_all_to_all, _exchanged, _all_to_all_gradient),
+    "broadcast": (_broadcast, _like, None),
+    "broadcast_": (_broadcast_, _same, None),
+    "batch_p2p_ops": (_messages, lambda ops, peers, tags, tensors, name: tensors, None),
+    "isend": (_isend, _same, None),
+    "irecv": (_irecv, _same, None),
+    "wait_tensor": (_wait, _same, _same_gradient),
+    "_wrap_tensor_autograd": (_wait, _same, _same_gradient),
+    "shard_dim_alltoall": (_shard_dim_all_to_all, _resharded, None),
+}
+_SHARDED = """
+shard_dim_alltoall(Tensor input, int gather_dim, int shard_dim, GROUP_NAME) -> Tensor
+"""
+_OLDER = """
+broadcast(Tensor self, int src, RANKS) -> Tensor
+all_reduce(Tensor self, str reduceOp, RANKS) -> Tensor
+all_reduce_coalesced(Tensor[] self, str reduceOp, RANKS) -> Tensor[]
+all_gather_into_tensor(Tensor shard, RANKS) -> Tensor
+all_gather_into_tensor_coalesced(Tensor[] input, RANKS) -> Tensor[]
+reduce_scatter_tensor(Tensor input, str reduceOp, RANKS) -> Tensor
+reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduceOp, RANKS) -> Tensor[]
+all_to_all_single(Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes, RANKS) -> Tensor
+"""
+_OF_OBJECTS = """
+allreduce_(Tensor[] tensors, GROUP, REDUCTION, Tensor? sparse_indices, CALL) -> (Tensor[], WORK)
+allreduce_coalesced_(Tensor[] tensors, GROUP, REDUCTION, CALL) -> WORK
+broadcast_(Tensor[] tensors, GROUP, int root_rank, int root_tensor, CALL) -> (Tensor[], WORK)
+reduce_(Tensor[] tensors, GROUP, REDUCTION, int root_rank, int root_tensor, CALL) -> WORK
+allgather_(Tensor[][] output_tensors, Tensor[] input_tensors, GROUP, CALL) -> (Tensor[][], WORK)
+_allgather_base_(Tensor output_tensor, Tensor input_tensor, GROUP, CALL) -> (Tensor, WORK)
+allgather_coalesced_(Tensor[][] output_lists, Tensor[] input_list, GROUP, bool async_op=True) -> WORK
+allgather_into_tensor_coalesced_(Tensor[] outputs, Tensor[] inputs, GROUP, bool async_op=True) -> WORK
+gather_(Tensor[][] output_tensors, Tensor[] input_tensors, GROUP, int root_rank, CALL) -> WORK
+scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, GROUP, int root_rank, CALL) -> (Tensor[], WORK)
+reduce_scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, GROUP, REDUCTION, CALL) -> (Tensor[], WORK)
+_reduce_scatter_base_(Tensor output_tensor, Tensor input_tensor, GROUP, REDUCTION, CALL) -> (Tensor, WORK)
+reduce_scatter_tensor_coalesced_(Tensor[] outputs, Tensor[] inputs, GROUP, REDUCTION, CALL) -> WORK
+alltoall_(Tensor[] output_tensors, Tensor[] input_tensors, GROUP, CALL) -> (Tensor[], WORK)
+alltoall_base_(Tensor output, Tensor input, GROUP, int[] output_split_sizes, int[] input_split_sizes, CALL) -> WORK
+barrier(Tensor tensor, GROUP, int[] device_ids, CALL) -> WORK
+monitored_barrier_(Tensor tensor, GROUP, int[] device_ids, int timeout, bool wait_all_ranks) -> ()
+send(Tensor[] tensors, GROUP, int dst, int tag) -> WORK
+recv_(Tensor[] tensors, GROUP, int src, int tag) -> WORK
+recv_any_source_(Tensor[] tensors, GROUP, int tag) -> WORK
+check_for_nan(Tensor tensor) -> ()
+"""
+_OBJECT_ROWS = {
+    "allreduce_": _all_reduce_object,
+    "allreduce_coalesced_": _over_group("allreduce_coalesced", AllreduceCoalescedOptions, (1, None), "reduceOp"),
+    "broadcast_": _over_group("broadcast", BroadcastOptions, (1, 0), "rootRank", "rootTensor"),
+    "reduce_": _over_group("reduce", ReduceOptions, (1, None), "reduceOp", "rootRank", "rootTensor"),
+    "allgather_": _over_group("allgather", AllgatherOptions, (2, 0)),
+    "_allgather_base_": _over_group("_allgather_base", AllgatherOptions, (2, 0)),
+    "allgather_coalesced_": _over_group("allgather_coalesced", AllgatherOptions, (2, None)),
+    "allgather_into_tensor_coalesced_": _over_group("allgather_into_tensor_coalesced", AllgatherOptions, (2, None)),
+    "gather_": _over_group("gather", GatherOptions, (2, None), "rootRank"),
+    "scatter_": _over_group("scatter", ScatterOptions, (2, 0), "rootRank"),
+    "reduce_scatter_": _over_group("reduce_scatter", ReduceScatterOptions, (2, 0), "reduceOp"),
+    "_reduce_scatter_base_": _over_group("_reduce_scatter_base", ReduceScatterOptions, (2, 0), "reduceOp"),
+    "reduce_scatter_tensor_coalesced_": _over_group("reduce_scatter_tensor_coalesced", ReduceScatterOptions, (2, None), "reduceOp"),
+    "alltoall_": _all_to_all_object,
+    "alltoall_base_": _exchange,
+    "barrier": _barrier,
+    "monitored_barrier_": _monitored_barrier,
+    "send": lambda tensors, group, dst, tag: group.send(tensors, dst, tag),
+    "recv_": lambda tensors, group, src, tag: group.recv(tensors, src, tag),
+    "recv_any_source_": lambda tensors, group, tag: group.recv_anysource(tensors, tag),
+    "check_for_nan": _check_for_nan,
+}
+_CLASS = "__torch__.torch.classes.c10d."
+_STANDS_FOR = {"GROUP_NAME": "Any group_name", "GROUP": _CLASS + "ProcessGroup process_group", "REDUCTION": _CLASS + "ReduceOp reduce_op",
+               "WORK": _CLASS + "Work", "RANKS": "str tag, int[] ranks, int group_size", "CALL": "bool async_op=True, int timeout=-1"}  # fmt: skip
 _libraries = []  # what they define goes with them
-_define()
+
+
+def _lines(text):
+    """Names and schemas."""
+    return [(line.partition("(")[0], re.sub("[A-Z_]{4,}", lambda found: _STANDS_FOR[found[0]], line)) for line in text.strip().splitlines()]
+
+
+def _define(namespace, text, key, values):
+    """Defines operators; `values` gives the function of each by its name."""
+    library = torch.library.Library(namespace, "FRAGMENT")
+    _libraries.append(library)
+    for name, schema in _lines(text):
+        library.define(schema)
+        library.impl(name, values(name), key)
+    return library
+
+
+def _define_with_shapes(namespace, text):
+    library = _define(namespace, text, "CompositeExplicitAutograd", lambda name: _ROWS[name][0])
+    for name, schema in _lines(text):
+        _, shape, gradient = _ROWS[name]
+        library.impl(name, shape, "Meta")
+        if gradient is not None:
+            torch.library.register_autograd(f"{namespace}::{name}", _formula(gradient, "Tensor[]" in schema), setup_context=_keep)
+
+
+def _with_names(*names):
+    return "\n".join(line for line in _FUNCTIONAL.splitlines() if line.partition("(")[0] in names)
+
+
+_define_with_shapes("_c10d_functional", _FUNCTIONAL)
+_define_with_shapes("_c10d_functional_autograd", _with_names("all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single"))
+_define_with_shapes("_dtensor", _SHARDED)
+_define("c10d_functional", _OLDER, "CompositeImplicitAutograd", _ranks)
+_define("c10d_functional", _with_names("wait_tensor", "isend", "irecv", "batch_p2p_ops"), "CompositeImplicitAutograd",
+        lambda name: getattr(torch.ops._c10d_functional, name))  # fmt: skip
+_define("c10d", _OF_OBJECTS, "CPU", _OBJECT_ROWS.__getitem__)
