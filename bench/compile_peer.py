@@ -121,6 +121,13 @@ def models(turns: int) -> Iterator[tuple[str, float, float, float]]:
             call()
         ours, theirs, ratio = compared(step, other, 1, turns)
         yield name, ours, theirs, ratio
+        if name.startswith("infer_"):
+            with torch._inductor.config.patch(freezing=True):
+                frozen = compiled[name]()[0]
+                frozen()
+            frozen()
+            yield f"{name}.frozen", *compared(frozen, other, 1, turns)
+            del frozen
         yield f"{name}.first_step", first, theirs, theirs / first
         del step, other
         bytes_of = [peak(make[name]) for make in (compiled, eager)]
@@ -142,9 +149,12 @@ def peak(make: Callable[[], Any]) -> float:
 
 
 def means(rows: list[tuple[str, float, float, float]]) -> Iterator[tuple[str, float]]:
-    """Geometric means of eager over compiled, of training and of inference."""
+    """Geometric means of eager over compiled, of training, of inference, and of inference with packed weights."""
     steps = [row for row in rows if not row[0].endswith(("first_step", "peak_bytes"))]
-    for kind, chosen in (("training", [r for r in steps if not r[0].startswith("infer_")]), ("inference", [r for r in steps if r[0].startswith("infer_")])):
+    kinds = {"training": [], "inference": [], "frozen inference": []}
+    for row in steps:
+        kinds["training" if not row[0].startswith("infer_") else "frozen inference" if row[0].endswith(".frozen") else "inference"].append(row)
+    for kind, chosen in kinds.items():
         if chosen:
             yield f"{kind}.geometric_mean", statistics.geometric_mean(theirs / ours for _, ours, theirs, _ in chosen)
 

@@ -19,12 +19,17 @@ PyObject* fail(const std::exception& e) {
   return nullptr;
 }
 
-// fuse(module): joins operators of a graph. Gives an object that keeps the kernels, and (number, names of operators) of each.
-PyObject* fuse(PyObject*, PyObject* module) {
+// fuse(module, freezing): joins operators of a graph. Gives an object that keeps the kernels, and (number, names of operators) of each.
+PyObject* fuse(PyObject*, PyObject* args) {
+  PyObject* module = nullptr;
+  int freezing = 0;
+  if (!PyArg_ParseTuple(args, "Op", &module, &freezing)) return nullptr;
   graph::Graph* const g = graph_of(module);
   if (!g) return nullptr;
   try {
-    auto kernels = std::make_unique<graph::Kernels>(graph::fuse(*g));
+    graph::FuseOptions options;
+    options.freezing = freezing != 0;
+    auto kernels = std::make_unique<graph::Kernels>(graph::fuse(*g, options));
     const Ref list(PyList_New(0));
     for (const auto& n : g->block().nodes()) {
       const auto at = n->attributes().find("fused");
@@ -75,7 +80,7 @@ PyObject* machine_code(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"machine_code", machine_code, METH_NOARGS,
      "machine_code(): whether it is available, and how many programs were compiled, read from disk, and found in packages."},
-    {"fuse", fuse, METH_O, "fuse(module): joins operators of a graph; what keeps its kernels, and (number, names of operators) of each."},
+    {"fuse", fuse, METH_VARARGS, "fuse(module, freezing): joins operators of a graph; what keeps its kernels, and (number, names of operators) of each."},
     {"cheap", cheap, METH_O, "cheap(module): the names of values that are cheaper to compute again than to keep."},
     {"drop", drop, METH_O, "drop(kernel): forgets a kernel."},
     {nullptr, nullptr, 0, nullptr}};

@@ -155,11 +155,11 @@ std::vector<Tensor> run_plan(const std::shared_ptr<const Plan>& plan, const std:
   return results;
 }
 
-std::shared_ptr<Plan> plan_of(std::unique_ptr<Graph> graph) {
+std::shared_ptr<Plan> plan_of(std::unique_ptr<Graph> graph, const FuseOptions& options) {
   auto plan = std::make_shared<Plan>();
   plan->results = graph->block().results().size();
   remove_dead_code(*graph);
-  plan->kernels = fuse(*graph);
+  plan->kernels = fuse(*graph, options);
   plan->forward = std::make_unique<const Program>(*graph);
   return plan;
 }
@@ -267,7 +267,7 @@ struct CompiledCall::Parts {
           const auto wanted = [](const Value& v) { return wants_gradient(v.constant()->to_tensor()); };
           const bool gradients = GradMode::is_enabled() && std::any_of(results.begin(), results.end(), wants_gradient);
           if (!gradients) {
-            kind.plan = plan_of(std::move(graph));
+            kind.plan = plan_of(std::move(graph), {options.freezing});
             return;
           }
           kind.extra = constants_of(*graph, wanted);

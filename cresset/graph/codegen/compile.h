@@ -23,6 +23,8 @@ struct CompileOptions {
   bool fullgraph = false;
   // Kinds of arguments that there are programs for; further ones run the function as it is.
   size_t max_kinds = 8;
+  // Without gradients, weights are kept packed (fuse.h says until when).
+  bool freezing = false;
 };
 
 struct CompileReport {

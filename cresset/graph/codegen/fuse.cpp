@@ -4,9 +4,10 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/core/layers.h"
+#include "cresset/graph/codegen/layers.h"
+#include "cresset/graph/codegen/nodes.h"
 #include "cresset/graph/codegen/rows.h"
 #include "cresset/graph/ir/alias.h"
-#include "cresset/ops/functions.h"
 
 namespace cresset::graph {
 
@@ -37,15 +38,6 @@ constexpr size_t kNoGroup = SIZE_MAX;
 
 using Shape = std::vector<Sym>;
 
-bool is_plain(const Value* v) {
-  const TensorFacts& f = v->type().facts();
-  if (!v->type().is_tensor() || !f.dtype || !f.sizes || !f.strides || f.strides->size() != f.sizes->size()) return false;
-  if (f.layout && *f.layout != Layout::Strided) return false;
-  const Tensor* constant = v->is_constant() && v->constant()->is_tensor() ? &v->constant()->to_tensor() : nullptr;
-  if (constant && constant->defined() && constant->impl()->is_lazy()) return false;
-  return !f.device || f.device->is_cpu();
-}
-const Shape& shape_of(const Value* v) { return *v->type().facts().sizes; }
 bool is_one(const Value* v) {
   return std::all_of(shape_of(v).begin(), shape_of(v).end(), [](const Sym& s) { return s.constant() == std::optional<int64_t>(1); });
 }
@@ -534,11 +526,7 @@ class Fuser {
       const auto other = made_.find(v);
       inputs.push_back(other == made_.end() ? const_cast<Value*>(v) : other->second);
     }
-    Node* const list = graph_.create(NodeKind::List, std::move(inputs));
-    list->output()->set_type(Type::list(TypeKind::Tensor));
-    Node* const call = graph_.create("cresset_fused::run", {graph_.constant(Datum(number)), list->output()});
-    call->set_attribute("fused", Datum(std::move(names)));
-    Node* const unpack = graph_.create(NodeKind::Unpack, {call->output()});
+    Node* const unpack = call_kernel(graph_, number, std::move(inputs), std::move(names));
     for (const int k : outputs) {
       Value* const old = items_[g.members[static_cast<size_t>(k)]].node->output();
       made_[old] = unpack->add_output(old->type(), old->name());
@@ -558,11 +546,12 @@ class Fuser {
 
 }  // namespace
 
-Kernels fuse(Graph& graph) {
+Kernels fuse(Graph& graph, const FuseOptions& options) {
+  Kernels kernels = join_layers(graph, options);
   Fuser fuser(graph);
   fuser.look();
   fuser.join();
-  Kernels kernels = fuser.rewrite();
+  kernels.add(fuser.rewrite());
   graph.verify();
   return kernels;
 }

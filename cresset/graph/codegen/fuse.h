@@ -34,8 +34,14 @@ class CRESSET_API Kernels {
   std::vector<Kept> kept_;
 };
 
+struct FuseOptions {
+  // Weights of convolutions and linear maps are kept packed from their first call on, until another tensor comes or one is written. Writes that count as
+  // no version (through `data`, or memory that NumPy shares) are not seen.
+  bool freezing = false;
+};
+
 // Needs the sizes and strides of values (`propagate_shapes`); sizes may hold symbols. Nodes that write stay where they are, and no kernel reaches across one.
-CRESSET_API Kernels fuse(Graph& graph);
+CRESSET_API Kernels fuse(Graph& graph, const FuseOptions& options = {});
 
 // Nodes that are cheaper to compute again than to keep their values in memory: views, and single loops over elements that cost less than memory.
 CRESSET_API std::unordered_set<const Node*> cheaper_than_memory(Graph& graph);

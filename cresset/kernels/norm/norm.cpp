@@ -161,8 +161,8 @@ void batch_norm_eval(const BatchNormEvalArgs& a) {
   for (int64_t c = 0; c < a.channels; c++)
     rstd[static_cast<size_t>(c)] = 1 / std::sqrt(reinterpret_cast<const double*>(static_cast<const char*>(var))[c] + a.eps);
   const Input s(reinterpret_cast<const char*>(rstd.data()), ScalarType::Double, t, a.channels);
-  const BatchNormApply args{a.dtypes.x, a.x, w, b, m, s, a.y, a.n, a.channels, a.spatial};
-  if (a.spatial == 1) call(batch_norm_apply_columns_stub)(args);
+  const BatchNormApply args{a.dtypes.x, a.x, w, b, m, s, a.y, a.n, a.channels, a.spatial, a.residual, a.relu};
+  if (a.spatial == 1 && !a.residual && !a.relu) call(batch_norm_apply_columns_stub)(args);
   else call(batch_norm_apply_stub)(args);
 }
 

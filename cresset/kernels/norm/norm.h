@@ -81,15 +81,17 @@ struct BatchNormArgs {
 // y may be null: only the statistics are computed then.
 void batch_norm_train(const BatchNormArgs& args);
 
-// y = (x - mean) / sqrt(var + eps) * weight + bias.
+// y = (x - mean) / sqrt(var + eps) * weight + bias, then + residual, then max(y, 0). y may be x.
 struct BatchNormEvalArgs {
   const char *x = nullptr, *weight = nullptr, *bias = nullptr, *mean = nullptr, *var = nullptr;  // weight and bias may be null
   char* y = nullptr;
   NormDtypes dtypes{};
   int64_t n = 0, channels = 0, spatial = 0;
   double eps = 1e-5;
+  const char* residual = nullptr;  // like x
+  bool relu = false;
 };
-void batch_norm_eval(const BatchNormEvalArgs& args);
+CRESSET_API void batch_norm_eval(const BatchNormEvalArgs& args);
 
 struct BatchNormBackwardArgs {
   const char *dy = nullptr, *x = nullptr, *weight = nullptr;  // weight may be null

@@ -5,13 +5,8 @@ import functools
 import types
 
 
-class Settings(types.ModuleType):
-    """A module whose names cannot grow. AttributeError for one that is not there."""
-
-    def __setattr__(self, name, value):
-        if name not in self.__dict__ and not name.startswith("__"):
-            raise AttributeError(f"{self.__name__}.{name}: there is no such setting", name=name, obj=self)
-        super().__setattr__(name, value)
+class Patched(types.ModuleType):
+    """A module of settings."""
 
     def patch(self, arg=None, value=None, **changes):
         """A context, and decorator, in which settings are others: patch(name=value), patch("name", value) or patch({"name": value})."""
@@ -27,6 +22,15 @@ class Settings(types.ModuleType):
         for part in parts:
             owner = getattr(owner, part)
         return owner, last
+
+
+class Settings(Patched):
+    """A module whose names cannot grow. AttributeError for one that is not there."""
+
+    def __setattr__(self, name, value):
+        if name not in self.__dict__ and not name.startswith("__"):
+            raise AttributeError(f"{self.__name__}.{name}: there is no such setting", name=name, obj=self)
+        super().__setattr__(name, value)
 
 
 class _Patch(contextlib.ContextDecorator):

@@ -59,7 +59,7 @@ class Compiler:
     def backend(self, module, examples):
         """Compiles a graph."""
         function = lookup_backend(self._backend if _stance.force_backend is None else _stance.force_backend)
-        taken = {} if isinstance(self._backend, str) or not self.options else {"options": self.options}
+        taken = {"options": self.options} if self.options and (self._backend == "inductor" or not isinstance(self._backend, str)) else {}
         return function(module, examples, **taken)
 
     def call(self, function, args, kwargs):

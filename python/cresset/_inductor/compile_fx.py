@@ -7,6 +7,8 @@
 (tensor([1., 1.]),)
 """
 
+import cresset as torch
+
 from .. import fx
 from .._functorch._boxed import make_boxed_func
 from . import config
@@ -46,6 +48,7 @@ class Interpreted:
 
 def compile_fx_inner(gm, example_inputs, planned=True):
     """A boxed function that computes what a graph of operators does. Its intermediate values have places of their own in memory where `planned`.
+    With `config.freezing` and without gradients weights are kept packed.
 
     A graph that holds what programs of C++ do not know is run by Python, operator by operator.
     """
@@ -55,6 +58,6 @@ def compile_fx_inner(gm, example_inputs, planned=True):
         return make_boxed_func(gm.forward)
     gm = lowered(gm)
     try:
-        return Compiled(fuse(gm), gm, planned)
+        return Compiled(fuse(gm, config.freezing and not torch.is_grad_enabled()), gm, planned)
     except (ValueError, NotImplementedError, RuntimeError):
         return Interpreted(gm)

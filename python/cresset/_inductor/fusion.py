@@ -12,9 +12,9 @@ from .. import graph as _graph
 class Fused:
     """A graph of C++, in which kernels have the place of operators. `operators` lists those of each kernel, `numbers` has the kernels' own."""
 
-    def __init__(self, module):
+    def __init__(self, module, freezing):
         self.graph = _graph.from_fx(module)
-        self._kept, kernels = _cresset_compile.fuse(self.graph._graph.module())
+        self._kept, kernels = _cresset_compile.fuse(self.graph._graph.module(), freezing)
         self.numbers = [number for number, _ in kernels]
         self.operators = [names for _, names in kernels]
 
@@ -50,8 +50,8 @@ def recomputed(module):
     return {node for node in module.graph.nodes if node.name in names}
 
 
-def fuse(module):
-    """The graph of C++ of a module of operators, with fewer passes over memory.
+def fuse(module, freezing=False):
+    """The graph of C++ of a module of operators, with fewer passes over memory. With `freezing` weights are kept in the order that kernels read them in.
 
     >>> from cresset._inductor.fusion import fuse
     >>> from cresset.fx.experimental.proxy_tensor import make_fx
@@ -60,4 +60,4 @@ def fuse(module):
     >>> fused.operators, torch.equal(fused.graph(x), x.sin() * x + 1)
     ([['sin', 'mul.Tensor', 'add.Scalar']], True)
     """
-    return Fused(module)
+    return Fused(module, freezing)

@@ -228,5 +228,21 @@ TEST(Compile, ThreadsShareAFunction) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(Compile, LayersRunWithWhatFollowsThem) {
+  const AutoGradMode off(false);
+  nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(32, 32, 3).padding(1)), nn::BatchNorm2d(32), nn::ReLU());
+  net->eval();
+  const Tensor x = waves({1, 32, 16, 16});
+  CompileOptions options;
+  for (const bool freezing : {false, true}) {
+    options.freezing = freezing;
+    const auto fast = compile(net, options);
+    for (int turn = 0; turn < 3; turn++) EXPECT_TRUE(same(fast(x), net->forward(x))) << turn;
+    EXPECT_EQ(fast.report().kernels, 1U);
+    net->parameters()[0].mul_(0.5);
+    EXPECT_TRUE(same(fast(x), net->forward(x)));
+  }
+}
+
 }  // namespace
 }  // namespace cresset

@@ -54,6 +54,8 @@ struct BatchNormApply {
   const char *x, *weight, *bias, *mean, *rstd;
   char* y;
   int64_t n, channels, spatial;
+  const char* residual;  // may be null; columns have none
+  bool relu;
 };
 
 struct BatchNormBackward {

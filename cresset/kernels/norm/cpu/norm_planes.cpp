@@ -107,12 +107,14 @@ template <class T> struct Planes : NormRow<T> {
   static void apply(const BatchNormApply& a) {
     const T* x = reinterpret_cast<const T*>(a.x);
     T* y = reinterpret_cast<T*>(a.y);
-    const bool streamed = is_streamed(a.n * a.channels * a.spatial, sizeof(T));
+    const T* residual = reinterpret_cast<const T*>(a.residual);
+    const bool more = residual || a.relu, streamed = !more && x != y && is_streamed(a.n * a.channels * a.spatial, sizeof(T));
     parallel_for(0, a.n * a.channels, std::max<int64_t>(1, 32768 / std::max<int64_t>(a.spatial, 1)), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; p++) {
-        const int64_t c = p % a.channels;
-        Base::affine(x + p * a.spatial, y + p * a.spatial, a.spatial, at_or<A>(a.mean, c, A(0)), at_or<A>(a.rstd, c, A(1)) * at_or<A>(a.weight, c, A(1)),
-                     at_or<A>(a.bias, c, A(0)), streamed);
+        const int64_t c = p % a.channels, at = p * a.spatial;
+        const A mean = at_or<A>(a.mean, c, A(0)), scale = at_or<A>(a.rstd, c, A(1)) * at_or<A>(a.weight, c, A(1)), shift = at_or<A>(a.bias, c, A(0));
+        if (more) Base::affine_and(x + at, y + at, a.spatial, mean, scale, shift, residual ? residual + at : nullptr, a.relu);
+        else Base::affine(x + at, y + at, a.spatial, mean, scale, shift, streamed);
       }
       if (streamed) stream_fence();
     });

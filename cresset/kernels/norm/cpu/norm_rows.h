@@ -63,6 +63,14 @@ template <class T> struct NormRow : Row<T> {
     const V m = splat(mean), a = splat(scale), b = splat(shift);
     Base::write(y, n, streamed, [&](int64_t i, int64_t count) { return fma(get(x + i, count, A(0)) - m, a, b); });
   }
+  // y = (x - mean) * scale + shift, + residual where there is one, max(y, 0) where `relu` is set.
+  static void affine_and(const T* x, T* y, int64_t n, A mean, A scale, A shift, const T* residual, bool relu) {
+    const V m = splat(mean), a = splat(scale), b = splat(shift), zero{};
+    const auto finished = [&](V v) { return relu ? (v < zero ? zero : v) : v; };
+    const auto affine = [&](int64_t i, int64_t count) { return fma(get(x + i, count, A(0)) - m, a, b); };
+    if (residual) Base::write(y, n, false, [&](int64_t i, int64_t count) { return finished(affine(i, count) + get(residual + i, count, A(0))); });
+    else Base::write(y, n, false, [&](int64_t i, int64_t count) { return finished(affine(i, count)); });
+  }
   // dx = dy * a + (x - mean) * b + c.
   static void gradient(const T* dy, const T* x, T* dx, int64_t n, A mean, A by_dy, A by_x, A shift, bool streamed) {
     const V m = splat(mean), a = splat(by_dy), b = splat(by_x), c = splat(shift);

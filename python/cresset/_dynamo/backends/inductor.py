@@ -5,6 +5,7 @@ tensor([1.])
 """
 
 from ..._functorch.partitioners import min_cut_rematerialization_partition
+from ..._inductor import config
 from ..._inductor.compile_fx import compile_fx_inner
 from ..._inductor.steps import compiled_step
 from .. import _logs
@@ -13,8 +14,16 @@ from .registry import register_backend
 
 
 @register_backend
-def inductor(gm, example_inputs, **kwargs):
-    """Compiles graphs of forward and backward. A graph that cannot be taken apart to operators runs as it was captured, which is said once."""
+def inductor(gm, example_inputs, options=None):
+    """Compiles graphs of forward and backward. A graph that cannot be taken apart to operators runs as it was captured, which is said once.
+
+    `options` are settings of `torch._inductor.config` for this graph.
+    """
+    with config.patch(options or {}):
+        return _compiled(gm, example_inputs)
+
+
+def _compiled(gm, example_inputs):
     if makes_leaves(gm):
         return gm.forward
     try:
