@@ -107,6 +107,30 @@ struct MatMul {
   static constexpr const char* name = "matmul";
 };
 
+// The method of Tensor that a hook gets for `a op b` and for `number op tensor`, where it is not the operator of the row.
+template <class Op> constexpr const char* handed_method = nullptr;
+template <class Op> constexpr const char* reflected_method = nullptr;
+template <> constexpr const char* handed_method<FloorDivide> = "__floordiv__";
+template <> constexpr const char* handed_method<Eq> = "__eq__";
+template <> constexpr const char* handed_method<And> = "__and__";
+template <> constexpr const char* handed_method<Or> = "__or__";
+template <> constexpr const char* handed_method<Xor> = "__xor__";
+template <> constexpr const char* handed_method<LeftShift> = "__lshift__";
+template <> constexpr const char* handed_method<RightShift> = "__rshift__";
+template <> constexpr const char* handed_method<AndInplace> = "__iand__";
+template <> constexpr const char* handed_method<OrInplace> = "__ior__";
+template <> constexpr const char* handed_method<XorInplace> = "__ixor__";
+template <> constexpr const char* handed_method<LeftShiftInplace> = "__ilshift__";
+template <> constexpr const char* handed_method<RightShiftInplace> = "__irshift__";
+template <> constexpr const char* reflected_method<Sub> = "__rsub__";
+template <> constexpr const char* reflected_method<Div> = "__rtruediv__";
+template <> constexpr const char* reflected_method<FloorDivide> = "__rfloordiv__";
+template <> constexpr const char* reflected_method<Remainder> = "__rmod__";
+template <> constexpr const char* reflected_method<Pow> = "__rpow__";
+template <> constexpr const char* reflected_method<MatMul> = "__rmatmul__";
+template <> constexpr const char* reflected_method<LeftShift> = "__rlshift__";
+template <> constexpr const char* reflected_method<RightShift> = "__rrshift__";
+
 template <class Op> PyObject* two(PyObject* a, PyObject* b) {
   if (!is_plain_tensor(a)) return pass;
   const Tensor& left = tensor_of(a);
@@ -243,15 +267,26 @@ const std::unordered_map<std::string, Shortcut>& shortcuts() {
 bool quick() { return CRESSET_LIKELY(!g_modes_active) || !(any_mode() || dispatch::is_listening()); }
 
 // A call that may not know its operands: a TypeError lets Python ask the other side.
-PyObject* attempt(const char* name, PyObject* a, PyObject* b, bool method) {
-  OpData* op = find_op_data(name);
-  PyObject* args[] = {a, b};
-  PyObject* result = guarded([&] { return call_op(*op, Call{args, 2, nullptr, method}); });
+PyObject* or_not_implemented(PyObject* result) {
   if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
   PyErr_Clear();
   Py_RETURN_NOTIMPLEMENTED;
 }
-template <class Op> PyObject* attempt(PyObject* a, PyObject* b) { return attempt(Op::name, a, b, true); }
+PyObject* attempt(const char* name, PyObject* a, PyObject* b, bool method) {
+  OpData* op = find_op_data(name);
+  PyObject* args[] = {a, b};
+  return or_not_implemented(guarded([&] { return call_op(*op, Call{args, 2, nullptr, method}); }));
+}
+// Hands the method of the operator to the hook of an operand or to a mode; `pass` where there is neither.
+PyObject* handed(const char* method, PyObject* self, PyObject* other) {
+  if (!method || !(overridden(self) || overridden(other))) return pass;
+  const Ref args(PyTuple_Pack(1, other));
+  return args ? or_not_implemented(overridden_method(self, method, args.get())) : nullptr;
+}
+template <class Op> PyObject* attempt(PyObject* a, PyObject* b) {
+  PyObject* result = handed(handed_method<Op>, a, b);
+  return result != pass ? result : attempt(Op::name, a, b, true);
+}
 
 // Meaning of `number op tensor`. By default the operator itself with its operands exchanged.
 template <class Op> PyObject* reflected(PyObject* other, PyObject* self) { return attempt(Op::name, self, other, true); }
@@ -263,10 +298,7 @@ template <> PyObject* reflected<Div>(PyObject* other, PyObject* self) {
   }));
   if (!inverse) return nullptr;
   // By way of the operator, which asks the other side too: arrays of NumPy take over there.
-  PyObject* result = PyNumber_Multiply(inverse.get(), other);
-  if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
-  PyErr_Clear();
-  Py_RETURN_NOTIMPLEMENTED;
+  return or_not_implemented(PyNumber_Multiply(inverse.get(), other));
 }
 template <class Op> PyObject* as_function(PyObject* other, PyObject* self) { return attempt(Op::name, other, self, false); }
 template <> PyObject* reflected<Pow>(PyObject* other, PyObject* self) { return as_function<Pow>(other, self); }
@@ -276,19 +308,24 @@ template <> PyObject* reflected<LeftShift>(PyObject* other, PyObject* self) { re
 template <> PyObject* reflected<RightShift>(PyObject* other, PyObject* self) { return as_function<RightShift>(other, self); }
 template <> PyObject* reflected<MatMul>(PyObject* other, PyObject* self) { return as_function<MatMul>(other, self); }
 
+template <class Op> PyObject* from_the_right(PyObject* other, PyObject* self) {
+  PyObject* result = handed(reflected_method<Op>, self, other);
+  return result != pass ? result : reflected<Op>(other, self);
+}
+
 template <class Op> PyObject* slot(PyObject* a, PyObject* b) {
   if (quick()) {
     PyObject* result = guarded([&] { return two<Op>(a, b); });
     if (result != pass) return result;
   }
-  return is_tensor(a) ? attempt<Op>(a, b) : reflected<Op>(a, b);
+  return is_tensor(a) ? attempt<Op>(a, b) : from_the_right<Op>(a, b);
 }
 template <> PyObject* slot<MatMul>(PyObject* a, PyObject* b) {
   if (quick() && is_plain_tensor(a) && is_plain_tensor(b)) {
     PyObject* args[] = {a, b};
     return guarded([&] { return CRESSET_FAST_product(matmul)(Call{args, 2, nullptr}); });
   }
-  return is_tensor(a) ? attempt<MatMul>(a, b) : reflected<MatMul>(a, b);
+  return is_tensor(a) ? attempt<MatMul>(a, b) : from_the_right<MatMul>(a, b);
 }
 
 // A listener hears of shifts by the operator under its name, as in PyTorch.
@@ -333,6 +370,7 @@ PyObject* negative(PyObject* a) { return slot_of_one("neg", a); }
 PyObject* positive_of(PyObject* a) { return slot_of_one("positive", a); }
 PyObject* absolute(PyObject* a) { return slot_of_one("abs", a); }
 PyObject* invert(PyObject* a) {
+  if (overridden(a)) return overridden_method(a, "__invert__");
   if (is_plain_tensor(a) && !is_integral_type(tensor_of(a).scalar_type(), true)) {
     PyErr_Format(PyExc_TypeError, "~: is only for integers and truth values, got a tensor of dtype %s", dtype_name(tensor_of(a).scalar_type()));
     return nullptr;
@@ -420,6 +458,10 @@ void name_operator_arguments(PyTypeObject* type) {
     renamed[i] = *base;
     renamed[i].doc = methods[i].text;
     base = &renamed[i];
+    if (strcmp(methods[i].name, "__rtruediv__") != 0) continue;
+    // Hooks know division from the right by its older name.
+    PyObject* const known = std::exchange(PyDescr_NAME(found), PyUnicode_InternFromString("__rdiv__"));
+    Py_XDECREF(known);
   }
 }
 

@@ -338,10 +338,6 @@ PyGetSetDef tensor_properties[] = {{"__dict__", PyObject_GenericGetDict, PyObjec
                                    CRESSET_PROPERTY("volatile", always<false>, nullptr),
                                    {}};
 Py_hash_t tensor_hash(PyObject* self) {
-  if (overridden(self)) {
-    const Ref hash(overridden_method(self, "__hash__"));
-    return hash ? PyLong_AsSsize_t(hash.get()) : -1;
-  }
   return static_cast<Py_hash_t>(reinterpret_cast<intptr_t>(self));  // id(self)
 }
 PyMemberDef tensor_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},

@@ -47,6 +47,10 @@ class Masked(unittest.TestCase):
         for result in (x + x, x * 2, 2 * x, x + torch.tensor(DATA)):
             self.holds(result, [2, None, 6, None, 10, None])
         self.holds(x == 3, [0, None, 1, None, 0, None])
+        self.holds(x // 2, [0, None, 1, None, 2, None])
+        self.holds(3 - x, [2, None, 0, None, -2, None])
+        self.holds(2**x, [2, None, 8, None, 32, None])
+        self.holds(15 / x, [15, None, 5, None, 3, None])
         self.holds(x**2, [1, None, 9, None, 25, None])
         self.assertEqual((x * torch.ones(2, 2, 3)).get_mask().shape, (2, 2, 3))
         with self.assertRaisesRegex(ValueError, "Input masks must match"):

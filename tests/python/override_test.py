@@ -1,5 +1,6 @@
 """__torch_function__ on classes and modes, as far as calls of operators see it."""
 
+import copy
 import doctest
 import inspect
 import pickle
@@ -164,6 +165,26 @@ class Functions(unittest.TestCase):
         x.norm()
         self.assertEqual(Logs.calls, [f.mse_loss, torch.einsum, torch.Tensor.to, torch.Tensor.norm])
 
+    def test_arrays_copies_and_text_arrive_as_one_call(self):
+        x = Logs([1.0, 2.0])
+        calls = {
+            "numpy": x.numpy, "__array__": x.__array__, "__deepcopy__": lambda: copy.deepcopy(x), "__reduce_ex__": lambda: copy.copy(x),
+            "stft": lambda: x.stft(2, 1, window=torch.ones(2), center=False, return_complex=True),
+        }  # fmt: skip
+        for name, call in calls.items():
+            Logs.calls.clear()
+            with self.subTest(name):
+                call()
+                self.assertEqual([f.__name__ for f in Logs.calls], [name])
+        Logs.calls.clear()
+        hash(x)
+        self.assertEqual(Logs.calls, [])
+        self.assertEqual(copy.deepcopy(x).tolist(), [1, 2])
+        self.assertIs(type(copy.copy(x)), Logs)
+        given = {"hop_length": None, "win_length": None, "window": None, "center": True, "pad_mode": "reflect", "normalized": False, "onesided": None,
+                 "return_complex": True, "align_to_window": None}  # fmt: skip
+        self.assertEqual(torch.stft(Foreign(), 4, return_complex=True), ("stft", (Foreign,), 2, given))
+
     def test_other_objects_take_calls_over(self):
         named = {"weight": None, "size_average": None, "ignore_index": -100, "reduce": None, "reduction": "sum", "label_smoothing": 0.0}
         self.assertEqual(torch.nn.functional.cross_entropy(Foreign(), 2, reduction="sum"), ("cross_entropy", (Foreign,), 2, named))
@@ -186,6 +207,38 @@ class Operators(unittest.TestCase):
             self.assertEqual(type(method).__name__, "wrapper_descriptor")
         self.assertIn("Return other-self.", torch.Tensor.__rsub__.__doc__)
         self.assertEqual((5 - torch.nn.Parameter(torch.tensor(2.0))).item(), 3)
+
+    def test_hooks_know_them_by_the_methods_of_python(self):
+        x, n = Logs([8.0, 4.0]), Logs([8.0, 4.0]).long()
+        cases = {
+            lambda: 1 - x: "__rsub__", lambda: 2**x: "__rpow__", lambda: 1 / x: "__rdiv__", lambda: 9 // x: "__rfloordiv__", lambda: 9 % x: "__rmod__",
+            lambda: x // 2: "__floordiv__", lambda: x % 2: "remainder", lambda: x == 1: "__eq__", lambda: x != 1: "ne", lambda: x < 1: "lt",
+            lambda: n & 1: "__and__", lambda: 1 & n: "bitwise_and", lambda: n | 1: "__or__", lambda: n ^ 1: "__xor__", lambda: n << 1: "__lshift__",
+            lambda: 1 << n: "__rlshift__", lambda: n >> 1: "__rshift__", lambda: 64 >> n: "__rrshift__", lambda: ~n: "__invert__",
+            lambda: n.__iand__(12): "__iand__", lambda: n.__ior__(1): "__ior__", lambda: n.__ixor__(2): "__ixor__", lambda: n.__ilshift__(1): "__ilshift__",
+            lambda: n.__irshift__(1): "__irshift__", lambda: x - 1: "sub", lambda: 2 * x: "mul", lambda: -x: "neg",
+        }  # fmt: skip
+        for call, name in cases.items():
+            Logs.calls.clear()
+            with self.subTest(name):
+                self.assertIsInstance(call(), Logs)
+                self.assertEqual([f.__name__ for f in Logs.calls], [name])
+        self.assertEqual((1 / x).tolist(), [0.125, 0.25])
+        self.assertEqual((9 // x).tolist(), [1, 2])
+
+    def test_modes_hear_the_same_names_and_may_call_them(self):
+        x = torch.tensor([2.0, 4.0])
+        with Heard() as mode:
+            results = [1 - x, x // 4, x == 2.0]
+        self.assertEqual([r.tolist() for r in results], [[-1, -3], [0, 1], [True, False]])
+        self.assertEqual([n.rpartition(".")[2] for n in mode.seen], ["__rsub__", "__floordiv__", "__eq__"])
+
+    def test_other_objects_on_either_side(self):
+        x = torch.ones(2)
+        for result, name in ((Foreign() - x, "__rsub__"), (Foreign() / x, "__rdiv__"), (x // Foreign(), "__floordiv__"), (Foreign() @ x, "__rmatmul__")):
+            self.assertEqual(result, (name, (Foreign,), 2, None))
+        with self.assertRaisesRegex(TypeError, "unsupported operand"):
+            object() - Logs([1.0])
 
     def test_subclasses_replace_them(self):
         class Shouts(torch.Tensor):

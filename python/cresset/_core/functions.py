@@ -167,6 +167,20 @@ def split(tensor, split_size_or_sections, dim=0):
     return _ops["split"](tensor, split_size_or_sections, dim)
 
 
+def stft(
+    input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
+    return_complex=None, align_to_window=None,
+):  # fmt: skip
+    """The short-time Fourier transform of (time) or (batch, time): (frequency, frames) of windowed pieces of `n_fft` samples, `hop_length`
+    (n_fft / 4) apart; `center` pads so that frame t is about sample t hop_length.
+    RuntimeError for lengths that do not fit, for real input without `return_complex`.
+
+    >>> torch.stft(torch.arange(8.0), 4, center=False, return_complex=True).shape
+    torch.Size([3, 5])
+    """
+    return _ops["stft"](input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
+
+
 def tensor_split(input, indices_or_sections, dim=0):
     """Views of exactly so many parts along `dim`, or cut at the positions given by a list or a tensor.
 

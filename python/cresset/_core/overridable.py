@@ -16,8 +16,8 @@ _OPERATORS = {
 }
 # Methods that are functions of Python in PyTorch too, which spell their defaults out for a hook.
 _SPELLED_OUT = (
-    "__contains__ __dlpack__ __dlpack_device__ __repr__ __reversed__ __setstate__ backward dim_order eig is_shared lstsq lu module_load norm register_hook "
-    "register_post_accumulate_grad_hook reinforce resize resize_as share_memory_ solve split storage storage_type symeig to_sparse_coo unique "
+    "__array__ __contains__ __dlpack__ __dlpack_device__ __repr__ __reversed__ __setstate__ backward dim_order eig is_shared lstsq lu module_load norm register_hook "
+    "register_post_accumulate_grad_hook reinforce resize resize_as share_memory_ solve split stft storage storage_type symeig to_sparse_coo unique "
     "unique_consecutive"
 ).split()
 
@@ -71,15 +71,7 @@ def replace(names, home, but=()):
 def replace_methods():
     """The same for the methods of Tensor, also those with underscores, but for what reads the class itself."""
     for name, value in list(vars(Tensor).items()):
-        if isinstance(value, types.FunctionType) and name not in (
-            "__deepcopy__",
-            "__reduce_ex__",
-            "__format__",
-            "__iter__",
-            "__array__",
-            "__array_wrap__",
-            "numpy",
-        ):
+        if isinstance(value, types.FunctionType) and name not in ("__iter__", "__array_wrap__"):
             method = overridable(value, "cresset", spelled_out=name in _SPELLED_OUT)
             method.__name__, method.__qualname__ = name, f"Tensor.{name}"
             setattr(Tensor, name, method)

@@ -164,6 +164,14 @@ def split(self, split_size, dim=0):
     return _ops["split"](self, split_size, dim)
 
 
+def stft(
+    self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
+    return_complex=None, align_to_window=None,
+):  # fmt: skip
+    """The short-time Fourier transform; see `torch.stft`."""
+    return _ops["stft"](self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
+
+
 def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     """The `p`-norm of the elements along `dim`, or of all; see `torch.norm`."""
     return torch._core.functions.norm(self, p, dim, keepdim, dtype=dtype)
@@ -200,7 +208,7 @@ def _refused(name):
     return move
 
 
-for _function in (reinforce, resize, resize_as, fill_diagonal_, apply_, map_, map2_, module_load, dim_order, split, norm, lu, unique, unique_consecutive,
+for _function in (reinforce, resize, resize_as, fill_diagonal_, apply_, map_, map2_, module_load, dim_order, split, stft, norm, lu, unique, unique_consecutive,
                   is_distributed, _refused("IPU"), _refused("XPU"), _refused("MTIA")):  # fmt: skip
     setattr(_Tensor, _function.__name__, _function)
 for _name in ("ipu", "maia", "mtia", "vulkan", "xla"):

@@ -13,6 +13,17 @@ _BINARY = frozenset(
     greater_equal gt le less less_equal logaddexp logaddexp2 lt maximum minimum mul multiply ne nextafter not_equal remainder rsub sub subtract
     true_divide""".split()
 )
+#: Methods behind Python's operators that are no operators themselves.
+_METHODS = {
+    **{f"__{name}__": getattr(torch.Tensor, f"bitwise_{name}") for name in ("and", "or", "xor")},
+    **{f"__i{name}__": getattr(torch.Tensor, f"bitwise_{name}_") for name in ("and", "or", "xor")},
+    "__lshift__": torch.Tensor.bitwise_left_shift, "__ilshift__": torch.Tensor.bitwise_left_shift_, "__rshift__": torch.Tensor.bitwise_right_shift,
+    "__irshift__": torch.Tensor.bitwise_right_shift_, "__invert__": torch.Tensor.bitwise_not, "__eq__": torch.Tensor.eq,
+    "__floordiv__": torch.Tensor.floor_divide, "__rsub__": torch.rsub, "__rdiv__": lambda x, number: x.reciprocal() * number,
+    "__rpow__": lambda x, number: torch.pow(number, x), "__rfloordiv__": lambda x, number: torch.floor_divide(number, x),
+    "__rmod__": lambda x, number: torch.remainder(number, x), "__rlshift__": lambda x, number: torch.bitwise_left_shift(number, x),
+    "__rrshift__": lambda x, number: torch.bitwise_right_shift(number, x),
+}  # fmt: skip
 _REDUCTIONS = frozenset("all amax amin argmax argmin mean norm prod std sum var".split())
 #: Operators that move elements without reading them: the mask moves the same way.
 _MOVES = frozenset(
@@ -139,9 +150,11 @@ class MaskedTensor(torch.Tensor):
         name = function.__name__
         if name == "__get__":
             return _attribute(function, *args)
+        if name in _METHODS:
+            return _METHODS[name](*args)
         in_place = name.endswith("_") and not name.startswith("_")
         base = name.rstrip("_") if in_place and name not in _ALONE else name
-        if base in _BINARY or (base == "pow" and len(args) > 1 and isinstance(args[0], MaskedTensor)):
+        if base in _BINARY or (base == "pow" and len(args) > 1):
             return _binary(function, in_place, args, kwargs)
         if base in _UNARY:
             return _unary(function, in_place, args, kwargs)
