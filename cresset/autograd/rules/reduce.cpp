@@ -93,6 +93,11 @@ Tensor select_value_backward(const Tensor& grad, int64_t dim, const Tensor& indi
 
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) {
   const double divisor = static_cast<double>(reduced_count(self.sizes(), dim)) - (correction ? correction->to<double>() : 1.0);
+  if (!dim && divisor <= 0) {
+    // Infinite whichever way the elements move, or not a number where they are all the same: not a function of them.
+    const Tensor x = self.detach();
+    return grad * full_like(x, HUGE_VAL).masked_fill(x == x.mean(), NAN);
+  }
   const double factor = 2.0 / std::max(divisor, 0.0);
   if (grad.dim() == 0) return grad * factor * (self - self.mean());
   const Tensor g = restore(grad, self.dim(), dim, keepdim), centred = self - self.mean(dim, true);

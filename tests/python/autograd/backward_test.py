@@ -23,6 +23,16 @@ class Passes(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "freed"):
             y.backward()
 
+    def test_the_variance_of_too_few_numbers_has_a_constant_gradient(self):
+        for values, correction, wanted in (([2.0], 1, ["nan"]), ([1.0, 5.0], 2, ["inf", "inf"]), ([3.0, 3.0], 3, ["nan", "nan"])):
+            x = leaf(*values)
+            (grad,) = torch.autograd.grad(x.var(correction=correction), x, create_graph=True)
+            self.assertEqual([str(v) for v in grad.tolist()], wanted)
+            self.assertFalse(grad.requires_grad)
+        x = leaf(1.0, 5.0)
+        (grad,) = torch.autograd.grad(x.var(), x, create_graph=True)
+        self.assertEqual((grad.tolist(), grad.requires_grad), ([-4, 4], True))
+
     def test_a_product_keeps_only_what_its_gradients_need(self):
         F = torch.nn.functional
         image, kernel = torch.ones(1, 1, 3), torch.ones(1, 1, 2)
