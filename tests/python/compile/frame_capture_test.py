@@ -7,6 +7,7 @@ import enum
 import functools
 import itertools
 import math
+import typing
 import unittest
 
 from cresset._dynamo.testing import CompileCounter
@@ -394,6 +395,25 @@ class Torch(Case):
                     step()
             self.same(list(nets[0].parameters()), list(nets[1].parameters()))
             self.assertGreater(counter.frame_count, 0)
+
+    def test_what_reads_classes_or_says_types_stays_in_the_graph(self):
+        class Kind:
+            pass
+
+        class Second(Kind):
+            pass
+
+        number = typing.TypeVar("number")
+        self.whole(lambda x: typing.cast(number, x) + len(Kind.__subclasses__()) + len(Second.mro()), X)
+
+    def test_strides_that_are_powers_of_sizes_are_guarded(self):
+        counter = CompileCounter()
+        made = torch.compile(lambda x: x + 1, backend=counter, dynamic=True, fullgraph=True)
+        for n in (4, 4, 5, 6):
+            x = torch.arange(float(n * n * n * 2)).reshape(n, 2, n, n).transpose(0, 1)
+            self.same(made(x), x + 1)
+        x = torch.arange(600.0).as_strided((3, 2, 3, 3), (150, 40, 10, 1))
+        self.same(made(x), x + 1)  # other strides: captured anew
 
     def test_is_compiling_is_true_inside(self):
         self.same(torch.compile(lambda x: x + (1 if torch.compiler.is_compiling() else 2), backend="eager", fullgraph=True)(X), X + 1)

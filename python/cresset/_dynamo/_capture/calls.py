@@ -9,6 +9,7 @@ import functools
 import inspect
 import operator
 import types
+import typing
 
 from _cresset import Tensor
 
@@ -855,6 +856,7 @@ def callback(machine, function):
 
 _MAY_SEE_OBJECTS = {
     isinstance, issubclass, callable, id, builtins.print, object.__new__, object.__init__, object.__eq__, object.__ne__, BaseException.__new__, BaseException.__init__,
+    typing.cast,
 }  # fmt: skip
 
 
@@ -964,6 +966,8 @@ def _is_pure(function):
         return True  # a method of the container that it is, written in C
     if owner is not None and not isinstance(owner, types.ModuleType):
         cls = owner if isinstance(owner, type) else type(owner)
+        if cls is owner and getattr(function, "__name__", None) in ("mro", "__subclasses__"):
+            return True  # reads the class
         return (
             cls.__module__.partition(".")[0] in _PURE_MODULES or (isinstance(owner, type) and issubclass(owner, (tuple, dict, list, set))) or _made_here(owner)
         )

@@ -123,11 +123,15 @@ class Shapes:
             return
         if what == OFFSET and not is_symbol(number):
             return
-        world.guards.formula(("eq", ("$", *where), self._placed(tree)), f"{self._text_of(world, where)} == {_outer(code(tree, self._names(world)))}")
+        self._hold(world, ("eq", ("$", *where), self._placed(tree)), f"{self._text_of(world, where)} == {_outer(code(tree, self._names(world)))}")
 
     def _condition(self, world, tree):
+        self._hold(world, self._placed(tree), _outer(code(tree, self._names(world))))
+
+    @staticmethod
+    def _hold(world, condition, text):
         try:
-            world.guards.formula(self._placed(tree), _outer(code(tree, self._names(world))))
+            world.guards.formula(condition, text)
         except ValueError:
             raise Break("a condition on sizes that guards cannot hold") from None
 
@@ -136,7 +140,11 @@ class Shapes:
             if tree not in self.bound:
                 raise Break(f"a condition on {tree}, which only the data tells")
             return ("$", *self.bound[tree])
-        return (tree[0], *map(self._placed, tree[1:])) if isinstance(tree, tuple) else tree
+        if not isinstance(tree, tuple):
+            return tree
+        if tree[0] == "pow" and isinstance(tree[2], int) and 1 < tree[2] < 64:
+            return ("mul", *[self._placed(tree[1])] * tree[2])
+        return (tree[0], *map(self._placed, tree[1:]))
 
     def _names(self, world):
         return {name: self._text_of(world, where) for name, where in self.bound.items()}
