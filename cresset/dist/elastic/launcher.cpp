@@ -12,8 +12,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <optional>
+#include <sstream>
 #include <thread>
+#include <utility>
 
+#include "cresset/dist/elastic/endpoints.h"
+#include "cresset/dist/store/etcd_store.h"
 #include "cresset/dist/store/tcp_store.h"
 #include "cresset/dist/transport/secret.h"
 
@@ -43,22 +49,29 @@ class Signals {
   struct sigaction before_[2];
 };
 
-std::vector<std::string> environment_of(const LaunchOptions& o, int local, int restarts, uint16_t port, const std::string& secret) {
-  const int rank = o.node_rank * o.processes + local, size = o.nodes * o.processes;
+// The place of this machine's processes in a life of the job.
+struct Place {
+  int node = 0, nodes = 1, first_rank = 0, size = 1, restarts = 0;
+  std::string master_address;
+  uint16_t master_port = 0;
+};
+
+std::vector<std::string> environment_of(const LaunchOptions& o, const Place& place, int local, const std::string& secret) {
+  const int rank = place.first_rank + local, size = place.size;
   std::vector<std::pair<std::string, std::string>> facts = {
       {"RANK", std::to_string(rank)},
       {"LOCAL_RANK", std::to_string(local)},
       {"WORLD_SIZE", std::to_string(size)},
       {"LOCAL_WORLD_SIZE", std::to_string(o.processes)},
-      {"GROUP_RANK", std::to_string(o.node_rank)},
-      {"GROUP_WORLD_SIZE", std::to_string(o.nodes)},
+      {"GROUP_RANK", std::to_string(place.node)},
+      {"GROUP_WORLD_SIZE", std::to_string(place.nodes)},
       {"ROLE_RANK", std::to_string(rank)},
       {"ROLE_NAME", "default"},
       {"ROLE_WORLD_SIZE", std::to_string(size)},
-      {"MASTER_ADDR", o.master_address},
-      {"MASTER_PORT", std::to_string(port)},
+      {"MASTER_ADDR", place.master_address},
+      {"MASTER_PORT", std::to_string(place.master_port)},
       {"TORCHELASTIC_RUN_ID", o.run_id},
-      {"TORCHELASTIC_RESTART_COUNT", std::to_string(restarts)},
+      {"TORCHELASTIC_RESTART_COUNT", std::to_string(place.restarts)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(o.max_restarts)},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
   };
@@ -86,14 +99,15 @@ int opened(const LaunchOptions& o, int restarts, int local, const char* name) {
   return fd;
 }
 
-pid_t started(const LaunchOptions& o, int local, int restarts, uint16_t port, const std::string& secret) {
-  const std::vector<std::string> environment = environment_of(o, local, restarts, port, secret);
+pid_t started(const LaunchOptions& o, const Place& place, int local, const std::string& secret) {
+  const std::vector<std::string> environment = environment_of(o, place, local, secret);
   std::vector<char*> arguments, variables;
   for (const std::string& a : o.command) arguments.push_back(const_cast<char*>(a.c_str()));
   for (const std::string& v : environment) variables.push_back(const_cast<char*>(v.c_str()));
   arguments.push_back(nullptr);
   variables.push_back(nullptr);
-  const int out = o.log_folder.empty() ? -1 : opened(o, restarts, local, "stdout.log"), err = out < 0 ? -1 : opened(o, restarts, local, "stderr.log");
+  const int out = o.log_folder.empty() ? -1 : opened(o, place.restarts, local, "stdout.log"),
+            err = out < 0 ? -1 : opened(o, place.restarts, local, "stderr.log");
   const pid_t launcher = getpid(), pid = fork();
   CRESSET_CHECK(pid >= 0, "cresset-run: fork failed: ", std::strerror(errno));
   if (pid == 0) {
@@ -124,12 +138,12 @@ void end_all(std::vector<pid_t>& processes, int number) {
   }
 }
 
-// One life of the job.
-LaunchResult run_once(const LaunchOptions& o, int restarts, uint16_t port, const std::string& secret) {
+// One life of the job; `cut` ends it early.
+LaunchResult run_once(const LaunchOptions& o, const Place& place, const std::string& secret, const std::function<bool()>& cut = {}) {
   std::vector<pid_t> processes;
-  for (int local = 0; local < o.processes; local++) processes.push_back(started(o, local, restarts, port, secret));
+  for (int local = 0; local < o.processes; local++) processes.push_back(started(o, place, local, secret));
   LaunchResult result;
-  result.restarts = restarts;
+  result.restarts = place.restarts;
   for (int running = o.processes; running > 0 && !told_to_end;) {
     for (int local = 0; local < o.processes; local++) {
       int status = 0;
@@ -142,25 +156,15 @@ LaunchResult run_once(const LaunchOptions& o, int restarts, uint16_t port, const
       result.failed_rank = local;
       result.exit_code = code;
     }
-    if (result.failed_rank >= 0) break;
+    if (result.failed_rank >= 0 || (running > 0 && cut && cut())) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   end_all(processes, told_to_end ? told_to_end : SIGTERM);
   return result;
 }
 
-}  // namespace
-
-LaunchResult launch(const LaunchOptions& options) {
-  LaunchOptions o = options;
-  CRESSET_CHECK_VALUE(!o.command.empty(), "cresset-run: expected a program to run");
-  CRESSET_CHECK_VALUE(o.processes > 0 && o.nodes > 0, "cresset-run: expected at least one process and one machine, got ", o.processes, " and ", o.nodes);
+LaunchResult launch_static(const LaunchOptions& o, const std::string& secret) {
   CRESSET_CHECK_VALUE(o.node_rank >= 0 && o.node_rank < o.nodes, "cresset-run: expected --node-rank in [0, ", o.nodes, "), got ", o.node_rank);
-  std::string secret = job_secret();
-  if (secret.empty() && o.nodes == 1) {
-    secret = random_secret();
-    setenv("CRESSET_DIST_SECRET", secret.c_str(), 1);
-  }
   intrusive_ptr<TCPStore> store;
   if (o.node_rank == 0) {
     TCPStoreOptions s;
@@ -168,13 +172,147 @@ LaunchResult launch(const LaunchOptions& options) {
     s.isServer = true;
     store = make_intrusive<TCPStore>(o.master_address, s);
   }
-  const uint16_t port = store ? store->getPort() : o.master_port;
+  Place place{o.node_rank, o.nodes, o.node_rank * o.processes, o.nodes * o.processes, 0, o.master_address, store ? store->getPort() : o.master_port};
+  for (;; place.restarts++) {
+    const LaunchResult result = run_once(o, place, secret);
+    if (result.failed_rank < 0 || told_to_end || place.restarts == o.max_restarts) return result;
+  }
+}
+
+// ---- nodes that come and go ----------------------------------------------------------------------------------------------
+
+constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr auto kShort = std::chrono::milliseconds(20);
+constexpr auto kSlow = std::chrono::seconds(10);
+constexpr auto kEndTogether = std::chrono::minutes(5);
+
+// The place of this node, which all nodes of a round find together; the first of them serves the store of the processes. Errors: DistStoreError where a
+// node has gone since the round began.
+Place place_in(const Round& round, const LaunchOptions& o, int restarts, intrusive_ptr<TCPStore>& served) {
+  round.store->set(str("node ", round.rank), str(o.processes, " ", restarts));
+  if (round.rank == 0) {
+    const std::string host = round.store->ownHost();
+    TCPStoreOptions s;
+    s.port = 0;
+    s.isServer = true;
+    served = make_intrusive<TCPStore>(host, s);
+    round.store->set("master", str(served->getPort(), " ", host));
+  } else served = nullptr;
+  std::vector<std::string> all = {"master"};
+  for (int node = 0; node < round.size; node++) all.push_back(str("node ", node));
+  round.store->wait(all, o.rounds.beat * o.rounds.missed_beats + kSlow);
+  Place place;
+  place.node = round.rank;
+  place.nodes = round.size;
+  place.size = 0;
+  for (int node = 0; node < round.size; node++) {
+    std::istringstream said(round.store->get_to_str(str("node ", node)));
+    int processes = 0, count = 0;
+    said >> processes >> count;
+    if (node == round.rank) place.first_rank = place.size;
+    place.size += processes;
+    place.restarts = std::max(place.restarts, count);
+  }
+  std::istringstream master(round.store->get_to_str("master"));
+  master >> place.master_port >> std::ws;
+  std::getline(master, place.master_address);
+  return place;
+}
+
+// Whether all nodes of the round have ended well; false where one begins again. A store that is lost has been with a node that has ended.
+bool ended_together(const Round& round, Rendezvous& rendezvous) {
+  try {
+    round.store->add("ended", 1);
+    for (const Deadline end = after(kEndTogether); std::chrono::steady_clock::now() < end && !told_to_end; std::this_thread::sleep_for(kShort)) {
+      if (round.store->add("ended", 0) >= round.size) return true;
+      if (rendezvous.beginning_again() > 0) return false;
+    }
+  } catch (const DistNetworkError&) {}
+  return true;
+}
+
+// Says that this node leaves; the one with a store does so when all others have, or have had the time for it.
+void leave(const Round& round, bool serves) {
+  try {
+    round.store->add("left", 1);
+    for (const Deadline end = after(kSlow); serves && round.store->add("left", 0) < round.size && std::chrono::steady_clock::now() < end && !told_to_end;)
+      std::this_thread::sleep_for(kShort);
+  } catch (const DistError&) {}
+}
+
+LaunchResult launch_elastic(const LaunchOptions& o, const std::string& secret) {
+  CRESSET_CHECK_VALUE(o.rendezvous == "c10d" || o.rendezvous == "etcd", "cresset-run: expected --rdzv-backend static, c10d or etcd, got '", o.rendezvous, "'");
+  RendezvousOptions rounds = o.rounds;
+  rounds.run_id = o.run_id;
+  rounds.min_nodes = o.nodes;
+  rounds.max_nodes = o.max_nodes == 0 ? o.nodes : o.max_nodes;
+  std::optional<Endpoints> endpoints;
+  if (o.rendezvous == "c10d") endpoints.emplace(parse_endpoints(o.endpoints));
+  // The first time others may be late; afterwards those that are there are.
+  std::chrono::milliseconds patience = rounds.join_timeout;
+  Rendezvous rendezvous(
+      [&]() -> intrusive_ptr<Store> {
+        const auto time = std::exchange(patience, std::min<std::chrono::milliseconds>(std::chrono::seconds(10), rounds.join_timeout));
+        if (endpoints) return endpoints->connect(time);
+        EtcdStoreOptions e;
+        e.endpoints = o.endpoints;
+        e.timeout = Store::kDefaultTimeout;
+        e.life = std::chrono::hours(2);
+        return open_etcd_store(e);
+      },
+      rounds);
+  intrusive_ptr<TCPStore> served;
+  for (int restarts = 0;;) {
+    const Round round = rendezvous.next([] { return told_to_end != 0; });
+    Place place;
+    try {
+      place = place_in(round, o, restarts, served);
+    } catch (const DistError&) { continue; }  // on with a round of those that are left
+    restarts = place.restarts;
+    const bool serves = round.rank == 0 || (endpoints && endpoints->own() == endpoints->in_charge());
+    auto next_look = std::chrono::steady_clock::now() + kLook;
+    bool called = false, closed = false;
+    LaunchResult result = run_once(o, place, secret, [&] {
+      if (std::chrono::steady_clock::now() < next_look) return false;
+      closed = rendezvous.closed();
+      called = !closed && rendezvous.waiting() > 0;
+      next_look = std::chrono::steady_clock::now() + kLook;
+      return closed || called;
+    });
+    if (told_to_end) return result;
+    const bool failed = result.failed_rank >= 0;
+    if (!failed && !called && !closed) {
+      if (!ended_together(round, rendezvous)) continue;
+      if (round.rank == 0) rendezvous.close();
+      leave(round, serves);
+      return result;
+    }
+    if (closed || (failed && restarts++ == o.max_restarts)) {
+      rendezvous.close();
+      leave(round, serves);
+      CRESSET_CHECK_AS(RendezvousClosedError, failed, "cresset-run: another node has ended the job '", o.run_id, "' after a failure");
+      return result;
+    }
+  }
+}
+
+}  // namespace
+
+LaunchResult launch(const LaunchOptions& o) {
+  CRESSET_CHECK_VALUE(!o.command.empty(), "cresset-run: expected a program to run");
+  CRESSET_CHECK_VALUE(o.processes > 0 && o.nodes > 0, "cresset-run: expected at least one process and one machine, got ", o.processes, " and ", o.nodes);
+  std::string secret = job_secret();
+  if (secret.empty() && o.nodes == 1 && o.max_nodes <= 1) {
+    secret = random_secret();
+    setenv("CRESSET_DIST_SECRET", secret.c_str(), 1);
+  }
   const Signals signals;
   told_to_end = 0;
   LaunchResult result;
-  for (int restarts = 0; restarts <= o.max_restarts; restarts++) {
-    result = run_once(o, restarts, port, secret);
-    if (result.failed_rank < 0 || told_to_end) break;
+  try {
+    result = o.rendezvous == "static" ? launch_static(o, secret) : launch_elastic(o, secret);
+  } catch (const RendezvousClosedError&) {
+    if (!told_to_end) throw;
   }
   if (told_to_end) result = {0, -static_cast<int>(told_to_end), result.restarts};
   return result;
@@ -203,8 +341,27 @@ LaunchOptions parse_launch_options(const std::vector<std::string>& arguments) {
     const std::string value = equals != std::string::npos ? arguments[i].substr(equals + 1) : arguments[++i];
     if (name == "--nproc-per-node")
       o.processes = value == "cpu" || value == "auto" ? static_cast<int>(std::thread::hardware_concurrency()) : number(name, value, 1, 1 << 15);
-    else if (name == "--nnodes") o.nodes = number(name, value, 1, 1 << 15);
-    else if (name == "--node-rank") o.node_rank = number(name, value, 0, 1 << 15);
+    else if (name == "--nnodes") {
+      const size_t colon = value.find(':');
+      o.nodes = number(name, value.substr(0, colon), 1, 1 << 15);
+      o.max_nodes = colon == std::string::npos ? o.nodes : number(name, value.substr(colon + 1), o.nodes, 1 << 15);
+    } else if (name == "--rdzv-backend") o.rendezvous = value == "etcd-v2" ? "etcd" : value;
+    else if (name == "--rdzv-endpoint") o.endpoints = value;
+    else if (name == "--rdzv-conf") {
+      std::istringstream pairs(value);
+      for (std::string pair; std::getline(pairs, pair, ',');) {
+        const size_t equals_sign = pair.find('=');
+        const std::string what = pair.substr(0, equals_sign), text = equals_sign == std::string::npos ? "" : pair.substr(equals_sign + 1);
+        auto seconds = [&] { return std::chrono::seconds(number("--rdzv-conf " + what, text, 0, 1 << 20)); };
+        if (what == "join_timeout" || what == "timeout") o.rounds.join_timeout = seconds();
+        else if (what == "last_call_timeout") o.rounds.last_call = seconds();
+        else if (what == "keep_alive_interval") o.rounds.beat = seconds();
+        else if (what == "keep_alive_max_attempt") o.rounds.missed_beats = number("--rdzv-conf " + what, text, 1, 1 << 20);
+        else
+          throw ValueError(
+              str("cresset-run: expected --rdzv-conf with join_timeout, last_call_timeout, keep_alive_interval or keep_alive_max_attempt, got '", pair, "'"));
+      }
+    } else if (name == "--node-rank") o.node_rank = number(name, value, 0, 1 << 15);
     else if (name == "--master-addr") o.master_address = value;
     else if (name == "--master-port") o.master_port = static_cast<uint16_t>(number(name, value, 0, 65535));
     else if (name == "--max-restarts") o.max_restarts = number(name, value, 0, 1 << 20);
@@ -212,6 +369,9 @@ LaunchOptions parse_launch_options(const std::vector<std::string>& arguments) {
     else if (name == "--log-dir") o.log_folder = value;
     else throw ValueError(str("cresset-run: unknown option ", name));
   }
+  CRESSET_CHECK_VALUE(o.rendezvous != "static" || o.max_nodes <= o.nodes, "cresset-run: --nnodes ", o.nodes, ":", o.max_nodes,
+                      " wants --rdzv-backend c10d or etcd; static nodes are a fixed number");
+  CRESSET_CHECK_VALUE(o.rendezvous == "static" || !o.endpoints.empty(), "cresset-run: --rdzv-backend ", o.rendezvous, " wants --rdzv-endpoint host:port");
   o.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
   CRESSET_CHECK_VALUE(!o.command.empty(), "cresset-run: expected a program to run");
   return o;

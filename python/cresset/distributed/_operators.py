@@ -295,7 +295,7 @@ def _check_for_nan(tensor):
         raise RuntimeError(f"check_for_nan: expected no NaN in a tensor of {tensor.numel()} elements, got one")
 
 
-# One operator a line. GROUP_NAME, GROUP, REDUCTION, WORK, RANKS and CALL stand for what rows have in common.
+# One operator a line. GROUP_NAME, GROUP, REDUCTION, WORK and CALL stand for what rows have in common.
 _FUNCTIONAL = """
 all_reduce(Tensor input, str reduce_op, GROUP_NAME) -> Tensor
 all_reduce_(Tensor(a!) input, str reduce_op, GROUP_NAME) -> Tensor(a!)
@@ -342,14 +342,14 @@ _SHARDED = """
 shard_dim_alltoall(Tensor input, int gather_dim, int shard_dim, GROUP_NAME) -> Tensor
 """
 _OLDER = """
-broadcast(Tensor self, int src, RANKS) -> Tensor
-all_reduce(Tensor self, str reduceOp, RANKS) -> Tensor
-all_reduce_coalesced(Tensor[] self, str reduceOp, RANKS) -> Tensor[]
-all_gather_into_tensor(Tensor shard, RANKS) -> Tensor
-all_gather_into_tensor_coalesced(Tensor[] input, RANKS) -> Tensor[]
-reduce_scatter_tensor(Tensor input, str reduceOp, RANKS) -> Tensor
-reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduceOp, RANKS) -> Tensor[]
-all_to_all_single(Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes, RANKS) -> Tensor
+broadcast(Tensor self, int src, str tag, int[] ranks, int group_size) -> Tensor
+all_reduce(Tensor self, str reduceOp, str tag, int[] ranks, int group_size) -> Tensor
+all_reduce_coalesced(Tensor[] self, str reduceOp, str tag, int[] ranks, int group_size) -> Tensor[]
+all_gather_into_tensor(Tensor shard, str tag, int[] ranks, int group_size) -> Tensor
+all_gather_into_tensor_coalesced(Tensor[] input, str tag, int[] ranks, int group_size) -> Tensor[]
+reduce_scatter_tensor(Tensor input, str reduceOp, str tag, int[] ranks, int group_size) -> Tensor
+reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduceOp, str tag, int[] ranks, int group_size) -> Tensor[]
+all_to_all_single(Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes, str tag, int[] ranks, int group_size) -> Tensor
 """
 _OF_OBJECTS = """
 allreduce_(Tensor[] tensors, GROUP, REDUCTION, Tensor? sparse_indices, CALL) -> (Tensor[], WORK)
@@ -399,7 +399,7 @@ _OBJECT_ROWS = {
 }
 _CLASS = "__torch__.torch.classes.c10d."
 _STANDS_FOR = {"GROUP_NAME": "Any group_name", "GROUP": _CLASS + "ProcessGroup process_group", "REDUCTION": _CLASS + "ReduceOp reduce_op",
-               "WORK": _CLASS + "Work", "RANKS": "str tag, int[] ranks, int group_size", "CALL": "bool async_op=True, int timeout=-1"}  # fmt: skip
+               "WORK": _CLASS + "Work", "CALL": "bool async_op=True, int timeout=-1"}  # fmt: skip
 _libraries = []  # what they define goes with them
 
 

@@ -1,0 +1,230 @@
+// Launchers of nodes that come and go: endpoints, rounds, restarts, the loss of the store's host. Each node is a process of `cresset-run`, or a thread.
+
+#include "cresset/dist/elastic/rendezvous.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <future>
+#include <utility>
+
+#include "cresset/dist/elastic/endpoints.h"
+#include "cresset/dist/elastic/launcher.h"
+#include "cresset/dist/transport/socket.h"
+#include "error_of.h"
+
+namespace cresset::distributed {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+RendezvousOptions fast(int least, int most) {
+  RendezvousOptions o;
+  o.min_nodes = least;
+  o.max_nodes = most;
+  o.join_timeout = seconds(60);
+  o.last_call = milliseconds(100);
+  o.beat = milliseconds(100);
+  o.missed_beats = 20;
+  return o;
+}
+
+uint16_t free_port() { return Socket::listen("127.0.0.1", 0).local_port(); }
+
+TEST(Endpoints, AreReadFromText) {
+  const auto found = parse_endpoints("first:29500,second");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].host + " " + std::to_string(found[0].port), "first 29500");
+  EXPECT_EQ(found[1].host + " " + std::to_string(found[1].port), "second 29400");
+  EXPECT_NE(error_of([] { parse_endpoints("a:b"); }).find("expected host:port, got 'a:b'"), std::string::npos);
+  EXPECT_NE(error_of([] { parse_endpoints(""); }).find("expected endpoints"), std::string::npos);
+}
+
+TEST(Endpoints, TheNextTakesChargeWhenTheFirstIsLost) {
+  const std::vector<Endpoint> list = {{"127.0.0.1", free_port()}, {"127.0.0.1", free_port()}};
+  auto first = std::make_unique<Endpoints>(list, milliseconds(500));
+  Endpoints second(list, milliseconds(500)), third(list, milliseconds(500));
+  EXPECT_EQ(first->own(), 0);
+  EXPECT_EQ(second.own(), 1);
+  EXPECT_EQ(third.own(), -1);
+  auto other = std::async(std::launch::async, [&] { return second.connect(seconds(60)); });
+  auto store = first->connect(seconds(60));
+  store->set("key", std::string("value"));
+  EXPECT_EQ(other.get()->get_to_str("key"), "value");
+  EXPECT_EQ(second.in_charge(), 0);
+  store = nullptr;
+  first = nullptr;
+  auto next = second.connect(seconds(60));
+  EXPECT_EQ(second.in_charge(), 1);
+  EXPECT_FALSE(next->check({"key"}));
+  EXPECT_EQ(third.connect(seconds(60))->getNumKeys(), next->getNumKeys());
+  // One that comes back finds the store in charge and does not begin another.
+  Endpoints back(list, milliseconds(500));
+  EXPECT_EQ(back.own(), 0);
+  back.connect(seconds(60));
+  EXPECT_EQ(back.in_charge(), 1);
+}
+
+TEST(Endpoints, OfOtherMachinesAreWaitedForNoLongerThanAsked) {
+  Endpoints none({{"192.0.2.1", 29400}}, milliseconds(50));  // an address that documentation has, and no machine
+  EXPECT_EQ(none.own(), -1);
+  EXPECT_NE(error_of([&] { none.connect(milliseconds(100)); }).find("has a store in charge after 100 ms"), std::string::npos);
+}
+
+TEST(Rendezvous, GivesRanksAndLetsInThoseWhoCome) {
+  const auto store = make_intrusive<HashStore>();
+  auto node = [&] { return std::make_unique<Rendezvous>([&] { return store->clone(); }, fast(2, 3)); };
+  auto a = node(), b = node(), c = node();
+  auto first = std::async(std::launch::async, [&] { return a->next(); });
+  const Round second = b->next();
+  const Round of_a = first.get();
+  EXPECT_EQ(of_a.size, 2);
+  EXPECT_EQ(of_a.rank + second.rank, 1);
+  EXPECT_EQ(a->waiting(), 0);
+  auto third = std::async(std::launch::async, [&] { return c->next(); });
+  while (a->waiting() == 0) std::this_thread::sleep_for(milliseconds(5));
+  first = std::async(std::launch::async, [&] { return a->next(); });
+  EXPECT_EQ(b->next().size, 3);
+  EXPECT_EQ(first.get().size, 3);
+  EXPECT_EQ(third.get().size, 3);
+  // A full round has no room; one of its own nodes that begins again is seen.
+  EXPECT_EQ(a->waiting(), 0);
+  third = std::async(std::launch::async, [&] { return c->next(); });
+  while (a->waiting() == 0) std::this_thread::sleep_for(milliseconds(5));
+  a->close();
+  EXPECT_NE(error_of([&] { third.get(); }).find("has ended"), std::string::npos);
+}
+
+TEST(Rendezvous, NamesHowManyHaveCome) {
+  RendezvousOptions o = fast(2, 2);
+  o.join_timeout = milliseconds(200);
+  Rendezvous alone([] { return make_intrusive<HashStore>(); }, o);
+  EXPECT_NE(error_of([&] { alone.next(); }).find("1 nodes of at least 2 have come within 200 ms"), std::string::npos);
+  EXPECT_NE(error_of([&] { Rendezvous wrong([] { return make_intrusive<HashStore>(); }, fast(3, 2)); }).find("got 3 and 2"), std::string::npos);
+}
+
+TEST(Rendezvous, GoesOnAtTheSuccessorOfALostStore) {
+  const std::vector<Endpoint> list = {{"127.0.0.1", free_port()}, {"127.0.0.1", free_port()}};
+  auto host = std::make_unique<Endpoints>(list, milliseconds(500));
+  Endpoints left(list, milliseconds(500)), other(list, milliseconds(500));
+  const RendezvousOptions o = fast(2, 3);
+  auto gone = std::make_unique<Rendezvous>([&] { return host->connect(seconds(60)); }, o);
+  Rendezvous b([&] { return left.connect(seconds(60)); }, o), c([&] { return other.connect(seconds(60)); }, o);
+  auto of_gone = std::async(std::launch::async, [&] { return gone->next(); });
+  auto of_c = std::async(std::launch::async, [&] { return c.next(); });
+  EXPECT_GE(b.next().size, 2);
+  of_gone.get();
+  of_c.get();
+  gone = nullptr;
+  host = nullptr;
+  of_c = std::async(std::launch::async, [&] { return c.next(); });
+  EXPECT_EQ(b.next().size, 2);
+  EXPECT_EQ(of_c.get().size, 2);
+  EXPECT_EQ(left.in_charge(), 1);
+}
+
+// A node of a job, in a process of its own.
+class Node {
+ public:
+  Node(const std::string& endpoints, const std::string& nodes, int restarts, const std::string& script) {
+    pid_ = fork();
+    if (pid_ != 0) return;
+    setenv("CRESSET_DIST_SECRET", "of the test", 1);
+    LaunchOptions o = parse_launch_options({"--rdzv-backend=c10d", "--rdzv-endpoint", endpoints, "--nnodes", nodes, "--max-restarts", std::to_string(restarts),
+                                            "--rdzv-conf", "last_call_timeout=1,keep_alive_interval=1,join_timeout=60", "/bin/sh", "-c", script});
+    int code = 2;
+    try {
+      code = launch(o).failed_rank < 0 ? 0 : 1;
+    } catch (const Error& e) { std::fprintf(stderr, "%s\n", e.what()); }
+    _exit(code);
+  }
+  ~Node() {
+    if (pid_ > 0) end(SIGKILL);
+  }
+  int wait() {
+    int status = 0;
+    waitpid(std::exchange(pid_, 0), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  int end(int number) {
+    kill(pid_, number);
+    return wait();
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+bool has(const std::string& path, const std::string& line) {
+  const auto lines = lines_of(path);
+  return std::find(lines.begin(), lines.end(), line) != lines.end();
+}
+
+struct Elastic : ::testing::Test {
+  std::string path = ::testing::TempDir() + "elastic_" + std::to_string(getpid());
+  std::string endpoints = str("127.0.0.1:", free_port(), ",127.0.0.1:", free_port());
+  void SetUp() override { std::remove(path.c_str()); }
+  void wait_for(const std::string& line) {
+    while (!has(path, line)) std::this_thread::sleep_for(milliseconds(10));
+  }
+};
+
+TEST_F(Elastic, ANodeThatComesLaterIsLetIn) {
+  const std::string script = "echo $RANK of $WORLD_SIZE >> " + path + "; while [ $WORLD_SIZE = 1 ]; do sleep 0.05; done";
+  Node first(endpoints, "1:2", 0, script);
+  wait_for("0 of 1");
+  Node second(endpoints, "1:2", 0, script);
+  EXPECT_EQ(second.wait(), 0);
+  EXPECT_EQ(first.wait(), 0);
+  EXPECT_TRUE(has(path, "0 of 2"));
+  EXPECT_TRUE(has(path, "1 of 2"));
+}
+
+TEST_F(Elastic, AFailureOfOneNodeBeginsAllAgain) {
+  const std::string script = "echo $RANK try $TORCHELASTIC_RESTART_COUNT >> " + path +
+                             "; [ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0; [ $RANK = 1 ] && exit 3; while true; do sleep 0.05; done";
+  Node first(endpoints, "2", 1, script), second(endpoints, "2", 1, script);
+  EXPECT_EQ(first.wait(), 0);
+  EXPECT_EQ(second.wait(), 0);
+  EXPECT_TRUE(has(path, "0 try 1"));
+  EXPECT_TRUE(has(path, "1 try 1"));
+}
+
+TEST_F(Elastic, WithoutRestartsLeftTheJobEndsOnAllNodes) {
+  const std::string script = "[ $RANK = 1 ] && exit 3; while true; do sleep 0.05; done";
+  Node first(endpoints, "2", 0, script), second(endpoints, "2", 0, script);
+  EXPECT_NE(first.wait(), 0);
+  EXPECT_NE(second.wait(), 0);
+}
+
+TEST_F(Elastic, TheLossOfTheStoresHostIsSurvived) {
+  // Processes of a node that is left see the loss as processes of a group do: they fail.
+  const std::string script = "echo $RANK of $WORLD_SIZE >> " + path + "; while [ ! -e " + path + ".gone ]; do sleep 0.05; done; [ $WORLD_SIZE = 2 ]";
+  Node host(endpoints, "2:3", 1, script);
+  // It is the one that has the store: the others come when it listens.
+  const Endpoint first = parse_endpoints(endpoints)[0];
+  Socket::connect(first.host, first.port, after(seconds(60)));
+  Node second(endpoints, "2:3", 1, script), third(endpoints, "2:3", 1, script);
+  wait_for("2 of 3");
+  EXPECT_EQ(host.end(SIGKILL), -SIGKILL);
+  std::ofstream(path + ".gone") << "now";
+  EXPECT_EQ(second.wait(), 0);
+  EXPECT_EQ(third.wait(), 0);
+  EXPECT_TRUE(has(path, "0 of 2"));
+  EXPECT_TRUE(has(path, "1 of 2"));
+  std::remove((path + ".gone").c_str());
+}
+
+}  // namespace
+}  // namespace cresset::distributed
