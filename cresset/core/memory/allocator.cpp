@@ -227,9 +227,10 @@ Large& large() {
   return *l;
 }
 
+// Whole huge pages where at most a quarter of the memory stays unused: first touches of small pages cost six times as much.
 size_t round_large(size_t n) {
-  const size_t unit = n >= 4 * kHugePage ? kHugePage : size_t{1} << 18;
-  return (n + unit - 1) / unit * unit;
+  const size_t whole = (n + kHugePage - 1) / kHugePage * kHugePage, unit = size_t{1} << 18;
+  return whole - n <= n / 3 ? whole : (n + unit - 1) / unit * unit;
 }
 
 constexpr size_t kBehind = 4096;  // kept mapped behind each block

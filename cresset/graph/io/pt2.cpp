@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <future>
 
 #include "cresset/graph/io/pt2_facts.h"
 #include "cresset/graph/io/pt2_graph.h"
@@ -66,15 +68,10 @@ class Pt2Reader {
 
   ExportedProgram program() {
     const std::string model = model_name(), path = "models/" + model + ".json";
-    const Field::Json document = parse_json(entry(path), path);
-    const Field root(document, path);
-    const int64_t major = root.at("schema_version").at("major").integer();
-    if (major != kMajorVersion)
-      root.at("schema_version").fail("expected version ", kMajorVersion, ", got ", major, "; this file was written by another PyTorch");
     ExportedProgram out;
+    const Field::Json document = read_weights(model, path, out);
+    const Field root(document, path);
     if (root.has("torch_version")) out.version_ = root.at("torch_version").text();
-    weights("data/weights/", model + "_weights_config.json", out.state_);
-    weights("data/constants/", model + "_constants_config.json", out.state_);
     const Field module = root.at("graph_module");
     auto graph = std::make_shared<Graph>("forward");
     ranges(root, *graph);
@@ -85,6 +82,25 @@ class Pt2Reader {
     const bool is_whole = missing_.empty();
     if (is_whole) out.program_ = std::make_shared<Program>(*graph, options_.program);
     return out;
+  }
+
+  static void check_version(const Field& root) {
+    const int64_t major = root.at("schema_version").at("major").integer();
+    if (major != kMajorVersion)
+      root.at("schema_version").fail("expected version ", kMajorVersion, ", got ", major, "; this file was written by another PyTorch");
+  }
+  // The model's document, which another thread parses while this one reads the weights. An error of the document counts before one of the weights.
+  Field::Json read_weights(const std::string& model, const std::string& path, ExportedProgram& out) {
+    auto parsed = std::async([text = entry(path), &path] { return parse_json(text, path); });
+    std::exception_ptr failed;
+    try {
+      weights("data/weights/", model + "_weights_config.json", out.state_);
+      weights("data/constants/", model + "_constants_config.json", out.state_);
+    } catch (const Error&) { failed = std::current_exception(); }
+    Field::Json document = parsed.get();
+    check_version(Field(document, path));
+    if (failed) std::rethrow_exception(failed);
+    return document;
   }
 
   void ranges(const Field& root, Graph& graph) const {

@@ -71,7 +71,7 @@ class Verifier {
     require(n.blocks().size() == blocks, n, "expected ", blocks, " blocks, got ", n.blocks().size());
   }
   void fits(const Node& n, const Value& v, const Type& expected, const std::string& what) const {
-    require(v.type().fits(expected), n, what, " is ", v.type().text(), ", expected ", expected.text());
+    if (!v.type().fits(expected)) require(false, n, what, " is ", v.type().text(), ", expected ", expected.text());
   }
 
   void op(const Node& n) const {

@@ -1,17 +1,15 @@
 #include "cresset/kernels/common/scratch.h"
 
-#include <new>
+#include "cresset/kernels/common/aligned_buffer.h"
 
 namespace cresset::kernels {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
-
 struct Block {
   void* data = nullptr;
   size_t bytes = 0;
-  ~Block() { ::operator delete(data, kAlignment); }
+  ~Block() { free_work(data); }
 };
 
 struct Blocks {
@@ -23,11 +21,11 @@ struct Blocks {
 void* thread_scratch(Scratch user, size_t bytes) {
   Block& block = thread_work<Blocks>().of[static_cast<int>(user)];
   if (block.bytes < bytes) {
-    ::operator delete(block.data, kAlignment);
+    free_work(block.data);
     block.data = nullptr;
     block.bytes = 0;
     const size_t rounded = (bytes + bytes / 4 + 4095) & ~size_t{4095};
-    block.data = ::operator new(rounded, kAlignment);
+    block.data = allocate_work(rounded);
     block.bytes = rounded;
   }
   return block.data;

@@ -1,11 +1,10 @@
 #include "cresset/kernels/conv/conv_onednn.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 #include <vector>
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/common/aligned_buffer.h"
 #include "cresset/kernels/common/conv_shape.h"
 #include "cresset/kernels/providers/onednn.h"
 
@@ -48,12 +47,6 @@ std::vector<float> as_floats(ScalarType dtype, const void* data, int64_t count) 
   return values;
 }
 
-struct Free {
-  void operator()(char* p) const { ::operator delete (p, std::align_val_t{64}); }
-};
-using Bytes = std::unique_ptr<char, Free>;
-Bytes allocate(size_t bytes) { return Bytes(static_cast<char*>(::operator new (bytes, std::align_val_t{64}))); }
-
 // Forward and backward_input: a unit maps its images of `from` to its images of `to`.
 bool map_images(ConvKind kind, ScalarType dtype, const ConvParams& params, const void* from, int64_t from_image, const void* weight, const void* bias, void* to,
                 int64_t to_image) {
@@ -64,17 +57,16 @@ bool map_images(ConvKind kind, ScalarType dtype, const ConvParams& params, const
   const PlanRef whole(table, kind, dtype, params, cut.images, bias != nullptr), last(table, kind, dtype, params, cut.last, bias != nullptr);
   if (!whole.get() || !last.get()) return false;
   std::vector<float> wide_bias = as_floats(dtype, bias, params.out_channels);
-  const auto pack = [&](const PlanRef& plan) {
-    Bytes packed = allocate(table->weights_size(plan.get()));
-    table->pack_weights(plan.get(), weight, packed.get());
-    return packed;
-  };
-  const Bytes packed = pack(whole), packed_last = cut.last != cut.images ? pack(last) : nullptr;
+  const auto room = [&](const PlanRef& plan) { return static_cast<int64_t>(table->weights_size(plan.get())); };
+  const bool has_rest = cut.last != cut.images;
+  const AlignedBuffer<char> packed(room(whole)), packed_last(has_rest ? room(last) : 0);
+  table->pack_weights(whole.get(), weight, packed.data);
+  if (has_rest) table->pack_weights(last.get(), weight, packed_last.data);
   parallel_for(0, cut.units, 1, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
-      const bool rest = u == cut.units - 1 && packed_last;
+      const bool rest = u == cut.units - 1 && has_rest;
       const int64_t item = u * cut.images;
-      table->run(rest ? last.get() : whole.get(), at(from, item * from_image, size), rest ? packed_last.get() : packed.get(), bias ? wide_bias.data() : nullptr,
+      table->run(rest ? last.get() : whole.get(), at(from, item * from_image, size), rest ? packed_last.data : packed.data, bias ? wide_bias.data() : nullptr,
                  at(to, item * to_image, size));
     }
   });
@@ -113,8 +105,8 @@ bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, con
   const PlanRef whole(table, ConvKind::backward_weight, dtype, params, cut.images, bias), last(table, ConvKind::backward_weight, dtype, params, cut.last, bias);
   if (!whole.get() || !last.get()) return false;
   const bool direct = cut.units == 1 && dtype == ScalarType::Float;
-  const Bytes partial = direct ? nullptr : allocate(cut.units * (weights + channels) * sizeof(float));
-  float* const weight_sums = direct ? static_cast<float*>(grad_weight) : reinterpret_cast<float*>(partial.get());
+  const AlignedBuffer<float> partial(direct ? 0 : cut.units * (weights + channels));
+  float* const weight_sums = direct ? static_cast<float*>(grad_weight) : partial.data;
   float* const bias_sums = direct ? static_cast<float*>(grad_bias) : weight_sums + cut.units * weights;
   parallel_for(0, cut.units, 1, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {

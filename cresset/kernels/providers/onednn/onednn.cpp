@@ -7,10 +7,10 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <new>
 #include <tuple>
 #include <vector>
 
+#include "cresset/kernels/common/aligned_buffer.h"
 #include "cresset/kernels/providers/onednn.h"
 
 namespace cresset::kernels {
@@ -51,15 +51,15 @@ void* work_memory(Role role, size_t bytes) {
   struct Block {
     void* data = nullptr;
     size_t bytes = 0;
-    ~Block() { ::operator delete (data, std::align_val_t{64}); }
+    ~Block() { free_work(data); }
   };
   thread_local Block blocks[kRoles];
   Block& block = blocks[role];
   if (block.bytes < bytes) {
-    ::operator delete (block.data, std::align_val_t{64});
+    free_work(block.data);
     block.data = nullptr;
     block.bytes = 0;
-    block.data = ::operator new (bytes, std::align_val_t{64});
+    block.data = allocate_work(bytes);
     block.bytes = bytes;
   }
   return block.data;
