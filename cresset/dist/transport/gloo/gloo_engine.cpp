@@ -186,36 +186,37 @@ class GlooEngine final : public ComposedEngine {
       std::memmove(all, input.data, input.bytes);
       return;
     }
-    translated("all_gather", [&] {
-      gloo::AllgathervOptions o(context_);
-      o.setInput(const_cast<char*>(static_cast<const char*>(input.data)), input.bytes);
-      o.setOutput(static_cast<char*>(all), std::move(sizes));
-      o.setTag(tag());
-      o.setTimeout(left(call.deadline));
-      gloo::allgatherv(o);
-    });
+    // Pair by pair, not round a ring: so that an error names the rank that is late.
+    std::vector<Piece> outputs;
+    char* at = static_cast<char*>(all);
+    for (const size_t bytes : sizes) {
+      outputs.push_back({at, bytes});
+      at += bytes;
+    }
+    move(outputs, std::vector<ConstPiece>(ranks(), input), call);
   }
   void move(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) override {
     const uint64_t slot = (uint64_t{1} << 40) + tag();
-    std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> in, out;
-    translated(collective_name(call.what), [&] {
+    std::vector<std::pair<int, std::unique_ptr<gloo::transport::UnboundBuffer>>> in, out;
+    const char* const what = collective_name(call.what);
+    translated(what, [&] {
       for (int r = 0; r < size(); r++) {
         const Piece& p = outputs[static_cast<size_t>(r)];
         if (r == rank() || !p.bytes) continue;
-        out.push_back(context_->createUnboundBuffer(p.data, p.bytes));
-        out.back()->recv(r, slot);
+        out.emplace_back(r, context_->createUnboundBuffer(p.data, p.bytes));
+        out.back().second->recv(r, slot);
       }
       for (int r = 0; r < size(); r++) {
         const ConstPiece& p = inputs[static_cast<size_t>(r)];
         if (r == rank() || !p.bytes) continue;
-        in.push_back(context_->createUnboundBuffer(const_cast<void*>(p.data), p.bytes));
-        in.back()->send(r, slot);
+        in.emplace_back(r, context_->createUnboundBuffer(const_cast<void*>(p.data), p.bytes));
+        in.back().second->send(r, slot);
       }
       const Piece& own = outputs[static_cast<size_t>(rank())];
       if (own.bytes) std::memmove(own.data, inputs[static_cast<size_t>(rank())].data, own.bytes);
-      for (auto& b : out) b->waitRecv(left(call.deadline));
-      for (auto& b : in) b->waitSend(left(call.deadline));
     });
+    for (auto& [rank, b] : out) translated(str(what, ": from rank ", rank).c_str(), [&, &buffer = b] { buffer->waitRecv(left(call.deadline)); });
+    for (auto& [rank, b] : in) translated(str(what, ": to rank ", rank).c_str(), [&, &buffer = b] { buffer->waitSend(left(call.deadline)); });
   }
 
   const std::shared_ptr<gloo::rendezvous::Context> context_;
