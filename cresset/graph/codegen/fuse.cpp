@@ -4,6 +4,7 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/core/layers.h"
+#include "cresset/graph/codegen/copies.h"
 #include "cresset/graph/codegen/layers.h"
 #include "cresset/graph/codegen/nodes.h"
 #include "cresset/graph/codegen/rows.h"
@@ -547,6 +548,7 @@ class Fuser {
 }  // namespace
 
 Kernels fuse(Graph& graph, const FuseOptions& options) {
+  remove_copies(graph);
   Kernels kernels = join_layers(graph, options);
   Fuser fuser(graph);
   fuser.look();

@@ -188,11 +188,11 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None):
             return make_fx(lambda *primals: joint(primals, [], run), **options)(*fakes)
 
     # Formulas of gradients write what they have made.
-    return _without_detach(_tidy(without_writes(_functional(trace, facts))))
+    return without_detach(_tidy(without_writes(_functional(trace, facts))))
 
 
-def _without_detach(module):
-    """Takes out `detach` nodes, which mean nothing in a graph that has its gradients."""
+def without_detach(module):
+    """Takes out `detach` nodes, which mean nothing in a graph that has its gradients or none."""
     aten = torch.ops.aten
     for node in list(module.graph.nodes):
         if node.target in (aten.detach.default, aten.alias.default):

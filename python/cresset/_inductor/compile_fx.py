@@ -56,8 +56,8 @@ def compile_fx_inner(gm, example_inputs, planned=True):
         return make_boxed_func(gm.forward)
     if not any(node.op == "call_function" for node in gm.graph.nodes):
         return make_boxed_func(gm.forward)
-    gm = lowered(gm)
     try:
-        return Compiled(fuse(gm, config.freezing and not torch.is_grad_enabled()), gm, planned)
+        rows = lowered(gm)
+        return Compiled(fuse(rows, config.freezing and not torch.is_grad_enabled()), rows, planned)
     except (ValueError, NotImplementedError, RuntimeError):
         return Interpreted(gm)

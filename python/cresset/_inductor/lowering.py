@@ -11,6 +11,7 @@ import cresset as torch
 from .. import fx
 from .._core import aten_extra
 from .._core.operators import OpOverload
+from .._functorch._capture import without_detach
 from .._modes import stack
 from .._subclasses.fake_tensor import maybe_get_fake_mode
 from ..fx.experimental.proxy_tensor import make_fx
@@ -36,8 +37,21 @@ def _scattered(scatter):
     return lambda grad, sizes, *rest: scatter(_aten.zeros.default(list(sizes), dtype=grad.dtype), grad, *rest)
 
 
-# Their functions write into views.
-_WITHOUT_WRITES = {
+def _mse_gradient(grad, self, target, reduction):
+    away = self - target
+    return away * (grad * (2.0 / away.numel() if reduction == 1 else 2.0))
+
+
+def _glu_gradient(grad, self, dim):
+    value, gate = self.chunk(2, dim)
+    gate = gate.sigmoid()
+    return torch.cat([grad * gate, _aten.sigmoid_backward(grad * value, gate)], dim)
+
+
+# Their functions write into views, or ask for gradients, which graphs hold under these names.
+_OTHERWISE = {
+    _aten.mse_loss_backward.default: _mse_gradient,
+    _aten.glu_backward.default: _glu_gradient,
     _aten.select_backward.default: _scattered(_aten.select_scatter.default),
     _aten.slice_backward.default: _scattered(_aten.slice_scatter.default),
     _aten.diagonal_backward.default: _scattered(_aten.diagonal_scatter.default),
@@ -106,7 +120,7 @@ def _body(target, args, kwargs):
         return value
 
     torch.utils._pytree.tree_map(note, (args, kwargs))
-    function = _WITHOUT_WRITES.get(target, target._call)
+    function = _OTHERWISE.get(target, target._call)
 
     def run(*tensors):
         def swapped(value):
@@ -117,7 +131,7 @@ def _body(target, args, kwargs):
 
     mode = maybe_get_fake_mode(flat[0])
     with torch.no_grad(), mode, mock.patch.object(aten_extra, "_row", _recorded_row):
-        body = make_fx(run, _allow_non_fake_inputs=True)(*flat)
+        body = without_detach(make_fx(run, _allow_non_fake_inputs=True)(*flat))
     if any(_is_foreign(n) or getattr(getattr(n.target, "_schema", None), "is_mutable", False) for n in body.graph.nodes if n.op == "call_function"):
         raise NotImplementedError(f"{target} is not made of rows alone")
     return body

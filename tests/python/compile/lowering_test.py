@@ -34,6 +34,11 @@ CASES = {
     "diagonal": lambda: (lambda x: x.diagonal() * 2, (image(3, 4),)),
     "softmax": lambda: (lambda x: x.softmax(-1), (image(3, 4),)),
     "binary_cross_entropy": lambda: (lambda x, y: F.binary_cross_entropy(x.sigmoid(), y, reduction="sum"), (image(3, 4), torch.rand(3, 4))),
+    "mse_loss": lambda: (F.mse_loss, (image(3, 4), torch.rand(3, 4))),
+    "mse_loss_of_sums": lambda: (lambda x, y: F.mse_loss(x, y, reduction="sum"), (image(3, 4), image(3, 4))),
+    "mse_loss_of_elements": lambda: (lambda x, y: F.mse_loss(x, y, reduction="none"), (image(3, 4), torch.rand(3, 4))),
+    "glu": lambda: (lambda x: F.glu(x, 0), (image(4, 3),)),
+    "prelu": lambda: (F.prelu, (image(2, 3, 4), image(3))),
     "log_sigmoid": lambda: (F.logsigmoid, (image(3, 4),)),
     "average_pool": lambda: (nn.AvgPool2d(2), (image(1, 2, 4, 4),)),
     "adaptive_pool": lambda: (nn.AdaptiveAvgPool2d(2), (image(1, 2, 5, 5),)),
@@ -106,3 +111,13 @@ def test_arguments_keep_their_places_where_one_stands_twice(calls):
     found = lowered(fx.GraphModule(torch.nn.Module(), graph))
     rows = [n for n in found.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
     assert [[a.name for a in row.args if isinstance(a, fx.Node)] for row in rows] == [[*call, "mean", "rstd", "weight"] for call in calls]
+
+
+def test_a_graph_with_an_operator_that_stays_runs_whole():
+    norm, grid = nn.LayerNorm(5), torch.rand(1, 5, 5, 2) * 2 - 1
+    function = lambda x: F.grid_sample(norm(x), grid, align_corners=False).square()  # noqa: E731
+    compiled, x = torch.compile(function), image(1, 2, 5, 5)
+    for got, expected in zip(gradients(compiled, (x,)), gradients(function, (x,)), strict=True):
+        assert torch.equal(got, expected)
+    ((_, made),) = compiled._compiler.made
+    assert "Interpreted" in [type(part).__name__ for part in made.parts]
