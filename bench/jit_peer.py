@@ -133,9 +133,13 @@ def main() -> None:
     if not Path(PEER).exists():
         sys.exit(f"jit_peer.py: {PEER} has no torch (scripts/parity makes build/venv; or set PEER)")
     ours = {**os.environ, "PYTHONPATH": str(ROOT / "build" / "release" / "python")}
+    ours.pop("PYTHONDONTWRITEBYTECODE", None)
     peers = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
+        # Installed packages have their bytecode, as the peer has.
+        ours["PYTHONPYCACHEPREFIX"] = str(place / "bytecode")
+        subprocess.run(["/usr/bin/python3", "-c", "import cresset; cresset.jit.load"], check=True, env=ours)
         save = "torch.manual_seed(0)\nfor n, m in (('resnet18', resnet18()), ('cells', Cells()), ('loop', loop)): torch.jit.script(m).save(FOLDER + '/' + n + '.pt')\n"
         subprocess.run([PEER, "-W", "ignore", program("import torch", 1, folder, save, place / "save.py")], check=True, env=peers)
         for name, body in ROWS.items():

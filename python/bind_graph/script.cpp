@@ -154,6 +154,11 @@ SugarPtr sugar_of(PyObject* o) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(what); i++) s->overloads.push_back(handle(PyTuple_GET_ITEM(what, i), HandleKind::Function).function);
     return s;
   }
+  if (kind == "flag") {  // (name of an argument, function without it, function with it)
+    const SugarPtr s = sugar_text(SugarKind::Overloads, string_of(PyTuple_GET_ITEM(what, 0)));
+    for (const int i : {1, 2}) s->overloads.push_back(handle(PyTuple_GET_ITEM(what, i), HandleKind::Function).function);
+    return s;
+  }
   if (kind == "torch") return torch_namespace();
   if (kind == "ops") return ops_namespace();
   if (kind == "tuple") {

@@ -112,21 +112,31 @@ PyObject* save(PyObject*, PyObject* args) {
     return checked(PyBytes_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size())));
   });
 }
-// (bytes, device or None, [names of extra files]): object, {name: bytes}
+// (path or bytes, device or None, [names of extra files]): object, {name: bytes}; None for an archive that holds no program.
 PyObject* load(PyObject*, PyObject* args) {
   return guarded([&] {
-    Py_buffer bytes;
-    PyObject *device, *wanted;
-    if (!PyArg_ParseTuple(args, "y*OO!", &bytes, &device, &PyList_Type, &wanted)) throw PythonError();
-    struct Release {
-      Py_buffer* buffer;
-      ~Release() { PyBuffer_Release(buffer); }
-    } release{&bytes};
+    PyObject *place, *device, *wanted;
+    if (!PyArg_ParseTuple(args, "OOO!", &place, &device, &PyList_Type, &wanted)) throw PythonError();
+    struct Bytes {
+      Py_buffer buffer{};
+      ~Bytes() { PyBuffer_Release(&buffer); }
+    } bytes;
+    std::shared_ptr<io::ByteSource> source;
+    std::string file = "<bytes>";
+    if (PyUnicode_Check(place)) {
+      const Ref encoded = checked(PyUnicode_EncodeFSDefault(place));
+      file = PyBytes_AS_STRING(encoded.get());
+      source = std::make_shared<io::FileSource>(file);
+    } else {
+      if (PyObject_GetBuffer(place, &bytes.buffer, PyBUF_SIMPLE) < 0) throw PythonError();
+      source = std::make_shared<io::MemorySource>(bytes.buffer.buf, static_cast<size_t>(bytes.buffer.len));
+    }
+    if (!holds_program(*source, file)) return Ref::share(Py_None);
     LoadOptions options;
     if (device != Py_None) options.device = Device(string_of(device));
     std::map<std::string, std::string> files;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(wanted); i++) files[string_of(PyList_GET_ITEM(wanted, i))];
-    const Datum module = load_archive(std::make_shared<io::MemorySource>(bytes.buf, static_cast<size_t>(bytes.len)), "<bytes>", options, &files);
+    const Datum module = load_archive(std::move(source), file, options, &files);
     Ref extra = checked(PyDict_New());
     for (const auto& [name, content] : files)
       if (PyDict_SetItemString(extra.get(), name.c_str(), checked(PyBytes_FromStringAndSize(content.data(), static_cast<Py_ssize_t>(content.size()))).get()) <

@@ -6,11 +6,8 @@
 1
 """
 
-import logging as _logging
 import threading as _threading
 import types as _types
-
-_logger = _logging.getLogger(__name__)
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -85,7 +82,9 @@ class Future:
         try:
             callback(self)
         except Exception:  # there is no caller to raise it to
-            _logger.exception("a callback of a future failed")
+            import logging  # of use only here, and slow to load
+
+            logging.getLogger(__name__).exception("a callback of a future failed")
 
     def __reduce__(self):
         raise RuntimeError("Future: cannot be pickled, its value is to come in this process")

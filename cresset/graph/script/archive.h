@@ -11,6 +11,8 @@ struct LoadOptions {
   Limits limits;
 };
 
+// Whether the file holds a program: false for archives of tensors alone, true for files that are none, of which `load_archive` says why.
+CRESSET_API bool holds_program(const io::ByteSource& source, const std::string& file);
 // The module. `extra`: names of further files, which get their contents. Errors: Error for archives that are damaged or of a later version, with
 // operators or classes that are lacking, all named with their lines; CompileError for code that does not compile.
 CRESSET_API Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::string& file, const LoadOptions& options = {},

@@ -407,6 +407,10 @@ class Reader {
 
 }  // namespace
 
+bool holds_program(const io::ByteSource& source, const std::string& file) {
+  return !io::ZipReader::looks_like_zip(source) || io::ZipReader(source, file).find("constants.pkl");
+}
+
 Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::string& file, const LoadOptions& options,
                    std::map<std::string, std::string>* extra) {
   CRESSET_CHECK(io::ZipReader::looks_like_zip(*source), "torch.jit.load: '", file, "' is no archive of TorchScript");

@@ -269,7 +269,7 @@ void save_archive(const Datum& module, const std::map<std::string, std::string>&
   zip.add("constants.pkl", constants.finish());
   storages("constants", constant_storages);
   for (const auto& [name, content] : extra) zip.add("extra/" + name, content);
-  zip.add("version", "3\n");
+  zip.add("version", "10\n");  // of the operators as they are today, which no upgrader touches
   zip.finish();
 }
 

@@ -112,6 +112,8 @@ class Emitter {
   SugarPtr call_type(const Type& type, const Arguments& arguments, const Range& range);
   SugarPtr call_object(Value* object, const Arguments& arguments, const Range& range);
   SugarPtr call_module(Value* object, ClassType& cls, const Arguments& arguments, const Range& range);
+  // Whether a call sets the flag that chooses between two functions. Errors: it is not known while compiling.
+  bool is_set(const Sugar& callee, const Arguments& arguments, const Range& range);
   SugarPtr call_overloads(const std::vector<Function*>& list, Value* self, const Arguments& arguments, const Range& range);
   SugarPtr cast(const std::string& type, const Arguments& arguments, const Range& range, const Type* hint);
   SugarPtr method(Value* object, const std::string& name, std::vector<Value*> arguments, const Range& range);

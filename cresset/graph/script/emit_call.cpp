@@ -252,12 +252,29 @@ SugarPtr Emitter::call(const SugarPtr& callee, Arguments arguments, const Range&
     }
     case SugarKind::Class: return call_class(*callee->cls, arguments, range);
     case SugarKind::TypeName: return call_type(callee->type, arguments, range);
-    case SugarKind::Overloads: return call_overloads(callee->overloads, callee->self, arguments, range);
+    case SugarKind::Overloads:
+      if (!callee->text.empty()) return call_function(*callee->overloads[is_set(*callee, arguments, range) ? 1 : 0], callee->self, arguments, range);
+      return call_overloads(callee->overloads, callee->self, arguments, range);
     case SugarKind::Constant:
     case SugarKind::Value: return call_object(as_value(callee, range), arguments, range);
     case SugarKind::Exception: fail("exceptions can only be raised", range);
     default: fail("this cannot be called", range);
   }
+}
+
+bool Emitter::is_set(const Sugar& callee, const Arguments& arguments, const Range& range) {
+  const Schema& s = callee.overloads[0]->schema;
+  SugarPtr given;
+  for (const auto& [name, value] : arguments.keywords)
+    if (name == callee.text) given = value;
+  const int place = s.index_of(callee.text);
+  if (place >= 0 && static_cast<size_t>(place) < arguments.positional.size()) given = arguments.positional[static_cast<size_t>(place)];
+  if (!given) return false;
+  const Datum* flag = given->kind == SugarKind::Constant                               ? &given->datum
+                      : given->kind == SugarKind::Value && given->value->is_constant() ? given->value->constant()
+                                                                                       : nullptr;
+  if (!flag || !flag->isBool()) fail(callee.text + " decides what type the result has: expected True, False or a constant of the module", range);
+  return flag->toBool();
 }
 
 SugarPtr Emitter::call_overloads(const std::vector<Function*>& list, Value* self, const Arguments& arguments, const Range& range) {
@@ -420,6 +437,7 @@ SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Argum
   }
   std::string reasons;
   size_t told = 0;
+  Function* other = nullptr;
   for (const bool implicit : {false, true}) {
     for (const Candidate& c : candidates) {
       std::map<std::string, Type> bound;
@@ -453,6 +471,14 @@ SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Argum
       if (result.kind() == TypeKind::None) return sugar_constant(Datum());
       return sugar(n->output());
     }
+    if (!implicit && name.compare(0, 6, "aten::") == 0) other = library_function(name.substr(6));
+    if (!other) continue;
+    other->ensure_defined();
+    std::map<std::string, Type> bound;
+    std::string why;
+    std::vector<Value*> inputs;
+    if (match(other->schema, self, arguments, range, implicit, inputs, bound, why)) return call_function(*other, self, arguments, range);
+    if (!implicit) reasons += "\n  " + other->schema.text() + ":\n    " + why;
   }
   fail("Arguments for call are not valid.\nThe following variants of " + name + " are available:" + reasons + "\nThe original call is", range);
 }
@@ -524,6 +550,11 @@ Value* Emitter::convert(Value* v, const Type& to, const Range& range, bool impli
     return t;
   }
   if (!implicit) return nullptr;
+  // A tuple for a list that is one of several types.
+  if (inner.kind() == TypeKind::Union && from.kind() == TypeKind::Tuple)
+    for (const Type& one : inner.elements())
+      if (one.kind() == TypeKind::List)
+        if (Value* list = convert(v, one, range, implicit)) return list;
   if (from.is_tensor()) {
     if (inner.kind() == TypeKind::Int) return make("aten::IntImplicit", {v}, range, TypeKind::Int);
     if (inner.kind() == TypeKind::Float) return make("aten::FloatImplicit", {v}, range, TypeKind::Float);

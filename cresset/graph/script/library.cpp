@@ -73,6 +73,32 @@ def _cast_Long(self: Tensor, non_blocking: bool = False) -> Tensor:
 def _cast_Short(self: Tensor, non_blocking: bool = False) -> Tensor:
     return self.to(torch.int16, non_blocking)
 )"},
+    {"_upsample_lanczos2d_aa", R"(
+def _upsample_lanczos2d_aa(input: Tensor, output_size: Optional[List[int]], align_corners: bool, scale_factors: Optional[List[float]]) -> Tensor:
+    out = input
+    for d in range(2):
+        n = input.size(d + 2)
+        factor = 1.0
+        m = n
+        if scale_factors is not None:
+            factor = scale_factors[d]
+            m = int(float(n) * factor)
+        if output_size is not None:
+            m = output_size[d]
+            factor = float(m) / float(n)
+        step = 1.0 / factor
+        if align_corners:
+            step = float(n - 1) / float(m - 1) if m > 1 else 0.0
+        width = max(step, 1.0)
+        centers = ((torch.arange(m, dtype=torch.float64, device=input.device) + 0.5) * step).unsqueeze(1)
+        points = torch.arange(n, dtype=torch.float64, device=input.device)
+        at = (points + 0.5 - centers) / width
+        near = torch.logical_and(points >= (centers - 3.0 * width + 0.5).trunc(), points < (centers + 3.0 * width + 0.5).trunc())
+        weights = (torch.sinc(at) * torch.sinc(at / 3.0)).masked_fill(torch.logical_not(torch.logical_and(near, at.abs() < 3.0)), 0.0)
+        weights = (weights / weights.sum([1], True)).to(input.dtype)
+        out = torch.matmul(out.transpose(d + 2, 3), weights.transpose(0, 1)).transpose(d + 2, 3)
+    return out
+)"},
     {"cpu", R"(
 def cpu(self: Tensor) -> Tensor:
     return self.to(device=torch.device("cpu"))
@@ -110,7 +136,45 @@ def div_out_0_3(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
 )"},
 };
 
+struct Resize {
+  const char *name, *by;
+  bool takes_corners;
+};
+// Resizing by a size or by factors, of which one is None. Where a row has the name, with a number for each factor, this is its other overload.
+constexpr Resize kResizing[] = {{"upsample_nearest1d", "upsample_nearest", false},
+                                {"upsample_nearest2d", "upsample_nearest", false},
+                                {"upsample_nearest3d", "upsample_nearest", false},
+                                {"_upsample_nearest_exact1d", "upsample_nearest_exact", false},
+                                {"_upsample_nearest_exact2d", "upsample_nearest_exact", false},
+                                {"_upsample_nearest_exact3d", "upsample_nearest_exact", false},
+                                {"upsample_linear1d", "upsample_linear", true},
+                                {"upsample_bilinear2d", "upsample_linear", true},
+                                {"upsample_trilinear3d", "upsample_linear", true},
+                                {"upsample_bicubic2d", "upsample_bicubic", true}};
+
+std::string text_of_library(const std::string& name) {
+  for (const auto& [known, text] : kTexts)
+    if (name == known) return text;
+  for (const Resize& r : kResizing) {
+    if (name != r.name) continue;
+    const std::string corners = r.takes_corners ? "align_corners: bool, " : "";
+    return "def " + name + "(input: Tensor, output_size: Optional[List[int]], " + corners +
+           "scale_factors: Optional[List[float]]) -> Tensor:\n    return torch." + r.by + "(input, output_size, " + (r.takes_corners ? "align_corners, " : "") +
+           "scale_factors)\n";
+  }
+  return {};
+}
+
+constexpr std::string_view kHome = "__torch__.cresset.";
+
 }  // namespace
+
+std::string library_operator(const std::string& function) {
+  if (function.compare(0, kHome.size(), kHome) != 0) return {};
+  const std::string name = function.substr(kHome.size());
+  // The old divisions are no operators of today.
+  return name.size() > 4 && name.compare(name.size() - 4, 4, "_0_3") == 0 ? std::string() : name;
+}
 
 Function* library_function(const std::string& name) {
   static std::recursive_mutex mutex;
@@ -118,12 +182,10 @@ Function* library_function(const std::string& name) {
   static auto* const made = new std::map<std::string, Function*>;
   const std::lock_guard lock(mutex);
   if (const auto found = made->find(name); found != made->end()) return found->second;
-  for (const auto& [known, text] : kTexts) {
-    if (name != known) continue;
-    (*unit)->define_text(text, nullptr, "__torch__.cresset.");
-    return (*made)[name] = (*unit)->find("__torch__.cresset." + name);
-  }
-  return nullptr;
+  const std::string text = text_of_library(name);
+  if (text.empty()) return nullptr;
+  (*unit)->define_text(text, nullptr, std::string(kHome));
+  return (*made)[name] = (*unit)->find(std::string(kHome) + name);
 }
 
 }  // namespace cresset::graph::script

@@ -248,6 +248,7 @@ SugarPtr torch_home(const std::string& home) {
       inner->attribute = [ns](const std::string& op, const Range&) -> SugarPtr {
         if (ns == "prim" && op == "data") return sugar_text(SugarKind::Builtin, "prim::data");
         if (find_candidates(ns + "::" + op).empty() && !find_builtin(ns + "::" + op)) {
+          if (Function* const written = ns == "aten" ? library_function(op) : nullptr) return sugar(written);
           Function* const foreign = foreign_operators() ? foreign_operators()(ns, op) : nullptr;
           return foreign ? sugar(foreign) : nullptr;
         }

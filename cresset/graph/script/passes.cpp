@@ -6,6 +6,7 @@
 #include "cresset/graph/runtime/limits.h"
 #include "cresset/graph/runtime/packed.h"
 #include "cresset/graph/script/print.h"
+#include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
 
@@ -357,7 +358,10 @@ std::vector<std::string> operator_names(const Datum& module) {
     f->ensure_defined();
     if (!f->graph) continue;
     f->inlined().for_each([&](Node& n) {
-      std::string name = n.kind() == NodeKind::Op ? n.op()->name : n.kind() == NodeKind::Builtin ? n.builtin()->name : "";
+      std::string name = n.kind() == NodeKind::Op        ? n.op()->name
+                         : n.kind() == NodeKind::Builtin ? n.builtin()->name
+                         : n.kind() == NodeKind::Call    ? library_operator(n.target())
+                                                         : "";
       if (name.empty() || name.compare(0, 6, "prim::") == 0) return;
       out.insert(name.find("::") == std::string::npos ? "aten::" + name : name);
     });

@@ -224,8 +224,36 @@ class Printer {
     CRESSET_CHECK(f, "there is no function ", n.target());
     if (f->cls && f->cls->methods.count(short_name(f->name)) && !n.inputs().empty() && class_of(n.input(0)->type()) == f->cls)
       return give(n, "(" + operand(n.input(0)) + ")." + short_name(f->name) + "(" + operands(n, 1) + ")");
+    if (const std::string op = library_operator(f->name); !op.empty()) return give(n, "torch." + op + "(" + operands(n) + ")");
     referred_.add(f);
     give(n, f->name + "(" + operands(n) + ")");
+  }
+
+  // Rows that resize in any number of dimensions are an operator for each number elsewhere; 0: the number is not known.
+  static size_t dimensions(const Node& n) {
+    for (const Value* v : n.inputs()) {
+      if (v->node() && v->node()->kind() == NodeKind::List) return v->node()->inputs().size();
+      if (!v->is_constant()) continue;
+      if (v->constant()->isIntList()) return v->constant()->toIntVector().size();
+      if (v->constant()->isDoubleList()) return v->constant()->toDoubleVector().size();
+    }
+    return 0;
+  }
+  std::string resize_call(const Node& n, const std::string& op) {
+    const size_t d = dimensions(n);
+    CRESSET_CHECK(d >= 1 && d <= 3, "save: ", op, " to a size whose length is not known cannot be written");
+    const std::string number = std::to_string(d) + "d";
+    if (op == "upsample_nearest") return "torch.upsample_nearest" + number + "(" + operands(n) + ")";
+    if (op == "upsample_nearest_exact") return "torch._upsample_nearest_exact" + number + "(" + operands(n) + ")";
+    static const char* const kLinear[] = {"linear1d", "bilinear2d", "trilinear3d"};
+    const std::string name = op == "upsample_bicubic" ? "bicubic2d" : kLinear[d - 1];
+    const Value& smooth = *n.input(4);
+    const bool antialias = smooth.is_constant() && smooth.constant()->isBool() && smooth.constant()->toBool();
+    return "torch." + std::string(antialias ? "_" : "") + "upsample_" + name + (antialias ? "_aa(" : "(") + operand(n.input(0)) + ", " + operand(n.input(1)) +
+           ", " + operand(n.input(2)) + ", " + operand(n.input(3)) + ")";
+  }
+  static bool resizes(const std::string& op) {
+    return op == "upsample_nearest" || op == "upsample_nearest_exact" || op == "upsample_linear" || op == "upsample_bicubic";
   }
 
   static const Schema& schema_of_op(const dispatch::OpEntry& op) {
@@ -249,6 +277,7 @@ class Printer {
   std::string operator_call(const Node& n, const Schema& s) {
     const std::string full = base_name(n);
     const std::string ns = full.substr(0, full.find("::")), op = full.substr(full.find("::") + 2);
+    if (to_save_ && ns == "aten" && resizes(op)) return resize_call(n, op);
     static const std::set<std::string> kKeywords = {"and", "or", "not", "is", "in", "lambda", "del", "print"};
     std::string out = ns == "aten" && !kKeywords.count(op) ? "torch." + op : "ops." + ns + "." + op;
     out += "(";

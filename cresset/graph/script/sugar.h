@@ -33,8 +33,8 @@ struct Sugar {
   Type type;
   Datum datum;
   std::vector<SugarPtr> items;
-  std::vector<std::string> keys;  // of a Tuple that is a container with names
-  std::vector<Function*> overloads;
+  std::vector<std::string> keys;                                                   // of a Tuple that is a container with names
+  std::vector<Function*> overloads;                                                // with `text`, two of them: without and with the flag of that name
   std::function<SugarPtr(const std::string& name, const Range& range)> attribute;  // of a Namespace
 
   explicit Sugar(SugarKind k) : kind(k) {}
@@ -82,6 +82,8 @@ SugarPtr torch_classes();
 SugarPtr math_namespace();
 // An operator of PyTorch that is written in TorchScript here; null: there is none.
 Function* library_function(const std::string& name);
+// The operator of PyTorch that such a function is by its qualified name; empty: it is none.
+std::string library_operator(const std::string& function);
 // Named tuples of the process, by qualified name.
 CRESSET_API std::optional<Type> named_tuple(const std::string& name);
 std::map<std::string, Datum> named_tuple_defaults(const std::string& name);

@@ -263,7 +263,7 @@ bool& getInlineEverythingMode() {
 }
 
 namespace {
-void inline_calls(Graph& g);
+void inline_calls(Graph& g, bool to_run);
 }
 
 void Function::ensure_defined() {
@@ -275,7 +275,7 @@ void Function::ensure_defined() {
   state_ = State::Compiling;
   try {
     if (define) define(*this);
-    if (getInlineEverythingMode() && graph) inline_calls(*graph);
+    if (getInlineEverythingMode() && graph) inline_calls(*graph, false);
   } catch (...) {
     state_ = State::Declared;
     graph.reset();
@@ -306,12 +306,12 @@ void place_in_call(Node& n, const Place& call, std::map<const Location*, Place>&
       if (inside->kind() != NodeKind::Return) place_in_call(*inside, call, known);
 }
 
-// The graph of a function, with what its calls do in place of them.
-void inline_calls(Graph& g) {
+// The graph of a function, with what its calls do in place of them. Functions that are operators of PyTorch stay calls unless the graph is to run.
+void inline_calls(Graph& g, bool to_run) {
   while (true) {
     std::vector<Node*> calls;
     g.for_each([&](Node& n) {
-      if (n.kind() == NodeKind::Call) calls.push_back(&n);
+      if (n.kind() == NodeKind::Call && (to_run || library_operator(n.target()).empty())) calls.push_back(&n);
     });
     if (calls.empty()) return;
     for (Node* n : calls) {
@@ -348,7 +348,7 @@ const Graph& Function::inlined() {
   const std::lock_guard lock(compile_mutex());
   if (!inlined_) {
     auto g = graph->clone();
-    inline_calls(*g);
+    inline_calls(*g, false);
     inlined_ = std::move(g);
   }
   return *inlined_;
@@ -456,6 +456,7 @@ Datum Function::run_as(std::string_view scope, std::vector<Datum> arguments) {
       options.plan_memory = false;  // values may outlive the run in lists and objects
       if (unit) options.limits = unit->limits;
       wanted.graph = inlined().clone();
+      inline_calls(*wanted.graph, true);
       if (optimizes) optimize(*wanted.graph);
       wanted.program = std::make_unique<Program>(*wanted.graph, options);
     }
@@ -589,6 +590,18 @@ std::pair<std::vector<std::string>, std::string> split_comment(const std::string
   return out;
 }
 
+namespace {
+
+// Of BroadcastingList2[int], also within an Optional, 2: one number stands for a list of so many.
+int broadcast_of(const std::string& annotation) {
+  constexpr std::string_view kName = "BroadcastingList";
+  const size_t at = annotation.find(kName);
+  const char c = at == std::string::npos || at + kName.size() >= annotation.size() ? '0' : annotation[at + kName.size()];
+  return c >= '1' && c <= '9' ? c - '0' : 0;
+}
+
+}  // namespace
+
 Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std::map<std::string, Datum>& defaults, bool& infer_return) {
   Schema s;
   s.name = def.text;
@@ -631,6 +644,9 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
       }
     }
     if (a.default_value && a.type.kind() == TypeKind::Float && a.default_value->isInt()) a.default_value = Datum(a.default_value->to_double());
+    if (p.kid(0)) a.broadcast = broadcast_of(p.kid(0)->range.text());
+    if (a.broadcast > 0 && a.default_value && a.default_value->isInt())
+      a.default_value = Datum(std::vector<int64_t>(static_cast<size_t>(a.broadcast), a.default_value->toInt()));
     s.arguments.push_back(std::move(a));
   }
   infer_return = !returns && comment_return.empty();

@@ -272,8 +272,9 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         raise TypeError(f"torch.jit.script: expected a function, module or class, got {type(obj).__name__}")
     if _is(getattr(obj, "__self__", None), Module):
         return getattr(_module.script_module(obj.__self__), obj.__name__)
-    if (text := _resolve._library.functional(obj)) is not None:
-        made = ScriptFunction(text, obj)
+    if (known := _resolve._library.functional(obj)) is not None:
+        kind, what = known
+        made = ScriptFunction(what if kind == "function" else what[1 if kind == "flag" else 0], obj)
     else:
         if not hasattr(inspect.unwrap(obj), "__code__"):
             raise TypeError(f"torch.jit.script: {obj!r} is no function of Python with a text that could be compiled")

@@ -2,8 +2,6 @@
 
 import io
 import os
-import pickle
-import zipfile
 
 import _cresset_graph as _graph
 import cresset as torch
@@ -56,18 +54,12 @@ def save(m, f, _extra_files=None):
         f.write(to_bytes(m, _extra_files))
 
 
-def _saved_in_cpp(data, device):
-    """A module whose parameters are the tensors that `torch::save` wrote in C++, a checkpoint of a tensor or a list of them; None for any other file."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if any(name.endswith("/constants.pkl") for name in archive.namelist()):
-                return None
-        found = torch.load(io.BytesIO(data), map_location=device, weights_only=True)
-    except (zipfile.BadZipFile, RuntimeError, pickle.UnpicklingError):
-        return None
+def _saved_in_cpp(source, device):
+    """A module whose parameters are the tensors that `torch::save` wrote in C++, a checkpoint of a tensor or a list of them."""
+    found = torch.load(source, map_location=device, weights_only=True)
     tensors = [found] if isinstance(found, torch.Tensor) else found
     if not isinstance(tensors, list) or not all(type(t) is torch.Tensor for t in tensors):
-        return None
+        raise RuntimeError("torch.jit.load: the file is a checkpoint of torch.save, not an archive of TorchScript; load it with torch.load")
     holder = torch.nn.Module()
     for index, tensor in enumerate(tensors):
         holder.register_parameter(str(index), torch.nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad))
@@ -87,19 +79,18 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     tensor([0., 1.])
     """
     if isinstance(f, (str, os.PathLike)):
-        path = os.fspath(f)
-        if not os.path.exists(path):
-            raise ValueError(f"The provided filename {path} does not exist")
-        if os.path.isdir(path):
-            raise ValueError(f"The provided filename {path} is a directory")
-        with open(path, "rb") as file:
-            data = file.read()
+        source = os.fsdecode(f)
+        if not os.path.exists(source):
+            raise ValueError(f"The provided filename {source} does not exist")
+        if os.path.isdir(source):
+            raise ValueError(f"The provided filename {source} is a directory")
     else:
-        data = f.read()
+        source = f.read()
     device = None if map_location is None else str(map_location)
-    if (tensors := _saved_in_cpp(data, device)) is not None:
-        return tensors
-    handle, extra = _graph.script_load(data, device, list(_extra_files or ()))
+    loaded = _graph.script_load(source, device, list(_extra_files or ()))
+    if loaded is None:
+        return _saved_in_cpp(source if isinstance(source, str) else io.BytesIO(source), device)
+    handle, extra = loaded
     for name, content in extra.items():
         _extra_files[name] = content
     return _module.wrap(handle)

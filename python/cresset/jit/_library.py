@@ -1,135 +1,12 @@
-"""The TorchScript of `torch.nn.functional` and of layers whose Python is no TorchScript: signatures as users know them, over operators."""
+"""The TorchScript of layers of `torch.nn` whose Python is no TorchScript, over operators and the functions of `_functional`."""
 
 import functools
+import math
 import re
 
 import _cresset_graph as _graph
 
-FUNCTIONAL = """
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    return torch.relu_(input) if inplace else torch.relu(input)
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    return torch.hardtanh_(input, 0.0, 6.0) if inplace else torch.hardtanh(input, 0.0, 6.0)
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    return torch.hardtanh_(input, min_val, max_val) if inplace else torch.hardtanh(input, min_val, max_val)
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    return torch.elu_(input, alpha) if inplace else torch.elu(input, alpha)
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    return torch.selu_(input) if inplace else torch.selu(input)
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    return torch.celu_(input, alpha) if inplace else torch.celu(input, alpha)
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    return torch.leaky_relu_(input, negative_slope) if inplace else torch.leaky_relu(input, negative_slope)
-def rrelu(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False) -> Tensor:
-    return torch.rrelu(input, lower, upper, training)
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    return torch.silu_(input) if inplace else torch.silu(input)
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    return torch.mish_(input) if inplace else torch.mish(input)
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    return torch.hardswish_(input) if inplace else torch.hardswish(input)
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    return torch.hardsigmoid_(input) if inplace else torch.hardsigmoid(input)
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    return torch.threshold_(input, threshold, value) if inplace else torch.threshold(input, threshold, value)
-def softsign(input: Tensor) -> Tensor:
-    return input / (input.abs() + 1)
-def tanhshrink(input: Tensor) -> Tensor:
-    return input - input.tanh()
-def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Optional[dtype] = None) -> Tensor:
-    return torch.softmax(-input, dim, dtype=dtype)
-def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Optional[dtype] = None) -> Tensor:
-    return torch.softmax(input, dim, dtype=dtype)
-def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Optional[dtype] = None) -> Tensor:
-    return torch.log_softmax(input, dim, dtype=dtype)
-def sigmoid(input: Tensor) -> Tensor:
-    return input.sigmoid()
-def tanh(input: Tensor) -> Tensor:
-    return input.tanh()
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    return torch.glu(input, dim)
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    return input / input.norm(p, [dim], True).clamp_min(eps).expand_as(input)
-def _check_rate(p: float) -> None:
-    if p < 0.0 or p > 1.0:
-        raise ValueError("dropout probability has to be between 0 and 1, but got {}".format(p))
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    _check_rate(p)
-    return torch.dropout_(input, p, training) if inplace else torch.dropout(input, p, training)
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    _check_rate(p)
-    return torch.alpha_dropout(input, p, training)
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    _check_rate(p)
-    return torch.feature_alpha_dropout(input, p, training)
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    _check_rate(p)
-    batched = input.dim() == 3
-    x = input if batched else input.unsqueeze(0)
-    y = torch.feature_dropout(x, p, training)
-    return y if batched else y.squeeze(0)
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    _check_rate(p)
-    return torch.feature_dropout(input, p, training)
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    _check_rate(p)
-    return torch.feature_dropout(input, p, training)
-def batch_norm(input: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], weight: Optional[Tensor] = None,
-               bias: Optional[Tensor] = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
-    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
-def instance_norm(input: Tensor, running_mean: Optional[Tensor] = None, running_var: Optional[Tensor] = None, weight: Optional[Tensor] = None,
-                  bias: Optional[Tensor] = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
-    return torch.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
-def layer_norm(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-05) -> Tensor:
-    return torch.layer_norm(input, normalized_shape, weight, bias, eps)
-def group_norm(input: Tensor, num_groups: int, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-05) -> Tensor:
-    return torch.group_norm(input, num_groups, weight, bias, eps)
-def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, max_norm: Optional[float] = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    index = -1
-    if padding_idx is not None:
-        index = padding_idx if padding_idx >= 0 else weight.size(0) + padding_idx
-    if max_norm is not None:
-        torch.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
-    return torch.embedding(weight, input, index, scale_grad_by_freq, sparse)
-def max_pool2d(input: Tensor, kernel_size: BroadcastingList2[int], stride: Optional[BroadcastingList2[int]] = None, padding: BroadcastingList2[int] = 0,
-               dilation: BroadcastingList2[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> Tensor:
-    return torch.max_pool2d(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
-def adaptive_avg_pool2d(input: Tensor, output_size: BroadcastingList2[int]) -> Tensor:
-    return torch.adaptive_avg_pool2d(input, output_size)
-def _reduction(reduction: str) -> int:
-    if reduction == "none":
-        return 0
-    if reduction == "mean":
-        return 1
-    if reduction == "sum":
-        return 2
-    raise ValueError("reduction: expected 'none', 'mean' or 'sum', got " + reduction)
-def cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None, ignore_index: int = -100,
-                  reduce: Optional[bool] = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    return torch.cross_entropy_loss(input, target, weight, _reduction(reduction), ignore_index, label_smoothing)
-def nll_loss(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None, ignore_index: int = -100,
-             reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.nll_loss_nd(input, target, weight, _reduction(reduction), ignore_index)
-def mse_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.mse_loss(input, target, _reduction(reduction))
-def l1_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.l1_loss(input, target, _reduction(reduction))
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean",
-                   beta: float = 1.0) -> Tensor:
-    return torch.smooth_l1_loss(input, target, _reduction(reduction), beta)
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None,
-                         reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.binary_cross_entropy(input, target, weight, _reduction(reduction))
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None,
-                                     reduce: Optional[bool] = None, reduction: str = "mean", pos_weight: Optional[Tensor] = None) -> Tensor:
-    return torch.binary_cross_entropy_with_logits(input, target, weight, pos_weight, _reduction(reduction))
-def kl_div(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean",
-           log_target: bool = False) -> Tensor:
-    if reduction == "batchmean":
-        return torch.kl_div(input, target, 2, log_target=log_target) / input.size(0)
-    return torch.kl_div(input, target, _reduction(reduction), log_target=log_target)
-"""
+from ._functional import FUNCTIONAL
 
 _RNN = """
 def forward(self, input: Tensor, hx: Optional[{state}] = None) -> Tuple[Tensor, {state}]:
@@ -218,7 +95,8 @@ def _attention(module):
     widen = f"\n    if mask is not None:\n        mask = torch.pad(mask, [0, {open_places}])" if open_places else ""
     batch_first = bool(getattr(module, "batch_first", False))
     turn = "\n        q, k, v = q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)" if not batch_first else ""
-    back = "\n    if batched:\n        out = out.transpose(0, 1)" if not batch_first else ""
+    # The batch comes second in memory as in the layer itself: dropout goes by it.
+    back = "\n    if batched:\n        out = out.transpose(0, 1)" if batch_first else ""
     return {"forward": f'''
 def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None, need_weights: bool = True,
             attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True, is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
@@ -262,29 +140,99 @@ def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: O
             weights = weights.squeeze(0)
     else:
         out = torch.scaled_dot_product_attention(q, k, v, mask, rate, is_causal and mask is None)
-    out = out.transpose(1, 2).reshape([n, t, {e}])
+    out = out.permute([2, 0, 1, 3]).reshape([t, n, {e}])
     out = torch.linear(out, self.out_proj.weight, {out_bias}){back}
     if not batched:
-        out = out.squeeze(0)
+        out = out.squeeze(1)
     return out, weights
 '''}  # fmt: skip
 
 
-def _encoder_layer(module):
+def _attend(layer, dropout, keys, mask, padding, causal):
+    return f"self.{dropout}(self.{layer}(x, {keys}, {keys}, key_padding_mask={padding}, need_weights=False, attn_mask={mask}, is_causal={causal})[0])"
+
+
+def _layers(module, steps):
+    """The lines of a layer of a transformer that adds `steps`, (norm, text of x), to its input, which is called y."""
+    lines = []
+    for norm, step in steps:
+        lines += [f"x = self.{norm}(y)", f"y = y + {step}"] if module.norm_first else ["x = y", f"y = self.{norm}(y + {step})"]
+    return "\n    ".join([*lines, "return y"])
+
+
+def _feed(module, dropout):
     activation = getattr(module.activation, "__name__", type(module.activation).__name__).lower()
-    activate = f"torch.{activation}" if activation in ("relu", "gelu") else "self.activation"
-    attend = "self.dropout1(self.self_attn(x, x, x, key_padding_mask=src_key_padding_mask, need_weights=False, attn_mask=src_mask, is_causal=is_causal)[0])"
-    feed = f"self.dropout2(self.linear2(self.dropout({activate}(self.linear1(x)))))"
-    if module.norm_first:
-        lines = [
-            "y = src", f"x = self.norm1(y)\n    y = y + {attend}", f"x = self.norm2(y)\n    return y + {feed}",
-        ]  # fmt: skip
-    else:
-        lines = [f"x = src\n    x = self.norm1(x + {attend})", f"return self.norm2(x + {feed})"]
-    body = "\n    ".join(lines)
+    activate = f"torch.{activation}" if activation in ("relu", "gelu") and getattr(module.activation, "approximate", "none") == "none" else "self.activation"
+    return f"self.{dropout}(self.linear2(self.dropout({activate}(self.linear1(x)))))"
+
+
+def _encoder_layer(module):
+    steps = [
+        ("norm1", _attend("self_attn", "dropout1", "x", "src_mask", "src_key_padding_mask", "is_causal")),
+        ("norm2", _feed(module, "dropout2")),
+    ]
     return {"forward": f'''
 def forward(self, src: Tensor, src_mask: Optional[Tensor] = None, src_key_padding_mask: Optional[Tensor] = None, is_causal: bool = False) -> Tensor:
-    {body}
+    y = src
+    {_layers(module, steps)}
+'''}  # fmt: skip
+
+
+_DECODED = """tgt: Tensor, memory: Tensor, tgt_mask: Optional[Tensor] = None, memory_mask: Optional[Tensor] = None,
+            tgt_key_padding_mask: Optional[Tensor] = None, memory_key_padding_mask: Optional[Tensor] = None"""
+_MASKS = "tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask, memory_key_padding_mask=memory_key_padding_mask"
+
+
+def _decoder_layer(module):
+    steps = [
+        ("norm1", _attend("self_attn", "dropout1", "x", "tgt_mask", "tgt_key_padding_mask", "tgt_is_causal")),
+        ("norm2", _attend("multihead_attn", "dropout2", "memory", "memory_mask", "memory_key_padding_mask", "memory_is_causal")),
+        ("norm3", _feed(module, "dropout3")),
+    ]
+    return {"forward": f'''
+def forward(self, {_DECODED}, tgt_is_causal: bool = False, memory_is_causal: bool = False) -> Tensor:
+    y = tgt
+    {_layers(module, steps)}
+'''}  # fmt: skip
+
+
+def _normed(module, name):
+    return f"self.norm({name})" if module.norm is not None else name
+
+
+def _encoder(module):
+    return {"forward": f'''
+def forward(self, src: Tensor, mask: Optional[Tensor] = None, src_key_padding_mask: Optional[Tensor] = None, is_causal: Optional[bool] = None) -> Tensor:
+    causal = False if is_causal is None else is_causal
+    y = src
+    for layer in self.layers:
+        y = layer(y, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
+    return {_normed(module, "y")}
+'''}  # fmt: skip
+
+
+def _decoder(module):
+    return {"forward": f'''
+def forward(self, {_DECODED}, tgt_is_causal: Optional[bool] = None, memory_is_causal: bool = False) -> Tensor:
+    causal = False if tgt_is_causal is None else tgt_is_causal
+    y = tgt
+    for layer in self.layers:
+        y = layer(y, memory, {_MASKS}, tgt_is_causal=causal, memory_is_causal=memory_is_causal)
+    return {_normed(module, "y")}
+'''}  # fmt: skip
+
+
+def _transformer(module):
+    return {"forward": f'''
+def forward(self, src: Tensor, tgt: Tensor, src_mask: Optional[Tensor] = None, tgt_mask: Optional[Tensor] = None, memory_mask: Optional[Tensor] = None,
+            src_key_padding_mask: Optional[Tensor] = None, tgt_key_padding_mask: Optional[Tensor] = None, memory_key_padding_mask: Optional[Tensor] = None,
+            src_is_causal: Optional[bool] = None, tgt_is_causal: Optional[bool] = None, memory_is_causal: bool = False) -> Tensor:
+    if src.dim() == 3 and src.size({0 if module.batch_first else 1}) != tgt.size({0 if module.batch_first else 1}):
+        raise RuntimeError("src and tgt differ in their batch, got sizes {{}} and {{}}".format(src.size(), tgt.size()))
+    if src.size(-1) != {module.d_model} or tgt.size(-1) != {module.d_model}:
+        raise RuntimeError("src and tgt need {module.d_model} features, got {{}} and {{}}".format(src.size(-1), tgt.size(-1)))
+    memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+    return self.decoder(tgt, memory, {_MASKS}, tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
 '''}  # fmt: skip
 
 
@@ -373,7 +321,11 @@ def _embedding(module):
 
 
 def _one(body, signature="input: Tensor"):
-    return lambda m: {"forward": f"\ndef forward(self, {signature}) -> Tensor:\n    return {body(m)}\n"}
+    def text(m):
+        result = "Tuple[Tensor, Tensor]" if getattr(m, "return_indices", False) else "Tensor"
+        return {"forward": f"\ndef forward(self, {signature}) -> {result}:\n    return {body(m)}\n"}
+
+    return text
 
 
 def _pool(op, n, maximum):
@@ -381,7 +333,7 @@ def _pool(op, n, maximum):
         k, p = _pair(m.kernel_size, n), _pair(m.padding, n)
         s = _pair(m.stride, n) if m.stride is not None else k
         if maximum:
-            return f"torch.{op}(input, {k}, {s}, {p}, {_pair(m.dilation, n)}, {m.ceil_mode})"
+            return f"torch.{op}{'_with_indices' if m.return_indices else ''}(input, {k}, {s}, {p}, {_pair(m.dilation, n)}, {m.ceil_mode})"
         tail = f", {m.divisor_override}" if n > 1 else ""
         return f"torch.{op}(input, {k}, {s}, {p}, {m.ceil_mode}, {m.count_include_pad}{tail})"
 
@@ -392,7 +344,7 @@ def _adaptive(op, n):
     def text(m):
         size = _pair(m.output_size, n)
         sizes = ", ".join(f"input.size({i - n})" if v is None else str(v) for i, v in enumerate(size))
-        return f"torch.{op}(input, [{sizes}]){'[0]' if 'max' in op else ''}"
+        return f"torch.{op}(input, [{sizes}]){'[0]' if 'max' in op and not m.return_indices else ''}"
 
     return _one(text)
 
@@ -402,46 +354,100 @@ def _pad(m):
     return f'torch.pad(input, {list(m.padding)}, "{m._mode}"{value})'
 
 
-_UPSAMPLING = {"nearest": (("upsample_nearest", 1), ("upsample_nearest", 2), ("upsample_nearest", 3)),
-               "linear": (("upsample_linear", 1),), "bilinear": (("upsample_bilinear", 2),), "bicubic": (("upsample_bicubic", 2),),
-               "trilinear": (("upsample_trilinear", 3),)}  # fmt: skip
+_RESIZING = {
+    "area": ("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"),
+    "nearest": ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),
+    "nearest-exact": ("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
+    "linear": ("upsample_linear1d", None, None),
+    "bilinear": (None, "upsample_bilinear2d", None),
+    "bicubic": (None, "upsample_bicubic2d", None),
+    "trilinear": (None, None, "upsample_trilinear3d"),
+}
 
 
 def _upsample(m):
-    """A branch for each number of dimensions of space that the mode has."""
-    kinds = _UPSAMPLING.get(m.mode)
-    if kinds is None or m.recompute_scale_factor:
-        return {}
+    """A branch for each number of dimensions that the mode has."""
+
+    def spread(value, kind):
+        return value if value is None else list(map(kind, value)) if isinstance(value, (tuple, list)) else kind(value)
+
+    size, factors = spread(m.size, int), spread(m.scale_factor, float)
     lines = []
-    for op, n in kinds:
-        factors = [] if m.scale_factor is None else [float(f) for f in _pair(m.scale_factor, n)]
-        size = ", ".join(f"int(input.size({i + 2}) * {f})" for i, f in enumerate(factors)) if factors else ", ".join(map(str, _pair(m.size, n)))
-        tail = ["" if "nearest" in op else f", {bool(m.align_corners)}", *(f", {f}" for f in factors)]
-        lines += [f"    if input.dim() == {n + 2}:", f"        return torch.{op}{n}d(input, [{size}]{''.join(tail)})"]
-    dims = " or ".join(str(n + 2) for _, n in kinds)
-    lines.append(f'    raise ValueError("Upsample: expected an input of {dims} dimensions for mode {m.mode}, got {{}}".format(input.dim()))')
-    return {"forward": "\ndef forward(self, input: Tensor) -> Tensor:\n" + "\n".join(lines) + "\n"}
+    for n, op in enumerate(_RESIZING[m.mode], start=1):
+        fits = all(not isinstance(v, list) or len(v) == n for v in (size, factors))
+        if op is None or not fits or (size is None) == (factors is None):
+            continue
+        wanted, by = (None if v is None else _pair(v, n) for v in (size, factors))
+        if by is not None and (m.recompute_scale_factor or m.mode == "area"):
+            wanted, by = f"[{', '.join(f'int(float(input.size({d + 2})) * {factor})' for d, factor in enumerate(by))}]", None
+        corners = f", {bool(m.align_corners)}" if m.mode in ("linear", "bilinear", "bicubic", "trilinear") else ""
+        rest = "" if m.mode == "area" else f"{corners}, {by}"
+        lines.append(f"    if input.dim() == {n + 2}:\n        return torch.{op}(input, {wanted}{rest})\n")
+    error = f'    raise NotImplementedError("Upsample: mode {m.mode}, {m.extra_repr()} does not go with an input of {{}} dimensions".format(input.dim()))\n'
+    return {"forward": f"\ndef forward(self, input: Tensor) -> Tensor:\n{''.join(lines)}{error}"}
+
+
+def _fractional(n):
+    def text(m):
+        name = f"fractional_max_pool{n}d{'_with_indices' if m.return_indices else ''}"
+        size, ratio = (None if v is None else _pair(v, n) for v in (m.output_size, m.output_ratio))
+        samples = "None" if m._random_samples is None else "self._random_samples"
+        return f"{name}(input, {_pair(m.kernel_size, n)}, {size}, {ratio}, {m.return_indices}, {samples})"
+
+    return _one(text)
+
+
+def _unpool(n):
+    def text(m):
+        return f"max_unpool{n}d(input, indices, {_pair(m.kernel_size, n)}, {_pair(m.stride, n)}, {_pair(m.padding, n)}, output_size)"
+
+    return _one(text, "input: Tensor, indices: Tensor, output_size: Optional[List[int]] = None")
+
+
+def _lp_pool(n):
+    def text(m):
+        stride = None if m.stride is None else _pair(m.stride, n)
+        return f"lp_pool{n}d(input, {float(m.norm_type)}, {_pair(m.kernel_size, n)}, {stride}, {m.ceil_mode})"
+
+    return _one(text)
+
+
+def _instance_norm(n):
+    def text(m):
+        affine = "self.weight, self.bias" if m.weight is not None else "None, None"
+        tracks = m.track_running_stats and m.running_mean is not None
+        stats = "self.running_mean, self.running_var" if tracks else "None, None"
+        of_input = "self.training" if tracks else "True"
+        channels = f"""
+    if x.size(1) != {m.num_features}:
+        raise ValueError("expected {m.num_features} channels, got {{}}".format(x.size(1)))""" if m.weight is not None else ""  # fmt: skip
+        return {"forward": f"""
+def forward(self, input: Tensor) -> Tensor:
+    if input.dim() != {n + 1} and input.dim() != {n + 2}:
+        raise ValueError("expected {n + 1} or {n + 2} dimensions, got {{}}".format(input.dim()))
+    x = input if input.dim() == {n + 2} else input.unsqueeze(0){channels}
+    y = torch.instance_norm(x, {affine}, {stats}, {of_input}, {0.0 if m.momentum is None else float(m.momentum)}, {float(m.eps)!r}, True)
+    return y if input.dim() == {n + 2} else y.squeeze(0)
+"""}  # fmt: skip
+
+    return text
+
+
+def _triplet(m):
+    swap = "\n    far = torch.minimum(far, self.distance_function(positive, negative))" if m.swap else ""
+    return {"forward": f"""
+def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+    far = self.distance_function(anchor, negative){swap}
+    losses = torch.clamp_min({float(m.margin)} + self.distance_function(anchor, positive) - far, 0)
+    return _reduced(losses, _reduction("{m.reduction}"))
+"""}  # fmt: skip
 
 
 def _embedding_bag(m):
-    if m.max_norm is not None:
-        return {}
-    tail = f"{m.scale_grad_by_freq}, {('sum', 'mean', 'max').index(m.mode)}, {m.sparse}"
-    return {
-        "forward": f"""
-def forward(self, input: Tensor, offsets: Optional[Tensor] = None, per_sample_weights: Optional[Tensor] = None) -> Tensor:
-    if input.dim() == 2:
-        if offsets is not None:
-            raise ValueError("EmbeddingBag: expected no offsets for bags of one length, which are the rows of a 2-D input")
-        offsets = torch.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
-        input = input.reshape([-1])
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape([-1])
-    if offsets is None:
-        raise ValueError("EmbeddingBag: expected offsets, where the bags begin, for a 1-D input")
-    return torch.embedding_bag(self.weight, input, offsets, {tail}, per_sample_weights, {m.include_last_offset}, {m.padding_idx})[0]
-"""
-    }
+    return (
+        f"embedding_bag(input, self.weight, offsets, {m.max_norm}, {float(m.norm_type)}, {m.scale_grad_by_freq}, '{m.mode}', {m.sparse}, "
+        f"per_sample_weights, {m.include_last_offset}, {m.padding_idx})"
+    )
 
 
 _CTC = "log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor"
@@ -453,7 +459,12 @@ MODULES = {
     "Unfold": _one(lambda m: f"torch.im2col(input, {', '.join(str(_pair(v, 2)) for v in (m.kernel_size, m.dilation, m.padding, m.stride))})"),
     "CTCLoss": _one(lambda m: f"torch.ctc_loss(log_probs, targets, input_lengths, target_lengths, {m.blank}, {('none', 'mean', 'sum').index(m.reduction)}, "
                               f"{m.zero_infinity})", _CTC),
-    "EmbeddingBag": _embedding_bag,
+    "EmbeddingBag": _one(_embedding_bag, "input: Tensor, offsets: Optional[Tensor] = None, per_sample_weights: Optional[Tensor] = None"),
+    "FractionalMaxPool2d": _fractional(2), "FractionalMaxPool3d": _fractional(3),
+    "MaxUnpool1d": _unpool(1), "MaxUnpool2d": _unpool(2), "MaxUnpool3d": _unpool(3),
+    "LPPool1d": _lp_pool(1), "LPPool2d": _lp_pool(2), "LPPool3d": _lp_pool(3),
+    "InstanceNorm1d": _instance_norm(1), "InstanceNorm2d": _instance_norm(2), "InstanceNorm3d": _instance_norm(3),
+    "TripletMarginWithDistanceLoss": _triplet,
     "Linear": _one(lambda m: f"torch.linear(input, self.weight, {'self.bias' if m.bias is not None else 'None'})"),
     "NonDynamicallyQuantizableLinear": _one(lambda m: f"torch.linear(input, self.weight, {'self.bias' if m.bias is not None else 'None'})"),
     "Bilinear": _one(lambda m: f"torch.bilinear(input1, input2, self.weight, {'self.bias' if m.bias is not None else 'None'})", "input1: Tensor, input2: Tensor"),
@@ -483,14 +494,14 @@ MODULES = {
     "Threshold": _one(lambda m: f"torch.threshold{'_' if m.inplace else ''}(input, {m.threshold}, {m.value})"),
     "PReLU": _one(lambda m: "torch.prelu(input, self.weight)"),
     "GLU": _one(lambda m: f"torch.glu(input, {m.dim})"),
-    "Softmax": _one(lambda m: f"torch.softmax(input, {m.dim if m.dim is not None else 'int(input.dim() != 0 and input.dim() != 1 and input.dim() != 3)'})"),
-    "LogSoftmax": _one(lambda m: f"torch.log_softmax(input, {m.dim if m.dim is not None else 'int(input.dim() != 0 and input.dim() != 1 and input.dim() != 3)'})"),
-    "Softmin": _one(lambda m: f"torch.softmax(-input, {m.dim})"),
+    "Softmax": _one(lambda m: f"torch.softmax(input, {m.dim if m.dim is not None else '_last_dim(None, input.dim())'})"),
+    "LogSoftmax": _one(lambda m: f"torch.log_softmax(input, {m.dim if m.dim is not None else '_last_dim(None, input.dim())'})"),
+    "Softmin": _one(lambda m: f"softmin(input, {m.dim})"),
     "Dropout": _one(lambda m: f"torch.dropout{'_' if m.inplace else ''}(input, {float(m.p)}, self.training)"),
-    "Dropout2d": _one(lambda m: f"torch.feature_dropout(input, {float(m.p)}, self.training)"),
-    "Dropout3d": _one(lambda m: f"torch.feature_dropout(input, {float(m.p)}, self.training)"),
-    "AlphaDropout": _one(lambda m: f"torch.alpha_dropout(input, {float(m.p)}, self.training)"),
-    "FeatureAlphaDropout": _one(lambda m: f"torch.feature_alpha_dropout(input, {float(m.p)}, self.training)"),
+    "Dropout2d": _one(lambda m: f"torch.feature_dropout{'_' if m.inplace else ''}(input, {float(m.p)}, self.training)"),
+    "Dropout3d": _one(lambda m: f"torch.feature_dropout{'_' if m.inplace else ''}(input, {float(m.p)}, self.training)"),
+    "AlphaDropout": _one(lambda m: f"torch.alpha_dropout{'_' if m.inplace else ''}(input, {float(m.p)}, self.training)"),
+    "FeatureAlphaDropout": _one(lambda m: f"torch.feature_alpha_dropout{'_' if m.inplace else ''}(input, {float(m.p)}, self.training)"),
     "BatchNorm1d": _batch_norm, "BatchNorm2d": _batch_norm, "BatchNorm3d": _batch_norm,
     "LayerNorm": _layer_norm,
     "GroupNorm": _one(lambda m: f"torch.group_norm(input, {m.num_groups}, {'self.weight, self.bias' if m.weight is not None else 'None, None'}, {float(m.eps)!r})"),
@@ -502,7 +513,8 @@ MODULES = {
     "AdaptiveAvgPool1d": _adaptive("adaptive_avg_pool1d", 1), "AdaptiveAvgPool2d": _adaptive("adaptive_avg_pool2d", 2), "AdaptiveAvgPool3d": _adaptive("adaptive_avg_pool3d", 3),
     "AdaptiveMaxPool1d": _adaptive("adaptive_max_pool1d", 1), "AdaptiveMaxPool2d": _adaptive("adaptive_max_pool2d", 2), "AdaptiveMaxPool3d": _adaptive("adaptive_max_pool3d", 3),
     "LSTM": _rnn, "GRU": _rnn, "RNN": _rnn, "LSTMCell": _cell, "GRUCell": _cell, "RNNCell": _cell,
-    "MultiheadAttention": _attention, "TransformerEncoderLayer": _encoder_layer,
+    "MultiheadAttention": _attention, "TransformerEncoderLayer": _encoder_layer, "TransformerDecoderLayer": _decoder_layer,
+    "TransformerEncoder": _encoder, "TransformerDecoder": _decoder, "Transformer": _transformer,
     "PixelShuffle": _one(lambda m: f"torch.pixel_shuffle(input, {m.upscale_factor})"),
 }  # fmt: skip
 
@@ -514,11 +526,17 @@ def _texts():
     return {re.match(r"def (\w+)", part)[1]: part + "\n" for part in parts if part.startswith("def ")}
 
 
-class _Names:
+class Names:
+    """The names that the texts here see: `torch` and the functions."""
+
     def value(self, name):
         if name == "torch":
             return ("torch", None)
-        return ("function", function(name)) if name in _texts() else None
+        if name == "math":
+            return ("namespace", math, "math")
+        from ..nn import functional as home
+
+        return functional(getattr(home, name, None)) or ("function", function(name)) if name in _texts() else None
 
     def type(self, expression):
         return None
@@ -529,15 +547,22 @@ def function(name):
     """The compiled function of `torch.nn.functional`."""
     from ._resolve import unit
 
-    return _graph.script_unit_define(unit, f"__torch__.torch.nn.functional.{name}", _texts()[name], "torch/nn/functional.py", 1, _Names(), None, {})
+    return _graph.script_unit_define(unit, f"__torch__.torch.nn.functional.{name}", _texts()[name], "torch/nn/functional.py", 1, Names(), None, {})
 
 
 def functional(fn):
-    """The compiled form of a function of `torch.nn.functional`; None where there is none here."""
+    """The meaning of a function of `torch.nn.functional` for the compiler; None where it has no text here."""
     from ..nn import functional as home
 
     name = getattr(fn, "__name__", "")
-    return function(name) if name in _texts() and getattr(home, name, None) is fn else None
+    if name not in _texts() or getattr(home, name, None) is not fn:
+        return None
+    if f"{name}_with_indices" in _texts():
+        return ("flag", ("return_indices", function(name), function(f"{name}_with_indices")))
+    if f"{name}__1" in _texts():
+        forms = [name, *(f"{name}__{i}" for i in range(1, 6))]
+        return ("overloads", tuple(map(function, forms)))
+    return ("function", function(name))
 
 
 def method_text(module, name):

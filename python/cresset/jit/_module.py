@@ -19,11 +19,8 @@ _CONTAINERS = {"ModuleList": ModuleList, "Sequential": Sequential, "ModuleDict":
 class _Slots(collections.abc.MutableMapping):
     """Parameters or buffers of a compiled module, as its object holds them."""
 
-    def __init__(self, handle, which):
-        self._object = handle
-        self._held = {}
-        column = 2 if which == "parameters" else 3
-        self._keys = [row[0] for row in _graph.script_class_info(_graph.script_object_class(handle))["attributes"] if row[column]]
+    def __init__(self, handle, keys):
+        self._object, self._keys, self._held = handle, keys, {}
 
     def __getitem__(self, key):
         if key not in self._keys:
@@ -188,8 +185,8 @@ class RecursiveScriptModule(ScriptModule):
         info = _graph.script_class_info(_graph.script_object_class(handle))
         d["_info"] = info
         d.pop("training", None)
-        d["_parameters"] = _Slots(handle, "parameters")
-        d["_buffers"] = _Slots(handle, "buffers")
+        d["_parameters"] = _Slots(handle, [row[0] for row in info["attributes"] if row[2]])
+        d["_buffers"] = _Slots(handle, [row[0] for row in info["attributes"] if row[3]])
         for name, _, _, _, is_module in info["attributes"]:
             if is_module:
                 d["_modules"][name] = wrap(_graph.script_object_get(handle, name, True), None if original is None else original._modules.get(name))
@@ -723,7 +720,7 @@ class _Builder:
         text = _library.method_text(self.module, name) if key == name else None
         if text is not None:
             text = text.strip("\n") + "\n"
-            function = _graph.script_unit_define(_resolve.unit, qualified, text, f"torch/nn/modules/{name}", 1, _Text(), self.cls, {})
+            function = _graph.script_unit_define(_resolve.unit, qualified, text, f"torch/nn/modules/{name}", 1, _library.Names(), self.cls, {})
         else:
             source, file, line = _resolve.source_of(fn)
             function = _graph.script_unit_define(_resolve.unit, qualified, source, file, line, _resolve.Resolver(fn), self.cls, defaults_of(fn))

@@ -265,8 +265,8 @@ def _describe_function(fn, name, script_function):
     if getattr(math, getattr(fn, "__name__", ""), None) is fn:
         return ("builtin", f"aten::{fn.__name__}")
     home, own = getattr(fn, "__module__", None) or "", getattr(fn, "__name__", name)
-    if (text := _library.functional(fn)) is not None:
-        return ("function", text)
+    if (known := _library.functional(fn)) is not None:
+        return known
     if home.partition(".")[0] == "cresset" or home.startswith("_cresset") or isinstance(fn, types.BuiltinFunctionType) or not hasattr(fn, "__code__"):
         for candidate in _operator_names(home, own):
             if _graph.script_has_operator(candidate):

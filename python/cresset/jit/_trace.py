@@ -124,6 +124,19 @@ def _flatten(value, out):
     return out
 
 
+def _resizing(parts, args):
+    """The operator, and its arguments, of all dimensions' `_resize_images(input, size, mode, align_corners, antialias, factors)`."""
+    image, size, _, corners, smooth, factors = parts
+    n = len(args[1])
+    op = (f"upsample_nearest{n}d", f"_upsample_nearest_exact{n}d", f"upsample_{('linear1d', 'bilinear2d', 'trilinear3d')[n - 1]}", "upsample_bicubic2d")[
+        args[2]
+    ]
+    if args[4]:
+        op = f"_{op}_aa"
+    wanted = [size, "None"] if args[5] is None else ["None", factors]
+    return op, [image, wanted[0], *([corners] if args[2] > 1 else []), wanted[1]]
+
+
 class _Frame:
     """The text of one method."""
 
@@ -253,7 +266,14 @@ class Tracer:
             return result
         ns, op = name.split("::") if "::" in name else ("aten", name)
         parts = [self.literal(a) for a in args] + [f"{k}={self.literal(v)}" for k, v in kwargs.items()]
-        self.write(f"ops.{ns}.{op}({', '.join(parts)})", result)
+        if op == "_resize_images":
+            op, parts = _resizing(parts, args)
+        elif op == "embedding_renorm_":
+            parts[0] = f"ops.aten.detach({parts[0]})"  # it writes to a leaf
+        text = f"ops.{ns}.{op}({', '.join(parts)})"
+        if op == "kl_div" and parts[2:3] == ["3"]:  # "batchmean", which no reduction of the operator is elsewhere
+            text = f"ops.aten.div(ops.aten.kl_div({', '.join([*parts[:2], '2', *parts[3:]])}), ops.aten.size({parts[0]}, 0))"
+        self.write(text, result)
         return result
 
     def write(self, text, result):

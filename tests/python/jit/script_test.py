@@ -7,6 +7,8 @@ import unittest
 import zipfile
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
+import pytest
+
 import cresset as torch
 from cresset import nn
 
@@ -521,3 +523,27 @@ def test_a_packed_weight_may_be_a_lazy_negation():
     packed = torch.jit.optimize_for_inference(torch.jit.script(layer))
     for _ in range(3):
         torch.testing.assert_close(packed(x), layer(x))
+
+
+def test_divisions_of_whole_numbers_are_saved_as_they_are_today():
+    @torch.jit.script
+    def half(x: torch.Tensor):
+        return x / 2
+
+    file = io.BytesIO()
+    torch.jit.save(half, file)
+    file.seek(0)
+    assert torch.jit.load(file)(torch.tensor([3, 5])).tolist() == [1.5, 2.5]
+
+
+def test_an_archive_loads_from_a_path_and_its_weights_do_not_follow_the_file(tmp_path):
+    path = tmp_path / "linear.pt"
+    module = torch.jit.script(torch.nn.Linear(3, 2))
+    module.save(path)
+    loaded = torch.jit.load(path)
+    path.write_bytes(b"\0" * path.stat().st_size)
+    assert torch.equal(loaded.weight, module.weight)
+    for damaged in (b"", b"PK", b"no archive at all"):
+        path.write_bytes(damaged)
+        with pytest.raises(RuntimeError, match="is no archive of TorchScript"):
+            torch.jit.load(path)

@@ -1,0 +1,416 @@
+"""The TorchScript of `torch.nn.functional`: signatures as users know them, over operators that PyTorch has, too."""
+
+_COMMON = """
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    return torch.relu_(input) if inplace else torch.relu(input)
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    return torch.hardtanh_(input, 0.0, 6.0) if inplace else torch.hardtanh(input, 0.0, 6.0)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    return torch.hardtanh_(input, min_val, max_val) if inplace else torch.hardtanh(input, min_val, max_val)
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return torch.elu_(input, alpha) if inplace else torch.elu(input, alpha)
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    return torch.selu_(input) if inplace else torch.selu(input)
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return torch.celu_(input, alpha) if inplace else torch.celu(input, alpha)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    return torch.leaky_relu_(input, negative_slope) if inplace else torch.leaky_relu(input, negative_slope)
+def rrelu(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False) -> Tensor:
+    return torch.rrelu_(input, lower, upper, training) if inplace else torch.rrelu(input, lower, upper, training)
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    return torch.silu_(input) if inplace else torch.silu(input)
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    return torch.mish_(input) if inplace else torch.mish(input)
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    return torch.hardswish_(input) if inplace else torch.hardswish(input)
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    return torch.hardsigmoid_(input) if inplace else torch.hardsigmoid(input)
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    return torch.threshold_(input, threshold, value) if inplace else torch.threshold(input, threshold, value)
+def softsign(input: Tensor) -> Tensor:
+    return input / (input.abs() + 1)
+def tanhshrink(input: Tensor) -> Tensor:
+    return input - input.tanh()
+def _last_dim(dim: Optional[int], n: int) -> int:
+    if dim is None:
+        return 0 if n == 0 or n == 1 or n == 3 else 1
+    return dim
+def softmin(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[dtype] = None) -> Tensor:
+    return torch.softmax(-input, _last_dim(dim, input.dim()), dtype=dtype)
+def softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[dtype] = None) -> Tensor:
+    return torch.softmax(input, _last_dim(dim, input.dim()), dtype=dtype)
+def log_softmax(input: Tensor, dim: Optional[int] = None, _stacklevel: int = 3, dtype: Optional[dtype] = None) -> Tensor:
+    return torch.log_softmax(input, _last_dim(dim, input.dim()), dtype=dtype)
+def sigmoid(input: Tensor) -> Tensor:
+    return input.sigmoid()
+def tanh(input: Tensor) -> Tensor:
+    return input.tanh()
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    return torch.glu(input, dim)
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    return input / input.norm(p, [dim], True).clamp_min(eps).expand_as(input)
+def _check_rate(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError("dropout probability has to be between 0 and 1, but got {}".format(p))
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    _check_rate(p)
+    return torch.dropout_(input, p, training) if inplace else torch.dropout(input, p, training)
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    _check_rate(p)
+    return torch.alpha_dropout_(input, p, training) if inplace else torch.alpha_dropout(input, p, training)
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    _check_rate(p)
+    return torch.feature_alpha_dropout_(input, p, training) if inplace else torch.feature_alpha_dropout(input, p, training)
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    _check_rate(p)
+    batched = input.dim() == 3
+    x = input if batched else input.unsqueeze(0)
+    y = torch.feature_dropout_(x, p, training) if inplace else torch.feature_dropout(x, p, training)
+    return y if batched else y.squeeze(0)
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    _check_rate(p)
+    return torch.feature_dropout_(input, p, training) if inplace else torch.feature_dropout(input, p, training)
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    _check_rate(p)
+    return torch.feature_dropout_(input, p, training) if inplace else torch.feature_dropout(input, p, training)
+def batch_norm(input: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], weight: Optional[Tensor] = None,
+               bias: Optional[Tensor] = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
+    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+def instance_norm(input: Tensor, running_mean: Optional[Tensor] = None, running_var: Optional[Tensor] = None, weight: Optional[Tensor] = None,
+                  bias: Optional[Tensor] = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
+    return torch.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+def layer_norm(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-05) -> Tensor:
+    return torch.layer_norm(input, normalized_shape, weight, bias, eps)
+def group_norm(input: Tensor, num_groups: int, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-05) -> Tensor:
+    return torch.group_norm(input, num_groups, weight, bias, eps)
+def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, max_norm: Optional[float] = None, norm_type: float = 2.0,
+              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    index = -1
+    if padding_idx is not None:
+        index = padding_idx if padding_idx >= 0 else weight.size(0) + padding_idx
+    if max_norm is not None:
+        torch.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
+    return torch.embedding(weight, input, index, scale_grad_by_freq, sparse)
+def adaptive_avg_pool2d(input: Tensor, output_size: BroadcastingList2[int]) -> Tensor:
+    return torch.adaptive_avg_pool2d(input, output_size)
+def _reduction(reduction: str, size_average: Optional[bool] = None, reduce: Optional[bool] = None) -> int:
+    if size_average is not None or reduce is not None:
+        if reduce is not None and not reduce:
+            return 0
+        return 2 if size_average is not None and not size_average else 1
+    if reduction == "none":
+        return 0
+    if reduction == "mean":
+        return 1
+    if reduction == "sum":
+        return 2
+    raise ValueError("reduction: expected 'none', 'mean' or 'sum', got " + reduction)
+def _reduced(losses: Tensor, reduction: int) -> Tensor:
+    if reduction == 1:
+        return losses.mean()
+    return losses.sum() if reduction == 2 else losses
+def _weighted(losses: Tensor, weight: Tensor, reduction: int) -> Tensor:
+    total = losses * weight
+    if reduction == 1:
+        return total.sum() / weight.expand_as(total).sum()
+    return total.sum() if reduction == 2 else total
+def cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None, ignore_index: int = -100,
+                  reduce: Optional[bool] = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    return torch.cross_entropy_loss(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index, label_smoothing)
+def nll_loss(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None, ignore_index: int = -100,
+             reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.nll_loss_nd(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index)
+def mse_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean",
+             weight: Optional[Tensor] = None) -> Tensor:
+    code = _reduction(reduction, size_average, reduce)
+    if weight is not None:
+        return _weighted(torch.mse_loss(input, target, 0), weight, code)
+    return torch.mse_loss(input, target, code)
+def l1_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean",
+            weight: Optional[Tensor] = None) -> Tensor:
+    code = _reduction(reduction, size_average, reduce)
+    if weight is not None:
+        return _weighted(torch.l1_loss(input, target, 0), weight, code)
+    return torch.l1_loss(input, target, code)
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Optional[Tensor] = None) -> Tensor:
+    code = _reduction(reduction)
+    if weight is not None:
+        return _reduced(torch.huber_loss(input, target, 0, delta) * weight, code)
+    return torch.huber_loss(input, target, code, delta)
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean",
+                   beta: float = 1.0) -> Tensor:
+    return torch.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None,
+                         reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.binary_cross_entropy(input, target, weight, _reduction(reduction, size_average, reduce))
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None,
+                                     reduce: Optional[bool] = None, reduction: str = "mean", pos_weight: Optional[Tensor] = None) -> Tensor:
+    return torch.binary_cross_entropy_with_logits(input, target, weight, pos_weight, _reduction(reduction, size_average, reduce))
+def kl_div(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean",
+           log_target: bool = False) -> Tensor:
+    if reduction == "batchmean":
+        return torch.kl_div(input, target, 2, log_target=log_target) / input.size(0)
+    return torch.kl_div(input, target, _reduction(reduction, size_average, reduce), log_target=log_target)
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
+                          size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.cosine_embedding_loss(input1, input2, target, margin, _reduction(reduction, size_average, reduce))
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
+                        size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.margin_ranking_loss(input1, input2, target, margin, _reduction(reduction, size_average, reduce))
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0,
+                         size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.hinge_embedding_loss(input, target, margin, _reduction(reduction, size_average, reduce))
+def multilabel_margin_loss(input: Tensor, target: Tensor,
+                           size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
+def soft_margin_loss(input: Tensor, target: Tensor,
+                     size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Optional[Tensor] = None,
+                      size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.multi_margin_loss(input, target, p, margin, weight, _reduction(reduction, size_average, reduce))
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06, swap: bool = False,
+                        size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, _reduction(reduction, size_average, reduce))
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Optional[Tensor] = None,
+                                size_average: Optional[bool] = None, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    losses = -(target * torch.log_sigmoid(input) + (1 - target) * torch.log_sigmoid(-input))
+    if weight is not None:
+        losses = losses * weight
+    return _reduced(losses.mean([-1]), _reduction(reduction, size_average, reduce))
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Optional[bool] = None,
+                     eps: float = 1e-08, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
+    return torch.poisson_nll_loss(input, target, log_input, full, eps, _reduction(reduction, size_average, reduce))
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-06, reduction: str = "mean") -> Tensor:
+    v = var
+    if v.size() != input.size() and v.dim() + 1 == input.dim():
+        v = v.unsqueeze(-1)
+    if bool((v < 0).any()):
+        raise ValueError("gaussian_nll_loss: expected a variance that is nowhere negative")
+    v = v.clone()
+    with torch.no_grad():
+        v.clamp_(min=eps)
+    losses = 0.5 * (v.log() + (input - target).square() / v)
+    if full:
+        losses = losses + 0.9189385332046727
+    return _reduced(losses, _reduction(reduction))
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0, reduction: str = "mean",
+             zero_infinity: bool = False) -> Tensor:
+    return torch.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
+def logsigmoid(input: Tensor) -> Tensor:
+    return torch.log_sigmoid(input)
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    soft = torch.softmax((logits - torch.empty_like(logits).exponential_().log()) / tau, dim)
+    if not hard:
+        return soft
+    one = torch.zeros_like(logits).scatter_(dim, soft.argmax(dim, True), 1.0)
+    return one - soft.detach() + soft
+def fold(input: Tensor, output_size: BroadcastingList2[int], kernel_size: BroadcastingList2[int], dilation: BroadcastingList2[int] = 1,
+         padding: BroadcastingList2[int] = 0, stride: BroadcastingList2[int] = 1) -> Tensor:
+    return torch.col2im(input, output_size, kernel_size, dilation, padding, stride)
+def unfold(input: Tensor, kernel_size: BroadcastingList2[int], dilation: BroadcastingList2[int] = 1, padding: BroadcastingList2[int] = 0,
+           stride: BroadcastingList2[int] = 1) -> Tensor:
+    return torch.im2col(input, kernel_size, dilation, padding, stride)
+def affine_grid(theta: Tensor, size: List[int], align_corners: Optional[bool] = None) -> Tensor:
+    return torch.affine_grid_generator(theta, size, False if align_corners is None else align_corners)
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Optional[bool] = None) -> Tensor:
+    if mode != "bilinear" and mode != "nearest" and mode != "bicubic":
+        raise ValueError("grid_sample: expected a mode of 'bilinear', 'nearest' and 'bicubic', got " + mode)
+    if padding_mode != "zeros" and padding_mode != "border" and padding_mode != "reflection":
+        raise ValueError("grid_sample: expected a padding_mode of 'zeros', 'border' and 'reflection', got " + padding_mode)
+    by = 0 if mode == "bilinear" else 1 if mode == "nearest" else 2
+    beyond = 0 if padding_mode == "zeros" else 1 if padding_mode == "border" else 2
+    return torch.grid_sampler(input, grid, by, beyond, False if align_corners is None else align_corners)
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    if input.dim() < 3:
+        raise ValueError("local_response_norm: expected 3 dimensions or more, got {}".format(input.dim()))
+    if input.numel() == 0:
+        return input
+    squares = input.square().reshape([input.size(0), 1, input.size(1), -1])
+    means = torch.avg_pool2d(torch.pad(squares, [0, 0, size // 2, (size - 1) // 2]), [size, 1], [1, 1]).reshape(input.size())
+    return input / (means * alpha + k).pow(beta)
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Optional[Tensor] = None, max_norm: Optional[float] = None, norm_type: float = 2.0,
+                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Optional[Tensor] = None,
+                  include_last_offset: bool = False, padding_idx: Optional[int] = None) -> Tensor:
+    code = 0
+    if mode == "mean":
+        code = 1
+    elif mode == "max":
+        code = 2
+    elif mode != "sum":
+        raise ValueError("embedding_bag: expected a mode of 'sum', 'mean' or 'max', got " + mode)
+    index, begin, factors = input, offsets, per_sample_weights
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("embedding_bag: expected no offsets for bags of one length, which are the rows of a 2-D input")
+        begin = torch.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
+        index = input.reshape([-1])
+        if per_sample_weights is not None:
+            factors = per_sample_weights.reshape([-1])
+    if begin is None:
+        raise ValueError("embedding_bag: expected offsets, where the bags begin, for a 1-D input")
+    if max_norm is not None:
+        torch.embedding_renorm_(weight.detach(), index, max_norm, norm_type)
+    return torch.embedding_bag(weight, index, begin, scale_grad_by_freq, code, sparse, factors, include_last_offset, padding_idx)[0]
+def _resized(input: Tensor, factors: List[float]) -> List[int]:
+    size: List[int] = []
+    for d in range(len(factors)):
+        size.append(int(math.floor(float(input.size(d + 2)) * factors[d])))
+    return size
+def _interpolate(input: Tensor, wanted: Optional[List[int]], factors: Optional[List[float]], mode: str, align_corners: Optional[bool],
+                 recompute_scale_factor: Optional[bool], antialias: bool) -> Tensor:
+    n = input.dim() - 2
+    if n < 1 or n > 3:
+        raise NotImplementedError("interpolate: expected an input of 3, 4 or 5 dimensions, got {}".format(input.dim()))
+    plain = mode == "nearest" or mode == "area" or mode == "nearest-exact"
+    if plain and align_corners is not None:
+        raise ValueError("interpolate: align_corners is for the modes linear, bilinear, bicubic and trilinear, got " + mode)
+    corners = False if align_corners is None else align_corners
+    if wanted is not None and len(wanted) != n:
+        raise ValueError("interpolate: expected a size of {} numbers, got {}".format(n, wanted))
+    if factors is not None and len(factors) != n:
+        raise ValueError("interpolate: expected a scale_factor of {} numbers, got {}".format(n, factors))
+    if (wanted is None) == (factors is None):
+        raise ValueError("interpolate: expected either size or scale_factor")
+    if recompute_scale_factor is not None and recompute_scale_factor:
+        if factors is None:
+            raise ValueError("interpolate: recompute_scale_factor goes with scale_factor, got a size")
+        wanted, factors = _resized(input, factors), None
+    if antialias and (n != 2 or (mode != "bilinear" and mode != "bicubic" and mode != "lanczos")):
+        raise ValueError("interpolate: antialias is for the modes bilinear, bicubic and lanczos of images")
+    if mode == "nearest":
+        if n == 1:
+            return torch.upsample_nearest1d(input, wanted, factors)
+        if n == 2:
+            return torch.upsample_nearest2d(input, wanted, factors)
+        return torch.upsample_nearest3d(input, wanted, factors)
+    if mode == "nearest-exact":
+        if n == 1:
+            return torch._upsample_nearest_exact1d(input, wanted, factors)
+        if n == 2:
+            return torch._upsample_nearest_exact2d(input, wanted, factors)
+        return torch._upsample_nearest_exact3d(input, wanted, factors)
+    if mode == "area":
+        if wanted is None:
+            assert factors is not None
+            wanted = _resized(input, factors)
+        if n == 1:
+            return torch.adaptive_avg_pool1d(input, wanted)
+        return torch.adaptive_avg_pool2d(input, wanted) if n == 2 else torch.adaptive_avg_pool3d(input, wanted)
+    if mode == "linear" and n == 1:
+        return torch.upsample_linear1d(input, wanted, corners, factors)
+    if mode == "bilinear" and n == 2:
+        if antialias:
+            return torch._upsample_bilinear2d_aa(input, wanted, corners, factors)
+        return torch.upsample_bilinear2d(input, wanted, corners, factors)
+    if mode == "bicubic" and n == 2:
+        if antialias:
+            return torch._upsample_bicubic2d_aa(input, wanted, corners, factors)
+        return torch.upsample_bicubic2d(input, wanted, corners, factors)
+    if mode == "lanczos" and n == 2 and antialias:
+        return torch._upsample_lanczos2d_aa(input, wanted, corners, factors)
+    if mode == "trilinear" and n == 3:
+        return torch.upsample_trilinear3d(input, wanted, corners, factors)
+    raise NotImplementedError("interpolate: mode {} does not go with an input of {} dimensions".format(mode, input.dim()))
+"""
+
+_POOLS = """
+def max_pool{n}d(input: Tensor, kernel_size: BroadcastingList{n}[int], stride: Optional[BroadcastingList{n}[int]] = None,
+               padding: BroadcastingList{n}[int] = 0, dilation: BroadcastingList{n}[int] = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Tensor:
+    return torch.max_pool{n}d(input, kernel_size, kernel_size if stride is None else stride, padding, dilation, ceil_mode)
+def max_pool{n}d_with_indices(input: Tensor, kernel_size: BroadcastingList{n}[int], stride: Optional[BroadcastingList{n}[int]] = None,
+                            padding: BroadcastingList{n}[int] = 0, dilation: BroadcastingList{n}[int] = 1, ceil_mode: bool = False,
+                            return_indices: bool = False) -> Tuple[Tensor, Tensor]:
+    return torch.max_pool{n}d_with_indices(input, kernel_size, kernel_size if stride is None else stride, padding, dilation, ceil_mode)
+def adaptive_max_pool{n}d(input: Tensor, output_size: BroadcastingList{n}[int], return_indices: bool = False) -> Tensor:
+    return torch.adaptive_max_pool{n}d(input, output_size)[0]
+def adaptive_max_pool{n}d_with_indices(input: Tensor, output_size: BroadcastingList{n}[int], return_indices: bool = False) -> Tuple[Tensor, Tensor]:
+    return torch.adaptive_max_pool{n}d(input, output_size)
+def lp_pool{n}d(input: Tensor, norm_type: float, kernel_size: BroadcastingList{n}[int], stride: Optional[BroadcastingList{n}[int]] = None,
+              ceil_mode: bool = False) -> Tensor:
+    means = torch.avg_pool{n}d(input.pow(norm_type), kernel_size, kernel_size if stride is None else stride, [0] * {n}, ceil_mode)
+    window = 1
+    for k in kernel_size:
+        window *= k
+    return (means.sign() * torch.relu(means.abs())).mul(window).pow(1.0 / norm_type)
+def max_unpool{n}d(input: Tensor, indices: Tensor, kernel_size: BroadcastingList{n}[int], stride: Optional[BroadcastingList{n}[int]] = None,
+                 padding: BroadcastingList{n}[int] = 0, output_size: Optional[List[int]] = None) -> Tensor:
+    step = kernel_size if stride is None or len(stride) == 0 else stride
+    size: List[int] = []
+    for d in range({n}):
+        usual = (input.size(d - {n}) - 1) * step[d] - 2 * padding[d] + kernel_size[d]
+        if output_size is not None:
+            wanted = output_size[len(output_size) - {n} + d]
+            if wanted <= usual - step[d] or wanted >= usual + step[d]:
+                raise ValueError("max_unpool{n}d: output_size {{}}: dimension {{}} has to be near {{}}".format(output_size, d, usual))
+            usual = wanted
+        size.append(usual)
+    return {unpool}
+"""
+_FRACTIONAL = """
+def _fractional_size{n}(input: Tensor, output_size: Optional[BroadcastingList{n}[int]], output_ratio: Optional[BroadcastingList{n}[float]]) -> List[int]:
+    if output_size is not None:
+        return output_size
+    if output_ratio is None:
+        raise ValueError("fractional_max_pool{n}d: expected output_size or output_ratio")
+    size: List[int] = []
+    for d in range({n}):
+        size.append(int(float(input.size(d - {n})) * output_ratio[d]))
+    return size
+def fractional_max_pool{n}d_with_indices(input: Tensor, kernel_size: BroadcastingList{n}[int], output_size: Optional[BroadcastingList{n}[int]] = None,
+                                       output_ratio: Optional[BroadcastingList{n}[float]] = None, return_indices: bool = False,
+                                       _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+    samples = _random_samples
+    if samples is None:
+        batch = input.size(0) if input.dim() == {n} + 2 else 1
+        samples = torch.rand([batch, input.size(-{n} - 1), {n}], dtype=input.dtype, device=input.device)
+    return torch.fractional_max_pool{n}d(input, kernel_size, _fractional_size{n}(input, output_size, output_ratio), samples)
+def fractional_max_pool{n}d(input: Tensor, kernel_size: BroadcastingList{n}[int], output_size: Optional[BroadcastingList{n}[int]] = None,
+                          output_ratio: Optional[BroadcastingList{n}[float]] = None, return_indices: bool = False,
+                          _random_samples: Optional[Tensor] = None) -> Tensor:
+    return fractional_max_pool{n}d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)[0]
+"""
+_UNPOOL = {
+    1: "torch.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [size[0], 1]).squeeze(-1)",
+    2: "torch.max_unpool2d(input, indices, size)",
+    3: "torch.max_unpool3d(input, indices, size, step, padding)",
+}
+
+# One for each pair of types that a size and a factor have: TorchScript of archives knows overloads, and unions only half.
+_RESIZED = """
+def interpolate{suffix}(input: Tensor, size: Optional[{size}] = None, scale_factor: Optional[{factor}] = None, mode: str = "nearest",
+                align_corners: Optional[bool] = None, recompute_scale_factor: Optional[bool] = None, antialias: bool = False) -> Tensor:
+    wanted: Optional[List[int]] = None
+    if size is not None:
+        wanted = {wanted}
+    factors: Optional[List[float]] = None
+    if scale_factor is not None:
+        factors = {factors}
+    return _interpolate(input, wanted, factors, mode, align_corners, recompute_scale_factor, antialias)
+def upsample{suffix}(input: Tensor, size: Optional[{size}] = None, scale_factor: Optional[{factor}] = None, mode: str = "nearest",
+             align_corners: Optional[bool] = None) -> Tensor:
+    return interpolate{suffix}(input, size, scale_factor, mode, align_corners)
+def upsample_nearest{suffix}(input: Tensor, size: Optional[{size}] = None, scale_factor: Optional[{factor}] = None) -> Tensor:
+    return interpolate{suffix}(input, size, scale_factor)
+def upsample_bilinear{suffix}(input: Tensor, size: Optional[{size}] = None, scale_factor: Optional[{factor}] = None) -> Tensor:
+    return interpolate{suffix}(input, size, scale_factor, "bilinear", True)
+"""
+_SIZES = {"int": "[size] * (input.dim() - 2)", "List[int]": "size"}
+_FACTORS = {"float": "[scale_factor] * (input.dim() - 2)", "List[float]": "scale_factor", "int": "[float(scale_factor)] * (input.dim() - 2)"}
+
+
+def _resized():
+    pairs = [(size, factor) for factor in _FACTORS for size in _SIZES]
+    return "".join(
+        _RESIZED.format(suffix=f"__{i}" if i else "", size=size, factor=factor, wanted=_SIZES[size], factors=_FACTORS[factor])
+        for i, (size, factor) in enumerate(pairs)
+    ).replace("\n\n", "\n")
+
+
+FUNCTIONAL = (
+    _COMMON
+    + _resized()
+    + "".join(_POOLS.format(n=n, unpool=_UNPOOL[n]) for n in (1, 2, 3)).replace("\n\n", "\n")
+    + "".join(_FRACTIONAL.format(n=n) for n in (2, 3)).replace("\n\n", "\n")
+)
