@@ -362,6 +362,9 @@ def set_float32_matmul_precision(precision):
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"precision: expected 'highest', 'high' or 'medium', got {precision!r}")
     _matmul_precision[0] = precision
+    from ..backends import _precision
+
+    _precision.matmul_precision(precision)
 
 
 def set_warn_always(b, /):

@@ -4,6 +4,12 @@
 True
 """
 
+import contextlib as _contextlib
+import sys as _sys
+import types as _types
+
+from . import _precision
+
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "xnnpack"]
 _SUBMODULES = __all__
 
@@ -27,3 +33,44 @@ def flags_frozen():
     from . import _flags
 
     return _flags.is_frozen
+
+
+class GenericModule(_types.ModuleType):
+    """The class of this module, which has a setting for all libraries at once.
+
+    >>> isinstance(torch.backends, torch.backends.GenericModule)
+    True
+    """
+
+    fp32_precision = _precision.setting("generic")
+
+
+_sys.modules[__name__].__class__ = GenericModule
+
+
+def set_flags(_fp32_precision="none"):
+    """Chooses how exact products of float32 are for all libraries, and returns what was before. RuntimeError for another precision.
+
+    >>> torch.backends.set_flags("ieee")
+    ('none',)
+    >>> torch.backends.set_flags("none")
+    ('ieee',)
+    """
+    before = (_precision.read("generic"),)
+    _precision.write("generic", "all", _fp32_precision)
+    return before
+
+
+@_contextlib.contextmanager
+def flags(fp32_precision="none"):
+    """A context in which products of float32 are as exact as given; see `set_flags`.
+
+    >>> with torch.backends.flags(fp32_precision="tf32"):
+    ...     torch.backends.fp32_precision
+    'tf32'
+    """
+    before = set_flags(fp32_precision)
+    try:
+        yield
+    finally:
+        set_flags(*before)

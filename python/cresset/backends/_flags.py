@@ -14,9 +14,9 @@ def freeze():
     is_frozen = True
 
 
-def install(module, /, freezes=True, **flags):
+def install(module, /, freezes=True, after={}, **flags):  # noqa: B006  it is only read
     """Makes the `flags` of the module named `module` settable attributes: name = (value at the start, accepted types). Those
-    that `freezes` are not assigned to after `freeze()`.
+    that `freezes` are not assigned to after `freeze()`. `after[name]` is called with each new value of a flag.
 
     Returns (set_flags, flags): both take values by keyword; the first returns what was before, the second is a context manager.
     """
@@ -33,6 +33,8 @@ def install(module, /, freezes=True, **flags):
                 wanted = " or ".join(t.__name__ for t in (accepted if isinstance(accepted, tuple) else (accepted,)))
                 raise TypeError(f"{module}.{name}: expected {wanted}, got {type(value).__name__}")
             values[name] = value
+            if name in after:
+                after[name](value)
 
     for name in flags:
         setattr(FlagModule, name, property(lambda self, name=name: values[name]))

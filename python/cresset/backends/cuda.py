@@ -5,23 +5,41 @@ False
 """
 
 import contextlib as _contextlib
+import enum as _enum
 import sys as _sys
 import types as _types
 
-from . import _flags
+from . import _flags, _precision
 
 matmul = _types.ModuleType(f"{__name__}.matmul", "Matrix products on CUDA devices.")
 _sys.modules[matmul.__name__] = matmul
 _flags.install(
     matmul.__name__,
     freezes=False,
-    allow_tf32=(False, bool),
     allow_fp16_reduced_precision_reduction=(True, bool),
     allow_bf16_reduced_precision_reduction=(True, bool),
     allow_fp16_accumulation=(False, bool),
 )
 
-_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+cuBLASModule = type(matmul)
+cuBLASModule.__name__ = cuBLASModule.__qualname__ = "cuBLASModule"
+cuBLASModule.__doc__ = """The class of `torch.backends.cuda.matmul`, whose flags are properties.
+
+    >>> torch.backends.cuda.matmul.fp32_precision in ("none", "ieee", "tf32")
+    True
+    """
+cuBLASModule.fp32_precision = _precision.setting("cuda", "matmul")
+
+
+def _allow_tf32(self, value):
+    if not isinstance(value, bool):
+        raise TypeError(f"{__name__}.matmul.allow_tf32: expected bool, got {type(value).__name__}")
+    _precision.write("cuda", "matmul", "tf32" if value else "ieee")
+
+
+cuBLASModule.allow_tf32 = property(lambda self: _precision.read("cuda", "matmul") == "tf32", _allow_tf32)
+
+_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "low_precision_sums": False}
 
 
 def is_built():
@@ -36,31 +54,35 @@ def is_built():
 class _Library:
     """The choice of a library for CUDA devices: it has a name, and nothing reads it."""
 
-    def __init__(self, kind, chosen, names):
-        self.kind, self.chosen, self.names = kind, chosen, names
+    def __init__(self, kind, chosen, kinds):
+        self.kind, self.chosen, self.kinds = kind, chosen, kinds
 
     def __call__(self, backend=None):
         if backend is not None:
-            name = backend if isinstance(backend, str) else getattr(backend, "name", backend)
-            if not isinstance(name, str) or name.lower() not in self.names:
-                raise RuntimeError(f"preferred_{self.kind}_library: expected one of {', '.join(self.names)}, got {backend!r}")
-            self.chosen = name.lower()
+            found = backend if isinstance(backend, self.kinds) else {k.name.lower(): k for k in self.kinds}.get(str(backend).lower())
+            if found is None:
+                names = ", ".join(k.name.lower() for k in self.kinds)
+                raise RuntimeError(f"preferred_{self.kind}_library: expected one of {names}, got {backend!r}")
+            self.chosen = found
         return self.chosen
 
 
-_linalg, _blas = (
-    _Library("linalg", "default", ("default", "cusolver", "magma")),
-    _Library("blas", "default", ("default", "cublas", "cublaslt", "hipblaslt", "ck")),
-)
+_LinalgBackend = _enum.Enum("_LinalgBackend", ["Default", "Cusolver", "Magma"], start=0)
+_BlasBackend = _enum.Enum("_BlasBackend", ["Default", "Cublas", "Cublaslt", "Ck", "Hipblaslt", "Hipblas"], start=0)
+_ROCmFABackend = _enum.Enum("_ROCmFABackend", ["Default", "AOTriton", "Ck"], start=0)
+_linalg, _blas, _rocm_fa = (
+    _Library("linalg", _LinalgBackend.Default, _LinalgBackend), _Library("blas", _BlasBackend.Cublas, _BlasBackend),
+    _Library("rocm_fa", _ROCmFABackend.Default, _ROCmFABackend),
+)  # fmt: skip
 
 
 def preferred_linalg_library(backend=None):
     """The library of linear algebra on CUDA devices, set where a name is given. RuntimeError for another name.
 
-    >>> torch.backends.cuda.preferred_linalg_library("magma")
-    'magma'
-    >>> torch.backends.cuda.preferred_linalg_library("default")
-    'default'
+    >>> print(torch.backends.cuda.preferred_linalg_library("magma"))
+    _LinalgBackend.Magma
+    >>> print(torch.backends.cuda.preferred_linalg_library("default"))
+    _LinalgBackend.Default
     """
     return _linalg(backend)
 
@@ -68,10 +90,63 @@ def preferred_linalg_library(backend=None):
 def preferred_blas_library(backend=None):
     """The library of matrix products on CUDA devices, set where a name is given. RuntimeError for another name.
 
-    >>> torch.backends.cuda.preferred_blas_library()
-    'default'
+    >>> print(torch.backends.cuda.preferred_blas_library())
+    _BlasBackend.Cublas
     """
     return _blas(backend)
+
+
+def preferred_rocm_fa_library(backend=None):
+    """The library of flash attention on ROCm devices, set where a name is given. RuntimeError for another name.
+
+    >>> print(torch.backends.cuda.preferred_rocm_fa_library())
+    _ROCmFABackend.Default
+    """
+    return _rocm_fa(backend)
+
+
+def _workspace(name):
+    def size(size=None):
+        raise RuntimeError(f"{name}: there is no CUDA device, whose memory this would be; ask torch.cuda.is_available() first")
+
+    size.__name__ = size.__qualname__ = name
+    size.__doc__ = f"""The bytes that products of matrices may use on a CUDA device, set where a size is given. RuntimeError while there is none.
+
+    >>> torch.backends.cuda.{name}()
+    Traceback (most recent call last):
+    RuntimeError: {name}: there is no CUDA device, whose memory this would be; ask torch.cuda.is_available() first
+    """
+    return size
+
+
+cublas_workspace_size, cublaslt_workspace_size = _workspace("cublas_workspace_size"), _workspace("cublaslt_workspace_size")
+
+
+def blas_workspace_size(size=None, backend=None):
+    """That of the library `backend`, or of the preferred one; see `cublas_workspace_size`.
+
+    >>> torch.backends.cuda.blas_workspace_size()
+    Traceback (most recent call last):
+    RuntimeError: cublas_workspace_size: there is no CUDA device, whose memory this would be; ask torch.cuda.is_available() first
+    """
+    return cublas_workspace_size(size)
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled):
+    """Allows or forbids the plain kernel of attention on CUDA devices to add in float16 and bfloat16.
+
+    >>> torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(False)
+    """
+    _attention["low_precision_sums"] = bool(enabled)
+
+
+def fp16_bf16_reduction_math_sdp_allowed():
+    """Whether the plain kernel of attention on CUDA devices may add in float16 and bfloat16.
+
+    >>> torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+    False
+    """
+    return _attention["low_precision_sums"]
 
 
 def _switch(kind, read, write):

@@ -12,8 +12,16 @@ import types as _types
 
 import _cresset
 
+from . import _precision
 
-class _Module(_types.ModuleType):
+
+class MkldnnModule(_types.ModuleType):
+    """The class of this module, whose settings are properties.
+
+    >>> torch.backends.mkldnn.matmul.fp32_precision in ("none", "ieee", "tf32", "bf16")
+    True
+    """
+
     @property
     def enabled(self):
         """Whether oneDNN may be used."""
@@ -26,7 +34,7 @@ class _Module(_types.ModuleType):
         _cresset._set_onednn_enabled(value)
 
 
-_settings = {"deterministic": False, "allow_tf32": True, "fp32_precision": "none"}
+_settings = {"deterministic": False, "allow_tf32": True}
 
 
 def _setting(name, accepted):
@@ -38,9 +46,11 @@ def _setting(name, accepted):
     return property(lambda self: _settings[name], write)
 
 
-for _name, _type in (("deterministic", bool), ("allow_tf32", bool), ("fp32_precision", str)):
-    setattr(_Module, _name, _setting(_name, _type))
-_sys.modules[__name__].__class__ = _Module
+for _name in ("deterministic", "allow_tf32"):
+    setattr(MkldnnModule, _name, _setting(_name, bool))
+MkldnnModule.fp32_precision = _precision.setting("mkldnn")
+_sys.modules[__name__].__class__ = MkldnnModule
+conv, matmul, rnn = (_precision.Operators("mkldnn", _kind) for _kind in ("conv", "matmul", "rnn"))
 
 
 def is_available():
@@ -65,7 +75,7 @@ def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precis
     >>> torch.backends.mkldnn.set_flags(True)
     (True, False, True, 'none')
     """
-    before = (_cresset._onednn_enabled(), _settings["deterministic"], _settings["allow_tf32"], _settings["fp32_precision"])
+    before = (_cresset._onednn_enabled(), _settings["deterministic"], _settings["allow_tf32"], _precision.read("mkldnn"))
     here = _sys.modules[__name__]
     for name, value in (("enabled", _enabled), ("deterministic", _deterministic), ("allow_tf32", _allow_tf32)):
         if value is not None:

@@ -96,3 +96,70 @@ def test_generators_of_the_cpu_have_no_offset():
     for call in (g.graphsafe_get_state, lambda: g.graphsafe_set_state(g)):
         with pytest.raises(NotImplementedError, match="get_state"):
             call()
+
+
+@pytest.fixture
+def precisions():
+    """The settings of fp32_precision as they are at the start, and as they were afterwards."""
+    from cresset.backends import _precision
+
+    chosen, unless = dict(_precision._chosen), dict(_precision._unless_chosen)
+    _precision._chosen.clear()
+    _precision._unless_chosen.update({("cuda", "conv"): "tf32", ("cuda", "rnn"): "tf32"})
+    yield torch.backends
+    _precision._chosen.clear()
+    _precision._chosen.update(chosen)
+    _precision._unless_chosen.clear()
+    _precision._unless_chosen.update(unless)
+
+
+def read(backends):
+    places = (backends, backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn, backends.mkldnn, backends.mkldnn.matmul)
+    return " ".join(place.fp32_precision for place in places)
+
+
+def test_the_nearest_choice_of_precision_counts(precisions):
+    b = precisions
+    assert read(b) == "none none tf32 tf32 none none"
+    b.fp32_precision = "ieee"
+    assert read(b) == "ieee ieee ieee ieee ieee ieee"
+    b.cudnn.fp32_precision = "tf32"
+    b.cudnn.rnn.fp32_precision = "ieee"
+    assert read(b) == "ieee tf32 tf32 ieee ieee ieee"
+    b.cudnn.fp32_precision = b.cudnn.rnn.fp32_precision = "none"
+    with b.flags(fp32_precision="bf16"):  # CUDA's libraries have none
+        assert read(b) == "bf16 none none none bf16 bf16"
+    b.fp32_precision = "none"
+    assert read(b) == "none none tf32 none none none"
+    for place, value in ((b.cuda.matmul, "bf16"), (b, "half"), (b.mkldnn.conv, "x")):
+        with pytest.raises(RuntimeError, match="fp32_precision of .* is one of none, ieee"):
+            place.fp32_precision = value
+    with pytest.raises(AttributeError, match="no setting fp32_prescision"):
+        b.cudnn.conv.fp32_prescision = "ieee"
+
+
+def test_the_older_settings_choose_the_same_precisions(precisions):
+    b = precisions
+    b.cuda.matmul.allow_tf32 = True
+    assert b.cuda.matmul.fp32_precision == "tf32" and b.cuda.matmul.allow_tf32
+    b.cudnn.allow_tf32 = False
+    assert (b.cudnn.conv.fp32_precision, b.cudnn.rnn.fp32_precision, b.cudnn.allow_tf32) == ("none", "none", False)
+    b.cudnn.allow_tf32 = True
+    assert b.cudnn.conv.fp32_precision == "tf32"
+    for name, cuda, cpu in (("medium", "tf32", "bf16"), ("high", "tf32", "tf32"), ("highest", "ieee", "ieee")):
+        torch.set_float32_matmul_precision(name)
+        assert (b.cuda.matmul.fp32_precision, b.mkldnn.matmul.fp32_precision) == (cuda, cpu)
+    a = torch.tensor([[1.0 + 2**-20]])
+    torch.set_float32_matmul_precision("medium")
+    assert (a @ torch.ones(1, 1)).item() == a.item()  # computed in float32 all the same
+    torch.set_float32_matmul_precision("highest")
+
+
+def test_the_preferred_libraries_are_members_of_enumerations():
+    cuda = torch.backends.cuda
+    before = cuda.preferred_linalg_library("default")
+    assert str(before) == "_LinalgBackend.Default"
+    assert cuda.preferred_linalg_library("MAGMA").value == 2
+    assert cuda.preferred_linalg_library(before) is before
+    with pytest.raises(RuntimeError, match="expected one of default, cublas"):
+        cuda.preferred_blas_library("mkl")
