@@ -165,6 +165,22 @@ class Functions(unittest.TestCase):
         x.norm()
         self.assertEqual(Logs.calls, [f.mse_loss, torch.einsum, torch.Tensor.to, torch.Tensor.norm])
 
+    def test_einsum_arrives_with_its_equation_and_tensors_in_every_form(self):
+        f, x = Foreign(), torch.ones(2)
+        for given in (("i,i", f, x), ("i,i", [f, x]), ("i,i", (f, x)), (x, [0], f, [0])):
+            self.assertEqual(torch.einsum(*given), ("einsum", (Foreign,), 3, {}))
+        graph = torch.fx.symbolic_trace(lambda a, b: torch.einsum("ij,jk", [a, b])).graph
+        call = next(n for n in graph.nodes if n.op == "call_function")
+        self.assertEqual([getattr(a, "name", a) for a in call.args], ["ij,jk", "a", "b"])
+
+    def test_gradients_of_a_class_arrive_with_outputs_and_inputs(self):
+        x = Logs([1.0, 2.0]).requires_grad_()
+        y = (x * x).sum()
+        Logs.calls.clear()
+        (g,) = torch.autograd.grad(y, x)
+        self.assertEqual([c.__name__ for c in Logs.calls], ["grad"])
+        self.assertEqual((type(g), g.tolist()), (Logs, [2, 4]))
+
     def test_arrays_copies_and_text_arrive_as_one_call(self):
         x = Logs([1.0, 2.0])
         calls = {

@@ -58,14 +58,22 @@ def einsum(equation, *operands):
     """
     if not operands:
         raise ValueError(f"einsum: expected an equation and at least one tensor, got {equation!r} alone")
-    if isinstance(equation, _torch.Tensor):
-        equation, operands = _equation_of_lists((equation, *operands))
-    operands = _tensors(operands)
+    equation, *operands = _einsum_operands(equation, *operands)
     if len(operands) < 3:
         return _ops["einsum"](equation, operands)
     from ..backends.opt_einsum import _path_of
 
     return _ops["einsum"](equation, operands, path=_path_of(equation, operands))
+
+
+def _einsum_operands(equation, *operands):
+    """An equation of letters and the tensors, whichever form they were given in."""
+    if isinstance(equation, _torch.Tensor):
+        equation, operands = _equation_of_lists((equation, *operands))
+    return equation, *_tensors(operands)
+
+
+einsum._for_hooks = _einsum_operands
 
 
 def _equation_of_lists(arguments):

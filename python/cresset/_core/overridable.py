@@ -46,11 +46,15 @@ def _spelled_out(function, args, kwargs):
 
 def overridable(function, home, spelled_out=False):
     """The function as one that may be taken over; it is known as one of the module `home`. A hook gets the arguments as they were given, or
-    `spelled_out`: with the defaults by their names."""
+    `spelled_out`: with the defaults by their names; or as its `_for_hooks` makes them."""
+
+    for_hooks = getattr(function, "_for_hooks", None)
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         if _taken_over(args, kwargs):
+            if for_hooks is not None:
+                args = for_hooks(*args)
             return _hand_over(call, *(_spelled_out(function, args, kwargs) if spelled_out else (args, kwargs)))
         return function(*args, **kwargs)
 

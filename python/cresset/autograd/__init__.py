@@ -82,9 +82,17 @@ def grad(
         _warnings.warn("only_inputs is deprecated and ignored; use backward to accumulate gradients for all leaves", FutureWarning, stacklevel=2)
     names = list(inputs) if isinstance(inputs, dict) else None
     inputs = tuple(inputs.values()) if names is not None else _listed(inputs)
-    outputs = outputs if _is_list(outputs) else (outputs,)
+    outputs = tuple(outputs) if _is_list(outputs) else (outputs,)
     if not inputs:
         raise RuntimeError("grad: `inputs` cannot be empty")
+    if names is None and _cresset._taken_over((*outputs, *inputs), {}):
+        options = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs,
+            "allow_unused": bool(allow_unused), "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        if materialize_grads:
+            del options["allow_unused"]
+        return _cresset._hand_over(grad, (outputs, tuple(inputs)), options)
     if is_grads_batched:
         result = _batched(outputs, inputs, grad_outputs, retain_graph, create_graph)
     else:

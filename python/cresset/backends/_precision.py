@@ -49,6 +49,6 @@ class Operators:
 
 
 def matmul_precision(name):
-    """What `set_float32_matmul_precision` says about each library."""
+    """Chooses for each library as `set_float32_matmul_precision` does."""
     write("cuda", "matmul", "ieee" if name == "highest" else "tf32")
     write("mkldnn", "matmul", {"highest": "ieee", "high": "tf32", "medium": "bf16"}[name])

@@ -11,14 +11,19 @@ import sys as _sys
 from . import _flags, _precision
 
 
-
 def _choose_tf32(allowed):
     for kind in ("conv", "rnn"):
         _precision.write("cuda", kind, "tf32" if allowed else "none")
 
 
 set_flags, flags = _flags.install(
-    __name__, after={"allow_tf32": _choose_tf32}, enabled=(True, bool), benchmark=(False, bool), benchmark_limit=(10, (int, type(None))), deterministic=(False, bool), allow_tf32=(True, bool)
+    __name__,
+    after={"allow_tf32": _choose_tf32},
+    enabled=(True, bool),
+    benchmark=(False, bool),
+    benchmark_limit=(10, (int, type(None))),
+    deterministic=(False, bool),
+    allow_tf32=(True, bool),
 )
 CudnnModule = type(_sys.modules[__name__])
 CudnnModule.__name__ = CudnnModule.__qualname__ = "CudnnModule"
