@@ -15,6 +15,8 @@ namespace cresset::graph {
 namespace {
 
 constexpr int64_t kMajorVersion = 8;
+// Documents compress less than this; memory stays in proportion to the file.
+constexpr uint64_t kMostExpansion = 100;
 
 Field::Json parse_json(const std::string& text, const std::string& name) {
   try {
@@ -43,6 +45,8 @@ class Pt2Reader {
   std::string entry(const std::string& name) const {
     const io::ZipEntry* e = archive_.find(name);
     CRESSET_CHECK_VALUE(e, "the archive has no entry '", name, "'");
+    const uint64_t most = kMostExpansion * e->size + (uint64_t{1} << 20);
+    CRESSET_CHECK_VALUE(!e->deflated || e->full_size <= most, "'", name, "' expands ", e->size, " bytes to ", e->full_size, ", expected at most ", most);
     return archive_.read(*e, true);
   }
   void check_archive() const {
@@ -106,6 +110,8 @@ class Pt2Reader {
   void ranges(const Field& root, Graph& graph) const {
     if (!root.has("range_constraints")) return;
     root.at("range_constraints").each_named([&](const std::string& name, const Field& f) {
+      // Ranges of functions of sizes, such as "s0 + 1", follow from those of their symbols.
+      if (name.find_first_of(" +-*/(,)") != std::string::npos) return;
       SymRange r;
       // Infinite bounds are null or names.
       if (f.has("min_val") && f.at("min_val").json().is_number()) r.min = f.at("min_val").integer();

@@ -92,19 +92,22 @@ class _Reader:
         self.archive, self.file = archive, file
         names = archive.namelist()
         formats = [n for n in names if n.endswith("archive_format")]
-        if len(formats) != 1 or archive.read(formats[0]) != b"pt2":
+        self.root, self.names = formats[0].removesuffix("archive_format") if formats else "", set(names)
+        if len(formats) != 1 or self.entry("archive_format") != b"pt2":
             raise ValueError(f"load: {file!r}: expected an archive that torch.export.save wrote, with archive_format pt2")
-        self.root = formats[0].removesuffix("archive_format")
-        self.names = set(names)
 
     def entry(self, name):
         if self.root + name not in self.names:
             raise ValueError(f"load: {self.file!r}: the archive has no entry {name!r}")
+        entry = self.archive.getinfo(self.root + name)
+        if entry.file_size > (most := 100 * entry.compress_size + 2**20):
+            raise ValueError(f"load: {self.file!r}: {name!r} expands {entry.compress_size} bytes to {entry.file_size}, expected at most {most}")
         return self.archive.read(self.root + name)
 
     def document(self, name):
+        text = self.entry(name)
         try:
-            return json.loads(self.entry(name))
+            return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"load: {self.file!r}: {name}: expected JSON: {error}") from None
 

@@ -78,11 +78,19 @@ class Recorder:
             return found
         if isinstance(tree, str):
             made = self._of_symbol(tree, found)
+        elif (equal := self._opposite(tree)) is not None:
+            made = self._arithmetic("not", [equal], tree)
         else:
             op, *parts = tree
             made = self._arithmetic(op, [self._of_tree(p, env) for p in parts], tree)
         self.known[key] = made
         return made
+
+    def _opposite(self, tree):
+        """The node of `a == b`, of a tree that says `a != b`: truth values that the data gives are such comparisons, and have no node for `a`."""
+        op, *parts = tree
+        found = self.known.get(str(_cresset_graph.expr_from_tree(("eq", *parts)))) if op == "ne" else None
+        return found if isinstance(found, fx.Node) else None
 
     def _of_symbol(self, name, found):
         if found is None and self.outer is not None:

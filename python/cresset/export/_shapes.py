@@ -36,7 +36,7 @@ class Shapes:
         given = combined(module, args, kwargs)
         specs = _specs(given, dynamic_shapes)
         self.specs = dict(zip(names, _aligned(specs, leaves), strict=True))
-        self.deferred, self.dims, self.exprs, self.named = deferred, {}, {}, {}
+        self.deferred, self.dims, self.exprs, self.named, self.derived = deferred, {}, {}, {}, {}
         self.owners = {}  # the tensors that have a Dim, and where
         self.env = ShapeEnv(prefer_deferred_runtime_asserts_over_guards=deferred, duck_shape=False)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.env)
@@ -91,7 +91,11 @@ class Shapes:
         expr, known = self.dims[root.__name__]
         if known != number:
             raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} makes {root.__name__} {number}, elsewhere in the example it is {known}")
-        return expr if dim is root else _as_expr(self.env.wrap(expr) * dim.factor + dim.offset)
+        if dim is root:
+            return expr
+        made = _as_expr(self.env.wrap(expr) * dim.factor + dim.offset)
+        self.derived[str(made)] = (made, dim.min, dim.max)
+        return made
 
     def _symbol(self, place, size, low, high):
         made = self.env._create(size, place, DimDynamic.DYNAMIC)
@@ -147,15 +151,17 @@ class Shapes:
         return [f"{name} was to be any size, and the program needs {multiple[0]}".replace(symbol, name)] if multiple else []
 
     def constraints(self, graph):
-        """The range of each symbol that the graph's values have."""
+        """The range of each symbol that the graph's values have, and of the functions of symbols that dims are."""
         used = {n for node in graph.nodes for n in symbols_of(node.meta.get("val"))}
         # The capture leaves out the sizes 0 and 1, which a Dim may allow all the same.
         least = {str(expr): self.named[name][1] or 0 for name, (expr, _) in self.dims.items()}
-        return {
+        found = {
             _symbol(n): ValueRanges(least.get(n, low) if low == 2 else low, _open(high))
             for n, _, low, high, by, _ in self.env._env.symbols
             if by is None and n in used
         }
+        functions = [(self.env.replace(expr), low, high) for expr, low, high in self.derived.values()]
+        return found | {expr: ValueRanges(low, _open(high)) for expr, low, high in functions if expr.symbols and not expr.is_symbol}
 
     def guards(self):
         """Conditions that were found while the module ran."""
@@ -303,11 +309,13 @@ class SymbolCheck:
 
 
 def ranges_from(place):
-    """The ranges of the symbols of a file."""
+    """The ranges of the symbols of a file. Those of functions of symbols, such as "s0 + 1", follow from them."""
     if place is None:
         return {}
     found = {}
     for name, r in place.of(dict).items():
+        if not name.isidentifier():
+            continue
         low, high = r.get("min_val"), r.get("max_val")
         found[_symbol(name)] = ValueRanges(low if isinstance(low, int) else -math.inf, high if isinstance(high, int) else math.inf)
     return found

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 import zipfile
 
-from cresset.export import export, load, save
+from cresset.export import Dim, export, load, save
 
 import cresset as torch
 from cresset import nn
@@ -89,6 +89,18 @@ class RoundTrip(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "got 65"):
             loaded.module()(torch.ones(65, 3))
 
+    def test_dims_that_are_functions_of_others(self):
+        d = Dim("d", min=2, max=10)
+        program = export(Function(lambda x, y: x + y[1:]), (X, torch.ones(3, 3)), dynamic_shapes={"args": ({0: d}, {0: d + 1})})
+        with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            save(program, file.name)
+            for run in (load(file.name).module(), load_program(file.name)):
+                self.assertTrue(torch.equal(run(torch.ones(4, 3), torch.ones(5, 3)), torch.full((4, 3), 2.0)))
+                with self.assertRaisesRegex((AssertionError, ValueError), "expected (size )?5"):
+                    run(torch.ones(4, 3), torch.ones(6, 3))
+                with self.assertRaisesRegex((AssertionError, ValueError), "10"):
+                    run(torch.ones(11, 3), torch.ones(12, 3))
+
     def test_graphs_within_graphs(self):
         program = export(Function(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))), (X,))
         module = again(program).module()
@@ -153,18 +165,28 @@ class Damaged(unittest.TestCase):
     def test_a_node_that_uses_its_own_result(self):
         self.refused(lambda graph, root: graph["nodes"][0]["inputs"][0].update(arg={"as_tensor": {"name": "linear"}}), "'linear' is used before it is defined")
 
-    def test_a_document_that_is_nested_without_an_end(self):
-        buffer, deep = io.BytesIO(), io.BytesIO()
+    def refused_in_both_languages(self, document, words, **options):
+        """A file with this document instead of its own."""
+        buffer, other = io.BytesIO(), io.BytesIO()
         save(self.program, buffer)
-        with zipfile.ZipFile(buffer) as archive, zipfile.ZipFile(deep, "w") as out:
+        with zipfile.ZipFile(buffer) as archive, zipfile.ZipFile(other, "w") as out:
             for name in archive.namelist():
-                out.writestr(name, "[" * 200_000 if name.endswith("models/model.json") else archive.read(name))
-        with self.assertRaisesRegex(ValueError, "models/model.json: expected JSON"):
-            load(io.BytesIO(deep.getvalue()))
-        with self.assertRaisesRegex(ValueError, "models/model.json: expected JSON"), tempfile.NamedTemporaryFile(suffix=".pt2") as file:
-            file.write(deep.getvalue())
+                is_document = name.endswith("models/model.json")
+                out.writestr(name, document if is_document else archive.read(name), **(options if is_document else {}))
+        with self.assertRaisesRegex(ValueError, words):
+            load(io.BytesIO(other.getvalue()))
+        with self.assertRaisesRegex(ValueError, words), tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            file.write(other.getvalue())
             file.flush()
             load_program(file.name)
+
+    def test_a_document_that_is_nested_without_an_end(self):
+        self.refused_in_both_languages("[" * 200_000, "models/model.json: expected JSON")
+
+    def test_a_small_file_with_millions_of_nodes(self):
+        self.refused_in_both_languages(
+            "[" + "{}," * 3_000_000 + "{}]", "'models/model.json' expands [0-9]+ bytes to 9000004", compress_type=zipfile.ZIP_DEFLATED
+        )
 
     def test_a_missing_field(self):
         self.refused(lambda graph, root: graph["nodes"][0].pop("inputs"), r"nodes\[0\]: expected the field 'inputs'")

@@ -175,6 +175,11 @@ class Sizes(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "expected 5, got 6"):
             module(torch.ones(4, 3), torch.ones(6, 3))
 
+    def test_ranges_of_derived_dims_are_part_of_the_program(self):
+        d = Dim("d", min=2, max=10)
+        program = export(Pair(lambda x, y: x + y[1:]), (X, torch.ones(3, 3)), dynamic_shapes=({0: d}, {0: d + 1}))
+        self.assertEqual({str(k): (r.lower, r.upper) for k, r in program.range_constraints.items()}, {"s0": (2, 10), "s0 + 1": (3, 11)})
+
     def test_arithmetic_of_sizes_is_in_the_graph(self):
         program = export(Pair(lambda x, y: x.reshape(x.shape[0] * x.shape[1]) + y), (X, torch.ones(1)), dynamic_shapes=({0: Dim("a"), 1: Dim("c")}, None))
         self.assertEqual(program.module()(torch.ones(4, 5), torch.ones(1)).shape, (20,))
@@ -220,6 +225,15 @@ class Sizes(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "expected (u|Eq)"):
                 program.module()(*other)
         self.assertTrue(draft_export(Pair(lambda x, y: x + y), (x, x))._report.successful())
+
+    def test_a_draft_takes_a_truth_value_of_the_data_either_way(self):
+        for function in (lambda x: x + 1 if x.sum() > 0 else x - 1, lambda x: x + 1 if (x > 0).all() else x, lambda x: x if not bool((x > 0).any()) else -x):
+            for x in (torch.ones(3), -torch.ones(3)):
+                with self.assertWarnsRegex(UserWarning, "1 assumption"):
+                    program = draft_export(Function(function), (x,))
+                self.assertTrue(torch.equal(program.module()(x), function(x)))
+                with self.assertRaisesRegex(RuntimeError, "expected (Ne|Eq)"):
+                    program.module()(-x)
 
     def test_a_draft_knows_the_lengths_that_the_data_gives(self):
         def f(x):

@@ -114,6 +114,7 @@ class Partitions(unittest.TestCase):
         self.assertEqual(self.names(found), [["add", "relu"], ["add_1", "relu_1"]])
         fused = partitioner.fuse_partitions(found)
         self.assertEqual(len(list(fused.named_children())), 2)
+        self.assertIn("self.fused_1(", fused.code)
         self.assertTrue(torch.equal(fused(X, X), f(X, X)))
 
     def test_two_partitions_do_not_need_each_other(self):

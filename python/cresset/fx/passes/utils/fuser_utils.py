@@ -192,4 +192,5 @@ def fuse_by_partitions(gm, partitions, prefix="fused_", always_return_tuple=Fals
         erase_nodes(gm, ordered)
     stable_topological_sort(gm)
     gm.graph.lint()
+    gm.recompile()
     return gm
