@@ -273,6 +273,11 @@ def _col2im(self, output_size, kernel_size, dilation, padding, stride):
     return present(aten.col2im.default, self, output_size, kernel_size, dilation, padding, stride)
 
 
+@_renames("cdist")
+def _cdist(x1, x2, p=2.0, compute_mode=None):
+    return present(aten._cdist_forward.default, x1, x2, p, compute_mode)
+
+
 @_renames("_masked_select")
 def _masked_select(self, mask):
     return present(aten.masked_select.default, self, mask)
@@ -588,6 +593,64 @@ def _solve_slope(needs, args, outputs, gradients):
     return [of_a, (of_b.squeeze(-1) if is_vector else of_b) if needs[1] else None, None, None]
 
 
+@_opens("cosine_similarity")
+def _cosine_similarity(x1, x2, dim=1, eps=1e-08):
+    import cresset as torch
+
+    if x1.shape != x2.shape:
+        shape = torch.broadcast_shapes(x1.shape, x2.shape)
+        x1, x2 = x1.expand(shape), x2.expand(shape)
+    kind = torch.promote_types(x1.dtype, x2.dtype)
+    lengths = []
+    for x in (x1, x2):
+        length = aten.linalg_vector_norm.default(x if x.dtype == kind else x.to(kind), 2, [dim], True)
+        lengths.append(aten.clone.default(length))
+    with torch.no_grad():  # zeros are kept away from the division; the gradient passes as if they were not
+        least = aten.scalar_tensor.default(eps, dtype=kind, device=x1.device)
+        for length in lengths:
+            aten.clamp_min_.Tensor(length, least)
+    return (x1 / lengths[0] * (x2 / lengths[1])).sum(dim)
+
+
+@_opens("pairwise_distance")
+def _pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
+    import cresset as torch
+
+    if p != 2 or torch.is_complex(x1) or torch.is_complex(x2):
+        return _cresset.body("pairwise_distance")(x1, x2, p, eps, keepdim)
+    apart = aten.add.Scalar(x1 - x2, eps)
+    return _norm_step(apart, p, [apart.dim() - 1], *([True] if keepdim else []))
+
+
+def _norm_named(self, p, dim, keepdim=False):
+    return present(aten.norm.ScalarOpt_dim, self, p, dim, *([True] if keepdim else []))
+
+
+def _norm_slope(needs, args, outputs, gradients):
+    self, _, dims, *keepdim = args
+    grad, length = gradients[0], outputs[0]
+    if not keepdim:
+        grad, length = grad.unsqueeze(dims[0]), length.unsqueeze(dims[0])
+    slope = self / length
+    is_zero = length == 0
+    return [grad * (slope.masked_fill(is_zero, 0) if _again() else slope.masked_fill_(is_zero, 0))]
+
+
+def _distances(x1, x2, p=2.0, compute_mode=None):
+    return aten._cdist_forward.default(x1, x2, p, compute_mode)
+
+
+def _distance_slope(needs, args, outputs, gradients):
+    x1, x2, p = (*args, 2.0)[:3]
+    grad, apart = gradients[0], outputs[0]
+    of_1 = of_2 = None
+    if needs[0]:
+        of_1 = _step(aten._cdist_backward.default, grad.contiguous(), x1, x2, p, apart)
+    if needs[1]:
+        of_2 = _step(aten._cdist_backward.default, grad.transpose(-2, -1).contiguous(), x2, x1, p, apart.transpose(-2, -1).contiguous())
+    return [of_1, of_2, None, None][: len(args)]
+
+
 # ---- gradients in other steps -----------------------------------------------------------------------------------------------
 
 
@@ -758,12 +821,14 @@ def _inverse(needs, args, outputs, gradients):
 
 
 def _recorded():
-    global _prelu_step, _ctc_step, _determinant_step, _solve_step
+    global _prelu_step, _ctc_step, _determinant_step, _solve_step, _norm_step
     _determinant_step = _whole(lambda A: present(aten._linalg_det.default, A), _determinant_slope, kept=(0, 1, 2), constant=(1, 2))
     _solve_step = _whole(_solve_named, _solve_slope, kept=(0, 1, 2), constant=(1, 2, 3))
     _prelu_step = _stepwise(aten._prelu_kernel.default, _slope)
     _ctc_step = _stepwise(aten._ctc_loss.Tensor, _ctc_slope, kept=(0, 1), constant=(1,))
+    _norm_step = _whole(_norm_named, _norm_slope, kept=(0,))
     return {
+        "cdist": _whole(_distances, _distance_slope, kept=(0,)),
         "mse_loss": _whole(aten.mse_loss.default, _loss("mse_loss", 1)),
         "smooth_l1_loss": _whole(aten.smooth_l1_loss.default, _loss("smooth_l1_loss", 2)),
         "huber_loss": _whole(aten.huber_loss.default, _loss("huber_loss", 2)),

@@ -12,10 +12,20 @@ import sys
 import uuid
 import warnings
 
+import _cresset
+
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel, MemRecordsAcc  # noqa: F401
 
 __all__ = ["EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx", "load_nvprof",
            "parse_nvprof_trace", "profile", "record_function"]  # fmt: skip
+
+
+def _presented(name, overload, *args):
+    """A call of an operator that modes hear, by which programs name their parts."""
+    from .. import ops
+    from .._modes.stack import present
+
+    return present(getattr(getattr(ops.profiler, name), overload), *args)
 
 
 class record_function:
@@ -34,15 +44,22 @@ class record_function:
 
     def __init__(self, name, args=None):
         self.name, self.args = name, args
-        self._opened = None
+        self._opened = self._heard = None
 
     def __enter__(self):
+        if _cresset._is_heard():
+            self._heard = _presented("_record_function_enter_new", "default", self.name, *(() if self.args is None else (self.args,)))
+            return self
         loaded = sys.modules.get("_cresset_profile")
         if loaded is not None:
             self._opened = loaded.enter(str(self.name))
         return self
 
     def __exit__(self, kind, value, traceback):
+        if self._heard is not None:
+            heard, self._heard = self._heard, None
+            _presented("_record_function_exit", "_RecordFunction", heard)
+            return
         if self._opened is not None:
             opened, self._opened = self._opened, None
             sys.modules["_cresset_profile"].leave(opened)

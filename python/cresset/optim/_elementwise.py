@@ -110,8 +110,14 @@ class Elementwise(Optimizer):
                 for options in groups:
                     self._prepare(options["params"], options)
             for options in groups:
-                self._move(options["params"], options)
+                if not (_cresset._is_heard() and self._is_written_out(options)):
+                    self._move(options["params"], options)
         return loss
+
+    def _is_written_out(self, options):
+        from .._modes.updates import written_out
+
+        return written_out(self, options)
 
     def _options_of(self, group):
         differentiable = group.get("differentiable", False)

@@ -43,6 +43,7 @@ class Adam(Elementwise):
         0.9
     """
 
+    _rule = "_fused_adam_"  # or AdamW's, see _call
     _states = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     _rates = ("lr", "beta1", "beta2", "weight_decay")
 

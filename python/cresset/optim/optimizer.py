@@ -12,6 +12,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from itertools import chain
 
+import _cresset
+
 import cresset as torch
 from cresset.utils.hooks import RemovableHandle
 
@@ -64,6 +66,11 @@ def register_optimizer_step_post_hook(hook):
     return _register(_global_post_hooks, hook)
 
 
+def _are_named():
+    """Whether a profile or a dispatch mode may want the names of parts."""
+    return "_cresset_profile" in sys.modules or _cresset._is_heard()
+
+
 def _named(optimizer, what):
     """The scope of a method in a profile, which has loaded its extension."""
     from ..autograd.profiler import record_function
@@ -86,7 +93,7 @@ def _with_hooks(step):
     @functools.wraps(step)
     def wrapped(self, *args, **kwargs):
         self._opt_called = True
-        if "_cresset_profile" in sys.modules and not self.__dict__.get("_in_named_step"):
+        if _are_named() and not self.__dict__.get("_in_named_step"):
             return _named_step(wrapped, self, args, kwargs)
         if "_optimizer_step_pre_hooks" not in self.__dict__:  # it wraps another optimizer and has no state of its own
             return step(self, *args, **kwargs)
@@ -248,7 +255,7 @@ class Optimizer:
         Args:
             set_to_none: whether to drop the gradients instead of filling them with zeros.
         """
-        if "_cresset_profile" in sys.modules:
+        if _are_named():
             with _named(self, "zero_grad"):
                 return self._zero_grad(set_to_none)
         return self._zero_grad(set_to_none)

@@ -101,6 +101,16 @@ CASES = {
                    "unsqueeze expand clone view_as_complex _conj clone mul.Tensor view_as_real select.int view_as_real select.int add.Tensor"),
     "checkpoint": (lambda x: torch.utils.checkpoint.checkpoint(lambda y: y.sin().exp(), x, use_reentrant=False), [leaf(2)], "sin exp",
                    "sin exp mul.Tensor cos mul.Tensor"),
+    "cosine": (lambda x, y: F.cosine_similarity(x, y), [leaf(2, 3), leaf(2, 3)],
+               "linalg_vector_norm clone linalg_vector_norm clone scalar_tensor clamp_min_.Tensor clamp_min_.Tensor div.Tensor div.Tensor mul.Tensor "
+               "sum.dim_IntList",
+               "unsqueeze expand mul.Tensor mul.Tensor div.Tensor div.Tensor neg mul.Tensor div.Tensor sum.dim_IntList div.Tensor div.Tensor neg mul.Tensor "
+               "div.Tensor sum.dim_IntList div.Tensor eq.Scalar masked_fill_.Scalar mul.Tensor add.Tensor div.Tensor eq.Scalar masked_fill_.Scalar mul.Tensor "
+               "add.Tensor"),
+    "pairwise": (lambda x, y: F.pairwise_distance(x, y), [leaf(2, 3), leaf(3, 1)[:1]], "sub.Tensor add.Scalar norm.ScalarOpt_dim",
+                 "unsqueeze unsqueeze div.Tensor eq.Scalar masked_fill_.Scalar mul.Tensor neg sum.dim_IntList"),
+    "distances": (lambda x, y: torch.cdist(x, y), [leaf(2, 3), leaf(4, 3)], "_cdist_forward",
+                  "_cdist_backward transpose.int clone transpose.int clone _cdist_backward"),
     "lstm cell": (cell("lstm_cell", 4), [leaf(2, 3), leaf(2, 2), leaf(2, 2)],
                   "t addmm t addmm add_.Tensor unsafe_split.Tensor sigmoid_ sigmoid_ tanh_ sigmoid_ mul.Tensor mul.Tensor add_.Tensor tanh mul.Tensor",
                   "mul.Tensor mul.Tensor tanh_backward mul.Tensor mul.Tensor mul.Tensor mul.Tensor sigmoid_backward tanh_backward sigmoid_backward "
@@ -179,6 +189,58 @@ def test_contractions_are_the_same_under_a_mode(equation):
     torch.testing.assert_close(seen, plain)
     assert not any(name.startswith("einsum") for name in mode.seen)
     torch.testing.assert_close(*[torch.autograd.grad(out.sin().sum(), operands) for out in (plain, seen)])
+
+
+ADAM = "add_.Tensor lerp_.Scalar mul_.Tensor addcmul_ _local_scalar_dense {} div.Tensor add_.Tensor addcdiv_"
+LISTS = (
+    "_foreach_lerp_.Scalar _foreach_mul_.Scalar _foreach_addcmul_.Scalar _local_scalar_dense _local_scalar_dense _foreach_sqrt _foreach_div_.ScalarList "
+    "_foreach_add_.Scalar _foreach_addcdiv_.ScalarList"
+)
+STEPS = {
+    "sgd": (torch.optim.SGD, {}, "add_.Tensor"),
+    "nesterov": (torch.optim.SGD, {"momentum": 0.5, "nesterov": True, "weight_decay": 0.1, "maximize": True},
+                 "neg add.Tensor mul_.Tensor add_.Tensor add.Tensor add_.Tensor"),
+    "sgd of lists": (torch.optim.SGD, {"momentum": 0.5, "weight_decay": 0.1, "dampening": 0.5, "foreach": True},
+                     "_foreach_add.List _foreach_mul_.Scalar _foreach_add_.List _foreach_add_.List"),
+    "adam": (torch.optim.Adam, {"amsgrad": True}, ADAM.format("maximum.out sqrt")),
+    "adamw": (torch.optim.AdamW, {}, ADAM.format("sqrt").replace("add_.Tensor", "add_.Tensor mul_.Tensor", 1)),
+    "adam of lists": (torch.optim.Adam, {"foreach": True, "weight_decay": 0.1}, "lift_fresh _foreach_add_.Tensor _foreach_add.List " + LISTS),
+    "adamw of lists": (torch.optim.AdamW, {"foreach": True}, "lift_fresh _foreach_add_.Tensor _foreach_mul_.Scalar " + LISTS),
+    "fused": (torch.optim.SGD, {"fused": True}, "_fused_sgd_"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_of_optimizers_are_theirs_and_give_the_same_numbers(name):
+    kind, options, expected = STEPS[name]
+    plain, heard = (nn.Parameter(torch.tensor([1.0, -2.0, 0.5])) for _ in range(2))
+    ours, theirs = kind([plain], lr=0.1, **options), kind([heard], lr=0.1, **options)
+    for _ in range(3):
+        for p in (plain, heard):
+            p.grad = (p * 3).detach()
+        ours.step()
+        with Names() as mode:
+            theirs.step()
+    part = "profiler._record_function_enter_new {} profiler._record_function_exit._RecordFunction"
+    assert " ".join(mode.seen) == part.format(expected)
+    torch.testing.assert_close(heard, plain)
+    assert set(ours.state[plain]) == set(theirs.state[heard])
+
+
+def test_named_parts_of_a_program_are_heard_and_traced():
+    from cresset.fx.experimental.proxy_tensor import make_fx
+
+    def program(x):
+        with torch.autograd.profiler.record_function("part"):
+            return x.sin()
+
+    with Names() as mode:
+        program(X)
+    names = ["profiler._record_function_enter_new", "sin", "profiler._record_function_exit._RecordFunction"]
+    assert mode.seen == names
+    graph = make_fx(program)(X)
+    assert [str(node.target).removeprefix("aten.").removesuffix(".default") for node in graph.graph.nodes if node.op == "call_function"] == names
+    torch.testing.assert_close(graph(X), X.sin())
 
 
 def test_shifts_have_the_names_of_their_operators():

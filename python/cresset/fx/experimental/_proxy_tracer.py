@@ -7,6 +7,7 @@ import _cresset
 import cresset as torch
 
 from ..._modes import stack as _stack
+from ...autograd.profiler import record_function
 from .._symbolic_trace import Tracer
 from ..graph import Graph
 from ..passes.shape_prop import TensorMetadata
@@ -59,6 +60,7 @@ class PythonKeyTracer(Tracer):
         self.slots = {}  # id of a tensor -> Slot, which keeps the tensor
         self.symbols = {}  # expression -> node
         self.constants = {}  # id -> (tensor, node)
+        self.parts = {}  # the same for named parts of the program that are open
         self._by_geometry, self._indexed, self._order = {}, 0, []
         self.enable_thunkify, self.record_stack_traces = False, False
         self.fake_mode = None
@@ -137,6 +139,8 @@ class PythonKeyTracer(Tracer):
             return tuple([self.create_arg(item) for item in a])
         if is_sym(a):
             return self.symbol_node(a)
+        if id(a) in self.parts:
+            return self.parts[id(a)][1]
         return super().create_arg(a)
 
     def symbol_node(self, value):
@@ -162,6 +166,8 @@ class PythonKeyTracer(Tracer):
         if isinstance(out, _Tensor):
             set_meta(node, out, self)
             self.track(out, node, constants)
+        elif isinstance(out, record_function):
+            self.parts[id(out)] = (out, node)
         elif isinstance(out, (tuple, list)):
             set_meta(node, out, self)
             for i, item in enumerate(out):
