@@ -125,9 +125,14 @@ PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 Py_ssize_t storage_length(PyObject* self) { return static_cast<Py_ssize_t>(impl_of(self).nbytes()); }
 PyObject* nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(impl_of(self).nbytes()); }
+void check_memory(PyObject* self) {
+  CRESSET_CHECK(impl_of(self).data() || impl_of(self).nbytes() == 0 || !impl_of(self).device().is_cpu() || impl_of(self).is_fake(),
+                "UntypedStorage: the storage of a wrapper tensor has no memory; look at the tensors within the wrapper");
+}
 void check_readable(PyObject* self) {
   CRESSET_CHECK_NOT_IMPLEMENTED(impl_of(self).device().is_cpu() && !impl_of(self).is_fake(), "UntypedStorage: there are no bytes to look at on ",
                                 impl_of(self).device());
+  check_memory(self);
 }
 PyObject* storage_at(PyObject* self, Py_ssize_t i) {
   if (i < 0 || i >= storage_length(self)) return PyErr_Format(PyExc_IndexError, "UntypedStorage: index %zd is out of %zd bytes", i, storage_length(self));
@@ -231,6 +236,8 @@ PyObject* copy(PyObject* self, PyObject* source) {
     CRESSET_CHECK_TYPE(is_storage(source), "copy_: expected an UntypedStorage, got ", Py_TYPE(source)->tp_name);
     if (impl_of(self).device().is_meta() || impl_of(source).device().is_meta()) return Ref::share(self).release();
     CRESSET_CHECK(storage_length(self) == storage_length(source), "copy_: got ", storage_length(source), " bytes, expected ", storage_length(self));
+    check_memory(self);
+    check_memory(source);
     memmove(bytes_of(self), bytes_of(source), impl_of(self).nbytes());
     return Ref::share(self).release();
   });
@@ -238,14 +245,18 @@ PyObject* copy(PyObject* self, PyObject* source) {
 PyObject* clone(PyObject* self, PyObject*) {
   return guarded([&] {
     CRESSET_CHECK(!impl_of(self).is_fake(), "clone: the storage of a fake tensor has no bytes");
+    check_memory(self);
     auto fresh = make_intrusive<StorageImpl>(impl_of(self).nbytes(), impl_of(self).device());
     if (fresh->data() && fresh->nbytes()) memcpy(fresh->data(), impl_of(self).data(), fresh->nbytes());
     return wrap(fresh);
   });
 }
 PyObject* reduce(PyObject* self, PyObject*) {
-  Ref bytes(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes_of(self)), storage_length(self)));
-  return guarded([&] { return Py_BuildValue("O(O)", package_function("_rebuild_storage"), checked(bytes.release()).get()); });
+  return guarded([&] {
+    check_memory(self);
+    Ref bytes(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes_of(self)), storage_length(self)));
+    return Py_BuildValue("O(O)", package_function("_rebuild_storage"), checked(bytes.release()).get());
+  });
 }
 PyObject* deepcopy(PyObject* self, PyObject* memo) {
   const Ref key(PyLong_FromVoidPtr(self));
@@ -264,7 +275,14 @@ PyObject* storage_compare(PyObject* a, PyObject* b, int operation) {
   return PyBool_FromLong((&impl_of(a) == &impl_of(b)) == (operation == Py_EQ));
 }
 Py_hash_t storage_hash(PyObject* self) { return _Py_HashPointer(&impl_of(self)); }
-int get_buffer(PyObject* self, Py_buffer* view, int flags) { return PyBuffer_FillInfo(view, self, impl_of(self).data(), storage_length(self), 0, flags); }
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  return guarded(
+      [&] {
+        check_memory(self);
+        return PyBuffer_FillInfo(view, self, impl_of(self).data(), storage_length(self), 0, flags);
+      },
+      -1);
+}
 
 PyMethodDef methods[] = {{"nbytes", nbytes, METH_NOARGS, nullptr},
                          {"size", nbytes, METH_NOARGS, nullptr},

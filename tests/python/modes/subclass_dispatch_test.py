@@ -38,6 +38,25 @@ def test_operators_reach_the_class_below_autograd_under_pytorchs_names():
     assert W.seen == ["mul.Tensor", "add.Tensor", "sum.dim_IntList"]
 
 
+LOOKS = {
+    "index": lambda s: s[0],
+    "text": repr,
+    "list": lambda s: s.tolist(),
+    "bytes": bytes,
+    "write": lambda s: s.fill_(1),
+    "copy to": lambda s: s.copy_(torch.ones(3).untyped_storage()),
+    "copy from": lambda s: torch.ones(3).untyped_storage().copy_(s),
+    "clone": lambda s: s.clone(),
+    "pickle": lambda s: s.__reduce__(),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_memory_that_a_wrapper_does_not_have_is_an_error(look):
+    with pytest.raises(RuntimeError, match="no memory"):
+        LOOKS[look](wrapped()(torch.ones(3)).untyped_storage())
+
+
 def test_gradients_are_of_the_class():
     W = wrapped()
     w = W(torch.tensor([1.0, 2.0])).requires_grad_()
