@@ -1,5 +1,6 @@
 """C++ that is compiled against Cresset and loaded into the program. One extension is built for all tests here."""
 
+import ctypes
 import os
 import shutil
 
@@ -262,3 +263,49 @@ def test_setuptools_extensions_name_headers_and_libraries():
     assert issubclass(command, cpp_extension.BuildExtension)
     with pytest.raises(NotImplementedError, match="kernel.cu"):
         cpp_extension.CUDAExtension("x", ["kernel.cu"])
+
+
+@needs_compiler
+def test_the_header_that_sources_begin_with_is_precompiled_from_the_second_build_on(tmp_path, monkeypatch):
+    from cresset.utils.cpp_extension import _compiler, _paths, _precompiled
+
+    if not _compiler.check_compiler_is_gcc(_compiler.get_cxx_compiler()):
+        pytest.skip("precompiled headers are GCC's")
+    header = tmp_path / "include" / "ATen" / "ATen.h"
+    header.parent.mkdir(parents=True)
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(_precompiled, "_ROOM", 0)
+    monkeypatch.setattr(_paths, "include_paths", lambda *args: [str(tmp_path / "include")])
+
+    def answer(name):
+        source = tmp_path / f"{name}.cpp"
+        source.write_text('// The answer.\n#include <ATen/ATen.h>\nextern "C" __attribute__((visibility("default"))) int answer() { return ANSWER; }\n')
+        library = cpp_extension.load(name, [source], is_python_module=False)
+        with open(os.path.join(os.path.dirname(library), "build.ninja")) as file:
+            return ctypes.CDLL(library).answer(), "-fpch-deps" in file.read()
+
+    header.write_text("#define ANSWER 1\n")
+    assert [answer(name) for name in ("first", "second", "third")] == [(1, False), (1, True), (1, True)]
+    header.write_text("#define ANSWER 2\n")
+    os.utime(header, ns=(1, 1))
+    assert answer("fourth") == (2, True)
+    monkeypatch.setenv("CRESSET_PRECOMPILED", "0")
+    assert answer("fifth") == (2, False)
+    assert list((tmp_path / "cache").rglob("*.gch"))
+    cpp_extension.remove_extension_h_precompiler_headers()
+    assert not list((tmp_path / "cache").rglob("*.gch"))
+
+
+def test_only_what_a_source_begins_with_can_be_precompiled(tmp_path):
+    from cresset.utils.cpp_extension._precompiled import first_header
+
+    source = tmp_path / "source.cpp"
+    for text, expected in {
+        "/* a\n * b */\n#pragma once\n # include <torch/library.h>\n": "torch/library.h",
+        '#include "torch/extension.h"\n': "torch/extension.h",
+        "#include <vector>\n#include <torch/extension.h>\n": None,
+        "#define X 1\n#include <torch/extension.h>\n": None,
+        "int x;\n": None,
+    }.items():
+        source.write_text(text)
+        assert first_header(str(source)) == expected, text

@@ -117,6 +117,7 @@ class Flags:
         standard = [] if any(flag.startswith("-std=") for flag in cflags) else ["-std=c++20"]
         self.compile = [f"-DTORCH_EXTENSION_NAME={name}", *_COMMON, *(f"-I{os.path.abspath(folder)}" for folder in includes),
                         *(part for folder in system for part in ("-isystem", folder)), *standard, *optimized, *cflags]  # fmt: skip
+        self.precompiled = []  # in front of the others, no part of what an extension is made of
         folder = _paths.library_paths()[0]
         mode = [] if is_standalone else ["-shared"]
         self.link = [*mode, *ldflags, f"-L{folder}", "-lcresset", "-Wl,--as-needed", "-lcresset_distributions", "-lcresset_dist", f"-Wl,-rpath,{folder}"]
@@ -132,7 +133,7 @@ def ninja_text(compiler, flags, sources, target):
     lines = [
         "ninja_required_version = 1.3",
         f"cxx = {compiler}",
-        f"cflags = {shlex.join(flags.compile).replace('$', '$$')}",
+        f"cflags = {shlex.join([*flags.precompiled, *flags.compile]).replace('$', '$$')}",
         f"ldflags = {shlex.join(flags.link).replace('$', '$$')}",
         "rule compile",
         "  command = $cxx -MD -MF $out.d $cflags -c $in -o $out",
@@ -150,5 +151,5 @@ def commands(compiler, flags, sources, objects, target):
     """The same as lists of arguments, for a machine without ninja."""
     start = shlex.split(compiler)
     for source, made in zip(sources, objects):
-        yield [*start, "-MD", "-MF", f"{made}.d", *flags.compile, "-c", os.path.abspath(source), "-o", made]
+        yield [*start, "-MD", "-MF", f"{made}.d", *flags.precompiled, *flags.compile, "-c", os.path.abspath(source), "-o", made]
     yield [*start, *objects, *flags.link, "-o", target]

@@ -11,7 +11,7 @@ import sys
 
 import _cresset
 
-from . import _compiler, _paths
+from . import _compiler, _paths, _precompiled
 
 _loaded = {}  # (folder, name) -> [the key that was loaded last, its version]
 
@@ -26,6 +26,9 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_sycl_cf
          build_directory=None, verbose=False, with_cuda=None, with_sycl=None, is_python_module=True, is_standalone=False, keep_intermediates=True):  # fmt: skip
     """Compiles sources to an extension and loads it: the module; the path of the library where it is none, after it was opened for its operators; the path
     of the program for a standalone one.
+
+    From the second build with the same flags on, the header that a source begins with is taken precompiled, where it is one of LibTorch's (GCC only; up to
+    250 MB of the cache for each, three sets of flags at most; CRESSET_PRECOMPILED=0 forbids it).
 
     Errors: FileNotFoundError for sources that are not there, ValueError for what excludes one another, RuntimeError with the compiler's words.
 
@@ -46,7 +49,7 @@ def load_inline(name, cpp_sources, cuda_sources=None, sycl_sources=None, functio
                 with_pytorch_error_handling=True, keep_intermediates=True, use_pch=False, no_implicit_headers=False):  # fmt: skip
     """As `load`, of sources given as text. `functions` names those that Python is to see: a list, or a dict of their documentation.
 
-    With `use_pch` <torch/extension.h> is compiled once and kept, about 250 MB for each set of flags.
+    With `use_pch` <torch/extension.h> is precompiled before the first build, and not only before the second.
 
     >>> source = "torch::Tensor twice(torch::Tensor x) { return 2 * x; }"
     >>> torch.utils.cpp_extension.load_inline("doubling", source, functions=3)
@@ -64,8 +67,7 @@ def load_inline(name, cpp_sources, cuda_sources=None, sycl_sources=None, functio
     source = os.path.join(folder, "main.cpp")
     _write_if_changed(source, "\n".join(texts) + "\n")
     extension = _Extension(name, [source], extra_cflags, extra_ldflags, extra_include_paths, folder, verbose, is_python_module, False)
-    if use_pch:
-        extension.flags.compile[:0] = [f"-I{_precompiled(extension)}"]
+    extension.wants_precompiled = use_pch
     return extension.load(keep_intermediates)
 
 
@@ -95,28 +97,12 @@ def _need_folder(folder):
         raise FileNotFoundError(f"cpp_extension: the build directory {folder!r} is not there")
 
 
-def _precompiled(extension):
-    """The folder whose torch/extension.h is compiled for the flags of an extension."""
-    flags = [flag for flag in extension.flags.compile if not flag.startswith("-DTORCH_EXTENSION_NAME")]
-    key = hashlib.sha256("\0".join([extension.about, *flags]).encode()).hexdigest()[:16]
-    folder = os.path.join(os.path.dirname(_paths.build_folder("precompiled")), "precompiled", key)
-    target = os.path.join(folder, "torch", "extension.h.gch")
-    if not os.path.exists(target):
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        header = next(path for folder in _paths.include_paths() if os.path.exists(path := os.path.join(folder, "torch", "extension.h")))
-        _run([extension.compiler, *flags, "-x", "c++-header", header, "-o", f"{target}.{os.getpid()}"], extension.name, extension.verbose)
-        os.replace(f"{target}.{os.getpid()}", target)
-    return folder
-
-
 def remove_extension_h_precompiler_headers():
-    """Removes what `load_inline(use_pch=True)` keeps.
+    """Removes all precompiled headers.
 
     >>> torch.utils.cpp_extension.remove_extension_h_precompiler_headers()
     """
-    import shutil
-
-    shutil.rmtree(os.path.join(os.path.dirname(_paths.build_folder("precompiled")), "precompiled"), ignore_errors=True)
+    _precompiled.remove_all()
 
 
 def _run(command, name, verbose, folder=None):
@@ -125,17 +111,13 @@ def _run(command, name, verbose, folder=None):
         raise RuntimeError(f"Error building extension '{name}': {'' if verbose else (done.stdout + done.stderr)[-20000:]}")
 
 
-def _digest(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
-
-
 class _Extension:
     """One extension: what it is made of, and the library that is made."""
 
     def __init__(self, name, sources, cflags, ldflags, includes, folder, verbose, is_python_module, is_standalone):
         self.name, self.sources, self.verbose = name, sources, verbose
         self.is_python_module, self.is_standalone = is_python_module, is_standalone
+        self.wants_precompiled = False
         if not sources:
             raise ValueError(f"cpp_extension: the extension {name!r} has no sources")
         for source in sources:
@@ -154,7 +136,7 @@ class _Extension:
 
     def key(self):
         """A digest of all that the library is made of, but the headers: those are known after the first build."""
-        parts = [_cresset.__version__, sys.version, self.about, *self.flags.compile, "", *self.flags.link, "", *map(_digest, self.sources)]
+        parts = [_cresset.__version__, sys.version, self.about, *self.flags.compile, "", *self.flags.link, "", *map(_precompiled.digest, self.sources)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     @property
@@ -204,16 +186,10 @@ class _Extension:
             return False
         if record.get("key") != key or not os.path.exists(self.target):
             return False
-        for path, (stamp, size, digest) in record["headers"].items():
-            try:
-                facts = os.stat(path)
-            except OSError:
-                return False
-            if (facts.st_mtime_ns, facts.st_size) != (stamp, size) and _digest(path) != digest:
-                return False
-        return True
+        return _precompiled.are_current(record["headers"])
 
     def _build(self, key):
+        self.flags.precompiled = _precompiled.flags_for(self, self.wants_precompiled)
         text, objects = _compiler.ninja_text(self.compiler, self.flags, self.sources, os.path.basename(self.target))
         _write_if_changed(os.path.join(self.folder, "build.ninja"), text)
         with contextlib.suppress(FileNotFoundError):
@@ -226,11 +202,7 @@ class _Extension:
         self._write_record(key, objects)
 
     def _write_record(self, key, objects):
-        headers = {}
-        for made in objects:
-            for path in self._headers_of(made):
-                facts = os.stat(path)
-                headers[path] = (facts.st_mtime_ns, facts.st_size, _digest(path))
+        headers = _precompiled.facts_of(path for made in objects for path in self._headers_of(made))
         with open(self._record, "w") as file:
             json.dump({"key": key, "headers": headers}, file)
 
@@ -239,13 +211,13 @@ class _Extension:
         listed = os.path.join(self.folder, f"{made}.d")
         if os.path.exists(listed):
             with open(listed) as file:
-                words = file.read().replace("\\\n", " ").split()
+                words = _precompiled.words_of(file.read())
         else:
             done = subprocess.run(["ninja", "-t", "deps", made], cwd=self.folder, capture_output=True, text=True, check=False)
             words = [line.strip() for line in done.stdout.splitlines() if line.startswith(" ")]
         paths = {os.path.join(self.folder, word) for word in words if not word.endswith(":")}
         sources = {os.path.abspath(source) for source in self.sources}
-        return sorted(p for p in paths if not p.startswith(("/usr/include/", "/usr/lib/")) and p not in sources and os.path.exists(p))
+        return sorted(p for p in _precompiled.own(paths) if p not in sources)
 
     def _clean(self):
         for entry in os.listdir(self.folder):
