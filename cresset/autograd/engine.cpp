@@ -1,5 +1,4 @@
 #include "cresset/autograd/engine.h"
-#include "cresset/dispatch/listen.h"
 
 #include <algorithm>
 #include <thread>
@@ -14,6 +13,7 @@
 #include "cresset/autograd/run_state.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/hooks.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -235,7 +235,8 @@ void discover(GraphTask& task, const edge_list& roots, uint64_t min_topological_
   for (const Edge& root : roots) add_state(task, root.function.get());
   for (uint32_t i = 0; i < task.states.size(); i++) {
     Node* node = task.states[i].node;
-    if (is_accelerator(node->device())) task.shared = t_run.multithreading;
+    // Dispatch modes are of a thread: while one listens, it runs all nodes.
+    if (is_accelerator(node->device())) task.shared = t_run.multithreading && !dispatch::listener_at(dispatch::ListenPlace::below_autograd);
     if (node->topological_nr() < min_topological_nr) continue;
     for (const Edge& e : node->next_edges())
       if (e.is_valid()) task.states[add_state(task, e.function.get())].dependencies++;
@@ -520,6 +521,7 @@ variable_list Engine::execute_on_fresh_thread(const edge_list& roots, variable_l
     t_run = state;
     t_run.on_fresh_thread = true;
     layer_state() = layers;
+    for (const auto place : {dispatch::ListenPlace::above_layers, dispatch::ListenPlace::below_autograd}) dispatch::set_listener(place, nullptr);
     try {
       result = execute(roots, std::move(grads), keep_graph, create_graph, accumulate_grad, outputs);
     } catch (...) { error = std::current_exception(); }
