@@ -110,7 +110,7 @@ inline Tensor make_like(const Tensor& t) { return make(t.sizes(), t.scalar_type(
 // `value` everywhere; and elements of one tensor in another of the same shape, cast.
 void fill_all(const Tensor& t, const Scalar& value);
 void move_elements(const Tensor& to, const Tensor& from);
-// out = beta c + alpha a b for floats of three dimensions each; `out` is contiguous, and may be c; an undefined c is none.
+// out = beta c + alpha a b for floats of three dimensions each, or of four: two of batches. `out` is contiguous, and may be c; an undefined c is none.
 void multiply_blocks(const Tensor& a, const Tensor& b, const Tensor& c, double beta, double alpha, const Tensor& out);
 
 void add_pointwise(cresset::dispatch::Library& m);

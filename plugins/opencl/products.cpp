@@ -36,13 +36,14 @@ void run(long rows, long columns, long inner, long tiles_across, long tiles_down
 // work groups are loops, as on a CPU.
 const char* const kBlocks = R"cl(
 #define ROWS 6
-kernel void run(ulong count, long rows, long columns, long inner, long down, long across, long ab, long ai, long ak, long bb, long bk, long cb, long ci, long cj, float beta,
-                float alpha, global const float* a, global const float* b, global const float* c, global float* out) {
+kernel void run(ulong count, long rows, long columns, long inner, long down, long across, long groups, long ab, long ag, long ai, long ak, long bb, long bg, long bk, long cb,
+                long cg, long ci, long cj, float beta, float alpha, global const float* a, global const float* b, global const float* c, global float* out) {
   const ulong item = get_global_id(0);
   if (item >= count) return;
   const long i0 = item % down * ROWS, j0 = item / down % across * 16, batch = item / (down * across), width = min(columns - j0, 16L);
-  a += batch * ab;
-  b += batch * bb + j0;
+  a += batch / groups * ab + batch % groups * ag;
+  b += batch / groups * bb + batch % groups * bg + j0;
+  c += batch / groups * cb + batch % groups * cg;
   long at[ROWS];
   float16 sum[ROWS];
   for (int r = 0; r < ROWS; r++) { at[r] = min(i0 + r, rows - 1) * ai; sum[r] = 0; }
@@ -62,7 +63,7 @@ kernel void run(ulong count, long rows, long columns, long inner, long down, lon
     vstore16(sum[r] * alpha, 0, parts);
     for (int n = 0; n < width; n++) {
       const long i = i0 + r, j = j0 + n;
-      out[(batch * rows + i) * columns + j] = beta != 0 ? fma(beta, c[batch * cb + i * ci + j * cj], parts[n]) : parts[n];
+      out[(batch * rows + i) * columns + j] = beta != 0 ? fma(beta, c[i * ci + j * cj], parts[n]) : parts[n];
     }
   }
 }
@@ -71,14 +72,18 @@ kernel void run(ulong count, long rows, long columns, long inner, long down, lon
 }  // namespace
 
 void multiply_blocks(const Tensor& a, const Tensor& b, const Tensor& c, double beta, double alpha, const Tensor& out) {
-  const Tensor rows_of_b = b.stride(2) == 1 || b.size(2) == 1 ? b : dense(b);
-  const int64_t rows = out.size(1), columns = out.size(2), down = (rows + 5) / 6, across = (columns + 15) / 16, items = out.size(0) * down * across;
+  const Tensor rows_of_b = b.stride(-1) == 1 || b.size(-1) == 1 ? b : dense(b);
+  const bool grouped = out.dim() == 4;
+  const auto group_stride = [&](const Tensor& t) { return grouped ? t.stride(1) : int64_t{0}; };
+  const int64_t rows = out.size(-2), columns = out.size(-1), down = (rows + 5) / 6, across = (columns + 15) / 16;
+  const int64_t groups = grouped ? out.size(1) : 1, items = out.size(0) * groups * down * across;
   Launch launch(out.device().index(), kBlocks);
   launch.value(static_cast<uint64_t>(items));
-  for (const int64_t n : {rows, columns, a.size(2), down, across, a.stride(0), a.stride(1), a.stride(2), rows_of_b.stride(0), rows_of_b.stride(1)})
+  for (const int64_t n : {rows, columns, a.size(-1), down, across, groups}) launch.value(n);
+  for (const int64_t n : {a.stride(0), group_stride(a), a.stride(-2), a.stride(-1), rows_of_b.stride(0), group_stride(rows_of_b), rows_of_b.stride(-2)})
     launch.value(n);
   const Tensor& added = c.defined() ? c : out;
-  for (int64_t d = 0; d < 3; d++) launch.value<int64_t>(added.stride(d));
+  for (const int64_t n : {added.stride(0), group_stride(added), added.stride(-2), added.stride(-1)}) launch.value(n);
   launch.value(static_cast<float>(c.defined() ? beta : 0)).value(static_cast<float>(alpha));
   for (const Tensor* t : {&a, &rows_of_b, &added, &out}) launch.pointer(t->data_ptr());
   launch.run(static_cast<size_t>(items));

@@ -162,8 +162,8 @@ kernel void run(ulong count, Shape s, int has_bias, global const float* columns,
 }
 )cl";
 
-// Whether a convolution is made of products: in float, of all planes.
-bool by_products(const Tensor& t, int64_t groups) { return t.scalar_type() == ScalarType::Float && groups == 1; }
+// Whether a convolution is made of products: in float.
+bool by_products(const Tensor& t) { return t.scalar_type() == ScalarType::Float; }
 int64_t count_of(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 // Samples that are computed at once, so that their columns take some megabytes.
 int64_t samples_at_once(const Shape& s) {
@@ -184,25 +184,30 @@ Tensor columns_of(const Tensor& x, const Shape& whole, bool across) {
       .run(items);
   return out;
 }
+// The groups of a convolution are a dimension of the products: (samples, groups, rows, columns), where planes of a group are neighbours.
+Tensor in_groups(const Tensor& t, const Shape& s) { return t.view({t.size(0), s.groups, t.size(1) / s.groups, t.size(2)}); }
+Tensor weights_in_groups(const Tensor& w, const Shape& s) { return dense(w).view({1, s.groups, w.size(0) / s.groups, -1}); }
+
 // Windows lie on x, each of which gives an element of each plane of out.
 void products_of_windows(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& out, const Shape& s) {
-  const Tensor input = dense(x), weight = dense(w).view({1, w.size(0), -1});
+  const Tensor input = dense(x), weight = weights_in_groups(w, s);
   const int64_t step = samples_at_once(s), windows = count_of(s.out);
   for (int64_t first = 0; first < s.n; first += step) {
     const int64_t n = std::min(step, s.n - first);
-    const Tensor columns = columns_of(input.narrow(0, first, n), s, true), part = out.narrow(0, first, n).view({n, s.out_planes, windows});
-    const Tensor added = bias.defined() ? bias.view({1, -1, 1}).expand(part.sizes()) : Tensor();
-    multiply_blocks(weight.expand({n, -1, -1}), columns, added, 1, 1, part);
+    const Tensor columns = in_groups(columns_of(input.narrow(0, first, n), s, true), s);
+    const Tensor part = in_groups(out.narrow(0, first, n).view({n, s.out_planes, windows}), s);
+    const Tensor added = bias.defined() ? bias.view({1, s.groups, -1, 1}).expand(part.sizes()) : Tensor();
+    multiply_blocks(weight.expand({n, -1, -1, -1}), columns, added, 1, 1, part);
   }
 }
 // The other way round: elements of x spread over the windows on out. `s` is the shape of the convolution whose windows these are.
 void spread_over_windows(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& out, const Shape& s) {
-  const Tensor input = dense(x), weight = dense(w).view({1, w.size(0), -1}).transpose(1, 2);
+  const Tensor input = dense(x), weight = weights_in_groups(w, s).transpose(2, 3);
   const int64_t step = samples_at_once(s), windows = count_of(s.out);
   for (int64_t first = 0; first < s.n; first += step) {
     const int64_t n = std::min(step, s.n - first), rows = n * s.in_planes * s.in[0] * s.in[1];
-    const Tensor columns = cresset::empty({n, weight.size(1), windows}, x.options());
-    multiply_blocks(weight.expand({n, -1, -1}), input.narrow(0, first, n).view({n, s.out_planes, windows}), Tensor(), 0, 1, columns);
+    const Tensor columns = cresset::empty({n, s.groups, weight.size(2), windows}, x.options());
+    multiply_blocks(weight.expand({n, -1, -1, -1}), in_groups(input.narrow(0, first, n).view({n, s.out_planes, windows}), s), Tensor(), 0, 1, columns);
     Launch(x.device().index(), std::string(kShape) + kFromColumns)
         .value<uint64_t>(static_cast<uint64_t>(rows))
         .value(s)
@@ -214,12 +219,12 @@ void spread_over_windows(const Tensor& x, const Tensor& w, const Tensor& bias, c
   }
 }
 void gradient_of_windows(const Tensor& x, const Tensor& each, const Tensor& out, const Shape& s) {
-  const Tensor result = out.view({1, s.out_planes, -1});
+  const Tensor result = in_groups(out.view({1, s.out_planes, -1}), s);
   const int64_t step = samples_at_once(s), windows = count_of(s.out);
   for (int64_t first = 0; first < s.n; first += step) {
     const int64_t n = std::min(step, s.n - first);
-    const Tensor columns = columns_of(x.narrow(0, first, n), s, false);
-    const Tensor rows = dense(each.narrow(0, first, n).view({n, s.out_planes, windows}).transpose(0, 1)).view({1, s.out_planes, n * windows});
+    const Tensor columns = columns_of(x.narrow(0, first, n), s, false).view({1, n * windows, s.groups, -1}).transpose(1, 2);
+    const Tensor rows = in_groups(dense(each.narrow(0, first, n).view({n, s.out_planes, windows}).transpose(0, 1)).view({1, s.out_planes, n * windows}), s);
     multiply_blocks(rows, columns, first ? result : Tensor(), 1, 1, result);
   }
 }
@@ -251,7 +256,7 @@ Shape shape_of(IntArrayRef in, IntArrayRef out, IntArrayRef weight, const Call& 
   return s;
 }
 void convolve(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& out, const Shape& s, bool straight) {
-  if (by_products(out, s.groups)) {
+  if (by_products(out)) {
     const Tensor added = bias.defined() ? dense(bias) : bias;
     if (straight) products_of_windows(x, w, added, out, s);
     else spread_over_windows(x, w, added, out, turned(s));
@@ -296,7 +301,7 @@ bool weight_gradient(Call& c) {
   const bool transposed = c.flag(6);
   const Tensor under = dense(transposed ? grad : x), each = dense(transposed ? x : grad);
   const Shape s = shape_of(under.sizes(), each.sizes(), outs[0].sizes(), c, 3, c.integer(8));
-  if (by_products(grad, s.groups)) {
+  if (by_products(grad)) {
     gradient_of_windows(under, each, writes[0], s);
     return deliver(c, outs, writes);
   }

@@ -127,6 +127,26 @@ assert torch.opencl.memory_reserved() == 0
     )
 
 
+def test_a_mode_hears_the_backward_pass_of_the_device():
+    assert (
+        run(
+            HEAD
+            + """
+from cresset.utils._python_dispatch import TorchDispatchMode
+class Names(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+x, seen = torch.ones(2, device="opencl", requires_grad=True), []
+with Names():
+    x.exp().sum().backward()
+print("aten.exp.default" in seen, "aten.expand.default" in seen, "aten.mul.Tensor" in seen, x.grad.cpu().tolist() == x.detach().exp().cpu().tolist())
+"""
+        ).split()
+        == ["True"] * 4
+    )
+
+
 def test_seeds_give_the_same_numbers_again():
     run(
         HEAD
@@ -233,7 +253,7 @@ def test_the_mnist_example_trains_as_on_the_cpu():
 def test_the_mnist_example_trains_to_the_end(tmp_path):
     """The example as it is, on the first images of its data."""
     data = ROOT / "examples" / "mnist" / "data"
-    for name, count in (("train-images-idx3-ubyte", 1000), ("train-labels-idx1-ubyte", 1000), ("t10k-images-idx3-ubyte", 300), ("t10k-labels-idx1-ubyte", 300)):
+    for name, count in (("train-images-idx3-ubyte", 400), ("train-labels-idx1-ubyte", 400), ("t10k-images-idx3-ubyte", 200), ("t10k-labels-idx1-ubyte", 200)):
         content = gzip.decompress((data / f"{name}.gz").read_bytes())
         dims, each = content[3], 784 if "images" in name else 1
         (tmp_path / name).write_bytes(content[:4] + struct.pack(">i", count) + content[8 : 4 + 4 * dims + count * each])
@@ -244,8 +264,8 @@ def test_the_mnist_example_trains_to_the_end(tmp_path):
         return float(line.partition("test accuracy ")[2].partition(" %")[0])
 
     first, second, saved = execute(*program, "--device", "opencl", *options).splitlines()
-    assert first.startswith("epoch 1/2: loss") and accuracy(second) > 85 and saved.endswith("weights.pt")
-    assert abs(accuracy(second) - accuracy(execute(*program, *options).splitlines()[1])) < 3
+    assert first.startswith("epoch 1/2: loss") and accuracy(second) > 65 and saved.endswith("weights.pt")
+    assert abs(accuracy(second) - accuracy(execute(*program, *options).splitlines()[1])) < 5
 
 
 def test_convolutions_are_products_with_every_step_and_edge():
@@ -253,14 +273,15 @@ def test_convolutions_are_products_with_every_step_and_edge():
         ((2, 3, 9, 8), (4, 3, 3, 2), {"padding": (1, 2), "stride": (2, 1), "dilation": (1, 2)}), ((1, 2, 5), (3, 2, 2), {"stride": 2}),
         ((3, 2, 4, 5, 6), (4, 2, 2, 3, 2), {"padding": 1}), ((2, 17, 20, 20), (19, 17, 3, 3), {}), ((1, 1, 3, 3), (1, 1, 3, 3), {}),
         ((40, 8, 64, 64), (3, 8, 3, 3), {}),  # in several pieces
+        ((2, 6, 9, 8), (4, 3, 3, 2), {"groups": 2, "padding": 1, "stride": (2, 1)}), ((3, 4, 7), (8, 1, 3), {"groups": 4}),
     ]  # fmt: skip
     run(
         "import cresset as torch, cresset_opencl\n"
         f"for x, w, options in {cases}:\n"
         "    for turned in (False, True):\n"
         "        function = getattr(torch, ('conv_transpose' if turned else 'conv') + f'{len(x) - 2}d')\n"
-        "        shape = (x[0], w[0], *x[2:]) if turned else x\n"
-        "        plain = [torch.randn(s, requires_grad=True) for s in (shape, w, w[1:2] if turned else w[:1])]\n"
+        "        shape, groups = (x[0], w[0], *x[2:]) if turned else x, options.get('groups', 1)\n"
+        "        plain = [torch.randn(s, requires_grad=True) for s in (shape, w, (w[1] * groups,) if turned else w[:1])]\n"
         "        there = [t.detach().to('opencl').requires_grad_() for t in plain]\n"
         "        out, other = function(*plain, **options), function(*there, **options)\n"
         "        torch.testing.assert_close(other.cpu(), out, rtol=1e-4, atol=1e-4)\n"
