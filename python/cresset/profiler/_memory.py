@@ -1,6 +1,8 @@
 """Memory over time, from the records of a profile."""
 
+import collections
 import gzip
+import html
 import json
 
 KINDS = ("unknown", "parameter", "optimizer state", "input", "temporary", "activation", "gradient", "autograd detail")
@@ -22,12 +24,17 @@ def _kind_of(event, freed, events):
     return "activation" if event >= 0 else "unknown"
 
 
-def timeline(recording, device):
-    """(times in nanoseconds, bytes of each of `KINDS` at these times) on a device, "cpu" for instance."""
+def _changes(recording, device):
+    """(time, bytes, address, event, events of its thread) in order of time."""
     changes = []
     for events, records in zip(recording.trace.threads(), recording.trace.memory()):
         changes += [(time, nbytes, address, event, events) for _, time, nbytes, _, address, where, event in records if where.startswith(device)]
-    changes.sort(key=lambda change: change[0])
+    return sorted(changes, key=lambda change: change[0])
+
+
+def timeline(recording, device):
+    """(times in nanoseconds, bytes of each of `KINDS` at these times) on a device, "cpu" for instance."""
+    changes = _changes(recording, device)
     freed, kinds, open_blocks = {}, {}, {}
     for place, (time, nbytes, address, *_) in enumerate(changes):
         if nbytes > 0:
@@ -88,5 +95,81 @@ def write_timeline(recording, path, device):
         text = _page(times, rows, device)
     else:
         text = json.dumps([[time / 1000 for time in times], rows])
+    with gzip.open(path, "wt") if path.endswith(".gz") else open(path, "w") as file:
+        file.write(text)
+
+
+# ---- the blocks that are held at a moment -------------------------------------------------------------------------------------
+
+
+def blocks(recording, device):
+    """The blocks that were taken: dicts of `taken` and `freed` in nanoseconds (None: it was not), `bytes`, `kind`, `within`: the names around it, outermost
+    first, and `stack`: lines of the program, innermost first, where they are recorded."""
+    found, held = [], {}
+    for time, nbytes, address, event, events in _changes(recording, device):
+        if nbytes < 0:
+            if address in held:
+                held.pop(address)["freed"] = time
+            continue
+        within, stack, at = [], [], event
+        while at >= 0:
+            within.append(events[at][0])
+            stack = stack or list(events[at][13])
+            at = events[at][5]
+        held[address] = {"taken": time, "freed": None, "bytes": nbytes, "within": within[::-1], "stack": stack, "event": event, "events": events}
+        found.append(held[address])
+    for block in found:
+        block["kind"] = _kind_of(block.pop("event"), block["freed"], block.pop("events"))
+    return found
+
+
+def snapshot(recording, device):
+    """{moment: the blocks that are held then}: "at the largest" sum of them, and "at the end"."""
+    found = blocks(recording, device)
+    now, most, when = 0, 0, 0
+    steps = sorted([(b["taken"], b["bytes"]) for b in found] + [(b["freed"], -b["bytes"]) for b in found if b["freed"] is not None])
+    for time, change in steps:
+        now += change
+        if now > most:
+            most, when = now, time
+    return {
+        "at the largest": [b for b in found if b["taken"] <= when and (b["freed"] is None or b["freed"] > when)],
+        "at the end": [b for b in found if b["freed"] is None],
+    }
+
+
+_SNAPSHOT = """<!doctype html>
+<meta charset="utf-8"><title>Memory that is held</title>
+<style>body{{font:14px sans-serif;margin:2em}} td{{padding:.2em .8em;vertical-align:top;border-top:1px solid #ddd}} pre{{margin:0}}
+i{{display:inline-block;height:.8em;margin-right:.4em}}</style>
+<h1>Memory that is held</h1><p>Device {device}; blocks that were taken while the profile ran.</p>{parts}
+"""
+
+
+def _table(moment, held):
+    from ..autograd.profiler_util import _memory_text
+
+    groups = collections.defaultdict(lambda: [0, 0])
+    for block in held:
+        group = groups[block["kind"], tuple(block["within"]), tuple(block["stack"])]
+        group[0] += block["bytes"]
+        group[1] += 1
+    total = sum(nbytes for nbytes, _ in groups.values())
+    rows = []
+    for (kind, within, stack), (nbytes, count) in sorted(groups.items(), key=lambda item: -item[1][0]):
+        bar = f'<i style="background:{_COLORS[KINDS.index(kind)]};width:{120 * nbytes / total:.0f}px"></i>'
+        lines = f"<pre>{html.escape(chr(10).join(stack))}</pre>" if stack else ""
+        where = " › ".join(within) if within else "no operator"
+        rows.append(f"<tr><td>{bar}{_memory_text(nbytes)}<td>{count}<td>{kind}<td>{html.escape(where)}{lines}")
+    return f"<h2>{moment}: {_memory_text(total)}</h2><table><tr><th>bytes<th>blocks<th>kind<th>taken within{''.join(rows)}</table>"
+
+
+def write_snapshot(recording, path, device):
+    """Writes the page or the JSON; see `profile.export_memory_snapshot`."""
+    moments = snapshot(recording, device)
+    if path.endswith(".html"):
+        text = _SNAPSHOT.format(device=html.escape(device), parts="".join(_table(moment, held) for moment, held in moments.items()))
+    else:
+        text = json.dumps(moments)
     with gzip.open(path, "wt") if path.endswith(".gz") else open(path, "w") as file:
         file.write(text)

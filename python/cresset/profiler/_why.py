@@ -1,6 +1,10 @@
 """`why`: what the time of a step went to."""
 
+import collections
 import dataclasses
+import os
+import sys
+import threading
 import time
 
 
@@ -10,6 +14,7 @@ class Answer:
 
     `kernels`: within operators; `python`: between them, in the program itself; `allocation`: taking and giving back memory, estimated from the number of
     blocks; `waiting`: the thread had no processor. `operators`: (name, share, share of the machine's peak that its operations reached, or None).
+    `lines`: (line of the program, share of the samples that found it running, or waiting for an operator that it calls).
     """
 
     seconds: float
@@ -18,13 +23,48 @@ class Answer:
     allocation: float
     waiting: float
     operators: list
+    lines: list
 
     def __str__(self):
         lines = [f"one call takes {1e3 * self.seconds:.3f} ms"]
         lines += [f"  {name:<10} {100 * getattr(self, name):5.1f} %" for name in ("kernels", "python", "allocation", "waiting")]
         for name, share, peak in self.operators:
             lines.append(f"    {name:<40} {100 * share:5.1f} %" + ("" if peak is None else f", {100 * peak:.0f} % of the fastest product here"))
+        lines += [f"    {100 * share:5.1f} % of samples at {line}" for line, share in self.lines]
         return "\n".join(lines)
+
+
+class _Sampler(threading.Thread):
+    """Looks a thousand times a second at which line the thread is that makes it."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self._of, self._done = threading.get_ident(), threading.Event()
+        self.found = collections.Counter()
+
+    def run(self):
+        while not self._done.wait(0.001):
+            frame = sys._current_frames().get(self._of)
+            if frame is not None and frame.f_code.co_filename != __file__:
+                self.found[f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"] += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        self._done.set()
+        self.join()
+
+
+def _lines_of(function, samples=100, seconds=1.0):
+    """Where the thread is while the function is called, until there are so many samples, or at least one when the time is over."""
+    end = time.perf_counter() + seconds
+    with _Sampler() as sampler:
+        while (count := sampler.found.total()) < samples and time.perf_counter() < (end if count else end + 10):
+            function()
+    total = max(sampler.found.total(), 1)
+    return [(os.path.relpath(line) if line.startswith(os.getcwd() + os.sep) else line, n / total) for line, n in sampler.found.most_common(5)]
 
 
 def _seconds_of(function, calls):
@@ -51,7 +91,7 @@ def _block_seconds():
 
 
 def why(f, *args, calls=None, **kwargs):
-    """Calls `f(*args, **kwargs)` a number of times, timed and then recorded, and says what the time went to.
+    """Calls `f(*args, **kwargs)` a number of times, timed, then recorded, then sampled, and says what the time went to.
 
     Args:
         calls: how often; by default for about a tenth of a second, at least three times.
@@ -88,7 +128,7 @@ def why(f, *args, calls=None, **kwargs):
     for row in rows[:8]:
         seconds = row.self_cpu_time_total / 1e6
         operators.append((row.key, seconds / rounds / recorded, row.flops / seconds / peak if row.flops and seconds else None))
-    return Answer(wall, kernels * scale, python * scale, allocation * scale, waiting, operators)
+    return Answer(wall, kernels * scale, python * scale, allocation * scale, waiting, operators, _lines_of(call))
 
 
 def _runs_threads():

@@ -269,3 +269,13 @@ class profile:
         if not self.profile_memory:
             raise RuntimeError("export_memory_timeline: nothing is known of memory; record with profile_memory=True")
         write_timeline(self._recorded("export_memory_timeline")._recording, str(path), device or "cpu")
+
+    def export_memory_snapshot(self, path, device=None):
+        """Writes which blocks are held when most memory is, and at the end: how large, of which kind, within which operators and parts they were taken, and
+        with `with_stack=True` by which lines. A page of its own for names in .html, which needs no network, else JSON; compressed where the name ends in .gz.
+        It needs `profile_memory=True`."""
+        from ._memory import write_snapshot
+
+        if not self.profile_memory:
+            raise RuntimeError("export_memory_snapshot: nothing is known of memory; record with profile_memory=True")
+        write_snapshot(self._recorded("export_memory_snapshot")._recording, str(path), device or "cpu")

@@ -152,6 +152,28 @@ def test_memory_over_time_as_json_and_as_one_page(tmp_path):
         recorded(lambda: None).export_memory_timeline(str(tmp_path / "none.json"))
 
 
+def test_memory_that_is_held_as_json_and_as_one_page(tmp_path):
+    kept = []
+
+    def program():
+        with torch.profiler.record_function("a <part>"):
+            kept.append(torch.ones(1000))
+        torch.zeros(5000) + 1
+
+    p = recorded(program, profile_memory=True, with_stack=True)
+    p.export_memory_snapshot(str(tmp_path / "held.json"))
+    moments = json.loads((tmp_path / "held.json").read_text())
+    (block,) = moments["at the end"]
+    assert block["bytes"] == 4000 and block["freed"] is None and block["within"][:2] == ["a <part>", "aten::ones"]
+    assert any("program" in line for line in block["stack"])
+    assert sorted(b["bytes"] for b in moments["at the largest"]) == [4000, 20000, 20000]
+    p.export_memory_snapshot(str(tmp_path / "held.html"))
+    page = (tmp_path / "held.html").read_text()
+    assert "a &lt;part&gt; › aten::ones" in page and "http" not in page and "<part>" not in page
+    with pytest.raises(RuntimeError, match="profile_memory"):
+        recorded(lambda: None).export_memory_snapshot(str(tmp_path / "none.json"))
+
+
 def test_execution_traces(tmp_path):
     path = tmp_path / "trace.json"
     observer = torch.profiler.ExecutionTraceObserver().register_callback(str(path))
@@ -213,6 +235,16 @@ def test_why_says_what_a_step_costs():
     assert abs(answer.kernels + answer.python + answer.allocation + answer.waiting - 1) < 1e-6
     assert {name for name, _, _ in answer.operators} >= {"aten::relu"}
     assert "one call takes" in str(answer)
+
+
+def test_why_samples_the_lines_of_the_program():
+    def slow():
+        return sum(i * i for i in range(20000))
+
+    answer = torch.profiler.why(slow, calls=3)
+    assert 0 < sum(share for _, share in answer.lines) <= 1 + 1e-6
+    assert all("profiler_test.py" in line for line, _ in answer.lines)
+    assert "% of samples at" in str(answer)
 
 
 def test_programs_that_do_not_profile_do_not_load_it():
