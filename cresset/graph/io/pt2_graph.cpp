@@ -108,6 +108,28 @@ bool computes_nothing(std::string_view target) {
          target == "torch.ops.aten.sym_constrain_range_for_size.default";
 }
 
+// Python's operators on bits are functions of the format, with overloads of their own.
+std::string bitwise_name(std::string_view op) {
+  static const std::map<std::string_view, const char*> kNames = {
+      {"__and__", "bitwise_and"},
+      {"__or__", "bitwise_or"},
+      {"__xor__", "bitwise_xor"},
+      {"__lshift__", "bitwise_left_shift"},
+      {"__rshift__", "bitwise_right_shift"},
+      {"__iand__", "bitwise_and_"},
+      {"__ior__", "bitwise_or_"},
+      {"__ixor__", "bitwise_xor_"},
+      {"__ilshift__", "bitwise_left_shift_"},
+      {"__irshift__", "bitwise_right_shift_"},
+  };
+  const size_t dot = std::min(op.find('.'), op.size());
+  const auto found = kNames.find(op.substr(0, dot));
+  if (found == kNames.end()) return std::string(op);
+  std::string_view overload = op.substr(dot);
+  if (overload == ".Scalar" && op.find("shift") != std::string_view::npos) overload = ".Tensor_Scalar";
+  return found->second + std::string(overload);
+}
+
 // "torch.ops.aten.add.Tensor" is add.Tensor, "torch.ops.ns.foo.default" is ns::foo.
 std::string our_name(std::string_view target) {
   constexpr std::string_view kPrefix = "torch.ops.", kDefault = ".default";
@@ -118,7 +140,7 @@ std::string our_name(std::string_view target) {
   const std::string_view ns = target.substr(0, dot);
   std::string_view op = target.substr(dot + 1);
   if (op.size() > kDefault.size() && op.substr(op.size() - kDefault.size()) == kDefault) op.remove_suffix(kDefault.size());
-  return ns == "aten" ? std::string(op) : std::string(ns) + "::" + std::string(op);
+  return ns == "aten" ? bitwise_name(op) : std::string(ns) + "::" + std::string(op);
 }
 
 template <class F> auto list_of(const Field& field, F&& read) {

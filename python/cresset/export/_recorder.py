@@ -135,14 +135,16 @@ class Recorder:
         if name in self.known:
             self._assert_compared(name, operator.eq, "==", number)
         elif truth in self.known:
-            self._assert_compared(truth, operator.eq, "==", bool(number))
+            self._assert_compared(truth, operator.eq, "==", bool(number), symbol=name)
 
-    def _assert_compared(self, name, function, sign, number):
+    def _assert_compared(self, name, function, sign, number, symbol=None):
         # By the name of its node: the symbol itself may be known to be a number.
         known = self.known.get(name)
         left = known if isinstance(known, fx.Node) else self._of_tree(name, self.env)
         node = self.graph.create_node("call_function", function, (left, number), name=function.__name__)
-        node.meta["val"] = True
+        # A truth value is the comparison of its number with 1.
+        tree = (function.__name__, name, number) if name.isidentifier() else ("eq" if number else "ne", symbol, 1)
+        node.meta["val"] = self.env.wrap(_cresset_graph.expr_from_tree(tree))
         arguments = (node, f"expected {name} {sign} {number}")
         self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, arguments, name="_assert_scalar").meta["val"] = None
 

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 import zipfile
 
-from cresset.export import Dim, export, load, save
+from cresset.export import Dim, draft_export, export, load, save
 
 import cresset as torch
 from cresset import nn
@@ -88,6 +88,55 @@ class RoundTrip(unittest.TestCase):
         self.assertEqual([(int(r.lower), int(r.upper)) for r in loaded.range_constraints.values()], [(2, 64)])
         with self.assertRaisesRegex(AssertionError, "got 65"):
             loaded.module()(torch.ones(65, 3))
+
+    def test_lengths_and_truth_values_of_the_data(self):
+        def f(x):
+            return x.nonzero(), x[x > 0] * 2
+
+        x = torch.tensor([[1.0, 0.0, 2.0], [-1.0, 3.0, 4.0]])
+        with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            save(export(Function(f), (torch.ones(2, 3),)), file.name)
+            for run in (load(file.name).module(), load_program(file.name)):
+                for a, b in zip(run(x), f(x), strict=True):
+                    self.assertTrue(torch.equal(a, b))
+        for x in (torch.ones(3), -torch.ones(3)):
+            with self.assertWarns(UserWarning):
+                program = draft_export(Function(lambda x: x + 1 if x.sum() > 0 else x - 1), (x,))
+            with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+                save(program, file.name)
+                for run in (load(file.name).module(), load_program(file.name)):
+                    self.assertTrue(torch.equal(run(x), x * 2))
+                    with self.assertRaisesRegex(RuntimeError, "expected (Eq|Ne)"):
+                        run(-x)
+
+    def test_operators_of_python_on_bits(self):
+        def f(a, b):
+            return a & b, a | 3, a ^ b, a << b, a >> 1, (a > 2) & (b > 1)
+
+        names = {
+            "bitwise_and": "__and__",
+            "bitwise_or": "__or__",
+            "bitwise_xor": "__xor__",
+            "bitwise_left_shift": "__lshift__",
+            "bitwise_right_shift": "__rshift__",
+        }
+
+        def spell(graph, _):
+            for node in graph["nodes"]:
+                parts = node["target"].split(".")
+                if parts[3] in names:
+                    node["target"] = ".".join([*parts[:3], names[parts[3]], parts[4].replace("Tensor_Scalar", "Scalar")])
+                    spelled.append(node["target"])
+
+        args, spelled = (torch.tensor([1, 2, 7]), torch.tensor([3, 1, 2])), []
+        archive = changed(export(Function(f), args), spell)
+        self.assertIn("torch.ops.aten.__rshift__.Scalar", spelled)
+        with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            file.write(archive.getvalue())
+            file.flush()
+            for run in (load(file.name).module(), load_program(file.name)):
+                for a, b in zip(run(*args), f(*args), strict=True):
+                    self.assertTrue(torch.equal(a, b))
 
     def test_dims_that_are_functions_of_others(self):
         d = Dim("d", min=2, max=10)
