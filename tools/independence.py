@@ -26,6 +26,9 @@ be taken out: `--write` does it. Its table [looked_for] has the phrases of error
 
 import argparse
 import ast
+import hashlib
+import marshal
+import os
 import re
 import sys
 import tokenize
@@ -44,6 +47,8 @@ MIN_WORDS = 5
 LONG_RUN = 10
 SCHEMA = ") -> "  # in the schema of an operator, which the public API dictates
 KNOWN = ROOT / "tools/independence.toml"
+SOURCES = ("python/bind", "python/bind_compile", "python/bind_dist", "python/bind_graph", "python/bind_profile", "python/common")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cresset"
 
 
 def is_simple(node):
@@ -154,14 +159,19 @@ def statements(path):
 
 
 def shingles(path):
-    """Runs of SHINGLE tokens of code, without comments and texts."""
+    """Digests of the runs of SHINGLE tokens of code, without comments and texts."""
     skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
     try:
         tokens = [t.string if t.type != tokenize.STRING else "''" for t in tokenize.generate_tokens(StringIO(path.read_text(encoding="utf-8")).readline)
                   if t.type not in skip]  # fmt: skip
     except (tokenize.TokenError, SyntaxError, UnicodeDecodeError):
         return set()
-    return {tuple(tokens[i : i + SHINGLE]) for i in range(len(tokens) - SHINGLE + 1)}
+    return {digest(tokens[i : i + SHINGLE]) for i in range(len(tokens) - SHINGLE + 1)}
+
+
+def digest(parts):
+    """A number of eight bytes that is the same in every run."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).digest()
 
 
 def words(text):
@@ -202,21 +212,46 @@ def library_texts(folder):
 
 def runs(text, length):
     w = words(text)
-    return [hash(tuple(w[i : i + length])) for i in range(len(w) - length + 1)]
+    return [digest(w[i : i + length]) for i in range(len(w) - length + 1)]
 
 
-def texts_in_common(torch_folder, looked_for):
-    """Our texts that are PyTorch's, the phrases of `looked_for` apart: file, line, text."""
-    theirs, long_runs, short_runs = [], set(), set()
-    for path in torch_folder.rglob("*.py"):
+def facts_of(folder):
+    """What is compared with: PyTorch's statements, shingles, texts in one, and their runs of MIN_WORDS and LONG_RUN words."""
+    everywhere, tokens, theirs, long_runs, short_runs = set(), set(), [], set(), set()
+    for path in folder.rglob("*.py"):
+        everywhere.update(statements(path))
+        tokens.update(shingles(path))
         theirs += [text for _, text in python_texts(path) if len(text) >= MIN_CHARACTERS_OF_TEXT]
-    theirs += library_texts(torch_folder)
+    theirs += library_texts(folder)
     for text in theirs:
         long_runs.update(runs(text, LONG_RUN))
         short_runs.update(runs(text, MIN_WORDS))
-    corpus = "\x01".join(" ".join(text.split()) for text in theirs)
+    return everywhere, tokens, "\x01".join(" ".join(text.split()) for text in theirs), long_runs, short_runs
+
+
+def kept_facts(folder, version):
+    """The same, kept in the user's cache for one PyTorch and one state of this tool: reading two thousand files takes minutes."""
+    key = hashlib.blake2b(f"{folder} {version} {sys.version} {Path(__file__).read_text()}".encode(), digest_size=8).hexdigest()
+    path = CACHE / f"independence-{key}"
+    try:
+        return marshal.loads(path.read_bytes())
+    except (OSError, EOFError, ValueError, TypeError):
+        facts = facts_of(folder)
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_bytes(marshal.dumps(facts))
+        part.replace(path)
+    except OSError:
+        pass  # a cache that cannot be written is only slow
+    return facts
+
+
+def texts_in_common(facts, looked_for):
+    """Our texts that are PyTorch's, the phrases of `looked_for` apart: file, line, text."""
+    _, _, corpus, long_runs, short_runs = facts
     ours = [(path, python_texts) for path in sorted((ROOT / "python/cresset").rglob("*.py"))]
-    ours += [(path, cpp_texts) for folder in ("cresset", "python/bind") for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
+    ours += [(path, cpp_texts) for folder in ("cresset", *SOURCES) for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
     for path, read in ours:
         for line, text in read(path):
             if SCHEMA in text:
@@ -229,17 +264,14 @@ def texts_in_common(torch_folder, looked_for):
                 yield str(path.relative_to(ROOT)), line, text
 
 
-def equal_statements(folder):
+def equal_statements(facts):
     """By file: the share of its statements that are PyTorch's, how many these are, of how many, and the share of its shingles."""
-    everywhere, tokens = set(), set()
-    for path in folder.rglob("*.py"):
-        everywhere.update(statements(path))
-        tokens.update(map(hash, shingles(path)))
+    everywhere, tokens, *_ = facts
     table = {}
     for path in sorted((ROOT / "python/cresset").rglob("*.py")):
         own, pieces = statements(path), shingles(path)
         equal = sum(s in everywhere for s in own)
-        table[str(path.relative_to(ROOT))] = equal / max(1, len(own)), equal, len(own), sum(hash(p) in tokens for p in pieces) / max(1, len(pieces))
+        table[str(path.relative_to(ROOT))] = equal / max(1, len(own)), equal, len(own), sum(p in tokens for p in pieces) / max(1, len(pieces))
     return table
 
 
@@ -296,13 +328,14 @@ def main():
     import torch
 
     folder = Path(torch.__file__).parent
+    facts = kept_facts(folder, torch.__version__)
     if options.show:
-        everywhere = {s for path in folder.rglob("*.py") for s in statements(path)}
+        everywhere = facts[0]
         print("\n".join(s for s in statements(Path(options.show)) if s in everywhere))
         return 0
     print(f"against PyTorch {torch.__version__}")
     known = tomllib.loads(KNOWN.read_text())
-    table, found = equal_statements(folder), list(texts_in_common(folder, known["looked_for"]))
+    table, found = equal_statements(facts), list(texts_in_common(facts, known["looked_for"]))
     if options.write:
         write(table, found, known["looked_for"])
         known = tomllib.loads(KNOWN.read_text())
