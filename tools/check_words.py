@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Fails on words of comments, docs and docstrings that this project does not use: tools/check_words.toml lists them, with what to write.
+"""Fails on words of comments, docs and docstrings that this project does not use, and on pages that name files which are not there.
+
+tools/check_words.toml lists the words, with what to write.
 
 A file listed there under [known] may have as many as it says, and no more; what falls is to be taken out (`--write` does it)."""
 
@@ -14,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tools/check_words.toml"
 EXEMPT = {"tools/check_words.toml", "tests/opgen/checks_test.py"}  # the words themselves
+NAMED_FILE = re.compile(r"`((?:[\w-]+/)+[\w-]+\.(?:h|cpp|py|toml|md|sh))`")
 SUFFIXES = {".py", ".pyi", ".cpp", ".h", ".inc", ".toml", ".md", ".cmake", ".sh"}
 
 
@@ -38,9 +41,22 @@ def findings(root: Path, files, words: dict[str, str]):
                     yield str(path), number, advice, line
 
 
+def listed_files(root: Path):
+    return subprocess.run(["git", "ls-files"], cwd=root, check=True, capture_output=True, text=True).stdout.split("\n")
+
+
 def tracked(root: Path):
-    listed = subprocess.run(["git", "ls-files"], cwd=root, check=True, capture_output=True, text=True).stdout.split("\n")
-    return [Path(name) for name in listed if Path(name).suffix in SUFFIXES and (root / name).is_file() and name not in EXEMPT]
+    return [Path(name) for name in listed_files(root) if Path(name).suffix in SUFFIXES and (root / name).is_file() and name not in EXEMPT]
+
+
+def missing_files(root: Path, pages, listed):
+    """Yields (page, line number, file) where a page names a file, with its folder, that is neither in the tree nor made by the build."""
+    makers = "".join(path.read_text() for folder in ("tools/opgen", "cmake") for path in (root / folder).glob("*.*"))
+    for page in pages:
+        for number, line in enumerate((root / page).read_text().splitlines(), 1):
+            for name in NAMED_FILE.findall(line):
+                if not any(path.endswith("/" + name) or path == name for path in listed) and Path(name).name not in makers:
+                    yield str(page), number, name
 
 
 def main() -> int:
@@ -62,9 +78,12 @@ def main() -> int:
     stale = [path for path, count in table["known"].items() if counts.get(path, 0) < count]
     if stale:
         print(f"words: fewer than tools/check_words.toml says, run --write: {', '.join(stale)}")
+    missing = list(missing_files(ROOT, [path for path in tracked(ROOT) if path.suffix == ".md"], listed_files(ROOT)))
+    for page, number, name in missing:
+        print(f"{page}:{number}: there is no file {name}")
     if not over and not stale:
         print(f"words: {sum(counts.values())} known ones in {len(counts)} files")
-    return 1 if over or stale else 0
+    return 1 if over or stale or missing else 0
 
 
 if __name__ == "__main__":

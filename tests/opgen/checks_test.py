@@ -68,6 +68,11 @@ class Words(Tree):
     def test_nobody_and_laws(self):
         self.assertEqual(self.found("a.md", "Nobody knows.\nnormal laws\nthe law of total variance\n"), [1, 2])
 
+    def test_pages_name_files_that_are_there(self):
+        self.write("cmake/Parts.cmake", "set(made generated/parts.h)")
+        page = self.write("docs/page.md", "`core/tensor.h` and\n`core/gone.h`, `generated/parts.h`, `bare.h`\n")
+        self.assertEqual(list(check_words.missing_files(self.root, [page], ["cresset/core/tensor.h"])), [("docs/page.md", 2, "core/gone.h")])
+
     def test_with_respect_to(self):
         self.assertEqual(self.found("a.md", "gradients by the weights\ngradients with respect to the weights\n"), [1])
 
