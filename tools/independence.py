@@ -216,7 +216,7 @@ def runs(text, length):
 
 
 def facts_of(folder):
-    """What is compared with: PyTorch's statements, shingles, texts in one, and their runs of MIN_WORDS and LONG_RUN words."""
+    """The facts to compare with: PyTorch's statements, shingles, texts in one, and their runs of MIN_WORDS and LONG_RUN words."""
     everywhere, tokens, theirs, long_runs, short_runs = set(), set(), [], set(), set()
     for path in folder.rglob("*.py"):
         everywhere.update(statements(path))

@@ -123,7 +123,7 @@ class Namespaces(unittest.TestCase):
         self.addCleanup(end)
 
     def run_ranks(self, script):
-        """What each rank prints, with its exit status."""
+        """The output of each rank, with its exit status."""
         command = [sys.executable, "-c", _HEAD + textwrap.dedent(script)]
         ranks = []
         for rank, (name, end) in enumerate(zip(self.names, self.ends)):
