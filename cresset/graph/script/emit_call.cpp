@@ -610,7 +610,7 @@ bool Emitter::match(const Schema& schema, Value* self, const Arguments& argument
       // torch.einsum("ij,jk", x, y): so do tensors.
       const auto is_tensor = [](const SugarPtr& p) { return p->kind == SugarKind::Value && p->value->type().is_tensor(); };
       const bool takes_tensors = t.kind() == TypeKind::List && t.elements()[0].is_tensor() && schema.name.find("::") != std::string::npos;
-      if (takes_tensors && is_last && i > 0 && is_tensor(arguments.positional[next])) {
+      if (takes_tensors && is_last && (i > 0 || arguments.positional.size() > 1) && is_tensor(arguments.positional[next])) {
         std::vector<Value*> elements;
         for (size_t k = next; k < arguments.positional.size() && is_tensor(arguments.positional[k]); k++) elements.push_back(arguments.positional[k]->value);
         if (next + elements.size() == arguments.positional.size()) {

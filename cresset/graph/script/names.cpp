@@ -50,7 +50,8 @@ bool is_known_home(const std::string& name) {
          home == "typing_extensions" || home == "torch.jit.annotations" || home == "collections.abc" || home == "__torch__";
 }
 
-Type generic(const std::string& name, const std::vector<Type>& of, const Ast& a) {
+// None: no type is made by that name.
+std::optional<Type> generic(const std::string& name, const std::vector<Type>& of, const Ast& a) {
   const auto need = [&](size_t n) {
     if (of.size() != n) throw CompileError(str(name, ": expected ", n, " types in brackets, got ", of.size()), a.range);
   };
@@ -91,7 +92,7 @@ Type generic(const std::string& name, const std::vector<Type>& of, const Ast& a)
     return Type::future(of[0]);
   }
   if (name == "Final" || name == "Annotated" || name == "ClassVar") return of.at(0);
-  throw CompileError("Unknown type constructor " + name, a.range);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ Type type_of_annotation(const Ast& a, Resolver* resolver) {
   }
   if (a.kind == AstKind::Binary && a.text == "|") {
     std::vector<Type> parts{type_of_annotation(a[0], resolver), type_of_annotation(a[1], resolver)};
-    return generic("Union", parts, a);
+    return *generic("Union", parts, a);
   }
   if (a.kind == AstKind::Tuple && a.kids.empty()) return Type::tuple({});
   if (a.kind == AstKind::Name || a.kind == AstKind::Attribute) {
@@ -132,7 +133,8 @@ Type type_of_annotation(const Ast& a, Resolver* resolver) {
       else if (a[i].kind == AstKind::Tuple) return Type::tuple({});
       else parts.push_back(type_of_annotation(a[i], resolver));
     }
-    if (!name.empty() && is_known_home(name)) return generic(a[0].text, parts, a);
+    if (!name.empty() && is_known_home(name))
+      if (const auto t = generic(a[0].text, parts, a)) return *t;
     if (resolver)
       if (const auto t = resolver->type(a.range.text(), a.range)) return *t;
     throw CompileError("Unknown type constructor " + name, a.range);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -539,6 +540,11 @@ class Parser {
           }
           b->kids.push_back(index());
         } while (accept(","));
+        if (b->kids.size() == 2 && b->kids[1]->kind == AstKind::Tuple && holds_places(*b->kids[1])) {
+          const AstPtr places = std::move(b->kids[1]);
+          b->kids.pop_back();
+          for (AstPtr& k : places->kids) b->kids.push_back(written_out(std::move(k)));
+        }
         if (b->kids.size() > 2) b->text = "tuple";
         expect("]");
         a = finish(std::move(b));
@@ -546,6 +552,29 @@ class Parser {
         return a;
       }
     }
+  }
+  // `Ellipsis` and `slice(a, b, c)`, as generated programs write `...` and `a:b:c`.
+  static bool is_place(const Ast& a) {
+    if (a.kind == AstKind::Name) return a.text == "Ellipsis";
+    return a.kind == AstKind::Call && a[0].kind == AstKind::Name && a[0].text == "slice" && a.kids.size() > 1 && a.kids.size() < 5 &&
+           std::none_of(a.kids.begin(), a.kids.end(), [](const AstPtr& k) { return k->kind == AstKind::Keyword || k->kind == AstKind::Starred; });
+  }
+  static bool holds_places(const Ast& tuple) {
+    return std::any_of(tuple.kids.begin(), tuple.kids.end(), [](const AstPtr& k) { return is_place(*k); });
+  }
+  AstPtr written_out(AstPtr a) {
+    if (!is_place(*a)) return a;
+    AstPtr place = make(a->kind == AstKind::Name ? AstKind::Ellipsis : AstKind::Slice, a->range.start);
+    place->range = a->range;
+    if (a->kind == AstKind::Name) return place;
+    if (a->kids.size() == 2) place->kids.push_back(nullptr);  // slice(stop)
+    for (size_t i = 1; i < a->kids.size(); i++) {
+      AstPtr& part = a->kids[i];
+      const bool open = part->kind == AstKind::Literal && part->value.is_none();
+      place->kids.push_back(open ? nullptr : std::move(part));
+    }
+    place->kids.resize(3);
+    return place;
   }
   AstPtr index() {
     const size_t start = peek().start;
@@ -556,7 +585,7 @@ class Parser {
       is_slice = true;
       if (!is(":") && !is("]") && !is(",")) parts[i] = expression();
     }
-    if (!is_slice) return std::move(parts[0]);
+    if (!is_slice) return written_out(std::move(parts[0]));
     AstPtr s = make(AstKind::Slice, start);
     for (AstPtr& p : parts) s->kids.push_back(std::move(p));
     return finish(std::move(s));

@@ -257,11 +257,17 @@ def _special_functions():
     return {id(getattr(jit, name)): what for name, what in _JIT.items() if hasattr(jit, name)}
 
 
+def _assert(condition: bool, message: str):
+    assert condition, message
+
+
 def _describe_function(fn, name, script_function):
     if (what := _special_functions().get(id(fn))) is not None:
         return ("special", what)
     if fn is torch.autograd.grad:
         return ("special", "autograd.grad")
+    if fn is torch._assert:
+        return ("function", script_function(_assert)._handle)
     if getattr(math, getattr(fn, "__name__", ""), None) is fn:
         return ("builtin", f"aten::{fn.__name__}")
     home, own = getattr(fn, "__module__", None) or "", getattr(fn, "__name__", name)

@@ -5,7 +5,7 @@ import enum
 import io
 import unittest
 import zipfile
-from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Final, List, List as Row, NamedTuple, Optional, Optional as Maybe, Tuple, Tuple as Several, Union
 
 import pytest
 
@@ -21,6 +21,46 @@ def again(compiled):
     torch.jit.save(compiled, file)
     file.seek(0)
     return torch.jit.load(file)
+
+
+def several(x: torch.Tensor) -> Several[torch.Tensor, Maybe[int]]:
+    torch._assert(x.shape[-1] == 3, "three columns")
+    y: Row[torch.Tensor] = [x[(Ellipsis, slice(None, 1, None))], x[(0, slice(1, None, None))], x[slice(1)], x[Ellipsis, slice(0, 3, 2)]]
+    return torch.cat([t.reshape(-1) for t in y]), y[1].size(0)
+
+
+def test_generic_types_and_indices_under_the_names_of_generated_programs():
+    compiled = torch.jit.script(several)
+    for program in (compiled, again(compiled)):
+        result, count = program(X)
+        assert count == 2
+        assert result.equal(torch.cat([X[:, :1].reshape(-1), X[0, 1:], X[:1].reshape(-1), X[:, ::2].reshape(-1)]))
+    with pytest.raises(Exception, match="three columns"):
+        compiled(X.t())
+
+
+def together(x: torch.Tensor, y: torch.Tensor) -> List[torch.Tensor]:
+    a, b = torch.broadcast_tensors(x, y)
+    c, d = torch.meshgrid(x[0], y[0], indexing="ij")
+    return [a, b, c, d, torch.cartesian_prod(x[0], y[0]), torch.block_diag(x, y)]
+
+
+def test_tensors_one_after_another_make_the_list_that_is_asked_for():
+    y = torch.ones(1, 3)
+    for a, b in zip(again(torch.jit.script(together))(X, y), together(X, y), strict=True):
+        assert a.equal(b)
+
+
+class Slices(nn.Module):
+    def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        return x[..., :2], x.sum(-1, keepdim=True)[:, None]
+
+
+def test_a_graph_module_of_fx_is_compiled():
+    traced = torch.fx.symbolic_trace(Slices())
+    assert "typing_Tuple" in traced.code
+    for a, b in zip(again(torch.jit.script(traced))(X), Slices()(X), strict=True):
+        assert a.equal(b)
 
 
 def test_an_entry_outside_of_the_folder_is_passed_over():
