@@ -91,7 +91,8 @@ def _type_of_object(obj):
     if _is(obj, enum.Enum):
         return _graph.script_class_info(_resolve.enum_class(type(obj)))["name"]
     if _is(obj, tuple) and hasattr(obj, "_fields"):
-        return _resolve.named_tuple_text(type(obj))
+        known = _resolve.named_tuple_text(type(obj))
+        return known or f"Tuple[{', '.join(map(_graph.script_value_type, obj))}]"
     value = _object_value(obj, "")
     return None if value is None else _graph.script_class_info(_graph.script_object_class(value))["name"]
 

@@ -1,6 +1,14 @@
 """The TorchScript of `torch.nn.functional`: signatures as users know them, over operators that PyTorch has, too."""
 
 _COMMON = """
+def _contracted(a: Tensor, b: Tensor, dims_a: List[int], dims_b: List[int], out: Optional[Tensor]) -> Tensor:
+    return torch.tensordot(a, b, dims_a, dims_b) if out is None else torch.tensordot(a, b, dims_a, dims_b, out=out)
+def tensordot(a: Tensor, b: Tensor, dims: int = 2, out: Optional[Tensor] = None) -> Tensor:
+    return _contracted(a, b, [i for i in range(a.dim() - dims, a.dim())], [i for i in range(dims)], out)
+def tensordot__1(a: Tensor, b: Tensor, dims: Tuple[List[int], List[int]], out: Optional[Tensor] = None) -> Tensor:
+    return _contracted(a, b, dims[0], dims[1], out)
+def tensordot__2(a: Tensor, b: Tensor, dims: List[List[int]], out: Optional[Tensor] = None) -> Tensor:
+    return _contracted(a, b, dims[0], dims[1], out)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return torch.relu_(input) if inplace else torch.relu(input)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:

@@ -552,15 +552,15 @@ def function(name):
 
 def functional(fn):
     """The meaning of a function of `torch.nn.functional` for the compiler; None where it has no text here."""
-    from ..nn import functional as home
+    import cresset as torch
 
     name = getattr(fn, "__name__", "")
-    if name not in _texts() or getattr(home, name, None) is not fn:
+    if name not in _texts() or fn not in (getattr(torch.nn.functional, name, None), getattr(torch.functional, name, None)):
         return None
     if f"{name}_with_indices" in _texts():
         return ("flag", ("return_indices", function(name), function(f"{name}_with_indices")))
     if f"{name}__1" in _texts():
-        forms = [name, *(f"{name}__{i}" for i in range(1, 6))]
+        forms = [name, *(form for i in range(1, 6) if (form := f"{name}__{i}") in _texts())]
         return ("overloads", tuple(map(function, forms)))
     return ("function", function(name))
 

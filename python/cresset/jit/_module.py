@@ -628,7 +628,12 @@ class _Builder:
         add(name, text, value)
 
     def _callable(self, name, value):
-        described = _resolve.describe(value, name)
+        from ._api import NotSupportedError
+
+        try:
+            described = _resolve.describe(value, name)
+        except (RuntimeError, NotSupportedError) as error:  # told where the attribute is used
+            described = ("error", str(error))
         if described[0] == "function":
             _graph.script_class_add(self.cls, "static", name, described[1])
         else:

@@ -124,9 +124,12 @@ def type_text(annotation):
 
 
 def named_tuple_text(cls):
+    """The type of a named tuple; None where a field says a type that is none here, as a bare `tuple`."""
     if cls not in _named_tuples:
         hints = typing.get_type_hints(cls) if getattr(cls, "__annotations__", None) else {}
         types_ = [type_text(hints[field]) if field in hints else "Tensor" for field in cls._fields]
+        if None in types_:
+            return None
         _named_tuples[cls] = _graph.script_named_tuple(qualified_name(cls), types_, list(cls._fields), dict(cls._field_defaults))
     return _named_tuples[cls]
 
@@ -243,7 +246,8 @@ def _describe_class(cls):
     if issubclass(cls, torch.Tensor) or cls in (torch.dtype, torch.Generator):
         return ("special", "Tensor")
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return ("type", named_tuple_text(cls))
+        text = named_tuple_text(cls)
+        return ("type", text) if text else ("error", f"a field of {cls.__name__} has a type that TorchScript has not")
     if issubclass(cls, enum.Enum):
         return ("class", enum_class(cls))
     handle = class_handle(cls)

@@ -51,6 +51,46 @@ def test_tensors_one_after_another_make_the_list_that_is_asked_for():
         assert a.equal(b)
 
 
+def contracted(x: torch.Tensor, y: torch.Tensor) -> List[torch.Tensor]:
+    a = torch.functional.tensordot(x, y, dims=1)
+    return [a, torch.functional.tensordot(x, y, ([1], [0]), out=None), torch.functional.tensordot(x, y, [[0, 1], [1, 0]])]
+
+
+def test_tensordot_takes_every_form_of_dimensions():
+    y = torch.arange(6.0).reshape(3, 2)
+    for a, b in zip(again(torch.jit.script(contracted))(X, y), contracted(X, y), strict=True):
+        assert a.equal(b)
+
+
+class Path(NamedTuple):
+    count: int
+    shape: tuple
+
+
+class Odd(nn.Module):
+    paths: List[Any]
+
+    def __init__(self):
+        super().__init__()
+        self.paths = [Path(1, (2, 3)), Path(2, ())]
+        self.helper = lambda n: [n] * 2
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + len(self.paths)
+
+
+def test_attributes_that_are_no_torchscript_harm_only_where_they_are_used():
+    for program in (torch.jit.script(Odd()), torch.jit.trace(Odd(), X), again(torch.jit.script(Odd()))):
+        assert program(X).equal(X + 2)
+
+    class Uses(Odd):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.helper(1)[0]
+
+    with pytest.raises(torch.jit.frontend.NotSupportedError, match="lambda"):
+        torch.jit.script(Uses())
+
+
 class Slices(nn.Module):
     def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         return x[..., :2], x.sum(-1, keepdim=True)[:, None]
