@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cresset/graph/io/document.h"
+#include "cresset/graph/io/names.h"
 #include "cresset/graph/io/open.h"
 #include "cresset/graph/io/pt2.h"
 #include "cresset/graph/passes/describe.h"
@@ -108,6 +109,12 @@ PyObject* parse(PyObject*, PyObject* text) {
     Module m = parse_module(text_of(text), options);
     CRESSET_CHECK_VALUE(!m.graphs.empty(), "graph text: expected a graph");
     return wrap_module(std::move(m));
+  });
+}
+PyObject* operator_name(PyObject*, PyObject* target) {
+  return guarded([&] {
+    const std::string name = operator_of(text_of(target));
+    return checked(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
   });
 }
 // Constants: {input: (name, tensor)}.
@@ -305,6 +312,7 @@ PyObject* rows(PyObject* self, PyObject*) {
 PyMethodDef graph_methods[] = {
     {"parse", parse, METH_O | METH_STATIC, "A module from its text; operators that this library lacks are kept."},
     {"read", read, METH_VARARGS | METH_STATIC, "A module from a graph as .pt2 files have it, and the tensors among its inputs."},
+    {"operator_of", operator_name, METH_O | METH_STATIC, "Our operator of a name in a .pt2 file."},
     {"open", open_file, METH_O | METH_STATIC, "A module from a .pt2 file or a file of text."},
     {"text", graph_text, METH_NOARGS, "The text, which reads back."},
     {"describe", graph_describe, METH_NOARGS, "A table of the nodes with costs."},

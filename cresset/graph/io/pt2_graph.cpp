@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/graph/io/names.h"
 #include "cresset/graph/io/pt2_facts.h"
 
 namespace cresset::graph {
@@ -106,41 +107,6 @@ std::optional<Resizing> resizing_of(std::string_view target) {
 bool computes_nothing(std::string_view target) {
   return target == "torch.ops.aten._assert_tensor_metadata.default" || target == "torch.ops.aten.sym_constrain_range.default" ||
          target == "torch.ops.aten.sym_constrain_range_for_size.default";
-}
-
-// Python's operators on bits are functions of the format, with overloads of their own.
-std::string bitwise_name(std::string_view op) {
-  static const std::map<std::string_view, const char*> kNames = {
-      {"__and__", "bitwise_and"},
-      {"__or__", "bitwise_or"},
-      {"__xor__", "bitwise_xor"},
-      {"__lshift__", "bitwise_left_shift"},
-      {"__rshift__", "bitwise_right_shift"},
-      {"__iand__", "bitwise_and_"},
-      {"__ior__", "bitwise_or_"},
-      {"__ixor__", "bitwise_xor_"},
-      {"__ilshift__", "bitwise_left_shift_"},
-      {"__irshift__", "bitwise_right_shift_"},
-  };
-  const size_t dot = std::min(op.find('.'), op.size());
-  const auto found = kNames.find(op.substr(0, dot));
-  if (found == kNames.end()) return std::string(op);
-  std::string_view overload = op.substr(dot);
-  if (overload == ".Scalar" && op.find("shift") != std::string_view::npos) overload = ".Tensor_Scalar";
-  return found->second + std::string(overload);
-}
-
-// "torch.ops.aten.add.Tensor" is add.Tensor, "torch.ops.ns.foo.default" is ns::foo.
-std::string our_name(std::string_view target) {
-  constexpr std::string_view kPrefix = "torch.ops.", kDefault = ".default";
-  if (target.substr(0, kPrefix.size()) != kPrefix) return "";
-  target.remove_prefix(kPrefix.size());
-  const size_t dot = target.find('.');
-  if (dot == std::string_view::npos) return "";
-  const std::string_view ns = target.substr(0, dot);
-  std::string_view op = target.substr(dot + 1);
-  if (op.size() > kDefault.size() && op.substr(op.size() - kDefault.size()) == kDefault) op.remove_suffix(kDefault.size());
-  return ns == "aten" ? bitwise_name(op) : std::string(ns) + "::" + std::string(op);
 }
 
 template <class F> auto list_of(const Field& field, F&& read) {
@@ -272,7 +238,7 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
   if (target == "torch.ops.aten.copy.default") return copy(graph, n, block, names);
   const Spelling* spelling = spelling_of(target);
-  const std::string name = spelling ? spelling->name : name_for(n, target, our_name(target));
+  const std::string name = spelling ? spelling->name : name_for(n, target, operator_of(target));
   const dispatch::OpHandle op = name.empty() ? dispatch::OpHandle() : dispatch::find_op_or_null(name);
   if (op) return operation(graph, n, op, block, names);
   foreign(graph, n, target, block, names);
@@ -322,7 +288,8 @@ void GraphReader::operation(const Field& graph, const Field& n, const dispatch::
     const std::string name = f.at("name").text();
     const bool is_left_out = spelling && spelling->without && name == spelling->without && f.at("arg").has("as_bool") && !f.at("arg").at("as_bool").boolean();
     if (is_left_out) return;
-    const int i = schema.argument_index(name);
+    // `swapaxes` is transpose, whose dimensions have other names.
+    const int i = schema.argument_index(name == "axis0" ? "dim0" : name == "axis1" ? "dim1" : name);
     if (i < 0) f.fail("the operator ", op.entry().name, " has no argument '", name, "'");
     if (inputs[static_cast<size_t>(i)]) f.fail("the argument '", name, "' is given twice");
     Value*& v = inputs[static_cast<size_t>(i)];

@@ -3,6 +3,8 @@
 import math
 import operator
 
+import _cresset_graph
+
 import cresset as torch
 
 from .. import ops
@@ -409,19 +411,13 @@ def _target(place):
         if parts[3] not in _operator.operators:
             place.fail(f"this library has no operator {name!r}")
         return _operator.operators[parts[3]]
-    if parts[2] == "aten" and parts[3].startswith("__"):
-        parts[3:] = _bitwise(parts[3][2:-2], parts[-1])
+    if parts[2] == "aten":
+        ours = _cresset_graph.Graph.operator_of(name).split(".")
+        parts[3:] = ours if len(ours) == 2 else [*ours, "default"]
     try:
         return getattr(getattr(getattr(ops, parts[2]), parts[3]), parts[4])
     except (AttributeError, IndexError):
         return place.fail(f"this library has no operator {name!r}")
 
 
-# Python's operators on bits are functions of the format, with overloads of their own.
-_BITS = {"and": "and", "or": "or", "xor": "xor", "lshift": "left_shift", "rshift": "right_shift"}
-_DUNDER = (*_BITS, *(f"i{name}" for name in _BITS))
-
-
-def _bitwise(name, overload):
-    base = _BITS.get(name) or _BITS[name[1:]] + "_"
-    return f"bitwise_{base}", "Tensor_Scalar" if "shift" in base and overload == "Scalar" else overload
+_DUNDER = ("and", "or", "xor", "lshift", "rshift", "iand", "ior", "ixor", "ilshift", "irshift")

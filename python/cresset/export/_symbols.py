@@ -14,7 +14,7 @@ _WRITTEN = {
     "ne": "Unequality", "lt": "StrictLessThan", "le": "LessThan", "gt": "StrictGreaterThan", "ge": "GreaterThan", "and": "And", "or": "Or", "not": "Not",
     "float": "ToFloat", "floor": "FloorToInt", "ceil": "CeilToInt", "trunc": "TruncToInt",
 }  # fmt: skip
-_READ = {written: op for op, written in _WRITTEN.items()} | {"PythonMod": "mod", "PowByNatural": "pow", "FloatTrueDiv": "truediv"}
+_READ = {written: op for op, written in _WRITTEN.items()} | {"PythonMod": "mod", "PowByNatural": "pow", "FloatPow": "pow", "FloatTrueDiv": "truediv"}
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------------

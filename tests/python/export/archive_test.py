@@ -138,6 +138,33 @@ class RoundTrip(unittest.TestCase):
                 for a, b in zip(run(*args), f(*args), strict=True):
                     self.assertTrue(torch.equal(a, b))
 
+    def test_other_names_of_operators(self):
+        def f(x):
+            return x.abs(), x.transpose(0, 1), x.div(3), x.t(), torch.sigmoid(x), x.logsumexp(1)
+
+        names = {
+            "abs.default": "absolute.default", "transpose.int": "swapaxes.default", "div.Tensor": "true_divide.Tensor", "t.default": "numpy_T.default",
+            "sigmoid.default": "special_expit.default", "logsumexp.default": "special_logsumexp.default",
+        }  # fmt: skip
+
+        def spell(graph, _):
+            for node in graph["nodes"]:
+                name = node["target"].removeprefix("torch.ops.aten.")
+                spelled.append(names[name])
+                node["target"] = "torch.ops.aten." + names[name]
+                for i, dim in enumerate(node["inputs"][1:] if name == "transpose.int" else []):
+                    dim["name"] = f"axis{i}"
+
+        spelled = []
+        archive = changed(export(Function(f), (X,)), spell)
+        self.assertEqual(spelled, list(names.values()))
+        with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            file.write(archive.getvalue())
+            file.flush()
+            for run in (load(file.name).module(), load_program(file.name)):
+                for a, b in zip(run(X), f(X), strict=True):
+                    self.assertTrue(torch.equal(a, b))
+
     def test_dims_that_are_functions_of_others(self):
         d = Dim("d", min=2, max=10)
         program = export(Function(lambda x, y: x + y[1:]), (X, torch.ones(3, 3)), dynamic_shapes={"args": ({0: d}, {0: d + 1})})
