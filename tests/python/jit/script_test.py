@@ -5,7 +5,10 @@ import enum
 import io
 import unittest
 import zipfile
-from typing import Any, Dict, Final, List, List as Row, NamedTuple, Optional, Optional as Maybe, Tuple, Tuple as Several, Union
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
+from typing import List as Row
+from typing import Optional as Maybe
+from typing import Tuple as Several
 
 import pytest
 
