@@ -14,12 +14,14 @@ namespace {
 struct Provider {
   const char *engine, *library, *package;
 };
-constexpr Provider kProviders[] = {{"gloo", "libcresset_gloo.so", "libgloo-dev"}, {"mpi", "libcresset_mpi.so", "libopenmpi-dev"}};
+constexpr Provider kProviders[] = {{"gloo", "libcresset_gloo.so", "libgloo-dev"},
+                                   {"mpi", "libcresset_mpi.so", "libopenmpi-dev"},
+                                   {"nccl", "libcresset_nccl.so", "libnccl-dev with the CUDA toolkit"}};
 
 const Provider& provider(const std::string& name) {
   for (const Provider& p : kProviders)
     if (name == p.engine) return p;
-  throw ValueError(str("dist: expected the engine shm, gloo or mpi, got '", name, "'"));
+  throw ValueError(str("dist: expected the engine shm, gloo, mpi or nccl, got '", name, "'"));
 }
 
 template <class Entry> Entry entry(const Provider& p, const char* name) {
@@ -28,8 +30,8 @@ template <class Entry> Entry entry(const Provider& p, const char* name) {
 }
 template <class Entry> Entry needed_entry(const Provider& p, const char* name) {
   const Entry found = entry<Entry>(p, name);
-  CRESSET_CHECK_AS(DistBackendError, found, "dist: the engine '", p.engine, "' is not there: ", p.library,
-                   " was not built or cannot be opened; install Debian's ", p.package, " and build again");
+  CRESSET_CHECK_AS(DistBackendError, found, "dist: the engine '", p.engine, "' is not there: ", p.library, " was not built or cannot be opened; install ",
+                   p.package, " and build again");
   return found;
 }
 

@@ -6,7 +6,7 @@
 
 namespace cresset::distributed {
 
-// An engine of its name ("shm", "gloo", "mpi"), or, for an empty one, that of CRESSET_DIST_TRANSPORT, else shared memory where all ranks are on
+// An engine of its name ("shm", "gloo", "mpi", "nccl"), or, for an empty one, that of CRESSET_DIST_TRANSPORT, else shared memory where all ranks are on
 // one host and Gloo where they are not. Errors: DistBackendError where the library is not there, with what to install.
 std::shared_ptr<Engine> make_engine(const std::string& name, Store& store, int rank, int size, std::chrono::milliseconds timeout, const std::string& interface);
 // Whether the library of an engine can be opened.
