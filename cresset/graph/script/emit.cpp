@@ -182,18 +182,19 @@ void Emitter::refine(const std::map<std::string, Type>& types) {
     if (!s || s->kind != SugarKind::Value || s->value->type() == type || type.kind() == TypeKind::Any) continue;
     Value* v = make("prim::unchecked_cast", {s->value}, Range(), type);
     frame_->names[name] = sugar(v);
+    frame_->narrowed.insert(name);
   }
 }
 
 void Emitter::assign_name(const std::string& name, SugarPtr value, const Range& range) {
   if (value->kind == SugarKind::Constant) value = sugar(as_value(value, range));
   if (frame_->parent && value->kind == SugarKind::Value) {
-    // In a block within the one that defined it a variable keeps its type.
+    // In a block within the one that defined it a variable keeps its type; conditions in between have not defined it.
     SugarPtr outer;
     for (const Frame* f = frame_->parent; f && !outer; f = f->parent) {
       if (f->gone.count(name)) break;
       const auto found = f->names.find(name);
-      if (found != f->names.end()) outer = found->second;
+      if (found != f->names.end() && !(f->narrowed.count(name) && !f->assigned.count(name))) outer = found->second;
     }
     if (outer && outer->kind == SugarKind::Value && !is_subtype(value->value->type(), outer->value->type()))
       fail("Variable '" + name + "' had type " + annotation_text(outer->value->type()) + " and gets a value of type " + annotation_text(value->value->type()) +
@@ -289,9 +290,13 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
       continue;
     }
     const bool untyped = name == kValue && !returns_;
+    // Outside of loops nothing reads a variable of a branch that left.
+    const bool only_one_stays = name[0] != '$' && !loops_ && a.exits != b.exits;
     Type type;
     if (!x || is_uninitialized(x)) type = y->type();
     else if (!y || is_uninitialized(y)) type = x->type();
+    else if (only_one_stays && a.exits && !is_subtype(x->type(), y->type())) x = nullptr, type = y->type();
+    else if (only_one_stays && b.exits && !is_subtype(y->type(), x->type())) y = nullptr, type = x->type();
     else if (const auto u = unify(x->type(), y->type())) type = *u;
     else if (a.exits) x = nullptr, type = y->type();
     else if (b.exits) y = nullptr, type = x->type();

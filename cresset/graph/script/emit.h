@@ -25,6 +25,7 @@ struct Frame {
   Frame* parent = nullptr;
   std::map<std::string, SugarPtr> names;
   std::set<std::string> assigned;
+  std::set<std::string> narrowed;           // names that a condition has given a narrower type here
   std::map<std::string, std::string> gone;  // names that are defined on one way only, with what to tell
 };
 

@@ -94,6 +94,24 @@ def test_attributes_that_are_no_torchscript_harm_only_where_they_are_used():
         torch.jit.script(Uses())
 
 
+def filled(x: torch.Tensor, weight: Optional[torch.Tensor] = None, loud: bool = False) -> torch.Tensor:
+    if weight is None:
+        if loud:
+            raise RuntimeError("a weight is missing")
+        weight = torch.full([3], 2.0)
+        if x.dim() == 0:
+            weight = weight[0]
+    return x * weight
+
+
+def test_a_name_narrowed_by_a_condition_takes_its_own_type_behind_a_raise():
+    for program in (torch.jit.script(filled), again(torch.jit.script(filled))):
+        assert program(X, None, False).equal(X * 2)
+        assert program(X, X, False).equal(X * X)
+        with pytest.raises(Exception, match="a weight is missing"):
+            program(X, None, True)
+
+
 class Slices(nn.Module):
     def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         return x[..., :2], x.sum(-1, keepdim=True)[:, None]
