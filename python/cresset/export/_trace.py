@@ -363,14 +363,15 @@ def _advice(error):
 @contextlib.contextmanager
 def _fresh_constants(recorder):
     """In its scope functions that make tensors of Python's data make constants of the graph."""
-    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "from_numpy")}
+    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "from_numpy", "_as_index")}
 
     def lifting(original):
         def made(data, *args, **kwargs):
             if isinstance(data, torch.Tensor):
                 return original(data, *args, **kwargs)
             with recorder.innermost().paused():
-                return recorder.innermost().lift(original(data, *args, **kwargs), fresh=True)
+                value = original(data, *args, **kwargs)
+                return recorder.innermost().lift(value, fresh=True) if isinstance(value, torch.Tensor) else value
 
         return made
 

@@ -356,6 +356,16 @@ class Parts(unittest.TestCase):
         triangle = export(Function(lambda x: x.tril()), (x,)).run_decompositions().module()(x)
         self.assertEqual((triangle.dtype, triangle.tolist()), (torch.bool, x.tril().tolist()))
 
+    def test_lists_as_indices_are_constants_with_their_numbers(self):
+        def f(x):
+            return x[:, [0, 2]], x[[1, 0], [0, 2]], x[[True, False]], x[:, [[0], [1]]]
+
+        program = export(Pair(lambda x, y: f(x)), (X, X))
+        for a, b in zip(program.module()(X, X), f(X), strict=True):
+            self.assertIs(type(a), torch.Tensor)
+            self.assertTrue(torch.equal(a, b))
+        self.assertEqual([tuple(c.tolist()) for c in list(program.constants.values())[:3]], [(0, 2), (1, 0), (0, 2)])
+
     def test_constants_give_their_numbers(self):
         shape = torch.tensor([3, 2])
         program = export(Function(lambda x: x.reshape(shape.tolist())), (torch.zeros(2, 3),))
