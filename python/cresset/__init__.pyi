@@ -382,6 +382,19 @@ def lobpcg(
     ortho_fparams: dict[_str, _float] | None = None,
     ortho_bparams: dict[_str, _bool] | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+def stft(
+    input: Tensor,
+    n_fft: _int,
+    hop_length: _int | None = None,
+    win_length: _int | None = None,
+    window: Tensor | None = None,
+    center: _bool = True,
+    pad_mode: _str = "reflect",
+    normalized: _bool = False,
+    onesided: _bool | None = None,
+    return_complex: _bool | None = None,
+    align_to_window: _bool | None = None,
+) -> Tensor: ...
 def einsum(equation: _str, *operands: Tensor | Sequence[Tensor]) -> Tensor: ...
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor: ...
 def norm(
