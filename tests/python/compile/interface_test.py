@@ -57,6 +57,39 @@ class Backends(unittest.TestCase):
         with self.assertRaises(torch._dynamo.exc.InvalidBackend):
             torch.compile(lambda x: x + 1, backend=lambda module, inputs: 3)(X)
 
+    def test_an_interrupted_compilation_starts_again(self):
+        calls = []
+
+        def backend(module, inputs):
+            calls.append(module)
+            if len(calls) < 3:
+                raise KeyboardInterrupt
+            return module.forward
+
+        compiled = torch.compile(lambda x: x + 1, backend=backend)
+        for _ in range(2):
+            with self.assertRaises(KeyboardInterrupt):
+                compiled(X)
+        for _ in range(2):
+            self.assertTrue(torch.equal(compiled(X), X + 1))
+        self.assertEqual(len(calls), 3)
+
+    def test_an_interrupt_within_the_capture_leaves_no_mode(self):
+        def interrupted(x):
+            raise KeyboardInterrupt
+
+        def f(x):
+            return interrupted(x + 1) if stop else x + 1
+
+        stop = True
+        compiled = torch.compile(f)
+        with self.assertRaises(KeyboardInterrupt):
+            compiled(X)
+        stop = False
+        self.assertTrue(torch.equal(compiled(X), X + 1))
+        self.assertIs(type(X + 1), torch.Tensor)
+        self.assertTrue(torch.is_grad_enabled())
+
     def test_too_few_results(self):
         with self.assertRaises((IndexError, ValueError, RuntimeError)):
             torch.compile(lambda x: (x + 1, x + 2), backend=lambda module, inputs: lambda *a: (a[0],))(X)

@@ -174,6 +174,14 @@ class Cache(unittest.TestCase):
     def test_a_folder_that_cannot_be_written_costs_nothing_else(self):
         self.assertEqual(self.run_program(CRESSET_CODE_CACHE="/proc/none"), (1, 0))
 
+    def test_a_full_disk_costs_nothing_else(self):
+        # No file may grow beyond what a part of the code takes, and a write past it is an error, as on a full disk.
+        full = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+        command = [sys.executable, "-B", "-c", full + PROGRAM]
+        variables = {**os.environ, "CRESSET_CODE_CACHE": self.folder}
+        self.assertEqual(self.finish(subprocess.Popen(command, stdout=subprocess.PIPE, env=variables, text=True)), (1, 0))
+        self.assertEqual(self.files(), [])
+
     def test_processes_that_compile_the_same_at_once(self):
         for process in [self.start() for _ in range(3)]:
             self.assertEqual(sum(self.finish(process)), 1)
