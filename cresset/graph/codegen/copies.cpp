@@ -63,6 +63,7 @@ class Remover {
     each("add.Tensor", [&](Node& n) { join_scatters(n); });
     each("clone", [&](Node& n) { leave_to_readers(n); });
     each("clone", [&](Node& n) { drop_if_alike(n); });
+    each("clone", [&](Node& n) { stack_in_order(n); });
     each("", [&](Node& n) { cancel(n); });
     sweep();
     return removed_;
@@ -82,7 +83,7 @@ class Remover {
     for (size_t i = nodes.size(); i-- > 0;) {
       Node& n = *nodes[i];
       const bool ours = is_view(n) || name_of(n) == "clone" || name_of(n) == "zeros" || name_of(n) == "select_scatter" || name_of(n) == "slice_scatter" ||
-                        name_of(n) == "add.Tensor";
+                        name_of(n) == "add.Tensor" || name_of(n) == "stack";
       if (!ours || !n.output()->uses().empty()) continue;
       n.erase();
       removed_++;
@@ -195,6 +196,55 @@ class Remover {
     // Results have memory of their own.
     if (is_returned(n.output()) && (shared || is_returned(root))) return;
     n.output()->replace_uses_with(n.input(0));
+  }
+
+  // A dense copy of a stack whose dimensions were put in another order: the parts are stacked in that order.
+  void stack_in_order(Node& n) {
+    if (!is_dense_copy(n) || !is_plain(n.input(0))) return;
+    const Value* v = n.input(0);
+    while (v->uses().size() == 1 && v->node() && is_reshape(*v->node())) v = v->node()->input(0);
+    const Node* const stack = v->node();
+    if (!stack || name_of(*stack) != "stack" || v->uses().size() != 1 || !is_plain(v) || stack->input(0)->node()->kind() != NodeKind::List) return;
+    const auto along = integer(stack->input(1));
+    const auto sizes = numbers_of(shape_of(v)), strides = numbers_of(*v->type().facts().strides);
+    const auto wanted = numbers_of(shape_of(n.input(0))), steps = numbers_of(*n.input(0)->type().facts().strides);
+    if (!along || !sizes || !strides || !wanted || !steps || wanted->size() != sizes->size()) return;
+    const size_t rank = sizes->size(), first = static_cast<size_t>(*along < 0 ? *along + static_cast<int64_t>(rank) : *along);
+    std::vector<int64_t> order;  // of the parts' dimensions
+    size_t place = rank;
+    std::vector<bool> taken(rank);
+    for (size_t p = 0; p < rank; p++) {
+      size_t d = 0;
+      while (d < rank && (taken[d] || (*sizes)[d] != (*wanted)[p] || (*strides)[d] != (*steps)[p])) d++;
+      if (d == rank) return;
+      taken[d] = true;
+      if (d == first) place = p;
+      else order.push_back(static_cast<int64_t>(d < first ? d : d - 1));
+    }
+    std::vector<Value*> parts;
+    std::vector<Node*> made;
+    bool fits = true;
+    for (Value* part : stack->input(0)->node()->inputs()) {
+      made.push_back(graph_.create("permute", {part, graph_.constant(Datum(order))}, &n));
+      made.back()->output()->set_type(part->type());
+      const auto types = types_of(*made.back());
+      if (!(fits = types.has_value())) break;
+      made.back()->output()->set_type((*types)[0]);
+      parts.push_back(made.back()->output());
+    }
+    if (fits) {
+      made.push_back(graph_.create(NodeKind::List, std::move(parts), &n));
+      made.back()->output()->set_type(Type::list(TypeKind::Tensor));
+      made.push_back(graph_.create("stack", {made.back()->output(), graph_.constant(Datum(static_cast<int64_t>(place)))}, &n));
+      made.back()->output()->set_type(n.output()->type());
+      const auto types = types_of(*made.back());
+      fits = types && (*types)[0] == n.output()->type();
+    }
+    if (fits) {
+      n.output()->replace_uses_with(made.back()->output());
+      return;
+    }
+    for (size_t i = made.size(); i-- > 0;) made[i]->erase();
   }
 
   // A view that lies as what it is a view of.

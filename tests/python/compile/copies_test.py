@@ -61,6 +61,22 @@ class TestCopies:
 
         assert "clone" not in checked(joined, torch.randn(X))
 
+    @pytest.mark.parametrize(("dim", "order"), [(0, (1, 3, 0, 2)), (-1, (3, 2, 1, 0)), (2, (0, 1, 2, 3)), (1, (1, 2, 3, 0))])
+    def test_parts_are_stacked_in_the_order_that_is_wanted(self, dim, order):
+        stacked = lambda x, y: torch.stack([x.sin(), y.cos()], dim).permute(order).contiguous()  # noqa: E731
+        left = checked(stacked, torch.randn(3, 4, 5), torch.randn(3, 4, 5))
+        assert (left.count("clone"), left.count("stack")) == (0, 1)
+
+    def test_a_stack_of_equal_sizes(self):
+        assert "clone" not in checked(lambda x: torch.stack([x, x.exp(), -x], 1).transpose(0, 2).unsqueeze(1).squeeze(1).contiguous(), torch.randn(3, 3))
+
+    def test_a_stack_that_is_read_elsewhere_stays(self):
+        def both(x):
+            y = torch.stack([x, x.exp()])
+            return [y.transpose(0, 1).contiguous(), y + 1]
+
+        assert checked(both, torch.randn(4, 5)).count("clone") == 1
+
     def test_one_that_an_operator_reads_stays(self):
         assert checked(lambda x: x.sin().transpose(1, 2).contiguous().transpose(1, 2) * 2, torch.randn(X)).count("clone") == 1
 
