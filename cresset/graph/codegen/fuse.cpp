@@ -35,6 +35,9 @@ constexpr int64_t kMinElements = 512, kMinColumns = 64;
 constexpr size_t kMaxSteps = 48;
 // Nanoseconds for an element: about the time that memory takes to store and load it.
 constexpr double kCheap = 0.25;
+// The same for values that no cache keeps until backward reads them: these are worth their memory, too.
+constexpr double kCheapWhereLarge = 2;
+constexpr int64_t kLarge = 1 << 20;
 constexpr size_t kNoGroup = SIZE_MAX;
 
 using Shape = std::vector<Sym>;
@@ -107,10 +110,14 @@ class Fuser {
   }
 
   std::unordered_set<const Node*> cheap() const {
+    const auto limit = [&](const Item& item) {
+      const Value* v = item.node->output();
+      return numel(v) * static_cast<int64_t>(element_size(*v->type().facts().dtype)) >= kLarge ? kCheapWhereLarge : kCheap;
+    };
     std::unordered_set<const Node*> found;
     for (const Item& item : items_) {
       const bool view = item.node->kind() == NodeKind::Op && (item.node->op()->flags & dispatch::kViewOp);
-      if (view || (item.wide && cost_of(item.step) < kCheap)) found.insert(item.node);
+      if (view || (item.wide && cost_of(item.step) < limit(item))) found.insert(item.node);
     }
     return found;
   }

@@ -43,7 +43,8 @@ struct FuseOptions {
 // Needs the sizes and strides of values (`propagate_shapes`); sizes may hold symbols. Nodes that write stay where they are, and no kernel reaches across one.
 CRESSET_API Kernels fuse(Graph& graph, const FuseOptions& options = {});
 
-// Nodes that are cheaper to compute again than to keep their values in memory: views, and single loops over elements that cost less than memory.
+// Nodes that are cheaper to compute again than to keep their values in memory: views, and single loops over elements that cost less
+// than memory; more may they cost where the values are large.
 CRESSET_API std::unordered_set<const Node*> cheaper_than_memory(Graph& graph);
 
 }  // namespace cresset::graph

@@ -127,7 +127,8 @@ class _Joint:
         drawn = [node for node in self.nodes if self.forward[node] and is_random(node)]
         forward = _extracted(self.module, self.primals, [*self.fwd_results, *kept], drawn)
         # Numbers come first among the inputs of backward.
-        backward = _extracted(self.module, [*sizes, *[n for n in kept if n not in sizes], *self.tangents], self.bwd_results)
+        again = {node for node in self.nodes if self.forward[node]}
+        backward = _extracted(self.module, [*sizes, *[n for n in kept if n not in sizes], *self.tangents], self.bwd_results, late=again)
         return forward, backward
 
 
@@ -136,8 +137,9 @@ def _is_number(node):
     return value is not None and not isinstance(value, (Tensor, tuple, list)) and not hasattr(value, "shape")
 
 
-def _extracted(module, inputs, results, also=()):
-    """A module that computes `results` from `inputs`, nodes of the graph of `module`, and runs the nodes in `also`."""
+def _extracted(module, inputs, results, also=(), late=()):
+    """A module that computes `results` from `inputs`, nodes of the graph of `module`, and runs the nodes in `also`. Those in `late` stand before their first
+    reader, so that their values are there for a short time."""
     graph, made = fx.Graph(), {}
     for node in inputs:
         made[node] = placeholder = graph.placeholder(node.name)
@@ -151,9 +153,22 @@ def _extracted(module, inputs, results, also=()):
             raise RuntimeError(f"partition: {node.name} is read where it is not there")
         wanted.add(node)
         todo += node.all_input_nodes
+
+    def place(node):
+        todo = [node]
+        while todo:
+            needed = [other for other in todo[-1].all_input_nodes if other not in made]
+            if needed:
+                todo += needed
+            elif (ready := todo.pop()) not in made:
+                made[ready] = graph.node_copy(ready, made.__getitem__)
+
     for node in module.graph.nodes:
-        if node in wanted:
-            made[node] = graph.node_copy(node, lambda n: made[n])
+        if node in wanted and node not in late:
+            place(node)
+    for node in results:
+        if isinstance(node, fx.Node):
+            place(node)
     graph.output(tuple(made[node] if isinstance(node, fx.Node) else node for node in results))
     graph.lint()
     return fx.GraphModule(module, graph)

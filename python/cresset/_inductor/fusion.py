@@ -1,5 +1,7 @@
 """Graphs of C++ whose pointwise operators, and reductions of the last dimension between them, are joined to kernels; values that are computed again."""
 
+import operator
+
 import _cresset_compile
 from _cresset import Tensor
 
@@ -7,6 +9,7 @@ import cresset as torch
 
 from .. import fx
 from .. import graph as _graph
+from .lowering import is_foreign
 
 
 class Fused:
@@ -41,10 +44,25 @@ def without_idle_views(module):
     return module
 
 
+def _rows_alone(module):
+    """The graph with inputs in the place of operators that are no rows."""
+    graph, made = fx.Graph(), {}
+    for node in module.graph.nodes:
+        left_out = is_foreign(node) or (node.target is operator.getitem and node.args[0] not in made)
+        if node.op == "output":
+            graph.output([made[value] for value in node.all_input_nodes if value in made])
+        elif not left_out and node.op != "placeholder":
+            made[node] = graph.node_copy(node, made.__getitem__)
+        elif node.op == "placeholder" or isinstance(node.meta.get("val"), Tensor):
+            made[node] = graph.placeholder(node.name)
+            made[node].meta = dict(node.meta)
+    return fx.GraphModule(module, graph)
+
+
 def recomputed(module):
     """Nodes of a joint graph that backward may compute again: views, and pointwise operators whose loops cost less than memory."""
     try:
-        names = _cresset_compile.cheap(_graph.from_fx(module)._graph.module())
+        names = _cresset_compile.cheap(_graph.from_fx(_rows_alone(module))._graph.module())
     except (ValueError, NotImplementedError, RuntimeError):  # it holds what graphs of C++ cannot
         return set()
     return {node for node in module.graph.nodes if node.name in names}

@@ -58,7 +58,8 @@ _OTHERWISE = {
 }
 
 
-def _is_foreign(node):
+def is_foreign(node):
+    """Whether a node calls an operator of PyTorch's table that no row of ours is."""
     return node.op == "call_function" and isinstance(node.target, OpOverload) and node.target._entry is None and node.target.namespace == "aten"
 
 
@@ -82,7 +83,7 @@ class _Lowering:
         for node in self.module.graph.nodes:
             if node.target is operator.getitem and isinstance(self.made[node.args[0]], tuple):
                 self.made[node] = self.made[node.args[0]][node.args[1]]
-            elif not _is_foreign(node) or not self._replace(node):
+            elif not is_foreign(node) or not self._replace(node):
                 self.made[node] = self.graph.node_copy(node, self.made.__getitem__)
         return fx.GraphModule(self.module, self.graph)
 
@@ -132,7 +133,7 @@ def _body(target, args, kwargs):
     mode = maybe_get_fake_mode(flat[0])
     with torch.no_grad(), mode, mock.patch.object(aten_extra, "_row", _recorded_row):
         body = without_detach(make_fx(run, _allow_non_fake_inputs=True)(*flat))
-    if any(_is_foreign(n) or getattr(getattr(n.target, "_schema", None), "is_mutable", False) for n in body.graph.nodes if n.op == "call_function"):
+    if any(is_foreign(n) or getattr(getattr(n.target, "_schema", None), "is_mutable", False) for n in body.graph.nodes if n.op == "call_function"):
         raise NotImplementedError(f"{target} is not made of rows alone")
     return body
 
@@ -146,4 +147,4 @@ def lowered(module):
     >>> [str(node.target) for node in lowered(graph).graph.nodes if node.op == "call_function"]
     ['aten.view.default']
     """
-    return _Lowering(module).run() if any(map(_is_foreign, module.graph.nodes)) else module
+    return _Lowering(module).run() if any(map(is_foreign, module.graph.nodes)) else module
