@@ -26,6 +26,14 @@ struct UnrollOptions {
 // Loops whose trips are a constant, and that nothing ends before, become their bodies one after the other, inner loops first.
 CRESSET_API size_t unroll_loops(Graph& graph, const UnrollOptions& options = {});
 
+struct PartialUnrollOptions {
+  int64_t factor = 4;
+  size_t max_nodes = 24;  // of the body
+};
+// Innermost loops whose trips are known only when they run, or are many, that nothing ends before, and whose bodies do not read the number of the trip:
+// each trip makes `factor` of the old ones, and a second loop makes those that are left.
+CRESSET_API size_t unroll_loops_in_part(Graph& graph, const PartialUnrollOptions& options = {});
+
 // Types of all values from those of the parameters, by running the operators' rules without data. Sizes that are symbols take part as numbers that
 // do not occur otherwise; a result whose sizes depend on them gets expressions in the symbols where two runs at different sizes agree on one, else
 // unknown sizes. Errors: operators that do not take such inputs, with the node.

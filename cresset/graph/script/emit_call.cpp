@@ -142,6 +142,8 @@ SugarPtr Emitter::try_attribute(Value* object, ClassType& cls, const std::string
     s->self = object;
     return s;
   }
+  // A module of Python finds its properties when something asks for them, as the line above has.
+  if (const Property* p = cls.property(name)) return method(object, p->getter, {}, range);
   return nullptr;
 }
 

@@ -120,13 +120,14 @@ size_t simplify_block(Block& block) {
 
 size_t peephole(Graph& graph) { return simplify_block(graph.block()); }
 
-size_t optimize(Graph& graph) {
+size_t optimize(Graph& graph, bool unrolls_in_part) {
   size_t changed = 0;
   for (int round = 0; round < 4; round++) {
     const size_t now = unroll_loops(graph) + peephole(graph) + fold_builtins(graph);
     changed += now;
     if (now == 0) break;
   }
+  if (unrolls_in_part) changed += unroll_loops_in_part(graph) + peephole(graph) + fold_builtins(graph);
   return changed + merge_common_subexpressions(graph) + remove_dead_code(graph);
 }
 

@@ -212,7 +212,10 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
       const Datum& v = change.owner->slot(attribute);
       const bool stays = written.count({change.owner, attribute}) || (change.owner == root && kept.count(attribute));
       if (is_builtin(*n, "prim::GetAttr")) {
-        if (object_of(v)) continue;  // its own attributes are looked at
+        const bool is_place = std::all_of(n->output()->uses().begin(), n->output()->uses().end(), [](const Use& u) {
+          return u.input == 0 && (is_builtin(*u.node, "prim::GetAttr") || is_builtin(*u.node, "prim::SetAttr"));
+        });
+        if (object_of(v) && is_place) continue;  // its own attributes are looked at
         if (!stays && is_frozen_value(v)) {
           Datum constant = v;
           if (v.is_tensor() && v.to_tensor().defined()) constant = Datum(v.to_tensor().detach());

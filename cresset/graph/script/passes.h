@@ -18,7 +18,7 @@ CRESSET_API size_t fold_builtins(Graph& graph);
 // Lists of constant numbers that operators read, tuples that are taken apart again, elements and lengths of lists that nothing writes, sums with 0 and products with 1, branches that give one value.
 CRESSET_API size_t peephole(Graph& graph);
 // All of these passes and those of graphs, for a function with all that it calls, before it becomes a program. Returns how much it changed.
-CRESSET_API size_t optimize(Graph& graph);
+CRESSET_API size_t optimize(Graph& graph, bool unrolls_in_part = true);
 // The names of the operators that the module's methods call, sorted.
 CRESSET_API std::vector<std::string> operator_names(const Datum& module);
 

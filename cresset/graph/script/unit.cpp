@@ -359,6 +359,7 @@ void Function::forget_program() {
   latest_ = nullptr;
   plain_ = {};
   optimized_ = {};
+  counted_ = {};
 }
 std::shared_ptr<const Graph> Function::executed() {
   const std::lock_guard lock(mutex_);
@@ -449,7 +450,8 @@ Datum Function::run_as(std::string_view scope, std::vector<Datum> arguments) {
   {
     const std::lock_guard lock(mutex_);
     const bool optimizes = optimizes_execution();
-    Executable& wanted = optimizes ? optimized_ : plain_;
+    const bool counts = LimitScope::current().are_counted() || (unit && unit->limits.are_counted());
+    Executable& wanted = !optimizes ? plain_ : counts ? counted_ : optimized_;
     if (!wanted.program) {
       ProgramOptions options;
       options.script = true;
@@ -457,7 +459,7 @@ Datum Function::run_as(std::string_view scope, std::vector<Datum> arguments) {
       if (unit) options.limits = unit->limits;
       wanted.graph = inlined().clone();
       inline_calls(*wanted.graph, true);
-      if (optimizes) optimize(*wanted.graph);
+      if (optimizes) optimize(*wanted.graph, !counts);
       wanted.program = std::make_unique<Program>(*wanted.graph, options);
     }
     latest_ = &wanted;

@@ -195,7 +195,7 @@ class CRESSET_API Function {
     std::unique_ptr<Program> program;
   };
   std::unique_ptr<Graph> inlined_;
-  Executable plain_, optimized_;
+  Executable plain_, optimized_, counted_;  // the last for runs with limits, which count the trips of the text
   const Executable* latest_ = nullptr;
   std::mutex mutex_;
 };

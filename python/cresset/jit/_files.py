@@ -71,7 +71,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     in C++, of a tensor or a list of them, it is a module with these as parameters.
 
     `map_location` is a device. `_extra_files`, a dict, gets the contents of the files that it names.
-    Errors: ValueError for a path that is not there, RuntimeError for a damaged archive, one of a later version or with operators that are lacking, all named.
+    Errors: ValueError for a path that is not there and a map_location that is no device, RuntimeError for a damaged archive, one of a later version or with operators that are lacking, all named.
 
     >>> import io
     >>> file = io.BytesIO(torch.jit.script(nn.ReLU()).save_to_buffer())
@@ -86,6 +86,8 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
             raise ValueError(f"The provided filename {source} is a directory")
     else:
         source = f.read()
+    if not (map_location is None or isinstance(map_location, (str, torch.device))):
+        raise ValueError(f"torch.jit.load: expected a device, its name or None for map_location, got {type(map_location).__name__}")
     device = None if map_location is None else str(map_location)
     loaded = _graph.script_load(source, device, list(_extra_files or ()))
     if loaded is None:

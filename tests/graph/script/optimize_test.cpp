@@ -48,6 +48,50 @@ TEST(Optimize, LoopsOfKnownTripsAreUnrolled) {
   EXPECT_TRUE(equal(c.run({Datum(x)}).to_tensor(), before));
 }
 
+TEST(Optimize, LoopsOfUnknownTripsAreUnrolledInPart) {
+  const std::string text =
+      "def f(n: int, k: int) -> Tuple[int, int]:\n  s, t = 0, 1\n  for i in range(n):\n    if t % 3 == 0:\n      s += t * k\n    else:\n      s = s - t\n"
+      "    t += 1\n  return s, t\n";
+  const Compiled before(text), after(text);
+  EXPECT_EQ(count(*after.graph, "ir::loop"), 1u);
+  EXPECT_EQ(unroll_loops_in_part(*after.graph), 1u);
+  after.graph->verify();
+  EXPECT_EQ(count(*after.graph, "ir::loop"), 2u);
+  EXPECT_EQ(count(*after.graph, "aten::remainder.int"), 5 * count(*before.graph, "aten::remainder.int"));
+  for (const int64_t n : {-5, -1, 0, 1, 3, 4, 5, 7, 8, 9, 31, 100}) {
+    const auto results = [&](const Compiled& c) {
+      const Datum tuple = c.run({Datum(n), Datum(int64_t{2})});
+      return std::pair(tuple.toTupleRef().elements()[0].toInt(), tuple.toTupleRef().elements()[1].toInt());
+    };
+    EXPECT_EQ(results(after), results(before)) << n;
+  }
+}
+
+TEST(Optimize, LoopsThatMayEndEarlyOrCountAndLongBodiesAreNotUnrolledInPart) {
+  const Compiled leaves("def f(n: int) -> int:\n  s = 0\n  for i in range(n):\n    if s > 10:\n      break\n    s += 2\n  return s\n");
+  EXPECT_EQ(unroll_loops_in_part(*leaves.graph), 0u);
+  const Compiled counts("def f(n: int) -> int:\n  s = 0\n  for i in range(n):\n    s += i\n  return s\n");
+  EXPECT_EQ(unroll_loops_in_part(*counts.graph), 0u);
+  const Compiled nested("def f(n: int) -> int:\n  s = 0\n  for i in range(n):\n    for k in range(i):\n      s += 3\n  return s\n");
+  PartialUnrollOptions options;
+  options.max_nodes = 1;
+  EXPECT_EQ(unroll_loops_in_part(*nested.graph, options), 0u);
+  EXPECT_EQ(unroll_loops_in_part(*nested.graph), 1u);  // the inner one
+  EXPECT_EQ(nested.run({Datum(int64_t{6})}).toInt(), 45);
+}
+
+TEST(Optimize, LimitsCountTheTripsOfTheText) {
+  auto unit = std::make_shared<CompilationUnit>();
+  unit->define_text("def f(n: int) -> int:\n  s = 0\n  for i in range(n):\n    s += 3\n  return s\n", nullptr);
+  Function& f = *unit->find("f");
+  EXPECT_EQ(f.run({Datum(int64_t{100})}).toInt(), 300);
+  RunLimits limits;
+  limits.max_trips = 50;
+  const LimitScope scope(limits);
+  EXPECT_EQ(f.run({Datum(int64_t{50})}).toInt(), 150);
+  EXPECT_THROW(f.run({Datum(int64_t{52})}), Error);
+}
+
 TEST(Optimize, LongLoopsAndThoseThatMayEndEarlyStay) {
   const Compiled many("def f(x):\n  for i in range(1000):\n    x = x + 1\n  return x\n");
   EXPECT_EQ(unroll_loops(*many.graph), 0u);

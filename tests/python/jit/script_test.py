@@ -637,6 +637,48 @@ def test_divisions_of_whole_numbers_are_saved_as_they_are_today():
     assert torch.jit.load(file)(torch.tensor([3, 5])).tolist() == [1.5, 2.5]
 
 
+@torch.jit.interface
+class _Map(nn.Module):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class _ThroughAnInterface(nn.Module):
+    part: _Map
+
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Linear(3, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.part(x) + 1
+
+
+def test_a_frozen_module_keeps_a_part_that_is_known_by_its_interface():
+    module = _ThroughAnInterface().eval()
+    frozen = torch.jit.freeze(torch.jit.script(module))
+    assert torch.equal(frozen(X), module(X))
+
+
+def test_a_map_location_that_is_no_device_is_refused():
+    file = io.BytesIO(torch.jit.script(nn.ReLU()).save_to_buffer())
+    with pytest.raises(ValueError, match="expected a device, its name or None for map_location, got dict"):
+        torch.jit.load(file, map_location={"cpu": "cpu"})
+
+
+class _Doubles(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x * self.factor
+
+    @property
+    def factor(self) -> int:
+        return 2
+
+
+def test_a_property_that_stands_after_its_use_is_found():
+    assert torch.jit.script(_Doubles())(torch.ones(1)).item() == 2
+
+
 def test_an_archive_loads_from_a_path_and_its_weights_do_not_follow_the_file(tmp_path):
     path = tmp_path / "linear.pt"
     module = torch.jit.script(torch.nn.Linear(3, 2))
