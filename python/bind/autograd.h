@@ -9,30 +9,6 @@
 
 namespace cresset::python {
 
-// Holds the interpreter's lock for a scope, whatever thread this is.
-class Gil {
- public:
-  Gil() : state_(PyGILState_Ensure()) {}
-  ~Gil() { PyGILState_Release(state_); }
-  Gil(const Gil&) = delete;
-  Gil& operator=(const Gil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
-// Lets other threads of the interpreter run for a scope.
-class NoGil {
- public:
-  NoGil() : state_(PyEval_SaveThread()) {}
-  ~NoGil() { PyEval_RestoreThread(state_); }
-  NoGil(const NoGil&) = delete;
-  NoGil& operator=(const NoGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
-
 // A reference that code without the interpreter's lock may copy and drop.
 using Shared = std::shared_ptr<PyObject>;
 Shared shared(PyObject* borrowed);

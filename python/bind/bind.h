@@ -1,47 +1,11 @@
 #pragma once
 // Shared by the files of the extension: references, conversions between Python objects and values, error mapping.
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <utility>
-
 #include "cresset/cresset.h"
 #include "cresset/dispatch/op.h"
+#include "python/common/reference.h"
 
 namespace cresset::python {
-
-// An owned reference; null where a call failed.
-class Ref {
- public:
-  Ref() = default;
-  explicit Ref(PyObject* owned) : object_(owned) {}
-  static Ref share(PyObject* borrowed) {
-    Py_XINCREF(borrowed);
-    return Ref(borrowed);
-  }
-  Ref(Ref&& o) noexcept : object_(o.release()) {}
-  Ref& operator=(Ref o) noexcept {
-    std::swap(object_, o.object_);
-    return *this;
-  }
-  ~Ref() { Py_XDECREF(object_); }
-  PyObject* get() const { return object_; }
-  PyObject* release() { return std::exchange(object_, nullptr); }
-  explicit operator bool() const { return object_ != nullptr; }
-
- private:
-  PyObject* object_ = nullptr;
-};
-
-// Thrown where Python's error indicator is already set.
-struct PythonError {};
-
-// The object behind a call's result; throws PythonError for null.
-inline Ref checked(PyObject* owned) {
-  if (!owned) throw PythonError();
-  return Ref(owned);
-}
 
 // Sets Python's error indicator from the C++ exception in flight.
 void set_python_error();

@@ -236,17 +236,6 @@ PyObject* wrap(IntArrayRef list) {
   return tuple.release();
 }
 
-namespace {
-
-template <class List, class F> PyObject* list_of(const List& items, F&& each) {
-  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(items.size())));
-  Py_ssize_t next = 0;
-  for (const auto& item : items) PyList_SET_ITEM(list.get(), next++, checked(each(item)).release());
-  return list.release();
-}
-
-}  // namespace
-
 PyObject* wrap(const dispatch::Value& v) {
   if (v.is_none()) Py_RETURN_NONE;
   if (v.is_tensor()) return wrap(v.to_tensor());
@@ -263,12 +252,12 @@ PyObject* wrap(const dispatch::Value& v) {
   if (v.is<Layout>()) return Ref::share(constant(v.to_layout())).release();
   if (v.is<MemoryFormat>()) return Ref::share(constant(v.to_memory_format())).release();
   if (v.is<std::vector<std::string>>())
-    return list_of(std::get<std::vector<std::string>>(v.data()), [](const std::string& s) { return PyUnicode_FromString(s.c_str()); });
-  if (v.is<std::vector<double>>()) return list_of(v.to_double_list(), PyFloat_FromDouble);
-  if (v.is<std::vector<bool>>()) return list_of(v.to_bool_list(), [](bool b) { return PyBool_FromLong(b); });
-  if (v.is<std::vector<Scalar>>()) return list_of(v.to_scalar_list(), [](const Scalar& s) { return wrap(s); });
+    return present_list(std::get<std::vector<std::string>>(v.data()), [](const std::string& s) { return PyUnicode_FromString(s.c_str()); });
+  if (v.is<std::vector<double>>()) return present_list(v.to_double_list(), PyFloat_FromDouble);
+  if (v.is<std::vector<bool>>()) return present_list(v.to_bool_list(), [](bool b) { return PyBool_FromLong(b); });
+  if (v.is<std::vector<Scalar>>()) return present_list(v.to_scalar_list(), [](const Scalar& s) { return wrap(s); });
   if (v.is<std::vector<dispatch::Value::Optional>>())
-    return list_of(v.to_optional_tensor_list(), [](const dispatch::Value::Optional& t) { return wrap(t ? *t : Tensor()); });
+    return present_list(v.to_optional_tensor_list(), [](const dispatch::Value::Optional& t) { return wrap(t ? *t : Tensor()); });
   if (v.object()) return wrap_object(v);
   const std::vector<Tensor> list = v.to_tensor_list();
   Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(list.size())));

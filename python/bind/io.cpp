@@ -155,7 +155,7 @@ class Builder {
         device = to_device(call(names.default_place, text(record.location).get()).get());
       }
       if (device.is_meta()) continue;
-      WithoutGil released;
+      NoGil released;
       storages_[i] = checkpoint_.read_storage(i);
       if (device.is_cpu()) continue;
       Tensor bytes(make_intrusive<TensorImpl>(storages_[i], kByte, Device(kCPU)));
@@ -446,7 +446,7 @@ PyObject* io_storage(PyObject*, PyObject* args) {
     CRESSET_CHECK(found != checkpoint.document().storage_index.end(), "load: the file has no storage '", key, "'");
     intrusive_ptr<StorageImpl> storage;
     {
-      WithoutGil released;
+      NoGil released;
       storage = checkpoint.read_storage(found->second);
     }
     Tensor bytes(make_intrusive<TensorImpl>(storage, kByte, Device(kCPU)));

@@ -38,14 +38,4 @@ bool add_io_inspect(PyObject* module);
 // Calls `produce` with a sink into `to`: a path (text or bytes), replaced in one step, or a function of bytes.
 void write_to(PyObject* to, const std::function<void(const io::WriteBytes&)>& produce);
 
-// The interpreter's lock is released while this lives.
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
-
- private:
-  PyThreadState* state_;
-};
-
 }  // namespace cresset::python

@@ -73,7 +73,7 @@ PyObject* load_safetensors(PyObject*, PyObject* args) {
     const auto source = source_of(from, name);
     io::SafetensorsContent content;
     {
-      WithoutGil released;
+      NoGil released;
       content = io::read_safetensors(*source, name, mmap);
     }
     const Ref tensors = dict_of(content.tensors);
@@ -114,7 +114,7 @@ PyObject* load_npy(PyObject*, PyObject* args) {
     const auto source = source_of(from, name);
     Tensor t;
     {
-      WithoutGil released;
+      NoGil released;
       t = io::read_npy(*source, name, mmap);
     }
     return wrap(t);
@@ -129,7 +129,7 @@ PyObject* load_npz(PyObject*, PyObject* args) {
     const auto source = source_of(from, name);
     io::NamedTensors tensors("Tensor");
     {
-      WithoutGil released;
+      NoGil released;
       tensors = io::read_npz(*source, name);
     }
     return dict_of(tensors).release();
@@ -188,7 +188,7 @@ PyObject* read_gguf(PyObject*, PyObject* args) {
     const io::GgufFile& file = gguf_of(capsule);
     Tensor t;
     {
-      WithoutGil released;
+      NoGil released;
       t = file.read(file.tensors().at(static_cast<size_t>(index)), mmap);
     }
     return wrap(t);

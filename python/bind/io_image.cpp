@@ -29,11 +29,11 @@ PyObject* decode(PyObject*, PyObject* args) {
     Tensor image;
     if (!*name) {
       const std::string path = path_of(from);
-      WithoutGil released;
+      NoGil released;
       image = vision::read_image(path, options);
     } else if (is_tensor(from)) {
       const Tensor data = tensor_of(from);
-      WithoutGil released;
+      NoGil released;
       image = kind == vision::ImageFormat::jpeg  ? vision::decode_jpeg(data, options)
               : kind == vision::ImageFormat::png ? vision::decode_png(data, options)
                                                  : vision::decode_image(data, options);
@@ -41,7 +41,7 @@ PyObject* decode(PyObject*, PyObject* args) {
       Py_buffer view;
       if (PyObject_GetBuffer(from, &view, PyBUF_SIMPLE)) throw PythonError();
       const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> held(&view, PyBuffer_Release);
-      WithoutGil released;
+      NoGil released;
       image = vision::decode_image(view.buf, static_cast<size_t>(view.len), kind, options, name);
     }
     return wrap(image);
@@ -57,7 +57,7 @@ PyObject* encode_jpeg(PyObject*, PyObject* args) {
     const Tensor pixels = tensor_of(image);
     Tensor made;
     {
-      WithoutGil released;
+      NoGil released;
       made = vision::encode_jpeg(pixels, quality);
     }
     return wrap(made);
@@ -73,7 +73,7 @@ PyObject* encode_png(PyObject*, PyObject* args) {
     const Tensor pixels = tensor_of(image);
     Tensor made;
     {
-      WithoutGil released;
+      NoGil released;
       made = vision::encode_png(pixels, level);
     }
     return wrap(made);
@@ -85,7 +85,7 @@ PyObject* read_file(PyObject*, PyObject* path) {
     const std::string name = path_of(path);
     Tensor bytes;
     {
-      WithoutGil released;
+      NoGil released;
       bytes = vision::read_file(name);
     }
     return wrap(bytes);
@@ -100,7 +100,7 @@ PyObject* write_file(PyObject*, PyObject* args) {
     const std::string name = path_of(path);
     const Tensor bytes = tensor_of(data);
     {
-      WithoutGil released;
+      NoGil released;
       vision::write_file(name, bytes);
     }
     Py_RETURN_NONE;

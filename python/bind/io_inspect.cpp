@@ -12,12 +12,6 @@ using io::kNoNode;
 
 Ref text(std::string_view v) { return checked(PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), "surrogateescape")); }
 
-template <class Values, class Make> Ref list_of(const Values& values, Make make) {
-  Ref list = checked(PyList_New(0));
-  for (const auto& value : values)
-    if (PyList_Append(list.get(), make(value).get())) throw PythonError();
-  return list;
-}
 Ref numbers(const std::vector<int64_t>& values) {
   return list_of(values, [](int64_t v) { return checked(PyLong_FromLongLong(v)); });
 }

@@ -335,7 +335,7 @@ void write_to(PyObject* to, const std::function<void(const io::WriteBytes&)>& pr
   if (!PyUnicode_Check(to) && !PyBytes_Check(to)) return produce(sink_of(to));
   const Ref encoded = PyBytes_Check(to) ? Ref::share(to) : checked(PyUnicode_EncodeFSDefault(to));
   const std::string path(PyBytes_AS_STRING(encoded.get()), static_cast<size_t>(PyBytes_GET_SIZE(encoded.get())));
-  WithoutGil released;
+  NoGil released;
   io::write_file_atomically(path, produce);
 }
 

@@ -557,10 +557,8 @@ PyObject* add_named_op(PyObject*, PyObject* args) {
     return Py_BuildValue("(OO)", data->function, data->method);
   });
 }
-PyObject* list_of(const std::vector<std::string>& texts) {
-  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(texts.size())));
-  for (size_t i = 0; i < texts.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(PyUnicode_FromString(texts[i].c_str())).release());
-  return list.release();
+PyObject* list_of_texts(const std::vector<std::string>& texts) {
+  return present_list(texts, [](const std::string& s) { return PyUnicode_FromString(s.c_str()); });
 }
 // decomposition(entry name): the decomposition of a fused operator, as an operator of its own.
 PyObject* decomposition(PyObject*, PyObject* name) {
@@ -606,12 +604,12 @@ PyObject* open_ops(PyObject*, PyObject* library) {
       const dispatch::OpEntry& entry = *(*table)->ops[i];
       std::vector<std::string> arguments;
       for (const Argument& a : entry.function_schema().arguments) arguments.push_back(a.name);
-      const Ref row = checked(Py_BuildValue("(sN)", entry.name, list_of(arguments)));
+      const Ref row = checked(Py_BuildValue("(sN)", entry.name, list_of_texts(arguments)));
       if (PyList_Append(ops.get(), row.get())) throw PythonError();
     }
     std::vector<std::string> texts;
     for (const char* const* note = (*table)->notes; *note; note++) texts.emplace_back(*note);
-    return Py_BuildValue("(NN)", ops.release(), list_of(texts));
+    return Py_BuildValue("(NN)", ops.release(), list_of_texts(texts));
   });
 }
 PyObject* set_default_device(PyObject*, PyObject* device) {

@@ -10,6 +10,7 @@ namespace cresset::compile {
 namespace {
 
 using graph::CompiledProgram;
+using python::present_list, python::present, python::PythonError, python::text_of, python::without_interpreter;
 
 PyTypeObject* package_type = nullptr;
 const python::ValuesApi* api = nullptr;
@@ -19,43 +20,8 @@ struct PackageObject {
 };
 const CompiledProgram& program_of(PyObject* self) { return *reinterpret_cast<PackageObject*>(self)->program; }
 
-struct PythonError {};
-PyObject* checked(PyObject* o) {
-  if (!o) throw PythonError();
-  return o;
-}
-template <class F> PyObject* guarded(F&& body) {
-  try {
-    return body();
-  } catch (const PythonError&) {
-  } catch (const ValueError& e) { PyErr_SetString(PyExc_ValueError, e.what()); } catch (const TypeError& e) {
-    PyErr_SetString(PyExc_TypeError, e.what());
-  } catch (const NotImplementedError& e) { PyErr_SetString(PyExc_NotImplementedError, e.what()); } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
-  }
-  return nullptr;
-}
-template <class F> auto without_interpreter(F&& body) {
-  struct Released {
-    PyThreadState* state = PyEval_SaveThread();
-    ~Released() { PyEval_RestoreThread(state); }
-  } released;
-  return body();
-}
-PyObject* text(const std::string& s) { return checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace")); }
-std::string text_of(PyObject* o) {
-  const char* s = PyUnicode_AsUTF8(o);
-  if (!s) throw PythonError();
-  return s;
-}
-template <class List, class F> PyObject* list_of(const List& items, F&& each) {
-  Ref list(checked(PyList_New(0)));
-  for (const auto& item : items) {
-    const Ref o(checked(each(item)));
-    if (PyList_Append(list.get(), o.get()) != 0) throw PythonError();
-  }
-  return list.release();
-}
+template <class F> PyObject* guarded(F&& body) { return python::or_error(body, api->set_error); }
+PyObject* text(const std::string& s) { return present(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace")); }
 
 // write_package(program, package, isas, metadata)
 PyObject* write_package(PyObject*, PyObject* args) {
@@ -76,7 +42,7 @@ PyObject* load(PyObject*, PyObject* path) {
   return guarded([&] {
     const std::string file = text_of(path);
     auto program = without_interpreter([&] { return std::make_unique<CompiledProgram>(graph::load_compiled(file)); });
-    PyObject* o = checked(package_type->tp_alloc(package_type, 0));
+    PyObject* o = present(package_type->tp_alloc(package_type, 0));
     reinterpret_cast<PackageObject*>(o)->program = program.release();
     return o;
   });
@@ -89,18 +55,15 @@ void release_package(PyObject* self) {
 }
 PyObject* run(PyObject* self, PyObject* inputs) {
   return guarded([&] {
-    const Ref items(checked(PySequence_Fast(inputs, "package: expected a list of inputs")));
-    std::vector<dispatch::Value> values(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get())));
-    for (size_t i = 0; i < values.size(); i++)
-      if (!api->to_value(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), values[i])) throw PythonError();
+    std::vector<dispatch::Value> values = python::values_of(*api, inputs);
     const auto found = without_interpreter([&] { return program_of(self).run(std::move(values)); });
-    return list_of(found, [](const auto& v) { return api->to_python(v); });
+    return present_list(found, [](const auto& v) { return api->to_python(v); });
   });
 }
 PyObject* trees(PyObject* self, PyObject*) {
   return guarded([&] {
     const graph::ExportedProgram& p = program_of(self).program();
-    return checked(Py_BuildValue("(NN)", text(p.input_tree()), text(p.output_tree())));
+    return present(Py_BuildValue("(NN)", text(p.input_tree()), text(p.output_tree())));
   });
 }
 PyObject* package_text(PyObject* self, PyObject*) {
@@ -108,7 +71,7 @@ PyObject* package_text(PyObject* self, PyObject*) {
 }
 PyObject* metadata(PyObject* self, PyObject*) {
   return guarded([&] {
-    Ref dict(checked(PyDict_New()));
+    Ref dict(present(PyDict_New()));
     for (const auto& [key, value] : program_of(self).metadata()) {
       const Ref o(text(value));
       if (PyDict_SetItemString(dict.get(), key.c_str(), o.get()) != 0) throw PythonError();
@@ -117,12 +80,12 @@ PyObject* metadata(PyObject* self, PyObject*) {
   });
 }
 PyObject* isas(PyObject* self, PyObject*) {
-  return guarded([&] { return list_of(program_of(self).isas(), text); });
+  return guarded([&] { return present_list(program_of(self).isas(), text); });
 }
 PyObject* state(PyObject* self, PyObject*) {
   return guarded([&] {
-    return list_of(program_of(self).program().state(),
-                   [](const auto& item) { return checked(Py_BuildValue("(sN)", item.first.c_str(), checked(api->to_python(dispatch::Value(item.second))))); });
+    return present_list(program_of(self).program().state(),
+                   [](const auto& item) { return present(Py_BuildValue("(sN)", item.first.c_str(), present(api->to_python(dispatch::Value(item.second))))); });
   });
 }
 PyObject* num_kernels(PyObject* self, PyObject*) { return PyLong_FromSize_t(program_of(self).num_kernels()); }

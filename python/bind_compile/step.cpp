@@ -49,17 +49,6 @@ struct StepObject {
   PyObject_HEAD Step* step;
 };
 
-class Locked {
- public:
-  Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
 // The error that Python has set, as an exception of C++.
 [[noreturn]] void throw_python() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -95,11 +84,7 @@ Ref python_of(const dispatch::Value& value) {
 
 Values run(const Runner& runner, Values&& inputs) {
   if (const std::shared_ptr<const Program> program = runner.program) {  // another thread may replace it meanwhile
-    struct Released {
-      PyThreadState* state = PyEval_SaveThread();
-      ~Released() { PyEval_RestoreThread(state); }
-    } released;
-    return program->run(std::move(inputs));
+    return python::without_interpreter([&] { return program->run(std::move(inputs)); });
   }
   const Ref args(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
   if (!args) throw_python();
@@ -128,14 +113,14 @@ Values attempt(Runner& runner, Runner& plain, Values&& inputs) {
 struct PythonBackward final : graph::CompiledBackward {
   explicit PythonBackward(PyObject* owner) : owner_(Ref::share(owner)) {}
   ~PythonBackward() override {
-    const Locked lock;
+    const python::Gil lock;
     owner_ = Ref();
   }
 
  private:
   Step& step() const { return *reinterpret_cast<StepObject*>(owner_.get())->step; }
   autograd::variable_list apply(autograd::variable_list&& grads) override {
-    const Locked lock;
+    const python::Gil lock;
     return CompiledBackward::apply(std::move(grads));
   }
   Values backward(Values&& inputs) override { return attempt(step().backward, step().plain_backward, std::move(inputs)); }

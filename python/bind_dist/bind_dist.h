@@ -41,31 +41,13 @@ template <class T> const intrusive_ptr<T>& held(PyObject* o) {
 // Errors: TypeError for an object that is no dtype.
 ScalarType dtype_of(PyObject* o);
 
-// Runs `f` with the interpreter free for others.
-template <class F> auto unlocked(F&& f) -> decltype(f()) {
-  struct Released {
-    PyThreadState* state = PyEval_SaveThread();
-    ~Released() { PyEval_RestoreThread(state); }
-  } released;
-  return f();
-}
-// Runs `f` with the interpreter's lock, from any thread.
-class Locked {
- public:
-  Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
-  Locked(const Locked&) = delete;
-
- private:
-  const PyGILState_STATE state_;
-};
 // A Python object that may be dropped on any thread.
 using SharedObject = std::shared_ptr<PyObject>;
 inline SharedObject share_object(PyObject* o) {
   Py_INCREF(o);
   return {o, [](PyObject* p) {
             if (!Py_IsInitialized()) return;
-            const Locked locked;
+            const Gil locked;
             Py_DECREF(p);
           }};
 }
@@ -113,10 +95,10 @@ template <class T, Py_ssize_t kCount, auto kRead> PyObject* method(PyObject* sel
     Arguments arguments(type_of<T>->tp_name, args, count, kCount);
     auto run = kRead(held<T>(self), arguments);
     if constexpr (std::is_void_v<decltype(run())>) {
-      unlocked(run);
+      without_interpreter(run);
       Py_RETURN_NONE;
     } else {
-      return result(unlocked(run));
+      return result(without_interpreter(run));
     }
   });
 }

@@ -17,7 +17,7 @@ using ReducerPtr = intrusive_ptr<HeldReducer>;
 
 // Backward runs with the interpreter's lock, which the callbacks of other threads need while it waits.
 void while_waiting(const std::function<void()>& f) {
-  if (PyGILState_Check()) unlocked(f);
+  if (PyGILState_Check()) without_interpreter(f);
   else f();
 }
 
@@ -32,7 +32,7 @@ Tensor row_of(PyObject* o) {
 // hook(index, buffer, gradients, parameters, is_last) gives a future.
 CommHook python_hook(PyObject* function) {
   return [function = share_object(function)](GradBucket& bucket) -> std::function<Tensor()> {
-    const Locked locked;
+    const Gil locked;
     const Ref buffer = checked(wrap(bucket.buffer)), gradients = checked(result(bucket.gradients)), parameters = checked(result(bucket.parameters));
     PyObject* const future = PyObject_CallFunction(function.get(), "nOOOO", static_cast<Py_ssize_t>(bucket.index), buffer.get(), gradients.get(),
                                                    parameters.get(), bucket.is_last ? Py_True : Py_False);
@@ -40,7 +40,7 @@ CommHook python_hook(PyObject* function) {
     const SharedObject held = share_object(future);
     Py_DECREF(future);
     return [held]() -> Tensor {
-      const Locked again;
+      const Gil again;
       const Ref value = checked(PyObject_CallMethod(held.get(), "wait", nullptr));
       return row_of(value.get());
     };
@@ -92,7 +92,7 @@ PyObject* verify_parameters(PyObject*, PyObject* const* args, Py_ssize_t count) 
     Arguments a("verify_parameters", args, count, 2);
     const intrusive_ptr<EngineGroup> group = held<EngineGroup>(a.object());
     const Tensors parameters = a.tensors();
-    unlocked([&] { Reducer::verify_parameters(*group, parameters); });
+    without_interpreter([&] { Reducer::verify_parameters(*group, parameters); });
     return Py_NewRef(Py_None);
   });
 }
@@ -103,7 +103,7 @@ PyObject* broadcast_all(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const intrusive_ptr<EngineGroup> group = held<EngineGroup>(a.object());
     const Tensors tensors = a.tensors();
     const int64_t root = a.integer();
-    unlocked([&] { broadcast_coalesced(*group, tensors, root); });
+    without_interpreter([&] { broadcast_coalesced(*group, tensors, root); });
     return Py_NewRef(Py_None);
   });
 }

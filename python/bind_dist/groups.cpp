@@ -181,7 +181,7 @@ PyMethodDef group_methods[] = {
 PyObject* group_records(PyObject*, PyObject* o) {
   return guarded([&] {
     const Group g = held<EngineGroup>(o);
-    const auto records = unlocked([&] { return g->records(); });
+    const auto records = without_interpreter([&] { return g->records(); });
     Ref list = checked(PyList_New(0));
     for (const CallRecord& r : records) {
       const Ref sizes(Py_BuildValue("[]"));
@@ -206,7 +206,7 @@ PyMethodDef work_methods[] = {entry<Work, 0, [](WorkPtr w, Arguments&) { return 
                                     [](WorkPtr w, Arguments& a) {
                                       return [w, f = share_object(a.object())] {
                                         w->addCallback([f] {
-                                          const Locked locked;
+                                          const Gil locked;
                                           if (!Ref(PyObject_CallNoArgs(f.get()))) PyErr_WriteUnraisable(f.get());
                                         });
                                       };
@@ -222,7 +222,7 @@ PyObject* process_group(PyObject*, PyObject* const* args, Py_ssize_t count) {
     EngineGroupOptions o;
     o.timeout = a.time();
     o.engine = a.text();
-    return hold<EngineGroup>(unlocked([&] { return make_intrusive<EngineGroup>(store, rank, size, o); }));
+    return hold<EngineGroup>(without_interpreter([&] { return make_intrusive<EngineGroup>(store, rank, size, o); }));
   });
 }
 // mpi_job(timeout): the rank that mpirun gives, the number of ranks, the store's host, and the store.
@@ -230,7 +230,7 @@ PyObject* place_in_mpi_job(PyObject*, PyObject* time) {
   return guarded([&] {
     const int64_t milliseconds = PyLong_AsLongLong(time);
     if (milliseconds == -1 && PyErr_Occurred()) throw PythonError();
-    MpiJob job = unlocked([&] { return mpi_job(std::chrono::milliseconds(milliseconds)); });
+    MpiJob job = without_interpreter([&] { return mpi_job(std::chrono::milliseconds(milliseconds)); });
     return Py_BuildValue("iisN", job.rank, job.size, job.host.c_str(), hold<Store>(std::move(job.store)));
   });
 }

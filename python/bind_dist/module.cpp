@@ -137,24 +137,14 @@ PyObject* result(const distributed::Bytes& bytes) {
 PyObject* result(int64_t n) { return PyLong_FromLongLong(n); }
 PyObject* result(bool b) { return PyBool_FromLong(b); }
 
-namespace {
-
-template <class List, class F> PyObject* list_of(const List& values, F&& item) {
-  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(values.size())));
-  for (size_t i = 0; i < values.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(item(values[i])).release());
-  return list.release();
-}
-
-}  // namespace
-
 PyObject* result(const std::vector<Tensor>& tensors) {
-  return list_of(tensors, [](const Tensor& t) { return wrap(t); });
+  return present_list(tensors, [](const Tensor& t) { return wrap(t); });
 }
 PyObject* result(const std::vector<std::string>& texts) {
-  return list_of(texts, [](const std::string& t) { return result(t); });
+  return present_list(texts, [](const std::string& t) { return result(t); });
 }
 PyObject* result(const std::vector<distributed::Bytes>& all) {
-  return list_of(all, [](const distributed::Bytes& b) { return result(b); });
+  return present_list(all, [](const distributed::Bytes& b) { return result(b); });
 }
 
 }  // namespace cresset::python

@@ -35,10 +35,10 @@ PyObject* rpc_worker(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const std::string name = a.text();
     const auto rank = static_cast<int>(a.integer()), size = static_cast<int>(a.integer());
     auto worker = make_intrusive<Worker>();
-    worker->endpoint = unlocked([&, serve = share_object(a.object())] {
+    worker->endpoint = without_interpreter([&, serve = share_object(a.object())] {
       return Endpoint::open(store, name, rank, size, [serve](uint64_t ticket, const std::string& request) {
         if (!Py_IsInitialized()) return;
-        const Locked locked;
+        const Gil locked;
         call(serve, Py_BuildValue("(Ky#)", static_cast<unsigned long long>(ticket), request.data(), static_cast<Py_ssize_t>(request.size())));
       });
     });
@@ -54,14 +54,14 @@ PyObject* ask(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     const auto to = static_cast<int>(a.integer());
     const std::string request = a.text();
     const auto time = a.time();
-    unlocked([&, done = share_object(a.object())] {
+    without_interpreter([&, done = share_object(a.object())] {
       endpoint->agent().ask(to, request, time, [done](const std::string& answer, const std::exception_ptr& error) {
         std::string reason;
         try {
           if (error) std::rethrow_exception(error);
         } catch (const std::exception& e) { reason = e.what(); }
         if (!Py_IsInitialized()) return;
-        const Locked locked;
+        const Gil locked;
         call(done, error ? Py_BuildValue("(Os#)", Py_None, reason.data(), static_cast<Py_ssize_t>(reason.size()))
                          : Py_BuildValue("(y#O)", answer.data(), static_cast<Py_ssize_t>(answer.size()), Py_None));
       });

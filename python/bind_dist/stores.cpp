@@ -17,38 +17,38 @@ class PythonStore final : public Store {
  public:
   explicit PythonStore(PyObject* o) : object_(share_object(o)) {}
   void set(const std::string& key, const Bytes& value) override {
-    const Locked locked;
+    const Gil locked;
     const Ref bytes(result(value));
     if (!Ref(PyObject_CallMethod(object_.get(), "set", "sO", key.c_str(), bytes.get()))) throw_python_error("store: set");
   }
   Bytes get(const std::string& key) override {
-    const Locked locked;
+    const Gil locked;
     return distributed::to_bytes(text(Ref(PyObject_CallMethod(object_.get(), "get", "s", key.c_str())), "get"));
   }
   int64_t add(const std::string& key, int64_t amount) override {
-    const Locked locked;
+    const Gil locked;
     return number(Ref(PyObject_CallMethod(object_.get(), "add", "sL", key.c_str(), static_cast<long long>(amount))), "add");
   }
   Bytes compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) override {
-    const Locked locked;
+    const Gil locked;
     const Ref a(result(expected)), b(result(desired));
     return distributed::to_bytes(text(Ref(PyObject_CallMethod(object_.get(), "compare_set", "sOO", key.c_str(), a.get(), b.get())), "compare_set"));
   }
   bool check(const std::vector<std::string>& keys) override {
-    const Locked locked;
+    const Gil locked;
     const Ref list(result(keys));
     return truth(Ref(PyObject_CallMethod(object_.get(), "check", "O", list.get())), "check");
   }
   bool deleteKey(const std::string& key) override {
-    const Locked locked;
+    const Gil locked;
     return truth(Ref(PyObject_CallMethod(object_.get(), "delete_key", "s", key.c_str())), "delete_key");
   }
   int64_t getNumKeys() override {
-    const Locked locked;
+    const Gil locked;
     return number(Ref(PyObject_CallMethod(object_.get(), "num_keys", nullptr)), "num_keys");
   }
   void wait(const std::vector<std::string>& keys, const Timeout& timeout) override {
-    const Locked locked;
+    const Gil locked;
     const Ref list(result(keys)), module(PyImport_ImportModule("datetime"));
     const Ref time(module ? PyObject_CallMethod(module.get(), "timedelta", "iid", 0, 0, static_cast<double>(timeout.count()) * 1000.0) : nullptr);
     if (!time || !Ref(PyObject_CallMethod(object_.get(), "wait", "OO", list.get(), time.get()))) throw_python_error("store: wait");
@@ -127,7 +127,7 @@ PyObject* tcp_store(PyObject*, PyObject* const* args, Py_ssize_t count) {
     o.waitWorkers = a.truth();
     o.timeout = a.time();
     o.multiTenant = a.truth();
-    return hold<Store>(unlocked([&] { return make_intrusive<distributed::TCPStore>(host, o); }));
+    return hold<Store>(without_interpreter([&] { return make_intrusive<distributed::TCPStore>(host, o); }));
   });
 }
 // hash_store(timeout)
@@ -160,7 +160,7 @@ PyObject* etcd_store(PyObject*, PyObject* const* args, Py_ssize_t count) {
     o.prefix = a.text();
     o.timeout = a.time();
     o.life = std::chrono::seconds(a.integer());
-    return hold<Store>(unlocked([&] { return distributed::open_etcd_store(o); }));
+    return hold<Store>(without_interpreter([&] { return distributed::open_etcd_store(o); }));
   });
 }
 PyObject* etcd_is_available(PyObject*, PyObject*) {

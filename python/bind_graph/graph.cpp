@@ -15,63 +15,16 @@ namespace cresset::graph {
 
 namespace {
 
+using python::present_list, python::present, python::PythonError, python::text_of, python::without_interpreter;
+
 PyTypeObject *graph_type, *program_type;
 const python::ValuesApi* api;
 
-struct PythonError {};
-PyObject* checked(PyObject* o) {
-  if (!o) throw PythonError();
-  return o;
-}
-template <class F> PyObject* guarded(F&& body) {
-  try {
-    return body();
-  } catch (const PythonError&) { return nullptr; } catch (...) {
-    set_python_error();
-  }
-  return nullptr;
-}
-PyObject* wrap(const std::string& s) { return checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace")); }
-std::string text_of(PyObject* o) {
-  Py_ssize_t size = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(o, &size);
-  if (!text) throw PythonError();
-  return {text, static_cast<size_t>(size)};
-}
-template <class List, class F> PyObject* list_of(const List& items, F&& each) {
-  PyObject* list = checked(PyList_New(0));
-  for (const auto& item : items) {
-    PyObject* o = each(item);
-    const bool added = o && PyList_Append(list, o) == 0;
-    Py_XDECREF(o);
-    if (!added) {
-      Py_DECREF(list);
-      throw PythonError();
-    }
-  }
-  return list;
-}
-std::vector<Datum> inputs_of(PyObject* sequence) {
-  std::vector<Datum> inputs;
-  PyObject* items = checked(PySequence_Fast(sequence, "graph: expected a list of inputs"));
-  bool good = true;
-  for (Py_ssize_t i = 0; good && i < PySequence_Fast_GET_SIZE(items); i++) {
-    inputs.emplace_back();
-    good = api->to_value(PySequence_Fast_GET_ITEM(items, i), inputs.back());
-  }
-  Py_DECREF(items);
-  if (!good) throw PythonError();
-  return inputs;
-}
-template <class F> auto without_interpreter(F&& body) {
-  struct Released {
-    PyThreadState* state = PyEval_SaveThread();
-    ~Released() { PyEval_RestoreThread(state); }
-  } released;
-  return body();
-}
+template <class F> PyObject* guarded(F&& body) { return python::or_error(body, set_python_error); }
+PyObject* wrap(const std::string& s) { return present(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace")); }
+std::vector<Datum> inputs_of(PyObject* sequence) { return python::values_of(*api, sequence); }
 PyObject* outputs_of(const std::vector<Datum>& outputs) {
-  return list_of(outputs, [](const Datum& v) { return api->to_python(v); });
+  return present_list(outputs, [](const Datum& v) { return api->to_python(v); });
 }
 
 // ---- Graph ----------------------------------------------------------------------------------------------------------------
@@ -91,7 +44,7 @@ struct GraphObject {
 GraphParts& parts_of(PyObject* self) { return *reinterpret_cast<GraphObject*>(self)->parts; }
 
 PyObject* wrap_module(Module module) {
-  PyObject* o = checked(graph_type->tp_alloc(graph_type, 0));
+  PyObject* o = present(graph_type->tp_alloc(graph_type, 0));
   reinterpret_cast<GraphObject*>(o)->parts = new GraphParts{std::move(module), nullptr};
   return o;
 }
@@ -114,7 +67,7 @@ PyObject* parse(PyObject*, PyObject* text) {
 PyObject* operator_name(PyObject*, PyObject* target) {
   return guarded([&] {
     const std::string name = operator_of(text_of(target));
-    return checked(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+    return present(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
   });
 }
 // Constants: {input: (name, tensor)}.
@@ -159,7 +112,7 @@ PyObject* graph_dot(PyObject* self, PyObject*) {
 
 PyObject* constants(PyObject* self, PyObject*) {
   return guarded([&] {
-    PyObject* dict = checked(PyDict_New());
+    PyObject* dict = present(PyDict_New());
     for (const auto& c : parts_of(self).module.graphs.front()->constants()) {
       if (c->name().empty()) continue;
       PyObject* value = api->to_python(*c->constant());
@@ -192,7 +145,7 @@ PyObject* bind(PyObject* self, PyObject* args) {
 }
 
 PyObject* apply_pass(PyObject* self, PyObject* name) {
-  return guarded([&] { return checked(PyLong_FromSize_t(run_pass(parts_of(self).first(), text_of(name)))); });
+  return guarded([&] { return present(PyLong_FromSize_t(run_pass(parts_of(self).first(), text_of(name)))); });
 }
 std::unique_ptr<Graph> pattern_of(PyObject* text) { return parse_graph(text_of(text)); }
 PyObject* apply_rewrite(PyObject* self, PyObject* args) {
@@ -200,7 +153,7 @@ PyObject* apply_rewrite(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "UU:rewrite", &pattern, &replacement)) return nullptr;
   return guarded([&] {
     const auto from = pattern_of(pattern), to = pattern_of(replacement);
-    return checked(PyLong_FromSize_t(rewrite(parts_of(self).first(), *from, *to)));
+    return present(PyLong_FromSize_t(rewrite(parts_of(self).first(), *from, *to)));
   });
 }
 PyObject* apply_decompose(PyObject* self, PyObject* table) {
@@ -209,7 +162,7 @@ PyObject* apply_decompose(PyObject* self, PyObject* table) {
     Decompositions by_name;
     PyObject *key = nullptr, *text = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(table, &at, &key, &text);) by_name[text_of(key)] = pattern_of(text);
-    return checked(PyLong_FromSize_t(decompose(parts_of(self).first(), by_name)));
+    return present(PyLong_FromSize_t(decompose(parts_of(self).first(), by_name)));
   });
 }
 PyObject* apply_partition(PyObject* self, PyObject* args) {
@@ -217,7 +170,7 @@ PyObject* apply_partition(PyObject* self, PyObject* args) {
   Py_ssize_t min_nodes = 1;
   if (!PyArg_ParseTuple(args, "On:partition", &names, &min_nodes)) return nullptr;
   return guarded([&] {
-    PyObject* const wanted = checked(PyFrozenSet_New(names));
+    PyObject* const wanted = present(PyFrozenSet_New(names));
     const std::unique_ptr<PyObject, void (*)(PyObject*)> owned(wanted, [](PyObject* o) { Py_DECREF(o); });
     const auto supports = [&](const Node& n) {
       const std::unique_ptr<PyObject, void (*)(PyObject*)> name(wrap(n.op_name()), [](PyObject* o) { Py_DECREF(o); });
@@ -237,7 +190,7 @@ PyObject* graph_program(PyObject* self, PyObject* planned) {
     options.plan_memory = PyObject_IsTrue(planned) == 1;
     using Shared = std::shared_ptr<const Program>;
     auto program = std::make_unique<Shared>(std::make_shared<const Program>(parts_of(self).module, options));
-    PyObject* const capsule = checked(PyCapsule_New(program.get(), "cresset.graph.program",
+    PyObject* const capsule = present(PyCapsule_New(program.get(), "cresset.graph.program",
                                                     [](PyObject* c) { delete static_cast<Shared*>(PyCapsule_GetPointer(c, "cresset.graph.program")); }));
     parts_of(self).program = *program.release();
     return capsule;
@@ -247,7 +200,7 @@ PyObject* graph_program(PyObject* self, PyObject* planned) {
 PyObject* graph_module(PyObject* self, PyObject*) {
   return guarded([&] {
     parts_of(self).program.reset();
-    PyObject* const capsule = checked(
+    PyObject* const capsule = present(
         PyCapsule_New(&parts_of(self).module, "cresset.graph.module", [](PyObject* c) { Py_XDECREF(static_cast<PyObject*>(PyCapsule_GetContext(c))); }));
     PyCapsule_SetContext(capsule, Py_NewRef(self));
     return capsule;
@@ -263,7 +216,7 @@ PyObject* run_graph(PyObject* self, PyObject* inputs) {
   });
 }
 PyObject* memory_dict(const ProgramMemory& m) {
-  return checked(Py_BuildValue("{s:n,s:n,s:n,s:O}", "blocks", static_cast<Py_ssize_t>(m.blocks), "block_bytes", static_cast<Py_ssize_t>(m.block_bytes),
+  return present(Py_BuildValue("{s:n,s:n,s:n,s:O}", "blocks", static_cast<Py_ssize_t>(m.blocks), "block_bytes", static_cast<Py_ssize_t>(m.block_bytes),
                                "arena_bytes", static_cast<Py_ssize_t>(m.arena_bytes), "planned", m.planned ? Py_True : Py_False));
 }
 PyObject* graph_memory(PyObject* self, PyObject*) {
@@ -272,11 +225,11 @@ PyObject* graph_memory(PyObject* self, PyObject*) {
 
 // ("%", name) of a value, ("@", name) of a constant tensor, ("=", value) of another constant.
 PyObject* operand(const Value* v) {
-  if (!v->is_constant()) return checked(Py_BuildValue("(ss)", "%", v->name().c_str()));
-  if (!v->name().empty()) return checked(Py_BuildValue("(ss)", "@", v->name().c_str()));
-  return checked(Py_BuildValue("(sN)", "=", api->to_python(*v->constant())));
+  if (!v->is_constant()) return present(Py_BuildValue("(ss)", "%", v->name().c_str()));
+  if (!v->name().empty()) return present(Py_BuildValue("(ss)", "@", v->name().c_str()));
+  return present(Py_BuildValue("(sN)", "=", api->to_python(*v->constant())));
 }
-PyObject* named(const Value* v) { return checked(Py_BuildValue("(ss)", v->name().c_str(), v->type().text().c_str())); }
+PyObject* named(const Value* v) { return present(Py_BuildValue("(ss)", v->name().c_str(), v->type().text().c_str())); }
 const char* kind_name(NodeKind kind) {
   switch (kind) {
     case NodeKind::Op: return "op";
@@ -294,9 +247,9 @@ PyObject* row(const Node& n) {
   CRESSET_CHECK_NOT_IMPLEMENTED(kind, "graph ", n.graph().name(), ", node ", n.text_name(),
                                 ": branches, loops and calls have no form in torch.fx; expected a graph of operators alone");
   const std::string name = n.kind() == NodeKind::Foreign ? n.target() : n.op_name();
-  return checked(
-      Py_BuildValue("(ssNNN)", kind, name.c_str(), list_of(n.inputs(), operand), list_of(n.outputs(), [](const auto& v) { return named(v.get()); }),
-                    list_of(n.attributes(), [](const auto& item) { return checked(Py_BuildValue("(sN)", item.first.c_str(), api->to_python(item.second))); })));
+  return present(
+      Py_BuildValue("(ssNNN)", kind, name.c_str(), present_list(n.inputs(), operand), present_list(n.outputs(), [](const auto& v) { return named(v.get()); }),
+                    present_list(n.attributes(), [](const auto& item) { return present(Py_BuildValue("(sN)", item.first.c_str(), api->to_python(item.second))); })));
 }
 PyObject* rows(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -304,8 +257,8 @@ PyObject* rows(PyObject* self, PyObject*) {
     std::vector<const Node*> nodes;
     for (const auto& n : g.block().nodes())
       if (n->kind() != NodeKind::Return) nodes.push_back(n.get());
-    return checked(Py_BuildValue("(NNN)", list_of(g.block().parameters(), [](const auto& p) { return named(p.get()); }),
-                                 list_of(nodes, [](const Node* n) { return row(*n); }), list_of(g.block().results(), operand)));
+    return present(Py_BuildValue("(NNN)", present_list(g.block().parameters(), [](const auto& p) { return named(p.get()); }),
+                                 present_list(nodes, [](const Node* n) { return row(*n); }), present_list(g.block().results(), operand)));
   });
 }
 
@@ -342,7 +295,7 @@ ExportedProgram& program_of(PyObject* self) { return *reinterpret_cast<ProgramOb
 PyObject* load(PyObject*, PyObject* path) {
   return guarded([&] {
     auto program = std::make_unique<ExportedProgram>(load_program(text_of(path)));
-    PyObject* o = checked(program_type->tp_alloc(program_type, 0));
+    PyObject* o = present(program_type->tp_alloc(program_type, 0));
     reinterpret_cast<ProgramObject*>(o)->program = program.release();
     return o;
   });
@@ -363,12 +316,12 @@ PyObject* run_program(PyObject* self, PyObject* inputs) {
 PyObject* trees(PyObject* self, PyObject*) {
   return guarded([&] {
     const ExportedProgram& p = program_of(self);
-    return checked(Py_BuildValue("(NN)", wrap(p.input_tree()), wrap(p.output_tree())));
+    return present(Py_BuildValue("(NN)", wrap(p.input_tree()), wrap(p.output_tree())));
   });
 }
 PyObject* program_inputs(PyObject* self, PyObject*) {
   return guarded([&] {
-    return list_of(program_of(self).inputs(), [](const ExportedInput& in) { return checked(Py_BuildValue("(ss)", in.name.c_str(), in.type.text().c_str())); });
+    return present_list(program_of(self).inputs(), [](const ExportedInput& in) { return present(Py_BuildValue("(ss)", in.name.c_str(), in.type.text().c_str())); });
   });
 }
 PyObject* program_text(PyObject* self, PyObject*) {

@@ -575,14 +575,8 @@ PyObject* function_run(PyObject*, PyObject* args) {
     Datum result;
     {
       const Running here;
-      PyThreadState* const state = PyEval_SaveThread();
-      try {
-        result = f.run(std::move(values));
-      } catch (...) {
-        PyEval_RestoreThread(state);
-        throw;
-      }
-      PyEval_RestoreThread(state);
+      const NoGil released;
+      result = f.run(std::move(values));
     }
     return to_python(result, s.returns[0]);
   });

@@ -4,40 +4,12 @@
 #include "cresset/graph/script/sugar.h"
 #include "python/bind_graph/bind_graph.h"
 #include "python/bind_graph/capi.h"
+#include "python/common/reference.h"
 
 namespace cresset::graph::script {
 
-// Python's error is set.
-struct PythonError {};
-class Ref {
- public:
-  Ref() = default;
-  explicit Ref(PyObject* owned) : object_(owned) {}
-  static Ref share(PyObject* borrowed) {
-    Py_XINCREF(borrowed);
-    return Ref(borrowed);
-  }
-  Ref(Ref&& o) noexcept : object_(std::exchange(o.object_, nullptr)) {}
-  Ref& operator=(Ref o) noexcept {
-    std::swap(object_, o.object_);
-    return *this;
-  }
-  ~Ref() { Py_XDECREF(object_); }
-  PyObject* get() const { return object_; }
-  PyObject* release() { return std::exchange(object_, nullptr); }
-  explicit operator bool() const { return object_ != nullptr; }
+using python::checked, python::Gil, python::NoGil, python::PythonError, python::Ref;
 
- private:
-  PyObject* object_ = nullptr;
-};
-inline Ref checked(PyObject* owned) {
-  if (!owned) throw PythonError();
-  return Ref(owned);
-}
-struct Gil {
-  PyGILState_STATE state = PyGILState_Ensure();
-  ~Gil() { PyGILState_Release(state); }
-};
 // A Python object that values and functions of C++ hold.
 struct Held {
   explicit Held(PyObject* o) : object(o) { Py_INCREF(o); }

@@ -215,14 +215,13 @@ Ref python_future(const Datum& call, const Type& type) {
   Ref future = checked(PyObject_CallNoArgs(helper("new_future")));
   auto held = std::make_shared<Held>(future.get());
   // The function may be called at once, or by a thread that waits for the interpreter's lock.
-  PyThreadState* const state = PyEval_SaveThread();
+  const NoGil released;
   auto& f = static_cast<FutureObject&>(**call.object());
   if (f.is_delayed()) f.work();
   f.when_done([call, type, held] {
     const Gil gil;
     set_future(held->object, call, type);
   });
-  PyEval_RestoreThread(state);
   return future;
 }
 

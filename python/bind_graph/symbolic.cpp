@@ -5,10 +5,13 @@
 
 #include "cresset/graph/symbolic/shape_env.h"
 #include "python/bind_graph/bind_graph.h"
+#include "python/common/reference.h"
 
 namespace cresset::graph {
 
 namespace {
+
+using python::present_list, python::present, python::PythonError;
 
 PyTypeObject *expr_type, *env_type;
 PyObject* data_dependent_error;
@@ -21,22 +24,17 @@ struct EnvObject {
   PyObject* place;
 };
 
-struct PythonError {};
-PyObject* checked(PyObject* o) {
-  if (!o) throw PythonError();
-  return o;
-}
-template <class F> PyObject* guarded(F&& body) {
+void set_symbolic_error() {
   try {
-    return body();
-  } catch (const PythonError&) { return nullptr; } catch (const DataDependentGuardError& e) {
+    throw;
+  } catch (const DataDependentGuardError& e) {
     PyErr_SetString(data_dependent_error ? data_dependent_error : PyExc_RuntimeError, e.what());
   } catch (...) { set_python_error(); }
-  return nullptr;
 }
+template <class F> PyObject* guarded(F&& body) { return python::or_error(body, set_symbolic_error); }
 
 PyObject* wrap(Expr e) {
-  PyObject* o = checked(expr_type->tp_alloc(expr_type, 0));
+  PyObject* o = present(expr_type->tp_alloc(expr_type, 0));
   new (&reinterpret_cast<ExprObject*>(o)->value) Expr(std::move(e));
   return o;
 }
@@ -59,11 +57,6 @@ PyObject* wrap_plain(const Expr& e) {
   return c ? wrap(*c) : wrap(e);
 }
 PyObject* wrap(const std::string& s) { return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())); }
-template <class T, class F> PyObject* list_of(const std::vector<T>& items, F&& one) {
-  PyObject* list = checked(PyList_New(static_cast<Py_ssize_t>(items.size())));
-  for (size_t i = 0; i < items.size(); i++) PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), one(items[i]));
-  return list;
-}
 PyObject* bound(int64_t v) {
   if (v == kInfinity || v == -kInfinity) return PyFloat_FromDouble(v > 0 ? Py_HUGE_VAL : -Py_HUGE_VAL);
   return PyLong_FromLongLong(v);
@@ -129,7 +122,7 @@ PyObject* expr_constant(PyObject* o, void*) {
   return guarded([&] { return wrap(self_expr(o).constant()); });
 }
 PyObject* free_symbols(PyObject* o, void*) {
-  return guarded([&] { return list_of(self_expr(o).symbols(), [](const std::string& s) { return wrap(s); }); });
+  return guarded([&] { return present_list(self_expr(o).symbols(), [](const std::string& s) { return wrap(s); }); });
 }
 PyObject* is_symbol(PyObject* o, void*) {
   return guarded([&] {
@@ -140,7 +133,7 @@ PyObject* is_symbol(PyObject* o, void*) {
 
 PyObject* tree_of(const Expr& e);
 PyObject* node_of(const char* op, const std::vector<PyObject*>& parts) {
-  PyObject* t = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size()) + 1));
+  PyObject* t = present(PyTuple_New(static_cast<Py_ssize_t>(parts.size()) + 1));
   PyTuple_SET_ITEM(t, 0, PyUnicode_FromString(op));
   for (size_t i = 0; i < parts.size(); i++) PyTuple_SET_ITEM(t, static_cast<Py_ssize_t>(i) + 1, parts[i]);
   return t;
@@ -278,7 +271,7 @@ PyObject* env_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pppppO:ShapeEnv", const_cast<char**>(names), &scalar, &dynamic, &duck, &zero_one, &deferred, &place))
     return nullptr;
   return guarded([&] {
-    PyObject* o = checked(type->tp_alloc(type, 0));
+    PyObject* o = present(type->tp_alloc(type, 0));
     auto* self = reinterpret_cast<EnvObject*>(o);
     ShapeEnv::Options options;
     options.allow_scalar_outputs = scalar;
@@ -399,13 +392,13 @@ PyObject* capsule(PyObject* o, PyObject*) {
 template <bool Deferred> PyObject* guard_list(PyObject* o, void*) {
   return guarded([&] {
     const ShapeEnv& env = self_env(o);
-    return list_of(Deferred ? env.deferred : env.guards, [](const Guard& g) { return Py_BuildValue("(NN)", wrap(g.expr), wrap(g.place)); });
+    return present_list(Deferred ? env.deferred : env.guards, [](const Guard& g) { return Py_BuildValue("(NN)", wrap(g.expr), wrap(g.place)); });
   });
 }
 PyObject* symbols(PyObject* o, void*) {
   return guarded([&] {
     const ShapeEnv& env = self_env(o);
-    return list_of(env.order, [&](const std::string& name) {
+    return present_list(env.order, [&](const std::string& name) {
       const auto h = env.hints.find(name);
       const auto r = env.ranges.find(name);
       const auto by = env.replacements.find(name);

@@ -8,6 +8,8 @@ namespace cresset::profile {
 
 namespace {
 
+using python::present_list;
+
 struct TraceObject {
   PyObject_HEAD Trace* trace;
 };
@@ -21,28 +23,14 @@ void trace_dealloc(PyObject* o) {
   Py_DECREF(type);
 }
 
-// A list of what `each` makes of the items; null with Python's error set.
-template <class List, class F> PyObject* list_of(const List& items, F&& each) {
-  PyObject* list = PyList_New(static_cast<Py_ssize_t>(items.size()));
-  Py_ssize_t at = 0;
-  for (const auto& item : items) {
-    PyObject* o = list ? each(item) : nullptr;
-    if (!o) {
-      Py_XDECREF(list);
-      return nullptr;
-    }
-    PyList_SET_ITEM(list, at++, o);
-  }
-  return list;
-}
 PyObject* text(const std::string& s) { return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"); }
 PyObject* numbers(const std::vector<int64_t>& list) {
-  return list_of(list, [](int64_t v) { return PyLong_FromLongLong(v); });
+  return present_list(list, [](int64_t v) { return PyLong_FromLongLong(v); });
 }
 
 // (sizes, strides, whether they are of a list of tensors, type, value)
 PyObject* row_of(const InputFact& fact) {
-  return Py_BuildValue("(NNNNN)", list_of(fact.sizes, numbers), list_of(fact.strides, numbers), PyBool_FromLong(fact.is_list), text(fact.type),
+  return Py_BuildValue("(NNNNN)", present_list(fact.sizes, numbers), present_list(fact.strides, numbers), PyBool_FromLong(fact.is_list), text(fact.type),
                        text(fact.value));
 }
 
@@ -51,21 +39,21 @@ PyObject* row_of(const ThreadLog& log, const Event& e) {
                        static_cast<long long>(e.end_ns), static_cast<int>(e.parent), static_cast<long long>(e.sequence_nr),
                        static_cast<unsigned long long>(e.forward_thread), static_cast<long long>(e.flops), static_cast<long long>(e.memory),
                        static_cast<unsigned long long>(log.thread), static_cast<long long>(log.system_thread),
-                       list_of(e.inputs, [](const InputFact& f) { return row_of(f); }), list_of(e.stack, text), text(e.module), PyBool_FromLong(e.is_step));
+                       present_list(e.inputs, [](const InputFact& f) { return row_of(f); }), present_list(e.stack, text), text(e.module), PyBool_FromLong(e.is_step));
 }
 
 // threads(): for each thread the rows of its events, whose parents are places in the same list.
 PyObject* trace_threads(PyObject* self, PyObject*) {
   return guarded([&] {
-    return list_of(trace_of(self).threads, [](const ThreadLog& log) { return list_of(log.events, [&](const Event& e) { return row_of(log, e); }); });
+    return present_list(trace_of(self).threads, [](const ThreadLog& log) { return present_list(log.events, [&](const Event& e) { return row_of(log, e); }); });
   });
 }
 
 // memory(): rows (thread, time_ns, bytes, total, address, device, event).
 PyObject* trace_memory(PyObject* self, PyObject*) {
   return guarded([&] {
-    return list_of(trace_of(self).threads, [](const ThreadLog& log) {
-      return list_of(log.memory, [&](const MemoryEvent& e) {
+    return present_list(trace_of(self).threads, [](const ThreadLog& log) {
+      return present_list(log.memory, [&](const MemoryEvent& e) {
         return Py_BuildValue("(KLLLKNi)", static_cast<unsigned long long>(log.thread), static_cast<long long>(e.time_ns), static_cast<long long>(e.bytes),
                              static_cast<long long>(e.total), static_cast<unsigned long long>(e.address), text(e.device.str()), static_cast<int>(e.event));
       });

@@ -14,13 +14,6 @@ using dispatch::Type;
 using dispatch::TypeKind;
 using dispatch::Value;
 
-template <class List, class F> Ref list_of(const List& items, F&& each) {
-  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(items.size())));
-  Py_ssize_t next = 0;
-  for (const auto& item : items) PyList_SET_ITEM(list.get(), next++, each(item).release());
-  return list;
-}
-
 Ref tensor_or_number(const Tensor& t) {
   if (t.defined() && t.impl()->is_wrapped_number()) return checked(wrap(t.item()));
   return checked(wrap(t));

@@ -14,12 +14,6 @@ using dispatch::Value;
 
 Ref object_of(const Value& v);
 
-template <class List, class F> Ref list_of(const List& items, F&& each) {
-  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(items.size())));
-  Py_ssize_t next = 0;
-  for (const auto& item : items) PyList_SET_ITEM(list.get(), next++, each(item).release());
-  return list;
-}
 Ref tuple_of(const std::vector<Value>& elements) {
   Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(elements.size())));
   for (size_t i = 0; i < elements.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), object_of(elements[i]).release());
@@ -108,7 +102,7 @@ bool to_value(PyObject* o, Value& v) {
   return guarded([&] { return v = value_of(o), true; }, false);
 }
 
-const ValuesApi kApi{to_python, to_value};
+const ValuesApi kApi{to_python, to_value, set_python_error};
 
 }  // namespace
 
