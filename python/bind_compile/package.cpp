@@ -84,8 +84,9 @@ PyObject* isas(PyObject* self, PyObject*) {
 }
 PyObject* state(PyObject* self, PyObject*) {
   return guarded([&] {
-    return present_list(program_of(self).program().state(),
-                   [](const auto& item) { return present(Py_BuildValue("(sN)", item.first.c_str(), present(api->to_python(dispatch::Value(item.second))))); });
+    return present_list(program_of(self).program().state(), [](const auto& item) {
+      return present(Py_BuildValue("(sN)", item.first.c_str(), present(api->to_python(dispatch::Value(item.second)))));
+    });
   });
 }
 PyObject* num_kernels(PyObject* self, PyObject*) { return PyLong_FromSize_t(program_of(self).num_kernels()); }

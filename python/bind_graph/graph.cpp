@@ -247,9 +247,9 @@ PyObject* row(const Node& n) {
   CRESSET_CHECK_NOT_IMPLEMENTED(kind, "graph ", n.graph().name(), ", node ", n.text_name(),
                                 ": branches, loops and calls have no form in torch.fx; expected a graph of operators alone");
   const std::string name = n.kind() == NodeKind::Foreign ? n.target() : n.op_name();
-  return present(
-      Py_BuildValue("(ssNNN)", kind, name.c_str(), present_list(n.inputs(), operand), present_list(n.outputs(), [](const auto& v) { return named(v.get()); }),
-                    present_list(n.attributes(), [](const auto& item) { return present(Py_BuildValue("(sN)", item.first.c_str(), api->to_python(item.second))); })));
+  return present(Py_BuildValue(
+      "(ssNNN)", kind, name.c_str(), present_list(n.inputs(), operand), present_list(n.outputs(), [](const auto& v) { return named(v.get()); }),
+      present_list(n.attributes(), [](const auto& item) { return present(Py_BuildValue("(sN)", item.first.c_str(), api->to_python(item.second))); })));
 }
 PyObject* rows(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -321,7 +321,8 @@ PyObject* trees(PyObject* self, PyObject*) {
 }
 PyObject* program_inputs(PyObject* self, PyObject*) {
   return guarded([&] {
-    return present_list(program_of(self).inputs(), [](const ExportedInput& in) { return present(Py_BuildValue("(ss)", in.name.c_str(), in.type.text().c_str())); });
+    return present_list(program_of(self).inputs(),
+                        [](const ExportedInput& in) { return present(Py_BuildValue("(ss)", in.name.c_str(), in.type.text().c_str())); });
   });
 }
 PyObject* program_text(PyObject* self, PyObject*) {

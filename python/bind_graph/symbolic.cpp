@@ -27,9 +27,9 @@ struct EnvObject {
 void set_symbolic_error() {
   try {
     throw;
-  } catch (const DataDependentGuardError& e) {
-    PyErr_SetString(data_dependent_error ? data_dependent_error : PyExc_RuntimeError, e.what());
-  } catch (...) { set_python_error(); }
+  } catch (const DataDependentGuardError& e) { PyErr_SetString(data_dependent_error ? data_dependent_error : PyExc_RuntimeError, e.what()); } catch (...) {
+    set_python_error();
+  }
 }
 template <class F> PyObject* guarded(F&& body) { return python::or_error(body, set_symbolic_error); }
 

@@ -35,11 +35,11 @@ PyObject* row_of(const InputFact& fact) {
 }
 
 PyObject* row_of(const ThreadLog& log, const Event& e) {
-  return Py_BuildValue("(NNiLLiLKLLKLNNNN)", text(e.full_name()), text(e.overload()), static_cast<int>(e.scope), static_cast<long long>(e.start_ns),
-                       static_cast<long long>(e.end_ns), static_cast<int>(e.parent), static_cast<long long>(e.sequence_nr),
-                       static_cast<unsigned long long>(e.forward_thread), static_cast<long long>(e.flops), static_cast<long long>(e.memory),
-                       static_cast<unsigned long long>(log.thread), static_cast<long long>(log.system_thread),
-                       present_list(e.inputs, [](const InputFact& f) { return row_of(f); }), present_list(e.stack, text), text(e.module), PyBool_FromLong(e.is_step));
+  return Py_BuildValue(
+      "(NNiLLiLKLLKLNNNN)", text(e.full_name()), text(e.overload()), static_cast<int>(e.scope), static_cast<long long>(e.start_ns),
+      static_cast<long long>(e.end_ns), static_cast<int>(e.parent), static_cast<long long>(e.sequence_nr), static_cast<unsigned long long>(e.forward_thread),
+      static_cast<long long>(e.flops), static_cast<long long>(e.memory), static_cast<unsigned long long>(log.thread), static_cast<long long>(log.system_thread),
+      present_list(e.inputs, [](const InputFact& f) { return row_of(f); }), present_list(e.stack, text), text(e.module), PyBool_FromLong(e.is_step));
 }
 
 // threads(): for each thread the rows of its events, whose parents are places in the same list.
