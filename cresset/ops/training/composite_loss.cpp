@@ -127,7 +127,8 @@ Tensor _triplet_hinge(const Tensor& near, const Tensor& far, const std::optional
 
 Tensor _weighted_loss(const Tensor& self, const Tensor& weight, int64_t reduction) {
   const Tensor loss = self * weight;
-  return reduction == 1 ? loss.sum() / weight.expand_as(loss).sum() : reduce(loss, reduction);
+  if (reduction == 1) return loss.sum() / weight.expand_as(loss).sum();
+  return reduce(loss, reduction == 3 ? 1 : reduction);
 }
 
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin, const std::optional<Tensor>& weight,

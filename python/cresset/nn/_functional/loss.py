@@ -66,14 +66,17 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """½(x - y)² within delta of the target, delta(|x - y| - ½delta) beyond.
+    """½(x - y)² within delta of the target, delta(|x - y| - ½delta) beyond. A mean of weighted losses divides by their number, as in PyTorch, where
+    those of `mse_loss` and `l1_loss` divide by the sum of the weights.
 
     >>> F.huber_loss(torch.tensor([3.0]), torch.tensor([0.0]), delta=2.0).item()
     4.0
     """
     code = _code(reduction)
     _warn_about_sizes("huber_loss", input, target)
-    return ops["huber_loss"](input, target, code, delta) if weight is None else ops["_weighted_loss"](ops["huber_loss"](input, target, 0, delta), weight, code)
+    if weight is None:
+        return ops["huber_loss"](input, target, code, delta)
+    return ops["_weighted_loss"](ops["huber_loss"](input, target, 0, delta), weight, 3 if reduction == "mean" else code)
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
