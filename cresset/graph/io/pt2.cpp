@@ -95,13 +95,14 @@ class Pt2Reader {
   }
   // The model's document, which another thread parses while this one reads the weights. An error of the document counts before one of the weights.
   Field::Json read_weights(const std::string& model, const std::string& path, ExportedProgram& out) {
-    auto parsed = std::async([text = entry(path), &path] { return parse_json(text, path); });
+    Field::Json document;
+    std::future<void> parsed = std::async([&document, text = entry(path), &path] { document = parse_json(text, path); });
     std::exception_ptr failed;
     try {
       weights("data/weights/", model + "_weights_config.json", out.state_);
       weights("data/constants/", model + "_constants_config.json", out.state_);
     } catch (const Error&) { failed = std::current_exception(); }
-    Field::Json document = parsed.get();
+    parsed.get();
     check_version(Field(document, path));
     if (failed) std::rethrow_exception(failed);
     return document;
