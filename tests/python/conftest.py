@@ -18,6 +18,13 @@ def pytest_runtest_logstart(nodeid, location):
         Path(path).write_text(nodeid + "\n")
 
 
+def pytest_runtest_logreport(report):
+    """Adds the names of tests that fail to the file that CRESSET_FAILED_TESTS names."""
+    if report.failed and (path := os.environ.get("CRESSET_FAILED_TESTS")):
+        with open(path, "a") as failed:
+            failed.write(report.nodeid + "\n")
+
+
 def pytest_terminal_summary(terminalreporter):
     lines = [line for module in list(sys.modules.values()) for line in getattr(module, "__dict__", {}).get("SUMMARY", [])]
     if lines:
