@@ -99,17 +99,6 @@ PyObject* stop_recording(PyObject*, PyObject*) {
 
 // ---- frames
 
-class Gil {
- public:
-  Gil() : state_(PyGILState_Ensure()) {}
-  ~Gil() { PyGILState_Release(state_); }
-  Gil(const Gil&) = delete;
-  Gil& operator=(const Gil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
 std::string utf8(PyObject* o) {
   const char* s = o ? PyUnicode_AsUTF8(o) : nullptr;
   if (!s) PyErr_Clear();
@@ -131,7 +120,7 @@ std::string module_of(PyFrameObject* frame, const std::string& function) {
 
 void place_of_call(const Options& options, Event& event) {
   if (!Py_IsInitialized()) return;
-  const Gil gil;
+  const python::Gil gil;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   while (frame) {
     PyCodeObject* code = PyFrame_GetCode(frame);
