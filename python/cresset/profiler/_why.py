@@ -35,18 +35,24 @@ class Answer:
 
 
 class _Sampler(threading.Thread):
-    """Looks a thousand times a second at which line the thread is that makes it."""
+    """Looks a thousand times a second at which line the thread is that makes it, while that thread is in the function."""
 
-    def __init__(self):
+    def __init__(self, function):
         super().__init__(daemon=True)
-        self._of, self._done = threading.get_ident(), threading.Event()
+        self._code, self._of, self._done = function.__code__, threading.get_ident(), threading.Event()
         self.found = collections.Counter()
 
     def run(self):
         while not self._done.wait(0.001):
             frame = sys._current_frames().get(self._of)
-            if frame is not None and frame.f_code.co_filename != __file__:
+            if self._is_inside(frame):
                 self.found[f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"] += 1
+
+    def _is_inside(self, frame):
+        caller = frame
+        while caller is not None and caller.f_code.co_filename != __file__:
+            caller = caller.f_back
+        return caller is not None and caller is not frame and caller.f_code is self._code
 
     def __enter__(self):
         self.start()
@@ -60,7 +66,7 @@ class _Sampler(threading.Thread):
 def _lines_of(function, samples=100, seconds=1.0):
     """Where the thread is while the function is called, until there are so many samples, or at least one when the time is over."""
     end = time.perf_counter() + seconds
-    with _Sampler() as sampler:
+    with _Sampler(function) as sampler:
         while (count := sampler.found.total()) < samples and time.perf_counter() < (end if count else end + 10):
             function()
     total = max(sampler.found.total(), 1)
