@@ -17,6 +17,16 @@ struct Piece {
   void* data = nullptr;
   size_t bytes = 0;
 };
+// Pieces of the given sizes, one behind the other.
+inline std::vector<Piece> in_a_row(void* first, const std::vector<size_t>& sizes) {
+  std::vector<Piece> pieces;
+  char* at = static_cast<char*>(first);
+  for (const size_t bytes : sizes) {
+    pieces.push_back({at, bytes});
+    at += bytes;
+  }
+  return pieces;
+}
 struct ConstPiece {
   const void* data = nullptr;
   size_t bytes = 0;

@@ -22,6 +22,17 @@ struct EngineRequest {
   std::string interface, host;
 };
 using EngineEntry = Engine* (*)(const EngineRequest& request, std::string& message);
+// The body of such a function, for engines of one class.
+template <class Kind> Engine* make_engine(const EngineRequest& request, std::string& message) {
+  if (request.abi != kEngineAbi) {
+    message = "the library is of another version";
+    return nullptr;
+  }
+  try {
+    return new Kind(request);
+  } catch (const std::exception& e) { message = e.what(); }
+  return nullptr;
+}
 
 // The place of this process where an engine's own launcher gives it, and a text that rank 0 makes and all get.
 struct JobRequest {

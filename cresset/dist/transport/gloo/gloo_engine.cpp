@@ -187,13 +187,7 @@ class GlooEngine final : public ComposedEngine {
       return;
     }
     // Pair by pair, not round a ring: so that an error names the rank that is late.
-    std::vector<Piece> outputs;
-    char* at = static_cast<char*>(all);
-    for (const size_t bytes : sizes) {
-      outputs.push_back({at, bytes});
-      at += bytes;
-    }
-    move(outputs, std::vector<ConstPiece>(ranks(), input), call);
+    move(in_a_row(all, sizes), std::vector<ConstPiece>(ranks(), input), call);
   }
   void move(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) override {
     const uint64_t slot = (uint64_t{1} << 40) + tag();
@@ -231,12 +225,5 @@ class GlooEngine final : public ComposedEngine {
 }  // namespace cresset::distributed
 
 extern "C" CRESSET_API cresset::distributed::Engine* cresset_engine(const cresset::distributed::EngineRequest& request, std::string& message) {
-  if (request.abi != cresset::distributed::kEngineAbi) {
-    message = "the library is of another version";
-    return nullptr;
-  }
-  try {
-    return new cresset::distributed::GlooEngine(request);
-  } catch (const std::exception& e) { message = e.what(); }
-  return nullptr;
+  return cresset::distributed::make_engine<cresset::distributed::GlooEngine>(request, message);
 }

@@ -480,12 +480,7 @@ template <class F> auto told(std::string& message, F&& f) -> decltype(f()) {
 }  // namespace cresset::distributed
 
 extern "C" CRESSET_API cresset::distributed::Engine* cresset_engine(const cresset::distributed::EngineRequest& request, std::string& message) {
-  using namespace cresset::distributed;
-  if (request.abi != kEngineAbi) {
-    message = "the library is of another version";
-    return nullptr;
-  }
-  return told(message, [&]() -> Engine* { return new MpiEngine(request); });
+  return cresset::distributed::make_engine<cresset::distributed::MpiEngine>(request, message);
 }
 
 // The place that mpirun has given this process, and the text of rank 0, which it passes to all.

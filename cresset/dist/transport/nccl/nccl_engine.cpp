@@ -131,13 +131,7 @@ class NcclEngine final : public ComposedEngine {
   }
 
   void gather_all(void* all, std::vector<size_t> sizes, ConstPiece input, const Call& call) override {
-    std::vector<Piece> outputs;
-    char* at = static_cast<char*>(all);
-    for (const size_t bytes : sizes) {
-      outputs.push_back({at, bytes});
-      at += bytes;
-    }
-    move(outputs, std::vector<ConstPiece>(ranks(), input), call);
+    move(in_a_row(all, sizes), std::vector<ConstPiece>(ranks(), input), call);
   }
   void move(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) override {
     const char* const what = collective_name(call.what);
@@ -175,12 +169,5 @@ class NcclEngine final : public ComposedEngine {
 }  // namespace cresset::distributed
 
 extern "C" CRESSET_API cresset::distributed::Engine* cresset_engine(const cresset::distributed::EngineRequest& request, std::string& message) {
-  if (request.abi != cresset::distributed::kEngineAbi) {
-    message = "the library is of another version";
-    return nullptr;
-  }
-  try {
-    return new cresset::distributed::NcclEngine(request);
-  } catch (const std::exception& e) { message = e.what(); }
-  return nullptr;
+  return cresset::distributed::make_engine<cresset::distributed::NcclEngine>(request, message);
 }
