@@ -59,7 +59,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return input / input.norm(p, [dim], True).clamp_min(eps).expand_as(input)
 def _check_rate(p: float) -> None:
     if p < 0.0 or p > 1.0:
-        raise ValueError("dropout probability has to be between 0 and 1, but got {}".format(p))
+        raise ValueError("dropout: probability has to be between 0 and 1, got {}".format(p))
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     _check_rate(p)
     return torch.dropout_(input, p, training) if inplace else torch.dropout(input, p, training)
