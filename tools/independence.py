@@ -31,6 +31,7 @@ import marshal
 import os
 import re
 import sys
+import textwrap
 import tokenize
 import tomllib
 from collections import Counter
@@ -127,6 +128,16 @@ def is_public_call(node):
     return bool(re.fullmatch(r"(F|torch)(\.[a-z]\w*)+", called)) and all(map(is_simple, given))
 
 
+def programs_within(tree):
+    """The trees of literals that hold functions: TorchScript is written so."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\ndef " in node.value:
+            try:
+                yield ast.parse(textwrap.dedent(node.value))
+            except SyntaxError:
+                pass
+
+
 def statements(path):
     """The text of each statement that is neither a definition nor dictated; of compound ones the head."""
     found = []
@@ -152,9 +163,11 @@ def statements(path):
                 walk(part, function, arguments)
 
     try:
-        walk(ast.parse(path.read_text(encoding="utf-8")).body, None, set())
+        tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError):
         return []
+    for program in (tree, *programs_within(tree)):
+        walk(program.body, None, set())
     return found
 
 
@@ -184,10 +197,11 @@ def python_texts(path):
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError):
         return
-    documentation = {id(n.body[0].value) for n in ast.walk(tree)
+    trees = [tree, *programs_within(tree)]
+    documentation = {id(n.body[0].value) for each in trees for n in ast.walk(each)
                      if isinstance(n, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
                      and n.body and isinstance(n.body[0], ast.Expr)}  # fmt: skip
-    for node in ast.walk(tree):
+    for node in (node for each in trees for node in ast.walk(each)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             yield node.lineno, node.value
 
