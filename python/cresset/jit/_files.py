@@ -81,9 +81,9 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     if isinstance(f, (str, os.PathLike)):
         source = os.fsdecode(f)
         if not os.path.exists(source):
-            raise ValueError(f"The provided filename {source} does not exist")
+            raise ValueError(f"torch.jit.load: there is no file {source!r}")
         if os.path.isdir(source):
-            raise ValueError(f"The provided filename {source} is a directory")
+            raise ValueError(f"torch.jit.load: expected a file, got the folder {source!r}")
     else:
         source = f.read()
     if not (map_location is None or isinstance(map_location, (str, torch.device))):
