@@ -1,8 +1,8 @@
 # cresset_unite(VARIABLE): with CRESSET_UNITY, sources of one folder and the same options become one unit for each eight of them, so that
 # headers are read, and inline functions compiled, once for all. A changed source then compiles its whole group: for builds that are made once.
-option(CRESSET_UNITY "Compile sources in groups: a fresh build takes half the time, a changed file longer" OFF)
+option(CRESSET_UNITY "Compile sources in groups: a fresh build takes half the time" OFF)
 set_property(GLOBAL PROPERTY CRESSET_UNITED "")
-if(CRESSET_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+if(CRESSET_SINGLE_ISA AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # The compiler collects its garbage later: a twentieth of the time for more memory, up to 1 GB a unit.
   add_compile_options(--param=ggc-min-heapsize=1000000)
 endif()
