@@ -290,13 +290,9 @@ bool fold_norms(Graph& g) {
     const Value* training = n->input(5);
     if (!weight || !mean || !variance || !training->is_constant() || training->constant()->toBool() || !n->input(7)->is_constant()) continue;
     if (!conv->input(2)->is_constant() || !n->input(1)->is_constant() || !n->input(2)->is_constant()) continue;
-    Tensor scale = (*variance + n->input(7)->constant()->to_double()).rsqrt();
-    if (gamma) scale = scale * *gamma;
-    std::vector<int64_t> shape(static_cast<size_t>(weight->dim()), 1);
-    shape[0] = -1;
-    Tensor folded = *weight * scale.reshape(shape);
-    Tensor shift = (bias ? *bias - *mean : -*mean) * scale;
-    if (beta) shift = shift + *beta;
+    const auto given = [](const Tensor* t) { return t ? std::optional<Tensor>(*t) : std::nullopt; };
+    const auto [folded, shift] =
+        cresset::_fuse_batch_norm(*weight, given(bias), *mean, *variance, n->input(7)->constant()->to_double(), given(gamma), given(beta), 0);
     Value *w = g.constant(Datum(folded.to(weight->scalar_type())), "weight"), *b = g.constant(Datum(shift.to(weight->scalar_type())), "bias");
     w->set_type(TypeKind::Tensor);
     b->set_type(TypeKind::Tensor);
