@@ -2,14 +2,15 @@
 # provider over LLVM, which it opens at first use.
 option(CRESSET_LLVM "Build the provider of machine code when LLVM 16 to 19 is installed" ON)
 file(GLOB compile_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/graph/codegen/*.cpp ${CMAKE_SOURCE_DIR}/cresset/graph/codegen/machine/*.cpp)
+# Its copies of rows and columns are loops.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/codegen/fused.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/codegen/machine/trace.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+cresset_unite(compile_sources)
 add_library(cresset_compile SHARED ${compile_sources})
 set_target_properties(cresset_compile PROPERTIES EXPORT_NAME compile)
 target_link_libraries(cresset_compile PUBLIC cresset_graph PRIVATE cresset_flags ${CMAKE_DL_LIBS})
 target_compile_options(cresset_compile PRIVATE $<$<CONFIG:Release>:-O2>)
 target_link_options(cresset_compile PRIVATE -Wl,-Bsymbolic-functions)
-# Its copies of rows and columns are loops.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/codegen/fused.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
-set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/codegen/machine/trace.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 if(CRESSET_LLVM AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   foreach(version 16 17 18 19)

@@ -6,6 +6,7 @@ option(CRESSET_NCCL "Build the NCCL engine when the CUDA toolkit and NCCL's head
 option(CRESSET_MPI "Build the MPI engine when its headers are installed" ON)
 file(GLOB_RECURSE dist_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/dist/*.cpp)
 list(FILTER dist_sources EXCLUDE REGEX "/transport/(gloo|mpi|nccl)/|/store/etcd/|/elastic/main")
+cresset_unite(dist_sources)
 add_library(cresset_dist SHARED ${dist_sources})
 set_target_properties(cresset_dist PROPERTIES EXPORT_NAME dist)
 cresset_declare_units(cresset_dist)

@@ -11,7 +11,7 @@ namespace cresset::distributed {
 namespace {
 
 constexpr const char* kInCharge = "cresset.endpoint in charge";
-constexpr auto kPause = std::chrono::milliseconds(50);
+constexpr auto kRetryPause = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -66,7 +66,7 @@ intrusive_ptr<Store> Endpoints::connect(std::chrono::milliseconds timeout) {
     }
     CRESSET_CHECK_AS(DistNetworkError, std::chrono::steady_clock::now() < end, "rendezvous: none of ", endpoints_.size(), " endpoints, the first of them ",
                      endpoints_[0].host, ":", endpoints_[0].port, ", has a store in charge after ", timeout.count(), " ms");
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kRetryPause);
     if (own_ < 0) serve();  // an address may have become free
   }
 }

@@ -177,7 +177,7 @@ void check(Inputs in, size_t n, Datum& out) {
   out = Datum();
 }
 
-constexpr TypeKind kAny = TypeKind::Any, kInt = TypeKind::Int, kFloat = TypeKind::Float, kBool = TypeKind::Bool, kNumber = TypeKind::Number;
+constexpr TypeKind kAnyType = TypeKind::Any, kIntType = TypeKind::Int, kFloatType = TypeKind::Float, kBoolType = TypeKind::Bool, kNumberType = TypeKind::Number;
 
 struct Table {
   std::mutex mutex;
@@ -187,43 +187,43 @@ struct Table {
     rows.emplace(name, std::make_unique<const Builtin>(Builtin{name, min, max, std::move(result), pure, run}));
   }
   Table() {
-    add("ir::add", 2, 2, kNumber, binary<Add>);
-    add("ir::sub", 2, 2, kNumber, binary<Sub>);
-    add("ir::mul", 2, 2, kNumber, binary<Mul>);
-    add("ir::floordiv", 2, 2, kNumber, binary<FloorDiv>);
-    add("ir::mod", 2, 2, kNumber, binary<Mod>);
-    add("ir::truediv", 2, 2, kFloat, true_divide);
-    add("ir::pow", 2, 2, kNumber, power);
-    add("ir::max", 2, 2, kNumber, binary<Max>);
-    add("ir::min", 2, 2, kNumber, binary<Min>);
-    add("ir::neg", 1, 1, kNumber, negate);
-    add("ir::abs", 1, 1, kNumber, absolute);
-    add("ir::eq", 2, 2, kBool, equality<true>);
-    add("ir::ne", 2, 2, kBool, equality<false>);
-    add("ir::lt", 2, 2, kBool, binary<Lt>);
-    add("ir::le", 2, 2, kBool, binary<Le>);
-    add("ir::gt", 2, 2, kBool, binary<Gt>);
-    add("ir::ge", 2, 2, kBool, binary<Ge>);
-    add("ir::and", 2, 2, kBool, both);
-    add("ir::or", 2, 2, kBool, either);
-    add("ir::not", 1, 1, kBool, negation);
-    add("ir::is_none", 1, 1, kBool, is_none);
-    add("ir::int", 1, 1, kInt, to_int);
-    add("ir::float", 1, 1, kFloat, to_float);
-    add("ir::bool", 1, 1, kBool, to_bool);
-    add("ir::floor", 1, 1, kInt, floor_of);
-    add("ir::ceil", 1, 1, kInt, ceil_of);
-    add("ir::round", 1, 1, kInt, round_of);
-    add("ir::sqrt", 1, 1, kFloat, square_root);
-    add("ir::size", 2, 2, kInt, size_of);
-    add("ir::sizes", 1, 1, Type::list(kInt), sizes_of);
-    add("ir::stride", 2, 2, kInt, stride_of);
-    add("ir::storage_offset", 1, 1, kInt, offset_of);
-    add("ir::numel", 1, 1, kInt, numel_of);
-    add("ir::dim", 1, 1, kInt, rank_of);
-    add("ir::item", 1, 1, kNumber, item_of);
-    add("ir::len", 1, 1, kInt, length_of);
-    add("ir::getitem", 2, 2, kAny, element_of);
+    add("ir::add", 2, 2, kNumberType, binary<Add>);
+    add("ir::sub", 2, 2, kNumberType, binary<Sub>);
+    add("ir::mul", 2, 2, kNumberType, binary<Mul>);
+    add("ir::floordiv", 2, 2, kNumberType, binary<FloorDiv>);
+    add("ir::mod", 2, 2, kNumberType, binary<Mod>);
+    add("ir::truediv", 2, 2, kFloatType, true_divide);
+    add("ir::pow", 2, 2, kNumberType, power);
+    add("ir::max", 2, 2, kNumberType, binary<Max>);
+    add("ir::min", 2, 2, kNumberType, binary<Min>);
+    add("ir::neg", 1, 1, kNumberType, negate);
+    add("ir::abs", 1, 1, kNumberType, absolute);
+    add("ir::eq", 2, 2, kBoolType, equality<true>);
+    add("ir::ne", 2, 2, kBoolType, equality<false>);
+    add("ir::lt", 2, 2, kBoolType, binary<Lt>);
+    add("ir::le", 2, 2, kBoolType, binary<Le>);
+    add("ir::gt", 2, 2, kBoolType, binary<Gt>);
+    add("ir::ge", 2, 2, kBoolType, binary<Ge>);
+    add("ir::and", 2, 2, kBoolType, both);
+    add("ir::or", 2, 2, kBoolType, either);
+    add("ir::not", 1, 1, kBoolType, negation);
+    add("ir::is_none", 1, 1, kBoolType, is_none);
+    add("ir::int", 1, 1, kIntType, to_int);
+    add("ir::float", 1, 1, kFloatType, to_float);
+    add("ir::bool", 1, 1, kBoolType, to_bool);
+    add("ir::floor", 1, 1, kIntType, floor_of);
+    add("ir::ceil", 1, 1, kIntType, ceil_of);
+    add("ir::round", 1, 1, kIntType, round_of);
+    add("ir::sqrt", 1, 1, kFloatType, square_root);
+    add("ir::size", 2, 2, kIntType, size_of);
+    add("ir::sizes", 1, 1, Type::list(kIntType), sizes_of);
+    add("ir::stride", 2, 2, kIntType, stride_of);
+    add("ir::storage_offset", 1, 1, kIntType, offset_of);
+    add("ir::numel", 1, 1, kIntType, numel_of);
+    add("ir::dim", 1, 1, kIntType, rank_of);
+    add("ir::item", 1, 1, kNumberType, item_of);
+    add("ir::len", 1, 1, kIntType, length_of);
+    add("ir::getitem", 2, 2, kAnyType, element_of);
     add("ir::tensor", 1, 1, TypeKind::Tensor, number_as_tensor);
     add("ir::check", 1, 2, TypeKind::None, check, false);
   }

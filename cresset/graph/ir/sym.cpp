@@ -27,18 +27,18 @@ int64_t checked_mul(int64_t a, int64_t b) {
   CRESSET_CHECK(!__builtin_mul_overflow(a, b, &out), "size expression: ", a, " * ", b, " is beyond 64 bits");
   return out;
 }
-int64_t floor_divide(int64_t a, int64_t b) {
+int64_t checked_floor_divide(int64_t a, int64_t b) {
   CRESSET_CHECK(b != 0, "size expression: ", a, " is divided by 0");
   if (b == -1) return checked_mul(a, -1);
   const int64_t q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
-int64_t floor_modulo(int64_t a, int64_t b) { return b == -1 ? 0 : a - floor_divide(a, b) * b; }
+int64_t checked_floor_modulo(int64_t a, int64_t b) { return b == -1 ? 0 : a - checked_floor_divide(a, b) * b; }
 
 int64_t apply(Sym::Function f, int64_t a, int64_t b) {
   switch (f) {
-    case Sym::Function::FloorDiv: return floor_divide(a, b);
-    case Sym::Function::Mod: return floor_modulo(a, b);
+    case Sym::Function::FloorDiv: return checked_floor_divide(a, b);
+    case Sym::Function::Mod: return checked_floor_modulo(a, b);
     case Sym::Function::Max: return std::max(a, b);
     default: return std::min(a, b);
   }
@@ -109,7 +109,7 @@ Sym Sym::floordiv(const Sym& a, const Sym& b) {
   if (!a.known_ || !b.known_) return unknown();
   const auto x = a.constant(), y = b.constant();
   CRESSET_CHECK_VALUE(!y || *y != 0, "size expression: ", a.text(), " is divided by 0");
-  if (x && y) return floor_divide(*x, *y);
+  if (x && y) return checked_floor_divide(*x, *y);
   if (y) {
     // A sum of multiples is divided term by term.
     Sym out = a;
@@ -128,7 +128,7 @@ Sym Sym::mod(const Sym& a, const Sym& b) {
   if (!a.known_ || !b.known_) return unknown();
   const auto x = a.constant(), y = b.constant();
   CRESSET_CHECK_VALUE(!y || *y != 0, "size expression: ", a.text(), " is divided by 0");
-  if (x && y) return floor_modulo(*x, *y);
+  if (x && y) return checked_floor_modulo(*x, *y);
   bool divides = bool(y);
   for (const auto& term : a.terms_) divides = divides && term.second % *y == 0;
   if (divides || a == b || quotient(a, b)) return 0;

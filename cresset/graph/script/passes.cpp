@@ -9,6 +9,7 @@
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/list_functions.h"
 
 namespace cresset::graph::script {
 
