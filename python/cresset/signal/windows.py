@@ -18,22 +18,23 @@ def _options(name, M, dtype, layout):
     return dtype
 
 
-def _window(name, M, sym, dtype, layout, device, requires_grad, values):
-    """values(k, n): the window at the positions k of 0 .. n - 1, where n counts the samples of a symmetric window."""
+def _window(name, M, sym, dtype, layout, device, requires_grad, positions, values):
+    """values(k) at M evenly spaced numbers k; positions(n): the first and the distance, where n counts the samples of a symmetric window."""
     dtype = _options(name, M, dtype, layout)
     if M <= 1:
         return torch.ones((M,), dtype=dtype, device=device, requires_grad=requires_grad)
-    k = torch.arange(M, dtype=dtype, device=device)
-    window = values(k, M if sym else M + 1).to(dtype)
-    return window.requires_grad_(requires_grad)
+    first, distance = positions(M if sym else M + 1)
+    k = torch.linspace(first, first + (M - 1) * distance, M, dtype=dtype, device=device)
+    return values(k).requires_grad_(requires_grad)
 
 
-def _cosines(coefficients):
-    def values(k, n):
-        angle = k * (2 * math.pi / (n - 1))
-        return sum((-1) ** i * a * torch.cos(i * angle) for i, a in enumerate(coefficients))
+def _cosines(name, M, sym, dtype, layout, device, requires_grad, coefficients):
+    def values(k):
+        orders = torch.arange(len(coefficients), dtype=k.dtype, device=k.device).unsqueeze(-1)
+        signed = torch.tensor([(-1) ** i * a for i, a in enumerate(coefficients)], dtype=k.dtype, device=k.device).unsqueeze(-1)
+        return (signed * torch.cos(orders * k)).sum(0)
 
-    return values
+    return _window(name, M, sym, dtype, layout, device, requires_grad, lambda n: (0.0, 2 * math.pi / (n - 1)), values)
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -48,8 +49,11 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.s
         raise ValueError(f"exponential: expected tau above 0, got {tau}")
     if center is not None and sym:
         raise ValueError("symmetric windows take no center")
-    return _window("exponential", M, sym, dtype, layout, device, requires_grad,
-                   lambda k, n: torch.exp(-torch.abs(k - ((n - 1) / 2 if center is None else center)) / tau))  # fmt: skip
+
+    def positions(n):
+        return -((n - 1) / 2 if center is None else center) / tau, 1 / tau
+
+    return _window("exponential", M, sym, dtype, layout, device, requires_grad, positions, lambda k: torch.exp(-torch.abs(k)))
 
 
 def cosine(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -58,7 +62,7 @@ def cosine(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requir
     >>> torch.signal.windows.cosine(3)
     tensor([0.5000, 1.0000, 0.5000])
     """
-    return _window("cosine", M, sym, dtype, layout, device, requires_grad, lambda k, n: torch.sin((k + 0.5) * (math.pi / n)))
+    return _window("cosine", M, sym, dtype, layout, device, requires_grad, lambda n: (math.pi / n / 2, math.pi / n), torch.sin)
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -70,8 +74,12 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=N
     _options("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"gaussian: expected std above 0, got {std}")
-    return _window("gaussian", M, sym, dtype, layout, device, requires_grad,
-                   lambda k, n: torch.exp(-(((k - (n - 1) / 2) / (std * math.sqrt(2))) ** 2)))  # fmt: skip
+
+    def positions(n):
+        distance = 1 / (std * math.sqrt(2))
+        return -(n - 1) / 2 * distance, distance
+
+    return _window("gaussian", M, sym, dtype, layout, device, requires_grad, positions, lambda k: torch.exp(-(k**2)))
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -84,11 +92,10 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=N
     if beta < 0:
         raise ValueError(f"kaiser: expected beta of at least 0, got {beta}")
 
-    def values(k, n):
-        inside = (1 - (2 * k / (n - 1) - 1) ** 2).clamp(min=0)
-        return torch.i0(beta * torch.sqrt(inside)) / torch.i0(torch.tensor(beta, dtype=k.dtype))
+    def values(k):
+        return torch.i0(torch.sqrt((beta * beta - k * k).clamp(min=0))) / torch.i0(torch.tensor(beta, dtype=k.dtype))
 
-    return _window("kaiser", M, sym, dtype, layout, device, requires_grad, values)
+    return _window("kaiser", M, sym, dtype, layout, device, requires_grad, lambda n: (-beta, 2 * beta / (n - 1)), values)
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -103,7 +110,7 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=N
         raise TypeError(f"general_cosine: expected a list or tuple of coefficients, got {type(a).__name__}")
     if not a:
         raise ValueError("general_cosine: expected coefficients, got none")
-    return _window("general_cosine", M, sym, dtype, layout, device, requires_grad, _cosines(a))
+    return _cosines("general_cosine", M, sym, dtype, layout, device, requires_grad, a)
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -112,7 +119,7 @@ def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=torch.strided
     >>> torch.signal.windows.general_hamming(3, alpha=0.6)
     tensor([0.2000, 1.0000, 0.2000])
     """
-    return _window("general_hamming", M, sym, dtype, layout, device, requires_grad, _cosines([alpha, 1 - alpha]))
+    return _cosines("general_hamming", M, sym, dtype, layout, device, requires_grad, [alpha, 1 - alpha])
 
 
 def hamming(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -121,7 +128,7 @@ def hamming(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requi
     >>> torch.signal.windows.hamming(3)
     tensor([0.0800, 1.0000, 0.0800])
     """
-    return _window("hamming", M, sym, dtype, layout, device, requires_grad, _cosines([0.54, 0.46]))
+    return _cosines("hamming", M, sym, dtype, layout, device, requires_grad, [0.54, 0.46])
 
 
 def hann(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -130,7 +137,7 @@ def hann(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires
     >>> torch.signal.windows.hann(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _window("hann", M, sym, dtype, layout, device, requires_grad, _cosines([0.5, 0.5]))
+    return _cosines("hann", M, sym, dtype, layout, device, requires_grad, [0.5, 0.5])
 
 
 def blackman(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -139,7 +146,7 @@ def blackman(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requ
     >>> torch.signal.windows.blackman(5)
     tensor([-1.4901e-08,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.4901e-08])
     """
-    return _window("blackman", M, sym, dtype, layout, device, requires_grad, _cosines([0.42, 0.5, 0.08]))
+    return _cosines("blackman", M, sym, dtype, layout, device, requires_grad, [0.42, 0.5, 0.08])
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -148,7 +155,7 @@ def bartlett(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requ
     >>> torch.signal.windows.bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _window("bartlett", M, sym, dtype, layout, device, requires_grad, lambda k, n: 1 - torch.abs(2 * k / (n - 1) - 1))
+    return _window("bartlett", M, sym, dtype, layout, device, requires_grad, lambda n: (-1.0, 2 / (n - 1)), lambda k: 1 - torch.abs(k))
 
 
 def nuttall(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -157,4 +164,4 @@ def nuttall(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requi
     >>> torch.signal.windows.nuttall(3)
     tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
     """
-    return _window("nuttall", M, sym, dtype, layout, device, requires_grad, _cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]))
+    return _cosines("nuttall", M, sym, dtype, layout, device, requires_grad, [0.3635819, 0.4891775, 0.1365995, 0.0106411])

@@ -345,6 +345,9 @@ class Numeric(unittest.TestCase):
         close(w.kaiser(7, beta=5.0, dtype=torch.float64), np.kaiser(7, 5.0))
         close(w.cosine(2), [0.7071067811865476] * 2, 1e-6)
         close(w.exponential(4, center=1.0, sym=False), np.exp(-np.abs(np.arange(4) - 1.0)), 1e-6)
+        for make in (w.bartlett, w.gaussian, w.exponential):  # positions count from both ends, as PyTorch's do
+            for n in range(2, 60):
+                self.assertEqual(make(n).tolist(), make(n).flip(0).tolist())
         for call in (lambda: w.hann(-1), lambda: w.hann(3, dtype=torch.int32), lambda: w.gaussian(3, std=0.0), lambda: w.exponential(3, center=1.0)):
             with self.assertRaises(ValueError):
                 call()
