@@ -173,5 +173,29 @@ TEST(Lstm, LowPrecisionGoesByTheSteps) {
   EXPECT_TRUE(allclose(low_out.to(kFloat), out, 0.1, 0.05));
 }
 
+TEST(RnnLayer, ShapesAndDtypesThatDoNotFitAreErrors) {
+  const Tensor x = ones({3, 3}), wide = x.to(kDouble);
+  const std::vector<Tensor> states{x, x};
+  EXPECT_EQ(error_of([&] { lstm_cell(x, states, x, x); }),
+            "lstm_cell: expected 12 rows of both weights for hidden states of size 3, got weights of shapes [3, 3] and [3, 3]");
+  EXPECT_EQ(error_of([&] { gru_cell(x, x, x, x); }).find("gru_cell: expected 9 rows of both weights"), 0u);
+  const Tensor w = ones({12, 3});
+  EXPECT_EQ(error_of([&] { lstm_cell(x, std::vector<Tensor>{x, ones({3, 2})}, w, w); }), "lstm_cell: expected a cell state of shape [3, 3], got [3, 2]");
+  EXPECT_EQ(error_of([&] { _rnn_layer_by_steps(x, x, {}, {}, x, x, {3}, 2, false); }),
+            "_rnn_layer_by_steps: shapes do not fit, got gates [3, 3], hx [3, 3] and batch sizes [3]");
+  EXPECT_EQ(error_of([&] { _rnn_layer_by_steps(x, x, {}, {}, x, {}, {3}, 7, false); }), "_rnn_layer_by_steps: unknown kind of network, got 7");
+  EXPECT_EQ(error_of([&] { _rnn_layer(x, x, ones({3}).to(kDouble), x, {}, {3}, 0, false); }), "_rnn_layer: expected one dtype, got float32 and float64");
+  const auto backward = [&](const Tensor& grad, const Tensor& saved) {
+    _rnn_layer_backward(grad, {}, {}, ones({3, 12}), w, {}, x, x, x, saved, x, {3}, 2, false);
+  };
+  EXPECT_EQ(error_of([&] { backward(x, ones({3, 12})); }), "no error");
+  EXPECT_EQ(error_of([&] { backward(x, x); }),
+            "_rnn_layer_backward: expected the shape [3, 12] and dtype float32 of the result 3, got float32 of shape [3, 3]");
+  EXPECT_EQ(error_of([&] {
+              backward(wide, ones({3, 12}));
+            }),
+            "_rnn_layer_backward: expected the shape [3, 3] and dtype float32 of the result 0, got float64 of shape [3, 3]");
+}
+
 }  // namespace
 }  // namespace cresset

@@ -24,34 +24,51 @@ kernels::RnnShape shape_of(const Tensor& hx, IntArrayRef batch_sizes, int64_t ki
   return {static_cast<RnnKind>(kind), hx.scalar_type(), reverse, batch_sizes, hx.size(1)};
 }
 
+// Kernels trust shapes and dtypes, and files call rows by name: all arguments of a layer are checked here.
+void check_layer(const char* name, const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh, const Tensor& hx,
+                 const std::optional<Tensor>& cx, IntArrayRef batch_sizes, int64_t kind) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(gates.scalar_type() == kFloat || gates.scalar_type() == kDouble, name, ": not implemented for dtype ", gates.scalar_type());
+  CRESSET_CHECK_VALUE(kind >= 0 && kind <= static_cast<int64_t>(RnnKind::gru), name, ": unknown kind of network, got ", kind);
+  const bool is_lstm = kind == static_cast<int64_t>(RnnKind::lstm);
+  CRESSET_CHECK(hx.dim() == 2 && gates.dim() == 2, name, ": expected matrices, got gates of shape ", gates.sizes(), " and hx of shape ", hx.sizes());
+  const int64_t batch = hx.size(0), hidden = hx.size(1), g = kernels::rnn_gates(static_cast<RnnKind>(kind)) * hidden, rows = rows_in(batch_sizes);
+  CRESSET_CHECK(!batch_sizes.empty() && batch_sizes[0] == batch && std::is_sorted(batch_sizes.begin(), batch_sizes.end(), std::greater<int64_t>()) &&
+                    batch_sizes.back() >= 0,
+                name, ": batch sizes must not grow and start with that of hx, ", batch, ", got ", batch_sizes);
+  CRESSET_CHECK(gates.sizes() == IntArrayRef({rows, g}) && weight_hh.sizes() == IntArrayRef({g, hidden}) &&
+                    (!given(bias_hh) || bias_hh->sizes() == IntArrayRef({g})) && (!is_lstm || (given(cx) && cx->sizes() == hx.sizes())),
+                name, ": shapes do not fit, got gates ", gates.sizes(), ", weight_hh ", weight_hh.sizes(), ", hx ", hx.sizes());
+  for (const Tensor& t : {weight_hh, hx, bias_hh.value_or(Tensor()), is_lstm ? *cx : Tensor()})
+    CRESSET_CHECK(!t.defined() || t.scalar_type() == gates.scalar_type(), name, ": expected one dtype, got ", gates.scalar_type(), " and ", t.scalar_type());
+}
+
 }  // namespace
 
 namespace meta {
 
 OutSpecs _rnn_layer(const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh, const Tensor& hx, const std::optional<Tensor>& cx,
                     IntArrayRef batch_sizes, int64_t kind, bool) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(gates.scalar_type() == kFloat || gates.scalar_type() == kDouble, "_rnn_layer: not implemented for dtype ", gates.scalar_type());
-  CRESSET_CHECK_VALUE(kind >= 0 && kind <= static_cast<int64_t>(RnnKind::gru), "_rnn_layer: unknown kind of network, got ", kind);
+  check_layer("_rnn_layer", gates, weight_hh, bias_hh, hx, cx, batch_sizes, kind);
   const bool is_lstm = kind == static_cast<int64_t>(RnnKind::lstm);
-  CRESSET_CHECK(hx.dim() == 2 && gates.dim() == 2, "_rnn_layer: expected matrices, got gates of shape ", gates.sizes(), " and hx of shape ", hx.sizes());
-  const int64_t batch = hx.size(0), hidden = hx.size(1), g = kernels::rnn_gates(static_cast<RnnKind>(kind)) * hidden, rows = rows_in(batch_sizes);
-  CRESSET_CHECK(!batch_sizes.empty() && batch_sizes[0] == batch && std::is_sorted(batch_sizes.begin(), batch_sizes.end(), std::greater<int64_t>()) &&
-                    batch_sizes.back() >= 0,
-                "_rnn_layer: batch sizes must not grow and start with that of hx, ", batch, ", got ", batch_sizes);
-  CRESSET_CHECK(gates.sizes() == IntArrayRef({rows, g}) && weight_hh.sizes() == IntArrayRef({g, hidden}) &&
-                    (!given(bias_hh) || bias_hh->sizes() == IntArrayRef({g})) && (!is_lstm || (given(cx) && cx->sizes() == hx.sizes())),
-                "_rnn_layer: shapes do not fit, got gates ", gates.sizes(), ", weight_hh ", weight_hh.sizes(), ", hx ", hx.sizes());
-  for (const Tensor* t : {&weight_hh, &hx})
-    CRESSET_CHECK(t->scalar_type() == gates.scalar_type(), "_rnn_layer: expected one dtype, got ", gates.scalar_type(), " and ", t->scalar_type());
+  const int64_t batch = hx.size(0), hidden = hx.size(1), rows = rows_in(batch_sizes);
   const auto spec = [&](DimVector sizes) { return OutSpec{std::move(sizes), gates.scalar_type(), gates.device()}; };
   const bool saves = is_lstm || kind == static_cast<int64_t>(RnnKind::gru);
   return {spec({rows, hidden}), spec({batch, hidden}), is_lstm ? spec({batch, hidden}) : spec({0}), saves ? spec({rows, 4 * hidden}) : spec({0}),
           is_lstm ? spec({rows, hidden}) : spec({0})};
 }
 
-OutSpecs _rnn_layer_backward(const std::optional<Tensor>&, const std::optional<Tensor>&, const std::optional<Tensor>&, const Tensor& gates,
-                             const Tensor& weight_hh, const std::optional<Tensor>&, const Tensor& hx, const std::optional<Tensor>& cx, const Tensor&,
-                             const Tensor&, const Tensor&, IntArrayRef, int64_t, bool) {
+OutSpecs _rnn_layer_backward(const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hn, const std::optional<Tensor>& grad_cn,
+                             const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh, const Tensor& hx,
+                             const std::optional<Tensor>& cx, const Tensor& output, const Tensor& saved, const Tensor& cells, IntArrayRef batch_sizes,
+                             int64_t kind, bool reverse) {
+  const OutSpecs forward = meta::_rnn_layer(gates, weight_hh, bias_hh, hx, cx, batch_sizes, kind, reverse);
+  const std::optional<Tensor> results[] = {grad_output, grad_hn, grad_cn, output, saved, cells};
+  constexpr size_t kResult[] = {0, 1, 2, 0, 3, 4};
+  for (size_t i = 0; i < 6; i++) {
+    const bool fits = !given(results[i]) || (IntArrayRef(forward[kResult[i]].sizes) == results[i]->sizes() && results[i]->scalar_type() == gates.scalar_type());
+    CRESSET_CHECK(fits, "_rnn_layer_backward: expected the shape ", IntArrayRef(forward[kResult[i]].sizes), " and dtype ", gates.scalar_type(),
+                  " of the result ", kResult[i], ", got ", results[i]->scalar_type(), " of shape ", results[i]->sizes());
+  }
   const auto like = [&](IntArrayRef sizes) { return OutSpec{DimVector(sizes), gates.scalar_type(), gates.device()}; };
   return {like(gates.sizes()), like(weight_hh.sizes()), like(weight_hh.size(0)), like(hx.sizes()), given(cx) ? like(cx->sizes()) : like({0})};
 }
@@ -231,6 +248,11 @@ States run_cell(const char* name, RnnKind kind, const Tensor& input, const State
   CRESSET_CHECK(s.hidden.dim() == 2 && s.hidden.size(0) == input.size(0), name, ": input batch size ", input.size(0), " doesn't match hidden state of shape ",
                 s.hidden.sizes());
   CRESSET_CHECK(s.hidden.size(1) == w_hh.size(1), name, ": hidden state has inconsistent hidden_size: got ", s.hidden.size(1), ", expected ", w_hh.size(1));
+  const int64_t gates = kernels::rnn_gates(kind) * s.hidden.size(1);
+  CRESSET_CHECK(w_ih.dim() == 2 && w_hh.dim() == 2 && w_ih.size(0) == gates && w_hh.size(0) == gates, name, ": expected ", gates,
+                " rows of both weights for hidden states of size ", s.hidden.size(1), ", got weights of shapes ", w_ih.sizes(), " and ", w_hh.sizes());
+  CRESSET_CHECK(kind != RnnKind::lstm || s.cell.sizes() == s.hidden.sizes(), name, ": expected a cell state of shape ", s.hidden.sizes(), ", got ",
+                s.cell.sizes());
   return run_layer(kind, {w_ih, w_hh, b_ih.value_or(Tensor()), b_hh.value_or(Tensor()), Tensor()}, input, s, {input.size(0)}, false).second;
 }
 
@@ -241,6 +263,10 @@ std::tuple<Tensor, Tensor, Tensor> _rnn_layer_by_steps(const Tensor& gates, cons
                                                        IntArrayRef batch_sizes, int64_t kind_number, bool reverse) {
   const RnnKind kind = static_cast<RnnKind>(kind_number);
   const bool is_lstm = kind == RnnKind::lstm;
+  CRESSET_CHECK_VALUE(kind_number >= 0 && kind_number <= static_cast<int64_t>(RnnKind::gru), "_rnn_layer_by_steps: unknown kind of network, got ", kind_number);
+  CRESSET_CHECK(!batch_sizes.empty() && gates.dim() == 2 && hx.dim() == 2 && (!is_lstm || (given(cx) && cx->dim() == 2)) &&
+                    gates.size(1) == kernels::rnn_gates(kind) * (is_lstm ? *cx : hx).size(1),
+                "_rnn_layer_by_steps: shapes do not fit, got gates ", gates.sizes(), ", hx ", hx.sizes(), " and batch sizes ", batch_sizes);
   const Weights w{Tensor(), weight_hh, Tensor(), bias_hh.value_or(Tensor()), weight_hr.value_or(Tensor())};
   const std::vector<Tensor> inputs = gates.split_with_sizes(batch_sizes);
   const size_t n = inputs.size();
