@@ -196,6 +196,30 @@ TEST(Passes, DescriptionsCount) {
   EXPECT_TRUE(contains(text, "total: 2 nodes, 12*s0 MACs, 52*s0 + 48 bytes")) << text;
   EXPECT_TRUE(contains(dot(*g), "\"%y\" -> \"%r\";"));
 }
+TEST(Passes, DrawingsTellBlocksAndNodesWithoutResultsApart) {
+  const auto g = parse_graph(R"(graph @f(%x: Tensor, %c: bool) {
+  %n: Tensor = ir::if(%c) {
+    %a: Tensor = relu(%x)
+    return %a
+  } {
+    %b: Tensor = neg(%x)
+    return %b
+  }
+  %l: Tensor = ir::loop(3, true, %n) (%i: int, %v: Tensor) {
+    %w: Tensor = sin(%v)
+    return true, %w
+  }
+  foreign "own::first"(%l)
+  foreign "own::\"second\""(%l)
+  return %l
+})");
+  const std::string drawing = dot(*g);
+  EXPECT_EQ(drawing, dot(*parse_graph(g->text())));  // nothing in it comes from addresses
+  for (const char* line : {"\"%a\" -> \"return 0 of %n\";", "\"%b\" -> \"return 1 of %n\";", "\"%n\" -> \"%l\";", "\"%w\" -> \"return 0 of %l\";",
+                           "\"%i\" [shape=ellipse, label=\"i\nint\"];", "\"%v\" -> \"%w\";", "\"%l\" -> \"own::first 0\";",
+                           "\"%l\" -> \"own::\\\"second\\\" 1\";", "\"%l\" -> \"return\";"})
+    EXPECT_TRUE(contains(drawing, line)) << line << " is not in\n" << drawing;
+}
 
 }  // namespace
 }  // namespace cresset::graph

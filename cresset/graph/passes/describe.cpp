@@ -164,29 +164,40 @@ std::string escaped(const std::string& text) {
   return s;
 }
 
-void dot_block(const Block& b, std::string& s) {
-  for (const auto& n : b.nodes()) {
-    std::string id = n->outputs().empty() ? n->op_name() + std::to_string(reinterpret_cast<uintptr_t>(n.get())) : "%" + n->output()->name();
-    if (n->kind() == NodeKind::Return) id = b.owner() ? "return of %" + (b.owner()->outputs().empty() ? "" : b.owner()->output()->name()) : "return";
-    const std::string type = n->outputs().empty() ? "" : "\\n" + escaped(n->output()->type().text());
-    s += "  \"" + escaped(id) + "\" [label=\"" + escaped(n->op_name()) + type + "\"];\n";
-    for (const Value* v : n->inputs()) {
+class Drawing {
+ public:
+  explicit Drawing(const Graph& graph) {
+    text_ = "digraph \"" + escaped(graph.name()) + "\" {\n  node [shape=box];\n";
+    block(graph.block(), "return");
+    text_ += "}\n";
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void block(const Block& b, const std::string& end) {
+    for (const auto& p : b.parameters())
+      text_ += "  \"%" + escaped(p->name()) + "\" [shape=ellipse, label=\"" + escaped(p->name() + "\n" + p->type().text()) + "\"];\n";
+    for (const auto& n : b.nodes()) node(*n, end);
+  }
+  void node(const Node& n, const std::string& end) {
+    // Nodes without results are told apart by their place.
+    std::string id = n.kind() == NodeKind::Return ? end : n.outputs().empty() ? n.op_name() + " " + std::to_string(nameless_++) : "%" + n.output()->name();
+    const std::string type = n.outputs().empty() ? "" : "\\n" + escaped(n.output()->type().text());
+    text_ += "  \"" + escaped(id) + "\" [label=\"" + escaped(n.op_name()) + type + "\"];\n";
+    for (const Value* v : n.inputs()) {
       if (v->is_constant()) continue;
       const std::string from = v->node() ? "%" + v->node()->output()->name() : "%" + v->name();
-      s += "  \"" + escaped(from) + "\" -> \"" + escaped(id) + "\";\n";
+      text_ += "  \"" + escaped(from) + "\" -> \"" + escaped(id) + "\";\n";
     }
-    for (const auto& inside : n->blocks()) dot_block(*inside, s);
+    for (size_t i = 0; i < n.blocks().size(); i++) block(*n.blocks()[i], "return " + std::to_string(i) + " of " + id);
   }
-}
+
+  std::string text_;
+  size_t nameless_ = 0;
+};
 
 }  // namespace
 
-std::string dot(const Graph& graph) {
-  std::string s = "digraph \"" + escaped(graph.name()) + "\" {\n  node [shape=box];\n";
-  for (const auto& p : graph.block().parameters())
-    s += "  \"%" + escaped(p->name()) + "\" [shape=ellipse, label=\"" + escaped(p->name() + "\n" + p->type().text()) + "\"];\n";
-  dot_block(graph.block(), s);
-  return s + "}\n";
-}
+std::string dot(const Graph& graph) { return Drawing(graph).take(); }
 
 }  // namespace cresset::graph
