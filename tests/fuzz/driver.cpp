@@ -359,9 +359,10 @@ int main(int argc, char** argv) {
   const size_t seeds = corpus.size();
   uint64_t runs = 0;
   while ((options.runs && runs < options.runs) || (options.seconds > 0 && (runs % 256 || now() - start < options.seconds))) {
-    // Half of the time what came last is built upon.
-    const size_t chosen = random.below(2) ? random.below(corpus.size()) : corpus.size() - 1 - random.below(std::min<size_t>(corpus.size(), 32));
-    Input input = corpus[chosen];
+    // Half of the time what came last is built upon; of two, the shorter: an input costs what it is long, and mutants are longer than what they come from.
+    const auto pick = [&] { return random.below(2) ? random.below(corpus.size()) : corpus.size() - 1 - random.below(std::min<size_t>(corpus.size(), 32)); };
+    const size_t one = pick(), other = pick();
+    Input input = corpus[one].size() <= corpus[other].size() ? corpus[one] : corpus[other];
     for (size_t n = size_t{1} << random.below(4); n > 0; n--) mutate_once(input, corpus, random);
     runs++;
     if (!run(input)) continue;

@@ -18,6 +18,19 @@ TEST(Sym, EqualExpressionsCompareEqualHoweverTheyAreWritten) {
   EXPECT_NE(kA, kB);
   EXPECT_EQ((kA - kA + 4).constant(), 4);
 }
+TEST(Sym, SymbolsThatCancelAreGone) {
+  EXPECT_EQ((kA + kB - kB).symbols(), std::vector<std::string>{"a"});
+  EXPECT_EQ(((kA + kB) * (kA - kB) + kB * kB).symbols(), std::vector<std::string>{"a"});
+  EXPECT_EQ(((kA + kB) * (kB - kA)).symbols(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE((kA * 0).symbols().empty());
+  EXPECT_EQ((kA * Sym::floordiv(kB, 2) - Sym::floordiv(kB, 2) * kA + kB).text(), "b");
+}
+TEST(Sym, ResultsBeyond64BitsAreErrors) {
+  EXPECT_EQ(error_of([] { (void)(Sym(INT64_MAX) + 1); }), "size expression: 9223372036854775807 + 1 is beyond 64 bits");
+  EXPECT_EQ(error_of([] { (void)(Sym(INT64_MAX) * 2); }), "size expression: 9223372036854775807 * 2 is beyond 64 bits");
+  EXPECT_EQ(error_of([] { (void)(kA * INT64_MAX * 2); }), "size expression: 9223372036854775807 * 2 is beyond 64 bits");
+  EXPECT_EQ(error_of([] { (void)(Sym(2) * (kA * INT64_MAX)); }), "size expression: 2 * 9223372036854775807 is beyond 64 bits");
+}
 TEST(Sym, DivisionsThatComeOutAreCarriedOut) {
   EXPECT_EQ(Sym::floordiv(Sym(6) * kA + 4, 2), Sym(3) * kA + 2);
   EXPECT_EQ(Sym::mod(Sym(4) * kA, 2), Sym(0));

@@ -1,6 +1,7 @@
 #pragma once
 // Names in the text of graphs. Private to the room.
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -8,7 +9,13 @@
 
 namespace cresset::graph {
 
-inline bool is_name_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$'; }
+// A table: the parser asks for every character, several times.
+inline constexpr auto kNameChars = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$")) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+inline bool is_name_char(char c) { return kNameChars[static_cast<unsigned char>(c)]; }
 // "ir::list", ...; empty for what is no structure.
 std::string structure_name(NodeKind kind);
 // "add" of "ns::add.Tensor": what outputs are called.

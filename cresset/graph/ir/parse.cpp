@@ -42,11 +42,10 @@ class Parser {
 
   // Errors.
   [[noreturn]] void fail_at(size_t at, const std::string& what) const {
-    size_t line = 1, column = 1;
-    for (size_t i = 0; i < at && i < text_.size(); i++) {
-      if (text_[i] == '\n') line++, column = 1;
-      else column++;
-    }
+    const std::string_view before = text_.substr(0, at);
+    size_t line = 1;
+    for (size_t end = before.find('\n'); end != std::string_view::npos; end = before.find('\n', end + 1)) line++;
+    const size_t column = before.size() - (before.rfind('\n') + 1) + 1;
     throw ValueError(str("graph text: line ", line, ", column ", column, ": ", what));
   }
   [[noreturn]] void fail(const std::string& what) const {
@@ -91,9 +90,13 @@ class Parser {
   }
   std::string_view peek_word() {
     skip();
-    size_t end = at_;
-    while (end < text_.size() && is_name_char(text_[end])) end++;
-    return text_.substr(at_, end - at_);
+    // Several are asked about the same word.
+    if (word_.data() != text_.data() + at_) {
+      size_t end = at_;
+      while (end < text_.size() && is_name_char(text_[end])) end++;
+      word_ = text_.substr(at_, end - at_);
+    }
+    return word_;
   }
   bool take_word(std::string_view word) {
     if (peek_word() != word) return false;
@@ -610,6 +613,7 @@ class Parser {
 
   std::string_view text_;
   const ParseOptions& options_;
+  std::string_view word_;  // the last that was looked at
   size_t at_ = 0, num_nodes_ = 0;
   int depth_ = 0;
   Graph* graph_ = nullptr;

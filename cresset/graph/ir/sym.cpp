@@ -246,35 +246,64 @@ Sym Sym::substitute(std::string_view name, const Sym& by) const {
   });
 }
 
+namespace {
+
+// Whether the term was there and is gone now.
+template <class Terms> bool add_term(Terms& terms, typename Terms::key_type monomial, int64_t factor) {
+  const auto [at, is_new] = terms.try_emplace(std::move(monomial), factor);
+  if (is_new) return false;
+  at->second = checked_add(at->second, factor);
+  if (at->second != 0) return false;
+  terms.erase(at);
+  return true;
+}
+// Those that terms still name.
+template <class Atoms, class Terms> Atoms used_atoms(const Atoms& atoms, const Terms& terms) {
+  Atoms used;
+  for (const auto& term : terms)
+    for (const auto& factor : term.first) used.emplace(factor.first, atoms.at(factor.first));
+  return used;
+}
+
+}  // namespace
+
+// Most sizes are numbers: they take no walk.
 Sym operator+(const Sym& a, const Sym& b) {
   if (!a.known_ || !b.known_) return Sym::unknown();
+  const auto x = a.constant(), y = b.constant();
+  if (x && y) return checked_add(*x, *y);
   Sym out = a;
-  for (const auto& [monomial, factor] : b.terms_) {
-    const int64_t sum = checked_add(out.terms_[monomial], factor);
-    if (sum == 0) out.terms_.erase(monomial);
-    else out.terms_[monomial] = sum;
-  }
-  out.atoms_.clear();
-  for (const auto& term : out.terms_)
-    for (const auto& factor : term.first) out.atoms_[factor.first] = a.atoms_.count(factor.first) ? a.atoms_.at(factor.first) : b.atoms_.at(factor.first);
+  out.atoms_.insert(b.atoms_.begin(), b.atoms_.end());
+  bool cancelled = false;
+  for (const auto& [monomial, factor] : b.terms_) cancelled = add_term(out.terms_, monomial, factor) || cancelled;
+  if (cancelled) out.atoms_ = used_atoms(out.atoms_, out.terms_);
   return out;
 }
 Sym operator-(const Sym& a, const Sym& b) { return a + Sym(-1) * b; }
 Sym operator*(const Sym& a, const Sym& b) {
   if (!a.known_ || !b.known_) return Sym::unknown();
+  const auto x = a.constant(), y = b.constant();
+  if (x && y) return checked_mul(*x, *y);
+  if (x == 0 || y == 0) return 0;
+  if (x || y) {
+    Sym out = x ? b : a;
+    for (auto& term : out.terms_) term.second = checked_mul(x ? *x : term.second, x ? term.second : *y);
+    return out;
+  }
   // Products of sums of a stranger's file must not grow without end.
   CRESSET_CHECK_VALUE(a.terms_.size() * b.terms_.size() <= kMaxTerms, "size expression: a product of ", a.terms_.size(), " by ", b.terms_.size(),
                       " terms, expected at most ", kMaxTerms, " in all");
   Sym out;
-  for (const auto& [x, m] : a.terms_)
-    for (const auto& [y, n] : b.terms_) {
-      Sym term;
-      Sym::Monomial product = x;
-      for (const auto& [text, power] : y) product[text] += power;
-      for (const auto& factor : product) term.atoms_[factor.first] = a.atoms_.count(factor.first) ? a.atoms_.at(factor.first) : b.atoms_.at(factor.first);
-      term.terms_[std::move(product)] = checked_mul(m, n);
-      out = out + term;
+  out.atoms_ = a.atoms_;
+  out.atoms_.insert(b.atoms_.begin(), b.atoms_.end());
+  bool cancelled = false;
+  for (const auto& [left, m] : a.terms_)
+    for (const auto& [right, n] : b.terms_) {
+      Sym::Monomial product = left;
+      for (const auto& [text, power] : right) product[text] += power;
+      cancelled = add_term(out.terms_, std::move(product), checked_mul(m, n)) || cancelled;
     }
+  if (cancelled) out.atoms_ = used_atoms(out.atoms_, out.terms_);
   return out;
 }
 bool operator==(const Sym& a, const Sym& b) { return a.known_ == b.known_ && a.terms_ == b.terms_; }
