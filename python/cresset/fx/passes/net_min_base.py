@@ -37,8 +37,9 @@ class _MinimizerSettingBase:
     """How to search.
 
     `accumulate_error`: give parts the results of the second way rather than those of the first. `traverse_method`: "sequential" (each node),
-    "binary" (halves, down to single nodes), "block" (the shortest beginning or end that disagrees) or "accumulate" (growing beginnings).
-    `find_all`: go on after the first node that is found. `return_intermediate`: let a part return the values of all its nodes.
+    "binary" (halves, down to single nodes), "block" (the shortest beginning or end that disagrees), "accumulate" (growing beginnings) or "skip" (what lies
+    between the nodes to leave out). `find_all`: let "sequential" and "binary" go on after what is found first. `return_intermediate`: let `run_nodes` compare the values of all
+    nodes. `all_outputs`: compare all results of a part, not that of its last node alone.
     """
 
     accumulate_error: bool = False
@@ -105,8 +106,6 @@ class _MinimizerBase:
 
     def _run_and_compare(self, split_module, submod_name, output_names, report_idx=-1):
         part, settings = getattr(split_module, submod_name), self.settings
-        if settings.return_intermediate:
-            self._return_all(part)
         inputs = generate_inputs_for_submodules(split_module, self.sample_input, [submod_name])[submod_name]
         known = self.b_outputs if settings.accumulate_error else {}
         given = tuple(known.get(n.name, value) for n, value in zip(part.graph.nodes.of("placeholder"), inputs, strict=True))
@@ -116,6 +115,8 @@ class _MinimizerBase:
         except Exception as error:
             raise FxNetMinimizerRunFuncError(f"running {submod_name} failed: {error}") from error
         self._store_outputs(a_result, b_result, part)
+        if not settings.all_outputs and len(output_names) == 1:
+            a_result, b_result = (self._result_of(output_names[0], part, result) for result in (a_result, b_result))
         number, agrees = self.compare_fn(a_result, b_result, output_names)
         self.results[output_names[0] if output_names else submod_name] = number
         self.reports.append([f"Result mismatch for {output_names}" if not agrees else f"{output_names} agree", f"Numerical result: {number}"])
@@ -124,10 +125,20 @@ class _MinimizerBase:
                 self.module_exporter(inputs, part, f"{output_names[0] if output_names else submod_name}_cpu")
             raise FxNetMinimizerResultMismatchError(f"Result mismatch for {output_names}: {number}")
 
+    @staticmethod
+    def _result_of(name, part, result):
+        """Of the results of a part that of a node; all of them where it is none of these."""
+        values = part.graph.output_node().args[0]
+        places = [i for i, node in enumerate(values if isinstance(values, (tuple, list)) else ()) if isinstance(node, Node) and node.name == name]
+        return result[places[0]] if places else result
+
     def _return_all(self, part):
+        """Makes a part return the values of all its nodes, which are the result."""
         output = part.graph.output_node()
-        output.args = (tuple(n for n in part.graph.nodes.of(*CALLABLE_NODE_OPS) if "tensor_meta" in n.meta),)
+        nodes = tuple(n for n in part.graph.nodes.of(*CALLABLE_NODE_OPS) if "tensor_meta" in n.meta)
+        output.args = (nodes,)
         part.recompile()
+        return nodes
 
     def _store_outputs(self, a_result, b_result, submodule):
         values = submodule.graph.output_node().args[0]
@@ -140,8 +151,11 @@ class _MinimizerBase:
         """Whether the two ways disagree on nodes."""
         self.iteration += 1
         made, name = self._build_submodule(set(nodes))
+        return self._differs(made, name, [n.name for n in nodes][-1:])
+
+    def _differs(self, made, name, output_names):
         try:
-            self._run_and_compare(made, name, [n.name for n in nodes][-1:])
+            self._run_and_compare(made, name, output_names)
         except (FxNetMinimizerRunFuncError, FxNetMinimizerResultMismatchError):
             return True
         return False
@@ -197,15 +211,29 @@ class _MinimizerBase:
                 first, high = (middle, high) if self._disagrees(self._with_groups(nodes[middle:last])) else (first, middle - 1)
         return set(nodes[first:last])
 
+    def _skip_traverse(self, nodes, skip_nodes):
+        """The stretches between the nodes to leave out on which the two ways disagree."""
+        culprits = set()
+        for skipped, stretch in itertools.groupby(nodes, key=lambda node: node.name in skip_nodes):
+            part = list(stretch)
+            if not skipped and self._disagrees(part):
+                culprits.update(part)
+        return culprits
+
     def _collect_nodes(self, start, end):
         steps = self.module.graph.nodes.of(*CALLABLE_NODE_OPS)
         places = {step.name: i for i, step in enumerate(steps)}
-        first = 0 if start is None else places.get(start, len(steps))
-        return steps[first : places.get(end, len(steps)) + 1]
+        if missing := {start, end} - places.keys() - {None}:
+            raise ValueError(f"minimizer: expected names of nodes that call something, got {', '.join(map(repr, sorted(missing)))}")
+        return steps[places.get(start, 0) : places.get(end, len(steps)) + 1]
 
     def run_nodes(self, start=None, end=None):
-        """Compare the two ways on the nodes from one name to another; the result is in `reports`."""
-        self._disagrees(self._collect_nodes(start, end))
+        """Compare all results of the nodes from one name to another in the two ways; the outcome is in `reports`."""
+        made, name = self._build_submodule(set(self._collect_nodes(start, end)))
+        part, names = getattr(made, name), []
+        if self.settings.return_intermediate:
+            names = [node.name for node in self._return_all(part)]
+        self._differs(made, name, names)
         self.print_reports()
 
     def print_report(self, report):
@@ -223,12 +251,12 @@ class _MinimizerBase:
 
         Args:
             start, end: names of the first and last nodes to search.
-            skip_nodes: names of nodes to leave out.
+            skip_nodes: names of nodes to leave out; of "skip".
             find_last_node: of "block": search the last node alone (True) or the first (False).
 
-        Errors: RuntimeError for another method.
+        Errors: RuntimeError for another method, ValueError for a first or last node that is none.
         """
-        nodes = [n for n in self._collect_nodes(start, end) if n.name not in set(skip_nodes or ())]
+        nodes = self._collect_nodes(start, end)
         if self.exclusion_fn is not None and nodes:
             self.exclusion_fn(nodes, 0, len(nodes))
         methods = {
@@ -236,6 +264,7 @@ class _MinimizerBase:
             "binary": self._binary_traverse,
             "accumulate": self._accumulate_traverse,
             "block": lambda found: self._block_traverse(found, find_last_node),
+            "skip": lambda found: self._skip_traverse(found, set(skip_nodes or ())),
         }
         if self.settings.traverse_method not in methods:
             raise RuntimeError(f"Unknown traverse method {self.settings.traverse_method}: expected one of {', '.join(methods)}")
