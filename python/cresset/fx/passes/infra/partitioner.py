@@ -147,14 +147,13 @@ class CapabilityBasedPartitioner:
         return False
 
     def _move_getitems(self):
-        """Items of a tuple belong where the tuple is made."""
+        """Items belong where that is made of which they are taken: what crosses to other partitions are values then, not tuples."""
         for node in self.graph_module.graph.nodes:
             now = self._owner.get(node)
             if now is None or node.op != "call_function" or node.target is not operator.getitem or not isinstance(node.args[0], Node):
                 continue
-            producer = node.args[0]
-            home = self._owner.get(producer)
-            if home not in (None, now) and isinstance(producer.meta.get("tensor_meta", producer.meta.get("val")), (tuple, list)):
+            home = self._owner.get(node.args[0])
+            if home not in (None, now) and len(node.all_input_nodes) == 1:
                 self._parts[now].remove_node(node)
                 self._parts[home].add_node(node)
                 self._owner[node] = home
