@@ -197,6 +197,7 @@ _lazy.update(
     export=None, futures=None, graph=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag"
 )
 _lazy.update(classes="_core.script_classes", ScriptObject="_core.script_classes")
+_lazy.update({f"_sym_{name}": "_core.symbolic" for name in "sqrt cos cosh sin sinh tan tanh asin acos atan log2".split()})
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

@@ -7,6 +7,7 @@ __all__ = ["SymNode", "method_to_operator", "to_node"]
 
 _TYPES = {"int": (SymInt, int), "float": (SymFloat, float), "bool": (SymBool, bool)}
 _SYMBOLIC = (SymInt, SymFloat, SymBool)
+_DIVISIONS = {"floordiv": "integer division or modulo by zero", "mod": "integer modulo by zero", "truediv": "division by zero"}
 
 
 class SymNode:
@@ -40,11 +41,18 @@ class SymNode:
         return self.hint is not None
 
     def combine(self, operation, *others):
-        """The number that an operation gives for this one and others, symbolic or plain."""
+        """The number that an operation gives for this one and others, symbolic or plain.
+
+        Errors: ZeroDivisionError for a divisor that is 0, or a symbol that is 0 in the example.
+        """
+        if operation in _DIVISIONS and _number_of(others[0]) == 0:
+            _refuse_zero(operation, others[0])
         return self.shape_env.wrap(_cresset_graph.apply(operation, self.expr, *(_expr_of(o) for o in others)))
 
     def combine_from(self, operation, other):
         """The same with the other one first."""
+        if operation in _DIVISIONS and self.hint == 0:
+            _refuse_zero(operation, self._expr)
         return self.shape_env.wrap(_cresset_graph.apply(operation, _expr_of(other), self.expr))
 
     def guard_int(self, file="", line=0):
@@ -179,6 +187,15 @@ class SymNode:
     def _node(self, operation, *others):
         expr = _cresset_graph.apply(operation, self.expr, *(o.expr for o in others))
         return SymNode(expr, self.shape_env, _TYPES[expr.kind][1])
+
+
+def _number_of(value):
+    """A plain number, or that of a symbolic one in the example."""
+    return value.node.hint if isinstance(value, _SYMBOLIC) else value
+
+
+def _refuse_zero(operation, divisor):
+    raise ZeroDivisionError(f"{_DIVISIONS[operation]}, which {divisor} is" + ("" if isinstance(divisor, (int, float)) else " in the example"))
 
 
 def _expr_of(value):
