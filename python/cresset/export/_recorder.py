@@ -106,7 +106,7 @@ class Recorder:
     def _arithmetic(self, op, parts, tree):
         functions = {"sub": operator.sub, "max": torch.sym_max, "min": torch.sym_min, "not": torch.sym_not, "float": torch.sym_float, "and": operator.and_,
                      "or": operator.or_}  # fmt: skip
-        function = functions.get(op) or getattr(operator, op, None) or getattr(math, op)
+        function = functions.get(op) or getattr(operator, op, None) or getattr(torch, f"_sym_{op}", None) or getattr(math, op)
         node = parts[0]
         for part in parts[1:] or [None]:
             args = (node,) if part is None else (node, part)

@@ -14,6 +14,7 @@ _WRITTEN = {
     "ne": "Unequality", "lt": "StrictLessThan", "le": "LessThan", "gt": "StrictGreaterThan", "ge": "GreaterThan", "and": "And", "or": "Or", "not": "Not",
     "float": "ToFloat", "floor": "FloorToInt", "ceil": "CeilToInt", "trunc": "TruncToInt",
 }  # fmt: skip
+_WRITTEN |= {name: f"OpaqueUnaryFn_{name}" for name in "sqrt cos cosh sin sinh tan tanh asin acos atan log2 exp log".split()}
 _READ = {written: op for op, written in _WRITTEN.items()} | {"PythonMod": "mod", "PowByNatural": "pow", "FloatPow": "pow", "FloatTrueDiv": "truediv"}
 
 

@@ -89,6 +89,21 @@ class RoundTrip(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "got 65"):
             loaded.module()(torch.ones(65, 3))
 
+    def test_roots_of_sizes(self):
+        """Both readers, and the spelling that PyTorch's files have for functions that its algebra does not look into."""
+        function = Function(lambda x: x * torch.sym_sqrt(x.shape[0] * 1.5))
+        program = export(function, (X,), dynamic_shapes=(({0: Dim("n", max=64)},),))
+        path = os.path.join(tempfile.mkdtemp(), "m.pt2")
+        save(program, path)
+        with zipfile.ZipFile(path) as archive:
+            document = archive.read(next(n for n in archive.namelist() if n.endswith("models/model.json"))).decode()
+        self.assertIn("OpaqueUnaryFn_sqrt(Mul(ToFloat(Symbol(", document)
+        self.assertIn("torch._sym_sqrt", document)
+        for rows in (2, 9):
+            x = torch.ones(rows, X.shape[1])
+            self.assertTrue(torch.equal(load(path).module()(x), function(x)))
+            self.assertTrue(torch.equal(load_program(path)(x), function(x)))
+
     def test_lengths_and_truth_values_of_the_data(self):
         def f(x):
             return x.nonzero(), x[x > 0] * 2
