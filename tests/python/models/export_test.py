@@ -100,8 +100,10 @@ SCRIPTS = {
     "torchscript-samples/tch-rs/foo5.pt": lambda: (["ab", "cd"],),
     "torchscript-samples/triton/control_type_int32.pt": lambda: (torch.arange(3, dtype=torch.int32),) * 3,
 }
-# Archives that are no programs of tensors: quantised weights whose forward PyTorch 2.13 cannot run, methods over objects, a branch on data.
-REST = {"silero-vad/model_micro.jit", "torchscript-samples/tch-rs/foo7.pt", "torchscript-samples/triton/implicit_state_model.pt"}
+# Methods over objects: a module of Python says which of them the program is.
+OBJECTS = "torchscript-samples/tch-rs/foo7.pt"
+# Archives that are no programs of tensors: quantised weights whose forward PyTorch 2.13 cannot run, a branch on data.
+REST = {"silero-vad/model_micro.jit", "torchscript-samples/triton/implicit_state_model.pt"}
 
 
 class Case(unittest.TestCase):
@@ -165,7 +167,7 @@ class Files(Case):
     def test_all_of_them_are_here(self):
         archives = [p for p in MODELS.rglob("*.pt") if "torchscript-samples" in p.parts or p.name == "reddit.pt"]
         found = {str(p.relative_to(MODELS)) for p in [*MODELS.rglob("*.onnx"), *MODELS.rglob("*.jit"), *archives]}
-        self.assertEqual(found, {*ONNX, *SCRIPTS, *REST})
+        self.assertEqual(found, {*ONNX, *SCRIPTS, OBJECTS, *REST})
 
     def test_onnx(self):
         for name, args in ONNX.items():
@@ -178,6 +180,14 @@ class Files(Case):
                 script = torch.jit.load(MODELS / name).eval()
                 # The voice detector keeps its state in attributes; the network within takes and returns it.
                 self.check(Script(script._model if name.endswith("silero_vad.jit") else script), args())
+
+    def test_methods_over_objects(self):
+        class Objects(Script):
+            def forward(self, foo, bar):
+                return self.script.add_them(self.script.make_input_object(foo, bar))
+
+        script = torch.jit.load(MODELS / OBJECTS)
+        self.check(Objects(script), (torch.randn(3), torch.randn(3)), others=[(torch.randn(3), torch.randn(3))])
 
     def test_a_script_that_keeps_tensors_of_a_call_is_refused_and_left_as_it_was(self):
         script = torch.jit.load(MODELS / "silero-vad/silero_vad.jit").eval()
