@@ -35,7 +35,7 @@ Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reductio
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   CRESSET_CHECK(delta > 0, "huber_loss: does not support non-positive values for delta, got ", delta);
   const Tensor d = (self - target).abs();
-  return reduce(cresset::where(d < delta, d.square() * 0.5, (d - 0.5 * delta) * delta), reduction);
+  return reduce(cresset::where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta), reduction);
 }
 
 Tensor smooth_l1_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double beta) {

@@ -119,8 +119,9 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
 
 @_widened
 def softplus(self, beta=1, threshold=20):
-    scaled = self * beta
-    return torch.where(scaled > threshold, self, scaled.exp().log1p() / beta)
+    scaled = _times(self, beta)
+    smooth = scaled.exp().log1p()
+    return torch.where(scaled > threshold, self, smooth if beta == 1 else smooth / beta)
 
 
 @_widened
@@ -322,8 +323,7 @@ def addcdiv(self, tensor1, tensor2, *, value=1):
 
 
 def addcmul(self, tensor1, tensor2, *, value=1):
-    product = tensor1 * tensor2
-    return self + (product if value == 1 else product * value)
+    return self + tensor1 * tensor2 * value  # a factor of 1 is written, too, as PyTorch does
 
 
 def _times(tensor, number):
@@ -354,7 +354,12 @@ def dot(self, tensor):
 
 
 def lerp(self, end, weight):
-    return self + (end - self) * weight
+    """From the nearer end, so that a weight of 1 gives the other one exactly."""
+    if not isinstance(weight, torch.Tensor):
+        weight = torch.full((), weight, dtype=self.dtype, device=self.device)
+    far = weight.abs() >= 0.5
+    share = torch.where(far, weight - 1, weight)
+    return torch.where(far, end, self) + share * (end - self)
 
 
 def rsub(self, other, alpha=1):

@@ -33,11 +33,20 @@ def _lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return gates[3].sigmoid() * state.tanh(), state
 
 
+def _broadcast_tensors(tensors):
+    """Tensors that have the shape already stay as they are."""
+    shape = torch.broadcast_shapes(*(t.shape for t in tensors))
+    return [t if t.shape == shape else t.expand(shape) for t in tensors]
+
+
 @functools.cache
 def bodies():
     """Composites by what they are made of: functions that are called above the writes."""
     aten = torch.ops.aten
-    return {aten.cross_entropy_loss.default: _cross_entropy, aten.gru_cell.default: _gru_cell, aten.lstm_cell.default: _lstm_cell}
+    return {
+        aten.cross_entropy_loss.default: _cross_entropy, aten.gru_cell.default: _gru_cell, aten.lstm_cell.default: _lstm_cell,
+        aten.broadcast_tensors.default: _broadcast_tensors,
+    }  # fmt: skip
 
 
 def _split(self, split_size, dim=0):

@@ -31,6 +31,7 @@ def decomposed(program, table):
         inputs.append(InputSpec(spec.kind, _renamed(spec.arg, node.name), spec.target, spec.persistent))
     _batch_norms(graph)
     _out_of_place(graph)
+    _numbers_as_operands(graph, {n.target for n in program.graph.nodes})
     outputs = _outputs(graph, placeholders, program.graph_signature)
     _tidy(graph)
     return ExportedProgram(
@@ -109,6 +110,15 @@ class _Functional(torch.fx.Interpreter):
 def _like():
     aten = torch.ops.aten
     return {getattr(aten, name).default for name in "ones_like zeros_like full_like empty_like new_zeros new_ones new_full new_empty".split()}
+
+
+def _numbers_as_operands(graph, own):
+    """Bodies of rows call the forms of numbers, decompositions of PyTorch those of tensors; forms that the program has itself stay."""
+    aten = torch.ops.aten
+    forms = {packet.Scalar: packet.Tensor for packet in (aten.add, aten.sub, aten.mul, aten.div) if packet.Scalar not in own}
+    for node in graph.nodes:
+        if node.op == "call_function" and node.target in forms:
+            node.target = forms[node.target]
 
 
 def _renamed(arg, name):

@@ -1,6 +1,7 @@
 """Exported programs: their graphs and signatures, their modules, the trees of modules that they were."""
 
 import unittest
+import warnings
 
 from cresset.export import Dim, draft_export, export
 
@@ -297,6 +298,30 @@ class Decomposed(unittest.TestCase):
             for a, b in zip(program.module()(X), function(X), strict=True):
                 self.assertEqual(a.dtype, b.dtype)
                 self.assertTrue(torch.equal(a, b))
+
+    def test_composites_have_the_parts_that_pytorch_gives_them(self):
+        """By name of the operator, in order; factors of 1 are left out, and tensors that fit each other already are not expanded."""
+        functional = nn.functional
+        parts = {
+            "exp log1p gt where": functional.softplus,
+            "mul gt exp log1p div where": lambda x: functional.softplus(x, beta=2),
+            "full abs ge sub where where sub mul add": lambda x: x.lerp(W, 0.3),
+            "abs ge sub where where sub mul add": lambda x: x.lerp(W, W),
+            "mul mul add": lambda x: torch.addcmul(x, x, W, value=3),
+            "sub abs lt mul mul sub mul where mean": lambda x: functional.huber_loss(x, W),
+            "slice expand sub abs lt mul mul sub mul where sum": lambda x: functional.huber_loss(x, W[:1], reduction="sum", delta=0.3),
+        }
+        x, W = torch.linspace(-2, 25, 6).reshape(2, 3), torch.linspace(1, 0, 6).reshape(2, 3)  # noqa: N806
+        for names, function in parts.items():
+            with self.subTest(names), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a target of another shape
+                program = export(Function(function), (x,)).run_decompositions()
+                targets = [n.target.__name__.split(".")[0] for n in program.graph.nodes if n.op == "call_function"]
+                self.assertEqual(sorted(targets), sorted(names.split()))
+                torch.testing.assert_close(program.module()(x), function(x))
+        for weight in (0.0, 1.0):
+            program = export(Function(lambda x, weight=weight: x.lerp(W, weight)), (x,)).run_decompositions()
+            self.assertTrue(torch.equal(program.module()(x), W if weight else x))
 
     def test_branches_keep_their_graphs(self):
         function = Function(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos() - 1, (x,)))
