@@ -38,9 +38,9 @@ class SymInt(_Symbolic):
     >>> mode = fake.FakeTensorMode(shape_env=shapes.ShapeEnv())
     >>> x = mode.from_tensor(torch.ones(4, 6), static_shapes=False)
     >>> x.shape[0] * 2 + x.shape[1]
-    2*s0 + s1
+    2*s26 + s49
     >>> bool(x.shape[0] > 3), mode.shape_env.format_guards().strip()
-    (True, '- s0 > 3')
+    (True, '- s26 > 3')
     """
 
     __slots__ = ("__weakref__", "node")
@@ -98,7 +98,7 @@ class SymFloat(_Symbolic):
     >>> mode = fake.FakeTensorMode(shape_env=shapes.ShapeEnv())
     >>> x = mode.from_tensor(torch.ones(4), static_shapes=False)
     >>> x.shape[0] / 3
-    IntTrueDiv(s0, 3)
+    IntTrueDiv(s26, 3)
     """
 
     __slots__ = ("__weakref__", "node")
@@ -157,7 +157,7 @@ class SymBool(_Symbolic):
     >>> mode = fake.FakeTensorMode(shape_env=shapes.ShapeEnv())
     >>> x = mode.from_tensor(torch.ones(4), static_shapes=False)
     >>> x.shape[0] % 3 == 0
-    Eq(Mod(s0, 3), 0)
+    Eq(Mod(s26, 3), 0)
     """
 
     __slots__ = ("__weakref__", "node")

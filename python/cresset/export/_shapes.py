@@ -98,7 +98,8 @@ class Shapes:
         return made
 
     def _symbol(self, place, size, low, high):
-        made = self.env._create(size, place, DimDynamic.DYNAMIC)
+        argument, _, rest = place.partition(".")
+        made = self.env._create(size, place, DimDynamic.DYNAMIC, symbol=self.env._free_name(f"L['{argument}'].{rest}"))
         if made.is_symbol:
             self.env._env.constrain(str(made), max(low or 0, 2), None if high is None or high is _NO_BOUND else high)
         return made

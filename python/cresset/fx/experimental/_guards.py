@@ -140,7 +140,7 @@ def suggested_fixes(env, names):
     >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
     >>> if x.shape[0] == 4:
     ...     y = x + 1
-    >>> shapes.suggested_fixes(mode.shape_env, {"s0": "rows"})
+    >>> shapes.suggested_fixes(mode.shape_env, {"s26": "rows"})
     ['rows = 4']
     """
     lines = []

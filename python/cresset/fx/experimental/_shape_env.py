@@ -1,6 +1,7 @@
 """`ShapeEnv`: the symbols of one program, and the guards under which a trace of it holds. Its knowledge and conclusions are C++ (`_cresset_graph`)."""
 
 import contextlib
+import hashlib
 import os
 import sys
 import weakref
@@ -19,6 +20,11 @@ from .sym_node import SymNode
 _PACKAGE = os.path.dirname(os.path.abspath(cresset.__file__)) + os.sep
 _WRAPPERS = {"int": (SymInt, int), "float": (SymFloat, float), "bool": (SymBool, bool)}
 _environments = weakref.WeakValueDictionary()
+
+
+def _number_of(name):
+    """The number in the name of the symbol that is made for a source: the same in every program, and PyTorch's."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 100
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
@@ -57,7 +63,7 @@ class ShapeGuard(NamedTuple):
     >>> if x.shape[0] > 3:
     ...     y = x + 1
     >>> print(mode.shape_env.guards[0].expr)
-    s0 > 3
+    s26 > 3
     """
 
     expr: object
@@ -119,7 +125,7 @@ class ShapeEnv:
     >>> env = shapes.ShapeEnv()
     >>> x = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=env).from_tensor(torch.ones(4, 6))
     >>> torch.cat([x, x]).shape
-    torch.Size([2*s0, s1])
+    torch.Size([2*s26, s49])
     """
 
     def __init__(self, *, should_record_events=None, tracked_fakes=None, **kwargs):
@@ -133,6 +139,7 @@ class ShapeEnv:
         self.tracked_fakes = tracked_fakes
         self.symbol_to_source, self.source_to_symbol, self._constraints = {}, {}, {}
         self.fake_tensor_cache = {}
+        self._of_size = {}  # the symbols that equal sizes get
         self._fresh_unbacked, self._unknown, self.draft = [], 0, None
         _environments[self._env.address] = self
 
@@ -197,9 +204,14 @@ class ShapeEnv:
         if dynamic_dim is DimDynamic.UNBACKED:
             return self._env.create_unbacked("size" if positive else "int")
         lower = (0 if keep_zero_one or not self.specialize_zero_one else 2) if positive else None
-        made = self._env.create_symbol(val, name, dynamic_dim is not DimDynamic.DYNAMIC, keep_zero_one, lower, None, symbol)
+        is_shared = not symbol and self.duck_shape and dynamic_dim is not DimDynamic.DYNAMIC
+        made = self._of_size.get(val) if is_shared else None
+        if made is None:
+            made = self._env.create_symbol(val, name, False, keep_zero_one, lower, None, symbol or self._free_name(name))
         if isinstance(made, int):
             return _cresset_graph.number(made)
+        if is_shared:
+            self._of_size.setdefault(val, made)
         text = str(made)
         self.symbol_to_source.setdefault(text, []).append(name)
         self.source_to_symbol[name] = made
@@ -208,6 +220,12 @@ class ShapeEnv:
         if constraint is not None:
             self._constraints[text] = constraint
         return made
+
+    def _free_name(self, source):
+        number = _number_of(source)
+        while f"s{number}" in self.symbol_to_source:
+            number += 1
+        return f"s{number}"
 
     def create_unspecified_symbol(self, val, source, dynamic_dim=DimDynamic.DUCK, constraint_dim=None, symbolic_context=None):
         """The symbol of an integer that is no size: it may be negative, 0 or 1."""
@@ -287,7 +305,7 @@ class ShapeEnv:
     def make_symbolic(self, fake, tensor, source, context):
         """Gives a fake tensor just made for `tensor` its symbolic sizes."""
         if source is None:
-            name, self._unknown = f"t{self._unknown}", self._unknown + 1
+            name, self._unknown = f"__meta_utils_unknown_tensor{self._unknown}", self._unknown + 1
         else:
             name = source_name(source)
         sizes, strides, offset = self._geometry(tensor, name, context)

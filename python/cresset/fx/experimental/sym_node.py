@@ -17,7 +17,7 @@ class SymNode:
     >>> mode = torch._subclasses.fake_tensor.FakeTensorMode(shape_env=shapes.ShapeEnv())
     >>> x = mode.from_tensor(torch.ones(4, 3), static_shapes=False)
     >>> x.shape[0].node.expr, x.shape[0].node.hint
-    (s0, 4)
+    (s26, 4)
     """
 
     __slots__ = ("_expr", "constant", "fx_node", "pytype", "shape_env")
