@@ -185,10 +185,10 @@ class FlopCounterMode(TorchDispatchMode):
 
     >>> with torch.utils.flop_counter.FlopCounterMode(depth=1):
     ...     _ = torch.ones(20, 30) @ torch.ones(30, 50)
-    Module         FLOP  % Total
-    ----------  -------  -------
-    Global      60.000K  100.00%
-     - aten.mm  60.000K  100.00%
+    Module        FLOP    % Total
+    ---------  -------  ---------
+    Global     60.000K    100.00%
+    - aten.mm  60.000K    100.00%
     """
 
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
@@ -213,24 +213,25 @@ class FlopCounterMode(TorchDispatchMode):
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth=None):
-        """A table of the modules up to a depth, with their operators and shares, as text."""
+        """A table of the modules up to a depth, with their operators and shares, as text; "Global" is in it where no module has done everything."""
         depth = self.depth if depth is None else depth
         depth = 999999 if depth is None else depth
         total = self.get_total_flops()
         suffix = get_suffix_str(total)
+        sums = {module: sum(counts.values()) for module, counts in self.flop_counts.items()}
+        shown = [module for module in sorted(sums) if module != "Global" and module.count(".") < depth]
+        if total and not any(sums[module] >= total for module in shown):
+            shown.insert(0, "Global")
         rows = []
-        for module in sorted(self.flop_counts):
-            level = 0 if module == "Global" else module.count(".") + 1
-            if level > depth or (module == "Global" and not self.flop_counts[module]):
-                continue
-            counts = self.flop_counts[module]
-            indent = " " * level
-            rows.append((indent + module, convert_num_with_suffix(sum(counts.values()), suffix), convert_to_percent_str(sum(counts.values()), total)))
-            rows += [(f"{indent} - {name}", convert_num_with_suffix(n, suffix), convert_to_percent_str(n, total)) for name, n in counts.items()]
-        rows = [("Module", "FLOP", "% Total"), *(rows or [("Global", "0", "0%")])]
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        lines = ["  ".join((row[0].ljust(widths[0]), row[1].rjust(widths[1]), row[2].rjust(widths[2]))) for row in rows]
-        return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+        for module in shown:
+            counts = {module: sums[module], **{f"- {name}": n for name, n in self.flop_counts[module].items()}}
+            for name, n in counts.items():
+                rows.append((name, convert_num_with_suffix(n, suffix) if suffix else str(n), convert_to_percent_str(n, total)))
+        title, rows = ("Module", "FLOP", "% Total"), rows or [("Global", "0", "0%")]
+        widths = [max(len(title[i]) + 2, *(len(row[i]) for row in rows)) for i in range(3)]
+        lines = [(row[0].ljust(widths[0]), row[1].rjust(widths[1]), row[2].rjust(widths[2])) for row in (title, *rows)]
+        lines.insert(1, tuple("-" * width for width in widths))
+        return "\n".join("  ".join(line) for line in lines)
 
     def __enter__(self):
         self.flop_counts.clear()

@@ -21,7 +21,41 @@ class Counts(unittest.TestCase):
         self.assertEqual(counts["Sequential.0"], {aten.addmm: 120, aten.mm: 120})
         self.assertEqual(counts["Sequential.2"], {aten.addmm: 80, aten.mm: 160})
         self.assertEqual(counts["Global"], {aten.addmm: 200, aten.mm: 280})
-        self.assertIn("Sequential", counter.get_table())
+
+    def test_tables(self):
+        net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+        with FlopCounterMode(display=False) as counter:
+            net(torch.ones(3, 4))
+        lines = [
+            "Module          FLOP    % Total",
+            "------------  ------  ---------",
+            "Sequential       288    100.00%",
+            "- aten.addmm     288    100.00%",
+            "Sequential.0     192     66.67%",
+            "- aten.addmm     192     66.67%",
+            "Sequential.1      96     33.33%",
+            "- aten.addmm      96     33.33%",
+        ]
+        self.assertEqual(counter.get_table().splitlines(), lines)
+        self.assertEqual(counter.get_table(1).splitlines(), lines[:4])
+        with FlopCounterMode(display=False) as counter:
+            net(torch.ones(3, 4))
+            torch.ones(50, 50) @ torch.ones(50, 50)
+        self.assertEqual(
+            counter.get_table(1).splitlines(),
+            [
+                "Module            FLOP    % Total",
+                "------------  --------  ---------",
+                "Global        250.288K    100.00%",
+                "- aten.addmm    0.288K      0.12%",
+                "- aten.mm     250.000K     99.88%",
+                "Sequential      0.288K      0.12%",
+                "- aten.addmm    0.288K      0.12%",
+            ],
+        )
+        with FlopCounterMode(display=False) as counter:
+            pass
+        self.assertEqual(counter.get_table().splitlines(), ["Module      FLOP    % Total", "--------  ------  ---------", "Global         0         0%"])
 
     def test_convolutions(self):
         x, w = torch.ones(2, 3, 8, 8, requires_grad=True), torch.ones(4, 3, 3, 3, requires_grad=True)
