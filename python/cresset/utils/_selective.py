@@ -141,6 +141,7 @@ class _First(_Selective):
             with torch.autograd.graph.saved_tensors_hooks(lambda t: (packed.append(_place(t)), pack(t))[1], unpack):
                 out = function(*args, **kwargs)
         if not _tensors(out) or not self.keeps(op, args, kwargs, SelectiveCheckpointContext(is_recompute=False, op_output=out)):
+            self.storage[op].append(None)
             return out
         given, made = [_place(t) for t in _tensors((args, kwargs))], [_place(t) for t in _tensors(out)]
         roles = [("out", made.index(p)) if p in made else ("in", given.index(p)) if p in given else None for p in packed]
@@ -151,20 +152,20 @@ class _First(_Selective):
 
 
 class _Again(_Selective):
-    """Runs the function, and takes what was kept instead of computing it."""
+    """Runs the function, and takes what was kept instead of computing it: the policy is asked once, in the first run."""
 
     def __enter__(self):
         self.turns = defaultdict(int)
         return super().__enter__()
 
     def run(self, function, op, args, kwargs):
-        if not self.keeps(op, args, kwargs, SelectiveCheckpointContext(is_recompute=True)):
-            return function(*args, **kwargs)
-        turn = self.turns[op]
+        turn, known = self.turns[op], self.storage[op]
         self.turns[op] += 1
-        if turn >= len(self.storage[op]):
-            raise RuntimeError(f"{op} encountered during backward, but not found in storage: the policy decided otherwise the first time")
-        kept, spec, roles = self.storage[op][turn]
+        if turn >= len(known) and any(entry is not None for entry in known):
+            raise RuntimeError(f"{op} encountered during backward, but not found in storage: it ran {len(known)} times at first")
+        if turn >= len(known) or known[turn] is None:
+            return function(*args, **kwargs)
+        kept, spec, roles = known[turn]
         for entry in kept:
             if isinstance(entry, tuple) and entry[0]._version != entry[1] and not self.allow_mutation:
                 raise RuntimeError(

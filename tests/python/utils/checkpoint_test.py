@@ -235,17 +235,15 @@ class Selective(unittest.TestCase):
             return CheckpointPolicy.PREFER_RECOMPUTE
 
         self.gradients(lambda x: x.sin().exp(), [leaf()], policy)
-        self.assertEqual(
-            seen, [("aten.sin.default", False, True), ("aten.exp.default", False, True), ("aten.sin.default", True, False), ("aten.exp.default", True, False)]
-        )
+        self.assertEqual(seen, [("aten.sin.default", False, True), ("aten.exp.default", False, True)])  # asked once, in the first run
 
     def test_mistakes(self):
         self.assertRaises(ValueError, create_selective_checkpoint_contexts, ["mm"])
         self.assertRaises(TypeError, create_selective_checkpoint_contexts, 3)
         self.assertRaises(TypeError, self.gradients, torch.sin, [leaf()], lambda context, op, *a: "save")
-        turns = iter([CheckpointPolicy.PREFER_RECOMPUTE, CheckpointPolicy.MUST_SAVE])
-        with self.assertRaisesRegex(RuntimeError, "not found in storage"):
-            self.gradients(torch.sin, [leaf()], lambda context, op, *a: next(turns))
+        turns = iter([1, 2])
+        with self.assertRaisesRegex(RuntimeError, "not found in storage: it ran 1 times at first"):
+            self.gradients(lambda x: [x := x.sin() for _ in range(next(turns))][-1].exp(), [leaf()], lambda context, op, *a: CheckpointPolicy.MUST_SAVE)
 
 
 class Groups(unittest.TestCase):
