@@ -3,8 +3,10 @@
 // Both front ends go through here, so both write the same file.
 
 #include <memory>
+#include <string>
 
 #include "cresset/base/function_ref.h"
+#include "cresset/base/std_function.h"
 #include "cresset/core/tensor.h"
 #include "cresset/io/pickle.h"
 #include "cresset/io/zip.h"
@@ -65,6 +67,8 @@ class CRESSET_API CheckpointWriter {
   // With `legacy` for the format before zip archives, which `write_legacy` then writes.
   explicit CheckpointWriter(bool legacy = false, int protocol = 2) : legacy_(legacy), protocol_(protocol), pickler_(protocol) {}
   Pickler& pickler() { return pickler_; }
+  // Names the place of a storage, for `load` to bring it back to; without it "cpu" and names of devices are written.
+  std::function<std::string(const intrusive_ptr<StorageImpl>&)> location_tag;
   // Puts a tensor on top; storages that several tensors share are written once.
   // Errors: an undefined tensor, one without dense memory.
   void tensor(const Tensor& t, bool is_parameter = false);

@@ -339,14 +339,21 @@ void write_to(PyObject* to, const std::function<void(const io::WriteBytes&)>& pr
   io::write_file_atomically(path, produce);
 }
 
-// save(object, path or function of bytes, folder, checksums, record of the byte order, legacy, protocol)
+// save(object, path or function of bytes, folder, checksums, record of the byte order, legacy, protocol, function that tags storages or None)
 PyObject* io_save(PyObject*, PyObject* args) {
-  PyObject *object, *to;
+  PyObject *object, *to, *tagger;
   const char* folder;
   int checksums, byte_order, legacy, protocol;
-  if (!PyArg_ParseTuple(args, "OOspppi", &object, &to, &folder, &checksums, &byte_order, &legacy, &protocol)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OOspppiO", &object, &to, &folder, &checksums, &byte_order, &legacy, &protocol, &tagger)) return nullptr;
   return io_guarded([&]() -> PyObject* {
     io::CheckpointWriter writer(legacy, protocol);
+    if (tagger != Py_None)
+      writer.location_tag = [tagger](const intrusive_ptr<StorageImpl>& storage) {
+        const Ref o = checked(wrap(storage)), tag = checked(PyObject_CallFunctionObjArgs(tagger, o.get(), nullptr));
+        const char* const text = PyUnicode_AsUTF8(tag.get());
+        if (!text) throw PythonError();
+        return std::string(text);
+      };
     Saver(writer).save(object);
     write_to(to, [&](const io::WriteBytes& write) {
       if (legacy) writer.write_legacy(write);

@@ -266,6 +266,8 @@ def location_tag(storage):
     """
     for _, tagger, _ in _package_registry:
         tag = tagger(storage)
+        if tag and not isinstance(tag, str):
+            raise TypeError(f"location_tag: the tag of a storage that a registered function gave: expected a text, got {type(tag).__name__}")
         if tag:
             return tag
     return str(storage.device)
@@ -534,7 +536,8 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
     protocol = pickle.HIGHEST_PROTOCOL if pickle_protocol < 0 else pickle_protocol
     if not DEFAULT_PROTOCOL <= protocol <= pickle.HIGHEST_PROTOCOL:
         raise ValueError(f"save: expected a pickle_protocol of {DEFAULT_PROTOCOL} to {pickle.HIGHEST_PROTOCOL}, got {pickle_protocol}")
-    options = get_crc32_options(), not _disable_byteorder_record, not _use_new_zipfile_serialization, protocol
+    tagger = location_tag if _package_registry else None
+    options = get_crc32_options(), not _disable_byteorder_record, not _use_new_zipfile_serialization, protocol, tagger
     before, _state.pickle_module = getattr(_state, "pickle_module", pickle), pickle_module
     try:
         _save(obj, f, options)
