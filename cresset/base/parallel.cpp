@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cresset/base/error.h"
+#include "cresset/base/numbers/denormal.h"
 
 namespace cresset {
 
@@ -66,6 +67,7 @@ class Pool {
   struct Job {
     FunctionRef<void(int64_t, int64_t)>* body;
     int64_t begin, end, chunk;
+    bool flushes = detail::flushes_denormals();  // of the caller, whose numbers these are
     std::atomic<int64_t> next{0};
     std::atomic<int> inside{0};
     std::mutex error_mutex{};
@@ -120,6 +122,7 @@ class Pool {
         if (job) job->inside.fetch_add(1, std::memory_order_relaxed);
       }
       if (!job) continue;
+      if (detail::flushes_denormals() != job->flushes) detail::flush_denormals(job->flushes);
       job->work();
       job->inside.fetch_sub(1, std::memory_order_release);
     }

@@ -3,6 +3,7 @@
 #include <execinfo.h>
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/base/numbers/denormal.h"
 #include "cresset/base/util/interop.h"
 #include "cresset/ops/conv/mkldnn.h"
 #include "cresset/ops/layout/uninitialized.h"
@@ -104,6 +105,13 @@ PyObject* set_threads(PyObject*, PyObject* n) {
   });
 }
 
+PyObject* set_flush_denormal(PyObject*, PyObject* on) {
+  return guarded([&] {
+    detail::flush_denormals(truth(on, "set_flush_denormal"));
+    return PyBool_FromLong(detail::kFlushesDenormals);
+  });
+}
+
 PyObject* interop_threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_interop_threads()); }
 PyObject* set_interop_threads(PyObject*, PyObject* n) {
   return guarded([&]() -> PyObject* {
@@ -163,6 +171,22 @@ constexpr const char* kSetNumThreadsDoc =
 >>> torch.set_num_threads(before)
 )";
 
+constexpr const char* kSetFlushDenormalDoc =
+    R"(set_flush_denormal(mode) -> bool
+
+Whether numbers too small for full precision are taken for zero, which some processors compute with much faster: for what this thread calls.
+Returns whether the processor can do so. TypeError for anything but a bool.
+
+>>> torch.set_flush_denormal(True)
+True
+>>> torch.tensor(1e-323, dtype=torch.float64) * 1
+tensor(0., dtype=torch.float64)
+>>> torch.set_flush_denormal(False)
+True
+>>> torch.tensor(1e-323, dtype=torch.float64) * 1
+tensor(9.8813e-324, dtype=torch.float64)
+)";
+
 constexpr const char* kGetNumInteropThreadsDoc = R"(How many functions that `torch.jit.fork` starts may run at once, or tasks of `at::launch`.
 
 >>> torch.get_num_interop_threads() >= 1
@@ -202,6 +226,7 @@ PyMethodDef functions[] = {
     {"get_default_dtype", get_default, METH_NOARGS, kGetDefaultDtypeDoc},
     {"get_num_threads", threads, METH_NOARGS, kGetNumThreadsDoc},
     {"set_num_threads", set_threads, METH_O, kSetNumThreadsDoc},
+    {"set_flush_denormal", set_flush_denormal, METH_O, kSetFlushDenormalDoc},
     {"get_num_interop_threads", interop_threads, METH_NOARGS, kGetNumInteropThreadsDoc},
     {"set_num_interop_threads", set_interop_threads, METH_O, kSetNumInteropThreadsDoc},
     {}};

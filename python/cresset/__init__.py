@@ -16,7 +16,7 @@ __version__ = _cresset.__version__
 # Dtypes, layouts, memory formats and types; of the functions only those that PyTorch has.
 _public = (
     "can_cast", "promote_types", "is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "get_num_threads", "set_num_threads",
-    "get_num_interop_threads", "set_num_interop_threads",
+    "get_num_interop_threads", "set_num_interop_threads", "set_flush_denormal",
 )  # fmt: skip
 globals().update(
     {name: value for name, value in vars(_cresset).items()

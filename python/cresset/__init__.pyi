@@ -69,6 +69,7 @@ from _cresset import (
     memory_format as memory_format,
     preserve_format as preserve_format,
     promote_types as promote_types,
+    set_flush_denormal as set_flush_denormal,
     set_num_interop_threads as set_num_interop_threads,
     set_num_threads as set_num_threads,
     sparse_bsc as sparse_bsc,
