@@ -28,6 +28,7 @@ MAX_DISTRIBUTIONS_MB = 0.7
 MAX_COMPILE_MB = 1.0
 MAX_DIST_MB = 1.5
 MAX_PROFILE_MB = 0.5
+MAX_EXPORTED_NAMES = 7660  # of libcresset.so; only falls
 MAX_THREAD_LOCAL_BYTES = 1024  # glibc keeps 1,664 for all libraries that are opened late
 MAX_UNIT_SECONDS = 20.0  # CPU
 
@@ -117,7 +118,9 @@ def library_size(build: Path) -> tuple[list[str], bool]:
     segments = subprocess.run(["readelf", "-lW", str(library)], check=True, capture_output=True, text=True).stdout.splitlines()
     thread_local = sum(int(line.split()[5], 16) for line in segments if line.split()[:1] == ["TLS"])
     rows.append(f"library thread-local\t{thread_local} bytes of {MAX_THREAD_LOCAL_BYTES}" + ("" if thread_local <= MAX_THREAD_LOCAL_BYTES else "\tOVER"))
-    return rows, good and thread_local <= MAX_THREAD_LOCAL_BYTES
+    names = subprocess.run(["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True).stdout.count("\n")
+    rows.append(f"libcresset.so exported names\t{names} of {MAX_EXPORTED_NAMES}" + ("" if names <= MAX_EXPORTED_NAMES else "\tOVER"))
+    return rows, good and thread_local <= MAX_THREAD_LOCAL_BYTES and names <= MAX_EXPORTED_NAMES
 
 
 def unit_cost(build: Path) -> tuple[list[str], bool]:

@@ -68,6 +68,16 @@ class TestExportedNames:
             found += [f"{library.name}: {name}" for name in foreign([line.split()[0] for line in lines.splitlines()])]
         assert not found, found[:20]
 
+    def test_copies_that_every_program_has_are_kept_back(self):
+        library = Path(_cresset.__file__).parent.parent / "libcresset.so"
+        library = library if library.exists() else next(Path(_cresset.__file__).parent.glob("libcresset.so"))
+        lines = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", os.fspath(library)], capture_output=True, text=True, check=True).stdout
+        names = [line.split()[0] for line in lines.splitlines()]
+        # Names that programs link and catch, and functions of the standard library for numbers of ours, which have no bodies in headers.
+        linked = {"_ZN7cresset3addERKNS_6TensorES2_RKNS_6ScalarE", "_ZTIN7cresset5ErrorE", "_ZSt3expIdEN7cresset7complexIT_EERKS3_"}
+        assert linked <= set(names)
+        assert not [name for name in names if name.startswith(("_ZTS", "_ZNSt", "_ZNKSt", "_ZTVSt"))][:20]
+
     def test_of_other_libraries_are_told_apart(self):
         others = [
             "_ZN4gloo9broadcastERNS_16BroadcastOptionsE",
