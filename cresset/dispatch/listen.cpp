@@ -1,5 +1,7 @@
 #include "cresset/dispatch/listen.h"
 
+#include "cresset/dispatch/parts.h"
+
 #include <set>
 #include <utility>
 
@@ -12,7 +14,7 @@ namespace {
 
 thread_local Listener* t_listeners[2] = {};
 std::atomic<Listener*> g_subclass_listener{nullptr};
-thread_local bool t_subclasses_heard = true;
+thread_local bool t_subclasses_heard = true, t_wants_parts = false;
 thread_local std::pair<const OpEntry*, const OpEntry*> t_heard_as{};
 
 Listener*& at(ListenPlace place) { return t_listeners[static_cast<int>(place)]; }
@@ -40,6 +42,10 @@ template <class F> void with_own_stack(const OpEntry& op, Stack& stack, F&& run)
 }
 
 }  // namespace
+
+PartsScope::PartsScope(bool on) : saved_(std::exchange(t_wants_parts, on)) {}
+PartsScope::~PartsScope() { t_wants_parts = saved_; }
+bool wants_parts() { return t_wants_parts; }
 
 Listener::~Listener() = default;
 bool Listener::opens(const OpEntry&, bool) { return false; }

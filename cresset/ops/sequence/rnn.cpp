@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cresset/dispatch/parts.h"
 #include "cresset/ops/bodies_rnn.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/operands.h"
@@ -111,21 +112,41 @@ struct Weights {
   Tensor ih, hh, bias_ih, bias_hh, projection;
 };
 
-// One step. `from_input` is the input's part of all gates: input * ih^T + bias_ih.
-States advance(RnnKind kind, const Weights& w, const Tensor& from_input, const States& s) {
-  const Tensor from_hidden = cresset::linear(s.hidden, w.hh, w.bias_hh);
-  if (kind == RnnKind::tanh) return {(from_input + from_hidden).tanh(), Tensor()};
-  if (kind == RnnKind::relu) return {cresset::relu(from_input + from_hidden), Tensor()};
-  if (kind == RnnKind::gru) {
-    const auto x = from_input.chunk(3, 1), h = from_hidden.chunk(3, 1);
-    const Tensor reset = (x[0] + h[0]).sigmoid(), update = (x[1] + h[1]).sigmoid(), fresh = (x[2] + reset * h[2]).tanh();
-    return {(s.hidden - fresh) * update + fresh, Tensor()};
-  }
-  const auto gates = (from_input + from_hidden).chunk(4, 1);
-  const Tensor cell = gates[1].sigmoid() * s.cell + gates[0].sigmoid() * gates[2].tanh();
-  Tensor hidden = gates[3].sigmoid() * cell.tanh();
+// Where a dispatch mode hears the parts, networks go step by step, and write into results of their own as PyTorch does: the mode hears the same operators
+// (docs/records/0019-dispatch-modes.md).
+Tensor plus(const Tensor& own, const Tensor& other) { return dispatch::wants_parts() ? own.add_(other) : own + other; }
+Tensor sum_into(const Tensor& other, const Tensor& own) { return dispatch::wants_parts() ? own.add_(other) : other + own; }
+Tensor times(const Tensor& own, const Tensor& other) { return dispatch::wants_parts() ? own.mul_(other) : own * other; }
+Tensor product_into(const Tensor& other, const Tensor& own) { return dispatch::wants_parts() ? own.mul_(other) : other * own; }
+Tensor sigmoid_of(const Tensor& own) { return dispatch::wants_parts() ? own.sigmoid_() : own.sigmoid(); }
+Tensor tanh_of(const Tensor& own) { return dispatch::wants_parts() ? own.tanh_() : own.tanh(); }
+std::vector<Tensor> parts(const Tensor& own, int64_t n) { return dispatch::wants_parts() ? cresset::unsafe_split(own, own.size(1) / n, 1) : own.chunk(n, 1); }
+
+// The rest of a step, from the sums of both parts of the gates; a GRU's parts are not added.
+States opened(RnnKind kind, const Weights& w, const Tensor& sums, const States& s) {
+  if (kind == RnnKind::tanh) return {sums.tanh(), Tensor()};
+  if (kind == RnnKind::relu) return {cresset::relu(sums), Tensor()};
+  const auto gates = parts(sums, 4);
+  const Tensor in = sigmoid_of(gates[0]), forget = sigmoid_of(gates[1]), fresh = tanh_of(gates[2]), out = sigmoid_of(gates[3]);
+  const Tensor kept = forget * s.cell, cell = plus(kept, in * fresh);
+  Tensor hidden = out * cell.tanh();
   if (w.projection.defined()) hidden = hidden.matmul(w.projection.t());
   return {hidden, cell};
+}
+
+// One step. `from_input` is the input's part of all gates: input * ih^T + bias_ih.
+States advance(RnnKind kind, const Weights& w, const Tensor& from_input, const States& s) {
+  if (kind == RnnKind::gru) {
+    std::vector<Tensor> x;
+    if (dispatch::wants_parts()) x = parts(from_input, 3);
+    const Tensor from_hidden = cresset::linear(s.hidden, w.hh, w.bias_hh);
+    if (x.empty()) x = parts(from_input, 3);
+    const auto h = parts(from_hidden, 3);
+    const Tensor reset = sigmoid_of(sum_into(x[0], h[0])), update = sigmoid_of(sum_into(x[1], h[1]));
+    const Tensor fresh = tanh_of(x[2] + product_into(reset, h[2]));
+    return {plus(times(s.hidden - fresh, update), fresh), Tensor()};
+  }
+  return opened(kind, w, sum_into(from_input, cresset::linear(s.hidden, w.hh, w.bias_hh)), s);
 }
 
 // The states of the sequences that a step of `rows` sequences works on: fewer than the last step's, or more with initial ones.
@@ -170,8 +191,9 @@ std::pair<Tensor, States> run_layer(RnnKind kind, const Weights& w, const Tensor
   // A region of mixed precision casts what the linear maps take, and the states that they meet stay as they are.
   const LayerState& layers = layer_state();
   const bool mixes = layers.included & ~layers.excluded & layer_bit(Layer::Autocast);
-  const bool fused = !mixes && !w.projection.defined() && rows.is_cpu() && (rows.scalar_type() == kFloat || rows.scalar_type() == kDouble) &&
-                     w.ih.scalar_type() == rows.scalar_type() && w.hh.scalar_type() == rows.scalar_type() && s.hidden.scalar_type() == rows.scalar_type();
+  const bool fused = !mixes && !dispatch::wants_parts() && !w.projection.defined() && rows.is_cpu() &&
+                     (rows.scalar_type() == kFloat || rows.scalar_type() == kDouble) && w.ih.scalar_type() == rows.scalar_type() &&
+                     w.hh.scalar_type() == rows.scalar_type() && s.hidden.scalar_type() == rows.scalar_type();
   const int64_t number = static_cast<int64_t>(kind);
   const bool is_lstm = kind == RnnKind::lstm;
   // Both biases in one, added with the gates' functions; a GRU's hidden part needs its own.
@@ -253,7 +275,12 @@ States run_cell(const char* name, RnnKind kind, const Tensor& input, const State
                 " rows of both weights for hidden states of size ", s.hidden.size(1), ", got weights of shapes ", w_ih.sizes(), " and ", w_hh.sizes());
   CRESSET_CHECK(kind != RnnKind::lstm || s.cell.sizes() == s.hidden.sizes(), name, ": expected a cell state of shape ", s.hidden.sizes(), ", got ",
                 s.cell.sizes());
-  return run_layer(kind, {w_ih, w_hh, b_ih.value_or(Tensor()), b_hh.value_or(Tensor()), Tensor()}, input, s, {input.size(0)}, false).second;
+  const Weights w{w_ih, w_hh, b_ih.value_or(Tensor()), b_hh.value_or(Tensor()), Tensor()};
+  if (kind != RnnKind::gru && dispatch::wants_parts()) {  // the hidden part comes first then
+    const Tensor from_hidden = cresset::linear(s.hidden, w.hh, w.bias_hh);
+    return opened(kind, w, plus(cresset::linear(input, w.ih, w.bias_ih), from_hidden), s);
+  }
+  return run_layer(kind, w, input, s, {input.size(0)}, false).second;
 }
 
 }  // namespace
@@ -268,10 +295,10 @@ std::tuple<Tensor, Tensor, Tensor> _rnn_layer_by_steps(const Tensor& gates, cons
                     gates.size(1) == kernels::rnn_gates(kind) * (is_lstm ? *cx : hx).size(1),
                 "_rnn_layer_by_steps: shapes do not fit, got gates ", gates.sizes(), ", hx ", hx.sizes(), " and batch sizes ", batch_sizes);
   const Weights w{Tensor(), weight_hh, Tensor(), bias_hh.value_or(Tensor()), weight_hr.value_or(Tensor())};
-  const std::vector<Tensor> inputs = gates.split_with_sizes(batch_sizes);
+  const std::vector<Tensor> inputs = batch_sizes.size() == 1 ? std::vector<Tensor>{gates} : gates.split_with_sizes(batch_sizes);
   const size_t n = inputs.size();
   std::vector<Tensor> outputs(n), ended_hidden, ended_cell;
-  const auto first_rows = [&](const Tensor& t) { return t.narrow(0, 0, batch_sizes[reverse ? n - 1 : 0]); };
+  const auto first_rows = [&](const Tensor& t) { return n == 1 ? t : t.narrow(0, 0, batch_sizes[reverse ? n - 1 : 0]); };
   States s{first_rows(hx), is_lstm ? first_rows(*cx) : Tensor()};
   for (size_t i = 0; i < n; i++) {
     const size_t at = reverse ? n - 1 - i : i;
@@ -292,7 +319,7 @@ std::tuple<Tensor, Tensor, Tensor> _rnn_layer_by_steps(const Tensor& gates, cons
     std::reverse(ended.begin(), ended.end());
     return cresset::cat(ended);
   };
-  return {cresset::cat(outputs), all(s.hidden, ended_hidden), is_lstm ? all(s.cell, ended_cell) : cresset::empty({0}, gates.options().requires_grad(false))};
+  return {n == 1 ? outputs[0] : cresset::cat(outputs), all(s.hidden, ended_hidden), is_lstm ? all(s.cell, ended_cell) : s.hidden};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, TensorList hx, TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train,

@@ -14,6 +14,17 @@ namespace cresset::ops::composite {
 
 namespace {
 
+// Calls the function with grad mode off.
+template <class F> void without_history(F&& function) {
+  struct Restore {
+    LayerState& state = layer_state();
+    const bool before = state.grad_mode;
+    ~Restore() { state.set_grad_mode(before); }
+  } restore;
+  restore.state.set_grad_mode(false);
+  function();
+}
+
 Tensor reduce(const Tensor& loss, int64_t reduction) {
   if (reduction == 1) return loss.mean();
   return reduction == 2 ? loss.sum() : loss;
@@ -79,10 +90,16 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const ScalarType dtype = cresset::result_type(x1, x2);
   CRESSET_CHECK(eps >= 0, "cosine_similarity: eps must not be negative, got ", eps);
   CRESSET_CHECK(is_floating_type(dtype), "cosine_similarity: expected common dtype to be floating point, got ", dtype);
-  const std::vector<Tensor> both = cresset::broadcast_tensors({x1.to(dtype), x2.to(dtype)});
+  std::vector<Tensor> both{x1.to(dtype), x2.to(dtype)}, lengths;
+  if (x1.sizes() != x2.sizes()) both = cresset::broadcast_tensors(both);
+  for (const Tensor& x : both) lengths.push_back(cresset::linalg_vector_norm(x, 2, IntArrayRef(dim), true).clone());
+  // Zeros are kept away from the division; the gradient passes as if they were not.
+  without_history([&] {
+    const Tensor least = cresset::scalar_tensor(eps, lengths[0].options().requires_grad(false));
+    for (const Tensor& length : lengths) length.clamp_min_(least);
+  });
   // Each vector is brought to length 1 on its own: the product of the two norms could overflow.
-  auto unit = [&](const Tensor& x) { return x / cresset::linalg_vector_norm(x, 2, IntArrayRef(dim), true).clamp_min(eps); };
-  return (unit(both[0]) * unit(both[1])).sum(IntArrayRef(dim));
+  return (both[0] / lengths[0] * (both[1] / lengths[1])).sum(IntArrayRef(dim));
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {

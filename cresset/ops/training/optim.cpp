@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cresset/core/layers.h"
+#include "cresset/dispatch/parts.h"
 #include "cresset/kernels/training/optim.h"
 #include "cresset/ops/bodies_optim.h"
 #include "cresset/ops/functions.h"
@@ -22,6 +23,14 @@ double power(double x, double exponent) { return std::pow(x, exponent); }
 Tensor power(const Tensor& x, double exponent) { return x.pow(exponent); }
 double value(double x) { return x; }
 double value(const Tensor& x) { return x.item<double>(); }
+
+// Where a dispatch mode hears the parts, rules go by the operators that PyTorch's steps are made of: numbers are tensors without dimensions there.
+void scale(const Tensor& t, double by) { dispatch::wants_parts() ? t.mul_(wrapped_scalar_tensor(by)) : t.mul_(by); }
+void scale(const Tensor& t, const Tensor& by) { t.mul_(by); }
+// The root of a square, over a number, and eps.
+Tensor root_over(const Tensor& square, double by, double eps) {
+  return dispatch::wants_parts() ? (square.sqrt() / wrapped_scalar_tensor(by)).add_(wrapped_scalar_tensor(eps)) : (square.sqrt() / by).add_(eps);
+}
 
 // t += weight * a, a new tensor or in place.
 Tensor plus_scaled(const Tensor& t, const Tensor& a, double weight) { return t.add(a, weight); }
@@ -50,6 +59,7 @@ Tensor element(TensorList list, size_t i) { return list.empty() ? Tensor() : lis
 
 double count(const Tensor& step) {
   if (step.lacks_data()) return 1;
+  if (dispatch::wants_parts()) return step.item<double>();
   return step.is_cpu() && step.scalar_type() == kFloat ? static_cast<double>(*step.data_ptr<float>()) : step.item<double>();
 }
 
@@ -109,25 +119,29 @@ template <class N> struct AdamNumbers {
 // Weight decay on its way into the gradient, or of the parameter itself.
 template <class N> void decay(const Tensor& p, Tensor& grad, const N& lr, const N& weight, bool decoupled) {
   if (value(weight) == 0) return;
-  if (decoupled) p.mul_(1 - lr * weight);
+  if (decoupled) scale(p, 1 - lr * weight);
   else grad = plus_scaled(grad, p, weight);
 }
 
-template <class N>
-void adam(const Tensor& param, const Tensor& given, const Tensor& first, const Tensor& second, const Tensor& largest, double steps, const AdamNumbers<N>& o) {
+template <class N> void adam(const Tensor& param, const Tensor& given, const Tensor& first, const Tensor& second, const Tensor& largest, const Tensor& step,
+                             const AdamNumbers<N>& o) {
   Tensor p = real_view(param), grad = real_grad(given, o.maximize), mean = real_view(first), square = real_view(second);
   decay(p, grad, o.lr, o.weight_decay, o.decoupled);
   approach(mean, grad, 1 - o.beta1);
-  square.mul_(o.beta2);
+  scale(square, o.beta2);
   add_product(square, grad, grad, 1 - o.beta2);
-  if (largest.defined()) {
+  const double steps = count(step);
+  if (largest.defined() && dispatch::wants_parts()) {
+    Tensor most = real_view(largest);
+    square = cresset::maximum_out(most, most, square);
+  } else if (largest.defined()) {
     const Tensor most = real_view(largest), grown = cresset::maximum(kept(most), square);
     most.copy_(grown);
     square = grown;
   }
-  const N rate = -(o.lr / (1 - power(o.beta1, steps))), scale = root(1 - power(o.beta2, steps));
-  if constexpr (std::is_same_v<N, Tensor>) p.addcdiv_(mean, square.sqrt() / (scale * rate) + o.eps / rate);
-  else p.addcdiv_(mean, (square.sqrt() / scale).add_(o.eps), rate);
+  const N rate = -(o.lr / (1 - power(o.beta1, steps))), below = root(1 - power(o.beta2, steps));
+  if constexpr (std::is_same_v<N, Tensor>) p.addcdiv_(mean, square.sqrt() / (below * rate) + o.eps / rate);
+  else p.addcdiv_(mean, root_over(square, below, o.eps), rate);
 }
 
 struct AdamLists {
@@ -138,18 +152,17 @@ struct AdamLists {
     return unscale(grads, scale, found_inf);
   }
   template <class N> void each(const AdamNumbers<N>& o) const {
-    for (size_t i = 0; i < params.size(); i++) adam(params[i], grads[i], first[i], second[i], element(largest, i), count(steps[i]), o);
+    for (size_t i = 0; i < params.size(); i++) adam(params[i], grads[i], first[i], second[i], element(largest, i), steps[i], o);
   }
   void in_one_pass(const AdamNumbers<double>& o) const {
     for (size_t i = 0; i < params.size(); i++) {
       const Tensor &p = params[i], max = element(largest, i);
-      const double step = count(steps[i]);
       if (!one_pass(p, {&grads[i], &first[i], &second[i], &max})) {
-        adam(p, grads[i], first[i], second[i], max, step, o);
+        adam(p, grads[i], first[i], second[i], max, steps[i], o);
         continue;
       }
       kernels::adam_step(p.scalar_type(), elements(p), p.data_ptr(), grads[i].data_ptr(), first[i].data_ptr(), second[i].data_ptr(), pointer(max),
-                         {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, static_cast<int64_t>(step), o.decoupled, o.maximize});
+                         {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, static_cast<int64_t>(count(steps[i])), o.decoupled, o.maximize});
       p.impl()->bump_version();
     }
   }
@@ -167,8 +180,12 @@ template <class N> void sgd(const Tensor& p, const Tensor& given, const Tensor& 
   Tensor grad = o.maximize ? given.neg() : given;
   if (value(o.weight_decay) != 0) grad = plus_scaled(grad, p, o.weight_decay);
   if (buffer.defined()) {
-    if (o.first) buffer.copy_(grad.detach());
-    else buffer.mul_(o.momentum).add_(grad, 1 - o.dampening);
+    if (o.first && dispatch::wants_parts()) buffer.set_data(grad.detach().clone());
+    else if (o.first) buffer.copy_(grad.detach());
+    else {
+      scale(buffer, o.momentum);
+      buffer.add_(grad, 1 - o.dampening);
+    }
     grad = o.nesterov ? plus_scaled(grad, buffer, o.momentum) : buffer;
   }
   add_scaled(p, grad, -o.lr);

@@ -5,6 +5,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "cresset/dispatch/parts.h"
 #include "python/bind/autograd.h"
 #include "python/bind/modes/boxed.h"
 #include "python/bind/modes/symbols.h"
@@ -83,6 +84,7 @@ class PythonListener final : public Listener {
         Ref function = Ref::share(place.get());
         ~Kept() { place = std::move(function); }
       } const kept{function_};
+      const dispatch::PartsScope whole(false);
       const PythonCall call = to_python(op, stack);
       const Ref result = checked(PyObject_CallFunctionObjArgs(kept.function.get(), overload_of(op), call.args.get(), call.kwargs.get(), nullptr));
       results_from_python(op, result.get(), stack);
@@ -94,6 +96,7 @@ class PythonListener final : public Listener {
   }
   void open(const OpEntry& op, Stack& stack, bool at_autograd) override {
     const Hearing& hearing = hearing_of(op);
+    const dispatch::PartsScope parts(true);
     PyObject* const body = hearing.opened ? hearing.opened : at_autograd ? hearing.recorded : hearing.renamed;
     if (body == Py_None) return op.call_typed(op.slot(OpEntry::decomposition_slot), stack);
     with_gil([&] {
@@ -132,6 +135,12 @@ PyObject* listen(PyObject*, PyObject* args) {
     g_modes_active = true;
     return before.release();
   });
+}
+
+// _by_parts(function): what the function returns; bodies of rows that it calls go by PyTorch's operators.
+PyObject* by_parts(PyObject*, PyObject* function) {
+  const dispatch::PartsScope parts(true);
+  return PyObject_CallNoArgs(function);
 }
 
 const OpEntry& entry_named(PyObject* name) {
@@ -211,6 +220,7 @@ PyMethodDef functions[] = {{"_listen", listen, METH_VARARGS, nullptr},
                            {"_entry", entry, METH_O, nullptr},
                            {"_recorded", recorded, METH_O, nullptr},
                            {"_is_heard", is_heard, METH_NOARGS, nullptr},
+                           {"_by_parts", by_parts, METH_O, nullptr},
                            {"_hear", hear, METH_VARARGS, nullptr},
                            {"_set_overload_finder", set_finder, METH_O, nullptr},
                            {}};

@@ -6,10 +6,12 @@ from .aten_extra import _operator, _row
 
 
 def _gradients(function, inputs, grad, wanted=None):
-    """Those of function(*inputs) by each input that is wanted, others None; they can be differentiated where that is recorded."""
+    """Those of function(*inputs) by each input that is wanted, others None; they can be differentiated where that is recorded. Of several results each
+    has its own in the tuple `grad`, or None."""
     import cresset as torch
 
-    again = torch.is_grad_enabled() and any(t.requires_grad for t in (*inputs, grad))
+    grads = grad if isinstance(grad, tuple) else (grad,)
+    again = torch.is_grad_enabled() and any(t.requires_grad for t in (*inputs, *grads) if t is not None)
     chosen = [i for i in range(len(inputs)) if wanted is None or wanted[i]]
 
     def run():
@@ -19,7 +21,8 @@ def _gradients(function, inputs, grad, wanted=None):
                 if not leaves[i].requires_grad:
                     leaves[i].requires_grad_()
             out = function(*leaves)
-            return torch.autograd.grad(out, [leaves[i] for i in chosen], grad.expand_as(out), create_graph=again)
+            pairs = [(o, g.expand_as(o)) for o, g in zip(out if isinstance(out, tuple) else (out,), grads) if g is not None]
+            return torch.autograd.grad([o for o, _ in pairs], [leaves[i] for i in chosen], [g for _, g in pairs], create_graph=again)
 
     found = dict(zip(chosen, _cresset._recorded(run)))
     return tuple(found.get(i) for i in range(len(inputs)))
@@ -111,6 +114,55 @@ def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_i
 )
 def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False):
     return _gradients(lambda x: _ctc_losses(x, targets, input_lengths, target_lengths, blank, zero_infinity), [log_probs], grad)[0]
+
+
+def _lstm_layer(has_biases, reverse, mode):
+    """The function of (input, weights, biases, hx, cx) that is a layer in one direction: all outputs, the last ones, the last cells."""
+    if mode != 2:
+        raise NotImplementedError(f"mkldnn_rnn_layer: expected the mode 2 (LSTM), got {mode}")
+
+    def layer(input, w_ih, w_hh, b_ih, b_hh, hx, cx):
+        length, batch, size = input.shape
+        bias = (b_ih, b_hh) if has_biases else (None, None)
+        gates = _row("linear")(input.reshape(length * batch, size), w_ih, bias[0])
+        rest = (hx, cx, [batch] * length, mode, reverse)
+        if gates.dtype.itemsize < 4:  # the kernel has float32 and float64
+            out, h, c = _row("_rnn_layer_by_steps")(gates, w_hh, bias[1], None, *rest)
+        else:
+            out, h, c, *_ = _row("_rnn_layer")(gates, w_hh, bias[1], *rest)
+        return out.view(length, batch, out.shape[1]), h, c
+
+    return layer
+
+
+@_operator(
+    "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, int[] batch_sizes, "
+    "int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)"
+)
+def mkldnn_rnn_layer(
+    input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first, train
+):
+    import cresset as torch
+
+    outputs = _lstm_layer(has_biases, reverse, mode)(input, weight0, weight1, weight2, weight3, hx_, cx_)
+    return *outputs, input.new_empty(0, dtype=torch.uint8)
+
+
+@_operator(
+    "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor weight4, Tensor hx_, Tensor cx_tmp, Tensor output, "
+    "Tensor hy_, Tensor cy_, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, bool reverse, int mode, int hidden_size, int num_layers, bool has_biases, "
+    "bool train, bool bidirectional, int[] batch_sizes, bool batch_first, Tensor workspace) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+)
+def mkldnn_rnn_layer_backward(
+    input, weight1, weight2, weight3, weight4, hx_, cx_tmp, output, hy_, cy_, grad_output, grad_hy, grad_cy, reverse, mode, hidden_size, num_layers,
+    has_biases, train, bidirectional, batch_sizes, batch_first, workspace
+):  # fmt: skip
+    inputs = [input, weight1, weight2, weight3, weight4, hx_, cx_tmp]
+    wanted = [has_biases or i not in (3, 4) for i in range(7)]
+    found = _gradients(_lstm_layer(has_biases, reverse, mode), inputs, (grad_output, grad_hy, grad_cy), wanted)
+    if has_biases:
+        return found
+    return tuple(weight1.new_zeros(weight1.shape[0]) if i in (3, 4) else g for i, g in enumerate(found))
 
 
 # ---- linear algebra ---------------------------------------------------------------------------------------------------------

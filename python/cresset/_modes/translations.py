@@ -4,6 +4,7 @@ import _cresset
 
 from .. import ops
 from .._core import aten_extra, aten_names
+from . import recurrent
 from .contraction import einsum
 from .stack import none_active, present
 
@@ -365,6 +366,8 @@ def _dtype_beside(tensor, number):
 
 
 _opened["einsum"] = einsum
+_opened["lstm.input"], _opened["gru.input"] = recurrent.lstm, recurrent.gru
+_opened.update({name: None for name in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")})  # their own bodies
 
 
 @_opens("grid_sampler")
@@ -415,86 +418,6 @@ def _ctc_slope(needs, args, outputs, gradients):
     step = aten._ctc_loss_backward.Tensor
     found = _step(step, gradients[0], log_probs, targets, input_lengths, target_lengths, outputs[0], outputs[1], blank, *options)
     return [found, *[None] * (len(args) - 1)]
-
-
-def _linear(x, weight, bias):
-    from ..nn import functional as F
-
-    return F.linear(x, weight, bias)
-
-
-def _gates(input, hx, w_ih, w_hh, b_ih, b_hh):
-    of_state = _linear(hx, w_hh, b_hh)
-    return _linear(input, w_ih, b_ih).add_(of_state)
-
-
-def _checked_cell(name, *args):
-    # It says what is wrong with the arguments, if anything is.
-    with none_active():
-        plain = [[t.detach() for t in a] if isinstance(a, (list, tuple)) else a if a is None else a.detach() for a in args]
-        _cresset.make_op(name, [name])(*plain)
-
-
-@_opens("lstm_cell")
-def _lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    _checked_cell("lstm_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
-    ingate, forget, cell, out = aten.unsafe_split.Tensor(_gates(input, hx[0], w_ih, w_hh, b_ih, b_hh), hx[0].shape[-1], 1)
-    ingate, forget, cell, out = ingate.sigmoid_(), forget.sigmoid_(), cell.tanh_(), out.sigmoid_()
-    cell = (forget * hx[1]).add_(ingate * cell)
-    return out * cell.tanh(), cell
-
-
-@_opens("gru_cell")
-def _gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    _checked_cell("gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return _gru_step(_linear(input, w_ih, b_ih), hx, w_hh, b_hh)
-
-
-def _gru_step(of_input, hx, w_hh, b_hh):
-    size = hx.shape[-1]
-    a = aten.unsafe_split.Tensor(of_input, size, 1)
-    b = aten.unsafe_split.Tensor(_linear(hx, w_hh, b_hh), size, 1)
-    reset, update = b[0].add_(a[0]).sigmoid_(), b[1].add_(a[1]).sigmoid_()
-    new = (a[2] + b[2].mul_(reset)).tanh_()
-    return (hx - new).mul_(update).add_(new)
-
-
-@_opens("gru.input")
-def _gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    import cresset as torch
-
-    with none_active():
-        plain = [t.detach() for t in params]
-        rest = (has_biases, num_layers, 0.0, False, bidirectional, batch_first)
-        _cresset.make_op("gru", ["gru.input"])(input.detach(), hx.detach(), plain, *rest)  # which says what is wrong
-    x, states, last = input.transpose(0, 1) if batch_first else input, aten.unbind.int(hx), []
-    ways, each = 2 if bidirectional else 1, 4 if has_biases else 2
-    for layer in range(num_layers):
-        outputs = []
-        for way in range(ways):
-            at = layer * ways + way
-            w_ih, w_hh, b_ih, b_hh = (*params[at * each : (at + 1) * each], None, None)[:4]
-            steps, h, found = list(aten.unbind.int(_linear(x, w_ih, b_ih))), states[at], []
-            for step in reversed(steps) if way else steps:
-                h = _gru_step(step, h, w_hh, b_hh)
-                found.append(h)
-            outputs.append(torch.stack(found[::-1] if way else found))
-            last.append(h)
-        x = torch.cat(outputs, -1) if ways > 1 else outputs[0]
-        if dropout and train and layer + 1 < num_layers:
-            x = torch.dropout(x, dropout, True)
-    return x.transpose(0, 1) if batch_first else x, torch.stack(last)
-
-
-def _elman(name):
-    def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-        _checked_cell(f"rnn_{name}_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
-        return getattr(_gates(input, hx, w_ih, w_hh, b_ih, b_hh), name)()
-
-    return cell
-
-
-_opened["rnn_tanh_cell"], _opened["rnn_relu_cell"] = _elman("tanh"), _elman("relu")
 
 
 def _split_apart(needs, args, outputs, gradients):
@@ -591,25 +514,6 @@ def _solve_slope(needs, args, outputs, gradients):
         x = x.unsqueeze(-1) if is_vector else x
         of_a = -(of_b @ x.mH if left else x.mH @ of_b)
     return [of_a, (of_b.squeeze(-1) if is_vector else of_b) if needs[1] else None, None, None]
-
-
-@_opens("cosine_similarity")
-def _cosine_similarity(x1, x2, dim=1, eps=1e-08):
-    import cresset as torch
-
-    if x1.shape != x2.shape:
-        shape = torch.broadcast_shapes(x1.shape, x2.shape)
-        x1, x2 = x1.expand(shape), x2.expand(shape)
-    kind = torch.promote_types(x1.dtype, x2.dtype)
-    lengths = []
-    for x in (x1, x2):
-        length = aten.linalg_vector_norm.default(x if x.dtype == kind else x.to(kind), 2, [dim], True)
-        lengths.append(aten.clone.default(length))
-    with torch.no_grad():  # zeros are kept away from the division; the gradient passes as if they were not
-        least = aten.scalar_tensor.default(eps, dtype=kind, device=x1.device)
-        for length in lengths:
-            aten.clamp_min_.Tensor(length, least)
-    return (x1 / lengths[0] * (x2 / lengths[1])).sum(dim)
 
 
 @_opens("pairwise_distance")
@@ -826,6 +730,7 @@ def _recorded():
     _solve_step = _whole(_solve_named, _solve_slope, kept=(0, 1, 2), constant=(1, 2, 3))
     _prelu_step = _stepwise(aten._prelu_kernel.default, _slope)
     _ctc_step = _stepwise(aten._ctc_loss.Tensor, _ctc_slope, kept=(0, 1), constant=(1,))
+    recurrent.lstm_layer = _whole(recurrent.layer_of_lstm, recurrent.slope_of_lstm(_step), kept=(0, 1, 2, 3), constant=(3,))
     _norm_step = _whole(_norm_named, _norm_slope, kept=(0,))
     return {
         "cdist": _whole(_distances, _distance_slope, kept=(0,)),

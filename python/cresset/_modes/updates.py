@@ -2,7 +2,11 @@
 
 import math
 
+import _cresset
+
 import cresset as torch
+
+from .stack import none_active
 
 
 def written_out(optimizer, options):
@@ -13,23 +17,40 @@ def written_out(optimizer, options):
         return False
     optimizer._make([p for p in params if not optimizer.state[p] and optimizer._rule != "_fused_sgd_"], options)
     if params:
-        rule[bool(options.get("foreach"))](params, optimizer.state, options)
+        run = rule[bool(options.get("foreach"))]
+        _cresset._by_parts(lambda: run(params, optimizer.state, options))
     return True
 
 
+# One parameter after the other: what the rows are made of.
+
+
 def _sgd(params, state, o):
+    numbers = {name: o[name] for name in ("weight_decay", "momentum", "lr", "dampening", "nesterov", "maximize")}
     for p in params:
-        change = -p.grad if o["maximize"] else p.grad
-        if o["weight_decay"]:
-            change = change.add(p, alpha=o["weight_decay"])
+        buffers, is_first = [], False
         if o["momentum"]:
-            average = state[p].get("momentum_buffer")
-            if average is None:
-                average = state[p]["momentum_buffer"] = change.detach().clone()
-            else:
-                average.mul_(o["momentum"]).add_(change, alpha=1 - o["dampening"])
-            change = change.add(average, alpha=o["momentum"]) if o["nesterov"] else average
-        p.add_(change, alpha=-o["lr"])
+            is_first = state[p].get("momentum_buffer") is None
+            if is_first:
+                with none_active():
+                    state[p]["momentum_buffer"] = torch.zeros_like(p.detach())
+            buffers = [state[p]["momentum_buffer"]]
+        _cresset.body("_fused_sgd_")([p], [p.grad], buffers, **numbers, is_first_step=is_first)
+
+
+def _adam(params, state, o):
+    rule = "_fused_adamw_" if o["decoupled_weight_decay"] else "_fused_adam_"
+    numbers = {name: o[name] for name in ("lr", "weight_decay", "eps", "amsgrad")}
+    numbers["beta1"], numbers["beta2"] = o["betas"]
+    for p in params:
+        kept = state[p]
+        change = -p.grad if o["maximize"] else p.grad
+        kept["step"] += 1
+        largest = [kept["max_exp_avg_sq"]] if o["amsgrad"] else []
+        _cresset.body(rule)([p], [change], [kept["exp_avg"]], [kept["exp_avg_sq"]], largest, [kept["step"]], **numbers, maximize=False)
+
+
+# All at once: the same rules in operators on lists.
 
 
 def _sgd_of_lists(params, state, o):
@@ -66,25 +87,6 @@ def _added(changes, params, factor, are_own):
 def _sizes(o, t):
     """The length of Adam's step number t, and the root of what corrects the second moment."""
     return o["lr"] / (1 - o["betas"][0] ** t), math.sqrt(1 - o["betas"][1] ** t)
-
-
-def _adam(params, state, o):
-    beta1, beta2 = o["betas"]
-    for p in params:
-        kept = state[p]
-        change = -p.grad if o["maximize"] else p.grad
-        kept["step"] += 1
-        if o["weight_decay"] and o["decoupled_weight_decay"]:
-            p.mul_(1 - o["lr"] * o["weight_decay"])
-        elif o["weight_decay"]:
-            change = change.add(p, alpha=o["weight_decay"])
-        first, second = kept["exp_avg"], kept["exp_avg_sq"]
-        first.lerp_(change, 1 - beta1)
-        second.mul_(beta2).addcmul_(change, change, value=1 - beta2)
-        length, root = _sizes(o, kept["step"].item())
-        if o["amsgrad"]:
-            second = torch.maximum(kept["max_exp_avg_sq"], second, out=kept["max_exp_avg_sq"])
-        p.addcdiv_(first, (second.sqrt() / root).add_(o["eps"]), value=-length)
 
 
 def _adam_of_lists(params, state, o):

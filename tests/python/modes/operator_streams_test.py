@@ -45,6 +45,15 @@ def layers():
     return lambda x, h: torch.gru(x, h, weights, True, 1, 0.0, False, False, False)
 
 
+def long_memory(hidden=2, biases=True, layers=1, ways=1, cells=2, dtype=torch.float32):
+    weights = []
+    for i in range(layers * ways):
+        weights += [leaf(4 * cells, 3 if i < ways else ways * hidden), leaf(4 * cells, hidden), *([leaf(4 * cells)] * 2 if biases else [])]
+        weights += [leaf(hidden, cells)] if hidden != cells else []
+    weights = [w.detach().to(dtype) for w in weights]
+    return lambda x, h, c: torch.lstm(x, [h, c], weights, biases, layers, 0.0, False, ways == 2, False)
+
+
 def ctc(x):
     return F.ctc_loss(x, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2]))
 
@@ -52,6 +61,10 @@ def ctc(x):
 GATES = (
     "unsafe_split.Tensor t addmm unsafe_split.Tensor add_.Tensor sigmoid_ add_.Tensor sigmoid_ clone mul_.Tensor add.Tensor tanh_ sub.Tensor clone mul_.Tensor "
 )
+LSTM_STEP = "unsafe_split.Tensor sigmoid_ sigmoid_ tanh_ sigmoid_ mul.Tensor mul.Tensor add_.Tensor tanh mul.Tensor "
+LSTM_SLOPE = "mul.Tensor mul.Tensor mul.Tensor mul.Tensor sigmoid_backward tanh_backward sigmoid_backward sigmoid_backward cat t mm "
+LAYER, OF_LAYER = "select.int select.int mkldnn_rnn_layer ", "mkldnn_rnn_layer_backward "
+STATES = leaf(4, 1, 2)
 MASK = torch.ones(3, 3).tril().bool()
 CASES = {
     "unsafe_view": (lambda x, y: torch.matmul(x, y), [leaf(2, 2, 3), leaf(3, 2)], "view mm _unsafe_view", "view t mm t mm view"),
@@ -85,6 +98,18 @@ CASES = {
     "gru": (layers(), [leaf(1, 1, 3), leaf(1, 1, 2)], "unbind.int view t addmm view unbind.int " + GATES + "add_.Tensor stack stack",
             "select.int mul.Tensor mul.Tensor neg add.Tensor tanh_backward mul.Tensor mul.Tensor sigmoid_backward sigmoid_backward cat t mm add.Tensor cat "
             "stack view t mm view stack"),
+    "lstm": (long_memory(), [leaf(2, 1, 3), leaf(1, 1, 2), leaf(1, 1, 2)], LAYER + "stack stack", OF_LAYER + "select_backward select_backward"),
+    "lstm without biases": (long_memory(biases=False), [leaf(2, 1, 3), leaf(1, 1, 2), leaf(1, 1, 2)],
+                            "select.int select.int zeros zeros mkldnn_rnn_layer stack stack", OF_LAYER + "select_backward select_backward"),
+    "lstm both ways": (long_memory(layers=2, ways=2), [leaf(2, 1, 3), STATES.detach(), STATES.detach()], (LAYER * 2 + "cat ") * 2 + "stack stack",
+                       f"slice.Tensor slice.Tensor {OF_LAYER * 2}add.Tensor slice.Tensor slice.Tensor {OF_LAYER * 2}add.Tensor"),
+    "lstm of doubles": (long_memory(dtype=torch.float64), [t.detach().double().requires_grad_() for t in (leaf(2, 1, 3), leaf(1, 1, 2), leaf(1, 1, 2))],
+                        f"unbind.int unbind.int view t addmm view unbind.int {('t addmm add_.Tensor ' + LSTM_STEP) * 2}stack stack stack",
+                        f"select.int select.int mul.Tensor mul.Tensor tanh_backward {LSTM_SLOPE}add.Tensor mul.Tensor mul.Tensor tanh_backward add.Tensor "
+                        f"{LSTM_SLOPE}stack view t mm view stack stack"),
+    "lstm projected": (long_memory(cells=3), [leaf(1, 1, 3), leaf(1, 1, 2), leaf(1, 1, 3)],
+                       f"unbind.int unbind.int view t addmm view unbind.int t addmm add_.Tensor {LSTM_STEP}t mm stack stack stack",
+                       f"select.int t mm mul.Tensor mul.Tensor tanh_backward {LSTM_SLOPE}stack view t mm view stack stack"),
     "ctc": (ctc, [leaf(4, 1, 3)], "lift_fresh lift_fresh lift_fresh _ctc_loss.Tensor clamp_min div.Tensor mean",
             "expand div.Scalar div.Tensor _ctc_loss_backward.Tensor"),
     "product": (lambda x: x.prod(1), [leaf(2, 3)], "prod.dim_int",
