@@ -61,6 +61,46 @@ class HeardCalls(unittest.TestCase):
         self.assertEqual(mode.seen, ["_set_grad_enabled", "torch.Tensor.mul", "_set_grad_enabled", "torch.Tensor.mul", "torch.Tensor.sum",
                                      "torch.Tensor.backward"])  # fmt: skip
 
+    def test_starts_of_layers_are_seen_whole_or_as_their_operators(self):
+        init, seen = torch.nn.init, []
+
+        class Hears(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                seen.append((getattr(function, "__name__", ""), len(args), sorted(kwargs or {})))
+                return super().__torch_function__(function, types, args, kwargs or {})
+
+        def first(function, *args):
+            x = torch.ones(3, 4).as_subclass(Hears)
+            seen.clear()
+            self.assertIs(function(x, *args), x)
+            return seen[0]
+
+        self.assertEqual(first(init.uniform_), ("uniform_", 0, ["a", "b", "generator", "tensor"]))
+        self.assertEqual(first(init.normal_, 1.0), ("normal_", 0, ["generator", "mean", "std", "tensor"]))
+        self.assertEqual(first(init.constant_, 2.0), ("constant_", 0, ["tensor", "val"]))
+        self.assertEqual(first(init.kaiming_uniform_), ("kaiming_uniform_", 0, ["a", "generator", "mode", "nonlinearity", "tensor"]))
+        self.assertEqual(first(init.ones_), ("fill_", 2, []))
+        self.assertEqual(first(init.zeros_), ("zero_", 1, []))
+        for other in (init.xavier_normal_, init.kaiming_normal_, init.xavier_uniform_):
+            first(other)
+            self.assertEqual({name for name, places, _ in seen if not places}, set())
+        with Heard() as mode:
+            torch.nn.Linear(2, 3)
+        self.assertEqual([name for name in mode.seen if name.startswith("torch.nn.init")], ["torch.nn.init.kaiming_uniform_", "torch.nn.init.uniform_"])
+
+    def test_pooling_with_indices_and_padded_sequences_are_functions_of_their_own(self):
+        F, x = torch.nn.functional, Foreign()
+        self.assertEqual(F.max_pool2d(x, 2)[0], "max_pool2d")
+        for call in (lambda: F.max_pool2d(x, 2, return_indices=True), lambda: F.max_pool2d(x, 2, None, 0, 1, False, True)):
+            self.assertEqual(
+                call(), ("max_pool2d_with_indices", (Foreign,), 2, {"stride": None, "padding": 0, "dilation": 1, "ceil_mode": False, "return_indices": True})
+            )
+        self.assertEqual(F.adaptive_max_pool1d(x, 2, True)[0], "adaptive_max_pool1d_with_indices")
+        self.assertEqual(F.fractional_max_pool3d(x, 2, 1, return_indices=True)[0], "fractional_max_pool3d_with_indices")
+        pad = torch.nn.utils.rnn.pad_sequence([x, x], padding_value=2.0)
+        self.assertEqual((pad[0], pad[2], pad[3]), ("pad_sequence", 4, None))
+
     def test_operators_leave_the_hook_its_own_keywords(self):
         self.assertIsNone(torch.where(Foreign(), 1, 2)[3])
         self.assertEqual(torch.einsum("i", Foreign())[3], {})

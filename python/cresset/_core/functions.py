@@ -73,7 +73,11 @@ def _einsum_operands(equation, *operands):
     return equation, *_tensors(operands)
 
 
-einsum._for_hooks = _einsum_operands
+def _einsum_for_hooks(*args, **kwargs):
+    return _einsum_operands(*args), kwargs
+
+
+einsum._for_hooks = _einsum_for_hooks
 
 
 def _equation_of_lists(arguments):

@@ -1,6 +1,7 @@
 """Functions written in Python, which classes and modes with `__torch_function__` take over as they do operators."""
 
 import functools
+import sys
 import types
 
 from _cresset import Tensor, _hand_over, _taken_over
@@ -46,7 +47,7 @@ def _spelled_out(function, args, kwargs):
 
 def overridable(function, home, spelled_out=False):
     """The function as one that may be taken over; it is known as one of the module `home`. A hook gets the arguments as they were given, or
-    `spelled_out`: with the defaults by their names; or as its `_for_hooks` makes them."""
+    `spelled_out`: with the defaults by their names; or as its `_for_hooks` makes them. Pooling that returns indices is a function of its own for hooks."""
 
     for_hooks = getattr(function, "_for_hooks", None)
 
@@ -54,8 +55,11 @@ def overridable(function, home, spelled_out=False):
     def call(*args, **kwargs):
         if _taken_over(args, kwargs):
             if for_hooks is not None:
-                args = for_hooks(*args)
-            return _hand_over(call, *(_spelled_out(function, args, kwargs) if spelled_out else (args, kwargs)))
+                args, kwargs = for_hooks(*args, **kwargs)
+            elif spelled_out:
+                args, kwargs = _spelled_out(function, args, kwargs)
+            known = getattr(sys.modules[home], f"{function.__name__}_with_indices", call) if kwargs.get("return_indices") else call
+            return _hand_over(known, args, kwargs)
         return function(*args, **kwargs)
 
     call.__module__ = home
@@ -63,6 +67,24 @@ def overridable(function, home, spelled_out=False):
     if not spelled_out:
         call._is_operator = True
     return call
+
+
+def _arguments(function, args, kwargs):
+    import inspect
+
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def all_named(function):
+    """For `_for_hooks`: all arguments by their names."""
+    return lambda *args, **kwargs: ((), _arguments(function, args, kwargs))
+
+
+def all_placed(function):
+    """For `_for_hooks`: all arguments in their places, as operators get them."""
+    return lambda *args, **kwargs: (tuple(_arguments(function, args, kwargs).values()), {})
 
 
 def replace(names, home, but=()):

@@ -5,6 +5,7 @@ import math
 import warnings
 
 import cresset as torch
+from cresset._core import overridable as _overridable
 
 _GAINS = dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"), 1)
 _GAINS |= {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
@@ -80,7 +81,7 @@ def ones_(tensor):
     >>> nn.init.ones_(torch.empty(2)).tolist()
     [1.0, 1.0]
     """
-    return constant_(tensor, 1.0)
+    return _filled(tensor, "fill_", 1.0)
 
 
 def zeros_(tensor):
@@ -153,7 +154,7 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
 def _spread(tensor, std, generator):
     """Numbers spread evenly around 0 with this deviation."""
     half_width = math.sqrt(3.0) * std
-    return uniform_(tensor, -half_width, half_width, generator)
+    return _filled(tensor, "uniform_", -half_width, half_width, generator=generator)
 
 
 def _spread_by_fan_in_(weight, bias):
@@ -173,12 +174,12 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
     torch.Size([3, 4])
     """
     std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
-    return normal_(tensor, 0.0, std, generator)
+    return _filled(tensor, "normal_", 0.0, std, generator=generator)
 
 
-def _kaiming_std(tensor, a, mode, nonlinearity):
+def _kaiming_std(tensor, a, mode, nonlinearity, stacklevel):
     if 0 in tensor.shape:
-        warnings.warn("kaiming: expected a tensor with elements, got none to initialize", stacklevel=3)
+        warnings.warn("kaiming: expected a tensor with elements, got none to initialize", stacklevel=stacklevel)
         return None
     return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
@@ -189,7 +190,7 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
     >>> nn.init.kaiming_uniform_(torch.empty(3, 4), nonlinearity="relu").shape
     torch.Size([3, 4])
     """
-    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    std = _kaiming_std(tensor, a, mode, nonlinearity, 4)
     return tensor if std is None else _spread(tensor, std, generator)
 
 
@@ -199,8 +200,8 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     >>> nn.init.kaiming_normal_(torch.empty(3, 4), mode="fan_out").shape
     torch.Size([3, 4])
     """
-    std = _kaiming_std(tensor, a, mode, nonlinearity)
-    return tensor if std is None else normal_(tensor, 0.0, std, generator)
+    std = _kaiming_std(tensor, a, mode, nonlinearity, 3)
+    return tensor if std is None else _filled(tensor, "normal_", 0.0, std, generator=generator)
 
 
 def orthogonal_(tensor, gain=1, generator=None):
@@ -233,10 +234,17 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with torch.no_grad():
-        normal_(tensor, 0, std, generator)
+        tensor.normal_(0, std, generator=generator)
         for column in range(columns):
             tensor[torch.randperm(rows)[:zeros], column] = 0
     return tensor
+
+
+# Hooks get these whole, and the others as the operators that they are made of.
+for _function in (uniform_, normal_, constant_, kaiming_uniform_):
+    _function._for_hooks = _overridable.all_named(_function)
+    globals()[_function.__name__] = _overridable.overridable(_function, __name__)
+del _function
 
 
 def _old_name(function):

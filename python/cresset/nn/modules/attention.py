@@ -66,7 +66,7 @@ class MultiheadAttention(Module):
                 init.xavier_uniform_(weight)
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
-                init.zeros_(bias)
+                init.constant_(bias, 0.0)
         for bias in (self.bias_k, self.bias_v):
             if bias is not None:
                 init.xavier_normal_(bias)

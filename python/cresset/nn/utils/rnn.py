@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 import cresset as torch
+from cresset._core import overridable as _overridable
 
 
 def invert_permutation(permutation):
@@ -158,6 +159,10 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
         gap = s.new_full((longest - s.size(0), *s.shape[1:]), padding_value)
         rows.append(s if s.size(0) == longest else torch.cat([gap, s] if padding_side == "left" else [s, gap]))
     return torch.stack(rows, 0 if batch_first else 1)
+
+
+pad_sequence._for_hooks = _overridable.all_placed(pad_sequence)
+pad_sequence = _overridable.overridable(pad_sequence, __name__)
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
