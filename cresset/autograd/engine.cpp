@@ -122,11 +122,12 @@ void add_gradient(Tensor& sum, Tensor&& more) {
 
 // ---- Hooks
 
+// Hooks see undefined gradients too, as when a custom function returns none for an input.
 void run_tensor_hooks(const std::shared_ptr<TensorHooks>& list, Tensor& grad, const Node& node) {
   // A copy, as a hook may register or remove hooks.
   const TensorHooks hooks = *list;
   for (const TensorHook& hook : hooks) {
-    if (!hook || !grad.defined()) continue;
+    if (!hook) continue;
     Tensor result = hook(grad);
     if (!result.defined()) continue;
     check_hook_result(grad, result, node.name());
@@ -298,6 +299,7 @@ variable_list call_node(Node& node, variable_list&& grads, bool skip_undefined) 
   variable_list outputs;
   if (skip_undefined && !any_defined(grads)) {
     outputs.resize(node.num_outputs());
+    if (has_post_hooks) run_post_hooks(node, outputs, grads);
     return outputs;
   }
   if (CRESSET_LIKELY(!has_post_hooks)) return node(std::move(grads));
@@ -462,7 +464,8 @@ void run_shared(GraphTask& task, const edge_list& roots, variable_list&& grads) 
 }  // namespace
 
 void check_hook_result(const Tensor& before, const Tensor& after, const std::string& name) {
-  if (!before.defined() || !after.defined()) return;
+  if (!after.defined()) return;
+  CRESSET_CHECK(before.defined(), "hook on ", name, ": returned a tensor of shape ", after.sizes(), " in place of a gradient that is None, expected None");
   CRESSET_CHECK(before.sizes() == after.sizes(), "hook on ", name, ": changed the shape of the gradient, got ", after.sizes(), ", expected ", before.sizes());
   CRESSET_CHECK(before.scalar_type() == after.scalar_type(), "hook on ", name, ": changed the dtype of the gradient, got ", after.scalar_type(), ", expected ",
                 before.scalar_type());

@@ -20,6 +20,7 @@ void replicate_grad_edges(const std::shared_ptr<Module>& module, const std::vect
     for (size_t i = 0; i < copies.size(); i++) {
       if (!copies[i].requires_grad()) continue;
       copies[i].register_hook([original = originals[i]](const Tensor& grad) {
+        if (!grad.defined()) return;
         Tensor& sum = original.mutable_grad();
         const Tensor part = grad.detach().to(original.device());
         sum = sum.defined() ? sum + part : part.clone();

@@ -228,6 +228,40 @@ class Hooks(unittest.TestCase):
         y.sum().backward()
         self.assertEqual(seen, [("after", 1), ("before", 5)])
 
+    def test_hooks_see_gradients_that_there_are_not(self):
+        class First(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                return x * y
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad, None
+
+        seen = []
+        x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+        y = x.sin()
+        y.register_hook(lambda g: seen.append(("tensor", g)))
+        y.grad_fn.register_prehook(lambda outputs: seen.append(("before", outputs)))
+        y.grad_fn.register_hook(lambda inputs, outputs: seen.append(("after", inputs, outputs)))
+        w.register_hook(lambda g: seen.append(("leaf", g)))
+        (First.apply(x, y) + First.apply(x, w)).sum().backward()
+        self.assertCountEqual(seen, [("tensor", None), ("before", (None,)), ("after", (None,), (None,)), ("leaf", None)])
+        self.assertEqual((x.grad.tolist(), w.grad), ([2, 2], None))
+        seen.clear()
+        left, right = x.split(1)
+        right.register_hook(seen.append)
+        left.sum().backward()
+        self.assertEqual(seen, [None])
+        replaced = x.sin()
+        replaced.register_hook(lambda g: torch.ones(2))
+        with self.assertRaises(RuntimeError):
+            First.apply(w, replaced).sum().backward()
+        both = []
+        with torch.autograd.graph.register_multi_grad_hook((x, w), both.append):
+            First.apply(x, w).sum().backward()
+        self.assertEqual([[g if g is None else g.tolist() for g in grads] for grads in both], [[[1, 1], None]])
+
     def test_post_accumulate(self):
         x = leaf(1.0, 2.0)
         seen = []
