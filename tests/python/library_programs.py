@@ -416,6 +416,31 @@ f = Decay(); y = odeint_adjoint(f, torch.ones(1), torch.tensor([0.0, 2.0]), rtol
 y[-1].sum().backward(); print(f"{y[-1].item():.5f} {f.rate.grad.item():.4f}")
 """,
     ),
+    "zuko": (
+        ["zuko"],
+        """
+import torch, zuko, zuko.bayesian
+"""
+        + _TRAIN
+        + """
+torch.manual_seed(0)
+flow = zuko.flows.NSF(2, 1, transforms=2, hidden_features=(16, 16)); x, c = torch.randn(16, 2), torch.randn(16, 1)
+train(flow, lambda m: -m(c).log_prob(x).mean())
+net = zuko.bayesian.BayesianModel(torch.nn.Linear(2, 1), init_logvar=-4.0)
+with net.reparameterize() as sampled: print(f"{sampled(x).sum().item():.4f} {net.kl_divergence().item():.4f}")
+""",
+    ),
+    "entmax": (
+        ["entmax"],
+        """
+import torch, entmax
+torch.manual_seed(0); x = torch.randn(3, 7, requires_grad=True)
+for f in (entmax.sparsemax, entmax.entmax15, lambda t: entmax.entmax_bisect(t, 1.3)):
+    y = f(x); x.grad = None; (y * torch.arange(7.)).sum().backward()
+    print([f"{v:.4f}" for v in y.detach().flatten().tolist()], [f"{v:.4f}" for v in x.grad[0].tolist()])
+print(f"{entmax.Entmax15Loss()(x, torch.tensor([0, 1, 2])).item():.4f}")
+""",
+    ),
     "ultralytics": (
         ["ultralytics"],
         """

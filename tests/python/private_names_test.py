@@ -34,6 +34,19 @@ class Checks(unittest.TestCase):
         self.assertRaises(AssertionError, torch._assert, False, "no")
 
 
+class Modules(unittest.TestCase):
+    def test_other_parameters_for_a_while(self):
+        layer, weight = torch.nn.Linear(2, 1, bias=False), torch.tensor([[1.0, 2.0]])
+        own, swap = layer.weight, torch.nn.utils.stateless._reparametrize_module
+        with swap(layer, {"weight": weight}):
+            self.assertIs(layer.weight, weight)
+            self.assertEqual(layer(torch.tensor([3.0, 4.0])).tolist(), [11.0])
+        self.assertIs(layer.weight, own)
+        with self.assertRaisesRegex(RuntimeError, "other"), swap(layer, {"other": weight}, strict=True):
+            pass
+        self.assertIs(layer.weight, own)
+
+
 class Operators(unittest.TestCase):
     def test_shapes_and_memory(self):
         x = torch.ones(2, 0, 3)

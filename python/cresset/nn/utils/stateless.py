@@ -79,6 +79,11 @@ def _exchanged(module, values, tie_weights, strict):
                 values[name] = left
 
 
+def _reparametrize_module(module, parameters_and_buffers, *, tie_weights=False, strict=False):
+    """The module with these tensors in place of its own, for a `with` block."""
+    return _exchanged(module, parameters_and_buffers, tie_weights, strict)
+
+
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """Call `module` with the tensors of a dictionary in place of its parameters and buffers, which come back afterwards.
 
