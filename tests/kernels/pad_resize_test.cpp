@@ -135,6 +135,7 @@ TEST(Resize, MatchesGoldenValues) {
         {-0.0485741, 3.9282227, 6.5902047, 2.1494694, 5.0791016, 5.8658762, 2.3758688, 3.668457, 6.3622136, 0.4674661, 0.7128906, 7.7215242});
   check(ResizeMode::cubic, true, false, {4, 3}, {0.0, 4.0, 5.0, 2.2777777, 5.1296306, 3.7592597, 2.7037034, 3.851851, 5.4629607, 1.0, 1.0, 9.0});
   check(ResizeMode::cubic, false, true, {2, 3}, {1.1896286, 5.1315093, 6.650104, 1.3913819, 2.778379, 6.7456708});
+  check(ResizeMode::lanczos, false, true, {2, 3}, {0.9931333, 5.4498264, 6.7676498, 1.3909717, 2.719913, 6.8504146});
   check(ResizeMode::nearest, false, false, {2, 7}, {0, 0, 1, 4, 4, 9, 5, 3, 3, 3, 5, 5, 9, 4});
   check(ResizeMode::nearest_exact, false, false, {2, 7}, {0, 1, 1, 4, 9, 9, 5, 1, 0, 0, 1, 4, 4, 9});
   const Array<uint8_t> bytes({1, 1, 3, 5}, scaled);
@@ -178,7 +179,7 @@ TEST(Resize, NearestTakesEveryDtypeAndLayout) {
 
 TEST(Resize, BackwardIsTheAdjointOfEveryMode) {
   std::mt19937 rng(4);
-  for (ResizeMode mode : {ResizeMode::nearest, ResizeMode::nearest_exact, ResizeMode::linear, ResizeMode::cubic})
+  for (ResizeMode mode : {ResizeMode::nearest, ResizeMode::nearest_exact, ResizeMode::linear, ResizeMode::cubic, ResizeMode::lanczos})
     for (bool align : {false, true})
       for (bool antialias : {false, true})
         for (size_t dims = 1; dims <= 3; dims++)

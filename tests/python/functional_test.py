@@ -19,7 +19,11 @@ class Images(unittest.TestCase):
         ("bicubic", False): [44, 69, 76, 51, 73, 111, 138, 133, 161, 168, 144, 187, 117, 16, 90, 66, 64, 94, 126, 160, 180, 182, 159, 165, 187, 65, 24, 66],
         ("bicubic", True): [0, 21, 51, 74, 97, 127, 148, 114, 135, 165, 188, 240, 160, 6, 43, 64, 94, 117, 140, 170, 191, 157, 178, 222, 231, 79, 0, 49],
     }
-    SMOOTH = {"bilinear": [85, 69, 105, 157, 140, 85, 87, 90, 148, 158, 126, 60], "bicubic": [84, 62, 106, 162, 148, 81, 82, 83, 156, 166, 124, 53]}
+    SMOOTH = {
+        "bilinear": [85, 69, 105, 157, 140, 85, 87, 90, 148, 158, 126, 60],
+        "bicubic": [84, 62, 106, 162, 148, 81, 82, 83, 156, 166, 124, 53],
+        "lanczos": [87, 57, 103, 167, 153, 77, 79, 75, 163, 172, 120, 49],
+    }
 
     def setUp(self):
         self.image = (torch.arange(30) * 37 % 256).reshape(1, 2, 3, 5).to(torch.uint8)
@@ -29,6 +33,24 @@ class Images(unittest.TestCase):
             self.assertEqual(F.interpolate(self.image, (2, 7), mode=mode, align_corners=corners).flatten().tolist(), expected)
         for mode, expected in self.SMOOTH.items():
             self.assertEqual(F.interpolate(self.image, (2, 3), mode=mode, antialias=True).flatten().tolist(), expected)
+
+    def test_lanczos_smooths_images_and_has_a_gradient(self):
+        x = torch.linspace(0, 1, 30, dtype=torch.float64).square().reshape(1, 1, 5, 6).requires_grad_()
+        y = F.interpolate(x, scale_factor=(0.6, 1.5), mode="lanczos", antialias=True)
+        self.assertEqual(y.shape, (1, 1, 3, 9))
+        self.assertTrue(torch.autograd.gradcheck(lambda t: F.interpolate(t, (3, 9), mode="lanczos", antialias=True), x))
+        self.assertTrue(torch.autograd.gradgradcheck(lambda t: F.interpolate(t, (3, 9), mode="lanczos", antialias=True).square(), x))
+        flat = torch.ones(2, 3, 4, 4)
+        torch.testing.assert_close(F.interpolate(flat, (7, 3), mode="lanczos", antialias=True), torch.ones(2, 3, 7, 3))
+        for call in (
+            lambda: F.interpolate(flat, (3, 3), mode="lanczos"),
+            lambda: F.interpolate(flat, (3, 3), mode="lanczos", antialias=True, align_corners=True),
+            lambda: F.interpolate(flat[0], 3, mode="lanczos", antialias=True),
+        ):
+            with self.assertRaisesRegex(ValueError, "antialias"):
+                call()
+        with self.assertRaisesRegex(NotImplementedError, "lanczos"):
+            F.interpolate(flat[0], 3, mode="lanczos")
 
     def test_a_side_that_stays_is_copied(self):
         wide = F.interpolate(self.image, (3, 7), mode="bilinear", align_corners=True)

@@ -95,6 +95,7 @@ std::optional<Resizing> resizing_of(std::string_view target) {
       {"upsample_bicubic2d", {"bicubic"}},
       {"_upsample_bilinear2d_aa", {"bilinear", true}},
       {"_upsample_bicubic2d_aa", {"bicubic", true}},
+      {"_upsample_lanczos2d_aa", {"lanczos", true}},
   };
   constexpr std::string_view kPrefix = "torch.ops.aten.", kOverload = ".vec";
   if (target.size() < kPrefix.size() + kOverload.size() || target.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;

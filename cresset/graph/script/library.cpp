@@ -73,32 +73,6 @@ def _cast_Long(self: Tensor, non_blocking: bool = False) -> Tensor:
 def _cast_Short(self: Tensor, non_blocking: bool = False) -> Tensor:
     return self.to(torch.int16, non_blocking)
 )"},
-    {"_upsample_lanczos2d_aa", R"(
-def _upsample_lanczos2d_aa(input: Tensor, output_size: Optional[List[int]], align_corners: bool, scale_factors: Optional[List[float]]) -> Tensor:
-    out = input
-    for d in range(2):
-        n = input.size(d + 2)
-        factor = 1.0
-        m = n
-        if scale_factors is not None:
-            factor = scale_factors[d]
-            m = int(float(n) * factor)
-        if output_size is not None:
-            m = output_size[d]
-            factor = float(m) / float(n)
-        step = 1.0 / factor
-        if align_corners:
-            step = float(n - 1) / float(m - 1) if m > 1 else 0.0
-        width = max(step, 1.0)
-        centers = ((torch.arange(m, dtype=torch.float64, device=input.device) + 0.5) * step).unsqueeze(1)
-        points = torch.arange(n, dtype=torch.float64, device=input.device)
-        at = (points + 0.5 - centers) / width
-        near = torch.logical_and(points >= (centers - 3.0 * width + 0.5).trunc(), points < (centers + 3.0 * width + 0.5).trunc())
-        weights = (torch.sinc(at) * torch.sinc(at / 3.0)).masked_fill(torch.logical_not(torch.logical_and(near, at.abs() < 3.0)), 0.0)
-        weights = (weights / weights.sum([1], True)).to(input.dtype)
-        out = torch.matmul(out.transpose(d + 2, 3), weights.transpose(0, 1)).transpose(d + 2, 3)
-    return out
-)"},
     {"cpu", R"(
 def cpu(self: Tensor) -> Tensor:
     return self.to(device=torch.device("cpu"))

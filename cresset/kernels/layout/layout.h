@@ -39,12 +39,12 @@ void pad(const Strided& out, const Strided& self, IntArrayRef pads, PadMode mode
 // Overwrites grad_input with the sums of grad over the places each element was copied to.
 void pad_backward(const Strided& grad_input, const Strided& grad, IntArrayRef pads, PadMode mode);
 
-enum class ResizeMode { nearest, nearest_exact, linear, cubic };
+enum class ResizeMode { nearest, nearest_exact, linear, cubic, lanczos };
 
 struct ResizeOptions {
   ResizeMode mode = ResizeMode::nearest;
   bool align_corners = false;
-  bool antialias = false;  // linear and cubic
+  bool antialias = false;  // linear and cubic; lanczos always
   // Output size over input size as the user gave it, for each spatial dimension; 0: from the sizes.
   double scales[3] = {0, 0, 0};
 };

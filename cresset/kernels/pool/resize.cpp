@@ -1,4 +1,4 @@
-// Resizing of 1-d, 2-d and 3-d planes by nearest neighbour, and by linear and cubic interpolation.
+// Resizing of 1-d, 2-d and 3-d planes by nearest neighbour, and by linear, cubic and Lanczos interpolation.
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +23,14 @@ template <class A> A cubic(A x, A a) {
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
   return 0;
+}
+
+// Lanczos' window of three lobes (Duchon, Journal of Applied Meteorology 18, 1979).
+template <class A> A lanczos(A x) {
+  if (x == 0) return 1;
+  if (std::fabs(x) >= 3) return 0;
+  const A angle = static_cast<A>(3.14159265358979323846) * x;
+  return 3 * std::sin(angle) * std::sin(angle / 3) / (angle * angle);
 }
 
 // Input places per output place.
@@ -78,9 +86,9 @@ template <class A> Axis<A> cubic_axis(int64_t in, int64_t out, A scale, bool ali
 }
 
 // The kernel is stretched over the input places that fall into one output place, and its weights are normalised.
-template <class A> Axis<A> antialias_axis(int64_t in, int64_t out, A scale, bool is_cubic) {
+template <class A> Axis<A> antialias_axis(int64_t in, int64_t out, A scale, ResizeMode mode) {
   if (in == out) scale = 1;  // copied, whatever scale was given
-  const A stretch = std::max(scale, A(1)), support = (is_cubic ? 2 : 1) * stretch;
+  const A stretch = std::max(scale, A(1)), radius = mode == ResizeMode::lanczos ? 3 : mode == ResizeMode::cubic ? 2 : 1, support = radius * stretch;
   Axis<A> axis = make_axis<A>(in, out, std::min<int64_t>(static_cast<int64_t>(std::ceil(support)) * 2 + 1, in));
   for (int64_t o = 0; o < out; o++) {
     // The half-pixel rule, with aligned corners too.
@@ -90,7 +98,8 @@ template <class A> Axis<A> antialias_axis(int64_t in, int64_t out, A scale, bool
     A total = 0;
     const auto weight_of = [&](int64_t k) {
       const A x = (static_cast<A>(begin + k) - centre + A(0.5)) / stretch;
-      return is_cubic ? cubic(x, static_cast<A>(kCubicAntialias)) : std::max(A(1) - std::fabs(x), A(0));
+      if (mode == ResizeMode::lanczos) return lanczos(x);
+      return mode == ResizeMode::cubic ? cubic(x, static_cast<A>(kCubicAntialias)) : std::max(A(1) - std::fabs(x), A(0));
     };
     for (int64_t k = 0; k < count; k++) total += weight_of(k);
     for (int64_t k = 0; k < axis.taps; k++) axis.put(o, k, std::min(begin + k, in - 1), k < count && total != 0 ? weight_of(k) / total : A(0));
@@ -100,9 +109,8 @@ template <class A> Axis<A> antialias_axis(int64_t in, int64_t out, A scale, bool
 
 template <class A> Axis<A> axis_of(int64_t in, int64_t out, const ResizeOptions& options, int d) {
   const A scale = scale_of<A>(in, out, options.align_corners, options.scales[d]);
-  const bool is_cubic = options.mode == ResizeMode::cubic;
-  if (options.antialias) return antialias_axis<A>(in, out, scale, is_cubic);
-  return is_cubic ? cubic_axis<A>(in, out, scale, options.align_corners) : linear_axis<A>(in, out, scale, options.align_corners);
+  if (options.antialias || options.mode == ResizeMode::lanczos) return antialias_axis<A>(in, out, scale, options.mode);
+  return options.mode == ResizeMode::cubic ? cubic_axis<A>(in, out, scale, options.align_corners) : linear_axis<A>(in, out, scale, options.align_corners);
 }
 
 std::vector<int64_t> nearest_index(int64_t in, int64_t out, const ResizeOptions& options, int d, bool is_image) {

@@ -250,6 +250,14 @@ Tensor _upsample_bicubic2d_aa(const Tensor& self, IntArrayRef output_size, bool 
 Tensor _upsample_bicubic2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners, const std::optional<ArrayRef<double>>& scale_factors) {
   return cresset::upsample_bicubic(input, output_size, align_corners, scale_factors, true);
 }
+Tensor _upsample_lanczos2d_aa(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
+  const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::lanczos), align_corners, true, ArrayRef<double>(scales));
+}
+Tensor _upsample_lanczos2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners, const std::optional<ArrayRef<double>>& scale_factors) {
+  CRESSET_CHECK(input.dim() == 4, "_upsample_lanczos2d_aa: expected a 4-d input, got shape ", input.sizes());
+  return resize(input, output_size, align_corners, scale_factors, ResizeMode::lanczos, true);
+}
 
 Tensor im2col(const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
   if (self.dim() == 3) return cresset::_im2col(self.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0);

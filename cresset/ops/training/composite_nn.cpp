@@ -90,6 +90,12 @@ Tensor _interpolate(const Tensor& self, OptionalIntArrayRef size, const std::opt
   if (!scales.empty()) by = ArrayRef<double>(scales);
   if (mode == "nearest") return cresset::upsample_nearest(self, to, by);
   if (mode == "nearest-exact") return cresset::upsample_nearest_exact(self, to, by);
+  if (mode == "lanczos" && dims == 2) {
+    CRESSET_CHECK_VALUE(antialias && !align_corners,
+                        "interpolate: mode lanczos takes antialias=True and align_corners=False, got antialias=", antialias ? "True" : "False",
+                        " and align_corners=", align_corners ? "True" : "False");
+    return cresset::_upsample_lanczos2d_aa(self, to, false, by);
+  }
   if (mode == "bicubic" && dims == 2) return cresset::upsample_bicubic(self, to, align_corners, by, antialias);
   const bool linear = (mode == "linear" && dims == 1) || (mode == "bilinear" && dims == 2) || (mode == "trilinear" && dims == 3);
   CRESSET_CHECK_NOT_IMPLEMENTED(linear, "interpolate: mode ", std::string(mode), " does not go with an input of ", self.dim(), " dimensions");

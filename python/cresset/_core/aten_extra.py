@@ -337,11 +337,12 @@ def _resize_rest(mode, n, antialias, rest):
 RESIZE_NAMES = {
     (0, 1): "upsample_nearest1d", (0, 2): "upsample_nearest2d", (0, 3): "upsample_nearest3d", (1, 1): "_upsample_nearest_exact1d",
     (1, 2): "_upsample_nearest_exact2d", (1, 3): "_upsample_nearest_exact3d", (2, 1): "upsample_linear1d", (2, 2): "upsample_bilinear2d",
-    (2, 3): "upsample_trilinear3d", (3, 2): "upsample_bicubic2d",
+    (2, 3): "upsample_trilinear3d", (3, 2): "upsample_bicubic2d", (4, 2): "upsample_lanczos2d",
 }  # fmt: skip
 for (_mode, _n), _name in RESIZE_NAMES.items():
-    _resizing(_name, _mode, _n)
-for _mode, _name in ((2, "_upsample_bilinear2d_aa"), (3, "_upsample_bicubic2d_aa")):
+    if _mode < 4:  # the last smooths always
+        _resizing(_name, _mode, _n)
+for _mode, _name in ((2, "_upsample_bilinear2d_aa"), (3, "_upsample_bicubic2d_aa"), (4, "_upsample_lanczos2d_aa")):
     _resizing(_name, _mode, 2, True)
 
 

@@ -84,6 +84,7 @@ FUNCTIONS = {
     "upsample_bicubic2d.vec": (_CORNERS, _resized("bicubic", True)),
     "_upsample_bilinear2d_aa.vec": (_CORNERS, _resized("bilinear", True, True)),
     "_upsample_bicubic2d_aa.vec": (_CORNERS, _resized("bicubic", True, True)),
+    "_upsample_lanczos2d_aa.vec": (_CORNERS, _resized("lanczos", True, True)),
 }
 
 

@@ -74,7 +74,7 @@ def _fill(recorder, func, args, kwargs):
     return _aten.fill_.Tensor, (args[0], constant), {}
 
 
-_RESIZED = ["nearest", "nearest_exact", "linear", "cubic"]
+_RESIZED = ["nearest", "nearest_exact", "linear", "cubic", "lanczos"]
 
 
 def _resize(recorder, func, args, kwargs):
@@ -83,7 +83,11 @@ def _resize(recorder, func, args, kwargs):
     rank = image.dim() - 2
     title = {"nearest": f"upsample_nearest{rank}d", "nearest_exact": f"_upsample_nearest_exact{rank}d"}.get(_RESIZED[mode])
     if title is None:
-        title = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}[rank] if _RESIZED[mode] == "linear" else "upsample_bicubic2d"
+        title = (
+            {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}[rank]
+            if _RESIZED[mode] == "linear"
+            else f"upsample_{'bicubic' if mode == 3 else 'lanczos'}2d"
+        )
     if antialias:
         title = f"_{title}_aa"
     size = None if scales is not None else size

@@ -315,7 +315,9 @@ def _interpolate(input: Tensor, wanted: Optional[List[int]], factors: Optional[L
         if antialias:
             return torch._upsample_bicubic2d_aa(input, wanted, corners, factors)
         return torch.upsample_bicubic2d(input, wanted, corners, factors)
-    if mode == "lanczos" and n == 2 and antialias:
+    if mode == "lanczos" and n == 2:
+        if corners or not antialias:
+            raise ValueError("interpolate: mode lanczos takes antialias=True and align_corners=False")
         return torch._upsample_lanczos2d_aa(input, wanted, corners, factors)
     if mode == "trilinear" and n == 3:
         return torch.upsample_trilinear3d(input, wanted, corners, factors)

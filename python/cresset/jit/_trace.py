@@ -128,9 +128,8 @@ def _resizing(parts, args):
     """The operator, and its arguments, of all dimensions' `_resize_images(input, size, mode, align_corners, antialias, factors)`."""
     image, size, _, corners, smooth, factors = parts
     n = len(args[1])
-    op = (f"upsample_nearest{n}d", f"_upsample_nearest_exact{n}d", f"upsample_{('linear1d', 'bilinear2d', 'trilinear3d')[n - 1]}", "upsample_bicubic2d")[
-        args[2]
-    ]
+    linear = ("linear1d", "bilinear2d", "trilinear3d")[n - 1]
+    op = (f"upsample_nearest{n}d", f"_upsample_nearest_exact{n}d", f"upsample_{linear}", "upsample_bicubic2d", "upsample_lanczos2d")[args[2]]
     if args[4]:
         op = f"_{op}_aa"
     wanted = [size, "None"] if args[5] is None else ["None", factors]

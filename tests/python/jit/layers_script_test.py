@@ -291,6 +291,22 @@ def test_resizing_is_saved_under_the_operators_that_pytorch_has(mode, operator):
         assert torch.equal(torch.jit.load(file)(x), layer(x))
 
 
+def _lanczos(x):
+    return F.interpolate(x, size=[3, 7], mode="lanczos", antialias=True)
+
+
+def test_lanczos_is_an_operator_of_programs_and_archives():
+    x = torch.rand(1, 2, 5, 6)
+    for made in (torch.jit.script(_lanczos), torch.jit.trace(_lanczos, x)):
+        file = io.BytesIO()
+        torch.jit.save(made, file)
+        with zipfile.ZipFile(file) as archive:
+            code = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".py")).decode()
+        assert "torch._upsample_lanczos2d_aa(" in code
+        file.seek(0)
+        assert torch.equal(torch.jit.load(file)(x), _lanczos(x))
+
+
 def _both(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     values, places = F.max_pool2d(x, 2, return_indices=True)
     return F.max_pool2d(x, 2) - values, places

@@ -55,7 +55,7 @@ class Private(unittest.TestCase):
 
     def test_smooth_resizing(self):
         x = torch.from_numpy(np.random.default_rng(0).standard_normal((1, 2, 6, 8)))
-        for name, mode in (("_upsample_bilinear2d_aa", "bilinear"), ("_upsample_bicubic2d_aa", "bicubic")):
+        for name, mode in (("_upsample_bilinear2d_aa", "bilinear"), ("_upsample_bicubic2d_aa", "bicubic"), ("_upsample_lanczos2d_aa", "lanczos")):
             expected = F.interpolate(x, (3, 5), mode=mode, antialias=True)
             self.assertEqual(getattr(aten, name)(x, [3, 5], False).tolist(), expected.tolist())
             self.assertEqual(getattr(aten, name)(x, [3, 5], False, None).tolist(), expected.tolist())

@@ -46,6 +46,10 @@ def _cubic(t, a):
     return (a + 2) * t**3 - (a + 3) * t**2 + 1 if t <= 1 else a * (t**3 - 5 * t**2 + 8 * t - 4) if t < 2 else 0.0
 
 
+def _lanczos(t):
+    return float(np.sinc(t) * np.sinc(t / 3)) if abs(t) < 3 else 0.0
+
+
 def _axis(size, out, mode, align_corners, antialias, given, image):
     """For images, plain nearest mode ignores a given scale where a size stays or doubles."""
     scale = 1 / given if given else size / out
@@ -63,10 +67,10 @@ def _axis(size, out, mode, align_corners, antialias, given, image):
         elif antialias:
             scale = 1 if size == out else scale
             stretch, centre = max(scale, 1), scale * (o + 0.5)
-            support = stretch * (1 if mode == 2 else 2)
+            support = stretch * (mode - 1)
             taps = range(max(int(centre - support + 0.5), 0), min(int(centre + support + 0.5), size))
             distance = [(j + 0.5 - centre) / stretch for j in taps]
-            own = [max(1 - abs(d), 0) if mode == 2 else _cubic(d, -0.5) for d in distance]
+            own = [max(1 - abs(d), 0) if mode == 2 else _cubic(d, -0.5) if mode == 3 else _lanczos(d) for d in distance]
             weights[o, taps] = np.array(own) / sum(own)
         elif mode == 2:
             at = max(at, 0)

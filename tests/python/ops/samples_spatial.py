@@ -63,6 +63,8 @@ def _resizings(source):
                     yield x, size, mode, align_corners, False
                 if mode >= 2 and len(shape) == 4:
                     yield x, size, mode, False, True
+            if len(shape) == 4:
+                yield x, size, 4, False, True
 
 
 def resize_images(source):

@@ -243,9 +243,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
-    """Resizes (N, C, *) to `size` or by `scale_factor`: nearest, nearest-exact, area, linear, bilinear, bicubic, trilinear.
+    """Resizes (N, C, *) to `size` or by `scale_factor`: nearest, nearest-exact, area, linear, bilinear, bicubic, lanczos, trilinear.
 
-    ValueError unless exactly one of both is given, NotImplementedError for a mode that does not go with the dimensions.
+    `lanczos` asks for antialias=True. ValueError unless exactly one of both is given, NotImplementedError for a mode that does not go with the dimensions.
 
     >>> F.interpolate(torch.ones(1, 1, 2, 2), scale_factor=2).shape
     torch.Size([1, 1, 4, 4])
@@ -277,8 +277,10 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         scales = [float(s) for s in scales]
     if recompute_scale_factor and size is not None:
         raise ValueError("interpolate: recompute_scale_factor goes with scale_factor, got a size.")
-    if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.dim() == 4):
+        raise ValueError(
+            f"interpolate: antialias goes with the modes bilinear, bicubic and lanczos and an input of 4 dimensions, got {mode!r} and {input.dim()}"
+        )
     if n not in (1, 2, 3):
         raise NotImplementedError(f"interpolate: expected an input of 3, 4 or 5 dimensions (got {input.dim()}D)")
     return ops["_interpolate"](input, size, scales, mode, bool(align_corners), bool(recompute_scale_factor), antialias)
