@@ -26,25 +26,29 @@ const io::ZipEntry& model_of(const io::ZipReader& archive) {
   throw ValueError("the archive has no model");
 }
 
+std::vector<std::string> isas_of(const PackageOptions& options) {
+  if (!options.isas.empty() || !machine::is_available()) return options.isas;
+  return {machine::name_of(machine::Isa::Avx2), machine::name_of(machine::Isa::Avx512)};
+}
+
 machine::Portable code_of(const ExportedProgram& program, const PackageOptions& options) {
-  const auto graph = program.graph().clone();
-  machine::Asked asked;
-  fuse(*graph).prepare();
   machine::Portable code;
-  std::vector<std::string> isas = options.isas;
-  if (isas.empty() && machine::is_available()) isas = {"avx2"};
-  for (const std::string& isa : isas) {
-    if (isa == "baseline") continue;
-    for (const machine::Program& p : asked.programs) machine::add_portable(p, isa, code);
+  for (const std::string& name : isas_of(options)) {
+    const auto isa = machine::isa_of(name);
+    if (!isa) continue;
+    const auto graph = program.graph().clone();
+    machine::Asked asked(*isa);
+    fuse(*graph).prepare();
+    for (const machine::Program& p : asked.programs) machine::add_portable(p, code);
   }
   return code;
 }
 
 Json manifest_of(const io::ZipReader& archive, const PackageOptions& options, size_t programs) {
   Json isas = Json::array({"baseline"});
-  for (const std::string& isa : options.isas)
-    if (isa != "baseline") isas.push_back(isa);
-  if (options.isas.empty() && programs) isas.push_back("avx2");
+  if (!options.isas.empty() || programs)
+    for (const std::string& isa : isas_of(options))
+      if (isa != "baseline") isas.push_back(isa);
   return {{"version", kVersion}, {"isas", isas}, {"programs", programs}, {"model", model_of(archive).crc}, {"metadata", options.metadata}};
 }
 
@@ -98,7 +102,8 @@ machine::Portable read_code(const io::ZipReader& archive, int64_t expected) {
 
 void write_package(const std::string& program, const std::string& package, const PackageOptions& options) {
   for (const std::string& isa : options.isas)
-    CRESSET_CHECK_VALUE(isa == "baseline" || machine::is_isa(isa), "write_package: there is no machine code for '", isa, "'; expected avx2 or baseline");
+    CRESSET_CHECK_VALUE(isa == "baseline" || machine::isa_of(isa), "write_package: there is no machine code for '", isa,
+                        "'; expected avx2, avx512 or baseline");
   const machine::Portable code = code_of(load_program(program), options);
   within("write_package: '" + program + "'", [&] {
     const io::FileSource source(program);

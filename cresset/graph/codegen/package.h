@@ -10,7 +10,7 @@
 namespace cresset::graph {
 
 struct PackageOptions {
-  // The instruction sets that there is code for: "avx2", and "baseline", which needs none. CPUs of others run the library's own loops. Empty: all that this
+  // The instruction sets that there is code for: "avx2", "avx512", and "baseline", which needs none. CPUs of others run the library's own loops. Empty: all that this
   // build can compile for.
   std::vector<std::string> isas;
   std::map<std::string, std::string> metadata;  // of the user

@@ -40,7 +40,7 @@ def aoti_compile_and_package(exported_program, _deprecated_unused_args=None, _de
     Args:
         exported_program: as `torch.export.export` gives it.
         package_path: ends in `.pt2`; by default a file in a new folder for temporary files.
-        inductor_configs: `aot_inductor.isas`, the instruction sets to compile for ("avx2", "baseline"; by default all that this build can), and
+        inductor_configs: `aot_inductor.isas`, the instruction sets to compile for ("avx2", "avx512", "baseline"; by default all that this build can), and
             `aot_inductor.metadata`, texts by name that the package keeps.
 
     Errors: TypeError for what is no ExportedProgram; ValueError for another ending and instruction sets that there is no code for.

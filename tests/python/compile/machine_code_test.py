@@ -1,6 +1,7 @@
 """Machine code gives the bits of eager mode, is kept on disk, and is left out where it cannot be had."""
 
 import os
+import pathlib
 import random
 import subprocess
 import sys
@@ -8,11 +9,14 @@ import tempfile
 import unittest
 
 import _cresset_compile
+import pytest
 
 import cresset as torch
 from cresset.nn import functional as F
 
 AVAILABLE = _cresset_compile.machine_code()[0]
+HERE = pathlib.Path(_cresset_compile.__file__).parent
+HAS_PROVIDER = any((folder / "libcresset_llvm.so").exists() for folder in (HERE, HERE.parent))
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, float("inf"), float("-inf"), float("nan"), 1e-40, -1e-40, 3e38, -3e38, 88.7, -87.5, 20.5, 1e-5, 3.0, -6.0)
 
 UNARY = (
@@ -119,6 +123,28 @@ class MachineCode(unittest.TestCase):
                 got = torch.compile(lambda *a, function=function: (function(*a), function(*a) + a[0]))(*args)
                 for one, expected in zip(got, (function(*args), function(*args) + args[0]), strict=True):
                     self.assertTrue(same_bits(one, expected), f"operator {i}, {dtype}")
+
+
+BITS = """
+import _cresset_compile, cresset as torch
+x = torch.cat([torch.linspace(-120, 120, 20001), torch.logspace(-44, 38, 5001), torch.tensor([0.0, -0.0, 1e-40, -1e-40, float("inf"), -float("inf"), float("nan")])])
+for name in "exp expm1 exp2 log log1p log2 log10 sigmoid tanh erf".split():
+    for dtype, ints in ((torch.float32, torch.int32), (torch.float64, torch.int64), (torch.bfloat16, torch.int16)):
+        y, f = x.to(dtype), lambda y: getattr(torch, name)(y * 1.25) + 1
+        got, expected = torch.compile(f)(y).view(ints), f(y).view(ints)
+        assert bool(((got == expected) | f(y).isnan()).all()), (name, dtype)
+        torch._dynamo.reset()
+print(torch.backends.cpu.get_cpu_capability(), *_cresset_compile.machine_code())
+"""
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+def test_each_instruction_set_has_code_with_its_bits(isa):
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {**os.environ, "CRESSET_CODE_CACHE": folder, "CRESSET_ISA": isa}
+        found = subprocess.run([sys.executable, "-c", BITS], stdout=subprocess.PIPE, env=variables, text=True, check=True, timeout=300).stdout.split()
+    if found[0].lower() == isa and HAS_PROVIDER:
+        assert found[1] == "True" and int(found[2]) > 20
 
 
 PROGRAM = """

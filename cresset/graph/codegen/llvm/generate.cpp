@@ -53,6 +53,29 @@ struct Emitter {
     return LLVMBuildCall2(b, LLVMIntrinsicGetType(context, id, &type, 1), function, args.data(), static_cast<unsigned>(args.size()), "");
   }
 
+  // An instruction of AVX-512 on one register after the other.
+  LLVMValueRef by_registers(Type t, const char* name, const std::vector<LLVMValueRef>& args) const {
+    const unsigned width = t == Type::F32 ? 16 : 8;
+    const std::string full = std::string("llvm.x86.avx512.mask.") + name + (t == Type::F32 ? ".ps.512" : ".pd.512");
+    const unsigned id = LLVMLookupIntrinsicID(full.c_str(), full.size());
+    const LLVMValueRef function = LLVMGetIntrinsicDeclaration(module, id, nullptr, 0);
+    const LLVMTypeRef signature = LLVMIntrinsicGetType(context, id, nullptr, 0), part = LLVMVectorType(element(t), width);
+    const LLVMValueRef all = LLVMConstAllOnes(whole(width)), as_set = LLVMConstInt(whole(32), 4, 0);
+    const auto lanes_from = [&](unsigned first, unsigned count) {
+      std::vector<LLVMValueRef> numbers;
+      for (unsigned i = 0; i < count; i++) numbers.push_back(LLVMConstInt(whole(32), first + i, 0));
+      return LLVMConstVector(numbers.data(), count);
+    };
+    std::vector<LLVMValueRef> parts;
+    for (unsigned first = 0; first < lanes; first += width) {
+      std::vector<LLVMValueRef> given;
+      for (const LLVMValueRef v : args) given.push_back(LLVMBuildShuffleVector(b, v, LLVMGetPoison(LLVMTypeOf(v)), lanes_from(first, width), ""));
+      given.insert(given.end(), {LLVMConstNull(part), all, as_set});
+      parts.push_back(LLVMBuildCall2(b, signature, function, given.data(), static_cast<unsigned>(given.size()), ""));
+    }
+    return parts.size() == 1 ? parts[0] : LLVMBuildShuffleVector(b, parts[0], parts[1], lanes_from(0, lanes), "");
+  }
+
   // The bits of a bfloat16 nearest to floats, in the high halves of words; every NaN is the positive quiet one.
   LLVMValueRef bfloat_bits(LLVMValueRef x) const {
     const LLVMTypeRef word = whole(32);
@@ -129,6 +152,8 @@ struct Emitter {
       case Op::AsBits:
       case Op::AsFloat: return LLVMBuildBitCast(b, v(n.a), type, "");
       case Op::FromBits: return LLVMBuildSIToFP(b, v(n.a), type, "");
+      case Op::Scale: return by_registers(n.type, "scalef", {v(n.a), v(n.b)});
+      case Op::Exponent: return by_registers(n.type, "getexp", {v(n.a)});
     }
     return nullptr;
   }
@@ -139,7 +164,9 @@ struct Emitter {
     LLVMTypeRef params[] = {pointer(), word};
     const LLVMValueRef f = LLVMAddFunction(module, "run", LLVMFunctionType(LLVMVoidTypeInContext(context), params, 2, 0));
     const unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-    LLVMAddAttributeAtIndex(f, static_cast<LLVMAttributeIndex>(LLVMAttributeFunctionIndex), LLVMCreateEnumAttribute(context, nounwind, 0));
+    const auto at_function = static_cast<LLVMAttributeIndex>(LLVMAttributeFunctionIndex);
+    LLVMAddAttributeAtIndex(f, at_function, LLVMCreateEnumAttribute(context, nounwind, 0));
+    if (program.isa == Isa::Avx512) LLVMAddAttributeAtIndex(f, at_function, LLVMCreateStringAttribute(context, "prefer-vector-width", 19, "512", 3));
     const LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(context, f, ""), loop = LLVMAppendBasicBlockInContext(context, f, ""),
                             done = LLVMAppendBasicBlockInContext(context, f, "");
     LLVMPositionBuilderAtEnd(b, entry);
@@ -183,8 +210,8 @@ struct Emitter {
   }
 };
 
-// AVX2, which the programs are written for, with the scheduling of a CPU.
-LLVMTargetMachineRef machine(const char* name, std::string& message) {
+// The set which the program is written for, with the scheduling of a CPU.
+LLVMTargetMachineRef machine(Isa isa, const char* name, std::string& message) {
   static const bool ready = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
@@ -200,8 +227,9 @@ LLVMTargetMachineRef machine(const char* name, std::string& message) {
     return nullptr;
   }
   char* const cpu = LLVMGetHostCPUName();
-  const LLVMTargetMachineRef made = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", name ? name : cpu, "+avx2,+fma,+f16c,+bmi,+bmi2,-avx512f",
-                                                            LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+  const std::string features = std::string("+avx2,+fma,+f16c,+bmi,+bmi2,") + (isa == Isa::Avx512 ? "+avx512f,+avx512bw,+avx512dq,+avx512vl" : "-avx512f");
+  const LLVMTargetMachineRef made = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", name ? name : cpu, features.c_str(), LLVMCodeGenLevelDefault,
+                                                            LLVMRelocPIC, LLVMCodeModelSmall);
   LLVMDisposeMessage(cpu);
   return made;
 }
@@ -212,7 +240,7 @@ extern "C" CRESSET_API bool cresset_machine_code(const Program& program, int lan
   const Held<LLVMContextRef, LLVMContextDispose> context(LLVMContextCreate());
   const Held<LLVMModuleRef, LLVMDisposeModule> module(LLVMModuleCreateWithNameInContext("program", context.get()));
   const Held<LLVMBuilderRef, LLVMDisposeBuilder> builder(LLVMCreateBuilderInContext(context.get()));
-  const Held<LLVMTargetMachineRef, LLVMDisposeTargetMachine> target(machine(cpu, message));
+  const Held<LLVMTargetMachineRef, LLVMDisposeTargetMachine> target(machine(program.isa, cpu, message));
   if (!target) return false;
   LLVMSetTarget(module.get(), "x86_64-unknown-linux-gnu");
   const Held<LLVMTargetDataRef, LLVMDisposeTargetData> layout(LLVMCreateTargetDataLayout(target.get()));

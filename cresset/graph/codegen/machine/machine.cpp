@@ -19,7 +19,7 @@
 namespace cresset::graph::machine {
 
 std::string Program::key() const {
-  std::string key;
+  std::string key(1, static_cast<char>(isa));
   const auto put = [&](int64_t n) { key.append(reinterpret_cast<const char*>(&n), sizeof n); };
   for (const auto* arrays : {&outputs, &inputs}) {
     put(static_cast<int64_t>(arrays->size()));
@@ -113,14 +113,19 @@ std::unordered_map<std::string, std::weak_ptr<const Image>>& images() {
   return *map;
 }
 
+// The set of the library's loops, where there are programs for it.
+std::optional<Isa> own_isa() {
+  static const std::optional<Isa> found = isa_of(build_info().isa);
+  return found;
+}
+
 bool is_on() {
 #ifdef CRESSET_SINGLE_ISA
   return false;
 #else
-  // Registers of AVX-512 have other primitives, whose bits these programs do not have.
   static const bool on = [] {
     const char* set = std::getenv("CRESSET_MACHINE_CODE");
-    return (!set || std::strcmp(set, "0") != 0) && std::string(build_info().isa) == "avx2";
+    return (!set || std::strcmp(set, "0") != 0) && own_isa();
   }();
   return on;
 #endif
@@ -148,19 +153,24 @@ const std::string& cpu() {
 
 }  // namespace
 
-bool is_isa(const std::string& isa) { return isa == "avx2"; }
+const char* name_of(Isa isa) { return isa == Isa::Avx512 ? "avx512" : "avx2"; }
+std::optional<Isa> isa_of(const std::string& name) {
+  for (const Isa isa : {Isa::Avx2, Isa::Avx512})
+    if (name == name_of(isa)) return isa;
+  return std::nullopt;
+}
 
 namespace {
 
 // The number changes with the code that the provider makes of a program.
-constexpr const char* kForm = "2";
+constexpr const char* kForm = "3";
 
 thread_local Asked* asked = nullptr;
 std::vector<const Portable*>& packages() {
   static auto* const list = new std::vector<const Portable*>();
   return *list;
 }
-std::string portable_key(const Program& program, const std::string& isa) { return kForm + isa + ":" + program.key(); }
+std::string portable_key(const Program& program) { return std::string(kForm) + name_of(program.isa) + ":" + program.key(); }
 
 std::string generated(const Program& program, const char* cpu) {
   const Generate generate = provider();
@@ -172,7 +182,7 @@ std::string generated(const Program& program, const char* cpu) {
 
 const std::string* find_packaged(const Program& program) {
   if (packages().empty()) return nullptr;
-  const std::string key = portable_key(program, "avx2");
+  const std::string key = portable_key(program);
   for (const Portable* code : packages())
     if (const auto found = code->find(key); found != code->end()) return &found->second;
   return nullptr;
@@ -180,13 +190,14 @@ const std::string* find_packaged(const Program& program) {
 
 }  // namespace
 
-void add_portable(const Program& program, const std::string& isa, Portable& to) {
-  CRESSET_CHECK_VALUE(is_isa(isa), "machine code: there is none for ", isa, "; expected avx2");
-  std::string key = portable_key(program, isa);
-  if (!to.count(key)) to.emplace(std::move(key), generated(program, "x86-64-v3"));
+void add_portable(const Program& program, Portable& to) {
+  std::string key = portable_key(program);
+  if (!to.count(key)) to.emplace(std::move(key), generated(program, program.isa == Isa::Avx512 ? "x86-64-v4" : "x86-64-v3"));
 }
 
-Asked::Asked() : before_(std::exchange(asked, this)) {}
+Isa current_isa() { return asked ? asked->isa : own_isa().value_or(Isa::Avx2); }
+
+Asked::Asked(Isa set) : isa(set), before_(std::exchange(asked, this)) {}
 Asked::~Asked() { asked = before_; }
 
 Package::Package(Portable code) : code_(std::move(code)) {
@@ -207,7 +218,7 @@ Counts counts() {
 
 std::shared_ptr<const Image> code_of(const Program& program) {
   if (asked) asked->programs.push_back(program);
-  if (!is_on()) return nullptr;
+  if (!is_on() || program.isa != own_isa()) return nullptr;
   const std::string key = kForm + program.key() + cpu();
   const std::lock_guard lock(mutex);
   auto& known = images()[key];

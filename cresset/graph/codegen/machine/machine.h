@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "cresset/graph/codegen/machine/program.h"
 
@@ -28,29 +29,35 @@ class Image {
 CRESSET_API std::string image_of(const std::string& object);
 
 // The code of a program: from this process, from disk, or made now. Null where machine code is off (CRESSET_MACHINE_CODE=0), there is no provider, or the
-// CPU lacks AVX2.
+// CPU lacks AVX2; and for programs of another instruction set than that of the library's loops.
 CRESSET_API std::shared_ptr<const Image> code_of(const Program& program);
 // Elements that the code of a program works on at once: two registers, as one alone waits for itself.
 inline int lanes_of(const Program& program) {
+  const int half = program.isa == Isa::Avx512 ? 16 : 8;
   for (const Node& n : program.nodes)
-    if (n.type == Type::F32) return 16;
-  return 8;
+    if (n.type == Type::F32) return 2 * half;
+  return half;
 }
 CRESSET_API bool is_available();
 
-// Code for all CPUs of an instruction set, by keys that hold the whole program: for packages. Sets that there is code for: "avx2".
+// Code for all CPUs of an instruction set, by keys that hold the whole program: for packages.
 using Portable = std::map<std::string, std::string>;
-CRESSET_API bool is_isa(const std::string& isa);
-// Errors: no provider, or one that cannot compile the program.
-CRESSET_API void add_portable(const Program& program, const std::string& isa, Portable& to);
+// The names of the sets that there is code for: "avx2" and "avx512".
+CRESSET_API const char* name_of(Isa isa);
+CRESSET_API std::optional<Isa> isa_of(const std::string& name);
+// Code for the set that the program is written for. Errors: no provider, or one that cannot compile the program.
+CRESSET_API void add_portable(const Program& program, Portable& to);
 
-// Notes the programs whose code this thread asks for in its scope.
+// The set that programs are written for: that of the library's loops, or of the innermost `Asked` of the thread.
+CRESSET_API Isa current_isa();
+// Notes the programs whose code this thread asks for in its scope, and has them written for a set.
 class CRESSET_API Asked {
  public:
-  Asked();
+  explicit Asked(Isa isa);
   ~Asked();
   Asked(const Asked&) = delete;
   Asked& operator=(const Asked&) = delete;
+  const Isa isa;
   std::vector<Program> programs;
 
  private:

@@ -41,9 +41,11 @@ enum class Op : uint8_t {
   ShiftSigned,  // from the sign
   AddBits,
   SubBits,
-  AsBits,   // the bits of a float
-  AsFloat,  // the float of these bits
-  FromBits  // the float nearest to an integer
+  AsBits,    // the bits of a float
+  AsFloat,   // the float of these bits
+  FromBits,  // the float nearest to an integer
+  Scale,     // a 2^b, rounded once; of AVX-512, as is the next
+  Exponent   // floor(log2(|a|)) as a float
 };
 enum class Type : uint8_t { Mask, F32, F64, I32, I64 };
 
@@ -60,6 +62,9 @@ struct Array {
   ScalarType dtype;
   bool one = false;
 };
+
+// Whose registers and primitives a program is written for: those of the library's loops, which it has the bits of.
+enum class Isa : uint8_t { Avx2, Avx512 };
 
 class Program {
  public:
@@ -78,6 +83,7 @@ class Program {
   // All that decides about the code, as bytes.
   std::string key() const;
 
+  Isa isa = Isa::Avx2;
   std::vector<Node> nodes;
   std::vector<Array> inputs, outputs;
   std::vector<int> results;  // the node of each output

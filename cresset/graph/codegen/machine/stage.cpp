@@ -9,7 +9,7 @@ namespace cresset::graph::machine {
 
 namespace {
 
-constexpr int64_t kMaxVector = 64;  // bytes
+constexpr int64_t kMaxVector = 128;  // bytes
 
 double number_of(const FusedStep::Input& input, ScalarType dtype) {
   switch (dtype) {
@@ -97,6 +97,7 @@ std::vector<Stage> stages_of(const std::vector<const FusedStep*>& steps, const s
   };
   for (int first = 0; first < n;) {
     Builder builder{steps, readers, arguments, one, {}, {}, {}};
+    builder.program.isa = current_isa();
     builder.stage.first = first;
     int last = first;
     while (last < n) {

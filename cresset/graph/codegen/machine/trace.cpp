@@ -11,8 +11,9 @@
 #include "cresset/kernels/expr/math.h"
 
 namespace cresset::kernels::expr::math {
-template <class T> constexpr bool is_pack<graph::machine::Traced<T, false>> = false;
-}
+template <class T> constexpr bool is_pack<graph::machine::Traced<T, graph::machine::Form::Single>> = false;
+template <class T> constexpr bool exponent_of_subnormals<graph::machine::Traced<T, graph::machine::Form::Avx512>> = true;
+}  // namespace cresset::kernels::expr::math
 
 #include "cresset/kernels/expr/activation.h"
 #include "cresset/kernels/expr/loss.h"
@@ -26,7 +27,7 @@ namespace {
 constexpr int kMaxPaths = 64;
 
 int as_node(bool b) { return tracer->program.add({Op::Constant, Type::Mask, -1, -1, -1, b}); }
-template <class T, bool packed> int as_node(Traced<T, packed> t) { return t.node; }
+template <class T, Form form> int as_node(Traced<T, form> t) { return t.node; }
 
 // cond ? yes : no.
 int choose(Program& p, int cond, int yes, int no) {
@@ -71,8 +72,11 @@ template <class E, class V, class T, size_t... I, size_t... P> int call(Argument
 }
 
 template <class E, class T> int apply(Arguments in, Numbers params) {
-  return call<E, Traced<T, E::template simd<T>>, T>(in, params, std::make_index_sequence<static_cast<size_t>(E::inputs)>(),
-                                                    std::make_index_sequence<static_cast<size_t>(E::params)>());
+  constexpr auto inputs = std::make_index_sequence<static_cast<size_t>(E::inputs)>();
+  constexpr auto numbers = std::make_index_sequence<static_cast<size_t>(E::params)>();
+  if constexpr (!E::template simd<T>) return call<E, Traced<T, Form::Single>, T>(in, params, inputs, numbers);
+  else if (tracer->program.isa == Isa::Avx512) return call<E, Traced<T, Form::Avx512>, T>(in, params, inputs, numbers);
+  else return call<E, Traced<T, Form::Avx2>, T>(in, params, inputs, numbers);
 }
 
 struct Row {
@@ -96,10 +100,10 @@ template <class E> Row row() {
 }
 
 // Expressions that are one instruction, whose C++ names functions of the C library.
-template <Op op, class T> int instruction(Arguments in, Numbers) { return Traced<T, true>::make(op, Traced<T, true>::at(in[0])).node; }
+template <Op op, class T> int instruction(Arguments in, Numbers) { return Traced<T, Form::Avx2>::make(op, Traced<T, Form::Avx2>::at(in[0])).node; }
 template <Op op> Row single_instruction() { return {1, 0, -1, false, instruction<op, float>, instruction<op, double>}; }
 template <class T> int root_reciprocal(Arguments in, Numbers) {
-  using V = Traced<T, false>;
+  using V = Traced<T, Form::Single>;
   return (V(T(1)) / V::make(Op::Sqrt, V::at(in[0]))).node;
 }
 // Powers by 3, and the others that loops have no functions for, are left to them.

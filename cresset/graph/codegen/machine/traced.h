@@ -37,8 +37,12 @@ template <class T> constexpr Type kFloat = std::is_same_v<T, float> ? Type::F32 
 template <class T> constexpr Type kBits = std::is_same_v<T, float> ? Type::I32 : Type::I64;
 template <class T> using BitsOf = std::conditional_t<std::is_same_v<T, float>, uint32_t, uint64_t>;
 
-// A float or double. Registers (`packed`) have the operations of kernels/gemm/cpu/pack.h, the others those of kernels/expr/math.h.
-template <class T, bool packed> struct Traced {
+// Which operations a value has: those of kernels/expr/math.h, or those of registers of AVX2 or AVX-512 in kernels/gemm/cpu/pack.h.
+enum class Form : uint8_t { Single, Avx2, Avx512 };
+
+// A float or double.
+template <class T, Form form> struct Traced {
+  static constexpr bool packed = form != Form::Single, wide = form == Form::Avx512;
   using Real = T;
   static constexpr Type kType = kFloat<T>, kInt = kBits<T>;
   static constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52, kBias = sizeof(T) == 4 ? 127 : 1023;
@@ -93,17 +97,25 @@ template <class T, bool packed> struct Traced {
   friend Traced at_least(Traced x, T low) { return select(x < Traced(low), Traced(low), x); }
   friend Traced at_most(Traced x, T high) { return select(x > Traced(high), Traced(high), x); }
   friend Traced exponent_field(Traced x) { return from_bits(shift(Op::ShiftLeft, bits(x), kMantissa)); }
-  friend Traced pow2(Traced n) { return exponent_field(n + Traced(kMagic + T(kBias))); }
-  friend Traced scale_normal(Traced x, Traced n) { return x * pow2(n); }
+  friend Traced pow2(Traced n) {
+    if constexpr (wide) return make(Op::Scale, Traced(T(1)), n);
+    else return exponent_field(n + Traced(kMagic + T(kBias)));
+  }
+  friend Traced scale_normal(Traced x, Traced n) {
+    if constexpr (wide) return make(Op::Scale, x, n);
+    else return x * pow2(n);
+  }
   friend Traced round_nearest(Traced x) {
     if constexpr (packed) return make(Op::Round, x);
     else return (x + Traced(kMagic)) - Traced(kMagic);
   }
   friend Traced scale(Traced x, Traced n) {
+    if constexpr (wide) return make(Op::Scale, x, n);
     const int sum = bits(n + Traced(kMagic + T(2 * kBias))), half = shift(packed ? Op::ShiftRight : Op::ShiftSigned, sum, 1);
     return x * from_bits(shift(Op::ShiftLeft, half, kMantissa)) * from_bits(shift(Op::ShiftLeft, bits(Op::SubBits, sum, half), kMantissa));
   }
   friend Traced exponent_of(Traced x) {
+    if constexpr (wide) return make(Op::Exponent, x);
     const int field = shift(packed ? Op::ShiftRight : Op::ShiftSigned, bits(x), kMantissa);
     if constexpr (sizeof(T) == 4) return at(tracer->program.add({Op::FromBits, kType, bits(Op::SubBits, field, whole(kBias))}));
     else if constexpr (packed) return from_bits(bits(Op::Or, field, bits(Traced(T(4503599627370496.0))))) - Traced(T(4503599627370496.0 + 1023));
@@ -113,12 +125,12 @@ template <class T, bool packed> struct Traced {
 
 }  // namespace cresset::graph::machine
 
-template <class T, bool packed> struct std::numeric_limits<cresset::graph::machine::Traced<T, packed>> {
-  using Traced = cresset::graph::machine::Traced<T, packed>;
+template <class T, cresset::graph::machine::Form form> struct std::numeric_limits<cresset::graph::machine::Traced<T, form>> {
+  using Traced = cresset::graph::machine::Traced<T, form>;
   static Traced infinity() { return Traced(std::numeric_limits<T>::infinity()); }
   static Traced quiet_NaN() { return Traced(std::numeric_limits<T>::quiet_NaN()); }
 };
 
 namespace cresset::kernels::expr {
-template <class T, bool packed> constexpr bool is_float<graph::machine::Traced<T, packed>> = true;
+template <class T, graph::machine::Form form> constexpr bool is_float<graph::machine::Traced<T, form>> = true;
 }
