@@ -422,9 +422,21 @@ class Fuser {
     return found;
   }
 
+  // Whether an operator alone is worth a kernel: its result may have the memory of a large value that it alone reads.
+  bool may_take_over(const Item& item) const {
+    if (!item.wide) return false;
+    const Value* out = item.node->output();
+    const auto size = [](const Value* v) { return static_cast<int64_t>(element_size(*v->type().facts().dtype)); };
+    if (numel(out) * size(out) < kLarge) return false;
+    return std::any_of(item.reads.begin(), item.reads.end(), [&](const Value* v) {
+      if (!v || v->is_constant() || shape_of(v) != shape_of(out) || size(v) != size(out)) return false;
+      return std::all_of(v->uses().begin(), v->uses().end(), [&](const Use& use) { return use.node == item.node; });
+    });
+  }
+
   // Whether a group is worth a kernel. One of rows needs something to read in full, and arguments that are rows, columns or numbers.
   bool pays(const Group& g) const {
-    if (g.members.size() < 2) return false;
+    if (g.members.size() < 2) return may_take_over(items_[g.members[0]]);
     const auto wide = [&](size_t m) { return is_wide(m, g); };
     if (std::all_of(g.members.begin(), g.members.end(), wide)) {
       const std::vector<const Value*> given = arguments(g);

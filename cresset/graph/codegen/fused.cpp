@@ -115,10 +115,32 @@ FusedSource source_of(const Tensor& t, IntArrayRef shape, int64_t total) {
 
 }  // namespace
 
+Tensor taken_over(const Tensor& from, IntArrayRef sizes, ScalarType dtype) {
+  const auto& storage = from.impl()->storage();
+  size_t bytes = element_size(dtype);
+  for (const int64_t size : sizes) bytes *= static_cast<size_t>(size);
+  const auto& base = from.impl()->view_base();
+  const bool alone = base.defined() ? base.use_count() == 1 && base->storage() == storage && storage.use_count() == 2 : storage.use_count() == 1;
+  // Memory that is lent or foreign may be read where nothing counts.
+  if (from.use_count() != 1 || !alone || !storage->resizable() || storage->nbytes() != bytes || !from.is_contiguous()) return {};
+  auto impl = make_intrusive<TensorImpl>(storage, dtype, Device(kCPU));
+  impl->set_sizes_contiguous(sizes);
+  return Tensor(std::move(impl));
+}
+
+std::vector<std::vector<int>> heirs_of(const std::vector<ScalarType>& arguments, const std::vector<int>& last_read, const std::vector<int>& outputs,
+                                       const std::vector<ScalarType>& results) {
+  std::vector<std::vector<int>> heirs(outputs.size());
+  for (size_t k = 0; k < outputs.size(); k++)
+    for (size_t i = 0; i < arguments.size(); i++)
+      if (element_size(arguments[i]) == element_size(results[k]) && last_read[i] <= outputs[k]) heirs[k].push_back(static_cast<int>(i));
+  return heirs;
+}
+
 FusedKernel::FusedKernel(std::vector<ScalarType> arguments, std::vector<FusedStep> steps, std::vector<int> outputs)
     : arguments_(std::move(arguments)), steps_(std::move(steps)), outputs_(std::move(outputs)) {
   const int n = static_cast<int>(steps_.size());
-  std::vector<int> last(steps_.size(), -1);
+  std::vector<int> last(steps_.size(), -1), last_read(arguments_.size(), -1);
   for (int i = 0; i < n; i++) {
     const FusedStep& step = steps_[i];
     CRESSET_CHECK_VALUE(step.loop && step.result != ScalarType::Undefined && step.inputs.size() < kernels::kMaxOperands, "fused kernel: step ", i,
@@ -127,16 +149,19 @@ FusedKernel::FusedKernel(std::vector<ScalarType> arguments, std::vector<FusedSte
       if (input.kind == FusedStep::Input::Number) continue;
       const int limit = input.kind == FusedStep::Input::Argument ? static_cast<int>(arguments_.size()) : i;
       CRESSET_CHECK_VALUE(input.index >= 0 && input.index < limit, "fused kernel: step ", i, " reads ", input.index, ", expected less than ", limit);
-      if (input.kind == FusedStep::Input::Step) last[input.index] = i;
+      (input.kind == FusedStep::Input::Step ? last : last_read)[input.index] = i;
     }
     element_ = std::max(element_, static_cast<int64_t>(element_size(step.result)));
   }
   for (const ScalarType t : arguments_) element_ = std::max(element_, static_cast<int64_t>(element_size(t)));
   places_.assign(steps_.size(), {false, -1});
+  std::vector<ScalarType> results;
   for (size_t k = 0; k < outputs_.size(); k++) {
     CRESSET_CHECK_VALUE(outputs_[k] >= 0 && outputs_[k] < n, "fused kernel: output ", k, " is step ", outputs_[k], " of ", n);
     places_[outputs_[k]] = {true, static_cast<int>(k)};
+    results.push_back(steps_[outputs_[k]].result);
   }
+  heirs_ = heirs_of(arguments_, last_read, outputs_, results);
   // A temporary is used again by the step after the last that reads it, for elements of the same size: machine code reads vectors of one while it writes
   // those of the other.
   std::vector<int> free_by_size[17];
@@ -227,7 +252,7 @@ void FusedKernel::run_range(const std::vector<machine::Stage>& stages, const std
   }
 }
 
-std::vector<Tensor> FusedKernel::run(ArrayRef<Tensor> arguments) const {
+std::vector<Tensor> FusedKernel::compute(ArrayRef<Tensor> arguments, bool owned) const {
   CRESSET_CHECK(arguments.size() == arguments_.size(), "fused kernel: expected ", arguments_.size(), " tensors, got ", arguments.size());
   DimVector shape;
   for (size_t k = 0; k < arguments.size(); k++) {
@@ -239,17 +264,26 @@ std::vector<Tensor> FusedKernel::run(ArrayRef<Tensor> arguments) const {
   }
   int64_t total = 1;
   for (const int64_t size : shape) total *= size;
-  std::vector<Tensor> out;
-  std::vector<char*> results;
-  out.reserve(outputs_.size());
-  for (const int step : outputs_) {
-    out.push_back(Tensor(make_dense(shape, steps_[step].result, Device(kCPU))));
-    results.push_back(static_cast<char*>(out.back().impl()->data()));
-  }
-  if (total == 0) return out;
   std::vector<FusedSource> sources;
   sources.reserve(arguments.size());
   for (const Tensor& t : arguments) sources.push_back(source_of(t, shape, total));
+  std::vector<Tensor> out;
+  std::vector<char*> results;
+  std::vector<bool> taken(arguments.size());
+  out.reserve(outputs_.size());
+  for (size_t k = 0; k < outputs_.size(); k++) {
+    const ScalarType dtype = steps_[outputs_[k]].result;
+    Tensor result;
+    for (size_t h = 0; owned && h < heirs_[k].size() && !result.defined(); h++) {
+      const auto from = static_cast<size_t>(heirs_[k][h]);
+      if (taken[from] || sources[from].kind != FusedSource::InPlace) continue;
+      result = taken_over(arguments[from], shape, dtype);
+      taken[from] = result.defined();
+    }
+    out.push_back(result.defined() ? std::move(result) : Tensor(make_dense(shape, dtype, Device(kCPU))));
+    results.push_back(static_cast<char*>(out.back().impl()->data()));
+  }
+  if (total == 0) return out;
   const int64_t grain = std::max<int64_t>(tile_, 65536 / static_cast<int64_t>(steps_.size() + 1));
   std::vector<bool> ones;
   for (const FusedSource& s : sources) ones.push_back(s.kind == FusedSource::One);

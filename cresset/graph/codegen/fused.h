@@ -15,12 +15,21 @@ namespace cresset::graph {
 // Nanoseconds that a step takes for an element whose inputs and output lie in cache, measured once for each loop.
 CRESSET_API double cost_of(const FusedStep& step);
 
+// A dense tensor in the memory of another, if that has as many bytes and nothing but this handle holds it; otherwise undefined.
+Tensor taken_over(const Tensor& from, IntArrayRef sizes, ScalarType dtype);
+
+// Which arguments an output may take the memory of: those of elements as large that no step reads after its own. `last_read` is of each argument.
+std::vector<std::vector<int>> heirs_of(const std::vector<ScalarType>& arguments, const std::vector<int>& last_read, const std::vector<int>& outputs,
+                                       const std::vector<ScalarType>& results);
+
 // Operators that run together.
 class CRESSET_API Kernel {
  public:
   virtual ~Kernel() = default;
   // New dense tensors. Errors: arguments of other dtypes, devices or shapes.
   virtual std::vector<Tensor> run(ArrayRef<Tensor> arguments) const = 0;
+  // The same; arguments that nothing else holds may become results, whose values they have then.
+  virtual std::vector<Tensor> run_owning(ArrayRef<Tensor> arguments) const { return run(arguments); }
   // Makes its machine code, which the first run does otherwise; `ones` tells the arguments that are to have a single element.
   virtual void prepare(const std::vector<bool>& ones) const = 0;
 };
@@ -32,7 +41,8 @@ class CRESSET_API FusedKernel : public Kernel {
   FusedKernel(std::vector<ScalarType> arguments, std::vector<FusedStep> steps, std::vector<int> outputs);
 
   // New dense tensors of the shape that the arguments broadcast to. Errors: other dtypes or devices, shapes that do not broadcast.
-  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override;
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override { return compute(arguments, false); }
+  std::vector<Tensor> run_owning(ArrayRef<Tensor> arguments) const override { return compute(arguments, true); }
   void prepare(const std::vector<bool>& ones) const override { stages(ones); }
 
   size_t num_steps() const { return steps_.size(); }
@@ -48,12 +58,14 @@ class CRESSET_API FusedKernel : public Kernel {
   };
   // The stages for arguments of which these are single elements.
   std::shared_ptr<const std::vector<machine::Stage>> stages(const std::vector<bool>& ones) const;
+  std::vector<Tensor> compute(ArrayRef<Tensor> arguments, bool owned) const;
   void run_range(const std::vector<machine::Stage>& stages, const std::vector<struct FusedSource>& sources, const std::vector<char*>& results, int64_t begin,
                  int64_t end) const;
 
   std::vector<ScalarType> arguments_;
   std::vector<FusedStep> steps_;
   std::vector<int> outputs_;
+  std::vector<std::vector<int>> heirs_;
   std::vector<Place> places_;  // of each step's value
   int num_slots_ = 0;
   int64_t tile_ = 1024, element_ = 1;

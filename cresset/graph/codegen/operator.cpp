@@ -6,6 +6,7 @@
 
 #include "cresset/dispatch/registration.h"
 #include "cresset/graph/codegen/fused.h"
+#include "cresset/graph/runtime/program.h"
 
 namespace cresset::graph {
 
@@ -47,5 +48,10 @@ void drop_kernel(int64_t number) {
 }
 
 CRESSET_LIBRARY(cresset_fused, m) { m.def("run(int kernel, Tensor[] arguments) -> Tensor[]", &run); }
+
+[[maybe_unused]] const bool registered = [] {
+  set_owning_call("cresset_fused::run", [](int64_t kernel, std::vector<Tensor>& arguments) { return kernel_of(kernel)->run_owning(arguments); });
+  return true;
+}();
 
 }  // namespace cresset::graph

@@ -23,18 +23,24 @@ RowKernel::RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> ki
   for (size_t i = 0; i < kinds_.size() && first_wide_ < 0; i++)
     if (kinds_[i] == RowArgument::Wide) first_wide_ = static_cast<int>(i);
   CRESSET_CHECK_VALUE(first_wide_ >= 0, "row kernel: no argument has all rows and columns");
+  std::vector<int> last_read(kinds_.size(), -1);
   for (size_t i = 0; i < steps_.size(); i++) {
     const RowStep& step = steps_[i];
     CRESSET_CHECK_VALUE((step.reduction || step.loop.loop) && step.loop.inputs.size() < kernels::kMaxOperands, "row kernel: step ", i, " does nothing");
     for (const FusedStep::Input& input : step.loop.inputs) {
+      if (input.kind == FusedStep::Input::Argument && input.index >= 0 && input.index < static_cast<int>(kinds_.size()))
+        last_read[input.index] = static_cast<int>(i);
       const int limit = input.kind == FusedStep::Input::Argument ? static_cast<int>(kinds_.size()) : static_cast<int>(i);
       CRESSET_CHECK_VALUE(input.kind == FusedStep::Input::Number || (input.index >= 0 && input.index < limit), "row kernel: step ", i, " reads ", input.index);
     }
   }
+  std::vector<ScalarType> results;
   for (size_t k = 0; k < outputs_.size(); k++) {
     CRESSET_CHECK_VALUE(outputs_[k] >= 0 && outputs_[k] < static_cast<int>(steps_.size()), "row kernel: there is no step ", outputs_[k]);
     output_of_[static_cast<size_t>(outputs_[k])] = static_cast<int>(k);
+    results.push_back(steps_[static_cast<size_t>(outputs_[k])].loop.result);
   }
+  heirs_ = heirs_of(dtypes_, last_read, outputs_, results);
 }
 
 // Code runs over the columns of a row, in which all but wide values and vectors are single elements.
@@ -142,7 +148,7 @@ void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::v
   }
 }
 
-std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
+std::vector<Tensor> RowKernel::compute(ArrayRef<Tensor> arguments, bool owned) const {
   CRESSET_CHECK(arguments.size() == kinds_.size(), "row kernel: expected ", kinds_.size(), " tensors, got ", arguments.size());
   for (size_t k = 0; k < arguments.size(); k++)
     CRESSET_CHECK(arguments[k].defined() && arguments[k].is_cpu() && arguments[k].scalar_type() == dtypes_[k] && arguments[k].layout() == Layout::Strided &&
@@ -151,24 +157,34 @@ std::vector<Tensor> RowKernel::run(ArrayRef<Tensor> arguments) const {
   const Tensor& wide = arguments[static_cast<size_t>(first_wide_)];
   CRESSET_CHECK(wide.dim() > 0, "row kernel: expected rows, got a number");
   const int64_t columns = wide.sizes()[wide.dim() - 1], rows = columns ? wide.numel() / columns : 0;
-  std::vector<Tensor> held;  // copies of those that are not dense
+  std::vector<Tensor> copies;  // of those that are not dense
   std::vector<Operand> operands;
   for (size_t k = 0; k < arguments.size(); k++) {
     const int64_t wanted[] = {rows * columns, rows, columns, 1};
     CRESSET_CHECK(arguments[k].numel() == wanted[static_cast<int>(kinds_[k])], "row kernel: argument ", k, " of sizes ", arguments[k].sizes(),
                   " does not go with ", rows, " rows of ", columns);
-    held.push_back(arguments[k].contiguous());
+    if (!arguments[k].is_contiguous()) copies.push_back(arguments[k].contiguous());
+    const Tensor& dense = arguments[k].is_contiguous() ? arguments[k] : copies.back();
     const int64_t size = bytes_of(dtypes_[k]);
     const int64_t row = kinds_[k] == RowArgument::Wide ? columns * size : kinds_[k] == RowArgument::Narrow ? size : 0;
-    operands.push_back({static_cast<char*>(held.back().data_ptr()), row, kinds_[k] == RowArgument::Wide || kinds_[k] == RowArgument::Vector ? size : 0});
+    operands.push_back({static_cast<char*>(dense.impl()->data()), row, kinds_[k] == RowArgument::Wide || kinds_[k] == RowArgument::Vector ? size : 0});
   }
   std::vector<Tensor> out;
   std::vector<Operand> results;
   DimVector narrow(wide.sizes());
   narrow[narrow.size() - 1] = 1;
-  for (const int step : outputs_) {
-    const RowStep& s = steps_[static_cast<size_t>(step)];
-    out.push_back(Tensor(make_dense(s.wide ? wide.sizes() : IntArrayRef(narrow), s.loop.result, Device(kCPU))));
+  const DimVector whole(wide.sizes());
+  std::vector<bool> taken(arguments.size());
+  for (size_t k = 0; k < outputs_.size(); k++) {
+    const RowStep& s = steps_[static_cast<size_t>(outputs_[k])];
+    Tensor result;
+    for (size_t h = 0; owned && s.wide && h < heirs_[k].size() && !result.defined(); h++) {
+      const auto from = static_cast<size_t>(heirs_[k][h]);
+      if (taken[from] || kinds_[from] != RowArgument::Wide) continue;
+      result = taken_over(arguments[from], whole, s.loop.result);
+      taken[from] = result.defined();
+    }
+    out.push_back(result.defined() ? std::move(result) : Tensor(make_dense(s.wide ? IntArrayRef(whole) : IntArrayRef(narrow), s.loop.result, Device(kCPU))));
     results.push_back({static_cast<char*>(out.back().impl()->data()), 0, 0});
   }
   if (rows == 0) return out;

@@ -26,7 +26,8 @@ class CRESSET_API RowKernel : public Kernel {
  public:
   // `shape` is the number of dimensions of the results; `outputs` are steps. Errors: an input that is not there before its step; no wide argument.
   RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs);
-  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override;
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override { return compute(arguments, false); }
+  std::vector<Tensor> run_owning(ArrayRef<Tensor> arguments) const override { return compute(arguments, true); }
   void prepare(const std::vector<bool>&) const override {
     std::call_once(*once_, [&] { stages_ = make_stages(); });
   }
@@ -36,6 +37,7 @@ class CRESSET_API RowKernel : public Kernel {
     char* data;
     int64_t row, column;  // strides in bytes
   };
+  std::vector<Tensor> compute(ArrayRef<Tensor> arguments, bool owned) const;
   std::vector<machine::Stage> make_stages() const;
   void run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns,
                 int64_t begin, int64_t end, int64_t block) const;
@@ -44,6 +46,7 @@ class CRESSET_API RowKernel : public Kernel {
   std::vector<RowArgument> kinds_;
   std::vector<RowStep> steps_;
   std::vector<int> outputs_, output_of_;
+  std::vector<std::vector<int>> heirs_;
   int first_wide_ = -1;
   std::shared_ptr<std::once_flag> once_ = std::make_shared<std::once_flag>();
   mutable std::vector<machine::Stage> stages_;

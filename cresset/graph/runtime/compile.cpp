@@ -1,6 +1,7 @@
 #include "cresset/graph/runtime/compile.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "cresset/graph/runtime/element_kind.h"
 #include "cresset/graph/runtime/packed.h"
@@ -24,6 +25,31 @@ dispatch::ElementKind element_kind(const Type& t) {
     case TypeKind::Optional: return t.elements()[0].is_tensor() ? ElementKind::OptionalTensor : ElementKind::Optional;
     default: return ElementKind::Any;
   }
+}
+
+namespace {
+
+struct OwningCalls {
+  std::mutex mutex;
+  std::map<std::string, OwningCall, std::less<>> by_name;
+};
+OwningCalls& owning_calls() {
+  static auto* const calls = new OwningCalls();
+  return *calls;
+}
+
+}  // namespace
+
+void set_owning_call(const std::string& op, OwningCall call) {
+  OwningCalls& calls = owning_calls();
+  const std::lock_guard lock(calls.mutex);
+  calls.by_name[op] = call;
+}
+OwningCall find_owning_call(const dispatch::OpEntry& op) {
+  OwningCalls& calls = owning_calls();
+  const std::lock_guard lock(calls.mutex);
+  const auto found = calls.by_name.find(std::string_view(op.name));
+  return found == calls.by_name.end() ? nullptr : found->second;
 }
 
 namespace {
@@ -330,8 +356,18 @@ class Compiler {
   }
   void plain(Step step, const Node& n, const void* target = nullptr) { emit(step, n, registers_of(n.inputs()), take_outputs(n), target); }
 
+  // Whether only the node reads the list of its second input, which was made for it.
+  static bool owns_list(const Node& n) {
+    const Value* list = n.inputs().size() == 2 && n.outputs().size() == 1 ? n.input(1) : nullptr;
+    return list && list->node() && list->node()->kind() == NodeKind::List && list->uses().size() == 1;
+  }
+
   void op(const Node& n) {
     const std::vector<int32_t> inputs = registers_of(n.inputs());
+    if (const OwningCall call = find_owning_call(*n.op()); call && owns_list(n)) {
+      code_.instructions[emit(step_owning, n, inputs, take_outputs(n), n.op())].prepared = reinterpret_cast<const void*>(call);
+      return;
+    }
     std::vector<const Datum*> constants;
     for (const Value* v : n.inputs()) constants.push_back(v->constant());
     TypedCall typed = find_packed_call(n, constants);

@@ -93,6 +93,8 @@ inline void put(Datum& out, Tensor&& t) {
 
 // Calls an operator with its arguments on the stack, through all layers.
 uint32_t step_boxed(Machine& machine, const Instruction& instruction, uint32_t at);
+// Calls the operator that has an owning call, which gets the tensors of a list as its own.
+uint32_t step_owning(Machine& machine, const Instruction& instruction, uint32_t at);
 
 // A typed call of an operator whose C++ signature the room knows, with its arguments; an empty one where it does not.
 struct TypedCall {

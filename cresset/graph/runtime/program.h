@@ -56,6 +56,11 @@ struct ProgramMemory {
 CRESSET_API std::vector<std::shared_ptr<const Location>>& failure_places();
 void note_failure(std::shared_ptr<const Location> place);
 
+// An operator of a number and a list of tensors may have a call of its own for programs: tensors of the list that nothing else holds are the call's, which
+// may give their memory to its results.
+using OwningCall = std::vector<Tensor> (*)(int64_t number, std::vector<Tensor>& tensors);
+CRESSET_API void set_owning_call(const std::string& op, OwningCall call);
+
 class CRESSET_API Program {
  public:
   // The graph may go or change afterwards. Errors: it does not verify; foreign operators and constants that are not bound, all named at once.

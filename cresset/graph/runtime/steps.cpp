@@ -3,6 +3,7 @@
 #include <typeindex>
 #include <unordered_map>
 
+#include "cresset/autograd/grad_mode.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/graph/runtime/typed.h"
@@ -31,6 +32,19 @@ uint32_t step_boxed(Machine& m, const Instruction& i, uint32_t at) {
   CRESSET_CHECK(stack.size() == i.num_outputs, op.name, ": expected ", i.num_outputs, " results, got ", stack.size());
   for (uint32_t k = 0; k < i.num_outputs; k++) m.registers[i.outputs[k]] = std::move(stack[k]);
   stack.clear();
+  return finish(m, i, at);
+}
+
+uint32_t step_owning(Machine& m, const Instruction& i, uint32_t at) {
+  const auto* number = std::get_if<int64_t>(&m.registers[i.first].data());
+  auto* tensors = std::get_if<std::vector<Tensor>>(&m.registers[i.second].data());
+  if (!number || !tensors) return step_boxed(m, i, at);
+  dispatch::Key key;
+  key.add(*tensors);
+  const uint8_t awake = static_cast<uint8_t>((key.layers | m.layers.included) & ~m.layers.excluded);
+  const bool plain = (awake & ~kAutogradLayer) == 0 && (awake == 0 || !autograd::GradMode::is_enabled()) && key.backend == 0;
+  if (CRESSET_UNLIKELY(!plain)) return step_boxed(m, i, at);
+  store(m.registers, i.outputs, reinterpret_cast<OwningCall>(const_cast<void*>(i.prepared))(*number, *tensors));
   return finish(m, i, at);
 }
 

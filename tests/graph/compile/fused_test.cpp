@@ -43,6 +43,40 @@ FusedKernel product(const Tensor& x, const Tensor& y) {
   return FusedKernel({x.scalar_type(), y.scalar_type()}, std::move(steps), {2, 0});
 }
 
+TEST(FusedKernel, GivesItsResultsTheMemoryOfArgumentsThatNothingElseHolds) {
+  const FusedKernel kernel = product(waves({70, 50}), waves({70, 50}));
+  const auto expected = kernel.run({waves({70, 50}), waves({70, 50})});
+  std::vector<Tensor> given = {waves({70, 50}), waves({70, 50})};
+  const std::vector<const void*> memory = {given[0].data_ptr(), given[1].data_ptr()};
+  const auto out = kernel.run_owning(given);
+  EXPECT_EQ(out[0].data_ptr(), memory[0]);
+  EXPECT_EQ(out[1].data_ptr(), memory[1]);
+  for (size_t i = 0; i < 2; i++) EXPECT_TRUE(cresset::equal(out[i], expected[i]));
+}
+
+TEST(FusedKernel, LeavesMemoryAloneThatOthersHold) {
+  const FusedKernel kernel = product(waves({70, 50}), waves({70, 50}));
+  std::vector<float> foreign(3500, 0.5f);
+  std::vector<Tensor> given = {waves({70, 50}), cresset::from_blob(foreign.data(), {70, 50}, TensorOptions(kFloat))};
+  const Tensor part = given[0].select(0, 1), before = given[0].clone();
+  const auto out = kernel.run_owning(given);
+  EXPECT_TRUE(cresset::equal(given[0], before)) << "a view of it is held";
+  EXPECT_EQ(foreign, std::vector<float>(3500, 0.5f)) << "its memory is not the library's";
+  EXPECT_TRUE(cresset::equal(out[1], before * 0.5));
+}
+
+TEST(FusedKernel, KeepsArgumentsThatLaterStepsRead) {
+  // x * y, which is a result, then sin(x)
+  const Tensor x = waves({40, 50});
+  std::vector<FusedStep> steps;
+  steps.push_back(step_of([](const auto& t) { return t[0] * t[1]; }, {x, x.clone()}));
+  steps.push_back(step_of([](const auto& t) { return t[0].sin(); }, {x}));
+  const FusedKernel kernel({kFloat, kFloat}, std::move(steps), {0, 1});
+  std::vector<Tensor> given = {waves({40, 50}), waves({40, 50}).mul(3)};
+  const auto expected = kernel.run(given), out = kernel.run_owning(given);
+  for (size_t i = 0; i < 2; i++) EXPECT_TRUE(cresset::equal(out[i], expected[i]));
+}
+
 TEST(Probe, KnowsOperatorsThatAreOneLoop) {
   const Tensor x = like(waves({4}));
   const std::vector<Tensor> tensors = {x};
