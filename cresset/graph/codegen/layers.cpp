@@ -151,6 +151,138 @@ class LinearKernel : public Kernel {
   Keeper<ops::PackedLinear> packed_;
 };
 
+// A batch norm by the statistics of the batch, then the sum with another tensor where there is one, and relu. Arguments: input, weight and bias where there
+// are, running mean and variance where there are, which it updates, and the tensor that is added. Results: those of the norm.
+class NormKernel : public Kernel {
+ public:
+  struct Has {
+    bool weight, bias, running, residual;
+    size_t count() const { return 1 + (weight ? 1 : 0) + (bias ? 1 : 0) + (running ? 2 : 0) + (residual ? 1 : 0); }
+  };
+  NormKernel(Has has, double momentum, double eps) : has_(has), momentum_(momentum), eps_(eps) {}
+  void prepare(const std::vector<bool>&) const override {}
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override {
+    CRESSET_CHECK(arguments.size() == has_.count(), "batch norm kernel: expected ", has_.count(), " tensors, got ", arguments.size());
+    const autograd::AutoGradMode off(false);
+    size_t next = 1;
+    const auto optional = [&](bool given) { return given ? std::optional<Tensor>(arguments[next++]) : std::nullopt; };
+    const Tensor& x = arguments[0];
+    const std::optional<Tensor> weight = optional(has_.weight), bias = optional(has_.bias), mean = optional(has_.running), var = optional(has_.running);
+    const std::optional<Tensor> residual = optional(has_.residual);
+    bool plain = is_image(x) && (!residual || (is_plain_float(*residual) && residual->sizes() == x.sizes()));
+    for (const auto* t : {&weight, &bias, &mean, &var}) plain = plain && (!*t || (is_plain_float(**t) && (*t)->numel() == x.size(1)));
+    if (!plain) {
+      auto [y, saved_mean, saved_rstd] = cresset::native_batch_norm(x, weight, bias, mean, var, true, momentum_, eps_);
+      if (residual) y = y + *residual;
+      return {y.relu_(), saved_mean, saved_rstd};
+    }
+    const Tensor y = cresset::empty_like(x), saved_mean = cresset::empty({x.size(1)}, x.options()), saved_rstd = cresset::empty_like(saved_mean);
+    kernels::BatchNormArgs a;
+    a.x = data_of(x);
+    a.weight = data_of(weight);
+    a.bias = data_of(bias);
+    a.y = data_of(y);
+    a.mean = data_of(saved_mean);
+    a.rstd = data_of(saved_rstd);
+    a.running_mean = data_of(mean);
+    a.running_var = data_of(var);
+    a.dtypes = {kFloat, kFloat, kFloat};
+    a.n = x.size(0);
+    a.channels = x.size(1);
+    a.spatial = x.numel() / (a.n * a.channels);
+    a.momentum = momentum_;
+    a.eps = eps_;
+    a.residual = data_of(residual);
+    a.relu = true;
+    kernels::batch_norm_train(a);
+    return {y, saved_mean, saved_rstd};
+  }
+
+  // Whether it is made of planes of several elements.
+  static bool is_image(const Tensor& t) { return is_plain_float(t) && t.dim() >= 3 && t.numel() > t.size(0) * t.size(1); }
+  static char* data_of(const std::optional<Tensor>& t) { return t && t->defined() ? static_cast<char*>(t->data_ptr()) : nullptr; }
+
+ private:
+  Has has_;
+  double momentum_, eps_;
+};
+
+// A batch norm by statistics that are known, and relu. Arguments: input, mean, reciprocal deviation, weight and bias where there are.
+class NormAgainKernel : public Kernel {
+ public:
+  NormAgainKernel(bool weight, bool bias) : weight_(weight), bias_(bias) {}
+  void prepare(const std::vector<bool>&) const override {}
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override {
+    const size_t wanted = 3 + (weight_ ? 1 : 0) + (bias_ ? 1 : 0);
+    CRESSET_CHECK(arguments.size() == wanted, "batch norm kernel: expected ", wanted, " tensors, got ", arguments.size());
+    const autograd::AutoGradMode off(false);
+    const Tensor &x = arguments[0], y = cresset::empty_like(x);
+    CRESSET_CHECK(is_plain_float(x) && y.is_contiguous(), "batch norm kernel: expected a dense tensor of float32");
+    for (const Tensor& t : arguments.slice(1))
+      CRESSET_CHECK(is_plain_float(t) && t.numel() == x.size(1), "batch norm kernel: expected a number for each channel");
+    kernels::BatchNormEvalArgs a;
+    a.x = NormKernel::data_of(x);
+    a.y = NormKernel::data_of(y);
+    a.mean = NormKernel::data_of(arguments[1]);
+    a.rstd = NormKernel::data_of(arguments[2]);
+    if (weight_) a.weight = NormKernel::data_of(arguments[3]);
+    if (bias_) a.bias = NormKernel::data_of(arguments.back());
+    a.dtypes = {kFloat, kFloat, kFloat};
+    a.n = x.size(0);
+    a.channels = x.size(1);
+    a.spatial = x.numel() / std::max<int64_t>(a.n * a.channels, 1);
+    a.relu = true;
+    kernels::batch_norm_eval(a);
+    return {y};
+  }
+
+ private:
+  bool weight_, bias_;
+};
+
+// The gradients of a batch norm and the relu behind it. Arguments: gradient and result of relu, input, mean and reciprocal deviation of the batch, weight
+// where there is one.
+class NormBackwardKernel : public Kernel {
+ public:
+  explicit NormBackwardKernel(bool weight) : weight_(weight) {}
+  void prepare(const std::vector<bool>&) const override {}
+  std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override { return compute(arguments, false); }
+  std::vector<Tensor> run_owning(ArrayRef<Tensor> arguments) const override { return compute(arguments, true); }
+
+ private:
+  std::vector<Tensor> compute(ArrayRef<Tensor> arguments, bool owned) const {
+    const size_t wanted = weight_ ? 6 : 5;
+    CRESSET_CHECK(arguments.size() == wanted, "batch norm kernel: expected ", wanted, " tensors, got ", arguments.size());
+    const autograd::AutoGradMode off(false);
+    const Tensor &dy = arguments[0], &y = arguments[1], &x = arguments[2];
+    const std::optional<Tensor> weight = weight_ ? std::optional<Tensor>(arguments[5]) : std::nullopt;
+    bool plain = NormKernel::is_image(x);
+    for (const Tensor& t : arguments.slice(0, 2)) plain = plain && is_plain_float(t) && t.sizes() == x.sizes();
+    for (const Tensor& t : arguments.slice(3)) plain = plain && is_plain_float(t) && t.numel() == x.size(1);
+    CRESSET_CHECK(plain, "batch norm kernel: expected dense tensors of float32, alike or with a number for each channel");
+    const Tensor taken = owned ? taken_over(dy, x.sizes(), kFloat) : Tensor(), dx = taken.defined() ? taken : cresset::empty_like(x);
+    const Tensor dweight = cresset::empty({x.size(1)}, x.options()), dbias = cresset::empty_like(dweight);
+    kernels::BatchNormBackwardArgs a;
+    a.dy = NormKernel::data_of(dy);
+    a.x = NormKernel::data_of(x);
+    a.weight = NormKernel::data_of(weight);
+    a.mean = NormKernel::data_of(arguments[3]);
+    a.rstd = NormKernel::data_of(arguments[4]);
+    a.dx = NormKernel::data_of(dx);
+    a.dweight = NormKernel::data_of(dweight);
+    a.dbias = NormKernel::data_of(dbias);
+    a.dtypes = {kFloat, kFloat, kFloat};
+    a.n = x.size(0);
+    a.channels = x.size(1);
+    a.spatial = x.numel() / (a.n * a.channels);
+    a.y = NormKernel::data_of(y);
+    kernels::batch_norm_backward(a);
+    return {dx, dweight, dbias};
+  }
+
+  bool weight_;
+};
+
 class Joiner {
  public:
   Joiner(Graph& graph, const FuseOptions& options) : graph_(graph), options_(options) {
@@ -169,6 +301,8 @@ class Joiner {
       if (name == "convolution") convolution(*n, 8);
       else if (name == "conv1d" || name == "conv2d" || name == "conv3d") convolution(*n, 6);
       else if (name == "addmm" || name == "mm") product(*n);
+      else if (name == "native_batch_norm") norm(*n);
+      else if (name == "native_batch_norm_backward") norm_backward(*n);
       else if (name == "linear") linear(*n, n->input(0), n->input(1), is_none(n->input(2)) ? nullptr : n->input(2));
     }
     return std::move(kernels_);
@@ -245,6 +379,96 @@ class Joiner {
     for (const size_t i : {1, 2, 3, 4})
       if (!n.input(i)->type().is_tensor() || !is_dense_float(n.input(i))) return false;
     return true;
+  }
+
+  // By the statistics of the batch, with the relu, or the sum and relu, that alone read the result.
+  void norm(Node& n) {
+    const auto training = number<bool>(n.input(5));
+    const auto momentum = number<double>(n.input(6)), eps = number<double>(n.input(7));
+    if (!training || !*training || !momentum || !eps || is_none(n.input(3)) != is_none(n.input(4))) return;
+    if (!is_dense_float(n.input(0)) || shape_of(n.input(0)).size() < 3) return;
+    std::vector<Value*> inputs{n.input(0)};
+    for (const size_t i : {1, 2, 3, 4}) {
+      if (is_none(n.input(i))) continue;
+      if (!is_dense_float(n.input(i))) return;
+      inputs.push_back(n.input(i));
+    }
+    std::vector<Node*> members{&n};
+    Node* reader = only_reader(n.output(0));
+    Node* place = &n;
+    if (Value* const other = reader ? residual_of(*reader, n.output(0)) : nullptr; other && only_reader(reader->output()) && is_kept_only(n)) {
+      inputs.push_back(other);
+      members.push_back(reader);
+      reader = place = only_reader(reader->output());
+    }
+    if (!reader || name_of(*reader) != "relu") return;
+    members.push_back(reader);
+    if (const Node* const gradient = members.size() == 2 && is_none(n.input(3)) ? gradient_of(n) : nullptr) {
+      inputs.insert(inputs.begin() + 1, {gradient->input(5), gradient->input(6)});
+      replace_norm(std::make_shared<NormAgainKernel>(!is_none(n.input(1)), !is_none(n.input(2))), inputs, members, n, reader->output(), place, 1);
+      return;
+    }
+    const NormKernel::Has has{!is_none(n.input(1)), !is_none(n.input(2)), !is_none(n.input(3)), members.size() == 3};
+    replace_norm(std::make_shared<NormKernel>(has, *momentum, *eps), inputs, members, n, reader->output(), place);
+  }
+  // The node of the gradients of a norm that is computed again, which knows its statistics; null where they are read, or where there is none.
+  static const Node* gradient_of(const Node& norm) {
+    if (!norm.output(1)->uses().empty() || !norm.output(2)->uses().empty()) return nullptr;
+    for (const Use& use : norm.input(0)->uses()) {
+      const Node& n = *use.node;
+      if (name_of(n) != "native_batch_norm_backward" || n.input(1) != norm.input(0)) continue;
+      const auto training = number<bool>(n.input(7));
+      const auto eps = number<double>(n.input(8)), own = number<double>(norm.input(7));
+      const bool are_parameters = !n.input(5)->node() && !n.input(6)->node();
+      if (training && *training && eps && own && *eps == *own && are_parameters && is_dense_float(n.input(5)) && is_dense_float(n.input(6))) return &n;
+    }
+    return nullptr;
+  }
+  // The tensor that a sum of equal shapes adds to a value; null for other nodes.
+  static Value* residual_of(const Node& add, const Value* to) {
+    if (name_of(add) != "add.Tensor" || !is_one(add.input(2))) return nullptr;
+    Value* const other = add.input(0) == to ? add.input(1) : add.input(0);
+    return other != to && is_dense_float(other) && shape_of(other) == shape_of(to) ? other : nullptr;
+  }
+  // Whether nothing in the graph reads the statistics that it gives.
+  bool is_kept_only(const Node& norm) const {
+    for (const size_t i : {1, 2})
+      for (const Use& use : norm.output(i)->uses())
+        if (use.node != graph_.block().return_node()) return false;
+    return true;
+  }
+
+  // The gradients of a batch norm whose result relu took.
+  void norm_backward(Node& n) {
+    Node* const mask = n.input(0)->node();
+    const auto training = number<bool>(n.input(7));
+    if (!training || !*training || !mask || name_of(*mask) != "threshold_backward" || only_reader(mask->output()) != &n) return;
+    const Value* threshold = mask->input(2);
+    if (!threshold->is_constant() || !threshold->constant()->is_number() || !threshold->constant()->to_scalar().equal(0)) return;
+    std::vector<Value*> inputs{mask->input(0), mask->input(1), n.input(1), n.input(5), n.input(6)};
+    if (!is_none(n.input(2))) inputs.push_back(n.input(2));
+    for (Value* v : inputs)
+      if (!is_dense_float(v)) return;
+    // Planes of several elements.
+    const auto& shape = shape_of(n.input(1));
+    const auto several = [](const Sym& s) { return s.constant().value_or(0) > 1; };
+    if (shape.size() < 3 || std::none_of(shape.begin() + 2, shape.end(), several) || shape_of(mask->input(0)) != shape_of(n.input(1)) ||
+        shape_of(mask->input(1)) != shape_of(n.input(1)))
+      return;
+    replace_norm(std::make_shared<NormBackwardKernel>(!is_none(n.input(2))), inputs, {mask, &n}, n, n.output(0), &n);
+  }
+
+  // A kernel in the place of members, with the results of the norm, the first of which is `first`.
+  void replace_norm(std::shared_ptr<const Kernel> kernel, const std::vector<Value*>& inputs, const std::vector<Node*>& members, Node& norm, Value* first,
+                    Node* place, size_t results = 3) {
+    std::vector<std::string> names;
+    for (const Node* m : members) names.push_back(m->op_name());
+    Node* const unpack = call_kernel(graph_, kernels_.add(std::move(kernel), std::vector<bool>(inputs.size())), inputs, std::move(names), place);
+    for (size_t i = 0; i < results; i++) {
+      Value* const old = i == 0 ? first : norm.output(i);
+      old->replace_uses_with(unpack->add_output(old->type(), old->name()));
+    }
+    for (size_t i = members.size(); i-- > 0;) forget(*members[i]);
   }
 
   void product(Node& n) {

@@ -132,7 +132,7 @@ void batch_norm_train(const BatchNormArgs& a) {
   std::vector<double> batch_mean(memory), batch_var(memory);
   char *mean = reinterpret_cast<char*>(batch_mean.data()), *var = reinterpret_cast<char*>(batch_var.data());
   Output s(a.rstd, t, stat, a.channels);
-  const BatchNorm args{a.dtypes.x, a.x, w, b, a.y, mean, var, s, a.n, a.channels, a.spatial, a.eps};
+  const BatchNorm args{a.dtypes.x, a.x, w, b, a.y, mean, var, s, a.n, a.channels, a.spatial, a.eps, a.residual, a.relu};
   if (a.spatial == 1) call(batch_norm_columns_stub)(args);
   else call(batch_norm_kernel_stub)(args);
   s.finish();
@@ -156,11 +156,10 @@ void batch_norm_eval(const BatchNormEvalArgs& a) {
   if (a.n * a.channels * a.spatial == 0) return;
   const ScalarType t = compute_dtype(a.dtypes.x);
   const Input w(a.weight, a.dtypes.param, t, a.channels), b(a.bias, a.dtypes.param, t, a.channels), m(a.mean, a.dtypes.stat, t, a.channels);
-  const Input var(a.var, a.dtypes.stat, ScalarType::Double, a.channels);
-  std::vector<double> rstd(static_cast<size_t>(a.channels));
-  for (int64_t c = 0; c < a.channels; c++)
-    rstd[static_cast<size_t>(c)] = 1 / std::sqrt(reinterpret_cast<const double*>(static_cast<const char*>(var))[c] + a.eps);
-  const Input s(reinterpret_cast<const char*>(rstd.data()), ScalarType::Double, t, a.channels);
+  const Input var(a.rstd ? nullptr : a.var, a.dtypes.stat, ScalarType::Double, a.channels);
+  std::vector<double> rstd(static_cast<size_t>(a.rstd ? 0 : a.channels));
+  for (size_t c = 0; c < rstd.size(); c++) rstd[c] = 1 / std::sqrt(reinterpret_cast<const double*>(static_cast<const char*>(var))[c] + a.eps);
+  const Input s(a.rstd ? a.rstd : reinterpret_cast<const char*>(rstd.data()), a.rstd ? a.dtypes.stat : ScalarType::Double, t, a.channels);
   const BatchNormApply args{a.dtypes.x, a.x, w, b, m, s, a.y, a.n, a.channels, a.spatial, a.residual, a.relu};
   if (a.spatial == 1 && !a.residual && !a.relu) call(batch_norm_apply_columns_stub)(args);
   else call(batch_norm_apply_stub)(args);
@@ -175,7 +174,7 @@ void batch_norm_backward(const BatchNormBackwardArgs& a) {
   const ScalarType t = compute_dtype(a.dtypes.x);
   const Input w(a.weight, a.dtypes.param, t, a.channels), m(a.mean, a.dtypes.stat, t, a.channels), s(a.rstd, a.dtypes.stat, t, a.channels);
   Output dw(a.dweight, t, a.dtypes.param, a.channels), db(a.dbias, t, a.dtypes.param, a.channels);
-  const BatchNormBackward args{a.dtypes.x, a.dy, a.x, m, s, w, a.dx, dw, db, a.n, a.channels, a.spatial, a.train};
+  const BatchNormBackward args{a.dtypes.x, a.dy, a.x, m, s, w, a.dx, dw, db, a.n, a.channels, a.spatial, a.train, a.y};
   if (a.spatial == 1) call(batch_norm_backward_columns_stub)(args);
   else call(batch_norm_backward_kernel_stub)(args);
   dw.finish();

@@ -76,10 +76,13 @@ struct BatchNormArgs {
   NormDtypes dtypes{};
   int64_t n = 0, channels = 0, spatial = 0;
   double momentum = 0.1, eps = 1e-5;
+  // y = max(y + residual, 0), where there is a residual, like x, and `relu` is set; not for a spatial of 1.
+  const char* residual = nullptr;
+  bool relu = false;
 };
 // Normalises with the batch's own statistics; running += momentum * (batch - running), with the unbiased variance.
 // y may be null: only the statistics are computed then.
-void batch_norm_train(const BatchNormArgs& args);
+CRESSET_API void batch_norm_train(const BatchNormArgs& args);
 
 // y = (x - mean) / sqrt(var + eps) * weight + bias, then + residual, then max(y, 0). y may be x.
 struct BatchNormEvalArgs {
@@ -90,6 +93,7 @@ struct BatchNormEvalArgs {
   double eps = 1e-5;
   const char* residual = nullptr;  // like x
   bool relu = false;
+  const char* rstd = nullptr;  // in the place of var and eps: the reciprocal deviation, as training gives it with the same y
 };
 CRESSET_API void batch_norm_eval(const BatchNormEvalArgs& args);
 
@@ -100,7 +104,9 @@ struct BatchNormBackwardArgs {
   NormDtypes dtypes{};
   int64_t n = 0, channels = 0, spatial = 0;
   bool train = true;  // the statistics depend on x
+  // The result of relu behind the norm: dy counts where it is above 0. With a dx, which may be dy; not for a spatial of 1.
+  const char* y = nullptr;
 };
-void batch_norm_backward(const BatchNormBackwardArgs& args);
+CRESSET_API void batch_norm_backward(const BatchNormBackwardArgs& args);
 
 }  // namespace cresset::kernels

@@ -11,6 +11,8 @@ from .. import fx
 from .. import graph as _graph
 from .lowering import is_foreign
 
+_aten = torch.ops.aten
+
 
 class Fused:
     """A graph of C++, in which kernels have the place of operators. `operators` lists those of each kernel, `numbers` has the kernels' own."""
@@ -66,6 +68,33 @@ def recomputed(module):
     except (ValueError, NotImplementedError, RuntimeError):  # it holds what graphs of C++ cannot
         return set()
     return {node for node in module.graph.nodes if node.name in names}
+
+
+def norms_again(joint):
+    """Gives backward its own relu of each batch norm, which is computed again from the input of the norm; that is kept for the gradient anyway. Returns the new
+    nodes."""
+    later, again = set(), set()
+    for node in joint.graph.nodes:
+        if (node.op == "placeholder" and "tangents" in str(node.target)) or any(other in later for other in node.all_input_nodes):
+            later.add(node)
+    for relu in joint.graph.find_nodes(op="call_function", target=_aten.relu.default):
+        item = relu.args[0]
+        norm = item.args[0] if item.target is operator.getitem and item.args[1] == 0 else None
+        readers = [node for node in relu.users if node in later and node.op != "output"]
+        if norm is None or norm in later or norm.target is not _aten.native_batch_norm.default or not norm.args[5] or not readers:
+            continue
+        x, weight, bias, _, _, _, momentum, eps = norm.args
+        with joint.graph.inserting_after(relu):
+            made = joint.graph.call_function(_aten.native_batch_norm.default, (x, weight, bias, None, None, True, momentum, eps))
+        with joint.graph.inserting_after(made):
+            first = joint.graph.call_function(operator.getitem, (made, 0))
+        with joint.graph.inserting_after(first):
+            second = joint.graph.call_function(_aten.relu.default, (first,))
+        made.meta, first.meta, second.meta = dict(norm.meta), dict(item.meta), dict(relu.meta)
+        for node in readers:
+            node.replace_input_with(relu, second)
+        again.update((made, first, second))
+    return again
 
 
 def fuse(module, freezing=False):

@@ -9,7 +9,7 @@ from .._functorch import _capture
 from .._dynamo import _logs
 from .._functorch.partitioners import _Joint, is_random
 from .compile_fx import Compiled, compile_fx_inner
-from .fusion import recomputed, without_idle_views
+from .fusion import norms_again, recomputed, without_idle_views
 
 
 def _runner(compiled):
@@ -79,7 +79,7 @@ def compiled_step(flat_fn, flat):
 
 def _partitioned(joint, count):
     """Forward and backward, with the fewest bytes kept in between; only cheap operators run twice."""
-    cheap = recomputed(joint)
+    cheap = recomputed(joint) | norms_again(joint)
     halves = _Joint(joint, count)
     return halves.split(halves.kept(lambda node: node in cheap or getattr(node.target, "is_view", False)))
 

@@ -1,9 +1,11 @@
 """Convolutions and linear maps that compiled graphs run together with what follows them, and weights that are kept packed."""
 
 import copy
+import gc
 
 import pytest
 from cresset._inductor.fusion import fuse
+from cresset._inductor.steps import compiled_step
 from cresset.fx.experimental.proxy_tensor import make_fx
 
 import cresset as torch
@@ -186,3 +188,79 @@ class TestFreezing:
             for _ in range(2):
                 torch.testing.assert_close(function(x), net(x))
                 net.weight.mul_(2)
+
+
+class Blocks(nn.Module):
+    """Convolutions with batch norms and relu between, and a sum."""
+
+    def __init__(self, affine=True, tracked=True):
+        super().__init__()
+        self.convs = nn.ModuleList(nn.Conv2d(16, 16, 3, 1, 1, bias=False) for _ in range(3))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(16, affine=affine, track_running_stats=tracked) for _ in range(3))
+
+    def forward(self, x):
+        y = x
+        for conv, norm in zip(self.convs, self.norms):
+            y = norm(conv(y)).relu()
+        return (y + x).square().mean()
+
+
+def halves(net, x):
+    """The operators of each kernel of forward and of backward."""
+    state = {**dict(net.named_parameters()), **dict(net.named_buffers())}
+    names = list(state)
+    step = compiled_step(lambda *flat: (torch.func.functional_call(net, dict(zip(names, flat[:-1], strict=True)), (flat[-1],)),), [*state.values(), x])
+    return [part.fused.operators for part in step.parts]
+
+
+class TestTrainedNorms:
+    @pytest.mark.parametrize("high", [3.0, 1e30])
+    @pytest.mark.parametrize("size", [(4, 32, 12, 12), (2, 32, 1, 3)], ids=str)
+    def test_a_sum_between_norm_and_relu(self, size, high):
+        net = Residual()
+        other, x = copy.deepcopy(net), torch.randn(size)
+        x[0, 0, 0, 0] = high
+        function = torch.compile(net)
+        for _ in range(2):
+            for call in (function, other):
+                call(x).square().mean().backward()
+        for got, expected in zip((*net.parameters(), *net.buffers()), (*other.parameters(), *other.buffers()), strict=True):
+            for a, b in ((got, expected), (got.grad, expected.grad)):
+                assert a is b is None or bool(((a == b) | (a.isnan() & b.isnan())).all())
+        forward, _ = halves(net, x)
+        assert [name for name in forward if "native_batch_norm" in name] == [["native_batch_norm", "add.Tensor", "relu"]]
+
+    @pytest.mark.parametrize("options", [{}, {"affine": False}, {"tracked": False}], ids=str)
+    @pytest.mark.parametrize("size", [(4, 16, 12, 12), (2, 16, 1, 1), (3, 16, 5, 7)], ids=str)
+    def test_gradients_and_statistics_have_the_bits_of_eager_mode(self, options, size):
+        net = Blocks(**options)
+        other, x = copy.deepcopy(net), torch.randn(size)
+        function = torch.compile(net)
+        for _ in range(3):
+            for call in (function, other):
+                call(x).backward()
+        for (name, got), expected in zip(net.named_parameters(), other.parameters(), strict=True):
+            assert torch.equal(got.grad, expected.grad), name
+        for (name, got), expected in zip(net.named_buffers(), other.buffers(), strict=True):
+            assert torch.equal(got, expected), name
+
+    def test_relu_runs_with_the_norm(self):
+        forward, backward = halves(Blocks(), torch.randn(4, 16, 12, 12))
+        assert forward.count(["native_batch_norm", "relu"]) == 3
+        assert backward.count(["native_batch_norm", "relu"]) == 3
+        assert backward.count(["threshold_backward", "native_batch_norm_backward"]) == 3
+
+    def test_relu_of_a_norm_is_not_kept(self):
+        net, x = Blocks(), torch.randn(8, 16, 32, 32)
+
+        def held(function):
+            gc.collect()
+            before = torch.cpu.memory_stats()["allocated_bytes"]
+            loss = function(x)
+            return torch.cpu.memory_stats()["allocated_bytes"] - before, loss
+
+        function = torch.compile(net)
+        function(x).backward()
+        one = x.numel() * x.element_size()
+        assert held(net)[0] >= 6 * one
+        assert held(function)[0] <= 4.2 * one

@@ -47,6 +47,8 @@ struct BatchNorm {
   char *y, *mean, *var, *rstd;  // y may be null
   int64_t n, channels, spatial;
   double eps;
+  const char* residual;  // may be null; columns have none, and no relu
+  bool relu;
 };
 
 struct BatchNormApply {
@@ -64,6 +66,7 @@ struct BatchNormBackward {
   char *dx, *dweight, *dbias;  // dx may be null
   int64_t n, channels, spatial;
   bool train;
+  const char* y;  // may be null; columns have none
 };
 
 }  // namespace cresset::kernels

@@ -84,6 +84,7 @@ template <class T> struct Planes : NormRow<T> {
   static void forward(const BatchNorm& a) {
     const T* x = reinterpret_cast<const T*>(a.x);
     T* y = reinterpret_cast<T*>(a.y);
+    const T* residual = reinterpret_cast<const T*>(a.residual);
     const double size = static_cast<double>(a.n * a.spatial);
     parallel_for(0, a.channels, grain(a), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; c++) {
@@ -98,8 +99,11 @@ template <class T> struct Planes : NormRow<T> {
         set<A>(a.var, c, var);
         set<A>(a.rstd, c, rstd);
         if (!y) continue;
-        const A scale = static_cast<A>(rstd * static_cast<double>(at_or<A>(a.weight, c, A(1)))), shift = at_or<A>(a.bias, c, A(0));
-        for (int64_t i = 0; i < a.n; i++) Base::affine(x + at(i), y + at(i), a.spatial, centre, scale, shift, false);
+        const A scale = static_cast<A>(rstd) * at_or<A>(a.weight, c, A(1)), shift = at_or<A>(a.bias, c, A(0));
+        for (int64_t i = 0; i < a.n; i++) {
+          if (residual || a.relu) Base::affine_and(x + at(i), y + at(i), a.spatial, centre, scale, shift, residual ? residual + at(i) : nullptr, a.relu);
+          else Base::affine(x + at(i), y + at(i), a.spatial, centre, scale, shift, false);
+        }
       }
     });
   }
@@ -121,8 +125,10 @@ template <class T> struct Planes : NormRow<T> {
   }
 
   static void backward(const BatchNormBackward& a) {
-    const T *dy = reinterpret_cast<const T*>(a.dy), *x = reinterpret_cast<const T*>(a.x);
+    const T *x = reinterpret_cast<const T*>(a.x), *y = reinterpret_cast<const T*>(a.y);
     T* dx = reinterpret_cast<T*>(a.dx);
+    // The part of dy that counts lies in dx until the gradient takes its place.
+    const T* dy = y ? dx : reinterpret_cast<const T*>(a.dy);
     const double size = static_cast<double>(a.n * a.spatial);
     parallel_for(0, a.channels, grain(a), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; c++) {
@@ -131,6 +137,7 @@ template <class T> struct Planes : NormRow<T> {
         const double rstd = static_cast<double>(at_or<A>(a.rstd, c, A(1)));
         double sum = 0, dot = 0;
         for (int64_t i = 0; i < a.n; i++) {
+          if (y) Base::where_positive(reinterpret_cast<const T*>(a.dy) + at(i), y + at(i), dx + at(i), a.spatial);
           const auto d = Base::dots(dy + at(i), x + at(i), a.spatial, mean);
           sum += static_cast<double>(d.sum);
           dot += static_cast<double>(d.dot);

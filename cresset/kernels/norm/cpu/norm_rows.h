@@ -71,6 +71,11 @@ template <class T> struct NormRow : Row<T> {
     if (residual) Base::write(y, n, false, [&](int64_t i, int64_t count) { return finished(affine(i, count) + get(residual + i, count, A(0))); });
     else Base::write(y, n, false, [&](int64_t i, int64_t count) { return finished(affine(i, count)); });
   }
+  // dx = dy where y is above 0, or a NaN; else 0.
+  static void where_positive(const T* dy, const T* y, T* dx, int64_t n) {
+    const V zero{};
+    Base::write(dx, n, false, [&](int64_t i, int64_t count) { return get(y + i, count, A(0)) <= zero ? zero : get(dy + i, count, A(0)); });
+  }
   // dx = dy * a + (x - mean) * b + c.
   static void gradient(const T* dy, const T* x, T* dx, int64_t n, A mean, A by_dy, A by_x, A shift, bool streamed) {
     const V m = splat(mean), a = splat(by_dy), b = splat(by_x), c = splat(shift);
