@@ -113,7 +113,6 @@ class Run {
   void run() {
     evaluate();
     if (converged()) return;
-    const int64_t max_eval = o_.max_eval().value_or(o_.max_iter() * 5 / 4);
     for (int64_t n = 1; n <= o_.max_iter(); n++) {
       state_.n_iter()++;
       turn();
@@ -124,13 +123,14 @@ class Run {
       if (slope > -o_.tolerance_change()) return;
       if (o_.line_search_fn()) search(rate, slope);
       else walk(n == o_.max_iter());
-      if (evaluations_ >= max_eval || converged()) return;
+      if (evaluations_ >= max_eval() || converged()) return;
       if (state_.d().abs().max().item<double>() * std::abs(state_.t()) <= o_.tolerance_change()) return;
       if (std::abs(loss_ - state_.prev_loss()) < o_.tolerance_change()) return;
     }
   }
 
  private:
+  int64_t max_eval() const { return o_.max_eval().value_or(o_.max_iter() * 5 / 4); }
   bool converged() const { return grad_.abs().max().item<double>() <= o_.tolerance_grad(); }
 
   void evaluate() {
@@ -206,7 +206,8 @@ class Run {
       for (size_t i = 0; i < start.size(); i++) Tensor(params_[i]).copy_(start[i]);
       return {step_size, loss_, grad_, {grad_.dot(state_.d()).item<double>(), is_single()}};
     };
-    const auto found = detail::strong_wolfe(at, origin, rate, {state_.d().abs().max().item<double>(), is_single()}, o_.tolerance_change());
+    const auto found =
+        detail::strong_wolfe(at, origin, rate, {state_.d().abs().max().item<double>(), is_single()}, o_.tolerance_change(), max_eval() - evaluations_);
     loss_ = found.best.f.value;
     grad_ = found.best.g;
     state_.t(found.best.t.value);

@@ -1,5 +1,6 @@
 #include "cresset/optim/line_search.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace cresset::optim::detail {
@@ -7,7 +8,7 @@ namespace cresset::optim::detail {
 namespace {
 
 constexpr double kSufficientDecrease = 1e-4, kCurvature = 0.9;
-constexpr int kMaxIterations = 25;
+constexpr int64_t kMaxIterations = 25;
 
 StepNumber root(StepNumber x) { return x.single ? StepNumber(std::sqrt(static_cast<float>(x.value)), true) : StepNumber(std::sqrt(x.value)); }
 StepNumber magnitude(StepNumber x) { return {std::abs(x.value), x.single}; }
@@ -27,7 +28,8 @@ StepNumber cubic_minimum(const LinePoint& first, const LinePoint& second, StepNu
 
 class StrongWolfe {
  public:
-  StrongWolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start) : evaluate_(evaluate), start_(start) {}
+  StrongWolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start, int64_t most_iterations)
+      : evaluate_(evaluate), start_(start), most_iterations_(std::min(most_iterations, kMaxIterations)) {}
 
   LineSearchResult run(StepNumber first_step, StepNumber direction_max, double tolerance_change) {
     const bool found = bracket(first_step);
@@ -50,7 +52,7 @@ class StrongWolfe {
   // Goes out until an acceptable point lies between two; true if it met one on the way (then bracket_[0]).
   bool bracket(StepNumber t) {
     LinePoint previous = start_, current = evaluate(t);
-    for (; iterations_ < kMaxIterations; iterations_++) {
+    for (; iterations_ < most_iterations_; iterations_++) {
       if (!decreases(current) || (iterations_ > 1 && current.f >= previous.f)) return between(previous, current);
       if (is_flat(current)) {
         bracket_[0] = current;
@@ -72,7 +74,7 @@ class StrongWolfe {
 
   void zoom(StepNumber direction_max, double tolerance_change) {
     bool slow = false;
-    for (; iterations_ < kMaxIterations; iterations_++) {
+    for (; iterations_ < most_iterations_; iterations_++) {
       const StepNumber least = smaller(bracket_[0].t, bracket_[1].t), most = larger(bracket_[0].t, bracket_[1].t);
       if ((most - least) * direction_max < tolerance_change) return;
       StepNumber t = cubic_minimum(bracket_[0], bracket_[1], least, most);
@@ -107,14 +109,14 @@ class StrongWolfe {
   LinePoint bracket_[2];
   LinePoint *low_ = nullptr, *high_ = nullptr;
   int64_t evaluations_ = 0;
-  int iterations_ = 0;
+  int64_t most_iterations_, iterations_ = 0;
 };
 
 }  // namespace
 
 LineSearchResult strong_wolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start, StepNumber first_step, StepNumber direction_max,
-                              double tolerance_change) {
-  return StrongWolfe(evaluate, start).run(first_step, direction_max, tolerance_change);
+                              double tolerance_change, int64_t most_iterations) {
+  return StrongWolfe(evaluate, start, most_iterations).run(first_step, direction_max, tolerance_change);
 }
 
 }  // namespace cresset::optim::detail

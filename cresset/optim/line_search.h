@@ -48,8 +48,9 @@ struct LineSearchResult {
   int64_t evaluations = 0;
 };
 
-// `evaluate` returns the point at a step length. `start` is the point at 0 and must descend.
+// `evaluate` returns the point at a step length. `start` is the point at 0 and must descend. It is evaluated once, and once more for each of
+// `most_iterations`, of which there are 25 at most.
 CRESSET_API LineSearchResult strong_wolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start, StepNumber first_step, StepNumber direction_max,
-                                          double tolerance_change);
+                                          double tolerance_change, int64_t most_iterations);
 
 }  // namespace cresset::optim::detail

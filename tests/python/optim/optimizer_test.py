@@ -233,6 +233,25 @@ class Steps(unittest.TestCase):
             run(other, [q], 3)
             self.assertEqual(p.tolist(), q.tolist(), name)
 
+    def test_a_line_search_heeds_the_number_of_evaluations(self):
+        """Numbers of PyTorch 2.13: evaluations, and a millionth of the length."""
+        for options, expected in (
+            ({"max_eval": 1}, (2, 7.1245)), ({"max_eval": 2}, (3, 39.2206)), ({}, (3, 39.2206)), ({"max_eval": 3}, (4, 215.8736)),
+            ({"max_eval": 5}, (5, 1188.1883)), ({"max_eval": 100}, (9, 166774.1126)),
+        ):  # fmt: skip
+            p = torch.tensor([1.5, -0.3, -2.2], dtype=torch.double, requires_grad=True)
+            optimizer = torch.optim.LBFGS([p], lr=0.001, max_iter=2, line_search_fn="strong_wolfe", **options)
+
+            def closure(p=p, optimizer=optimizer):
+                optimizer.zero_grad()
+                loss = ((p - 1) ** 4).sum()
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+            state = optimizer.state[p]
+            self.assertEqual((state["func_evals"], round(float(state["t"]) * 1e6, 4)), expected)
+
     def test_a_differentiable_step_has_the_derivative_of_its_formula(self):
         w, g, lr = leaf(3), leaf(3, seed=1), torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
         p = w.clone()
