@@ -117,5 +117,6 @@ bool add_stores(PyObject* module);
 bool add_groups(PyObject* module);
 bool add_ddp(PyObject* module);
 bool add_rpc(PyObject* module);
+bool add_rendezvous(PyObject* module);
 
 }  // namespace cresset::python

@@ -153,6 +153,6 @@ PyMODINIT_FUNC PyInit__cresset_dist() {
   using namespace cresset::python;
   if (!open_shared()) return nullptr;
   PyObject* module = PyModule_Create(&definition);
-  if (module && !(add_stores(module) && add_groups(module) && add_ddp(module) && add_rpc(module))) Py_CLEAR(module);
+  if (module && !(add_stores(module) && add_groups(module) && add_ddp(module) && add_rpc(module) && add_rendezvous(module))) Py_CLEAR(module);
   return module;
 }

@@ -3,11 +3,13 @@
 #include "cresset/dist/elastic/launcher.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <thread>
 
 #include "cresset/dist/elastic/environment.h"
 #include "error_of.h"
@@ -58,6 +60,27 @@ TEST(Launcher, BeginsAgain) {
   const LaunchResult result = launch(o);
   EXPECT_EQ(result.failed_rank, -1);
   EXPECT_EQ(result.restarts, 2);
+}
+
+TEST(Launcher, PassesSignalsOn) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    const std::string path = folder() + "/said";
+    const char* const name = number == SIGTERM ? "TERM" : "INT";
+    const pid_t launcher = fork();
+    if (launcher == 0) {
+      const LaunchResult result =
+          launch(shell(str("trap 'echo told $RANK ", name, " >> ", path, "; exit 0' ", name, "; echo begun >> ", path, "; while true; do sleep 0.02; done")));
+      _exit(result.exit_code == -number ? 7 : 1);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (text_of(path) != "begun\nbegun\n" && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    kill(launcher, number);
+    int status = 0;
+    waitpid(launcher, &status, 0);
+    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 7);
+    const std::string said = text_of(path);
+    for (const int rank : {0, 1}) EXPECT_NE(said.find(str("told ", rank, " ", name)), std::string::npos) << said;
+  }
 }
 
 TEST(Launcher, ReadsItsOptions) {

@@ -76,9 +76,44 @@ TEST(Endpoints, OfOtherMachinesAreWaitedForNoLongerThanAsked) {
   EXPECT_NE(error_of([&] { none.connect(milliseconds(100)); }).find("has a store in charge after 100 ms"), std::string::npos);
 }
 
+TEST(Endpoints, AStoreThatIsStoppedAnswersNoLongerThanAsked) {
+  const std::vector<Endpoint> list = {{"127.0.0.1", free_port()}};
+  const pid_t host = fork();
+  if (host == 0) {
+    Endpoints serves(list, milliseconds(500), true);
+    serves.connect(seconds(60));
+    for (;;) pause();
+  }
+  Endpoints other(list, milliseconds(500), false);
+  other.set_store_timeout(milliseconds(300));
+  const auto store = other.connect(seconds(60));
+  store->set("key", std::string("value"));
+  kill(host, SIGSTOP);
+  waitpid(host, nullptr, WUNTRACED);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_THROW(store->set("key", std::string("other")), DistNetworkError);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(20));
+  kill(host, SIGKILL);
+  waitpid(host, nullptr, 0);
+}
+
+TEST(Endpoints, ServeAsTheyAreTold) {
+  const uint16_t port = free_port();
+  const std::vector<Endpoint> list = {{"127.0.0.1", port}};
+  Endpoints never(list, milliseconds(50), false);
+  EXPECT_EQ(never.own(), -1);
+  EXPECT_NE(error_of([&] { never.connect(milliseconds(100)); }).find("has a store in charge"), std::string::npos);
+  EXPECT_EQ(never.own(), -1);
+  Endpoints serves(list, milliseconds(50), true);
+  EXPECT_EQ(serves.own(), 0);
+  serves.connect(seconds(60));
+  never.connect(seconds(60));
+  EXPECT_NE(error_of([&] { Endpoints second(list, milliseconds(50), true); }).find("is to serve and cannot: "), std::string::npos);
+}
+
 TEST(Rendezvous, GivesRanksAndLetsInThoseWhoCome) {
   const auto store = make_intrusive<HashStore>();
-  auto node = [&] { return std::make_unique<Rendezvous>([&] { return store->clone(); }, fast(2, 3)); };
+  auto node = [&] { return std::make_unique<Rendezvous>([&](milliseconds) { return store->clone(); }, fast(2, 3)); };
   auto a = node(), b = node(), c = node();
   auto first = std::async(std::launch::async, [&] { return a->next(); });
   const Round second = b->next();
@@ -103,18 +138,46 @@ TEST(Rendezvous, GivesRanksAndLetsInThoseWhoCome) {
 TEST(Rendezvous, NamesHowManyHaveCome) {
   RendezvousOptions o = fast(2, 2);
   o.join_timeout = milliseconds(200);
-  Rendezvous alone([] { return make_intrusive<HashStore>(); }, o);
+  Rendezvous alone([](milliseconds) { return make_intrusive<HashStore>(); }, o);
   EXPECT_NE(error_of([&] { alone.next(); }).find("1 nodes of at least 2 have come within 200 ms"), std::string::npos);
-  EXPECT_NE(error_of([&] { Rendezvous wrong([] { return make_intrusive<HashStore>(); }, fast(3, 2)); }).find("got 3 and 2"), std::string::npos);
+  EXPECT_NE(error_of([&] { Rendezvous wrong([](milliseconds) { return make_intrusive<HashStore>(); }, fast(3, 2)); }).find("got 3 and 2"), std::string::npos);
+}
+
+TEST(Rendezvous, ReadsNothingElseAsARound) {
+  const auto store = make_intrusive<HashStore>();
+  Rendezvous node([&](milliseconds) { return store; }, fast(1, 1));
+  store->set("cresset.rendezvous.cresset-run.none/0/final", std::string("1,other"));
+  EXPECT_NE(error_of([&] { node.next(); }).find("expected numbers of nodes in the store, got '1,other'"), std::string::npos);
+}
+
+TEST(Rendezvous, LaunchersOfOneNameMeet) {
+  const auto store = make_intrusive<HashStore>();
+  RendezvousOptions o = fast(1, 2);
+  Rendezvous a([&](milliseconds) { return store; }, o);
+  o.launcher = "another";
+  Rendezvous b([&](milliseconds) { return store; }, o);
+  auto first = std::async(std::launch::async, [&] { return a.next(); });
+  EXPECT_EQ(b.next().size, 1);
+  EXPECT_EQ(first.get().size, 1);
+}
+
+TEST(Rendezvous, TheFirstNodeServesTheProcesses) {
+  const auto store = make_intrusive<HashStore>();
+  auto other = std::async(std::launch::async, [&] { return process_store({1, 2, store}, "127.0.0.1", seconds(60)); });
+  const ProcessStore first = process_store({0, 2, store}, "127.0.0.1", seconds(60)), second = other.get();
+  EXPECT_TRUE(first.served && !second.served);
+  EXPECT_EQ(str(second.host, ":", second.port), str("127.0.0.1:", first.served->getPort()));
+  const auto empty = make_intrusive<HashStore>();
+  EXPECT_NE(error_of([&] { process_store({1, 2, empty}, "127.0.0.1", milliseconds(50)); }).find("master"), std::string::npos);
 }
 
 TEST(Rendezvous, GoesOnAtTheSuccessorOfALostStore) {
   const std::vector<Endpoint> list = {{"127.0.0.1", free_port()}, {"127.0.0.1", free_port()}};
-  auto host = std::make_unique<Endpoints>(list, milliseconds(500));
-  Endpoints left(list, milliseconds(500)), other(list, milliseconds(500));
+  auto host = std::make_shared<Endpoints>(list, milliseconds(500));
+  auto left = std::make_shared<Endpoints>(list, milliseconds(500)), other = std::make_shared<Endpoints>(list, milliseconds(500));
   const RendezvousOptions o = fast(2, 3);
-  auto gone = std::make_unique<Rendezvous>([&] { return host->connect(seconds(60)); }, o);
-  Rendezvous b([&] { return left.connect(seconds(60)); }, o), c([&] { return other.connect(seconds(60)); }, o);
+  auto gone = std::make_unique<Rendezvous>(connect_at(host), o);
+  Rendezvous b(connect_at(left), o), c(connect_at(other), o);
   auto of_gone = std::async(std::launch::async, [&] { return gone->next(); });
   auto of_c = std::async(std::launch::async, [&] { return c.next(); });
   EXPECT_GE(b.next().size, 2);
@@ -125,7 +188,7 @@ TEST(Rendezvous, GoesOnAtTheSuccessorOfALostStore) {
   of_c = std::async(std::launch::async, [&] { return c.next(); });
   EXPECT_EQ(b.next().size, 2);
   EXPECT_EQ(of_c.get().size, 2);
-  EXPECT_EQ(left.in_charge(), 1);
+  EXPECT_EQ(left->in_charge(), other->in_charge());  // the second, or the first again, at which the other may serve now
 }
 
 // A node of a job, in a process of its own.

@@ -15,12 +15,17 @@ constexpr auto kRetryPause = std::chrono::milliseconds(50);
 
 }  // namespace
 
-Endpoints::Endpoints(std::vector<Endpoint> endpoints, std::chrono::milliseconds try_time) : endpoints_(std::move(endpoints)), try_time_(try_time) {
+Endpoints::Endpoints(std::vector<Endpoint> endpoints, std::chrono::milliseconds try_time, std::optional<bool> serves)
+    : endpoints_(std::move(endpoints)), try_time_(try_time), may_serve_(serves.value_or(true)) {
   CRESSET_CHECK_VALUE(!endpoints_.empty(), "rendezvous: expected an endpoint host:port, got none");
-  serve();
+  const std::string reason = serve();
+  CRESSET_CHECK_AS(DistNetworkError, own_ >= 0 || !serves.value_or(false), "rendezvous: this node is to serve and cannot: ", reason);
 }
 
-void Endpoints::serve() {
+// Why it does not serve at the last endpoint.
+std::string Endpoints::serve() {
+  std::string reason;
+  if (!may_serve_) return reason;
   for (size_t i = 0; i < endpoints_.size() && own_ < 0; i++) {
     TCPStoreOptions o;
     o.port = endpoints_[i].port;
@@ -29,9 +34,9 @@ void Endpoints::serve() {
       served_ = make_intrusive<TCPStore>(endpoints_[i].host, o);
       endpoints_[i].port = served_->getPort();
       own_ = static_cast<int>(i);
-    } catch (const DistNetworkError&) {  // another machine's address, or another launcher of this machine has it
-    }
+    } catch (const DistNetworkError& e) { reason = e.what(); }  // another machine's address, or another launcher of this machine has it
   }
+  return reason;
 }
 
 intrusive_ptr<TCPStore> Endpoints::reach(size_t number) {
@@ -54,7 +59,7 @@ intrusive_ptr<Store> Endpoints::connect(std::chrono::milliseconds timeout) {
       try {
         if (store->check({kInCharge})) {
           in_charge_ = static_cast<int>(i);
-          store->setTimeout(Store::kDefaultTimeout);
+          store->setTimeout(store_timeout_);
           return store;
         }
       } catch (const DistError&) { continue; }  // it ended in between

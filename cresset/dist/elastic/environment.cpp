@@ -38,7 +38,9 @@ Environment Environment::read() {
   e.master_port = static_cast<uint16_t>(number_of("MASTER_PORT", 0, 65535));
   const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   e.agent_has_store = agent && std::string(agent) == "True";
-  if (const char* count = std::getenv("TORCHELASTIC_RESTART_COUNT")) e.restart_count = count;
+  // Nodes may have begun again differently often: the launcher says what all of them call this attempt.
+  for (const char* name : {"TORCHELASTIC_RESTART_COUNT", "CRESSET_JOB_ATTEMPT"})
+    if (const char* count = std::getenv(name)) e.attempt = count;
   return e;
 }
 
@@ -49,7 +51,7 @@ intrusive_ptr<Store> job_store(const Environment& e, std::chrono::milliseconds t
   if (!e.agent_has_store) o.numWorkers = static_cast<size_t>(e.world_size);
   o.timeout = timeout;
   intrusive_ptr<Store> store = make_intrusive<TCPStore>(e.master_address, o);
-  return e.agent_has_store ? make_intrusive<PrefixStore>("/worker/attempt_" + e.restart_count, store) : store;
+  return e.agent_has_store ? make_intrusive<PrefixStore>("/worker/attempt_" + e.attempt, store) : store;
 }
 
 MpiJob mpi_job(std::chrono::milliseconds timeout) {

@@ -10,7 +10,7 @@ struct CRESSET_API Environment {
   std::string master_address = "127.0.0.1";
   uint16_t master_port = 29500;
   bool agent_has_store = false;
-  std::string restart_count = "0";
+  std::string attempt = "0";  // of the job, the same in all its processes
 
   // RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT. Errors: ValueError where one is missing or no number.
   static Environment read();

@@ -72,6 +72,7 @@ std::vector<std::string> environment_of(const LaunchOptions& o, const Place& pla
       {"MASTER_PORT", std::to_string(place.master_port)},
       {"TORCHELASTIC_RUN_ID", o.run_id},
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(place.restarts)},
+      {"CRESSET_JOB_ATTEMPT", std::to_string(place.restarts)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(o.max_restarts)},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
   };
@@ -190,32 +191,27 @@ constexpr auto kEndTogether = std::chrono::minutes(5);
 // node has gone since the round began.
 Place place_in(const Round& round, const LaunchOptions& o, int restarts, intrusive_ptr<TCPStore>& served) {
   round.store->set(str("node ", round.rank), str(o.processes, " ", restarts));
-  if (round.rank == 0) {
-    const std::string host = round.store->ownHost();
-    TCPStoreOptions s;
-    s.port = 0;
-    s.isServer = true;
-    served = make_intrusive<TCPStore>(host, s);
-    round.store->set("master", str(served->getPort(), " ", host));
-  } else served = nullptr;
-  std::vector<std::string> all = {"master"};
+  const std::chrono::milliseconds time = o.rounds.beat * o.rounds.missed_beats + kSlow;
+  served = nullptr;
+  ProcessStore processes = process_store(round, round.store->ownHost(), time);
+  served = std::move(processes.served);
+  std::vector<std::string> all;
   for (int node = 0; node < round.size; node++) all.push_back(str("node ", node));
-  round.store->wait(all, o.rounds.beat * o.rounds.missed_beats + kSlow);
+  round.store->wait(all, time);
   Place place;
+  place.master_address = processes.host;
+  place.master_port = processes.port;
   place.node = round.rank;
   place.nodes = round.size;
   place.size = 0;
   for (int node = 0; node < round.size; node++) {
     std::istringstream said(round.store->get_to_str(str("node ", node)));
-    int processes = 0, count = 0;
-    said >> processes >> count;
+    int here = 0, count = 0;
+    said >> here >> count;
     if (node == round.rank) place.first_rank = place.size;
-    place.size += processes;
+    place.size += here;
     place.restarts = std::max(place.restarts, count);
   }
-  std::istringstream master(round.store->get_to_str("master"));
-  master >> place.master_port >> std::ws;
-  std::getline(master, place.master_address);
   return place;
 }
 
@@ -246,28 +242,22 @@ LaunchResult launch_elastic(const LaunchOptions& o, const std::string& secret) {
   rounds.run_id = o.run_id;
   rounds.min_nodes = o.nodes;
   rounds.max_nodes = o.max_nodes == 0 ? o.nodes : o.max_nodes;
-  std::optional<Endpoints> endpoints;
-  if (o.rendezvous == "c10d") endpoints.emplace(parse_endpoints(o.endpoints));
-  // The first time others may be late; afterwards those that are there are.
-  std::chrono::milliseconds patience = rounds.join_timeout;
-  Rendezvous rendezvous(
-      [&]() -> intrusive_ptr<Store> {
-        const auto time = std::exchange(patience, std::min<std::chrono::milliseconds>(std::chrono::seconds(10), rounds.join_timeout));
-        if (endpoints) return endpoints->connect(time);
-        EtcdStoreOptions e;
-        e.endpoints = o.endpoints;
-        e.timeout = Store::kDefaultTimeout;
-        e.life = std::chrono::hours(2);
-        return open_etcd_store(e);
-      },
-      rounds);
+  rounds.connect_timeout = rounds.join_timeout;
+  std::shared_ptr<Endpoints> endpoints;
+  if (o.rendezvous == "c10d") endpoints = std::make_shared<Endpoints>(parse_endpoints(o.endpoints));
+  EtcdStoreOptions etcd;
+  etcd.endpoints = o.endpoints;
+  etcd.life = std::chrono::hours(2);
+  Rendezvous rendezvous(endpoints ? connect_at(endpoints) : connect_at(etcd), rounds);
   intrusive_ptr<TCPStore> served;
   for (int restarts = 0;;) {
     const Round round = rendezvous.next([] { return told_to_end != 0; });
     Place place;
     try {
       place = place_in(round, o, restarts, served);
-    } catch (const DistError&) { continue; }  // on with a round of those that are left
+    } catch (const DistStoreError&) { continue; } catch (const DistNetworkError&) {
+      continue;
+    }  // on with a round of those that are left
     restarts = place.restarts;
     const bool serves = round.rank == 0 || (endpoints && endpoints->own() == endpoints->in_charge());
     auto next_look = std::chrono::steady_clock::now() + kLook;

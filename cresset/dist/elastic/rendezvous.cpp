@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 
@@ -12,6 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kPause = std::chrono::milliseconds(20);
+constexpr std::chrono::milliseconds kSuccession = std::chrono::seconds(10);  // those that are left are there already
 
 std::string join(const std::vector<int64_t>& numbers) {
   std::string text;
@@ -22,22 +24,53 @@ std::string join(const std::vector<int64_t>& numbers) {
 std::vector<int64_t> split(const std::string& text) {
   std::vector<int64_t> numbers;
   std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) numbers.push_back(std::stoll(part));
+  for (std::string part; std::getline(parts, part, ',');) {
+    char* end = nullptr;
+    numbers.push_back(std::strtoll(part.c_str(), &end, 10));
+    CRESSET_CHECK_VALUE(!part.empty() && *end == '\0', "rendezvous: expected numbers of nodes in the store, got '", text, "'");
+  }
   return numbers;
 }
 
 }  // namespace
 
-Rendezvous::Rendezvous(std::function<intrusive_ptr<Store>()> connect, RendezvousOptions options) : connect_(std::move(connect)), options_(std::move(options)) {
+RendezvousConnect connect_at(std::shared_ptr<Endpoints> endpoints) {
+  return [endpoints = std::move(endpoints)](std::chrono::milliseconds time) { return endpoints->connect(time); };
+}
+RendezvousConnect connect_at(EtcdStoreOptions etcd) {
+  return [etcd = std::move(etcd)](std::chrono::milliseconds) { return open_etcd_store(etcd); };
+}
+
+ProcessStore process_store(const Round& round, const std::string& host, std::chrono::milliseconds timeout) {
+  ProcessStore found;
+  if (round.rank == 0) {
+    TCPStoreOptions o;
+    o.port = 0;
+    o.isServer = true;
+    try {
+      found.served = make_intrusive<TCPStore>(host, o);
+    } catch (const DistNetworkError& e) {
+      throw DistBackendError(str("rendezvous: this node cannot serve a store for the processes at ", host, ": ", e.what()));
+    }
+    round.store->set("master", str(found.served->getPort(), " ", host));
+  }
+  round.store->wait({"master"}, timeout);
+  std::istringstream master(round.store->get_to_str("master"));
+  master >> found.port >> std::ws;
+  std::getline(master, found.host);
+  return found;
+}
+
+Rendezvous::Rendezvous(RendezvousConnect connect, RendezvousOptions options) : connect_(std::move(connect)), options_(std::move(options)) {
   CRESSET_CHECK_VALUE(options_.min_nodes > 0 && options_.min_nodes <= options_.max_nodes, "rendezvous: expected 0 < least <= largest number of nodes, got ",
                       options_.min_nodes, " and ", options_.max_nodes);
-  attach();
+  attach(options_.connect_timeout);
 }
 Rendezvous::~Rendezvous() { stop_beating(); }
 
-void Rendezvous::attach() {
-  base_ = connect_();
-  store_ = make_intrusive<PrefixStore>("cresset.rendezvous." + options_.run_id, base_);
+void Rendezvous::attach(std::chrono::milliseconds time) {
+  base_ = connect_(time);
+  store_ = make_intrusive<PrefixStore>(str("cresset.rendezvous.", options_.launcher, ".", options_.run_id), base_);
   round_ = -1;
 }
 
@@ -49,8 +82,11 @@ Round Rendezvous::next(const std::function<bool()>& stop) {
     } catch (const DistNetworkError&) {
       stop_beating();
       if (Clock::now() >= end) throw;
-      attach();  // the store is lost: on with its successor
+    } catch (...) {
+      stop_beating();
+      throw;
     }
+    attach(std::min(kSuccession, options_.connect_timeout));  // the store is lost: on with its successor
   }
 }
 
@@ -68,7 +104,8 @@ Round Rendezvous::next_over_this_store(Deadline end, const std::function<bool()>
     if (place != order.end()) {
       size_ = static_cast<int>(order.size());
       took_part_ = true;
-      return {static_cast<int>(place - order.begin()), size_, make_intrusive<PrefixStore>(str("cresset.rendezvous.", options_.run_id, ".", round_), base_)};
+      return {static_cast<int>(place - order.begin()), size_,
+              make_intrusive<PrefixStore>(str("cresset.rendezvous.", options_.launcher, ".", options_.run_id, ".", round_), base_)};
     }
     // This round began without us: its nodes begin the next one when they see that a node waits for it.
     round_++;
@@ -85,10 +122,7 @@ std::vector<int64_t> Rendezvous::wait_for_final(Deadline end, const std::functio
   Clock::time_point enough_since = kNever;
   for (;; std::this_thread::sleep_for(kPause)) {
     if (store_->check({key("final")})) return split(store_->get_to_str(key("final")));
-    if (store_->check({"closed"}) || (stop && stop())) {
-      stop_beating();
-      throw RendezvousClosedError(str("rendezvous: the job '", options_.run_id, "' has ended"));
-    }
+    if (store_->check({"closed"}) || (stop && stop())) throw RendezvousClosedError(str("rendezvous: the job '", options_.run_id, "' has ended"));
     const Clock::time_point now = Clock::now();
     std::vector<int64_t> alive;
     const int64_t joined = store_->add(key("joined"), 0);
@@ -109,18 +143,18 @@ std::vector<int64_t> Rendezvous::wait_for_final(Deadline end, const std::functio
       continue;
     }
     if (now < end) continue;
-    stop_beating();
-    throw DistStoreError(
+    throw RendezvousTimeoutError(
         str("rendezvous: ", alive.size(), " nodes of at least ", options_.min_nodes, " have come within ", options_.join_timeout.count(), " ms"));
   }
 }
 
 int64_t Rendezvous::waiting() {
+  if (!took_part_) return 0;
   try {
     return store_->add(str(round_ + 1, "/", size_ < options_.max_nodes ? "joined" : "again"), 0);
   } catch (const DistNetworkError&) { stop_beating(); }
   try {
-    attach();
+    attach(std::chrono::milliseconds(0));
   } catch (const DistNetworkError&) {  // the processes may well end without it
   }
   return 0;
@@ -134,12 +168,12 @@ bool Rendezvous::closed() {
   } catch (const DistNetworkError&) { return false; }
 }
 
-void Rendezvous::close() {
+bool Rendezvous::close() {
   stop_beating();
   try {
     store_->set("closed", std::string("1"));
-  } catch (const DistError&) {  // no node is left
-  }
+    return true;
+  } catch (const DistError&) { return false; }  // no node is left
 }
 
 void Rendezvous::start_beating(int64_t number) {

@@ -6,7 +6,8 @@
 #include <mutex>
 #include <thread>
 
-#include "cresset/dist/store/store.h"
+#include "cresset/dist/elastic/endpoints.h"
+#include "cresset/dist/store/etcd_store.h"
 #include "cresset/dist/transport/deadline.h"
 
 namespace cresset::distributed {
@@ -16,11 +17,16 @@ class CRESSET_API RendezvousClosedError : public DistError {
  public:
   using DistError::DistError;
 };
+// Not enough nodes have come in time.
+class CRESSET_API RendezvousTimeoutError : public DistStoreError {
+ public:
+  using DistStoreError::DistStoreError;
+};
 
 struct CRESSET_API RendezvousOptions {
-  std::string run_id = "none";
+  std::string run_id = "none", launcher = "cresset-run";  // launchers of one name and one job meet
   int min_nodes = 1, max_nodes = 1;
-  std::chrono::milliseconds join_timeout = std::chrono::minutes(10);
+  std::chrono::milliseconds join_timeout = std::chrono::minutes(10), connect_timeout = std::chrono::minutes(10);
   std::chrono::milliseconds last_call = std::chrono::seconds(30);  // how long a round waits for more nodes once there are enough
   std::chrono::milliseconds beat = std::chrono::seconds(5);        // how often a node says that it lives
   int missed_beats = 3;
@@ -31,29 +37,44 @@ struct CRESSET_API Round {
   intrusive_ptr<Store> store;  // its keys are this round's alone
 };
 
+// Gives the store, and after it was lost its successor, within a time. Errors: DistNetworkError.
+using RendezvousConnect = std::function<intrusive_ptr<Store>(std::chrono::milliseconds)>;
+CRESSET_API RendezvousConnect connect_at(std::shared_ptr<Endpoints> endpoints);
+CRESSET_API RendezvousConnect connect_at(EtcdStoreOptions etcd);
+
+// The store of the processes of a round, which the launcher of the first node serves at `host` and keeps as long as they run; the nodes call this together.
+// Errors: DistStoreError where the first node has gone, DistBackendError where it cannot serve there.
+struct CRESSET_API ProcessStore {
+  std::string host;
+  uint16_t port = 0;
+  intrusive_ptr<TCPStore> served;
+};
+CRESSET_API ProcessStore process_store(const Round& round, const std::string& host, std::chrono::milliseconds timeout);
+
 // Nodes that want into a round count themselves and beat. When the largest number has come, or the least and the last call is over, one of them writes the
 // list of those whose hearts beat; their places in it are their ranks. A node that comes later waits for the next round, which the nodes of this one begin
 // when they see it.
 class CRESSET_API Rendezvous {
  public:
-  // `connect` gives the store, and after it was lost its successor. Errors: ValueError for numbers of nodes that do not fit.
-  Rendezvous(std::function<intrusive_ptr<Store>()> connect, RendezvousOptions options);
+  // Errors: ValueError for numbers of nodes that do not fit, those of `connect`.
+  Rendezvous(RendezvousConnect connect, RendezvousOptions options);
   ~Rendezvous();
 
-  // The next round, in which this node has a place; `stop` ends the wait. Errors: DistStoreError where not enough nodes come in time,
-  // RendezvousClosedError, those of `connect`.
+  // The next round, in which this node has a place; `stop` ends the wait. Errors: RendezvousTimeoutError, RendezvousClosedError, ValueError where the store
+  // holds something else than a round, those of `connect`.
   Round next(const std::function<bool()>& stop = {});
-  // How many nodes wait for the next round: new ones, where this round has room for more, and nodes of this round that begin again. Where the store is lost, its successor
-  // is asked; 0 where there is none yet.
+  // How many nodes wait for the next round: new ones, where this round has room for more, and nodes of this round that begin again; 0 before the
+  // first round. Where the store is lost, its successor is asked; 0 where there is none yet.
   int64_t waiting();
   // How many nodes of this round begin again. Errors: DistNetworkError.
   int64_t beginning_again();
   // Whether a node has closed the job, after a failure for which no restart is left; false where the store is out of reach.
   bool closed();
-  void close();
+  // Whether the store has heard it.
+  bool close();
 
  private:
-  const std::function<intrusive_ptr<Store>()> connect_;
+  const RendezvousConnect connect_;
   const RendezvousOptions options_;
   intrusive_ptr<Store> base_, store_;
   int64_t round_ = -1;
@@ -65,7 +86,7 @@ class CRESSET_API Rendezvous {
   std::condition_variable stopped_;
   bool stop_beating_ = false;
 
-  void attach();
+  void attach(std::chrono::milliseconds time);
   std::string key(const std::string& name) const { return std::to_string(round_) + "/" + name; }
   Round next_over_this_store(Deadline end, const std::function<bool()>& stop);
   std::vector<int64_t> wait_for_final(Deadline end, const std::function<bool()>& stop);

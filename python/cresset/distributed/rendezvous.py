@@ -69,7 +69,9 @@ def _tcp(host, port, rank, world_size, timeout):
     """The store of a job: that of the agent which launched it, or one that rank 0 begins."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         store = TCPStore(host, port, world_size, False, timeout)
-        return PrefixStore(f"/worker/attempt_{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        # Nodes may have begun again differently often: the launcher says what all of them call this attempt.
+        attempt = os.environ.get("CRESSET_JOB_ATTEMPT") or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        return PrefixStore(f"/worker/attempt_{attempt}", store)
     return TCPStore(host, port, world_size, rank == 0, timeout=timeout, wait_for_workers=True, multi_tenant=port != 0)
 
 

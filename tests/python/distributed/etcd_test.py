@@ -259,5 +259,73 @@ class Launches(WithServer):
             self.assertEqual((code, out.count("sum 2.0")), (0, 1), err)
 
 
+CRESSET_RUN = os.path.join(os.path.dirname(os.path.dirname(_cresset_dist.__file__)), "cresset-run")  # of the same build
+
+
+@needs_etcd
+@unittest.skipUnless(os.path.exists(CRESSET_RUN), "cresset-run is not built")
+class LaunchesOfPrograms(WithServer):
+    """cresset-run, whose nodes meet in the real etcd."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.said, self.gone = os.path.join(folder.name, "said"), os.path.join(folder.name, "gone")
+
+    def node(self, nodes, script, restarts=1):
+        command = [CRESSET_RUN, "--nnodes", nodes, "--rdzv-backend", "etcd", "--rdzv-endpoint", self.server.get_endpoint(), "--rdzv-id", self.id() + os.path.dirname(self.said), "--max-restarts",
+                   str(restarts), "--rdzv-conf", "last_call_timeout=1,keep_alive_interval=1,join_timeout=60", "/bin/sh", "-c", script]  # fmt: skip
+        node = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "CRESSET_DIST_SECRET": "of this job"})
+        self.addCleanup(lambda: (node.kill(), node.communicate()) if node.poll() is None else node.stderr.close())
+        return node
+
+    def lines(self):
+        try:
+            with open(self.said) as file:
+                return file.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def wait_for(self, line):
+        end = time.monotonic() + 60
+        while line not in self.lines():
+            self.assertLess(time.monotonic(), end, f"{line!r} has not come, there is {self.lines()}")
+            time.sleep(0.02)
+
+    def test_two_nodes_meet(self):
+        script = f"echo $RANK of $WORLD_SIZE at $GROUP_RANK, $MASTER_ADDR >> {self.said}"
+        for node in [self.node("2", script) for _ in range(2)]:
+            self.assertEqual(node.wait(timeout=90), 0, node.stderr.read())
+        self.assertEqual(sorted(self.lines()), ["0 of 2 at 0, 127.0.0.1", "1 of 2 at 1, 127.0.0.1"])
+
+    def test_the_loss_of_either_node_is_survived(self):
+        for lost in range(2):
+            with self.subTest(lost=lost):
+                self.setUp()
+                script = f"echo $RANK of $WORLD_SIZE >> {self.said}; while [ ! -e {self.gone} ]; do sleep 0.05; done; [ $WORLD_SIZE = 1 ]"
+                nodes = [self.node("1:2", script, restarts=3) for _ in range(2)]
+                self.wait_for("1 of 2")
+                nodes[lost].kill()
+                nodes[lost].wait()
+                with open(self.gone, "w"):
+                    pass
+                self.assertEqual(nodes[1 - lost].wait(timeout=90), 0, nodes[1 - lost].stderr.read())
+                self.assertIn("0 of 1", self.lines())
+
+    def test_a_node_that_comes_later_is_let_in(self):
+        script = f"echo $RANK of $WORLD_SIZE >> {self.said}; while [ $WORLD_SIZE = 1 ]; do sleep 0.05; done"
+        first = self.node("1:2", script)
+        self.wait_for("0 of 1")
+        second = self.node("1:2", script)
+        for node in (first, second):
+            self.assertEqual(node.wait(timeout=90), 0, node.stderr.read())
+        self.assertIn("1 of 2", self.lines())
+
+    def test_without_a_server_it_says_so(self):
+        done = subprocess.run([CRESSET_RUN, "--rdzv-backend", "etcd", "--rdzv-endpoint", "127.0.0.1:1", "true"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("http://127.0.0.1:1", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

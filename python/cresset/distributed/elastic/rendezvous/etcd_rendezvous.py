@@ -35,4 +35,4 @@ def create_rdzv_handler(params: RendezvousParameters):
         store = EtcdStore(endpoints, params.get("etcd_prefix", "/torch/elastic/rendezvous"), timeout, params.get_as_int("ttl", 7200))
     except DistError as error:
         raise RendezvousConnectionError(f"{params.backend} rendezvous: no store at {endpoints}: {error}") from error
-    return C10dRendezvousHandler(store, *places[0], params, params.local_addr, params.backend)
+    return C10dRendezvousHandler(store, params, params.local_addr, params.backend)

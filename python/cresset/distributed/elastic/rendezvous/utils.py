@@ -1,9 +1,7 @@
 """Endpoints and options as text."""
 
-import ipaddress
 import random
 import re
-import socket
 import time
 
 __all__ = ["parse_rendezvous_endpoint"]
@@ -46,22 +44,6 @@ def _parse_rendezvous_config(config_str):
             raise ValueError(f"rendezvous: expected options like key=value,other=value, got {config_str!r}")
         config[key] = value
     return config
-
-
-def _matches_machine_hostname(host):
-    """Whether a host name or address is one of this machine."""
-    if host in ("localhost", socket.gethostname(), socket.getfqdn()):
-        return True
-    try:
-        if ipaddress.ip_address(host).is_loopback:
-            return True
-    except ValueError:
-        pass
-    try:
-        own = {entry[4][0] for entry in socket.getaddrinfo(socket.gethostname(), None)}
-        return any(entry[4][0] in own for entry in socket.getaddrinfo(host, None))
-    except OSError:
-        return False
 
 
 def _delay(seconds):

@@ -103,7 +103,7 @@ class WorkerGroup:
     def __init__(self, spec):
         self.spec, self.workers = spec, [Worker(i) for i in range(spec.local_world_size)]
         self.store = self.group_rank = self.group_world_size = self.master_addr = self.master_port = None
-        self.state = WorkerState.INIT
+        self.state, self.attempt = WorkerState.INIT, 0
 
 
 @dataclasses.dataclass
@@ -174,12 +174,14 @@ class SimpleElasticAgent(ElasticAgent):
         group.workers = self._ranked(info.store, info.rank, info.world_size, spec)
 
     def _ranked(self, store, group_rank, group_size, spec):
-        """Workers with their ranks among all, and among those of their role, in the order of the nodes."""
-        store.set(f"worker info {group_rank}", json.dumps([spec.role, spec.local_world_size]))
+        """Workers with their ranks among all, and among those of their role, in the order of the nodes. Nodes agree on the attempt in which processes meet."""
+        own = spec.max_restarts - self._remaining_restarts
+        store.set(f"worker info {group_rank}", json.dumps([spec.role, spec.local_world_size, own]))
         infos = [json.loads(store.get(f"worker info {rank}")) for rank in range(group_size)]
-        before = sum(count for _, count in infos[:group_rank])
-        before_role = sum(count for role, count in infos[:group_rank] if role == spec.role)
-        size, role_size = sum(count for _, count in infos), sum(count for role, count in infos if role == spec.role)
+        before = sum(count for _, count, _ in infos[:group_rank])
+        before_role = sum(count for role, count, _ in infos[:group_rank] if role == spec.role)
+        size, role_size = sum(count for _, count, _ in infos), sum(count for role, count, _ in infos if role == spec.role)
+        self._worker_group.attempt = max(restarts for _, _, restarts in infos)
         return [Worker(i, before + i, before_role + i, size, role_size) for i in range(spec.local_world_size)]
 
     def _initialize_workers(self, group):

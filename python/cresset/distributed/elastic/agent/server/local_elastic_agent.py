@@ -29,14 +29,14 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._prefix = log_line_prefix_template
         self._secret = os.environ.get("CRESSET_DIST_SECRET")
 
-    def _environment(self, group, worker, restarts):
+    def _environment(self, group, worker):
         spec = group.spec
         facts = {
             "LOCAL_RANK": 0 if spec.virtual_local_rank else worker.local_rank, "RANK": worker.global_rank, "GROUP_RANK": group.group_rank,
             "ROLE_RANK": worker.role_rank, "ROLE_NAME": spec.role, "LOCAL_WORLD_SIZE": spec.local_world_size, "WORLD_SIZE": worker.world_size,
             "GROUP_WORLD_SIZE": group.group_world_size, "ROLE_WORLD_SIZE": worker.role_world_size, "MASTER_ADDR": group.master_addr,
-            "MASTER_PORT": group.master_port, "TORCHELASTIC_RESTART_COUNT": restarts, "TORCHELASTIC_MAX_RESTARTS": spec.max_restarts,
-            "TORCHELASTIC_RUN_ID": spec.rdzv_handler.get_run_id(), "TORCHELASTIC_USE_AGENT_STORE": spec.rdzv_handler.use_agent_store,
+            "MASTER_PORT": group.master_port, "TORCHELASTIC_RESTART_COUNT": spec.max_restarts - self._remaining_restarts, "TORCHELASTIC_MAX_RESTARTS": spec.max_restarts,
+            "CRESSET_JOB_ATTEMPT": group.attempt, "TORCHELASTIC_RUN_ID": spec.rdzv_handler.get_run_id(), "TORCHELASTIC_USE_AGENT_STORE": spec.rdzv_handler.use_agent_store,
             "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"),
         }  # fmt: skip
         if "OMP_NUM_THREADS" in os.environ:
@@ -46,11 +46,11 @@ class LocalElasticAgent(SimpleElasticAgent):
         return {name: str(value) for name, value in facts.items()}
 
     def _start_workers(self, group):
-        spec, restarts = group.spec, group.spec.max_restarts - self._remaining_restarts
+        spec = group.spec
         args, envs, prefixes = {}, {}, {}
         for worker in group.workers:
             args[worker.local_rank] = _bound(spec, tuple(_filled(a, worker.local_rank) for a in spec.args))
-            envs[worker.local_rank] = self._environment(group, worker, restarts)
+            envs[worker.local_rank] = self._environment(group, worker)
             if self._prefix:
                 prefixes[worker.local_rank] = string.Template(self._prefix).safe_substitute(
                     role_name=spec.role, rank=worker.global_rank, local_rank=worker.local_rank
