@@ -1,5 +1,6 @@
 // Values as bytes, and calls between workers, each a process of its own.
 #include "cresset/dist/rpc/rpc.h"
+#include "cresset/dist/rpc/autograd.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,6 +17,8 @@
 #include "cresset/dist/rpc/frame.h"
 #include "cresset/dist/rpc/references.h"
 #include "cresset/dist/store/tcp_store.h"
+#include "cresset/dist/transport/secret.h"
+#include "cresset/dist/transport/socket.h"
 #include "error_of.h"
 
 namespace cresset::distributed::rpc {
@@ -244,6 +247,86 @@ TEST(Rpc, ReferencesOfAWorkerThatDiedEnd) {
     shutdown(false);
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, -SIGKILL}));
+}
+
+// x is worker 0's; worker 1 multiplies it by its own w and asks worker 2 for a square: loss = sum((x w)^2) + sum(x).
+TEST(Rpc, GradientsGoThroughAllWorkersOfAPass) {
+  const auto codes = in_processes(3, [](int rank, const auto& store) {
+    static const Tensor w = full({3}, 2.0).set_requires_grad(true);
+    register_function("square", [](const Tensor& t) { return t * t; });
+    register_function("scaled", [](const Tensor& x) { return rpc_sync("worker2", "square", {Value(x * w)}).toTensor(); });
+    register_function("of_w", [](int64_t pass) { return autograd::get_gradient(pass, w); });
+    register_function("open", [](int64_t pass) { return static_cast<int64_t>(autograd::get_gradients(pass).size()); });
+    register_function("make", [](const Tensor& x) { return x * w; });
+    EXPECT_NE(error_of([] { autograd::Context outside; }).find("call init_rpc first"), std::string::npos);
+    init_rpc(name_of(rank), options(rank, 3, store));
+    if (rank == 0) {
+      const Tensor x = arange(3).to(kDouble).set_requires_grad(true);
+      int64_t number = 0;
+      for (int turn = 0; turn < 2; turn++) {
+        autograd::Context pass;
+        number = pass.id();
+        EXPECT_NE(error_of([] { autograd::Context second; }).find("in a context already"), std::string::npos);
+        const Tensor squares = rpc_sync("worker1", "scaled", {Value(x)}).toTensor();
+        EXPECT_TRUE(squares.requires_grad());
+        autograd::backward(pass.id(), {squares.sum() + x.sum()});
+        EXPECT_TRUE(equal(autograd::get_gradient(pass.id(), x), x.detach() * 8 + 1));
+        EXPECT_TRUE(equal(rpc_sync("worker1", "of_w", {Value(pass.id())}).toTensor(), x.detach() * x.detach() * 4));
+        EXPECT_EQ(autograd::get_gradients(pass.id()).size(), 1u);
+        EXPECT_FALSE(x.grad().defined());
+        EXPECT_NE(error_of([&] { autograd::backward(pass.id(), {squares}); }).find("scalars as roots, got shape [3]"), std::string::npos);
+        EXPECT_NE(error_of([&] { autograd::backward(pass.id(), {}); }).find("expected roots, got none"), std::string::npos);
+        EXPECT_NE(error_of([&] { autograd::backward(pass.id(), {ones({})}); }).find("roots that need gradients"), std::string::npos);
+      }
+      EXPECT_NE(error_of([&] { autograd::get_gradients(number); }).find("there is no context"), std::string::npos);
+      std::string error = "no error";
+      for (int i = 0; i < 500 && error == "no error"; i++) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        error = error_of([&] { rpc_sync("worker1", "open", {Value(number)}); });
+      }
+      EXPECT_NE(error.find("there is no context"), std::string::npos);
+      {
+        autograd::Context pass;  // a value that is fetched by its reference, and one of this worker itself
+        const RRef far = remote("worker1", "make", {Value(x)});
+        const Tensor own = rpc_sync("worker0", "square", {Value(x)}).toTensor();
+        autograd::backward(pass.id(), {far.to_here().toTensor().sum() + own.sum()});
+        EXPECT_TRUE(equal(autograd::get_gradient(pass.id(), x), x.detach() * 2 + 2));
+        EXPECT_FALSE(autograd::get_gradient(pass.id(), ones({1})).defined());
+      }
+    }
+    shutdown();
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+// Noise of every length at a worker's port, before and after it has shown the secret, and half messages.
+TEST(Rpc, GarbageOnThePortHarmsNobody) {
+  const auto codes = in_processes(2, [](int rank, const auto& store) {
+    register_function("id", [](int64_t n) { return n; });
+    init_rpc(name_of(rank), options(rank, 2, store));
+    if (rank == 0) {
+      std::istringstream place(store->get_to_str("rpc_prefix_0/rpc/1"));
+      std::string name, host;
+      uint16_t port = 0;
+      place >> name >> host >> port;
+      uint32_t state = 7;
+      auto random = [&] { return state = state * 1664525u + 1013904223u; };
+      const std::string half = frame_head(1, 1 << 20) + "the rest does not come";
+      for (int i = 0; i < 100; i++) {
+        const Socket s = Socket::connect(host, port, after(std::chrono::seconds(10)));
+        std::string noise(random() % 300, '\0');
+        for (char& c : noise) c = static_cast<char>(random() >> 16);
+        if (i % 3 == 0) authenticate_as_client(s, job_secret(), "rpc", after(std::chrono::seconds(10)));
+        if (i % 6 == 0) noise = half.substr(0, static_cast<size_t>(i) % half.size());
+        try {
+          s.send(noise.data(), noise.size(), after(std::chrono::seconds(1)));
+        } catch (const DistNetworkError&) {}  // it has hung up already
+      }
+      EXPECT_EQ(rpc_sync("worker1", "id", {Value(4)}).toInt(), 4);
+    }
+    shutdown();
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 TEST(Rpc, ALateOrStrangeWorkerIsNamed) {

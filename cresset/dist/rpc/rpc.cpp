@@ -7,6 +7,7 @@
 #include "cresset/dispatch/values/list.h"
 #include "cresset/dist/elastic/environment.h"
 #include "cresset/dist/rpc/endpoint.h"
+#include "cresset/dist/rpc/passes.h"
 
 namespace cresset::distributed::rpc {
 
@@ -56,17 +57,21 @@ ReferenceId id_of(const Value& v) {
 }
 Value value_of(ReferenceId id) { return Value(std::vector<int64_t>{id.first, id.second}); }
 
-// ["ok", 0, bytes] and [kind, [0, 0, bytes]]: the number is that of tensors of a graph of distributed autograd, which Python's workers have.
-std::string with_body(const std::string& label, bool nested, const std::string& body) {
+// ["ok", message, bytes], and [kind, [pass, message, bytes]] of a request: the numbers are those of distributed autograd.
+std::string answer_of(const autograd::Written& written) {
   std::string out;
-  append_head(out, 'l', nested ? 2 : 3);
-  out += encode(Value(label));
-  if (nested) {
-    append_head(out, 'l', 3);
-    out += encode(Value(0));
-  }
-  out += encode(Value(0));
-  append_bytes(out, body);
+  append_head(out, 'l', 3);
+  out += encode(Value("ok")) + encode(Value(written.message));
+  append_bytes(out, written.body);
+  return out;
+}
+std::string request_of(const char* kind, int64_t pass, const autograd::Written& written) {
+  std::string out;
+  append_head(out, 'l', 2);
+  out += encode(Value(kind));
+  append_head(out, 'l', 3);
+  out += encode(Value(pass)) + encode(Value(written.message));
+  append_bytes(out, written.body);
   return out;
 }
 
@@ -99,14 +104,26 @@ struct Worker : std::enable_shared_from_this<Worker> {
     });
     return future;
   }
-  static Value checked(const std::string& answer) {
+  static Value checked(const std::string& answer, int64_t pass, int64_t from) {
     const Value v = decode(answer);
     if (!v.isList()) return v;
     const std::vector<Value> all = parts(v, 3);
     if (text(all[0]) == "error") throw_as(text(all[1]), text(all[2]));
-    return decode(text(all[2]));
+    return autograd::read(pass, whole(all[1]), text(all[2]), [from](const Value&) { return from; });
   }
-  FuturePtr call(const char* kind, int to, const Value& content, Time time) { return ask(to, with_body(kind, true, encode(content)), chosen(time), checked); }
+  FuturePtr call(const char* kind, int to, const Value& content, Time time) {
+    const int64_t pass = autograd::current();
+    return ask(to, request_of(kind, pass, autograd::write(pass, to, content)), chosen(time),
+               [pass, to](const std::string& answer) { return checked(answer, pass, to); });
+  }
+  // Requests of distributed autograd.
+  FuturePtr ask_pass(int64_t to, const char* kind, const Value& content) {
+    dispatch::GenericList request;
+    request.push_back(Value(kind));
+    request.push_back(content);
+    const bool backward = std::string_view(kind) == "backward";  // it takes as long as the graph does
+    return ask(static_cast<int>(to), encode(Value(request)), backward ? Time(0) : timeout, [](const std::string& answer) { return checked(answer, 0, 0); });
+  }
 
   // ---- Requests of others ----
 
@@ -115,20 +132,39 @@ struct Worker : std::enable_shared_from_this<Worker> {
       const std::vector<Value> both = parts(decode(request), 2);
       const std::string& kind = text(both[0]);
       const Value& content = both[1];
-      if (kind == "call") serve_call(ticket, body_of(content));
-      else if (kind == "remote") serve_remote(ticket, body_of(content));
-      else if (kind == "fetch") serve_fetch(ticket, body_of(content));
+      if (kind == "call") serve_call(ticket, Call::of(content, 4));
+      else if (kind == "remote") serve_remote(ticket, Call::of(content, 5));
+      else if (kind == "fetch") serve_fetch(ticket, Call::of(content, 4));
+      else if (kind == "backward") serve_pass(ticket, content, autograd::serve_backward);
+      else if (kind == "release") serve_pass(ticket, content, autograd::serve_release);
       else throw WireError(str("rpc: a worker of C++ does not know requests of kind '", kind.substr(0, 40), "'"));
     } catch (...) { answer_error(ticket, std::current_exception()); }
   }
-  static std::vector<Value> body_of(const Value& content) {
-    const std::vector<Value> all = parts(content, 3);
-    CRESSET_CHECK_AS(NotImplementedError, whole(all[0]) == 0, "rpc: distributed autograd needs workers of Python, got a call within a context");
-    const Value body = decode(text(all[2]));
-    CRESSET_CHECK_AS(WireError, body.isList() || body.isTuple(), "rpc: expected a call, got ", body.kind());
-    return body.toListVector();
+  // A request with a function, its arguments and the caller, within a pass of distributed autograd where it is not 0.
+  struct Call {
+    int64_t pass = 0, caller = 0;
+    std::vector<Value> body;
+
+    static Call of(const Value& content, size_t values) {
+      const std::vector<Value> all = parts(content, 3);
+      Call call;
+      call.pass = whole(all[0]);
+      const Value body = autograd::read(call.pass, whole(all[1]), text(all[2]), [&](const Value& v) {
+        call.body = parts(v, values);
+        return call.caller = whole(call.body[3]);
+      });
+      if (call.pass == 0) {
+        call.body = parts(body, values);
+        call.caller = whole(call.body[3]);
+      }
+      return call;
+    }
+  };
+  void serve_pass(uint64_t ticket, const Value& content, void (*serve)(const Value&)) {
+    serve(content);
+    agent().reply(ticket, encode(Value(true)));
   }
-  void answer(uint64_t ticket, const Value& value) { agent().reply(ticket, with_body("ok", false, encode(value))); }
+  void answer(uint64_t ticket, const Value& value, const Call& call) { agent().reply(ticket, answer_of(autograd::write(call.pass, call.caller, value))); }
   void answer_error(uint64_t ticket, std::exception_ptr error) {
     std::string what;
     const std::string name = error_name(std::move(error), what);
@@ -137,7 +173,8 @@ struct Worker : std::enable_shared_from_this<Worker> {
         ticket,
         encode(Value(std::vector<std::string>{"error", "builtins:" + name, str("On WorkerInfo(id=", me.id_, ", name=", me.name_, "):\n", name, ": ", what)})));
   }
-  FuturePtr begin(const std::vector<Value>& body) {
+  FuturePtr begin(const Call& call) {
+    const std::vector<Value>& body = call.body;
     const std::string& path = text(body[0]);
     CRESSET_CHECK_AS(WireError, body[1].isTuple() || body[1].isList(), "rpc: expected arguments, got ", body[1].kind());
     CRESSET_CHECK_TYPE(body[2].isGenericDict() && body[2].toGenericDict().empty(), "rpc: functions of C++ take no arguments by name");
@@ -148,28 +185,26 @@ struct Worker : std::enable_shared_from_this<Worker> {
       CRESSET_CHECK_VALUE(!path.empty() && path[0] == '@' && at != functions().end(), "rpc: no function is registered as '", path.substr(0, 100), "'");
       function = at->second;
     }
+    const autograd::Entered entered(call.pass);
     FuturePtr future = function(body[1].isTuple() ? body[1].toTupleRef().elements() : body[1].toListVector());
     CRESSET_CHECK(future, "rpc: '", path, "' gave no future");
     return future;
   }
-  void serve_call(uint64_t ticket, const std::vector<Value>& body) {
-    CRESSET_CHECK_AS(WireError, body.size() == 4, "rpc: expected a call, got ", body.size(), " values");
-    answer_later(ticket, begin(body));
-  }
-  void answer_later(uint64_t ticket, const FuturePtr& future) {
-    future->addCallback([self = shared_from_this(), ticket](Future& done) {
+  void serve_call(uint64_t ticket, const Call& call) { answer_later(ticket, begin(call), call); }
+  void answer_later(uint64_t ticket, const FuturePtr& future, Call call) {
+    call.body.clear();
+    future->addCallback([self = shared_from_this(), ticket, call](Future& done) {
       try {
-        self->answer(ticket, done.wait());
+        self->answer(ticket, done.wait(), call);
       } catch (...) { self->answer_error(ticket, std::current_exception()); }
     });
   }
-  void serve_remote(uint64_t ticket, const std::vector<Value>& body) {
-    CRESSET_CHECK_AS(WireError, body.size() == 5, "rpc: expected a call, got ", body.size(), " values");
+  void serve_remote(uint64_t ticket, const Call& call) {
     const auto future = make_intrusive<Future>();
-    keep(id_of(body[4]), future, whole(body[3]));
-    answer(ticket, Value(true));
+    keep(id_of(call.body[4]), future, call.caller);
+    agent().reply(ticket, answer_of({0, encode(Value(true))}));
     try {
-      begin(body)->addCallback([future](Future& done) {
+      begin(call)->addCallback([future](Future& done) {
         try {
           future->markCompleted(done.wait());
         } catch (...) { future->setError(std::current_exception()); }
@@ -178,10 +213,7 @@ struct Worker : std::enable_shared_from_this<Worker> {
   }
   void keep(ReferenceId id, const FuturePtr& future, int64_t holder) { endpoint->references().keep(id, std::make_shared<FuturePtr>(future), holder); }
   FuturePtr kept(ReferenceId id) const { return *std::static_pointer_cast<FuturePtr>(endpoint->references().value(id)); }
-  void serve_fetch(uint64_t ticket, const std::vector<Value>& body) {
-    CRESSET_CHECK_AS(WireError, body.size() == 4, "rpc: expected a reference, got ", body.size(), " values");
-    answer_later(ticket, kept(id_of(parts(body[1], 1)[0])));
-  }
+  void serve_fetch(uint64_t ticket, const Call& call) { answer_later(ticket, kept(id_of(parts(call.body[1], 1)[0])), call); }
 };
 using WorkerPtr = std::shared_ptr<Worker>;
 
@@ -385,6 +417,11 @@ void init_rpc(const std::string& name, const RpcOptions& options) {
     const std::lock_guard<std::mutex> lock(current_mutex());
     current() = worker;
   }
+  autograd::begin(worker->id(), [weak](int64_t to, const char* kind, const Value& content) {
+    const WorkerPtr w = weak.lock();
+    CRESSET_CHECK(w, "rpc: the worker has shut down");
+    return w->ask_pass(to, kind, content);
+  });
   worker->agent().meet("ready", Time(0));
 }
 
@@ -403,6 +440,7 @@ void shutdown(bool graceful, Time timeout) {
     const std::lock_guard<std::mutex> lock(current_mutex());
     current() = nullptr;
   }
+  autograd::end();
   worker->agent().close();
   if (error) std::rethrow_exception(error);
 }

@@ -50,6 +50,7 @@ std::function<Value(const Value&)> reader_of(const std::string& type) {
 class Writer {
  public:
   std::string out;
+  std::function<uint64_t(const Tensor&)> sent;
 
   void value(const Value& v) {
     CRESSET_CHECK_AS(WireError, ++depth_ <= kDepth, "rpc: expected a value nested at most ", kDepth, " deep");
@@ -88,9 +89,11 @@ class Writer {
     CRESSET_CHECK_AS(WireError, t.device().is_cpu() && t.layout() == Layout::Strided, "rpc: expected a dense tensor on the CPU, got layout ", t.layout(),
                      " on ", t.device());
     const Tensor flat = t.detach().resolve_conj().resolve_neg().contiguous();
+    const bool in_graph = sent && t.requires_grad();
+    if (in_graph) append_head(out, 'G', sent(t));
     out += 'T';
     out += '\0';
-    out += t.requires_grad() ? '\1' : '\0';
+    out += t.requires_grad() && !in_graph ? '\1' : '\0';
     text(dtype_name(t.scalar_type()));
     list('p', t.sizes());
     text({static_cast<const char*>(flat.data_ptr()), static_cast<size_t>(flat.numel()) * flat.element_size()});
@@ -141,7 +144,7 @@ class Writer {
 
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit Reader(std::string_view bytes, std::function<void(uint64_t, const Tensor&)> came = {}) : bytes_(bytes), came_(std::move(came)) {}
 
   bool at_end() const { return at_ == bytes_.size(); }
   Value value() {
@@ -256,6 +259,14 @@ class Reader {
         return Value(dict);
       }
       case 'T': return Value(tensor());
+      case 'G': {
+        const auto number = raw<uint64_t>();
+        const Value v = value();
+        CRESSET_CHECK_AS(WireError, came_ && v.isTensor() && v.to_tensor().defined(), "rpc: a tensor of a graph came outside of one");
+        v.to_tensor().set_requires_grad(true);
+        came_(number, v.to_tensor());
+        return v;
+      }
       case 'R': {
         const std::string type(text());
         const Value fields = value();
@@ -268,6 +279,7 @@ class Reader {
   }
 
   const std::string_view bytes_;
+  const std::function<void(uint64_t, const Tensor&)> came_;
   uint64_t at_ = 0;
   int depth_ = 0;
 };
@@ -289,14 +301,17 @@ void append_bytes(std::string& out, std::string_view bytes) {
   out += bytes;
 }
 
-std::string encode(const Value& value) {
+std::string encode(const Value& value) { return encode(value, nullptr); }
+std::string encode(const Value& value, const std::function<uint64_t(const Tensor&)>& sent) {
   Writer writer;
+  writer.sent = sent;
   writer.value(value);
   return std::move(writer.out);
 }
 
-Value decode(std::string_view bytes) {
-  Reader reader(bytes);
+Value decode(std::string_view bytes) { return decode(bytes, nullptr); }
+Value decode(std::string_view bytes, const std::function<void(uint64_t, const Tensor&)>& came) {
+  Reader reader(bytes, came);
   Value value;
   try {
     value = reader.value();

@@ -203,6 +203,35 @@ class Namespaces(unittest.TestCase):
         self.assertEqual(out, "b'1'\n", error)
         self.assertEqual(out_1, "DistNetworkError True\n", error_1)
 
+    def test_a_lock_goes_on_where_its_holder_is_cut_off(self):
+        self.connect_by_cable()
+        (status, out, error), (_, out_1, error_1) = self.run_ranks("""
+            import time
+            from cresset.distributed.lock import Lock, LockLost
+            from cresset.distributed.queue import Queue
+            store = dist.TCPStore(address, 29777, 2, rank == 0, second(60))
+            lock, queue = Lock(store, "one at a time", lease=3), Queue(store, "work")
+            if rank == 1:
+                lock.acquire()
+                queue.put("of the first")
+                store.set("token", str(lock.token))
+                cut()
+                store.set_timeout(second(1))
+                for call in (lock.renew, lock.release, lambda: queue.put("never")):
+                    try:
+                        call()
+                    except (dist.DistError, LockLost) as error:
+                        print(type(error).__name__)
+            else:
+                token, began = int(store.get("token")), time.monotonic()
+                print(lock.acquire(timeout=0), lock.acquire(timeout=30), lock.token > token, time.monotonic() - began < 15)
+                print(queue.get(), queue.qsize())
+            sys.stdout.flush()
+            os._exit(0)
+        """)  # fmt: skip
+        self.assertEqual(out, "False True True True\nof the first 0\n", error)
+        self.assertEqual(out_1, "DistNetworkError\n" * 3, error_1)
+
 
 class FullDisk(unittest.TestCase):
     def test_a_store_keeps_its_content_and_says_why(self):

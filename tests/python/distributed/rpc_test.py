@@ -157,11 +157,14 @@ class Calls(unittest.TestCase):
 
 MIXED = """
 import cresset as torch
-from cresset.distributed import rpc
+from cresset.distributed import autograd, rpc
 
 def plus(x, y):
     return x + y
 rpc.register_function("half", lambda x: x / 2)
+w = torch.full((2,), 3.0, requires_grad=True)
+rpc.register_function("scaled", lambda x: rpc.rpc_sync("cpp", "square", args=(x * w,)))
+rpc.register_function("of_w", lambda number: autograd.get_gradients(number)[w])
 rpc.init_rpc("python", rank=0, world_size=2)
 print(rpc.rpc_sync("cpp", "add", args=(torch.ones(2), torch.ones(2))).tolist(), rpc.rpc_sync("cpp", "divide", args=(1, 4)))
 try:
@@ -169,6 +172,10 @@ try:
 except ValueError as error:
     print("not 0" in str(error), "name=cpp" in str(error))
 print(rpc.rpc_sync("cpp", "sum_of", args=(rpc.RRef(torch.ones(3)),)), rpc.remote("cpp", "divide", args=(9, 2)).to_here())
+with autograd.context() as number:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    autograd.backward(number, [rpc.rpc_sync("cpp", "square", args=(x,)).sum()])
+    print(autograd.get_gradients(number)[x].tolist())
 rpc.shutdown()
 """
 CPP = os.path.join(os.path.dirname(_cresset.__file__), "..", "tests", "dist_rpc_worker")  # of the same build
@@ -185,7 +192,7 @@ class Languages(unittest.TestCase):
             workers = [subprocess.Popen(command, env=dict(place, RANK=str(rank)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                        for rank, command in enumerate(([sys.executable, path], [CPP]))]  # fmt: skip
             texts = [w.communicate(timeout=90)[0] for w in workers]
-        self.assertEqual(texts, ["[2.0, 2.0] 0.25\nTrue True\n3.0 4.5\n", "ok\n"])
+        self.assertEqual(texts, ["[2.0, 2.0] 0.25\nTrue True\n3.0 4.5\n[2.0, 4.0]\n", "ok\n"])
 
 
 if __name__ == "__main__":
