@@ -71,6 +71,12 @@ class Rank {
   void all_to_all(Tensors outputs, Tensors inputs) {
     begun(AllToAllOptions(), false, [&](auto& o) { return group_->alltoall(outputs, inputs, o); });
   }
+  Tensor shared_row(int64_t elements, ScalarType dtype = kFloat) { return group_->shared_row(elements, dtype); }
+  WorkPtr all_reduce_row(const Tensor& row, ReduceOp op = ReduceOp::SUM, bool async = false) {
+    AllreduceOptions o;
+    o.reduceOp = op;
+    return begun(o, async, [&](auto& o) { return group_->allreduce_row(row, o); });
+  }
   void barrier() {
     begun(BarrierOptions(), false, [&](auto& o) { return group_->barrier(o); });
   }
@@ -140,6 +146,51 @@ TEST_P(Ranks, AllReduce) {
       g.all_reduce(t);
       EXPECT_TRUE(equal(t, expected)) << n;
     });
+}
+
+TEST_P(Ranks, RowsInSharedMemoryAreReducedInPlace) {
+  // Parts that are smaller than the row's pieces, larger, and that do not divide evenly.
+  for (const int64_t n : {int64_t{5000}, int64_t{200003}})
+    on_all([&](Rank& g) {
+      std::vector<Tensor> rows = {g.shared_row(n), g.shared_row(n, kDouble)};
+      const bool shared = std::get<1>(GetParam()) == std::string("shm") && g.size() > 1;
+      for (const Tensor& row : rows) {
+        ASSERT_EQ(row.defined(), shared);
+        if (!shared) continue;
+        EXPECT_TRUE(equal(row, zeros({n}, row.options())));
+        for (int turn = 0; turn < 3; turn++) {
+          Tensor expected = zeros({n}, row.options());
+          for (int64_t r = 0; r < g.size(); r++) expected.add_(values(r + turn, n, row.scalar_type()));
+          row.copy_(values(g.rank() + turn, n, row.scalar_type()));
+          g.all_reduce_row(row, ReduceOp::SUM, turn == 1)->wait();
+          EXPECT_TRUE(equal(row, expected)) << n << " in turn " << turn;
+        }
+        row.fill_(g.rank());
+        g.all_reduce_row(row, ReduceOp::AVG);
+        EXPECT_TRUE(equal(row, full({n}, 0.5 * static_cast<double>(g.size() - 1), row.options())));
+        g.all_reduce(row, ReduceOp::MAX);
+        EXPECT_TRUE(equal(row, full({n}, 0.5 * static_cast<double>(g.size() - 1), row.options())));
+      }
+      if (shared) {
+        const Tensor kept = rows[0];  // the memory lives as long as a tensor does
+        rows.clear();
+        EXPECT_NE(g.shared_row(n).data_ptr(), kept.data_ptr());
+        kept.fill_(1);
+        g.all_reduce_row(kept);
+        EXPECT_EQ(kept[n - 1].item<float>(), static_cast<float>(g.size()));
+      }
+    });
+}
+
+TEST(SharedRows, AreOfTheGroupAndOfOneCall) {
+  for (const std::string& error : on_ranks(2, [](Rank& g) {
+         const Tensor a = g.shared_row(10000), b = g.shared_row(10000);
+         g.all_reduce_row(g.rank() == 0 ? a : b);
+       }))
+    EXPECT_NE(error.find("the ranks do not call the same"), std::string::npos) << error;
+  for (const std::string& error : on_ranks(2, [](Rank& g) { g.all_reduce_row(ones({10000})); }))
+    EXPECT_NE(error.find("expected one that this group has given"), std::string::npos) << error;
+  all_ranks(2, [](Rank& g) { EXPECT_FALSE(g.shared_row(10).defined()); });  // a copy is faster than a second wait
 }
 
 TEST_P(Ranks, SumsAreAddedInTheOrderOfTheRanks) {

@@ -24,7 +24,7 @@ void on_ranks(int size, const std::function<void(const intrusive_ptr<ProcessGrou
 
 nn::Sequential made(uint64_t seed) {
   manual_seed(seed);
-  nn::Sequential net(nn::Linear(6, 16), nn::Tanh(), nn::Linear(16, 3));
+  nn::Sequential net(nn::Linear(6, 600), nn::Tanh(), nn::Linear(600, 3));  // rows of its gradients are large enough to lie in shared memory
   net->to(kDouble);
   return net;
 }

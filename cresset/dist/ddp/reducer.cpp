@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "cresset/autograd/accumulate_grad.h"
 #include "cresset/autograd/engine.h"
@@ -65,6 +66,7 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
     std::vector<size_t> indices;
     GradBucket shown;
     size_t pending = 0;
+    bool shared = false;           // whether the row lies in memory that all ranks map
     std::function<Tensor()> wait;  // of a hook
     WorkPtr work;
   };
@@ -113,7 +115,8 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
     return is_floating_type(dtypes[i]) ? m.reduce_dtype.value_or(m.param_dtype.value_or(dtypes[i])) : dtypes[i];
   }
 
-  void build(std::vector<std::vector<size_t>> rows) {
+  // All ranks share the rows where they build them together.
+  void build(std::vector<std::vector<size_t>> rows, bool together) {
     buckets.clear();
     place.resize(parameters.size());
     for (size_t b = 0; b < rows.size(); b++) {
@@ -124,7 +127,10 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
       GradBucket& shown = bucket.shown;
       shown.index = b;
       shown.is_last = b + 1 == rows.size();
-      shown.buffer = cresset::zeros({elements}, TensorOptions(reduced_dtype(bucket.indices[0])));
+      const ScalarType dtype = reduced_dtype(bucket.indices[0]);
+      if (together && !hook) waiting([&] { shown.buffer = group->shared_row(elements, dtype); });
+      bucket.shared = shown.buffer.defined();
+      if (!bucket.shared) shown.buffer = cresset::zeros({elements}, TensorOptions(dtype));
       int64_t at = 0;
       for (size_t n = 0; n < bucket.indices.size(); n++) {
         const Tensor& p = parameters[bucket.indices[n]];
@@ -244,7 +250,7 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
       return;
     }
     Tensors list = {b.shown.buffer};
-    b.work = group->allreduce(list);
+    b.work = b.shared ? group->allreduce_row(list[0]) : group->allreduce(list);
   }
 
   // The engine has run the whole backward.
@@ -263,8 +269,17 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
     for (Bucket& b : buckets) take(b, anywhere);
     expecting = false;
     finished = true;
-    if (first_backward && !options.find_unused_parameters) rebuild(anywhere);
-    first_backward = false;
+    after_first_backward(anywhere);
+  }
+  void after_first_backward(const std::vector<bool>& anywhere) {
+    if (!std::exchange(first_backward, false)) return;
+    if (!options.find_unused_parameters) rebuild(anywhere);
+    else build(bucket_indices(), true);
+  }
+  std::vector<std::vector<size_t>> bucket_indices() const {
+    std::vector<std::vector<size_t>> rows;
+    for (const Bucket& b : buckets) rows.push_back(b.indices);
+    return rows;
   }
 
   std::vector<bool> used_anywhere() {
@@ -333,7 +348,7 @@ struct Reducer::State : std::enable_shared_from_this<Reducer::State> {
     Tensors list = {agreed};
     wait_for(group->broadcast(list));
     std::copy(data, data + order.size(), order.begin());
-    build(divided(parameters, order, options.bucket_bytes));
+    build(divided(parameters, order, options.bucket_bytes), true);
     rebuilt = true;
   }
 
@@ -391,7 +406,7 @@ Reducer::Reducer(Tensors parameters, std::vector<std::string> names, intrusive_p
   auto rows =
       divided(s.parameters, order, s.options.find_unused_parameters && !s.options.static_graph ? s.options.bucket_bytes : std::vector<int64_t>{INT64_MAX});
   std::reverse(rows.begin(), rows.end());
-  s.build(std::move(rows));
+  s.build(std::move(rows), false);
   for (size_t i = 0; i < n; i++)
     s.hooks.push_back(autograd::register_post_accumulate_grad_hook(s.parameters[i], [weak = std::weak_ptr<State>(state_), i](const Tensor&) {
       if (const auto state = weak.lock()) state->arrived(i);
@@ -465,15 +480,10 @@ void Reducer::shadow_backward() {
   }
   s.expecting = false;
   s.finished = true;
-  if (s.first_backward && !s.options.find_unused_parameters) s.rebuild(anywhere);
-  s.first_backward = false;
+  s.after_first_backward(anywhere);
 }
 
-std::vector<std::vector<size_t>> Reducer::bucket_indices() const {
-  std::vector<std::vector<size_t>> rows;
-  for (const State::Bucket& b : state_->buckets) rows.push_back(b.indices);
-  return rows;
-}
+std::vector<std::vector<size_t>> Reducer::bucket_indices() const { return state_->bucket_indices(); }
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "cresset/dist/transport/call.h"
 #include "cresset/dist/transport/providers.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/from_data.h"
 
 namespace cresset::distributed {
 
@@ -194,6 +195,26 @@ WorkPtr EngineGroup::allreduce(Tensors& tensors, const AllreduceOptions& o) {
                                Row row(tensor);
                                s->reduce_row("all_reduce", row, op, f, c);
                                row.finish();
+                             });
+}
+
+Tensor EngineGroup::shared_row(int64_t elements, ScalarType dtype) {
+  const size_t bytes = static_cast<size_t>(elements) * element_size(dtype);
+  std::shared_ptr<void> memory;
+  CallOptions now;
+  now.asyncOp = false;
+  Call call = call_of(Collective::Share, Tensor(), bytes);
+  state_->calls().run(call, now, {}, [&](const Call& c) { memory = state_->engine().share(bytes, c); })->wait();
+  if (!memory) return {};
+  return cresset::from_blob(
+      memory.get(), {elements}, [memory](void*) {}, TensorOptions(dtype));
+}
+WorkPtr EngineGroup::allreduce_row(const Tensor& row, const AllreduceOptions& o) {
+  const Call call = call_of(Collective::AllReduceRow, row, bytes_of(row), -1, o.reduceOp);
+  return state_->calls().run(call, o, {row},
+                             [s = state_.get(), row, op = o.reduceOp, f = make_reduction("all_reduce", o.reduceOp, row.scalar_type())](const Call& c) {
+                               s->engine().all_reduce_row(row.data_ptr(), count_of(row), row.element_size(), f, c);
+                               s->average(row, op);
                              });
 }
 

@@ -15,6 +15,8 @@ namespace {
 WorkPtr ProcessGroup::broadcast(Tensors&, const BroadcastOptions&) { refuse(*this, "broadcast"); }
 WorkPtr ProcessGroup::allreduce(Tensors&, const AllreduceOptions&) { refuse(*this, "allreduce"); }
 WorkPtr ProcessGroup::allreduce_coalesced(Tensors&, const AllreduceCoalescedOptions&) { refuse(*this, "allreduce_coalesced"); }
+Tensor ProcessGroup::shared_row(int64_t, ScalarType) { return {}; }
+WorkPtr ProcessGroup::allreduce_row(const Tensor&, const AllreduceOptions&) { refuse(*this, "allreduce_row"); }
 WorkPtr ProcessGroup::reduce(Tensors&, const ReduceOptions&) { refuse(*this, "reduce"); }
 WorkPtr ProcessGroup::allgather(TensorLists&, Tensors&, const AllgatherOptions&) { refuse(*this, "allgather"); }
 WorkPtr ProcessGroup::_allgather_base(Tensor&, Tensor&, const AllgatherOptions&) { refuse(*this, "_allgather_base"); }

@@ -28,6 +28,10 @@ class CRESSET_API ProcessGroup : public RefCounted {
   virtual WorkPtr broadcast(Tensors& tensors, const BroadcastOptions& = {});
   virtual WorkPtr allreduce(Tensors& tensors, const AllreduceOptions& = {});
   virtual WorkPtr allreduce_coalesced(Tensors& tensors, const AllreduceCoalescedOptions& = {});
+  // A row of zeros for `allreduce_row`, in memory that all ranks map; undefined where the group has none. All ranks call it together.
+  virtual Tensor shared_row(int64_t elements, ScalarType dtype);
+  // The allreduce of such rows, which all ranks have got from one call: in place, without copies.
+  virtual WorkPtr allreduce_row(const Tensor& row, const AllreduceOptions& = {});
   virtual WorkPtr reduce(Tensors& tensors, const ReduceOptions& = {});
   // outputs[0][i] gets the tensor of rank i; shapes may differ from rank to rank.
   virtual WorkPtr allgather(TensorLists& outputs, Tensors& inputs, const AllgatherOptions& = {});
@@ -101,6 +105,8 @@ class CRESSET_API EngineGroup : public ProcessGroup {
   WorkPtr broadcast(Tensors& tensors, const BroadcastOptions& = {}) override;
   WorkPtr allreduce(Tensors& tensors, const AllreduceOptions& = {}) override;
   WorkPtr allreduce_coalesced(Tensors& tensors, const AllreduceCoalescedOptions& = {}) override;
+  Tensor shared_row(int64_t elements, ScalarType dtype) override;
+  WorkPtr allreduce_row(const Tensor& row, const AllreduceOptions& = {}) override;
   WorkPtr reduce(Tensors& tensors, const ReduceOptions& = {}) override;
   WorkPtr allgather(TensorLists& outputs, Tensors& inputs, const AllgatherOptions& = {}) override;
   WorkPtr _allgather_base(Tensor& output, Tensor& input, const AllgatherOptions& = {}) override;

@@ -5,8 +5,8 @@
 namespace cresset::distributed {
 
 const char* collective_name(uint16_t what) {
-  static constexpr const char* kNames[] = {"all_reduce",     "reduce",     "broadcast", "all_gather", "gather", "scatter",
-                                           "reduce_scatter", "all_to_all", "barrier",   "send",       "recv"};
+  static constexpr const char* kNames[] = {"all_reduce", "reduce",  "broadcast", "all_gather", "gather",       "scatter",   "reduce_scatter",
+                                           "all_to_all", "barrier", "send",      "recv",       "share_memory", "all_reduce"};
   return what < std::size(kNames) ? kNames[what] : "an unknown operation";
 }
 

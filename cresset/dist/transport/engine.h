@@ -74,6 +74,13 @@ class CRESSET_API Engine {
   virtual void all_to_all(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) = 0;
   virtual void barrier(const Call& call) = 0;
 
+  // So many bytes of zeros, in memory that all ranks map, for `all_reduce_row`; null where the engine has no such memory. All ranks call it together.
+  virtual std::shared_ptr<void> share(size_t, const Call&) { return nullptr; }
+  // all_reduce of elements at the begin of such memory, in place.
+  virtual void all_reduce_row(void* row, size_t count, size_t element, const Reduction& reduction, const Call& call) {
+    all_reduce(row, count, element, reduction, call);
+  }
+
   // The memory is used until the transfer is done or its wait has failed; `keep` owns it. From any rank where `from` is -1.
   virtual std::shared_ptr<Transfer> send(int to, uint64_t tag, ConstPiece data, std::shared_ptr<const void> keep) = 0;
   virtual std::shared_ptr<Transfer> receive(int from, uint64_t tag, Piece data, std::shared_ptr<const void> keep) = 0;

@@ -59,7 +59,8 @@ template <class T> void store_set(Store& store, const std::string& key, const T&
 
 Segment::Segment(int rank, int size) : rank_(rank), size_(size) {
   const auto n = static_cast<size_t>(size);
-  half_ = rounded(std::clamp<size_t>((size_t{8} << 20) / n, size_t{64} << 10, size_t{1} << 22));
+  // Halves that the caches hold: with 4 MiB, all_reduce of 64 MB moved a quarter less.
+  half_ = rounded(std::clamp<size_t>((size_t{8} << 20) / n, size_t{64} << 10, size_t{1} << 20));
   ring_ = n <= 8 ? size_t{256} << 10 : size_t{64} << 10;
   head_bytes_ = (sizeof(RoundHead) + n * sizeof(uint64_t) + 63) / 64 * 64;
   states_ = kPage;
@@ -68,6 +69,44 @@ Segment::Segment(int rank, int size) : rank_(rank), size_(size) {
   rings_ = slots_ + 2 * n * half_;
   total_ = rounded(rings_ + n * n * (sizeof(Ring) + ring_));
   spins_ = std::thread::hardware_concurrency() >= n ? kSpins : 0;
+}
+
+bool Mapping::map(int fd, size_t bytes) {
+  void* const memory = mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return false;
+  base_ = static_cast<char*>(memory);
+  bytes_ = bytes;
+  return true;
+}
+// The mark stands behind the data.
+std::shared_ptr<Mapping> Mapping::make(size_t bytes) {
+  std::shared_ptr<Mapping> made(new Mapping);
+  bytes = rounded(bytes);
+  made->fd_ = memfd_create("cresset-row", MFD_CLOEXEC);
+  if (made->fd_ < 0 || ftruncate(made->fd_, static_cast<off_t>(bytes + kPage)) != 0 || !made->map(made->fd_, bytes)) return nullptr;
+  if (getrandom(&made->mark_, sizeof made->mark_, 0) != sizeof made->mark_) return nullptr;
+  std::memcpy(made->base_ + bytes, &made->mark_, sizeof made->mark_);
+  return made;
+}
+std::shared_ptr<Mapping> Mapping::open(const std::string& path, size_t bytes, uint64_t mark) {
+  std::shared_ptr<Mapping> made(new Mapping);
+  bytes = rounded(bytes);
+  made->fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat s {};
+  const bool fits = made->fd_ >= 0 && fstat(made->fd_, &s) == 0 && static_cast<size_t>(s.st_size) == bytes + kPage && made->map(made->fd_, bytes);
+  made->close();
+  if (!fits) return nullptr;
+  std::memcpy(&made->mark_, made->base_ + bytes, sizeof made->mark_);
+  return made->mark_ == mark ? made : nullptr;
+}
+Mapping::~Mapping() {
+  close();
+  if (base_) munmap(base_, bytes_ + kPage);
+}
+std::string Mapping::path() const { return str("/proc/", getpid(), "/fd/", fd_); }
+void Mapping::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
 }
 
 bool Segment::map(int fd) {

@@ -28,12 +28,36 @@ struct alignas(64) RoundHead {
   uint16_t what, dtype, reduction;
   int16_t root;
   uint32_t rounds;
-  uint64_t call, bytes;
+  uint64_t call, bytes, memory;
 };
 
 struct alignas(128) Ring {
   std::atomic<uint64_t> written{0};
   alignas(64) std::atomic<uint64_t> read{0};
+};
+
+// Memory of all ranks, in equal parts.
+class Mapping {
+ public:
+  // A new one, or that of another process at "/proc/…"; null where it cannot be mapped.
+  static std::shared_ptr<Mapping> make(size_t bytes);
+  static std::shared_ptr<Mapping> open(const std::string& path, size_t bytes, uint64_t mark);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+
+  char* data() const { return base_; }
+  // Where another process opens it, until it is closed, and by what it knows it.
+  std::string path() const;
+  uint64_t mark() const { return mark_; }
+  void close();
+
+ private:
+  Mapping() = default;
+  bool map(int fd, size_t bytes);
+  char* base_ = nullptr;
+  size_t bytes_ = 0;
+  uint64_t mark_ = 0;
+  int fd_ = -1;
 };
 
 class Segment {

@@ -19,6 +19,8 @@ using shm::Segment;
 
 // Up to here all ranks reduce all data, in one round.
 constexpr size_t kSmallBytes = 16 << 10;
+// A sum is copied while the caches near the processor hold it.
+constexpr size_t kPieceBytes = 64 << 10;
 // With more, a rank's part of a slot becomes too small.
 constexpr int kMostRanks = 128;
 
@@ -45,6 +47,8 @@ class ShmEngine final : public Engine {
     begin(call, 1);
     finish_first(call);
   }
+  std::shared_ptr<void> share(size_t bytes, const Call& call) override;
+  void all_reduce_row(void* row, size_t count, size_t element, const Reduction& reduction, const Call& call) override;
   std::shared_ptr<Transfer> send(int to, uint64_t tag, ConstPiece data, std::shared_ptr<const void> keep) override {
     return mailbox_.send(to, tag, data, std::move(keep));
   }
@@ -61,8 +65,8 @@ class ShmEngine final : public Engine {
   char* own() { return segment_->half(rank(), round_); }
   const char* slot(int rank) { return segment_->half(rank, round_); }
 
-  // The first round of a call: the caller writes what it has to its half, and its sizes, before finish_first.
-  void begin(const Call& call, size_t rounds);
+  // The first round of a call: the caller writes what it has to its half, and its sizes, before finish_first. `memory` is the number of a mapping.
+  void begin(const Call& call, size_t rounds, uint64_t memory = 0);
   // The number of rounds of the call.
   size_t finish_first(const Call& call);
   void next() { round_++; }
@@ -78,17 +82,26 @@ class ShmEngine final : public Engine {
   template <class Take> void exchange(const std::vector<ConstPiece>& inputs, const std::vector<size_t>& wanted, const Call& call, Take&& take);
   void all_reduce_small(void* data, size_t count, size_t element, const Reduction& reduction, const Call& call);
 
+  // A mapping that `share` has given, with a part for each rank.
+  struct Shared {
+    uint64_t number;
+    size_t part;
+    std::weak_ptr<shm::Mapping> mapping;
+  };
+
   const std::unique_ptr<Segment> segment_;
+  std::vector<Shared> shared_;
+  uint64_t last_shared_ = 0;
   shm::Mailbox mailbox_;
   uint64_t round_ = 0;
   uint64_t first_round_ = 0;
 };
 
-void ShmEngine::begin(const Call& call, size_t rounds) {
+void ShmEngine::begin(const Call& call, size_t rounds, uint64_t memory) {
   next();
   first_round_ = round_;
   RoundHead& head = segment_->head(rank(), round_);
-  head = {call.what, call.dtype, call.reduction, call.root, static_cast<uint32_t>(rounds), call.sequence, call.bytes};
+  head = {call.what, call.dtype, call.reduction, call.root, static_cast<uint32_t>(rounds), call.sequence, call.bytes, memory};
 }
 
 size_t ShmEngine::finish_first(const Call& call) {
@@ -98,7 +111,7 @@ size_t ShmEngine::finish_first(const Call& call) {
   for (int r = 0; r < size(); r++) {
     const RoundHead& other = segment_->head(r, first_round_);
     const bool same = other.what == own.what && other.dtype == own.dtype && other.reduction == own.reduction && other.root == own.root &&
-                      other.call == own.call && other.bytes == own.bytes;
+                      other.call == own.call && other.bytes == own.bytes && other.memory == own.memory;
     if (!same) {
       Call theirs;
       theirs.what = other.what;
@@ -149,10 +162,70 @@ void ShmEngine::all_reduce(void* data, size_t count, size_t element, const Reduc
     if (b == blocks || !extent(b, me)) continue;
     // The result goes where the others read it in the next round.
     char* const result = segment_->half(rank(), round_ + 1) + results;
-    auto from = [&](size_t r) { return r == me ? place(b, me) : slot(static_cast<int>(r)) + me * part * element; };
-    for (size_t r = 1; r < n; r++) reduction(result, r == 1 ? from(0) : result, from(r), extent(b, me));
-    std::memcpy(place(b, me), result, extent(b, me) * element);
+    auto from = [&](size_t r, size_t i) { return (r == me ? place(b, me) : slot(static_cast<int>(r)) + me * part * element) + i * element; };
+    for (size_t i = 0, piece = kPieceBytes / element; i < extent(b, me); i += piece) {
+      const size_t elements = std::min(piece, extent(b, me) - i);
+      char* const sum = result + i * element;
+      for (size_t r = 1; r < n; r++) reduction(sum, r == 1 ? from(0, i) : sum, from(r, i), elements);
+      std::memcpy(place(b, me) + i * element, sum, elements * element);
+    }
   }
+}
+
+std::shared_ptr<void> ShmEngine::share(size_t bytes, const Call& call) {
+  if (size() == 1 || bytes <= kSmallBytes) return nullptr;
+  const size_t part = (bytes + 4095) / 4096 * 4096, total = ranks() * part;
+  std::shared_ptr<shm::Mapping> mapping;
+  struct {
+    uint64_t mark = 0;
+    char path[64] = {};
+  } place;
+  begin(call, 3);
+  if (rank() == 0 && (mapping = shm::Mapping::make(total))) {
+    place.mark = mapping->mark();
+    std::strncpy(place.path, mapping->path().c_str(), sizeof place.path - 1);
+  }
+  std::memcpy(own(), &place, sizeof place);
+  finish_first(call);
+  std::memcpy(&place, slot(0), sizeof place);
+  if (rank() > 0 && place.path[0]) mapping = shm::Mapping::open(place.path, total, place.mark);
+  next();
+  *own() = mapping != nullptr;
+  finish(call);
+  for (int r = 0; r < size(); r++)
+    if (!*slot(r)) return nullptr;
+  mapping->close();
+  shared_.erase(std::remove_if(shared_.begin(), shared_.end(), [](const Shared& s) { return s.mapping.expired(); }), shared_.end());
+  shared_.push_back({++last_shared_, part, mapping});
+  return {mapping, mapping->data() + static_cast<size_t>(rank()) * part};
+}
+
+// Part r is reduced by rank r, which writes it to the rows of all.
+void ShmEngine::all_reduce_row(void* row, size_t count, size_t element, const Reduction& reduction, const Call& call) {
+  std::shared_ptr<shm::Mapping> mapping;
+  size_t part = 0;
+  uint64_t number = 0;
+  for (const Shared& s : shared_) {
+    mapping = s.mapping.lock();
+    part = s.part;
+    number = s.number;
+    if (mapping && mapping->data() + static_cast<size_t>(rank()) * part == row) break;
+    mapping = nullptr;
+  }
+  CRESSET_CHECK(mapping && count * element <= part, "dist: all_reduce of a shared row: expected one that this group has given");
+  begin(call, 2, number);
+  finish_first(call);
+  const size_t n = ranks(), me = static_cast<size_t>(rank()), each = (count + n - 1) / n, first = std::min(count, me * each),
+               last = std::min(count, first + each);
+  std::vector<char> sum(std::min(kPieceBytes, (last - first) * element));
+  auto at_rank = [&](size_t r, size_t place) { return mapping->data() + r * part + place * element; };
+  for (size_t place = first, piece = kPieceBytes / element; place < last; place += piece) {
+    const size_t extent = std::min(piece, last - place);
+    for (size_t r = 1; r < n; r++) reduction(sum.data(), r == 1 ? at_rank(0, place) : sum.data(), at_rank(r, place), extent);
+    for (size_t r = 0; r < n; r++) std::memcpy(at_rank(r, place), sum.data(), extent * element);
+  }
+  next();
+  finish(call);
 }
 
 void ShmEngine::reduce(void* data, size_t count, size_t element, const Reduction& reduction, const Call& call) {
