@@ -67,6 +67,18 @@ class Options(unittest.TestCase):
     def test_items_stay_with_what_they_are_taken_from(self):
         self.assertEqual(found(items), [["chunk", "getitem", "getitem_1", "relu"]])
 
+    def test_partitions_do_not_need_each_other(self):
+        def crossed(x):
+            turned, wave = torch.neg(torch.neg(torch.relu(x))), torch.sin(x)
+            first, single, second = torch.relu(turned), torch.relu(x), torch.relu(wave)
+            late = torch.sin(second)
+            return first, single, late + late
+
+        # The first relu is needed by {relu_1, relu_3}, which the sum needs: no partition may have both.
+        self.assertEqual(found(crossed, allows_single_node_partition=True), [["add", "relu_2"], ["relu"], ["relu_1", "relu_3"]])
+        fused = CapabilityBasedPartitioner(fx.symbolic_trace(crossed), SUPPORT, allows_single_node_partition=True).partition_and_fuse()
+        self.assertTrue(all(map(torch.equal, fused(X), crossed(X))))
+
     def test_names_of_parts(self):
         fused = CapabilityBasedPartitioner(fx.symbolic_trace(copies), SUPPORT).partition_and_fuse(prefix="mine_")
         self.assertEqual([name for name, _ in fused.named_children()], ["mine_0", "mine_1"])
