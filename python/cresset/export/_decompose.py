@@ -113,9 +113,10 @@ def _like():
 
 
 def _numbers_as_operands(graph, own):
-    """Bodies of rows call the forms of numbers, decompositions of PyTorch those of tensors; forms that the program has itself stay."""
+    """Bodies of rows call the forms of numbers, decompositions of PyTorch those of tensors, but for sums (the variance and epsilon of layer_norm); forms that
+    the program has itself stay."""
     aten = torch.ops.aten
-    forms = {packet.Scalar: packet.Tensor for packet in (aten.add, aten.sub, aten.mul, aten.div) if packet.Scalar not in own}
+    forms = {packet.Scalar: packet.Tensor for packet in (aten.sub, aten.mul) if packet.Scalar not in own}
     for node in graph.nodes:
         if node.op == "call_function" and node.target in forms:
             node.target = forms[node.target]
