@@ -113,7 +113,7 @@ def _like():
 
 
 def _numbers_as_operands(graph, own):
-    """Bodies of rows call the forms of numbers, decompositions of PyTorch those of tensors, but for sums (the variance and epsilon of layer_norm); forms that
+    """Bodies of rows call the forms of numbers, decompositions of PyTorch those of tensors, but for sums (the epsilon of rms_norm); forms that
     the program has itself stay."""
     aten = torch.ops.aten
     forms = {packet.Scalar: packet.Tensor for packet in (aten.sub, aten.mul) if packet.Scalar not in own}

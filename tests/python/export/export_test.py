@@ -323,6 +323,11 @@ class Decomposed(unittest.TestCase):
             program = export(Function(lambda x, weight=weight: x.lerp(W, weight)), (x,)).run_decompositions()
             self.assertTrue(torch.equal(program.module()(x), W if weight else x))
 
+    def test_sums_within_bodies_keep_their_form(self):
+        program = export(nn.RMSNorm(3), (X,)).run_decompositions()
+        self.assertIn("aten.add.Scalar", targets(program))
+        self.assertNotIn("aten.add.Tensor", targets(program))
+
     def test_branches_keep_their_graphs(self):
         function = Function(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos() - 1, (x,)))
         run = export(function, (X,)).run_decompositions().module()
