@@ -38,6 +38,7 @@ def hold(reference):
 def count_references():
     return rpc.api._current.reference_count
 
+rpc.register_function("half", lambda x: x / 2)  # before the other worker can call it
 rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(init_method="file://" + path))
 other = f"worker{1 - rank}"
 """
@@ -67,7 +68,6 @@ def run_workers(script, codes=(0, 0)):
 class Calls(unittest.TestCase):
     def test_functions_of_a_registered_name(self):
         out = run_workers("""
-            rpc.register_function("half", lambda x: x / 2)
             print(rpc.rpc_sync(other, "half", args=(5,)))
             try:
                 rpc.rpc_sync(other, "third", args=(5,))
