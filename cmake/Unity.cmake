@@ -1,5 +1,5 @@
 # cresset_unite(VARIABLE): with CRESSET_UNITY, sources of one folder and the same options become one unit for each eight of them, so that
-# headers are read, and inline functions compiled, once for all. A changed source then compiles its whole group: for builds that are made once.
+# headers are read, and inline functions compiled, once for all. A changed source compiles its whole group (docs/records/0014-unit-declarations.md).
 option(CRESSET_UNITY "Compile sources in groups: a fresh build takes half the time" OFF)
 set_property(GLOBAL PROPERTY CRESSET_UNITED "")
 if(CRESSET_SINGLE_ISA AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)

@@ -13,7 +13,7 @@ declare -A needed=(
   [/usr/include/pybind11/pybind11.h]=pybind11-dev [/usr/include/Python.h]=python3-dev [/usr/lib/python3/dist-packages/numpy/__init__.py]=python3-numpy [/usr/bin/mypy]=mypy
   [/usr/lib/python3/dist-packages/pytest/__init__.py]=python3-pytest [/usr/lib/python3/dist-packages/pytest_subtests.py]=python3-pytest-subtests
 )
-# Packages without which a wing is not built and its tests are skipped: large ones, which `install_missing --all` brings for the tests. A system that has
+# Packages without which a wing is not built and its tests are skipped, or tests take longer: large ones, which `install_missing --all` brings for the tests. A system that has
 # no such package goes on without it.
 declare -A optional=([/usr/lib/llvm-16/include/llvm-c/Core.h]=llvm-16-dev [/usr/bin/mlir-opt-16]=mlir-16-tools [/usr/include/CL/cl.h]=opencl-headers
   [/usr/sbin/ip]=iproute2 [/usr/lib/python3/dist-packages/yaml/__init__.py]=python3-yaml [/usr/lib/x86_64-linux-gnu/libOpenCL.so]=ocl-icd-opencl-dev [/etc/OpenCL/vendors/pocl.icd]=pocl-opencl-icd [/usr/bin/abidiff]=abigail-tools
