@@ -109,12 +109,13 @@ struct Mode {
     if (!selection->keeps(op, stack, {true, nullptr})) return call_boxed(op, stack);
     const auto& calls = selection->storage[&op];
     const size_t turn = turns[&op]++;
-    CRESSET_CHECK(turn < calls.size(), op.name, " encountered during backward, but not found in storage: the policy decided otherwise the first time");
+    CRESSET_CHECK(turn < calls.size(), "checkpoint: a result of ", op.name, " is to be kept in backward, of which the first run kept ", calls.size(),
+                  ": the policy decided otherwise then");
     const Kept& kept = calls[turn];
     const std::vector<Tensor> values = tensors_of(kept.values), given = tensors_of(stack);
     for (size_t i = 0; i < values.size(); i++)
       CRESSET_CHECK(selection->allow_mutation || values[i]._version() == kept.facts[i].first,
-                    "Tensor cached during selective activation checkpoint has been mutated; allow_cache_entry_mutation accepts its new value");
+                    "checkpoint: a result that was kept has been written since; allow_cache_entry_mutation accepts its new value");
     for (const Role& role : kept.roles)
       if (role.kind == Role::inner) return call_boxed(op, stack);
     for (const Role& role : kept.roles) recorder->keep(role.kind == Role::result ? values[role.number] : given[role.number]);

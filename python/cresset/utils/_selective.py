@@ -162,15 +162,13 @@ class _Again(_Selective):
         turn, known = self.turns[op], self.storage[op]
         self.turns[op] += 1
         if turn >= len(known) and any(entry is not None for entry in known):
-            raise RuntimeError(f"{op} encountered during backward, but not found in storage: it ran {len(known)} times at first")
+            raise RuntimeError(f"checkpoint: backward runs {op} {turn + 1} times, the first run {len(known)} times: its results are kept for those only")
         if turn >= len(known) or known[turn] is None:
             return function(*args, **kwargs)
         kept, spec, roles = known[turn]
         for entry in kept:
             if isinstance(entry, tuple) and entry[0]._version != entry[1] and not self.allow_mutation:
-                raise RuntimeError(
-                    "Tensor cached during selective activation checkpoint has been mutated; allow_cache_entry_mutation=True accepts its new value"
-                )
+                raise RuntimeError("checkpoint: a result that was kept has been written since; allow_cache_entry_mutation=True accepts its new value")
         if any(role is None for role in roles):  # something that only the computation gives is needed for the gradient
             return function(*args, **kwargs)
         given, made = _tensors((args, kwargs)), [entry[0] for entry in kept if isinstance(entry, tuple)]

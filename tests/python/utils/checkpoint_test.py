@@ -224,7 +224,7 @@ class Selective(unittest.TestCase):
         def all_of_it(context, op, *args, **kwargs):
             return CheckpointPolicy.MUST_SAVE
 
-        with self.assertRaisesRegex(RuntimeError, "mutated"):
+        with self.assertRaisesRegex(RuntimeError, "written since"):
             self.gradients(function, [leaf()], all_of_it)
 
     def test_policies_are_told_where_they_are(self):
@@ -242,7 +242,7 @@ class Selective(unittest.TestCase):
         self.assertRaises(TypeError, create_selective_checkpoint_contexts, 3)
         self.assertRaises(TypeError, self.gradients, torch.sin, [leaf()], lambda context, op, *a: "save")
         turns = iter([1, 2])
-        with self.assertRaisesRegex(RuntimeError, "not found in storage: it ran 1 times at first"):
+        with self.assertRaisesRegex(RuntimeError, "runs .* 2 times, the first run 1 times: its results are kept"):
             self.gradients(lambda x: [x := x.sin() for _ in range(next(turns))][-1].exp(), [leaf()], lambda context, op, *a: CheckpointPolicy.MUST_SAVE)
 
 
