@@ -8,6 +8,7 @@ set(kernel_sources ${base_sources} ${kernel_common})
 cresset_unite(kernel_sources)
 add_library(cresset_kernels OBJECT ${kernel_sources})
 target_link_libraries(cresset_kernels PUBLIC cresset_flags)
+cresset_precompile(cresset_kernels)
 set(CRESSET_KERNEL_OBJECTS $<TARGET_OBJECTS:cresset_kernels>)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -41,7 +42,7 @@ file(GLOB kernel_fused CONFIGURE_DEPENDS ${kernels}/gemm/cpu/gemm*.cpp ${kernels
 set_source_files_properties(${kernel_fused} PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
 # Size where it costs least: products of integers are rare; conversions, comparisons, pooling and extrema wait for memory; reductions
 # and norms of columns are written out as vectors, which -O3 only repeats.
-set_source_files_properties(${kernels}/gemm/cpu/gemm_integer.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+set_source_files_properties(${kernels}/gemm/cpu/gemm_integer.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os> SKIP_PRECOMPILE_HEADERS ON)
 if(CRESSET_SANITIZE)
   set(is_lean 0)
 elseif(CRESSET_SINGLE_ISA)
@@ -77,6 +78,7 @@ if(kernel_cpu)
       target_sources(cresset_kernels_${isa} PRIVATE ${kernel_baseline})
     endif()
     target_link_libraries(cresset_kernels_${isa} PRIVATE cresset_flags)
+    cresset_precompile(cresset_kernels_${isa} <array> <cmath> <complex> <cstring> <limits> <type_traits> <utility> ${kernels}/gemm/cpu/pack.h)
     target_compile_definitions(cresset_kernels_${isa} PRIVATE CRESSET_ISA=isa_${isa})
     target_compile_options(cresset_kernels_${isa} PRIVATE ${isa_${isa}_flags})
     # Beside AVX2 the baseline serves only processors without it: a third of the size.

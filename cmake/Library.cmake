@@ -1,6 +1,5 @@
 # The shared library: every room down to io, the kernels of every instruction set, and what opgen derives from the rows.
 include(cmake/Opgen.cmake)
-include(cmake/Precompiled.cmake)
 
 set(library_sources)
 foreach(room core dispatch ops autograd transform nn optim data io train)

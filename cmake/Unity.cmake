@@ -2,7 +2,7 @@
 # headers are read, and inline functions compiled, once for all. A changed source compiles its whole group (docs/records/0014-unit-declarations.md).
 option(CRESSET_UNITY "Compile sources in groups: a fresh build takes half the time" OFF)
 set_property(GLOBAL PROPERTY CRESSET_UNITED "")
-if(CRESSET_SINGLE_ISA AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+if((CRESSET_SINGLE_ISA OR NOT CRESSET_CCACHE) AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # The compiler collects its garbage later: a twentieth of the time for more memory, up to 1 GB a unit.
   add_compile_options(--param=ggc-min-heapsize=1000000)
 endif()
