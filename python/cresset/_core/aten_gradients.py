@@ -8,6 +8,11 @@ from .aten_extra import _operator, _row
 def _gradients(function, inputs, grad, wanted=None):
     """Those of function(*inputs) by each input that is wanted, others None; they can be differentiated where that is recorded. Of several results each
     has its own in the tuple `grad`, or None."""
+    return _with_gradients(function, inputs, grad, wanted)[1]
+
+
+def _with_gradients(function, inputs, grad, wanted=None):
+    """The results of function(*inputs), as a tuple, and `_gradients`."""
     import cresset as torch
 
     grads = grad if isinstance(grad, tuple) else (grad,)
@@ -21,11 +26,13 @@ def _gradients(function, inputs, grad, wanted=None):
                 if not leaves[i].requires_grad:
                     leaves[i].requires_grad_()
             out = function(*leaves)
-            pairs = [(o, g.expand_as(o)) for o, g in zip(out if isinstance(out, tuple) else (out,), grads) if g is not None]
-            return torch.autograd.grad([o for o, _ in pairs], [leaves[i] for i in chosen], [g for _, g in pairs], create_graph=again)
+            out = out if isinstance(out, tuple) else (out,)
+            pairs = [(o, g.expand_as(o)) for o, g in zip(out, grads) if g is not None]
+            return out, torch.autograd.grad([o for o, _ in pairs], [leaves[i] for i in chosen], [g for _, g in pairs], create_graph=again)
 
-    found = dict(zip(chosen, _cresset._recorded(run)))
-    return tuple(found.get(i) for i in range(len(inputs)))
+    out, slopes = _cresset._recorded(run)
+    found = dict(zip(chosen, slopes))
+    return out, tuple(found.get(i) for i in range(len(inputs)))
 
 
 def _parts(entry):
@@ -123,13 +130,13 @@ def _lstm_layer(has_biases, reverse, mode):
 
     def layer(input, w_ih, w_hh, b_ih, b_hh, hx, cx):
         length, batch, size = input.shape
-        bias = (b_ih, b_hh) if has_biases else (None, None)
-        gates = _row("linear")(input.reshape(length * batch, size), w_ih, bias[0])
-        rest = (hx, cx, [batch] * length, mode, reverse)
-        if gates.dtype.itemsize < 4:  # the kernel has float32 and float64
-            out, h, c = _row("_rnn_layer_by_steps")(gates, w_hh, bias[1], None, *rest)
+        rows, rest = input.reshape(length * batch, size), (hx, cx, [batch] * length, mode, reverse)
+        if input.dtype.itemsize < 4:  # the kernel has float32 and float64
+            gates = _row("linear")(rows, w_ih, b_ih if has_biases else None)
+            out, h, c = _row("_rnn_layer_by_steps")(gates, w_hh, b_hh if has_biases else None, None, *rest)
         else:
-            out, h, c, *_ = _row("_rnn_layer")(gates, w_hh, bias[1], *rest)
+            bias = _row("add.Tensor")(b_ih, b_hh) if has_biases else None  # as the row `lstm` does
+            out, h, c, *_ = _row("_rnn_layer")(_row("linear")(rows, w_ih, None), w_hh, bias, *rest)
         return out.view(length, batch, out.shape[1]), h, c
 
     return layer
@@ -158,11 +165,15 @@ def mkldnn_rnn_layer_backward(
     has_biases, train, bidirectional, batch_sizes, batch_first, workspace
 ):  # fmt: skip
     inputs = [input, weight1, weight2, weight3, weight4, hx_, cx_tmp]
+    return lstm_layer_and_gradients(inputs, (grad_output, grad_hy, grad_cy), reverse, mode, has_biases)[1]
+
+
+def lstm_layer_and_gradients(inputs, grads, reverse, mode, has_biases):
+    """The three results of `mkldnn_rnn_layer` for its seven tensors, and what `mkldnn_rnn_layer_backward` gives."""
     wanted = [has_biases or i not in (3, 4) for i in range(7)]
-    found = _gradients(_lstm_layer(has_biases, reverse, mode), inputs, (grad_output, grad_hy, grad_cy), wanted)
-    if has_biases:
-        return found
-    return tuple(weight1.new_zeros(weight1.shape[0]) if i in (3, 4) else g for i, g in enumerate(found))
+    out, found = _with_gradients(_lstm_layer(has_biases, reverse, mode), inputs, grads, wanted)
+    weight = inputs[1]
+    return out, tuple(weight.new_zeros(weight.shape[0]) if g is None and i in (3, 4) else g for i, g in enumerate(found))
 
 
 # ---- linear algebra ---------------------------------------------------------------------------------------------------------

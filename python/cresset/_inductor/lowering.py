@@ -9,7 +9,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from .. import fx
-from .._core import aten_extra
+from .._core import aten_extra, aten_gradients
 from .._core.operators import OpOverload
 from .._functorch._capture import without_detach
 from .._modes import stack
@@ -130,12 +130,64 @@ def _body(target, args, kwargs):
         given, named = torch.utils._pytree.tree_map(swapped, (args, kwargs))
         return function(*given, **named)
 
+    return _traced(run, flat, target)
+
+
+def _traced(run, flat, target):
+    """The graph of a function of tensors, which computes `target`. Errors: operators in it that are no rows, or that write."""
     mode = maybe_get_fake_mode(flat[0])
     with torch.no_grad(), mode, mock.patch.object(aten_extra, "_row", _recorded_row):
-        body = without_detach(make_fx(run, _allow_non_fake_inputs=True)(*flat))
+        body = lowered(without_detach(make_fx(run, _allow_non_fake_inputs=True)(*flat)))
     if any(is_foreign(n) or getattr(getattr(n.target, "_schema", None), "is_mutable", False) for n in body.graph.nodes if n.op == "call_function"):
         raise NotImplementedError(f"{target} is not made of rows alone")
     return body
+
+
+def with_shared_layers(joint):
+    """The joint graph of forward and backward with rows in the place of recurrent layers whose gradient computes forward again: backward reads what forward
+    has found."""
+    for back in joint.graph.find_nodes(op="call_function", target=_aten.mkldnn_rnn_layer_backward.default):
+        output = back.args[7]
+        layer = output.args[0] if output.target is operator.getitem else None
+        if layer is None or layer.target is not _aten.mkldnn_rnn_layer.default or layer.args[:7] != back.args[:7] or layer.meta["val"][0].itemsize < 4:
+            continue
+        try:
+            _share(joint.graph, layer, back)
+        except NotImplementedError:  # it stays as it is
+            continue
+    joint.graph.eliminate_dead_code()
+    return joint
+
+
+def _share(graph, layer, back):
+    inputs, grads = layer.args[:7], back.args[10:13]
+    nodes = list(dict.fromkeys(n for n in (*inputs, *grads) if n is not None))
+    reverse, mode, has_biases = layer.args[7], layer.args[9], layer.args[12]
+
+    def run(*tensors):
+        at = lambda n: None if n is None else tensors[nodes.index(n)]  # noqa: E731
+        out, found = aten_gradients.lstm_layer_and_gradients([at(n) for n in inputs], tuple(map(at, grads)), reverse, mode, has_biases)
+        return (*out, *found)
+
+    body = _traced(run, [n.meta["val"] for n in nodes], back.target)
+    rows, later = {}, set(grads)
+    for node, other in zip(nodes, body.graph.find_nodes(op="placeholder"), strict=True):
+        rows[other] = node
+    for other in body.graph.nodes:
+        if other.op == "output":
+            found = [rows[n] for n in other.args[0]]
+        elif other.op != "placeholder":
+            of_gradients = any(rows[n] in later for n in other.all_input_nodes)
+            with graph.inserting_before(back if of_gradients else layer):
+                made = rows[other] = graph.node_copy(other, rows.__getitem__)
+            if of_gradients:
+                later.add(made)
+            # Only the sizes of the gates are asked for, which what is kept for the gradient has, too.
+            if made.target is _aten._rnn_layer_backward.default and made.args[3].meta["val"].shape == made.args[9].meta["val"].shape:
+                made.update_arg(3, made.args[9])
+    for user in [*layer.users, *back.users]:
+        if user.target is operator.getitem and (user.args[0] is back or user.args[1] < 3):
+            user.replace_all_uses_with(found[user.args[1] + (3 if user.args[0] is back else 0)])
 
 
 def lowered(module):

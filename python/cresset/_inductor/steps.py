@@ -10,6 +10,7 @@ from .._dynamo import _logs
 from .._functorch.partitioners import _Joint, is_random
 from .compile_fx import Compiled, compile_fx_inner
 from .fusion import norms_again, recomputed, without_idle_views
+from .lowering import with_shared_layers
 
 
 def _runner(compiled):
@@ -63,7 +64,7 @@ def compiled_step(flat_fn, flat):
         return _Held(
             _cresset_compile.Step(_runner(forward), None, count, mutated, kinds, (False,) * count, (), (), (forward,), _plainly(graph, forward), None), forward
         )
-    joint = without_idle_views(_capture.trace_joint(flat_fn, facts, flat, None))
+    joint = without_idle_views(with_shared_layers(_capture.trace_joint(flat_fn, facts, flat, None)))
     count = len(facts.differentiable)
     tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
     first, second = _partitioned(joint, count)

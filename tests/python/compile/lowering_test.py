@@ -1,5 +1,6 @@
 """Graphs of operators that PyTorch's table has and ours has not run as programs of C++, with eager's bits."""
 
+import gc
 import operator
 
 import pytest
@@ -74,6 +75,49 @@ def test_dropout_is_a_program_with_the_random_numbers_of_eager_mode():
         assert all(torch.equal(a, b) for a, b in zip(found, gradients(net, (x,)), strict=True))
     ((_, made),) = compiled._compiler.made
     assert [type(part).__name__ for part in made.parts] == ["Compiled", "Compiled"]
+
+
+class Last(nn.Module):
+    """The last output of a recurrent network."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 16, batch_first=True, **options)
+
+    def forward(self, x):
+        return self.rnn(x)[0][:, -1]
+
+
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2}, {"bidirectional": True}, {"bias": False}, {"dtype": torch.float64}], ids=str)
+def test_recurrent_layers_are_programs_that_run_forward_once(options):
+    net = Last(**options)
+    compiled, x = torch.compile(net), image(4, 5, 8).to(options.get("dtype", torch.float32)).detach().requires_grad_()
+    leaves = [x, *net.parameters()]
+    found, expected = ([out := call(x), *torch.autograd.grad(out.square().sum(), leaves)] for call in (compiled, net))
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    ((_, made),) = compiled._compiler.made
+    assert [type(part).__name__ for part in made.parts] == ["Compiled", "Compiled"]
+    targets = [[str(node.target) for node in part.source.graph.nodes] for part in made.parts]
+    layers = options.get("num_layers", 1) * (2 if options.get("bidirectional") else 1)
+    assert [t.count("aten._rnn_layer.default") for t in targets] == [layers, 0]
+    assert [t.count("aten._rnn_layer_backward.default") for t in targets] == [0, layers]
+    with torch.no_grad():
+        assert torch.equal(compiled(x), net(x))
+
+
+def test_gates_of_recurrent_layers_are_not_kept():
+    net, x = Last(), torch.randn(64, 50, 8)
+
+    def held(function):
+        gc.collect()
+        before = torch.cpu.memory_stats()["allocated_bytes"]
+        loss = function(x)
+        return torch.cpu.memory_stats()["allocated_bytes"] - before, loss
+
+    compiled = torch.compile(net)
+    compiled(x).sum().backward()
+    gates = x.shape[0] * x.shape[1] * 4 * 16 * x.element_size()
+    assert held(compiled)[0] <= held(net)[0] - 0.9 * gates
 
 
 def test_backward_runs_again_only_where_the_graph_is_retained():
