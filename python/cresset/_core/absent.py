@@ -91,28 +91,12 @@ WINGS = {
         "distributed._shard": "",
         "distributed._shard.sharded_tensor": "ShardedTensor",
     },
-    "distributed checkpoints": {
-        "distributed.checkpoint": "async_save BytesStorageMetadata CheckpointException ChunkStorageMetadata "
-                                  "DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter "
-                                  "HuggingFaceStorageReader HuggingFaceStorageWriter load "
-                                  "load_sharded_optimizer_state_dict load_state_dict LoadPlan LoadPlanner Metadata "
-                                  "QuantizedHuggingFaceStorageReader ReadItem save save_state_dict SavePlan SavePlanner "
-                                  "StorageReader StorageWriter TensorStorageMetadata WriteItem",
+    "distributed checkpoints of Hugging Face's files": {
+        "distributed.checkpoint": "HuggingFaceStorageReader HuggingFaceStorageWriter load_sharded_optimizer_state_dict "
+                                  "QuantizedHuggingFaceStorageReader",
         "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
         "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
-        "distributed.checkpoint.state_dict_loader": "_load_state_dict load",
-        "distributed.checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
-        "distributed.checkpoint.filesystem": "FileSystemReader FileSystemWriter",
-        "distributed.checkpoint.format_utils": "_EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp",
-        "distributed.checkpoint.metadata": "Metadata",
         "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
-        "distributed.checkpoint.planner": "LoadPlanner SavePlanner",
-        "distributed.checkpoint.state_dict": "DictValueType FQNS_T get_model_state_dict get_optimizer_state_dict "
-                                             "get_state_dict ListDictValueType OptimizerStateType PrimitiveType "
-                                             "set_model_state_dict set_optimizer_state_dict set_state_dict "
-                                             "StateDictOptions ValueType",
-        "distributed.checkpoint.stateful": "Stateful",
-        "distributed.checkpoint.storage": "StorageReader StorageWriter",
     },
     "pipeline parallelism": {
         "distributed.pipelining": "build_stage Pipe pipe_split pipeline PipelineStage Schedule1F1B ScheduleDualPipeV "
