@@ -105,10 +105,12 @@ namespace {
 
 Tensor as_real(const Tensor& t) { return t.is_complex() ? cresset::view_as_real(t) : t; }
 
+using detail::StepNumber;
+
 class Run {
  public:
-  Run(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& o, FunctionRef<double()> evaluate)
-      : params_(params), state_(state), o_(o), evaluate_(evaluate) {}
+  Run(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& o, FunctionRef<double()> evaluate, bool& t_is_tensor)
+      : params_(params), state_(state), o_(o), evaluate_(evaluate), t_is_tensor_(t_is_tensor) {}
 
   void run() {
     evaluate();
@@ -118,7 +120,8 @@ class Run {
       turn();
       state_.prev_flat_grad(grad_.clone());
       state_.prev_loss(loss_);
-      const detail::StepNumber rate = first_length();
+      const StepNumber rate = first_length();
+      t_is_tensor_ = rate.kind != StepNumber::Plain;
       const double slope = grad_.dot(state_.d()).item<double>();
       if (slope > -o_.tolerance_change()) return;
       if (o_.line_search_fn()) search(rate, slope);
@@ -187,30 +190,31 @@ class Run {
     state_.H_diag(ys / y.dot(y));
   }
 
-  detail::StepNumber first_length() {
+  StepNumber first_length() {
     state_.t(o_.lr());
     if (state_.n_iter() > 1) return o_.lr();
     const Tensor first = 1.0 / grad_.abs().sum();
     if (first.item<double>() >= 1) return o_.lr();
     state_.t((first * o_.lr()).item<double>());
-    return {state_.t(), is_single()};
+    return {state_.t(), kind()};
   }
 
-  void search(detail::StepNumber rate, double slope) {
+  void search(StepNumber rate, double slope) {
     std::vector<Tensor> start;
     for (const Tensor& p : params_) start.push_back(p.detach().clone());
-    const detail::LinePoint origin{0, loss_, grad_, {slope, is_single()}};
-    const auto at = [&](detail::StepNumber step_size) -> detail::LinePoint {
+    const detail::LinePoint origin{0, loss_, grad_, {slope, kind()}};
+    const auto at = [&](StepNumber step_size) -> detail::LinePoint {
       move(step_size.value);
       evaluate();
       for (size_t i = 0; i < start.size(); i++) Tensor(params_[i]).copy_(start[i]);
-      return {step_size, loss_, grad_, {grad_.dot(state_.d()).item<double>(), is_single()}};
+      return {step_size, loss_, grad_, {grad_.dot(state_.d()).item<double>(), kind()}};
     };
     const auto found =
-        detail::strong_wolfe(at, origin, rate, {state_.d().abs().max().item<double>(), is_single()}, o_.tolerance_change(), max_eval() - evaluations_);
+        detail::strong_wolfe(at, origin, rate, {state_.d().abs().max().item<double>(), kind()}, o_.tolerance_change(), max_eval() - evaluations_);
     loss_ = found.best.f.value;
     grad_ = found.best.g;
     state_.t(found.best.t.value);
+    t_is_tensor_ = found.best.t.kind != StepNumber::Plain;
     move(state_.t());
   }
 
@@ -220,12 +224,13 @@ class Run {
     if (!last) evaluate();
   }
 
-  bool is_single() const { return grad_.scalar_type() == kFloat; }
+  StepNumber::Kind kind() const { return grad_.scalar_type() == kFloat ? StepNumber::Single : StepNumber::Double; }
 
   const std::vector<Tensor>& params_;
   LBFGSParamState& state_;
   const LBFGSOptions& o_;
   FunctionRef<double()> evaluate_;
+  bool& t_is_tensor_;
   Tensor grad_;
   double loss_ = 0;
   int64_t evaluations_ = 0;
@@ -233,11 +238,13 @@ class Run {
 
 }  // namespace
 
-void detail::lbfgs_step(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& options, FunctionRef<double()> evaluate) {
+void detail::lbfgs_step(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& options, FunctionRef<double()> evaluate,
+                        bool* t_is_tensor) {
   CRESSET_CHECK(!options.line_search_fn() || *options.line_search_fn() == "strong_wolfe", "LBFGS: only 'strong_wolfe' is supported as line search, got '",
                 options.line_search_fn().value_or(""), "'");
   const NoGradGuard guard;
-  Run(params, state, options, evaluate).run();
+  bool ignored = false;
+  Run(params, state, options, evaluate, t_is_tensor ? *t_is_tensor : ignored).run();
 }
 
 }  // namespace cresset::optim

@@ -31,8 +31,10 @@ struct CRESSET_API LBFGSParamState : public OptimizerCloneableParamState<LBFGSPa
 namespace detail {
 
 // The iterations of one step() over all parameters as one vector, complex ones as pairs of real numbers. `evaluate` computes loss and
-// gradients anew. Errors: an unknown line search.
-CRESSET_API void lbfgs_step(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& options, FunctionRef<double()> evaluate);
+// gradients anew. `t_is_tensor` tells whether the last step's length came from gradients and not from the rate alone. Errors: an unknown
+// line search.
+CRESSET_API void lbfgs_step(const std::vector<Tensor>& params, LBFGSParamState& state, const LBFGSOptions& options, FunctionRef<double()> evaluate,
+                            bool* t_is_tensor = nullptr);
 
 }  // namespace detail
 }  // namespace cresset::optim

@@ -10,8 +10,8 @@ namespace {
 constexpr double kSufficientDecrease = 1e-4, kCurvature = 0.9;
 constexpr int64_t kMaxIterations = 25;
 
-StepNumber root(StepNumber x) { return x.single ? StepNumber(std::sqrt(static_cast<float>(x.value)), true) : StepNumber(std::sqrt(x.value)); }
-StepNumber magnitude(StepNumber x) { return {std::abs(x.value), x.single}; }
+StepNumber root(StepNumber x) { return {x.kind == StepNumber::Single ? std::sqrt(static_cast<float>(x.value)) : std::sqrt(x.value), x.kind}; }
+StepNumber magnitude(StepNumber x) { return {std::abs(x.value), x.kind}; }
 StepNumber smaller(StepNumber a, StepNumber b) { return b < a ? b : a; }
 StepNumber larger(StepNumber a, StepNumber b) { return b > a ? b : a; }
 

@@ -102,7 +102,7 @@ void push_number(Stack& stack, const char* name, const dispatch::Argument& a, Py
     stack.push_back(a.default_value);
     return;
   }
-  CRESSET_CHECK_TYPE(read_value(given, a.type, true, false, stack.emplace_back()), name, ": argument `", a.name, "`: expected ", dispatch::type_name(a.type),
+  CRESSET_CHECK_TYPE(read_value(given, a.type, true, true, stack.emplace_back()), name, ": argument `", a.name, "`: expected ", dispatch::type_name(a.type),
                      ", got ", Py_TYPE(given)->tp_name);
 }
 
@@ -235,11 +235,19 @@ optim::LBFGSParamState lbfgs_state(PyObject* dict) {
   return state;
 }
 
-void keep_lbfgs_state(PyObject* dict, const optim::LBFGSParamState& state, int64_t history) {
+// The length of a step as Python's optimizer keeps it: the rate itself, a tensor where it came from gradients, else a number.
+PyObject* step_length(PyObject* group, const optim::LBFGSParamState& state, bool is_tensor) {
+  if (is_tensor) return wrap(cresset::full({}, state.t(), state.d().options()));
+  PyObject* rate = PyDict_GetItemString(group, "lr");  // borrowed
+  const bool is_rate = rate && number_of(rate) == state.t() && (state.n_iter() > 1 || !PyLong_Check(rate));
+  return is_rate ? Py_NewRef(rate) : PyFloat_FromDouble(state.t());
+}
+
+void keep_lbfgs_state(PyObject* dict, PyObject* group, const optim::LBFGSParamState& state, int64_t history, std::optional<bool> t_is_tensor) {
   write(dict, "func_evals", PyLong_FromLongLong(state.func_evals()));
   write(dict, "n_iter", PyLong_FromLongLong(state.n_iter()));
   if (!state.d().defined()) return;
-  write(dict, "t", PyFloat_FromDouble(state.t()));
+  if (t_is_tensor) write(dict, "t", step_length(group, state, *t_is_tensor));
   write(dict, "prev_loss", PyFloat_FromDouble(state.prev_loss()));
   write(dict, "d", wrap(state.d()));
   if (state.prev_flat_grad().defined()) write(dict, "prev_flat_grad", wrap(state.prev_flat_grad()));
@@ -259,13 +267,18 @@ PyObject* lbfgs_step(PyObject*, PyObject* args) {
     optim::LBFGSParamState state = lbfgs_state(dict);
     const std::deque<Tensor> listed = tensors_of(params);
     const auto loss = [&] { return number_of(checked(PyObject_CallNoArgs(evaluate)).get()); };
+    const int64_t before = state.n_iter();
+    bool t_is_tensor = false;
+    const auto keep = [&] {
+      keep_lbfgs_state(dict, group, state, options.history_size(), state.n_iter() > before ? std::optional(t_is_tensor) : std::nullopt);
+    };
     try {
-      optim::detail::lbfgs_step({listed.begin(), listed.end()}, state, options, loss);
+      optim::detail::lbfgs_step({listed.begin(), listed.end()}, state, options, loss, &t_is_tensor);
     } catch (...) {
-      keep_lbfgs_state(dict, state, options.history_size());
+      keep();
       throw;
     }
-    keep_lbfgs_state(dict, state, options.history_size());
+    keep();
     Py_RETURN_NONE;
   });
 }

@@ -24,6 +24,19 @@ Tensor power(const Tensor& x, double exponent) { return x.pow(exponent); }
 double value(double x) { return x; }
 double value(const Tensor& x) { return x.item<double>(); }
 
+// A rate that a program gave as a number comes as a wrapped one. Rules compute with it in double precision, as Python does with the number; only
+// where PyTorch's step takes a state in place of a number, the state's precision is that of the result.
+bool is_number(double) { return true; }
+bool is_number(const Tensor& rate) { return rate.impl()->is_wrapped_number(); }
+double plain(double x) { return x; }
+Tensor plain(const Tensor& rate) { return is_number(rate) ? cresset::full({}, rate.item<double>(), kDouble) : rate; }
+Tensor power_with_state(const Tensor& rate, const Tensor& count) { return is_number(rate) ? cresset::pow(rate.item(), count) : rate.pow(count); }
+double scaled(double state, double x, bool) { return state * x; }
+Tensor scaled(const Tensor& state, const Tensor& x, bool number) { return number ? state.mul(x.item()) : state * x; }
+// x / y, where x is a number or made of numbers and y of a state. A number over a tensor is a product with its reciprocal.
+double over_state(double x, bool, double y) { return x / y; }
+Tensor over_state(const Tensor& x, bool number, const Tensor& y) { return number ? y.reciprocal().mul(x.item()) : x / y; }
+
 // Where a dispatch mode hears the parts, rules go by the operators that PyTorch's steps are made of: numbers are tensors without dimensions there.
 void scale(const Tensor& t, double by) { dispatch::wants_parts() ? t.mul_(wrapped_scalar_tensor(by)) : t.mul_(by); }
 void scale(const Tensor& t, const Tensor& by) { t.mul_(by); }
@@ -126,11 +139,11 @@ template <class N> void decay(const Tensor& p, Tensor& grad, const N& lr, const 
 template <class N> void adam(const Tensor& param, const Tensor& given, const Tensor& first, const Tensor& second, const Tensor& largest, const Tensor& step,
                              const AdamNumbers<N>& o) {
   Tensor p = real_view(param), grad = real_grad(given, o.maximize), mean = real_view(first), square = real_view(second);
-  decay(p, grad, o.lr, o.weight_decay, o.decoupled);
-  approach(mean, grad, 1 - o.beta1);
-  scale(square, o.beta2);
-  add_product(square, grad, grad, 1 - o.beta2);
-  const double steps = count(step);
+  const N beta1 = plain(o.beta1), beta2 = plain(o.beta2);
+  decay(p, grad, plain(o.lr), plain(o.weight_decay), o.decoupled);
+  approach(mean, grad, 1 - beta1);
+  scale(square, beta2);
+  add_product(square, grad, grad, 1 - beta2);
   if (largest.defined() && dispatch::wants_parts()) {
     Tensor most = real_view(largest);
     square = cresset::maximum_out(most, most, square);
@@ -139,8 +152,17 @@ template <class N> void adam(const Tensor& param, const Tensor& given, const Ten
     most.copy_(grown);
     square = grown;
   }
-  const N rate = -(o.lr / (1 - power(o.beta1, steps))), below = root(1 - power(o.beta2, steps));
-  if constexpr (std::is_same_v<N, Tensor>) p.addcdiv_(mean, square.sqrt() / (below * rate) + o.eps / rate);
+  N first_power, second_power;
+  if constexpr (std::is_same_v<N, Tensor>) {
+    first_power = power_with_state(o.beta1, step);
+    second_power = power_with_state(o.beta2, step);
+  } else {
+    const double steps = count(step);
+    first_power = power(o.beta1, steps);
+    second_power = power(o.beta2, steps);
+  }
+  const N rate = -over_state(plain(o.lr), is_number(o.lr), 1 - first_power), below = root(1 - second_power);
+  if constexpr (std::is_same_v<N, Tensor>) p.addcdiv_(mean, square.sqrt() / (below * rate) + rate.reciprocal() * o.eps);
   else p.addcdiv_(mean, root_over(square, below, o.eps), rate);
 }
 
@@ -297,18 +319,20 @@ template <class N> void nadam_each(TensorList params, TensorList grads, TensorLi
   for (size_t i = 0; i < params.size(); i++) {
     Tensor p = real_view(params[i]), grad = real_grad(grads[i], o.maximize), mean = real_view(means[i]), square = real_view(squares[i]);
     const double step = count(steps[i]);
-    decay(p, grad, o.lr, o.weight_decay, o.decoupled);
-    const N mu = o.beta1 * (1.0 - 0.5 * std::pow(0.96, step * momentum_decay)), next = o.beta1 * (1.0 - 0.5 * std::pow(0.96, (step + 1) * momentum_decay));
+    const bool numbers = is_number(o.lr) && is_number(o.beta1);
+    const N lr = plain(o.lr), beta1 = plain(o.beta1), beta2 = plain(o.beta2);
+    decay(p, grad, lr, plain(o.weight_decay), o.decoupled);
+    const N mu = beta1 * (1.0 - 0.5 * std::pow(0.96, step * momentum_decay)), next = beta1 * (1.0 - 0.5 * std::pow(0.96, (step + 1) * momentum_decay));
     products[i].mul_(mu);
     N product;
     if constexpr (std::is_same_v<N, Tensor>) product = products[i];
     else product = products[i].template item<double>();
-    approach(mean, grad, 1 - o.beta1);
-    square.mul_(o.beta2);
-    add_product(square, grad, grad, 1 - o.beta2);
-    const Tensor scale = (square / (1 - power(o.beta2, step))).sqrt().add(o.eps);
-    add_quotient(p, grad, scale, -o.lr * (1.0 - mu) / (1.0 - product));
-    add_quotient(p, mean, scale, -o.lr * next / (1.0 - product * next));
+    approach(mean, grad, 1 - beta1);
+    square.mul_(beta2);
+    add_product(square, grad, grad, 1 - beta2);
+    const Tensor scale = (square / (1 - power(beta2, step))).sqrt().add(o.eps);
+    add_quotient(p, grad, scale, over_state(-lr * (1.0 - mu), numbers, 1.0 - product));
+    add_quotient(p, mean, scale, over_state(-lr * next, numbers, 1.0 - scaled(product, next, numbers)));
   }
 }
 
@@ -356,21 +380,26 @@ template <class N> void asgd_each(TensorList params, TensorList grads, TensorLis
     Tensor p = real_view(params[i]), grad = real_grad(grads[i], maximize), average = real_view(averages[i]);
     const double step = count(steps[i]), mu = mus[i].item<double>();
     if (value(weight_decay) != 0) grad = plus_scaled(grad, p, weight_decay);
-    if constexpr (std::is_same_v<N, Tensor>) {
-      const Tensor eta = kept(etas[i]);
+    if (is_number(lr)) {
+      const double eta = etas[i].item<double>();
       p.mul_(1 - lambd * eta);
       add_scaled(p, grad, -eta);
     } else {
-      const double eta = etas[i].item<double>();
+      const Tensor eta = kept(etas[i]);
       p.mul_(1 - lambd * eta);
       add_scaled(p, grad, -eta);
     }
     if (mu != 1) average.add_(p.sub(average).mul(mu));
     else average.copy_(p);
     // In its joint form PyTorch computes the next rate in the precision of the counter.
-    if constexpr (std::is_same_v<N, Tensor>) etas[i].copy_(lr / (1 + lambd * lr * step).pow(alpha));
-    else if (joint) etas[i].copy_(lr / (1 + lambd * lr * steps[i]).pow(alpha));
-    else etas[i].fill_(in_default_dtype(lr / std::pow(1 + lambd * lr * step, alpha)));
+    const double rate = value(lr);
+    if (!is_number(lr)) {
+      if constexpr (std::is_same_v<N, Tensor>) etas[i].copy_(lr / (1 + lambd * lr * step).pow(alpha));
+    } else if (joint) {
+      etas[i].copy_(rate / (1 + lambd * rate * steps[i]).pow(alpha));
+    } else {
+      etas[i].fill_(in_default_dtype(rate / std::pow(1 + lambd * rate * step, alpha)));
+    }
     mus[i].fill_(in_default_dtype(1 / std::max(1.0, step - t0)));
   }
 }
@@ -530,7 +559,7 @@ void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_l
                  double dampening, bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale, MaybeTensor found_inf) {
   const TensorList buffers = value(momentum) != 0 ? momentum_buffer_list : TensorList();
   if (sgd_ready(self, grads, buffers, grad_scale, found_inf))
-    sgd_each<Tensor>(self, grads, buffers, {weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step});
+    sgd_each<Tensor>(self, grads, buffers, {plain(weight_decay), plain(momentum), plain(lr), dampening, nesterov, maximize, is_first_step});
 }
 
 void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay, double weight_decay,
@@ -542,7 +571,7 @@ void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, T
 void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr, double lr_decay,
                      const Tensor& weight_decay, double eps, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
   if (adagrad_ready(self, grads, state_sums, state_steps, value(weight_decay), grad_scale, found_inf))
-    adagrad_each<Tensor>(self, grads, state_sums, state_steps, {lr, weight_decay, lr_decay, eps, maximize});
+    adagrad_each<Tensor>(self, grads, state_sums, state_steps, {plain(lr), plain(weight_decay), lr_decay, eps, maximize});
 }
 
 void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs, double lr, double alpha,
@@ -552,7 +581,7 @@ void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, 
 
 void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs, const Tensor& lr,
                      double alpha, double eps, const Tensor& weight_decay, const Tensor& momentum, bool maximize) {
-  RmspropLists{self, grads, square_avgs, momentum_buffers, grad_avgs}.each<Tensor>({lr, weight_decay, momentum, alpha, eps, maximize});
+  RmspropLists{self, grads, square_avgs, momentum_buffers, grad_avgs}.each<Tensor>({plain(lr), plain(weight_decay), plain(momentum), alpha, eps, maximize});
 }
 
 void _fused_adamax_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_infs, TensorList state_steps, double lr, double beta1, double beta2,
@@ -562,7 +591,7 @@ void _fused_adamax_(TensorList self, TensorList grads, TensorList exp_avgs, Tens
 
 void _fused_adamax_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_infs, TensorList state_steps, const Tensor& lr, const Tensor& beta1,
                     const Tensor& beta2, double eps, const Tensor& weight_decay, bool maximize) {
-  adamax_each<Tensor>(self, grads, exp_avgs, exp_infs, state_steps, lr, beta1, beta2, eps, weight_decay, maximize);
+  adamax_each<Tensor>(self, grads, exp_avgs, exp_infs, state_steps, plain(lr), plain(beta1), plain(beta2), eps, plain(weight_decay), maximize);
 }
 
 void _fused_nadam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList mu_products, TensorList state_steps, double lr,
@@ -583,7 +612,7 @@ void _fused_radam_(TensorList self, TensorList grads, TensorList exp_avgs, Tenso
 
 void _fused_radam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps, const Tensor& lr,
                    const Tensor& beta1, const Tensor& beta2, double eps, const Tensor& weight_decay, bool decoupled, bool maximize) {
-  radam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, state_steps, {lr, beta1, beta2, weight_decay, eps, decoupled, maximize});
+  radam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, state_steps, {plain(lr), plain(beta1), plain(beta2), plain(weight_decay), eps, decoupled, maximize});
 }
 
 void _fused_adadelta_(TensorList self, TensorList grads, TensorList square_avgs, TensorList acc_deltas, double lr, double rho, double eps, double weight_decay,
@@ -593,7 +622,7 @@ void _fused_adadelta_(TensorList self, TensorList grads, TensorList square_avgs,
 
 void _fused_adadelta_(TensorList self, TensorList grads, TensorList square_avgs, TensorList acc_deltas, const Tensor& lr, double rho, double eps,
                       const Tensor& weight_decay, bool maximize) {
-  adadelta_each<Tensor>(self, grads, square_avgs, acc_deltas, lr, rho, eps, weight_decay, maximize);
+  adadelta_each<Tensor>(self, grads, square_avgs, acc_deltas, plain(lr), rho, eps, plain(weight_decay), maximize);
 }
 
 void _fused_asgd_(TensorList self, TensorList grads, TensorList axs, TensorList mus, TensorList etas, TensorList state_steps, double lr, double lambd,
@@ -603,7 +632,7 @@ void _fused_asgd_(TensorList self, TensorList grads, TensorList axs, TensorList 
 
 void _fused_asgd_(TensorList self, TensorList grads, TensorList axs, TensorList mus, TensorList etas, TensorList state_steps, const Tensor& lr, double lambd,
                   double alpha, double t0, const Tensor& weight_decay, bool maximize, bool joint) {
-  asgd_each<Tensor>(self, grads, axs, mus, etas, state_steps, lr, lambd, alpha, t0, weight_decay, maximize, joint);
+  asgd_each<Tensor>(self, grads, axs, mus, etas, state_steps, lr, lambd, alpha, t0, plain(weight_decay), maximize, joint);
 }
 
 void _fused_sparse_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps, double lr, double beta1,
@@ -613,7 +642,7 @@ void _fused_sparse_adam_(TensorList self, TensorList grads, TensorList exp_avgs,
 
 void _fused_sparse_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
                          double beta2, double eps, bool maximize) {
-  sparse_adam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, state_steps, lr, beta1, beta2, eps, maximize);
+  sparse_adam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, state_steps, plain(lr), beta1, beta2, eps, maximize);
 }
 
 void _fused_rprop_(TensorList self, TensorList grads, TensorList prevs, TensorList step_sizes, double etaminus, double etaplus, double step_size_min,

@@ -157,7 +157,6 @@ class Elementwise(Optimizer):
         numbers["maximize"] = options.get("maximize", False)
         if self._rates and options.get("differentiable"):
             rule += ".Tensor"
-            numbers.update({name: _as_tensor(numbers[name]) for name in self._rates})
         keys = kept if kept is self._states else tuple([name if name in kept else None for name in self._states])
         return _cresset.list_step(rule, params, self.state, keys, numbers, self._takes_sparse(options))
 
@@ -179,7 +178,3 @@ def _number(value):
     if isinstance(value, torch.Tensor):
         return value.item()
     return tuple(_number(v) for v in value) if isinstance(value, tuple) else value
-
-
-def _as_tensor(value):
-    return value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=torch.float64)

@@ -30,7 +30,6 @@ def _step(rule, params, grads, states, steps, numbers, rates=(), differentiable=
     counted = () if steps is None or rule in _UNCOUNTED else (steps,)
     if differentiable and rates:
         rule += ".Tensor"
-        numbers = {**numbers, **{name: torch.as_tensor(numbers[name], dtype=torch.float64) for name in rates}}
     else:
         numbers = {
             name: value.item() if isinstance(value, torch.Tensor) and name not in ("grad_scale", "found_inf") else value for name, value in numbers.items()

@@ -1,6 +1,7 @@
 """The base of optimizers: groups, state dictionaries, hooks, mistakes, differentiable steps."""
 
 import copy
+import math
 import pickle
 import unittest
 
@@ -262,6 +263,43 @@ class Steps(unittest.TestCase):
         p.sum().backward()
         np.testing.assert_allclose(w.grad.numpy(), 1)
         np.testing.assert_allclose(lr.grad.item(), -(1 + 1.9) * g.sum().item(), rtol=1e-12)
+
+    def test_the_length_of_a_step_of_lbfgs_is_the_rate_or_a_tensor(self):
+        first = torch.tensor([1.0, 2.0, 3.0])
+        for options, wanted in (
+            ({"max_iter": 1}, [torch.Tensor, int, int]), ({"lr": 0.01, "max_iter": 1}, [torch.Tensor, float, float]), ({}, [int, int, int]),
+            ({"max_iter": 1, "line_search_fn": "strong_wolfe"}, [torch.Tensor, int, int]), ({"lr": torch.tensor(0.1), "max_iter": 1}, [torch.Tensor] * 3),
+        ):  # fmt: skip
+            p = torch.nn.Parameter(first.clone())
+            optimizer, kinds = torch.optim.LBFGS([p], **options), []
+
+            def closure(p=p, optimizer=optimizer):
+                optimizer.zero_grad()
+                loss = ((p - torch.tensor([0.3, 0.1, 0.2])) ** 4).sum()
+                loss.backward()
+                return loss
+
+            for _ in range(3):
+                optimizer.step(closure)
+                kinds.append(type(optimizer.state[p]["t"]))
+            self.assertEqual(kinds, wanted, options)
+        self.assertEqual(optimizer.state[p]["t"].dtype, torch.float32)
+
+    def test_corrections_of_a_differentiable_adam_are_of_the_counters_precision(self):
+        """As PyTorch's, which takes the counter, a tensor of single precision, in place of a number."""
+        moved = []
+        for differentiable in (False, True):
+            p = torch.tensor([1.0, -2.0], dtype=torch.float64)
+            optimizer = torch.optim.Adam([p], lr=0.1, differentiable=differentiable)
+            p.grad = torch.tensor([0.3, -0.2], dtype=torch.float64)
+            optimizer.step()
+            moved.append(1 - p[0].item())
+        rate = torch.tensor(0.1) / (1 - torch.tensor(0.9) ** 1)
+        below = (1 - torch.tensor(0.999) ** 1).sqrt()
+        exact, single = moved
+        self.assertAlmostEqual(exact, 0.1, delta=1e-8)
+        self.assertAlmostEqual(single, float(rate.double() * 0.03 / (math.sqrt(0.001 * 0.09) / below.double()) + 1e-8 * rate.double()), delta=2e-8)
+        self.assertGreater(abs(single - exact), 1e-9)
 
     def test_capturable_is_for_accelerators(self):
         p = leaf(2)
