@@ -5,26 +5,38 @@ function(compat_folder folder)
   endforeach()
 endfunction()
 compat_folder(torch/data/dataloader base stateful stateless)
-compat_folder(torch/data/samplers base custom_batch_request random sequential stream)
+compat_folder(torch/data/samplers base custom_batch_request distributed random sequential serialize stream)
 compat_folder(torch/data/transforms base collate lambda stack tensor)
 compat_folder(torch/data worker_exception)
+compat_folder(torch/data/datasets chunk)
 compat_folder(torch/data/detail data_shuttle queue sequencers)
-compat_folder(torch mps special xpu)
+compat_folder(torch fft mps special xpu)
 compat_folder(torch/nn/functional activation batchnorm conv distance dropout embedding fold instancenorm linear loss normalization
   padding pixelshuffle pooling upsampling vision)
-compat_folder(torch/nn/modules activation batchnorm conv distance dropout embedding fold instancenorm linear loss normalization
-  padding pixelshuffle pooling rnn transformer transformercoder transformerlayer upsampling)
-compat_folder(torch/nn/modules/container any any_value functional moduledict modulelist named_any parameterdict parameterlist
+compat_folder(torch/nn pimpl-inl)
+compat_folder(torch/nn/modules _functions activation adaptive batchnorm common conv distance dropout embedding fold instancenorm linear loss normalization
+  padding pixelshuffle pooling rnn transformer transformercoder transformerlayer upsampling utils)
+compat_folder(torch/nn/modules/container any any_module_holder any_value functional moduledict modulelist named_any parameterdict parameterlist
   sequential)
-compat_folder(torch/nn/options activation batchnorm conv distance dropout embedding fold instancenorm linear loss normalization
+compat_folder(torch/nn/options activation adaptive batchnorm conv distance dropout embedding fold instancenorm linear loss normalization
   padding pixelshuffle pooling rnn transformer transformercoder transformerlayer upsampling vision)
-compat_folder(torch/nn/utils clip_grad convert_parameters)
+compat_folder(torch/nn/utils clip_grad convert_parameters rnn)
 compat_folder(torch/optim serialize)
-compat_folder(torch/serialize input-archive output-archive)
+compat_folder(torch/serialize archive input-archive output-archive tensor)
 compat_folder(torch nested)
-compat_folder(torch/csrc/autograd FunctionsManual edge engine function_hook saved_variable)
+compat_folder(torch/csrc/autograd FunctionsManual InferenceMode anomaly_mode edge engine function_hook node saved_variable)
+compat_folder(torch/csrc/autograd/generated variable_factories)
 compat_folder(torch/csrc/autograd/functions accumulate_grad basic_ops tensor utils)
 compat_folder(torch/csrc/utils memory)
+
+# Names of tensors and below, which <ATen/ATen.h> has too.
+function(compat_lower folder)
+  foreach(name IN LISTS ARGN)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/compat/${folder}/${name}.h CONTENT "#pragma once\n#include \"ATen/ATen.h\"\n" @ONLY)
+  endforeach()
+endfunction()
+compat_lower(ATen ArrayRef Backend DimVector Scalar ScalarType SmallVector Storage TensorAccessor)
+compat_lower(ATen/core ATenGeneral ATen_fwd DimVector ScalarType TensorBody typeid)
 
 # One header an op, as devices and kernels include them: ATen/ops/add.h, add_ops.h, add_native.h.
 file(GLOB op_tables CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ops/*.toml)

@@ -36,6 +36,10 @@ inline float halfbits2float(unsigned short bits) { return half_bits_to_float(bit
 inline unsigned short float2halfbits(float value) { return float_to_half_bits(value); }
 }  // namespace detail
 
+// Of numbers of 0 or more: the quotient rounded up, and the next multiple.
+template <class T, class = std::enable_if_t<std::is_integral<T>::value>> constexpr T ceil_div(T a, T b) { return (a + b - 1) / b; }
+template <class T, class = std::enable_if_t<std::is_integral<T>::value>> constexpr T round_up(T a, T b) { return ceil_div(a, b) * b; }
+
 // Toward minus infinity. Python's `//` on floats: exact where the quotient is.
 template <class T> T div_floor_floating(T a, T b) {
   if (b == T(0)) return a / b;
