@@ -18,7 +18,7 @@ import cresset as torch
 from ...utils._pytree import tree_flatten
 from ..decorators import is_marked
 from . import places as P
-from .record import LEAVES, is_refused
+from .record import LEAVES, is_refused, plain_number
 from .signals import Break
 from .world import _CALLABLES, DELETED, NULL, is_constant, is_ours
 
@@ -91,6 +91,7 @@ _OUT_OF_PLACE = {one: other for one, name in _SPECIAL.items() for other, plain i
 def binary(machine, function, a, b):
     """`a + b` and the like."""
     if isinstance(a, Tensor) or isinstance(b, Tensor):
+        a, b = plain_number(a), plain_number(b)
         if not isinstance(a, Tensor) and function in _OUT_OF_PLACE:
             function = _OUT_OF_PLACE[function]  # a number is not changed in place
         if (isinstance(a, Tensor) or not _own_code(a)) and (isinstance(b, Tensor) or not _own_code(b)):
@@ -628,6 +629,7 @@ _AS_THEY_ARE = frozenset(
         "_collections_abc",
         "fractions",
         "decimal",
+        "numpy",
     )
 )
 _REFUSED_MODULES = frozenset(("warnings", "logging", "os", "io", "threading", "time", "random", "subprocess", "pathlib", "posixpath", "socket", "tempfile", "shutil",
@@ -872,7 +874,12 @@ def call_native(machine, function, args, kwargs):
                 raise Break(f"{_name_of(function)} gets an object of {type(value).__qualname__} from outside of the frame")
     if not torch_code and not _is_pure(function):
         raise Break(f"a call of {_name_of(function)}", "torch.compiler.disable the code around it, or keep it out of the function")
+    if not torch_code and _is_numpy(function):
+        for value in tree_flatten((owner, args, kwargs))[0]:
+            if isinstance(value, (Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)) or type(value) in (_FUNCTION, _METHOD):
+                raise Break(f"a call of {_name_of(function)} with {'a tensor' if isinstance(value, Tensor) else 'a value that is not known'}")
     if torch_code:
+        args, kwargs = tuple(map(plain_number, args)), {name: plain_number(value) for name, value in kwargs.items()}
         if _takes_functions(function, args, kwargs):
             return region(machine, function, args, kwargs)
         for value in (owner, *args, *kwargs.values()):
@@ -960,8 +967,30 @@ _IMPURE = {builtins.print, builtins.input, builtins.open, builtins.eval, builtin
            builtins.breakpoint, builtins.__import__, builtins.hash, builtins.repr, builtins.ascii, builtins.help}  # fmt: skip
 
 
+#: Parts of NumPy that hold state, or read and write files.
+_IMPURE_NUMPY = ("numpy.random", "numpy.lib.npyio", "numpy.lib.format", "numpy.testing", "numpy.ctypeslib", "numpy.distutils", "numpy.f2py")
+
+
+def _is_numpy(function):
+    """Whether a function, or the object that it is a method of, is NumPy's."""
+    owner = getattr(function, "__self__", None)
+    for value in (function, type(function), type(owner)):
+        module = getattr(value, "__module__", None)
+        if isinstance(module, str) and module.partition(".")[0] == "numpy":
+            return True
+    return False
+
+
 def _is_pure(function):
     owner = getattr(function, "__self__", None)
+    if _is_numpy(function):
+        modules = (getattr(value, "__module__", None) or "" for value in (function, type(owner)))
+        return not any(module.startswith(_IMPURE_NUMPY) for module in modules) and getattr(function, "__name__", "") not in (
+            "tofile",
+            "fromfile",
+            "dump",
+            "save",
+        )
     if isinstance(owner, (dict, list, set)) and isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)):
         return True  # a method of the container that it is, written in C
     if owner is not None and not isinstance(owner, types.ModuleType):

@@ -2,6 +2,7 @@
 
 import enum
 import operator
+import sys
 import re
 import types
 
@@ -75,6 +76,12 @@ class Recorder(TorchFunctionMode):
         return self.tracer.called(func, args, kwargs or {})
 
 
+def plain_number(value):
+    """A scalar of NumPy as the number that operators on tensors take; other values as they are."""
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy is not None and isinstance(value, (numpy.number, numpy.bool_)) else value
+
+
 class Tracer:
     """The graph of a capture: which node stands for which fake tensor."""
 
@@ -127,6 +134,7 @@ class Tracer:
         """`value` with tensors as their nodes."""
         if isinstance(value, Tensor):
             return self.node_of(value)
+        value = plain_number(value)
         kind = type(value)
         if kind is list:
             return [self.argument(item) for item in value]
