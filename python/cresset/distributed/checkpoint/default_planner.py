@@ -18,7 +18,12 @@ def _whole(tensor):
 
 
 def create_default_local_save_plan(state_dict, is_coordinator):
-    """`SavePlan` of a flat state: each rank names its tensors, the coordinator also what is no tensor."""
+    """`SavePlan` of a flat state: each rank names its tensors, the coordinator also what is no tensor.
+
+    >>> from cresset.distributed.checkpoint.default_planner import *
+    >>> len(create_default_local_save_plan({'w': torch.ones(2), 'n': 3}, is_coordinator=False).items)
+    1
+    """
     items = []
     for fqn, value in state_dict.items():
         if isinstance(value, torch.Tensor):
@@ -31,7 +36,13 @@ def create_default_local_save_plan(state_dict, is_coordinator):
 
 
 def create_default_global_save_plan(all_plans, rewrite_index_hints=True):
-    """(plans, `Metadata`) of the plans of all ranks; pieces of a tensor are numbered in their order."""
+    """(plans, `Metadata`) of the plans of all ranks; pieces of a tensor are numbered in their order.
+
+    >>> from cresset.distributed.checkpoint.default_planner import *
+    >>> plan = create_default_local_save_plan({'n': 3}, is_coordinator=True)
+    >>> create_default_global_save_plan([plan])[1].state_dict_metadata
+    {'n': BytesStorageMetadata()}
+    """
     entries, plans = {}, []
     for plan in all_plans:
         items = []
@@ -55,6 +66,13 @@ def create_default_local_load_plan(state_dict, metadata, strict=True):
     """`LoadPlan` of a flat state: every stored piece that meets a tensor of the state, and what is no tensor whole.
 
     Errors: RuntimeError for a name that the checkpoint lacks, unless `strict` is False; ValueError for another shape or kind.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> from cresset.distributed.checkpoint.default_planner import *
+    >>> len(create_default_local_load_plan({'w': torch.zeros(2)}, made).items)
+    1
     """
     items, none = [], torch.Size([0])
     for fqn, value in state_dict.items():
@@ -92,7 +110,12 @@ def _overlap(stored, wanted):
 
 
 def create_default_global_load_plan(all_plans):
-    """The plans themselves: ranks read without regard to each other."""
+    """The plans themselves: ranks read without regard to each other.
+
+    >>> from cresset.distributed.checkpoint.default_planner import *
+    >>> create_default_global_load_plan([])
+    []
+    """
     return all_plans
 
 
@@ -121,6 +144,13 @@ class DefaultSavePlanner(SavePlanner):
         dedup_replicated_tensors: None; a tensor that several ranks have is written by one of them in any case.
         dedup_save_to_lowest_rank: by the lowest of these ranks, and not by that which writes least.
         enable_plan_caching: False; plans are made at each save.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> whole = dcp.DefaultSavePlanner(flatten_state_dict=False)
+    >>> list(dcp.save({'a': {'b': torch.ones(1)}}, checkpoint_id=folder, planner=whole, no_dist=True).state_dict_metadata)
+    ['a']
     """
 
     def __init__(self, flatten_state_dict=True, flatten_sharded_tensors=True, dedup_replicated_tensors=None, dedup_save_to_lowest_rank=False,
@@ -180,6 +210,14 @@ class DefaultLoadPlanner(LoadPlanner):
         flatten_state_dict: look for what is within mappings and lists under names joined by dots, as it was saved.
         flatten_sharded_tensors: of sharded tensors; there are none here.
         allow_partial_load: leave what the checkpoint lacks as it is.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> state = {'n': 0, 'more': 1}
+    >>> dcp.load(state, checkpoint_id=folder, planner=dcp.DefaultLoadPlanner(allow_partial_load=True), no_dist=True)
+    >>> state
+    {'n': 3, 'more': 1}
     """
 
     def __init__(self, flatten_state_dict=True, flatten_sharded_tensors=True, allow_partial_load=False):

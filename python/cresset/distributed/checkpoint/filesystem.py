@@ -25,6 +25,12 @@ CURRENT_DCP_VERSION = "1.0.0"
 
 
 class SerializationFormat(enum.Enum):
+    """Formats of the pieces in files.
+
+    >>> torch.distributed.checkpoint.filesystem.SerializationFormat.TORCH_SAVE.value
+    'torch_save'
+    """
+
     TORCH_SAVE = "torch_save"
     SAFETENSORS = "safetensors"
 
@@ -61,6 +67,14 @@ class FileSystemWriter(StorageWriter):
         cache_staged_state_dict: `stage` copies into the same memory each time, for saves in the background.
         overwrite: replace a checkpoint that is there already; False: RuntimeError.
         serialization_format: TORCH_SAVE; the other is `HuggingFaceStorageWriter`'s.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> writer = dcp.FileSystemWriter(folder + '/two', thread_count=2, sync_files=False)
+    >>> made = dcp.save({'a': torch.ones(2), 'b': torch.ones(3)}, storage_writer=writer, no_dist=True)
+    >>> sorted(info.relative_path for info in made.storage_data.values())
+    ['__0_0.distcp', '__0_1.distcp']
     """
 
     def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, per_thread_copy_ahead=10_000_000, cache_staged_state_dict=False,
@@ -188,6 +202,12 @@ class FileSystemReader(StorageReader):
 
     Args:
         path: the folder.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> list(dcp.FileSystemReader(folder).read_metadata().state_dict_metadata)
+    ['w', 'n']
     """
 
     def __init__(self, path, _extension_registry=None):

@@ -17,14 +17,31 @@ __all__ = ["BroadcastingTorchSaveReader", "DynamicMetaLoadPlanner", "dcp_to_torc
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path):
-    """Writes all of a checkpoint to one file, for `torch.load`. Keys of mappings that were numbers are text in it."""
+    """Writes all of a checkpoint to one file, for `torch.load`. Keys of mappings that were numbers are text in it.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> dcp.format_utils.dcp_to_torch_save(folder, folder + '/one.pt')
+    >>> torch.load(folder + '/one.pt')
+    {'w': tensor([1., 1.]), 'n': 3}
+    """
     state = {}
     _load(state, FileSystemReader(dcp_checkpoint_dir), _EmptyStateDictLoadPlanner(), _Ranks(alone=True))
     torch.save(state, torch_save_path)
 
 
 def torch_save_to_dcp(torch_save_path, dcp_checkpoint_dir):
-    """Writes the state of a file of `torch.save` as a checkpoint."""
+    """Writes the state of a file of `torch.save` as a checkpoint.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> torch.save({'a': 5}, folder + '/one.pt')
+    >>> dcp.format_utils.torch_save_to_dcp(folder + '/one.pt', folder + '/many')
+    >>> list(dcp.FileSystemReader(folder + '/many').read_metadata().state_dict_metadata)
+    ['a']
+    """
     state = torch.load(torch_save_path, weights_only=False)
     _save(state, FileSystemWriter(dcp_checkpoint_dir), None, _Ranks(alone=True))
 
@@ -35,6 +52,15 @@ class BroadcastingTorchSaveReader(StorageReader):
     Args:
         checkpoint_id: the file.
         coordinator_rank: rank that reads it.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> torch.save({'a': torch.ones(2)}, folder + '/one.pt')
+    >>> how = {'storage_reader': dcp.format_utils.BroadcastingTorchSaveReader(), 'planner': dcp.format_utils.DynamicMetaLoadPlanner()}
+    >>> dcp.load(state := {'a': torch.zeros(2)}, checkpoint_id=folder + '/one.pt', no_dist=True, **how)
+    >>> state
+    {'a': tensor([1., 1.])}
     """
 
     def __init__(self, checkpoint_id=None, coordinator_rank=0):
@@ -92,7 +118,13 @@ class BroadcastingTorchSaveReader(StorageReader):
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
-    """Takes for granted that a file has what the state has, in its shapes and dtypes, as a file of `torch.save` does not say before it is read."""
+    """Takes for granted that a file has what the state has, in its shapes and dtypes, as a file of `torch.save` does not say before it is read.
+
+    >>> planner = torch.distributed.checkpoint.format_utils.DynamicMetaLoadPlanner()
+    >>> planner.set_up_planner({'a': torch.zeros(2)})
+    >>> planner.metadata.state_dict_metadata['a'].size
+    torch.Size([2])
+    """
 
     def set_up_planner(self, state_dict, metadata=None, is_coordinator=False):
         super().set_up_planner(state_dict, metadata, is_coordinator)

@@ -27,24 +27,50 @@ __all__ = [
 
 
 class WriteItemType(enum.Enum):
+    """Kinds of what is written: a whole tensor, a piece of one, bytes.
+
+    >>> from cresset.distributed.checkpoint import metadata, planner, storage
+    >>> planner.WriteItemType.SHARD.value
+    2
+    """
+
     TENSOR = 1
     SHARD = 2
     BYTE_IO = 3
 
 
 class LoadItemType(enum.Enum):
+    """Kinds of what is read: a tensor or a piece of one, bytes.
+
+    >>> from cresset.distributed.checkpoint import metadata, planner, storage
+    >>> planner.LoadItemType.BYTE_IO.value
+    2
+    """
+
     TENSOR = 1
     BYTE_IO = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class BytesIOWriteData:
+    """Bytes that are written, and how many.
+
+    >>> from cresset.distributed.checkpoint import metadata, planner, storage
+    >>> planner.BytesIOWriteData(3).nbytes
+    3
+    """
+
     nbytes: int
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorWriteData:
-    """Piece of a tensor that is written, and the whole tensor's properties and shape."""
+    """Piece of a tensor that is written, and the whole tensor's properties and shape.
+
+    >>> from cresset.distributed.checkpoint import metadata, planner, storage
+    >>> planner.TensorWriteData(None, metadata.TensorProperties(torch.float32), torch.Size([2])).size
+    torch.Size([2])
+    """
 
     chunk: ChunkStorageMetadata
     properties: TensorProperties
@@ -53,7 +79,13 @@ class TensorWriteData:
 
 @dataclasses.dataclass(frozen=True)
 class WriteItem:
-    """Something to write: a tensor, a piece of one, or bytes."""
+    """Something to write: a tensor, a piece of one, or bytes.
+
+    >>> planner = torch.distributed.checkpoint.DefaultSavePlanner()
+    >>> planner.set_up_planner({'w': torch.zeros(2)})
+    >>> planner.create_local_plan().items[0].tensor_storage_size()
+    8
+    """
 
     index: MetadataIndex
     type: WriteItemType
@@ -69,7 +101,16 @@ class WriteItem:
 
 @dataclasses.dataclass(frozen=True)
 class ReadItem:
-    """A box of a stored piece, and where it goes in a tensor of the state."""
+    """A box of a stored piece, and where it goes in a tensor of the state.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> planner = dcp.DefaultLoadPlanner()
+    >>> planner.set_up_planner({'w': torch.zeros(2)}, made)
+    >>> planner.create_local_plan().items[0].lengths
+    torch.Size([2])
+    """
 
     type: LoadItemType
     dest_index: MetadataIndex
@@ -81,6 +122,14 @@ class ReadItem:
 
 @dataclasses.dataclass(frozen=True)
 class SavePlan:
+    """The items that a rank writes, with what planner and storage add.
+
+    >>> planner = torch.distributed.checkpoint.DefaultSavePlanner()
+    >>> planner.set_up_planner({'w': torch.zeros(2)})
+    >>> [item.index.fqn for item in planner.create_local_plan().items]
+    ['w']
+    """
+
     items: list[WriteItem]
     storage_data: object = None
     planner_data: object = None
@@ -89,6 +138,17 @@ class SavePlan:
 
 @dataclasses.dataclass
 class LoadPlan:
+    """The items that a rank reads, with what planner and storage add.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> planner = dcp.DefaultLoadPlanner()
+    >>> planner.set_up_planner({'w': torch.zeros(2)}, made)
+    >>> len(planner.create_local_plan().items)
+    1
+    """
+
     items: list[ReadItem]
     storage_data: object = None
     planner_data: object = None
@@ -100,7 +160,11 @@ for _cls in (BytesIOWriteData, TensorWriteData, WriteItem, ReadItem, SavePlan, L
 
 class SavePlanner(abc.ABC):
     """Decides what is saved. All ranks: `set_up_planner`, `create_local_plan`; the coordinator: `create_global_plan`; all: `finish_plan`, then
-    `resolve_data` for each item while it is written. `DefaultSavePlanner` is what to derive from."""
+    `resolve_data` for each item while it is written. `DefaultSavePlanner` is what to derive from.
+
+    >>> issubclass(torch.distributed.checkpoint.DefaultSavePlanner, torch.distributed.checkpoint.SavePlanner)
+    True
+    """
 
     @abc.abstractmethod
     def set_up_planner(self, state_dict, storage_meta=None, is_coordinator=False):
@@ -124,7 +188,11 @@ class SavePlanner(abc.ABC):
 
 
 class LoadPlanner:
-    """Decides what is loaded and where it goes; the order of calls is that of `SavePlanner`. `DefaultLoadPlanner` is what to derive from."""
+    """Decides what is loaded and where it goes; the order of calls is that of `SavePlanner`. `DefaultLoadPlanner` is what to derive from.
+
+    >>> issubclass(torch.distributed.checkpoint.DefaultLoadPlanner, torch.distributed.checkpoint.LoadPlanner)
+    True
+    """
 
     @abc.abstractmethod
     def set_up_planner(self, state_dict, metadata=None, is_coordinator=False):

@@ -33,6 +33,11 @@ class StateDictOptions:
         broadcast_from_rank0: give all ranks the state that rank 0 is given; needs `full_state_dict`.
         flatten_optimizer_state_dict: states of optimizers as one mapping, "state.name.value" and "param_groups.name.option".
         dsd_fqn_modifiers: a method of modules that renames states; there are none.
+
+    >>> from cresset.distributed.checkpoint.state_dict import *
+    >>> net = nn.Linear(1, 1); net.bias.requires_grad = False
+    >>> list(get_model_state_dict(net, options=StateDictOptions(ignore_frozen_params=True)))
+    ['weight']
     """
 
     full_state_dict: bool = False
@@ -100,7 +105,7 @@ def get_model_state_dict(model, *, submodules=None, options=None):
         submodules: a set of submodules, of which alone the state is.
         options: `StateDictOptions`.
 
-    >>> from torch.distributed.checkpoint.state_dict import get_model_state_dict
+    >>> from cresset.distributed.checkpoint.state_dict import get_model_state_dict
     >>> sorted(get_model_state_dict(torch.nn.Sequential(torch.nn.Linear(1, 2))))
     ['0.bias', '0.weight']
     """
@@ -156,6 +161,11 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
         optimizers: one or several.
         submodules: a set of submodules, of whose parameters alone the state is.
         options: `StateDictOptions`.
+
+    >>> from cresset.distributed.checkpoint.state_dict import *
+    >>> net = nn.Linear(2, 1); optimizer = torch.optim.Adam(net.parameters())
+    >>> sorted(get_optimizer_state_dict(net, optimizer)['state'])
+    ['bias', 'weight']
     """
     options, names = _checked(options), _names(model)
     prefixes = None if submodules is None else _selected(model, submodules)
@@ -184,7 +194,14 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
 
 
 def get_state_dict(model, optimizers, *, submodules=None, options=None):
-    """(state of the model, states of the optimizers), as the two functions give them."""
+    """(state of the model, states of the optimizers), as the two functions give them.
+
+    >>> from cresset.distributed.checkpoint.state_dict import *
+    >>> net = nn.Linear(2, 1); optimizer = torch.optim.Adam(net.parameters())
+    >>> model_state, optimizer_state = get_state_dict(net, optimizer)
+    >>> sorted(model_state), optimizer_state['param_groups'][0]['params']
+    (['bias', 'weight'], ['weight', 'bias'])
+    """
     model_state = get_model_state_dict(model, submodules=submodules, options=options)
     if not _optimizers(optimizers):
         return model_state, {}
@@ -204,6 +221,11 @@ def set_model_state_dict(model, model_state_dict, *, options=None):
     """Gives a module a state of `get_model_state_dict`.
 
     Returns: the missing and the unknown names. Errors: RuntimeError for such, where `strict`.
+
+    >>> from cresset.distributed.checkpoint.state_dict import *
+    >>> net = nn.Linear(2, 1); optimizer = torch.optim.Adam(net.parameters())
+    >>> set_model_state_dict(net, {'weight': torch.ones(1, 2), 'bias': torch.ones(1)})
+    <All keys matched successfully>
     """
     options = _checked(options)
     state = _from_first(model_state_dict, options)
@@ -244,6 +266,14 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
     """Gives optimizers the states of `get_optimizer_state_dict`, nested or flat.
 
     Errors: RuntimeError where there is none for a parameter of an optimizer that requires gradients.
+
+    >>> from cresset.distributed.checkpoint.state_dict import *
+    >>> net = nn.Linear(2, 1); optimizer = torch.optim.Adam(net.parameters())
+    >>> state = get_optimizer_state_dict(net, optimizer)
+    >>> state['param_groups'][0]['lr'] = 0.5
+    >>> set_optimizer_state_dict(net, optimizer, state)
+    >>> optimizer.param_groups[0]['lr']
+    0.5
     """
     options, names = _checked(options), _names(model)
     given = _from_first(optim_state_dict, options)
@@ -267,7 +297,14 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
 
 
 def set_state_dict(model, optimizers, *, model_state_dict, optim_state_dict, options=None):
-    """Gives a model and its optimizers the states of `get_state_dict`. Returns: the missing and the unknown names of the model."""
+    """Gives a model and its optimizers the states of `get_state_dict`. Returns: the missing and the unknown names of the model.
+
+    >>> from cresset.distributed.checkpoint.state_dict import *
+    >>> net = nn.Linear(2, 1); optimizer = torch.optim.Adam(net.parameters())
+    >>> model_state, optimizer_state = get_state_dict(net, optimizer)
+    >>> set_state_dict(net, optimizer, model_state_dict=model_state, optim_state_dict=optimizer_state)
+    <All keys matched successfully>
+    """
     if _optimizers(optimizers):
         set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

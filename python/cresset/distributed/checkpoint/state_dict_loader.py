@@ -48,6 +48,14 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
         process_group: the ranks that load; all by default. Without `init_process_group`, or with `no_dist`, this process alone.
 
     Errors: CheckpointException, on all ranks, where one fails: a key that the checkpoint lacks, another shape, no checkpoint there.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> state = {'w': torch.zeros(2)}
+    >>> dcp.load(state, checkpoint_id=folder, no_dist=True)
+    >>> state
+    {'w': tensor([1., 1.])}
     """
     reader = _reader(storage_reader, checkpoint_id)
     ranks = _Ranks(process_group, no_dist)
@@ -61,7 +69,16 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
 
 
 def load_state_dict(state_dict, storage_reader, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """As `load`; the deprecated spelling, for which nothing gives or takes a state of its own."""
+    """As `load`; the deprecated spelling, for which nothing gives or takes a state of its own.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> state = {'n': 0}
+    >>> dcp.load_state_dict(state, dcp.FileSystemReader(folder), no_dist=True)
+    >>> state
+    {'n': 3}
+    """
     import warnings
 
     warnings.warn("load_state_dict is deprecated; load does the same", FutureWarning, stacklevel=2)

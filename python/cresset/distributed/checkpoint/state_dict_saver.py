@@ -16,6 +16,12 @@ __all__ = ["AsyncCheckpointerType", "async_save", "save", "save_state_dict"]
 
 
 class AsyncCheckpointerType(enum.Enum):
+    """How saves in the background run.
+
+    >>> torch.distributed.checkpoint.state_dict_saver.AsyncCheckpointerType.THREAD.value
+    'thread'
+    """
+
     THREAD = "thread"
     PROCESS = "process"
 
@@ -75,7 +81,7 @@ def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, p
 
     Returns: the checkpoint's `Metadata`. Errors: CheckpointException, on all ranks, where one fails.
 
-    >>> import tempfile, torch.distributed.checkpoint as dcp
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
     >>> folder, state = tempfile.mkdtemp(), {"w": torch.ones(2), "step": 3}
     >>> sorted(dcp.save(state, checkpoint_id=folder, no_dist=True).state_dict_metadata)
     ['step', 'w']
@@ -112,6 +118,14 @@ def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=N
         async_stager: its `stage(state)` copies the state, or the writer's.
 
     Returns: `concurrent.futures.Future` of the `Metadata`, whose `result()` waits and raises what went wrong.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> w = torch.ones(2)
+    >>> future = dcp.async_save({'w': w}, checkpoint_id=folder + '/two', no_dist=True)
+    >>> list(future.result().state_dict_metadata)
+    ['w']
     """
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
         raise NotImplementedError(f"checkpoint: saves in the background run in a thread, got {async_checkpointer_type}")
@@ -130,7 +144,15 @@ def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=N
 
 
 def save_state_dict(state_dict, storage_writer, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """As `save`; the deprecated spelling."""
+    """As `save`; the deprecated spelling.
+
+    >>> import tempfile, cresset.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> made = dcp.save({'w': torch.ones(2), 'n': 3}, checkpoint_id=folder, no_dist=True)
+    >>> made = dcp.save_state_dict({'n': 4}, dcp.FileSystemWriter(folder + '/two'), no_dist=True)
+    >>> list(made.state_dict_metadata)
+    ['n']
+    """
     import warnings
 
     warnings.warn("save_state_dict is deprecated; save does the same", FutureWarning, stacklevel=2)

@@ -7,7 +7,12 @@ __all__ = ["Stateful", "StatefulT"]
 
 @typing.runtime_checkable
 class Stateful(typing.Protocol):
-    """Anything with `state_dict()` and `load_state_dict(state)`, modules and optimizers among them; checkpoints save and load its state."""
+    """Anything with `state_dict()` and `load_state_dict(state)`, modules and optimizers among them; checkpoints save and load its state.
+
+    >>> from cresset.distributed.checkpoint.stateful import Stateful
+    >>> isinstance(nn.Linear(1, 1), Stateful), isinstance(3, Stateful)
+    (True, False)
+    """
 
     def state_dict(self) -> dict[str, typing.Any]: ...
 

@@ -11,7 +11,12 @@ __all__ = ["StorageReader", "StorageWriter", "WriteResult"]
 
 @dataclasses.dataclass(frozen=True)
 class WriteResult:
-    """An item that was written, and where it is."""
+    """An item that was written, and where it is.
+
+    >>> from cresset.distributed.checkpoint import metadata, planner, storage
+    >>> storage.WriteResult(metadata.MetadataIndex('w'), 8, None).size_in_bytes
+    8
+    """
 
     index: MetadataIndex
     size_in_bytes: int
@@ -23,7 +28,11 @@ register_type(WriteResult, lambda value: dict(vars(value)))
 
 class StorageWriter(abc.ABC):
     """Writes plans. All ranks: `reset`, `set_up_storage_writer`, `prepare_local_plan`; the coordinator: `prepare_global_plan`; all: `write_data`;
-    the coordinator: `finish`."""
+    the coordinator: `finish`.
+
+    >>> issubclass(torch.distributed.checkpoint.FileSystemWriter, torch.distributed.checkpoint.StorageWriter)
+    True
+    """
 
     @abc.abstractmethod
     def reset(self, checkpoint_id=None):
@@ -61,7 +70,11 @@ class StorageWriter(abc.ABC):
 
 class StorageReader(abc.ABC):
     """Reads plans. All ranks: `reset`, `read_metadata`, `set_up_storage_reader`, `prepare_local_plan`; the coordinator: `prepare_global_plan`; all:
-    `read_data`."""
+    `read_data`.
+
+    >>> issubclass(torch.distributed.checkpoint.FileSystemReader, torch.distributed.checkpoint.StorageReader)
+    True
+    """
 
     @abc.abstractmethod
     def reset(self, checkpoint_id=None):
