@@ -14,6 +14,7 @@
 #include "cresset/cresset.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
+#include "cresset/dist/rpc/distributed_optimizer.h"
 #include "cresset/dist/rpc/frame.h"
 #include "cresset/dist/rpc/references.h"
 #include "cresset/dist/store/tcp_store.h"
@@ -297,6 +298,43 @@ TEST(Rpc, GradientsGoThroughAllWorkersOfAPass) {
     shutdown();
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+// The weight is worker 1's, the bias worker 0's, which trains.
+TEST(Rpc, ParametersOfSeveralWorkersAreSteppedWhereTheyAre) {
+  const auto codes = in_processes(2, [](int rank, const auto& store) {
+    static Tensor weight = full({2}, 3.0).set_requires_grad(true);
+    register_function("weight", [] { return Value(RRef(Value(weight))); });
+    register_function("scaled", [](const Tensor& x) { return x * weight; });
+    register_function("now", [] { return weight.detach().clone(); });
+    register_function("grad_is_there", [] { return weight.grad().defined(); });
+    register_optimizer("sgd", [](std::vector<Tensor> p) { return std::make_unique<optim::SGD>(std::move(p), optim::SGDOptions(0.5)); });
+    if (rank == 0) register_optimizer("zero's", [](std::vector<Tensor> p) { return std::make_unique<optim::SGD>(std::move(p), optim::SGDOptions(1)); });
+    init_rpc(name_of(rank), options(rank, 2, store));
+    if (rank == 0) {
+      Tensor bias = zeros({2}, kDouble).set_requires_grad(true);
+      bias.mutable_grad() = ones({2}, kDouble);  // stays
+      const RRef far = RRef::of(rpc_sync("worker1", "weight")), near{Value(bias)};
+      DistributedOptimizer optimizer("sgd", {far, near});
+      const Tensor x = arange(2).to(kDouble) + 1;
+      for (int i = 1; i <= 2; i++) {
+        autograd::Context pass;
+        autograd::backward(pass.id(), {(rpc_sync("worker1", "scaled", {Value(x)}).toTensor() + bias).sum()});
+        optimizer.step(pass.id());
+        EXPECT_TRUE(equal(rpc_sync("worker1", "now").toTensor(), 3 - x * (0.5 * i)));
+        EXPECT_TRUE(equal(bias.detach(), full({2}, -0.5 * i)));
+      }
+      EXPECT_TRUE(equal(bias.grad(), ones({2}, kDouble)));
+      EXPECT_FALSE(rpc_sync("worker1", "grad_is_there").toBool());
+      EXPECT_NE(error_of([&] { DistributedOptimizer("sgd", {}); }).find("references to parameters, got none"), std::string::npos);
+      const std::string error = error_of([&] { DistributedOptimizer("zero's", {far}); });
+      EXPECT_NE(error.find("no optimizer is registered as 'zero's'"), std::string::npos) << error;
+      EXPECT_NE(error.find("worker1"), std::string::npos) << error;
+      EXPECT_NE(error_of([&] { optimizer.step(99); }).find("there is no context"), std::string::npos);
+    }
+    shutdown();
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 // Noise of every length at a worker's port, before and after it has shown the secret, and half messages.
