@@ -54,6 +54,24 @@ TEST(Launcher, OneFailureEndsAll) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
 }
 
+TEST(Launcher, AProcessThatStandsStillHasFailed) {
+  LaunchOptions o = shell("[ $TORCHELASTIC_RESTART_COUNT$RANK = 01 ] && kill -STOP $$; sleep 1");
+  o.stopped_limit = std::chrono::milliseconds(200);
+  const auto before = std::chrono::steady_clock::now();
+  LaunchResult result = launch(o);
+  EXPECT_EQ(result.failed_rank, 1);
+  EXPECT_EQ(result.exit_code, -SIGSTOP);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(900));
+  o.max_restarts = 1;
+  result = launch(o);
+  EXPECT_EQ(result.failed_rank, -1);
+  EXPECT_EQ(result.restarts, 1);
+  // One that goes on in time has not.
+  o = shell("[ $RANK = 1 ] && { (sleep 0.2; kill -CONT $$) & kill -STOP $$; }; sleep 0.8");
+  o.stopped_limit = std::chrono::milliseconds(500);
+  EXPECT_EQ(launch(o).failed_rank, -1);
+}
+
 TEST(Launcher, BeginsAgain) {
   LaunchOptions o = shell("[ $TORCHELASTIC_RESTART_COUNT = 2 ]");
   o.max_restarts = 3;
@@ -84,8 +102,10 @@ TEST(Launcher, PassesSignalsOn) {
 }
 
 TEST(Launcher, ReadsItsOptions) {
-  const LaunchOptions o = parse_launch_options({"--nproc_per_node=4", "--max-restarts", "2", "--standalone", "./train", "--nnodes", "9"});
+  const LaunchOptions o =
+      parse_launch_options({"--nproc_per_node=4", "--max-restarts", "2", "--standalone", "--stopped-timeout", "7", "./train", "--nnodes", "9"});
   EXPECT_EQ(o.processes, 4);
+  EXPECT_EQ(o.stopped_limit, std::chrono::seconds(7));
   EXPECT_EQ(o.max_restarts, 2);
   EXPECT_EQ(o.master_port, 0);
   EXPECT_EQ(o.command, (std::vector<std::string>{"./train", "--nnodes", "9"}));

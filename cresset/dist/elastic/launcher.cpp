@@ -127,8 +127,11 @@ pid_t started(const LaunchOptions& o, const Place& place, int local, const std::
 }
 
 void end_all(std::vector<pid_t>& processes, int number) {
-  for (const pid_t pid : processes)
-    if (pid > 0) kill(pid, number);
+  for (const pid_t pid : processes) {
+    if (pid <= 0) continue;
+    kill(pid, number);
+    kill(pid, SIGCONT);  // one that stands still gets the other signal then
+  }
   const auto end = std::chrono::steady_clock::now() + kGrace;
   for (pid_t& pid : processes) {
     while (pid > 0 && waitpid(pid, nullptr, WNOHANG) == 0) {
@@ -139,17 +142,40 @@ void end_all(std::vector<pid_t>& processes, int number) {
   }
 }
 
+// Notes which processes stand still, as waitpid tells.
+class StandStill {
+ public:
+  StandStill(size_t processes, std::chrono::milliseconds limit) : since_(processes), limit_(limit) {}
+  void note(size_t process, int status) {
+    if (WIFSTOPPED(status)) since_[process] = std::chrono::steady_clock::now();
+    else since_[process].reset();
+  }
+  bool too_long(size_t process) const { return limit_.count() > 0 && since_[process] && std::chrono::steady_clock::now() - *since_[process] > limit_; }
+
+ private:
+  std::vector<std::optional<std::chrono::steady_clock::time_point>> since_;
+  std::chrono::milliseconds limit_;
+};
+
 // One life of the job; `cut` ends it early.
 LaunchResult run_once(const LaunchOptions& o, const Place& place, const std::string& secret, const std::function<bool()>& cut = {}) {
   std::vector<pid_t> processes;
   for (int local = 0; local < o.processes; local++) processes.push_back(started(o, place, local, secret));
   LaunchResult result;
   result.restarts = place.restarts;
+  StandStill still(processes.size(), o.stopped_limit);
   for (int running = o.processes; running > 0 && !told_to_end;) {
     for (int local = 0; local < o.processes; local++) {
       int status = 0;
       pid_t& pid = processes[static_cast<size_t>(local)];
-      if (pid <= 0 || waitpid(pid, &status, WNOHANG) != pid) continue;
+      if (pid <= 0) continue;
+      if (result.failed_rank < 0 && still.too_long(static_cast<size_t>(local))) {
+        result.failed_rank = local;
+        result.exit_code = -SIGSTOP;
+      }
+      if (waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != pid) continue;
+      still.note(static_cast<size_t>(local), status);
+      if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
       pid = 0;
       running--;
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
@@ -357,6 +383,7 @@ LaunchOptions parse_launch_options(const std::vector<std::string>& arguments) {
     else if (name == "--max-restarts") o.max_restarts = number(name, value, 0, 1 << 20);
     else if (name == "--rdzv-id") o.run_id = value;
     else if (name == "--log-dir") o.log_folder = value;
+    else if (name == "--stopped-timeout") o.stopped_limit = std::chrono::seconds(number(name, value, 0, 1 << 30));
     else throw ValueError(str("cresset-run: unknown option ", name));
   }
   CRESSET_CHECK_VALUE(o.rendezvous != "static" || o.max_nodes <= o.nodes, "cresset-run: --nnodes ", o.nodes, ":", o.max_nodes,

@@ -19,11 +19,13 @@ struct CRESSET_API LaunchOptions {
   std::string master_address = "127.0.0.1";
   uint16_t master_port = 29500;  // 0: one that is free
   std::string run_id = "none", log_folder;
+  // A process that stands still (SIGSTOP) for longer counts as failed; 0: never.
+  std::chrono::milliseconds stopped_limit = std::chrono::minutes(5);
   std::vector<std::string> command;
 };
 
 // How a job ended: -1 where all processes ended well, else the local rank of the one that failed first, with its exit code, or the signal's number as a
-// negative one.
+// negative one; -SIGSTOP for one that stood still too long.
 struct CRESSET_API LaunchResult {
   int failed_rank = -1, exit_code = 0, restarts = 0;
 };
@@ -32,7 +34,7 @@ struct CRESSET_API LaunchResult {
 // one machine gets one. Errors: ValueError for options that do not fit, DistError where the port is taken.
 CRESSET_API LaunchResult launch(const LaunchOptions& options);
 // The options of a command line: --nproc-per-node, --nnodes (N or LEAST:MOST), --node-rank, --master-addr, --master-port, --max-restarts, --rdzv-id,
-// --rdzv-backend, --rdzv-endpoint, --rdzv-conf, --log-dir, --standalone, then the program. Errors: ValueError.
+// --rdzv-backend, --rdzv-endpoint, --rdzv-conf, --log-dir, --stopped-timeout (seconds), --standalone, then the program. Errors: ValueError.
 CRESSET_API LaunchOptions parse_launch_options(const std::vector<std::string>& arguments);
 
 }  // namespace cresset::distributed

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 PROGRAM = """
 import os, sys, torch, torch.distributed as dist
@@ -51,6 +52,16 @@ class Launcher(unittest.TestCase):
         text = "import os, sys\nprint(os.environ['TORCHELASTIC_RESTART_COUNT'], flush=True)\nsys.exit(0 if os.environ['TORCHELASTIC_RESTART_COUNT'] == '1' else 1)\n"
         done, _ = self.launch("--standalone", "--max-restarts", "2", "SCRIPT", text=text)
         self.assertEqual((done.stdout, done.returncode), ("0\n1\n", 0))
+
+    def test_a_process_that_stands_still_has_failed(self):
+        text = "import os, signal, sys, time\ncount, rank = os.environ['TORCHELASTIC_RESTART_COUNT'], os.environ['RANK']\nprint(count, flush=True)\n"
+        text += "if (count, rank) == ('0', '1'): os.kill(os.getpid(), signal.SIGSTOP)\nif count == '0': time.sleep(30)\n"
+        with mock.patch.dict(os.environ, CRESSET_STOPPED_TIMEOUT="0.5"):
+            done, _ = self.launch("--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "SCRIPT", text=text)
+            self.assertEqual((done.stdout, done.returncode), ("0\n0\n1\n1\n", 0), done.stderr)
+            done, _ = self.launch("--standalone", "--nproc-per-node", "2", "SCRIPT", text=text)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"rank      : 1 \(local_rank: 1\)\n  exitcode  : -19")
 
     def test_folder_of_what_is_printed(self):
         done, files = self.launch("--standalone", "--rdzv-id", "job", "--log-dir", "FOLDER", "-r", "3", "SCRIPT", text="print('said')\n")

@@ -270,6 +270,10 @@ class PContext(abc.ABC):
             while self._handlers:
                 signal.signal(*self._handlers.popitem())
 
+    def _counted_as_failed(self, rank, code):
+        """The result of a process that is to count as failed."""
+        return self._result({}, {rank: self._failure(rank, self.pids()[rank], code)})
+
     def _failure(self, rank, pid, code):
         return ProcessFailure(rank, pid, code, self.error_files[rank])
 
@@ -335,6 +339,7 @@ class SubprocessContext(PContext):
         for process in processes:
             if process.poll() is None:
                 process.send_signal(death_sig)
+                process.send_signal(signal.SIGCONT)  # one that stands still gets the other signal then
         end = time.monotonic() + timeout
         for process in processes:
             try:
@@ -414,6 +419,7 @@ class MultiprocessContext(PContext):
         for process in processes:
             if process.is_alive():
                 os.kill(process.pid, death_sig)
+                os.kill(process.pid, signal.SIGCONT)
         end = time.monotonic() + timeout
         for process in processes:
             process.join(max(0, end - time.monotonic()))

@@ -4,6 +4,7 @@ import os
 import signal
 import string
 import sys
+import time
 import uuid
 
 from cresset.distributed.elastic.multiprocessing import start_processes
@@ -28,6 +29,7 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._start_method, self._logs_specs, self._context = start_method, logs_specs, None
         self._prefix = log_line_prefix_template
         self._secret = os.environ.get("CRESSET_DIST_SECRET")
+        self._stopped = {}  # local rank -> since when its process stands still
 
     def _environment(self, group, worker):
         spec = group.spec
@@ -55,6 +57,7 @@ class LocalElasticAgent(SimpleElasticAgent):
                 prefixes[worker.local_rank] = string.Template(self._prefix).safe_substitute(
                     role_name=spec.role, rank=worker.global_rank, local_rank=worker.local_rank
                 )
+        self._stopped = {}
         self._context = start_processes(spec.role, spec.entrypoint, args, envs, self._logs_specs, prefixes or None, self._start_method)
         return self._context.pids()
 
@@ -62,7 +65,7 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._shutdown()
 
     def _monitor_workers(self, group):
-        result = self._context.wait(0)
+        result = self._context.wait(0) or self._stood_still()
         if result is None:
             return RunResult(WorkerState.HEALTHY)
         ranks = {worker.local_rank: worker.global_rank for worker in group.workers}
@@ -70,9 +73,25 @@ class LocalElasticAgent(SimpleElasticAgent):
             return RunResult(WorkerState.FAILED, failures={ranks[rank]: failure for rank, failure in result.failures.items()})
         return RunResult(WorkerState.SUCCEEDED, {ranks[rank]: value for rank, value in result.return_values.items()})
 
+    def _stood_still(self):
+        """The failure of a process that has stood still for longer than CRESSET_STOPPED_TIMEOUT seconds (300; 0: never)."""
+        limit, now = float(os.environ.get("CRESSET_STOPPED_TIMEOUT", 300)), time.monotonic()
+        pids = self._context.pids()
+        self._stopped = {rank: self._stopped.get(rank, now) for rank, pid in pids.items() if _stands_still(pid)}
+        late = [rank for rank, since in self._stopped.items() if 0 < limit < now - since]
+        return self._context._counted_as_failed(late[0], -signal.SIGSTOP) if late else None
+
     def _shutdown(self, death_sig=signal.SIGTERM):
         if self._context is not None:
             self._context.close(death_sig)
+
+
+def _stands_still(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+    except OSError:  # it has ended
+        return False
 
 
 def _filled(argument, local_rank):
