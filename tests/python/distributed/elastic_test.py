@@ -19,7 +19,8 @@ from cresset.distributed.elastic.rendezvous import (
     RendezvousStateError,
     RendezvousTimeoutError,
 )
-from cresset.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousHandler, create_rdzv_handler
+from cresset.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend, C10dRendezvousHandler, create_backend, create_rdzv_handler
+from cresset.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler, RendezvousTimeout, create_handler
 
 
 def free_port():
@@ -187,6 +188,65 @@ class Launches(unittest.TestCase):
         began = time.monotonic()
         self.assertNotEqual(agent.wait(timeout=30), 0)
         self.assertLess(time.monotonic() - began, 15)
+
+
+def _meet(handlers):
+    with ThreadPoolExecutor(len(handlers)) as pool:
+        return list(pool.map(lambda handler: handler.next_rendezvous(), handlers))
+
+
+class Backends(unittest.TestCase):
+    """PyTorch's objects below its handler: a backend with one state, and a store."""
+
+    def test_a_state_is_replaced_by_who_knows_the_last_one(self):
+        store = dist.HashStore()
+        one, other = (C10dRendezvousBackend(store, "job") for _ in range(2))
+        self.assertIsNone(one.get_state())
+        self.assertEqual(one.set_state(b"abc"), (b"abc", b"YWJj", True))
+        self.assertEqual(other.get_state(), (b"abc", b"YWJj"))
+        self.assertEqual(other.set_state(b"xyz", b"bad"), (b"abc", b"YWJj", False))
+        _, token, replaced = other.set_state(b"new", b"YWJj")
+        self.assertTrue(replaced)
+        self.assertEqual(one.set_state(b"late", b"YWJj"), (b"new", token, False))
+        self.assertEqual(one.set_state(b"first"), (b"new", token, False))
+        self.assertIsNone(C10dRendezvousBackend(store, "another job").get_state())
+        store.set("torch.rendezvous.job", "no base64!")
+        self.assertRaises(RendezvousStateError, one.get_state)
+
+    def test_stores_of_both_kinds(self):
+        backend, store = create_backend(parameters(port=0, is_host=True))
+        self.assertIsInstance(store, dist.TCPStore)
+        second, client = create_backend(parameters(port=store.port))  # on the same machine, where the port is taken
+        backend.set_state(b"seen")
+        self.assertEqual(second.get_state()[0], b"seen")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "store")
+            (one, store), (other, _) = (create_backend(RendezvousParameters("c10d", path, "job", 1, 1, store_type="file")) for _ in range(2))
+            one.set_state(b"in a file")
+            self.assertEqual((other.get_state()[0], type(store)), (b"in a file", dist.FileStore))
+        with self.assertRaisesRegex(ValueError, "tcp or file, got 'sun'"):
+            create_backend(parameters(store_type="sun"))
+        with self.assertRaisesRegex(RendezvousConnectionError, "no store at"):
+            create_backend(parameters(port=1, is_host=False, read_timeout=0.3))
+
+    def test_nodes_meet_over_the_store(self):
+        store = dist.HashStore()
+        params = parameters(least=2, most=2, join_timeout=20, keep_alive_interval=1)
+        handlers = [create_handler(store, C10dRendezvousBackend(store, "job"), params) for _ in range(2)]
+        self.assertEqual(sorted(info.rank for info in _meet(handlers)), [0, 1])
+        settings = handlers[0].settings
+        self.assertEqual((settings.run_id, settings.min_nodes, settings.timeout.join.seconds, settings.keep_alive_interval.seconds), ("job", 2, 20, 1))
+        self.assertEqual((settings.timeout.last_call.total_seconds(), settings.keep_alive_max_attempt), (0.1, 20))
+        self.assertTrue(handlers[0].shutdown() and handlers[1].is_closed())
+
+    def test_times_and_numbers_are_checked(self):
+        store = dist.HashStore()
+        with self.assertRaisesRegex(ValueError, "positive time for join, got 0:00:00"):
+            RendezvousTimeout(join=timedelta(0))
+        with self.assertRaisesRegex(ValueError, "got 2 and 1"):
+            DynamicRendezvousHandler.from_backend("job", store, C10dRendezvousBackend(store, "job"), 2, 1)
+        with self.assertRaisesRegex(ValueError, "the name of the job"):
+            C10dRendezvousBackend(store, "")
 
 
 if __name__ == "__main__":

@@ -163,6 +163,28 @@ class RendezvousHandler(abc.ABC):
         """Leaves; whether that went well."""
 
 
+class RendezvousBackend(abc.ABC):
+    """One state of bytes that all nodes read and replace: `get_state()` and `set_state(state, token)`.
+
+    >>> from cresset.distributed.elastic.rendezvous.dynamic_rendezvous import RendezvousBackend
+    >>> sorted(RendezvousBackend.__abstractmethods__)
+    ['get_state', 'name', 'set_state']
+    """
+
+    @property
+    @abc.abstractmethod
+    def name(self):
+        """The name of the kind of rendezvous."""
+
+    @abc.abstractmethod
+    def get_state(self):
+        """(state, token), or None before the first. Errors: RendezvousConnectionError, RendezvousStateError."""
+
+    @abc.abstractmethod
+    def set_state(self, state, token=None):
+        """Replaces the state that the token belongs to (none: there is no state yet): (state, token, whether it is this one). Errors: those of `get_state`."""
+
+
 _TRUTHS = {**dict.fromkeys(("1", "true", "t", "yes", "y"), True), **dict.fromkeys(("0", "false", "f", "no", "n"), False)}
 
 

@@ -1,15 +1,28 @@
 """The rendezvous of nodes that come and go, in rounds over a store; the rounds are C++'s (`cresset/dist/elastic/rendezvous.h`)."""
 
+import base64
+import binascii
+import datetime
 import os
+import socket
+import tempfile
 
 import _cresset_dist
-from cresset.distributed._stores import DistStoreError, Store, _milliseconds
+from cresset.distributed._stores import DistError, DistStoreError, FileStore, Store, TCPStore, _milliseconds
 
 from . import api
-from .api import RendezvousConnectionError, RendezvousHandler, RendezvousInfo, RendezvousParameters, RendezvousStoreInfo
+from .api import (
+    RendezvousBackend,
+    RendezvousConnectionError,
+    RendezvousHandler,
+    RendezvousInfo,
+    RendezvousParameters,
+    RendezvousStateError,
+    RendezvousStoreInfo,
+)
 from .utils import parse_rendezvous_endpoint
 
-__all__ = ["C10dRendezvousHandler", "create_rdzv_handler"]
+__all__ = ["C10dRendezvousBackend", "C10dRendezvousHandler", "create_backend", "create_rdzv_handler"]
 
 _PORT = 29400
 _cresset_dist.set_rendezvous_errors({
@@ -109,3 +122,99 @@ def create_rdzv_handler(params: RendezvousParameters):
     'job'
     """
     return C10dRendezvousHandler(_endpoints(params.endpoint), params, params.local_addr)
+
+
+class C10dRendezvousBackend(RendezvousBackend):
+    """The state of a job under one key of a store, in base64; tokens are what the key holds.
+
+    >>> from cresset.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
+    >>> backend = C10dRendezvousBackend(dist.HashStore(), "job")
+    >>> backend.set_state(b"one")
+    (b'one', b'b25l', True)
+    >>> backend.set_state(b"two", b"another")
+    (b'one', b'b25l', False)
+    """
+
+    def __init__(self, store, run_id):
+        if not run_id:
+            raise ValueError("C10dRendezvousBackend: expected the name of the job, got none")
+        self._store, self._key = store, f"torch.rendezvous.{run_id}"
+        self._held(lambda: store.compare_set(self._key, "", ""))  # so that the key is there
+
+    @property
+    def name(self):
+        return "c10d"
+
+    def _held(self, read):
+        try:
+            return read()
+        except DistError as error:
+            raise RendezvousConnectionError(f"C10dRendezvousBackend: the store does not answer: {error}") from error
+
+    @staticmethod
+    def _decoded(text):
+        try:
+            return base64.b64decode(text, validate=True)
+        except binascii.Error as error:
+            raise RendezvousStateError("C10dRendezvousBackend: expected base64 in the store, found something else") from error
+
+    def get_state(self):
+        text = self._held(lambda: self._store.get(self._key))
+        return (self._decoded(text), text) if text else None
+
+    def set_state(self, state, token=None):
+        wanted = base64.b64encode(state)
+        text = self._held(lambda: self._store.compare_set(self._key, (token or b"").decode(), wanted.decode()))
+        return (self._decoded(text), text, text == wanted) if text else None
+
+
+def _is_of_this_machine(host):
+    try:
+        with socket.create_server((host, 0)):
+            return True
+    except OSError:
+        return False
+
+
+def create_backend(params: RendezvousParameters):
+    """(backend, store) of a job. Options: `store_type` ("tcp", or "file": the endpoint is a path, or none for a temporary file), `is_host`, `read_timeout` in
+    seconds.
+
+    Errors: ValueError for another `store_type`, RendezvousConnectionError where the store cannot be reached.
+
+    >>> from cresset.distributed.elastic.rendezvous import RendezvousParameters
+    >>> from cresset.distributed.elastic.rendezvous.c10d_rendezvous_backend import create_backend
+    >>> backend, store = create_backend(RendezvousParameters("c10d", "localhost:0", "job", 1, 2, is_host=True))
+    >>> backend.get_state() is None, type(store).__name__
+    (True, 'TCPStore')
+    """
+    kind = params.get("store_type", "tcp").strip().lower()
+    if kind not in ("tcp", "file"):
+        raise ValueError(f"c10d rendezvous: expected the store_type tcp or file, got {kind!r}")
+    timeout = datetime.timedelta(seconds=float(params.get("read_timeout", 60)))
+    try:
+        store = _tcp_store(params, timeout) if kind == "tcp" else _file_store(params.endpoint, timeout)
+    except (DistError, OSError) as error:
+        raise RendezvousConnectionError(f"c10d rendezvous: no store at {params.endpoint!r}: {error}") from error
+    return C10dRendezvousBackend(store, params.run_id), store
+
+
+def _file_store(path, timeout):
+    if not path:
+        handle, path = tempfile.mkstemp()
+        os.close(handle)
+    store = FileStore(path)
+    store.set_timeout(timeout)
+    return store
+
+
+def _tcp_store(params, timeout):
+    """Where nothing says which node has the store, it is one of the endpoint's machine, the first that takes the port."""
+    host, port = parse_rendezvous_endpoint(params.endpoint, _PORT)
+    serves = params.get_as_bool("is_host")
+    if serves is None and _is_of_this_machine(host):
+        try:
+            return TCPStore(host, port, None, True, timeout, wait_for_workers=False, multi_tenant=True)
+        except DistError:
+            serves = False  # another has taken it
+    return TCPStore(host, port, None, bool(serves), timeout, wait_for_workers=False, multi_tenant=bool(serves) and port != 0)
