@@ -58,6 +58,7 @@ class _Functional(torch.fx.Interpreter):
     def __init__(self, program, whole):
         super().__init__(program.graph_module, graph=program.graph)
         self.whole = whole
+        self.writes = any(isinstance(n.target, OpOverload) and n.target._schema.is_mutable for n in program.graph.nodes)
 
     def flat(self, arguments):
         """The results; arguments that were written are written once, at the end."""
@@ -80,6 +81,10 @@ class _Functional(torch.fx.Interpreter):
             return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
         if target is torch.ops.aten.batch_norm.default and args[5] and args[3] is not None:
             return self._batch_norm(*args[:8])
+        if target is torch.ops.aten.detach.default:  # the program has no gradients
+            target = torch.ops.aten.alias.default
+            if not self.writes:
+                return self._outside(target, (_cresset.from_functional(args[0]),), kwargs)
         if target in _like():
             return self._outside(target, (_cresset.from_functional(args[0]), *args[1:]), kwargs)
         if isinstance(target, OpOverload) and not any(isinstance(v, torch.Tensor) for v in tree_leaves((args, kwargs))) and target._schema.returns:
@@ -225,9 +230,9 @@ def _batch_norms(graph):
 
 
 def _tidy(graph):
-    """Drops aliases and nodes without users."""
+    """Drops copies of constants and nodes without users."""
     for node in list(graph.nodes):
-        if node.op == "call_function" and str(node.target) in ("aten.detach.default", "aten.alias.default", "aten.lift_fresh_copy.default"):
+        if node.op == "call_function" and str(node.target) in ("aten.detach.default", "aten.lift_fresh_copy.default"):
             node.replace_all_uses_with(node.args[0])
     graph.eliminate_dead_code()
     graph.lint()

@@ -189,6 +189,25 @@ class Sizes(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, r"(?s)makes it 2.*Suggested fixes:\n  b = 2"):
             export(Pair(lambda x, y: x.reshape(2, 3) + y), (X, X), dynamic_shapes=({0: Dim("b")}, None))
 
+    def test_detached_tensors_are_aliases_of_decomposed_programs(self):
+        def calls(program):
+            return [str(n.target) for n in program.graph.nodes if n.op == "call_function"]
+
+        class Detached(nn.Module):
+            def forward(self, x):
+                return x.detach(), x.detach() * 2
+
+        class Written(nn.Module):
+            def forward(self, x):
+                y = x.clone()
+                y.detach().add_(1)
+                return y * 2
+
+        program = export(Detached(), (torch.ones(2),)).run_decompositions()
+        self.assertEqual(calls(program), ["aten.alias.default", "aten.alias.default", "aten.mul.Tensor"])
+        self.assertEqual([t.tolist() for t in program.module()(torch.tensor([3.0, 4.0]))], [[3, 4], [6, 8]])
+        self.assertEqual(export(Written(), (torch.ones(2),)).run_decompositions().module()(torch.ones(2)).tolist(), [4, 4])
+
     def test_a_branch_on_a_size_narrows_its_range(self):
         def f(x, y):
             return x + y if x.shape[0] > 4 else x - y
