@@ -2,8 +2,8 @@
 
 >>> torch.ops.aten.add(torch.tensor([1, 2]), 1)
 tensor([2, 3])
->>> torch.ops.aten.add.overloads()
-['Tensor', 'out', 'Scalar', 'Scalar_out']
+>>> torch.ops.aten.add.overloads()[:4]
+['Tensor', 'Scalar', 'out', 'Scalar_out']
 >>> torch.ops.aten.add.Tensor(torch.tensor([1, 2]), torch.tensor([3, 4]))
 tensor([4, 6])
 """
@@ -12,7 +12,8 @@ import types as _types
 
 import _cresset
 
-from ._core import aten_extra as _aten_extra, aten_gradients as _aten_gradients, aten_functions as _aten_functions
+from ._core import aten_aliases as _aten_aliases, aten_composed as _aten_composed, aten_extra as _aten_extra
+from ._core import aten_functions as _aten_functions, aten_gradients as _aten_gradients, aten_numbers as _aten_numbers, aten_quantized as _aten_quantized
 from ._core.aten_names import RENAMED as _RENAMED
 from ._core.operators import OpOverload as _Overload, OpOverloadPacket as _Packet
 
@@ -50,8 +51,9 @@ def _of_libraries(namespace, name):
 
 
 def _entries():
+    """Name -> overload -> entry; overloads that write to `out` are the last."""
     found = {}
-    for name, overload, *_ in _cresset.operators():
+    for name, overload, *_ in sorted(_cresset.operators(), key=lambda row: row[2] == "out"):
         entry = f"{name}.{overload}" if overload else name
         found.setdefault(name, {})[_overload_name(entry)] = entry
     return found
@@ -65,6 +67,9 @@ _defined = {}  # namespace -> name -> what torch.library made
 aten = _Namespace("aten", _entries())
 _aten_extra.install(aten._made)
 _aten_functions.install(aten._made)
+_aten_composed.install(aten._made)
+_aten_aliases.install(aten._entries, aten._made)
+_aten_numbers.install(aten._made)
 
 
 def _overload_of(entry):

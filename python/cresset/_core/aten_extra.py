@@ -60,6 +60,21 @@ _method("lift_fresh_copy(Tensor self) -> Tensor", "clone")
 _method("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "view")
 
 
+@_operator("resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor")
+def resize_as(self, the_template, *, memory_format=None):
+    return _row("resize_as_")(self.clone(), the_template, memory_format=memory_format)
+
+
+@_operator("zero(Tensor self) -> Tensor")
+def zero(self):
+    return _row("zeros_like")(self)
+
+
+@_operator("linalg_matrix_exp(Tensor self) -> Tensor")
+def linalg_matrix_exp(self):
+    return _row("matrix_exp")(self)
+
+
 @_operator("lift_fresh(Tensor(a) self) -> Tensor(a)")
 def lift_fresh(self):
     return self
@@ -261,6 +276,27 @@ def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding
     return results
 
 
+# ---- batch norms of other devices ---------------------------------------------------------------------------------------------
+
+
+def _of_devices(schema, device):
+    name = schema.partition("(")[0]
+
+    @_operator(schema)
+    def refused(input, *args, **kwargs):
+        raise NotImplementedError(f"{name}: expected a tensor on a device of {device}, got {input.device}; native_batch_norm serves every device")
+
+
+_of_devices(
+    "cudnn_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float exponential_average_factor, "
+    "float epsilon) -> (Tensor, Tensor, Tensor, Tensor)",
+    "cuDNN",
+)
+_SAVED = "Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, float epsilon"
+_of_devices(f"cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, {_SAVED}, Tensor reserveSpace) -> (Tensor, Tensor, Tensor)", "cuDNN")
+_of_devices(f"miopen_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, {_SAVED}) -> (Tensor, Tensor, Tensor)", "MIOpen")
+
+
 # ---- pools ------------------------------------------------------------------------------------------------------------------
 
 
@@ -323,6 +359,11 @@ def _resizing(name, mode, n, antialias=False):
     @_operator(f"{name}(Tensor self, SymInt[{n}] output_size{aligned}{scales}) -> Tensor")
     def forward(self, output_size, *rest):
         return _row("_resize_images")(self, output_size, mode, *_resize_rest(mode, n, antialias, rest))
+
+    @_operator(f"{name}.out(Tensor self, SymInt[{n}] output_size{aligned}{scales}, *, Tensor(a!) out) -> Tensor(a!)")
+    def written(self, output_size, *rest, out):
+        found = forward(self, output_size, *rest)
+        return out.resize_(found.shape).copy_(found)
 
     @_operator(f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, SymInt[{n + 2}] input_size{aligned}{scales}) -> Tensor")
     def backward(grad_output, output_size, input_size, *rest):

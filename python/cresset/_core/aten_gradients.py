@@ -61,6 +61,37 @@ def glu_backward(grad_output, self, dim):
     return _gradients(lambda x: row(x, dim), [self], grad_output)[0]
 
 
+@_operator("logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor")
+def logit_backward(grad_output, self, eps=None):
+    row = _row("logit")
+    return _gradients(lambda x: row(x, eps), [self], grad_output)[0]
+
+
+@_operator("unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor")
+def unfold_backward(grad_in, input_sizes, dim, size, step):
+    row = _row("unfold")
+    return _gradients(lambda x: row(x, dim, size, step), [grad_in.new_zeros(input_sizes)], grad_in)[0]
+
+
+@_operator("nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)")
+def nll_loss2d_forward(self, target, weight, reduction, ignore_index):
+    return _row("nll_loss_forward")(self, target, weight, reduction, ignore_index)
+
+
+@_operator(
+    "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
+)
+def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
+    return _row("nll_loss_backward")(grad_output, self, target, weight, reduction, ignore_index, total_weight)
+
+
+@_operator("multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)")
+def multilabel_margin_loss_forward(self, target, reduction):
+    named = _row("cumprod")(target >= 0, -1) > 0  # the classes before the first negative number
+    counts = self.new_zeros(target.shape).scatter_add(-1, target.clamp(min=0), named.to(self.dtype))
+    return _row("multilabel_margin_loss")(self, target, reduction), (counts > 0).to(self.dtype)
+
+
 @_operator("_prelu_kernel(Tensor self, Tensor weight) -> Tensor")
 def _prelu_kernel(self, weight):
     return _row("where.self")(self > 0, self, weight * self)

@@ -3,7 +3,7 @@
 import re
 
 _HEAD = re.compile(r"(?:(\w+)::)?(\w+)(?:\.(\w+))?\((.*)\) -> (.+)$", re.DOTALL)
-_ONE = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(\[\])?(?:\(([^)]*)\))?(\?)?(?: (\w+)(?:=(.+))?)?$", re.DOTALL)
+_ONE = re.compile(r"(Dict\([^)]*\)|[\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(\[\])?(?:\(([^)]*)\))?(\?)?(?: (\w+)(?:=(.+))?)?$", re.DOTALL)
 _NOTHING = object()
 _SHOWN = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
 _NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "None": None, "True": True, "False": False}

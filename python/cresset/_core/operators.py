@@ -133,6 +133,21 @@ class OpOverload(OperatorBase):
         return _found, (self._namespace, self._opname, self._overloadname)
 
 
+class Composed(OpOverload):
+    """An overload that is made of calls of others, which modes see in its place."""
+
+    takes_tensors = True
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def _can_decompose(self):
+        return True
+
+
+Composed.__name__ = Composed.__qualname__ = "OpOverload"  # as graphs and programs know the class
+
+
 class OpOverloadPacket(OperatorBase):
     """All overloads of an operator: a call goes to the first that its arguments fit."""
 
@@ -144,6 +159,7 @@ class OpOverloadPacket(OperatorBase):
         self._overloads = {**overloads, **(made or {})}  # name -> entry, or what makes the overload: a function of the packet
         self._entries = [entry for entry in overloads.values() if isinstance(entry, str)]
         self._call = _cresset.make_op(name, self._entries) if self._entries else None
+        self._beside = list(made or ()) if self._entries else ()  # overloads that are no rows
 
     @property
     def _qualified_op_name(self):
@@ -167,7 +183,11 @@ class OpOverloadPacket(OperatorBase):
         try:
             return self.op(*args, **kwargs)
         except TypeError as error:
-            raise _refused(error) from None
+            refused = _refused(error)
+        for overload in self._beside:
+            with contextlib.suppress(RuntimeError, TypeError):
+                return getattr(self, overload)._call(*args, **kwargs)
+        raise refused from None
 
     def overloads(self):
         """The names of the overloads."""

@@ -4,8 +4,8 @@ import _cresset
 
 import cresset as torch
 
-from .._core.aten_names import WHOLE
-from .._core.operators import OpOverload, OpOverloadPacket
+from .._core.aten_names import UNKNOWN, WHOLE
+from .._core.operators import Composed, OpOverload, OpOverloadPacket
 
 # Operators that PyTorch's modes see whole, and that it decomposes all the same; others of `WHOLE` stay as they are.
 _OPENED = frozenset(
@@ -13,7 +13,7 @@ _OPENED = frozenset(
 _chunk_cat _safe_softmax _unsafe_masked_index _unsafe_masked_index_put_accumulate addr affine_grid_generator alias_copy all aminmax arange bernoulli
 binary_cross_entropy binary_cross_entropy_with_logits block_diag celu channel_shuffle count_nonzero deg2rad diag_embed diagonal_copy empty_like expand_copy
 eye fill glu hann_window im2col index_fill isin linalg_cross linspace logspace masked_fill max_unpool2d max_unpool3d multi_margin_loss mvlgamma
-native_dropout_backward new_empty new_full new_ones new_zeros norm ones ones_like pixel_shuffle pixel_unshuffle rad2deg renorm rot90 sinc soft_margin_loss
+native_dropout_backward new_empty col2im ctc_loss embedding_bag histogramdd huber_loss_backward smooth_l1_loss_backward new_full new_ones new_zeros norm ones ones_like pixel_shuffle pixel_unshuffle rad2deg renorm rot90 sinc soft_margin_loss
 split_with_sizes_copy squeeze_copy stack std_mean sum t_copy trace transpose_copy unfold_copy unsafe_split unsafe_split_with_sizes unsqueeze_copy
 upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d vdot zeros zeros_like
 """.split()
@@ -27,6 +27,19 @@ native_layer_norm_backward.default reflection_pad1d.default reflection_pad2d.def
 replication_pad3d.default select_scatter.default squeeze.dim var.dim
 """.split()
 )
+# The core table leaves these out, as PyTorch's does: operators that it has not or decomposes always, forms in place but for some, and results that are views but
+# for some.
+_LEFT_OUT = frozenset({*UNKNOWN, "addmv", "coalesce", "sparse_mask", "sparse_sampled_addmm", "batch_norm", "cartesian_prod", "unsafe_chunk", "dropout",
+                       "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "linalg_matrix_exp", "upsample_bilinear2d.default",
+                       "upsample_trilinear3d.default"})  # fmt: skip
+_FACTS = frozenset({"detach.default", "item.default", "size.int", "stride.int", "sym_size.int", "sym_stride.int"})
+_IN_PLACE = frozenset(
+    """
+addcdiv addcmul celu deg2rad elu fill frac gelu hardsigmoid hardswish hardtanh heaviside index_add index_copy index_fill leaky_relu lerp logit masked_fill
+mish mvlgamma nan_to_num rad2deg renorm sgn silu sinc threshold tril triu xlogy zero
+""".split()
+)
+_VIEWS_TOO = frozenset({"detach", "split", "squeeze", "t", "transpose", "unbind"})
 
 
 def overloads_of(op):
@@ -41,7 +54,7 @@ def overloads_of(op):
 
 
 class Body:
-    """The body of a composite or fused row, as a function: its operators run, and are seen by modes. NotImplemented where a mode sees the operator itself
+    """The body of a composite or fused row, or of an operator that is no row, as a function: its operators run, and are seen by modes. NotImplemented where a mode sees the operator itself
     in its body: that is under PyTorch's name what the row has under another."""
 
     def __init__(self, overload):
@@ -51,7 +64,8 @@ class Body:
         if self._running:
             return NotImplemented
         if self._function is None:
-            self._function = _cresset.body(self.overload._entry)
+            entry = self.overload._entry
+            self._function = self.overload._call if entry is None else _cresset.body(entry)
         self._running = True
         try:
             return self._function(*args, **kwargs)
@@ -65,8 +79,8 @@ class Body:
 class Copied:
     """The form of an operator that writes: in place, or to `out`."""
 
-    def __init__(self, overload, functional):
-        self.functional, self.names = functional, [a.name for a in overload._schema.arguments if a.is_out]
+    def __init__(self, overload, of, functional):
+        self.of, self.functional, self.names = of, functional, [a.name for a in overload._schema.arguments if a.is_out]
 
     def __call__(self, *args, **kwargs):
         kwargs = dict(kwargs)
@@ -93,6 +107,8 @@ def _own(overload, formulas):
     """The formula of an overload, or the body of its row; None where there is neither."""
     kind = overload._overloadname
     formula = formulas.get(overload._opname if kind == "default" else f"{overload._opname}.{kind}")
+    if formula is None and (f"{overload._opname}.{kind}" in _FACTS or (isinstance(overload, Composed) and overload.takes_tensors)):
+        return Body(overload)
     if formula is not None or overload._entry is None:
         return formula
     name, title = overload._opname, overload._opname if kind == "default" else f"{overload._opname}.{kind}"
@@ -116,16 +132,28 @@ def by_overload():
         for name, kind in _forms(overload._opname, overload._overloadname):
             packet = getattr(aten, name, None)
             if packet is not None and kind in packet.overloads() and getattr(packet, kind) not in table:
-                table[getattr(packet, kind)] = Copied(getattr(packet, kind), function)
+                table[getattr(packet, kind)] = Copied(getattr(packet, kind), overload, function)
     return table
 
 
+def _is_left_out(overload, function, core):
+    name, title = overload._opname, f"{overload._opname}.{overload._overloadname}"
+    if name in _LEFT_OUT or title in _LEFT_OUT or title.removesuffix(".default") in _LEFT_OUT:
+        return True
+    if name.endswith("_"):
+        return name[:-1] not in _IN_PLACE
+    if isinstance(function, Copied):
+        return core in function.of.tags and function.of._opname not in _CORE_TOO
+    return name not in _VIEWS_TOO and overload.is_view
+
+
 class CoreTable(dict):
-    """A table without the core operators. `copy` gives another one, `materialize` a plain dict."""
+    """A table without the core operators and those that are always decomposed. `copy` gives another one, `materialize` a plain dict."""
 
     def __init__(self, table):
         core = torch.Tag.core
-        super().__init__({op: f for op, f in table.items() if core not in op.tags or str(op).removeprefix("aten.") in _CORE_TOO})
+        kept = {op: f for op, f in table.items() if core not in op.tags or str(op).removeprefix("aten.") in _CORE_TOO}
+        super().__init__({op: f for op, f in kept.items() if not _is_left_out(op, f, core)})
 
     def copy(self):
         """Another table of the same decompositions."""

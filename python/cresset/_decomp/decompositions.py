@@ -7,6 +7,8 @@ Formulas take the operator's arguments; those of reduced precision compute in fl
 import functools
 import math
 
+import _cresset
+
 import cresset as torch
 
 aten = torch.ops.aten
@@ -91,6 +93,10 @@ def hardsigmoid(self):
 @_widened
 def hardsigmoid_backward(grad_output, self):
     return torch.where((self > -3) & (self < 3), grad_output * (1 / 6), 0.0)
+
+
+def hardtanh(self, min_val=-1, max_val=1):
+    return torch.clamp(self, min_val, max_val)
 
 
 def hardtanh_backward(grad_output, self, min_val, max_val):
@@ -185,6 +191,16 @@ def glu_backward(grad_output, self, dim):
     gate = second.sigmoid()
     inner = grad_output * gate
     return torch.cat([inner, inner * torch.rsub(gate, 1) * first], dim)
+
+
+@_widened
+def mish_backward(grad_output, self):
+    bent = softplus(self).tanh()
+    return grad_output * (bent + self * self.sigmoid() * torch.rsub(bent * bent, 1))
+
+
+def log_sigmoid(self):
+    return aten.log_sigmoid_forward.default(self)[0]
 
 
 # ---- softmax and normalisation --------------------------------------------------------------------------------------------
@@ -283,6 +299,16 @@ def native_batch_norm_backward(grad_out, input, weight, running_mean, running_va
     return by_x, along.to(input.dtype) if output_mask[1] else None, total.to(input.dtype) if output_mask[2] else None
 
 
+def cudnn_batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
+    found = aten.native_batch_norm.default(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon)
+    return *found, input.new_zeros(0, dtype=torch.uint8)
+
+
+def cudnn_batch_norm_backward(input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon, reserveSpace=None):
+    mask = [True] * 3
+    return aten.native_batch_norm_backward.default(grad_output, input, weight, running_mean, running_var, save_mean, save_var, True, epsilon, mask)
+
+
 # ---- losses ---------------------------------------------------------------------------------------------------------------
 
 
@@ -313,6 +339,33 @@ def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index
     grad = grad if weight is None else grad * weight[index]
     spread = torch.where(counts, grad.neg(), 0.0).unsqueeze(classes)
     return torch.zeros_like(self).scatter(classes, index.unsqueeze(classes), spread.to(self.dtype))
+
+
+def mse_loss_backward(grad_output, self, target, reduction):
+    return 2.0 / (self.numel() if reduction == _MEAN else 1) * (self - target) * grad_output
+
+
+@_widened
+def soft_margin_loss_backward(grad_output, self, target, reduction):
+    grad = target * grad_output * ((target * self).sigmoid() - 1)
+    return grad / self.numel() if reduction == _MEAN else grad
+
+
+@_widened
+def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduction=1):
+    grad = grad_output * (self - target) / torch.clamp(self * torch.rsub(self, 1), min=1e-12)
+    grad = grad if weight is None else grad * weight
+    return grad / self.numel() if reduction == _MEAN else grad
+
+
+def multilabel_margin_loss(self, target, reduction=1):
+    return aten.multilabel_margin_loss_forward.default(self, target, reduction)[0]
+
+
+def multilabel_margin_loss_forward(self, target, reduction):
+    named = (target >= 0).to(torch.int64).cumprod(-1)  # the classes before the first negative number
+    counts = torch.zeros_like(target).scatter_add(-1, target.clamp(min=0), named)
+    return _cresset.body("multilabel_margin_loss")(self, target, reduction), (counts > 0).to(self.dtype)
 
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------------
@@ -386,6 +439,56 @@ def logaddexp2(self, other):
 def logit(self, eps=None):
     x = self if eps is None else self.clamp(eps, 1 - eps)
     return (x / torch.rsub(x, 1)).log()
+
+
+def logit_backward(grad_output, self, eps=None):
+    low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
+    slope = grad_output / (self * torch.rsub(self, 1))
+    return torch.where((self >= low) & (self <= high), slope, math.nan if eps is None else 0.0)
+
+
+def floor_divide(self, other):
+    return torch.div(self, other, rounding_mode="floor")
+
+
+def isfinite(self):
+    if not (self.is_floating_point() or self.is_complex()):
+        return torch.ones_like(self, dtype=torch.bool)
+    finite = self.abs() != math.inf
+    return (self == self) * finite
+
+
+def _infinite(sign):
+    def found(self):
+        return self == sign * math.inf if self.is_floating_point() else torch.zeros_like(self, dtype=torch.bool)
+
+    return found
+
+
+@_widened
+def special_entr(self):
+    return torch.where(self.isnan(), self, torch.where(self > 0, -self * self.log(), torch.where(self == 0, 0.0, -math.inf)))
+
+
+@_widened
+def special_ndtr(self):
+    return (self * -math.sqrt(0.5)).erfc() * 0.5
+
+
+@_widened
+def special_log_ndtr(self):
+    scaled = self * math.sqrt(0.5)
+    below = (torch.special.erfcx(-scaled) / 2).log() - scaled * scaled
+    return torch.where(self < 1, below, (-scaled.erfc() / 2).log1p())
+
+
+def special_xlog1py(self, other):
+    self, other = (x if isinstance(x, torch.Tensor) else torch.scalar_tensor(x) for x in (self, other))
+    return torch.where(other.isnan(), math.nan, torch.where(self == 0, 0.0, self * other.log1p()))
+
+
+def matrix_exp(self):
+    return aten.linalg_matrix_exp.default(self)
 
 
 def xlogy(self, other):
@@ -516,6 +619,148 @@ def index_copy(self, dim, index, source):
     return aten.index_put.default(self, [*places, index], source)
 
 
+def take(self, index):
+    return aten.index.Tensor(self.reshape(-1), [index])
+
+
+def squeeze(self):
+    return torch.squeeze(self, tuple(d for d, size in enumerate(self.shape) if size == 1))
+
+
+def squeeze_dim(self, dim):
+    return torch.squeeze(self, (dim,))
+
+
+def roll(self, shifts, dims=()):
+    """Of one dimension; of several, one after the other."""
+    if not dims:
+        return roll(self.reshape(-1), shifts, (0,)).reshape(self.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = self.shape[dim]
+        places = aten.arange.start_step(0, size, 1, device=self.device) + (size - shift) % size
+        self = torch.index_select(self, dim, torch.fmod(places, size))
+    return self
+
+
+def select_scatter(self, src, dim, index):
+    size = self.shape[dim]
+    places = aten.arange.start_step(0, size, 1, device=self.device)
+    shape = [size if d == dim % self.dim() else 1 for d in range(self.dim())]
+    return torch.where(aten.eq.Scalar(places, index % size).view(shape), src.unsqueeze(dim), self)
+
+
+def select_backward(grad_output, input_sizes, dim, index):
+    return torch.select_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, index)
+
+
+def slice_backward(grad_output, input_sizes, dim, start, end, step):
+    return torch.slice_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, start, end, step)
+
+
+def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
+    return torch.diagonal_scatter(grad_output.new_zeros(input_sizes), grad_output, offset, dim1, dim2)
+
+
+def unfold_backward(grad_in, input_sizes, dim, size, step):
+    if not input_sizes:  # one number, which is the only element of its window
+        return grad_in.reshape(()).clone()
+    dim = dim % len(input_sizes)
+    places = torch.arange(input_sizes[dim], device=grad_in.device).unfold(0, size, step).reshape(-1)
+    grad = grad_in.movedim(-1, dim + 1).flatten(dim, dim + 1)
+    return aten.index_put.default(grad_in.new_zeros(input_sizes), [*(None,) * dim, places], grad, True)
+
+
+def zero(self):
+    return torch.zeros_like(self)
+
+
+def resize_as(self, the_template, *, memory_format=None):
+    return self.clone().resize_as_(the_template, memory_format=memory_format)
+
+
+# ---- paddings ---------------------------------------------------------------------------------------------------------------
+
+
+def _reflected(places, size):
+    """Positions beside 0 .. size - 1 as the positions within that they mirror."""
+    return size - 1 - (size - 1 - places.abs()).abs()
+
+
+def _positions(self, padding, rule):
+    """For each padded dimension, the last first: its number and the positions within it that the padded one takes."""
+    for i in range(len(padding) // 2):
+        dim = self.dim() - 1 - i
+        size = self.shape[dim]
+        yield dim, rule(torch.arange(-padding[2 * i], size + padding[2 * i + 1], device=self.device), size)
+
+
+def _padded(rule):
+    def pad(self, padding):
+        for dim, places in _positions(self, padding, rule):
+            self = aten.index.Tensor(self, [*(None,) * dim, places])
+        return self
+
+    return pad
+
+
+def _padded_backward(rule):
+    def backward(grad_output, self, padding):
+        for dim, places in reversed(list(_positions(self, padding, rule))):
+            sizes = [*grad_output.shape]
+            sizes[dim] = self.shape[dim]
+            grad_output = aten.index_put.default(grad_output.new_zeros(sizes), [*(None,) * dim, places], grad_output, True)
+        return grad_output
+
+    return backward
+
+
+_reflection_pad, _reflection_pad_backward = _padded(_reflected), _padded_backward(_reflected)
+_replication_pad = _padded(lambda places, size: places.clamp(0, size - 1))
+
+
+# ---- sizes of pictures ------------------------------------------------------------------------------------------------------
+
+
+def _scale(size, wanted, scale, align_corners=False):
+    """The step between pixels of the result, in pixels of the input."""
+    if align_corners:
+        return (size - 1) / (wanted - 1) if wanted > 1 else 0.0
+    return size / wanted if scale is None else 1 / scale
+
+
+def _upsample_nearest(self, output_size, *scales):
+    for dim, (wanted, scale) in enumerate(zip(output_size, scales or [None] * len(output_size), strict=True), 2):
+        places = (torch.arange(wanted, dtype=torch.float32, device=self.device) + 0.0) * _scale(self.shape[dim], wanted, scale)
+        places = places.to(torch.int64) if scale is None else places.to(torch.int64).clamp(max=self.shape[dim] - 1)
+        self = aten.index.Tensor(self, [*(None,) * dim, places])
+    return self
+
+
+def _upsample_linear(self, output_size, align_corners, *scales):
+    out = self.to(torch.float32) if self.dtype in _REDUCED else self
+    for dim, (wanted, scale) in enumerate(zip(output_size, scales or [None] * len(output_size), strict=True), 2):
+        size, offset = self.shape[dim], 0.0 if align_corners else 0.5
+        places = torch.arange(wanted, dtype=out.dtype, device=self.device) + offset
+        places = (places * _scale(size, wanted, scale, align_corners) - offset).clamp(min=0)
+        below = places.to(torch.int64).clamp(max=size - 1)
+        share = (places - below).clamp(0, 1).reshape([-1] + [1] * (self.dim() - 1 - dim))
+        first, second = (aten.index.Tensor(out, [*(None,) * dim, at]) for at in (below, (below + 1).clamp(max=size - 1)))
+        out = first + (second - first) * share
+    return out.to(self.dtype)
+
+
+def _resized_to(name):
+    """The overload that takes output sizes or scale factors, as the one that takes both for each dimension."""
+
+    def resized(input, output_size, *rest):
+        *corners, scale_factors = rest
+        scales = [None] * (input.dim() - 2) if scale_factors is None else list(scale_factors)
+        sizes = [int(size * scale) for size, scale in zip(input.shape[2:], scales)] if output_size is None else list(output_size)
+        return getattr(aten, name).default(input, sizes, *corners, *scales)
+
+    return resized
+
+
 # The overloads that each formula stands for.
 FORMULAS = {
     "silu": silu, "silu_backward": silu_backward, "gelu": gelu, "gelu_backward": gelu_backward, "hardswish": hardswish,
@@ -534,5 +779,19 @@ FORMULAS = {
     "ones_like": ones_like, "zeros_like": zeros_like, "new_ones": new_ones, "new_zeros": new_zeros, "new_full": new_full,
     "clamp_min": clamp_min, "clamp_min.Tensor": clamp_min, "clamp_max": clamp_max, "clamp_max.Tensor": clamp_max, "std.correction": std,
     "sum": sum, "nansum": nansum, "nan_to_num": nan_to_num, "masked_fill.Scalar": masked_fill, "tril": tril, "triu": triu, "t": t, "transpose.int": transpose,
+    "take": take, "squeeze": squeeze, "squeeze.dim": squeeze_dim, "roll": roll, "select_scatter": select_scatter, "select_backward": select_backward,
+    "slice_backward": slice_backward, "diagonal_backward": diagonal_backward, "unfold_backward": unfold_backward, "zero": zero, "resize_as": resize_as,
+    **{f"reflection_pad{n}d": _reflection_pad for n in (1, 2, 3)}, **{f"reflection_pad{n}d_backward": _reflection_pad_backward for n in (1, 2, 3)},
+    **{f"replication_pad{n}d": _replication_pad for n in (1, 2, 3)}, "mish_backward": mish_backward, "log_sigmoid": log_sigmoid,
+    **{f"upsample_{name}.vec": _resized_to(f"upsample_{name}") for name in ("bicubic2d", "trilinear3d", "linear1d", "nearest1d", "nearest3d")},
+    **{f"upsample_nearest{n}d": _upsample_nearest for n in (1, 2, 3)}, "cudnn_batch_norm": cudnn_batch_norm, "hardtanh": hardtanh,
+    **{f"upsample_{name}": _upsample_linear for name in ("linear1d", "bilinear2d", "trilinear3d")},
+    "cudnn_batch_norm_backward": cudnn_batch_norm_backward, "miopen_batch_norm_backward": cudnn_batch_norm_backward,
+    "nll_loss2d_forward": nll_loss_forward, "nll_loss2d_backward": nll_loss_backward, "mse_loss_backward": mse_loss_backward,
+    "soft_margin_loss_backward": soft_margin_loss_backward, "binary_cross_entropy_backward": binary_cross_entropy_backward,
+    "multilabel_margin_loss": multilabel_margin_loss, "multilabel_margin_loss_forward": multilabel_margin_loss_forward, "logit_backward": logit_backward,
+    "floor_divide": floor_divide, "floor_divide.Scalar": floor_divide, "isfinite": isfinite, "isposinf": _infinite(1), "isneginf": _infinite(-1),
+    "special_entr": special_entr, "special_ndtr": special_ndtr, "special_log_ndtr": special_log_ndtr, "special_xlog1py": special_xlog1py,
+    "special_xlog1py.self_scalar": special_xlog1py, "special_xlog1py.other_scalar": special_xlog1py, "matrix_exp": matrix_exp,
     "unbind.int": unbind, "embedding_dense_backward": embedding_dense_backward, "index_add": index_add, "index_copy": index_copy,
 }  # fmt: skip

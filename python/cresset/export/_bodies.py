@@ -55,17 +55,6 @@ def _split(self, split_size, dim=0):
     return torch.ops.aten.split_with_sizes.default(self, parts, dim)
 
 
-def _roll(self, shifts, dims=()):
-    """Of one dimension; of several, one after the other."""
-    if not dims:
-        return _roll(self.reshape(-1), shifts, (0,)).reshape(self.shape)
-    for shift, dim in zip(shifts, dims, strict=True):
-        size = self.shape[dim]
-        places = torch.ops.aten.arange.start_step(0, size, 1, device=self.device) + (size - shift) % size
-        self = torch.index_select(self, dim, torch.fmod(places, size))
-    return self
-
-
 def _tril(self, diagonal=0):
     rows = torch.ops.aten.arange.start_step(0, self.shape[-2], 1, device=self.device)
     columns = torch.ops.aten.arange.start_step(0, self.shape[-1], 1, device=self.device)
@@ -95,20 +84,13 @@ def _eye(n, *, dtype=None, device=None, **options):
     return torch.ops.aten.eq.Tensor(places[0].unsqueeze(-1), places[1]).to(dtype or torch.get_default_dtype())
 
 
-def _select_scatter(self, src, dim, index):
-    size = self.shape[dim]
-    places = torch.ops.aten.arange.start_step(0, size, 1, device=self.device)
-    shape = [size if d == dim % self.dim() else 1 for d in range(self.dim())]
-    return torch.where(torch.ops.aten.eq.Scalar(places, index % size).view(shape), src.unsqueeze(dim), self)
-
-
 @functools.cache
 def table():
     """Operators that are no core ones: functions for the default table."""
     aten = torch.ops.aten
     return {
-        aten.split.Tensor: _split, aten.roll.default: _roll, aten.tril.default: _tril, aten.log_sigmoid_forward.default: _log_sigmoid,
+        aten.split.Tensor: _split, aten.tril.default: _tril, aten.log_sigmoid_forward.default: _log_sigmoid,
         aten.ones.default: _filled(1), aten.zeros.default: _filled(0), aten.ones_like.default: _filled_like(1), aten.zeros_like.default: _filled_like(0),
-        aten.eye.default: _eye, aten.select_scatter.default: _select_scatter,
+        aten.eye.default: _eye,
         aten.fill.Tensor: lambda self, value: value.to(self.dtype).expand(self.shape).clone(),
     }  # fmt: skip

@@ -22,6 +22,30 @@ T, I = torch.tensor([0, 5, 2, 3]), torch.tensor([2, 0, 2])
 S = X.softmax(1)
 B = torch.randn(2, 4, 3)
 MASK = [True, True, True]
+INFINITE = torch.tensor([1.0, math.inf, -math.inf, math.nan])
+
+
+PADS = [1, 2, 2, 1, 1, 0]
+
+
+def batch(n):
+    """A batch of n dimensions and channels."""
+    return B.reshape([1] * (n - 1) + [2, 4, 3])
+
+
+FACTORS = [1.5, 2.0, 2.4]
+
+
+def grown(n):
+    """The n sizes by their factors."""
+    return [int(size * factor) for size, factor in zip(batch(n).shape[2:], FACTORS)]
+
+
+def padded(n):
+    """Its shape when the n dimensions are padded."""
+    return [1] * (n - 1) + [2, 4, 6] if n == 1 else [1] * (n - 1) + ([2, 7, 6] if n == 2 else [3, 7, 6])
+
+
 SAMPLES = {
     "silu": [(X,)], "silu_backward": [(X, Y)], "gelu": [(X,), (X, {"approximate": "tanh"})], "gelu_backward": [(X, Y), (X, Y, {"approximate": "tanh"})],
     "hardswish": [(X * 4,)], "hardswish_backward": [(X, Y * 4)], "hardsigmoid": [(X * 4,)], "hardsigmoid_backward": [(X, Y * 4)],
@@ -53,6 +77,27 @@ SAMPLES = {
     "sum": [(X,), (X.int(), {"dtype": torch.float64})], "nansum": [(torch.where(X > 0, math.nan, X),), (X, [1], True)],
     "nan_to_num": [(torch.tensor([math.nan, math.inf, -math.inf, 1.0]),), (torch.tensor([math.nan, math.inf, -math.inf]), 1.0, 2.0, 3.0)],
     "masked_fill.Scalar": [(X, X > 0, 3)], "tril": [(X,), (X, 1)], "triu": [(X,), (X, -1)], "t": [(X,)], "transpose.int": [(B, 0, -1)],
+    "take": [(X, I)], "squeeze": [(X[None, :, None],)], "squeeze.dim": [(X[None], 0), (X, 0)], "roll": [(X, [1], [1]), (X, [2, -1], [0, 1]), (X, [3])],
+    "select_scatter": [(X, Y[:, 0], 1, -2)], "floor_divide": [(X, Z)], "floor_divide.Scalar": [(X, 0.3)], "mish_backward": [(X, Y)], "log_sigmoid": [(X * 9,)],
+    "isfinite": [(INFINITE,), (I,)], "isposinf": [(INFINITE,), (I,)], "isneginf": [(INFINITE,), (I,)], "special_entr": [(Z,), (INFINITE,), (X * 0,)],
+    "special_ndtr": [(X * 3,)], "special_log_ndtr": [(X * 5,)], "special_xlog1py": [(X * 0, Z), (X, Z)], "special_xlog1py.self_scalar": [(2, Z)],
+    "special_xlog1py.other_scalar": [(X, 3)], "matrix_exp": [(X[:, :4] / 3,)], "multilabel_margin_loss": [(X, torch.tensor([[2, 0, -1, 1, 1, 1]] * 4))],
+    **{name: [(batch(n), PADS[: 2 * n])] for n in (1, 2, 3) for name in (f"reflection_pad{n}d", f"replication_pad{n}d")},
+    **{f"reflection_pad{n}d_backward": [(torch.randn(padded(n)), batch(n), PADS[: 2 * n])] for n in (1, 2, 3)},
+    "select_backward": [(X, [4, 3, 6], 1, -1)], "slice_backward": [(X, [9, 6], 0, 1, 9, 2)], "diagonal_backward": [(X[0], [6, 7], 1, 0, 1)],
+    "unfold_backward": [(torch.randn(4, 5, 2), [4, 6], 1, 2, 1), (torch.randn(3, 2), [6], 0, 2, 2)], "zero": [(X,)], "resize_as": [(X, B)],
+    "mse_loss_backward": [(X, Y, Z, 0), (torch.tensor(2.0), Y, Z, 1)], "soft_margin_loss_backward": [(X, Y, Z, 0), (torch.tensor(2.0), Y, Z, 1)],
+    "binary_cross_entropy_backward": [(X, Z, S), (torch.tensor(2.0), Z, S, Y, 1), (X, Z, S, None, 0)], "logit_backward": [(X, Z), (X, Z, 0.3)],
+    "multilabel_margin_loss_forward": [(X, torch.tensor([[2, 0, -1, 1, 1, 1]] * 4), 1)],
+    "nll_loss2d_forward": [(torch.randn(2, 3, 1, 2), I[:2].view(1, 1, 2).expand(2, 1, 2), None, 1, -100)],
+    "nll_loss2d_backward": [(torch.tensor(2.0), torch.randn(2, 3, 1, 2), I[:2].view(1, 1, 2).expand(2, 1, 2), None, 1, 0, torch.tensor(2.0))],
+    **{f"upsample_nearest{n}d": [(batch(n), [5, 7, 4][:n]), (batch(n), grown(n), *FACTORS[:n])] for n in (1, 2, 3)},
+    **{f"upsample_nearest{n}d.vec": [(batch(n), [5, 7, 4][:n], None), (batch(n), None, [1.5, 2.0, 2.0][:n])] for n in (1, 3)},
+    **{name: [(batch(n), [5, 7, 4][:n], corners) for corners in (True, False)] + [(batch(n), grown(n), False, *FACTORS[:n])]
+       for n, name in enumerate(("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"), 1)}, "hardtanh": [(X,), (X, -0.3, 0.2)],
+    "upsample_linear1d.vec": [(batch(1), [5], True, None), (batch(1), None, False, [1.5])],
+    "upsample_bicubic2d.vec": [(B[None], [5, 5], True, None), (B[None], None, False, [2.0, 1.5])],
+    "upsample_trilinear3d.vec": [(B[None, None], [3, 5, 5], True, None)],
     "unbind.int": [(X, 1)], "index_add": [(X, 1, I, torch.ones(4, 3)), (X, -2, I, torch.ones(3, 6), {"alpha": 2})],
     "index_copy": [(X, 1, torch.tensor([2, 0]), torch.ones(4, 2))], "embedding_dense_backward": [(torch.randn(3, 6), I, 5, -1, False), (torch.randn(3, 6), I, 5, 0, True)],
 }  # fmt: skip
