@@ -1,6 +1,6 @@
 """The alias: `import torch` and `from torch.x import y` bind to Cresset, `torchvision` to `cresset.vision`, `torchdata` to
-`cresset.utils.data`, `lightning` and `pytorch_lightning` to `cresset.lightning` and `safetensors` to `cresset.io.safetensors`, in this process, until
-`uninstall()`.
+`cresset.utils.data`, `lightning` and `pytorch_lightning`, where they are not installed, to `cresset.lightning` and `safetensors` to
+`cresset.io.safetensors`, in this process, until `uninstall()`.
 
     >>> import cresset, sys
     >>> cresset.compat.install()
@@ -26,8 +26,15 @@ _BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "torchda
           "safetensors": f"{__package__}.io.safetensors", "functorch": f"{__package__}.functorch"}  # fmt: skip
 
 
+@functools.lru_cache(None)
+def _is_installed_itself(root):
+    """Whether a library that Cresset stands in for is there and runs on Cresset whole."""
+    return root in ("lightning", "pytorch_lightning") and importlib.machinery.PathFinder.find_spec(root) is not None
+
+
 def _is_theirs(name):
-    return name.partition(".")[0] in _BOUND
+    root = name.partition(".")[0]
+    return root in _BOUND and not _is_installed_itself(root)
 
 
 def _ours(name):
@@ -263,8 +270,8 @@ def is_installed():
 
 
 def install():
-    """Binds `torch`, `torchvision`, `torchdata`, `lightning`, `pytorch_lightning`, `safetensors` and all their submodules to Cresset. Modules that were
-    imported before keep what they have. Until `uninstall()`, `torch.__version__` tells which PyTorch is meant, and whose build this is, as in
+    """Binds `torch`, `torchvision`, `torchdata`, `lightning`, `pytorch_lightning`, `safetensors` and all their submodules to Cresset. An installed
+    Lightning stays itself, and runs on Cresset. Modules that were imported before keep what they have. Until `uninstall()`, `torch.__version__` tells which PyTorch is meant, and whose build this is, as in
     "2.13.0+cresset.0.1.0".
 
     >>> torch.compat.install()

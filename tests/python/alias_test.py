@@ -36,6 +36,23 @@ class Alias(unittest.TestCase):
             """)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("[0.0, 2.0]\n", "", 0))
 
+    def test_an_installed_lightning_is_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("lightning", "pytorch_lightning"):
+                os.mkdir(os.path.join(folder, name))
+                with open(os.path.join(folder, name, "__init__.py"), "w") as file:
+                    file.write("import torch\nmark = torch.ones(2).sum().item()\n")
+            code = "import cresset.lightning, lightning, pytorch_lightning, torch; print(lightning.mark, pytorch_lightning.mark, torch is not lightning)"
+            done = cresset("-c", code, cwd=folder)
+            self.assertEqual((done.stdout, done.stderr), ("2.0 2.0 True\n", ""))
+
+    def test_names_that_lightning_asks_for(self):
+        done = cresset(
+            "-c",
+            "import torch; print(torch.ScriptModule is torch.jit.ScriptModule, torch._C._nn._parse_to('cpu', torch.half, True)[:3], torch._C.PyTorchFileReader)",
+        )
+        self.assertEqual(done.stdout, "True (device(type='cpu'), torch.float16, True) <class 'cresset._core.archive.PyTorchFileReader'>\n")
+
     def test_torchdata(self):
         done = self.script("""\
             import torchdata.nodes as tn, torch

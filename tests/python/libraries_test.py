@@ -1,7 +1,7 @@
 """Libraries that others wrote for PyTorch, where they are installed: what they print on Cresset is what they print on PyTorch.
 
-    pip install --no-deps accelerate botorch captum diffusers einops fastai gpytorch kornia peft pyro-ppl pytorch-optimizer segmentation-models-pytorch sentence-transformers \\
-        skorch timm torch_geometric torchao torchaudio torchdiffeq torchinfo torchmetrics torchvision transformers ultralytics vit-pytorch x-transformers
+    pip install --no-deps accelerate botorch captum diffusers einops fastai gpytorch kornia lightning peft pyro-ppl pytorch-optimizer segmentation-models-pytorch sentence-transformers \\
+        skorch timm torch_geometric torchao torchaudio torchdiffeq torchinfo torchmetrics torchsde torchvision transformers ultralytics vit-pytorch x-transformers
 
 and what they need beside PyTorch. Each program of `library_programs.py` runs twice, in processes of their own. CRESSET_LIBRARIES="peft timm" runs these alone.
 """

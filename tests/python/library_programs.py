@@ -416,6 +416,53 @@ f = Decay(); y = odeint_adjoint(f, torch.ones(1), torch.tensor([0.0, 2.0]), rtol
 y[-1].sum().backward(); print(f"{y[-1].item():.5f} {f.rate.grad.item():.4f}")
 """,
     ),
+    "lightning": (
+        ["lightning"],
+        """
+import lightning as L, logging, tempfile, torch
+for name in ("pytorch", "fabric"): logging.getLogger(f"lightning.{name}").setLevel(logging.ERROR)
+from lightning.pytorch.callbacks import EarlyStopping, GradientAccumulationScheduler, LearningRateMonitor, ModelCheckpoint, StochasticWeightAveraging
+from lightning.pytorch.loggers import CSVLogger
+L.seed_everything(0, verbose=False)
+class Net(L.LightningModule):
+    def __init__(self, hidden=8): super().__init__(); self.save_hyperparameters(); self.net = torch.nn.Sequential(torch.nn.Linear(6, hidden), torch.nn.Dropout(0.1), torch.nn.Linear(hidden, 6))
+    def training_step(self, b, i): l = torch.nn.functional.mse_loss(self.net(b[0]), b[0]); self.log("train", l, on_step=True, on_epoch=True); return l
+    def validation_step(self, b, i): self.log("val", torch.nn.functional.mse_loss(self.net(b[0]), b[0]))
+    def predict_step(self, b, i): return self.net(b[0]).sum()
+    def configure_optimizers(self): o = torch.optim.Adam(self.parameters(), 1e-2); return {"optimizer": o, "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(o), "monitor": "val"}}
+made = lambda n, **k: torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(n, 6)), 8, **k)
+data, val, quiet = made(40, shuffle=True), made(16), dict(accelerator="cpu", enable_progress_bar=False, enable_model_summary=False)
+with tempfile.TemporaryDirectory() as d:
+    best = ModelCheckpoint(d, monitor="val", filename="best")
+    trainer = L.Trainer(max_epochs=3, logger=CSVLogger(d), callbacks=[best, EarlyStopping("val"), LearningRateMonitor(), GradientAccumulationScheduler({0: 1, 1: 2})], log_every_n_steps=2, gradient_clip_val=1.0, **quiet)
+    net = Net(); trainer.fit(net, data, val); print({k: round(float(v), 4) for k, v in sorted(trainer.callback_metrics.items())}, trainer.global_step)
+    print([f"{p.item():.3f}" for p in trainer.predict(net, val)], Net.load_from_checkpoint(best.best_model_path).hparams)
+    more = L.Trainer(max_epochs=5, logger=False, enable_checkpointing=False, **quiet); more.fit(Net(), data, val, ckpt_path=best.best_model_path); print(more.current_epoch, more.global_step)
+    fabric = L.Fabric(accelerator="cpu", devices=1); m = torch.nn.Linear(6, 1); m, o = fabric.setup(m, torch.optim.SGD(m.parameters(), 0.1))
+    for (x,) in fabric.setup_dataloaders(data): l = m(x).square().mean(); fabric.backward(l); o.step(); o.zero_grad()
+    fabric.save(d + "/f.ckpt", {"m": m, "n": 3}); state = {"m": m, "n": 0}; fabric.load(d + "/f.ckpt", state); print(f"{l.item():.4f}", state["n"])
+averaged = L.Trainer(max_epochs=3, callbacks=[StochasticWeightAveraging(1e-2, swa_epoch_start=1)], logger=False, enable_checkpointing=False, **quiet); averaged.fit(Net(), data, val)
+print(f"{averaged.callback_metrics['train'].item():.3f}"); print(L.pytorch.utilities.model_summary.summarize(Net(), 2))
+""",
+    ),
+    "torchsde": (
+        ["torchsde"],
+        """
+import torch, torchsde
+torch.manual_seed(0)
+class Equation(torch.nn.Module):
+    noise_type, sde_type = "diagonal", "ito"
+    def __init__(self): super().__init__(); self.mu = torch.nn.Linear(3, 3); self.sigma = torch.nn.Linear(3, 3)
+    def f(self, t, y): return self.mu(y)
+    def g(self, t, y): return self.sigma(y).sigmoid()
+sde, y0, ts = Equation(), torch.full((4, 3), 0.1), torch.linspace(0, 1, 5)
+for method, levy in (("euler", "none"), ("milstein", "none"), ("srk", "space-time")):
+    path = torchsde.BrownianInterval(0.0, 1.0, (4, 3), entropy=5, levy_area_approximation=levy)
+    print(method, f"{torchsde.sdeint(sde, y0, ts, bm=path, method=method, dt=0.05).sum().item():.4f}")
+torchsde.sdeint_adjoint(sde, y0, ts, bm=torchsde.BrownianInterval(0.0, 1.0, (4, 3), entropy=5), dt=0.05, method="euler")[-1].square().sum().backward()
+print(f"{sde.mu.weight.grad.sum().item():.3f} {sde.sigma.bias.grad.sum().item():.3f}", torchsde.BrownianTree(0.0, torch.zeros(2), entropy=3)(0.5).tolist())
+""",
+    ),
     "zuko": (
         ["zuko"],
         """

@@ -10,9 +10,9 @@ import types
 
 # PyTorch's module -> home in Cresset -> names; `name=ours` where it is called otherwise.
 HOMES = {
-    "_C": {"_core.tag": "Tag", "": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
+    "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
-    "": {"_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error", "": "bit=uint1"},
+    "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "bit=uint1"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
     "_library": {},
     "_library.infer_schema": {"library": "infer_schema"},
@@ -43,7 +43,7 @@ HOMES = {
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export export ignore is_scripting unused", "jit._api": "_overload _overload_method"},
     "lightning": {"lightning.fabric": "Fabric"},
     "lightning.utilities.rank_zero": {"lightning.utilities": "rank_zero_debug rank_zero_deprecation rank_zero_info rank_zero_only rank_zero_warn"},
-    "nn.functional": {"nn": "grad"},
+    "nn.functional": {"nn": "grad", "nn.modules.module": "_parse_to=_destination"},
     "nn.init": {"nn.init": "_no_grad_fill_=constant_ _no_grad_normal_=normal_ _no_grad_trunc_normal_=trunc_normal_ _no_grad_uniform_=uniform_ _no_grad_zero_=zeros_"},
     "nn.modules.activation": {"nn.modules.attention": "MultiheadAttention"},
     "nn.modules.linear": {"nn.modules.linear": "NonDynamicallyQuantizableLinear=Linear"},
