@@ -11,8 +11,14 @@ check_include_file_cxx(backtrace.h CRESSET_HAS_BACKTRACE_H)
 if(CRESSET_HAS_BACKTRACE_H AND EXISTS "${backtrace_library}")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/graph/capture/place.cpp PROPERTIES COMPILE_DEFINITIONS CRESSET_BACKTRACE)
 endif()
+set(op_aliases ${CMAKE_BINARY_DIR}/generated/cresset/graph/op_aliases.inc)
+add_custom_command(
+  OUTPUT ${op_aliases}
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/op_aliases.py ${CMAKE_BINARY_DIR}/generated/cresset/ops/schemas.json ${op_aliases}
+  DEPENDS ${CMAKE_SOURCE_DIR}/tools/op_aliases.py ${CMAKE_BINARY_DIR}/generated/cresset/ops/schemas.json
+  COMMENT "Aliases of operators")
 cresset_unite(graph_sources)
-add_library(cresset_graph SHARED ${graph_sources})
+add_library(cresset_graph SHARED ${graph_sources} ${op_aliases})
 set_target_properties(cresset_graph PROPERTIES EXPORT_NAME graph)
 cresset_declare_units(cresset_graph)
 cresset_precompile(cresset_graph ${CMAKE_SOURCE_DIR}/cresset/core/tensor_impl.h ${CMAKE_SOURCE_DIR}/cresset/base/scalar.h)

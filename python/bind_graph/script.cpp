@@ -630,7 +630,11 @@ PyObject* canonical_type(PyObject*, PyObject* o) {
   return guarded([&] { return text(annotation_text(type_of_text(string_of(o), nullptr))); });
 }
 PyObject* has_operator(PyObject*, PyObject* name) {
-  return guarded([&] { return Ref::share(find_candidates(string_of(name)).empty() ? Py_False : Py_True); });
+  return guarded([&] {
+    const std::string wanted = string_of(name);
+    const bool written = wanted.compare(0, 6, "aten::") == 0 && library_function(wanted.substr(6));
+    return Ref::share(written || !find_candidates(wanted).empty() ? Py_True : Py_False);
+  });
 }
 // (helpers as a dict, class of raised errors, class of unsupported programs)
 PyObject* set_helpers(PyObject*, PyObject* args) {

@@ -66,6 +66,7 @@ Datum to_datum(PyObject* o, const Type& type) {
       break;
     case TypeKind::Tensor:
       if (capi().is_tensor(o)) return Datum(capi().tensor_of(o));
+      if (o == Py_None) return Datum(Tensor());
       break;
     case TypeKind::Int:
       if (PyLong_Check(o) && !PyBool_Check(o)) return Datum(read_int(o));
@@ -81,9 +82,15 @@ Datum to_datum(PyObject* o, const Type& type) {
       break;
     case TypeKind::Bool:
       if (PyBool_Check(o)) return Datum(o == Py_True);
+      if (PyNumber_Check(o) && !PyComplex_Check(o) && !capi().is_tensor(o)) {
+        const int truth = PyObject_IsTrue(o);
+        if (truth < 0) throw PythonError();
+        return Datum(truth == 1);
+      }
       break;
     case TypeKind::Complex:
-      if (PyComplex_Check(o)) return Datum(complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+      if (PyBool_Check(o)) break;
+      if (PyComplex_Check(o) || PyFloat_Check(o) || PyLong_Check(o)) return Datum(complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
       break;
     case TypeKind::Number:
       if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o)) return to_datum(o);
@@ -103,9 +110,12 @@ Datum to_datum(PyObject* o, const Type& type) {
     case TypeKind::Optional: return o == Py_None ? Datum() : to_datum(o, type.elements()[0]);
     case TypeKind::Union:
       for (const Type& t : type.elements()) {
-        // A float takes ints too, where no int is among the types.
+        // Types that take values of others, too, take their own alone here.
         try {
-          if (t.kind() == TypeKind::Float && !PyFloat_Check(o)) continue;
+          if ((t.kind() == TypeKind::Float && !PyFloat_Check(o)) || (t.kind() == TypeKind::Bool && !PyBool_Check(o)) ||
+              (t.kind() == TypeKind::Complex && !PyComplex_Check(o)) || (t.kind() == TypeKind::Tuple && !PyTuple_Check(o)) ||
+              (t.kind() == TypeKind::Tensor && o == Py_None))
+            continue;
           return to_datum(o, t);
         } catch (const TypeError&) {}
       }
@@ -117,10 +127,12 @@ Datum to_datum(PyObject* o, const Type& type) {
       if (PyDict_Check(o)) return dict_from(o, type.elements()[0], type.elements()[1]);
       break;
     case TypeKind::Tuple: {
-      if (!PyTuple_Check(o)) break;
-      if (PyTuple_GET_SIZE(o) != static_cast<Py_ssize_t>(type.elements().size())) break;
+      if (!PyTuple_Check(o) && !PyList_Check(o)) break;
+      const Ref items = checked(PySequence_Fast(o, "expected a tuple"));
+      if (PySequence_Fast_GET_SIZE(items.get()) != static_cast<Py_ssize_t>(type.elements().size())) break;
       std::vector<Datum> out;
-      for (size_t i = 0; i < type.elements().size(); i++) out.push_back(to_datum(PyTuple_GET_ITEM(o, static_cast<Py_ssize_t>(i)), type.elements()[i]));
+      for (size_t i = 0; i < type.elements().size(); i++)
+        out.push_back(to_datum(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), type.elements()[i]));
       return Datum(dispatch::TupleObject::create(std::move(out)));
     }
     case TypeKind::Future: {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <ostream>
 #include <unordered_set>
 
@@ -64,8 +66,14 @@ Tensor compared(const Tensor& a, const Tensor& b) {
 
 // As Python prints a float, with a point.
 void print_double(std::ostream& out, double v) {
-  if (std::isfinite(v) && v == std::trunc(v) && std::fabs(v) < 1e15) out << static_cast<int64_t>(v) << '.';
-  else out << v;
+  if (!std::isfinite(v)) {
+    out << v;
+    return;
+  }
+  // As many digits as tell floats apart, and a dot behind those that are whole.
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", v);
+  out << text << (std::strpbrk(text, ".e") ? "" : ".");
 }
 
 }  // namespace

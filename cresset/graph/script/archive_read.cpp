@@ -193,10 +193,10 @@ class Code final : public std::enable_shared_from_this<Code> {
 
 class CodeResolver final : public Resolver {
  public:
-  explicit CodeResolver(std::weak_ptr<Code> code) : code_(std::move(code)) {}
+  CodeResolver(std::weak_ptr<Code> code, int64_t version) : code_(std::move(code)), version_(version) {}
 
   SugarPtr value(const std::string& name, const Range&) override {
-    if (name == "torch") return torch_namespace();
+    if (name == "torch") return torch_namespace_of(version_);
     if (name == "ops") return ops_namespace();
     if (name == "fork" || name == "awaitable") return sugar_text(SugarKind::Special, name == "fork" ? "fork" : "_awaitable");
     const auto code = code_.lock();
@@ -223,10 +223,11 @@ class CodeResolver final : public Resolver {
 
  private:
   std::weak_ptr<Code> code_;
+  int64_t version_;
 };
 
 std::shared_ptr<Resolver> Code::resolver() {
-  if (!resolver_) resolver_ = std::make_shared<CodeResolver>(weak_from_this());
+  if (!resolver_) resolver_ = std::make_shared<CodeResolver>(weak_from_this(), version_);
   return resolver_;
 }
 

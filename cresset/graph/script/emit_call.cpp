@@ -79,6 +79,7 @@ SugarPtr Emitter::tensor_attribute(Value* t, const std::string& name, const Rang
                                                          {"is_sparse_csr", {"prim::is_sparse_csr", {}}},
                                                          {"is_quantized", {"prim::is_quantized", {}}},
                                                          {"is_mkldnn", {"prim::is_mkldnn", {}}},
+                                                         {"is_nested", {"prim::is_nested", {}}},
                                                          {"is_xpu", {"prim::is_xpu", {}}},
                                                          {"is_mps", {"prim::is_mps", {}}},
                                                          {"ndim", {"aten::dim", {}}},
@@ -94,6 +95,12 @@ SugarPtr Emitter::tensor_attribute(Value* t, const std::string& name, const Rang
                                                          {"name", {"prim::name", {}}}};
   if (const auto found = kProperties.find(name); found != kProperties.end()) {
     if (!find_candidates(found->second.op).empty()) return call_op(found->second.op, {t}, range);
+    if (Function* f = library_function(found->second.op + 6)) {
+      Arguments arguments;
+      arguments.positional = {sugar(t)};
+      arguments.ranges = {range};
+      return call_function(*f, nullptr, arguments, range);
+    }
     if (name == "T" || name == "mT") return call_op("aten::transpose", {t, constant(Datum(int64_t{-2})), constant(Datum(int64_t{-1}))}, range);
   }
   static const std::map<std::string, std::string> kRenamed = {{"ndimension", "dim"}, {"nelement", "numel"}, {"__and__", "bitwise_and"}};
@@ -142,8 +149,9 @@ SugarPtr Emitter::try_attribute(Value* object, ClassType& cls, const std::string
     s->self = object;
     return s;
   }
-  // A module of Python finds its properties when something asks for them, as the line above has.
+  // A module of Python finds its properties and static methods when something asks for them, as the line above has.
   if (const Property* p = cls.property(name)) return method(object, p->getter, {}, range);
+  if (const auto found = cls.statics.find(name); found != cls.statics.end()) return sugar(found->second);
   return nullptr;
 }
 
@@ -184,7 +192,6 @@ SugarPtr Emitter::object_attribute(Value* object, const std::string& name, const
     s->self = object;
     return s;
   }
-  if (t.kind() == TypeKind::Complex && (name == "real" || name == "imag")) return call_op("prim::" + name, {object}, range);
   if (t.kind() == TypeKind::Optional)
     fail("'" + annotation_text(t) + "' has no attribute and no method '" + name + "'; check that it is not None first, which refines its type", range);
   const std::string op = "aten::" + name;
@@ -236,7 +243,7 @@ SugarPtr Emitter::call(const SugarPtr& callee, Arguments arguments, const Range&
         for (const SugarPtr& s : arguments.positional) inputs.push_back(as_value(s, range));
         return sugar(make("aten::format", inputs, range, TypeKind::String));
       }
-      return call_builtin(callee->text, callee->self, arguments, range);
+      return call_builtin(callee->text, callee->self, arguments, range, callee->overloads.empty() ? nullptr : callee->overloads[0]);
     case SugarKind::Function: return call_function(*callee->function, callee->self, arguments, range);
     case SugarKind::Method: {
       std::vector<Value*> values;
@@ -413,7 +420,7 @@ SugarPtr Emitter::call_op(const std::string& name, std::vector<Value*> positiona
   return call_builtin(name, nullptr, arguments, range);
 }
 
-SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Arguments& arguments, const Range& range) {
+SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Arguments& arguments, const Range& range, Function* other) {
   const std::vector<Candidate>& candidates = find_candidates(name);
   const auto is_enum = [](const SugarPtr& s) {
     if (s->kind == SugarKind::Constant) return s->datum.object() && dynamic_cast<const EnumObject*>(s->datum.object()->get()) != nullptr;
@@ -422,6 +429,9 @@ SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Argum
   };
   const bool enums =
       (name == "aten::eq" || name == "aten::ne") && arguments.positional.size() == 2 && is_enum(arguments.positional[0]) && is_enum(arguments.positional[1]);
+  const auto written = [&] { return name.compare(0, 6, "aten::") == 0 ? library_function(name.substr(6)) : nullptr; };
+  if (candidates.empty() && !find_builtin(name))
+    if (Function* const f = written()) return call_function(*f, self, arguments, range);
   if (candidates.empty() || enums) {
     // Builtins of any arguments.
     const std::string exact = enums ? name + ".enum" : name;
@@ -439,7 +449,6 @@ SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Argum
   }
   std::string reasons;
   size_t told = 0;
-  Function* other = nullptr;
   for (const bool implicit : {false, true}) {
     for (const Candidate& c : candidates) {
       std::map<std::string, Type> bound;
@@ -473,7 +482,7 @@ SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Argum
       if (result.kind() == TypeKind::None) return sugar_constant(Datum());
       return sugar(n->output());
     }
-    if (!implicit && name.compare(0, 6, "aten::") == 0) other = library_function(name.substr(6));
+    if (!other && !implicit) other = written();
     if (!other) continue;
     other->ensure_defined();
     std::map<std::string, Type> bound;
@@ -499,6 +508,8 @@ Value* Emitter::convert(Value* v, const Type& to, const Range& range, bool impli
       if (inner.kind() == TypeKind::Layout && v->is_constant()) return graph_.constant(Datum(static_cast<Layout>(v->constant()->toInt())));
       if (inner.kind() == TypeKind::MemoryFormat && v->is_constant()) return graph_.constant(Datum(static_cast<MemoryFormat>(v->constant()->toInt())));
     }
+    const auto is_optional = [](const Type& t, TypeKind of) { return t.kind() == TypeKind::Optional && t.elements()[0].kind() == of; };
+    if (is_optional(from, TypeKind::Int) && is_optional(to, TypeKind::DType)) return make("prim::dtype_of_int", {v}, range, to);
     return v;
   }
   const Type& inner = to.kind() == TypeKind::Optional ? to.elements()[0] : to;

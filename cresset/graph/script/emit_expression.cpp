@@ -153,6 +153,9 @@ Value* Emitter::to_bool(Value* v, const Range& range) {
     case TypeKind::Float: return make("aten::Bool.float", {v}, range, TypeKind::Bool);
     case TypeKind::Number: return make("aten::Bool.Scalar", {v}, range, TypeKind::Bool);
     case TypeKind::Tensor: return make("aten::Bool.Tensor", {v}, range, TypeKind::Bool);
+    case TypeKind::String:
+    case TypeKind::List:
+    case TypeKind::Dict: return as_value(call_op("aten::gt", {as_value(call_op("aten::len", {v}, range), range), constant(Datum(int64_t{0}))}, range), range);
     case TypeKind::Class:
       if (ClassType* cls = class_of(v->type()); cls && cls->method("__bool__")) return as_value(method(v, "__bool__", {}, range), range);
       [[fallthrough]];

@@ -73,6 +73,20 @@ def _cast_Long(self: Tensor, non_blocking: bool = False) -> Tensor:
 def _cast_Short(self: Tensor, non_blocking: bool = False) -> Tensor:
     return self.to(torch.int16, non_blocking)
 )"},
+    {"matrix_H", R"(
+def matrix_H(self: Tensor) -> Tensor:
+    assert self.dim() == 0 or self.dim() == 2, "tensor.H: expected a matrix, got a tensor of {} dimensions".format(self.dim())
+    return self.conj() if self.dim() == 0 else self.transpose(0, 1).conj()
+)"},
+    {"mH", R"(
+def mH(self: Tensor) -> Tensor:
+    return self.conj() if self.dim() == 0 else self.transpose(-2, -1).conj()
+)"},
+    {"vander", R"(
+def vander(x: Tensor, N: Optional[int] = None, increasing: bool = False) -> Tensor:
+    powers = torch.linalg_vander(x, N=N)
+    return powers if increasing else powers.flip([-1])
+)"},
     {"cpu", R"(
 def cpu(self: Tensor) -> Tensor:
     return self.to(device=torch.device("cpu"))
@@ -107,6 +121,17 @@ def div_out_0_3(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
     if self.is_floating_point() or self.is_complex() or other.is_floating_point() or other.is_complex():
         return torch.div(self, other, out=out)
     return torch.div(self, other, rounding_mode="trunc", out=out)
+)"},
+    // Steps had a default before version 8, and 9 of logspace.
+    {"linspace_0_7", R"(
+def linspace_0_7(start: number, end: number, steps: Optional[int] = None, *, dtype: Optional[dtype] = None, layout: Optional[layout] = None,
+                 device: Optional[device] = None, pin_memory: Optional[bool] = None) -> Tensor:
+    return torch.linspace(start, end, 100 if steps is None else steps, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+)"},
+    {"logspace_0_8", R"(
+def logspace_0_8(start: number, end: number, steps: Optional[int] = None, base: float = 10.0, *, dtype: Optional[dtype] = None,
+                 layout: Optional[layout] = None, device: Optional[device] = None, pin_memory: Optional[bool] = None) -> Tensor:
+    return torch.logspace(start, end, 100 if steps is None else steps, base, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
 )"},
 };
 
@@ -146,8 +171,8 @@ constexpr std::string_view kHome = "__torch__.cresset.";
 std::string library_operator(const std::string& function) {
   if (function.compare(0, kHome.size(), kHome) != 0) return {};
   const std::string name = function.substr(kHome.size());
-  // The old divisions are no operators of today.
-  return name.size() > 4 && name.compare(name.size() - 4, 4, "_0_3") == 0 ? std::string() : name;
+  // Those that end with the versions that they were of are no operators of today.
+  return name.size() > 4 && name.compare(name.size() - 4, 3, "_0_") == 0 ? std::string() : name;
 }
 
 Function* library_function(const std::string& name) {

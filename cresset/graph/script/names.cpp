@@ -177,8 +177,10 @@ SugarPtr math_namespace() {
                                                            {"inf", std::numeric_limits<double>::infinity()},
                                                            {"nan", std::numeric_limits<double>::quiet_NaN()}};
     if (const auto found = kNumbers.find(name); found != kNumbers.end()) return sugar_constant(Datum(found->second));
-    if (find_candidates("aten::" + name).empty()) return nullptr;
-    return sugar_text(SugarKind::Builtin, "aten::" + name);
+    // The function of floats; the operator of its name takes the remainder of a division to the floor.
+    const std::string builtin = "aten::" + std::string(name == "remainder" ? "mathremainder" : name);
+    if (find_candidates(builtin).empty()) return nullptr;
+    return sugar_text(SugarKind::Builtin, builtin);
   };
   return s;
 }

@@ -536,6 +536,21 @@ void register_builtins() {
   });
 }
 
+namespace {
+
+// The operator that has the name as an alias; empty: none has.
+std::string operator_behind(const std::string& name) {
+  static const std::map<std::string_view, std::string_view> kAliases = {
+#include "cresset/graph/op_aliases.inc"
+  };
+  constexpr std::string_view kSpace = "aten::";
+  if (name.compare(0, kSpace.size(), kSpace) != 0) return {};
+  const auto found = kAliases.find(std::string_view(name).substr(kSpace.size()));
+  return found == kAliases.end() ? std::string() : std::string(kSpace) + std::string(found->second);
+}
+
+}  // namespace
+
 const std::vector<Candidate>& find_candidates(const std::string& name) {
   register_builtins();
   const std::lock_guard lock(registered_mutex());
@@ -543,7 +558,10 @@ const std::vector<Candidate>& find_candidates(const std::string& name) {
   std::vector<Candidate>& list = (*cache)[name];
   // A name that was not there may have been registered since; one that was there has its overloads.
   if (!list.empty()) return list;
-  for (const dispatch::OpEntry* op : ops_named(name)) list.push_back({schema_of_op(*op), op, nullptr});
+  std::vector<const dispatch::OpEntry*> operators = ops_named(name);
+  if (operators.empty())
+    if (const std::string behind = operator_behind(name); !behind.empty()) operators = ops_named(behind);
+  for (const dispatch::OpEntry* op : operators) list.push_back({schema_of_op(*op), op, nullptr});
   // Forms that write into an argument come last: they have one more.
   std::stable_sort(list.begin(), list.end(),
                    [](const Candidate& a, const Candidate& b) { return ((a.op->flags & dispatch::kOutOp) != 0) < ((b.op->flags & dispatch::kOutOp) != 0); });

@@ -33,8 +33,9 @@ struct Sugar {
   Type type;
   Datum datum;
   std::vector<SugarPtr> items;
-  std::vector<std::string> keys;                                                   // of a Tuple that is a container with names
-  std::vector<Function*> overloads;                                                // with `text`, two of them: without and with the flag of that name
+  std::vector<std::string> keys;  // of a Tuple that is a container with names
+  // With `text`, two of them: without and with the flag of that name. Of a Builtin, one for arguments that the operator takes no longer.
+  std::vector<Function*> overloads;
   std::function<SugarPtr(const std::string& name, const Range& range)> attribute;  // of a Namespace
 
   explicit Sugar(SugarKind k) : kind(k) {}
@@ -81,7 +82,7 @@ CRESSET_API SugarPtr ops_namespace();
 SugarPtr torch_classes();
 SugarPtr math_namespace();
 // An operator of PyTorch that is written in TorchScript here; null: there is none.
-Function* library_function(const std::string& name);
+CRESSET_API Function* library_function(const std::string& name);
 // The operator of PyTorch that such a function is by its qualified name; empty: it is none.
 std::string library_operator(const std::string& function);
 // Named tuples of the process, by qualified name.

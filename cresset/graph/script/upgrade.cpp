@@ -1,7 +1,5 @@
 #include "cresset/graph/script/upgrade.h"
 
-#include "cresset/graph/script/sugar.h"
-
 namespace cresset::graph::script {
 
 namespace {
@@ -33,7 +31,27 @@ void fill_with_float(Graph& g, Node& n) {
   }
 }
 
+const char* older_operator(const std::string& name, int64_t version) {
+  if (name == "linspace" && version < 8) return "linspace_0_7";
+  return name == "logspace" && version < 9 ? "logspace_0_8" : nullptr;
+}
+
 }  // namespace
+
+SugarPtr torch_namespace_of(int64_t version) {
+  const SugarPtr today = torch_namespace();
+  if (version >= kVersionOfOperators) return today;
+  const SugarPtr then = sugar_text(SugarKind::Namespace, "torch");
+  then->attribute = [today, version](const std::string& name, const Range& range) {
+    const SugarPtr found = today->attribute(name, range);
+    const char* older = older_operator(name, version);
+    if (!found || !older) return found;
+    const SugarPtr both = std::make_shared<Sugar>(*found);
+    both->overloads = {library_function(older)};
+    return both;
+  };
+  return then;
+}
 
 void upgrade_operators(Graph& g, int64_t version) {
   std::vector<Node*> operators;

@@ -24,9 +24,9 @@ def _set_grad_enabled(enabled):
 
 def _get_tracing_state():
     """The recorder of `torch.jit.trace`; None where nothing is recorded."""
-    from ..jit import _trace
+    from ..jit import _tracing
 
-    return _trace.state
+    return _tracing.tracer
 
 
 def _log_api_usage_once(event):
@@ -101,7 +101,7 @@ def parse_ir(text):
 
 def _create_function_from_graph(name, graph):
     """A function that runs a graph of TorchScript."""
-    from ..jit._function import function_of_graph
+    from ..jit._definition import function_of_graph
 
     return function_of_graph(name, graph)
 

@@ -38,7 +38,7 @@ HOMES = {
     "fx.passes.utils.fuser_utils": {"fx.passes.tools_common": "legalize_graph"},
     "jit": {"jit": "_script_if_tracing=script_if_tracing", "jit._api": "_overload _overload_method"},
     "jit._script": {"jit": "RecursiveScriptModule ScriptFunction ScriptModule script"},
-    "jit._recursive": {"jit._module": "create_script_module infer_methods_to_compile"},
+    "jit._recursive": {"jit._builder": "create_script_module infer_methods_to_compile"},
     "jit.frontend": {"jit._api": "NotSupportedError UnsupportedNodeError=NotSupportedError"},
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export export ignore is_scripting unused", "jit._api": "_overload _overload_method"},
     "lightning": {"lightning.fabric": "Fabric"},

@@ -10,8 +10,9 @@ import warnings
 import _cresset_graph as _graph
 
 from ..futures import Future
-from . import _classes, _marks, _module, _resolve
-from ._function import ScriptFunction, script_function
+from . import _builder, _classes, _marks, _module, _resolve, _tracing
+from ._definition import script_function
+from ._function import ScriptFunction
 
 _is = isinstance
 
@@ -151,9 +152,7 @@ def is_tracing():
     >>> torch.jit.is_tracing()
     False
     """
-    from . import _trace
-
-    return _trace.state is not None
+    return _tracing.tracer is not None
 
 
 def annotate(the_type, the_value):
@@ -259,7 +258,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     if _is(obj, _module.ScriptModule) and obj._script() is not None:
         return obj._script()
     if _is(obj, Module):
-        return _module.script_module(obj)
+        return _builder.script_module(obj)
     if _is(obj, type):
         import enum
 
@@ -272,7 +271,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     if not callable(obj):
         raise TypeError(f"torch.jit.script: expected a function, module or class, got {type(obj).__name__}")
     if _is(getattr(obj, "__self__", None), Module):
-        return getattr(_module.script_module(obj.__self__), obj.__name__)
+        return getattr(_builder.script_module(obj.__self__), obj.__name__)
     if (known := _resolve._library.functional(obj)) is not None:
         kind, what = known
         made = ScriptFunction(what if kind == "function" else what[1 if kind == "flag" else 0], obj)
@@ -325,10 +324,8 @@ def fork(func, *args, **kwargs):
     >>> torch.jit.fork(abs, -1).wait()
     1
     """
-    from . import _trace
-
-    if _trace.state is not None:
-        return _trace.state.call_fork(func, args, kwargs)
+    if _tracing.tracer is not None:
+        return _tracing.tracer.call_fork(func, args, kwargs)
     future = Future()
     future.set_result(func(*args, **kwargs))
     return future
@@ -343,6 +340,19 @@ def wait(future):
     if future is None:
         raise RuntimeError("wait: Future can't be None")
     return future.wait()
+
+
+_fork, _wait = fork, wait
+
+
+def _unwrap_optional(value):
+    """The value, which is not None. Errors: AssertionError where it is.
+
+    >>> torch.jit._unwrap_optional(3)
+    3
+    """
+    assert value is not None, "_unwrap_optional: expected a value, got None"
+    return value
 
 
 class _Await:

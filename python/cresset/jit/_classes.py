@@ -8,7 +8,7 @@ import _cresset_graph as _graph
 
 from ..nn import Module
 from . import _resolve
-from ._function import defaults_of
+from ._definition import defaults_of
 
 _originals = {}  # qualified name -> class of Python
 

@@ -1,11 +1,10 @@
-"""Functions that are compiled: `ScriptFunction`, and what makes one of a function of Python."""
+"""Functions that are compiled."""
 
 import functools
-import inspect
 
 import _cresset_graph as _graph
 
-from . import _marks, _resolve
+from . import _tracing
 
 
 class ScriptFunction:
@@ -34,10 +33,8 @@ class ScriptFunction:
         return _graph.script_function_info(self._handle)["name"]
 
     def __call__(self, *args, **kwargs):
-        from . import _trace
-
-        if _trace.state is not None:
-            return _trace.state.call_function(self._handle, args, kwargs)
+        if _tracing.tracer is not None:
+            return _tracing.tracer.call_function(self._handle, args, kwargs)
         return _graph.script_function_run(self._handle, None, args, kwargs)
 
     def __get__(self, instance, owner=None):
@@ -98,57 +95,3 @@ class ScriptFunction:
 
     def __reduce__(self):
         raise RuntimeError("ScriptFunction cannot be pickled; save it with torch.jit.save")
-
-
-_compiled = {}
-
-
-def script_function(fn):
-    """The compiled form of a function of Python, made once."""
-    if isinstance(fn, ScriptFunction):
-        return fn
-    key = fn
-    if key not in _compiled:
-        _compiled[key] = ScriptFunction(_compile(fn), fn)
-    return _compiled[key]
-
-
-def function_of_graph(name, graph):
-    """A function of a graph alone, which no function of Python stands behind."""
-    return ScriptFunction(_graph.script_graph_function(_resolve.unit, name, graph._handle))
-
-
-def defaults_of(fn):
-    signature = inspect.signature(fn)
-    return {name: p.default for name, p in signature.parameters.items() if p.default is not inspect.Parameter.empty}
-
-
-def native(fn, name, skip_self=False):
-    """A function that Python runs: its annotations are its types."""
-    hints, resolver = {}, _resolve.Resolver(fn)
-    for key, annotation in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
-        hints[key] = resolver.type(annotation) if isinstance(annotation, str) else _resolve.type_text(annotation)
-    rows = []
-    for index, (key, p) in enumerate(inspect.signature(fn).parameters.items()):
-        if skip_self and index == 0:
-            continue
-        has_default = p.default is not inspect.Parameter.empty
-        rows.append((key, hints.get(key) or "Tensor", has_default, p.default if has_default else None))
-    return rows, hints.get("return") or ("None" if "return" in hints else "Tensor")
-
-
-def _compile(fn):
-    if (use := _marks.use_of(fn)) is not None and use[0] != _marks.Use.EXPORT:
-        return dropped(fn, use[0])
-    source, file, line = _resolve.source_of(fn)
-    return _graph.script_unit_define(_resolve.unit, _resolve.qualified_name(fn), source, file, line, _resolve.Resolver(fn), None, defaults_of(fn))
-
-
-def dropped(fn, use):
-    name = _resolve.qualified_name(fn)
-    rows, result = native(fn, name)
-    if use == _marks.Use.IGNORE:
-        return _graph.script_unit_native(_resolve.unit, name, rows, result, fn)
-    arguments = ", ".join(f"{key}: {type_}" + (f" = {value!r}" if has else "") for key, type_, has, value in rows)
-    text = f'def {fn.__name__}({arguments}) -> {result}:\n    raise NotImplementedError("{fn.__name__} is marked as unused: it was not compiled")\n'
-    return _graph.script_unit_define(_resolve.unit, name, text, "<unused>", 1, _resolve.Resolver(fn), None, {})

@@ -111,7 +111,7 @@ def type_text(annotation):
         names = {list: "List", dict: "Dict", tuple: "Tuple", torch.futures.Future: "Future", typing.Final: "Final"}
         return f"{names[origin]}[{', '.join(inner) or '()'}]" if origin in names else None
     if isinstance(annotation, type):
-        if issubclass(annotation, torch.Tensor):
+        if issubclass(annotation, torch.Tensor) or isinstance(annotation, torch._tensor._TensorType):  # torch.LongTensor and its kin
             return "Tensor"
         if issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
             return named_tuple_text(annotation)
@@ -160,7 +160,8 @@ def class_handle(cls):
 
 def describe(obj, name, constant=False):
     """The meaning of an object of Python for the compiler: (kind, what)."""
-    from ._function import ScriptFunction, script_function
+    from ._definition import script_function
+    from ._function import ScriptFunction
 
     if isinstance(obj, ScriptFunction):
         return ("function", obj._handle)
@@ -265,15 +266,21 @@ def _assert(condition: bool, message: str):
     assert condition, message
 
 
+def _assert_tensor(condition: torch.Tensor, message: str):
+    assert bool(condition), message
+
+
 def _describe_function(fn, name, script_function):
     if (what := _special_functions().get(id(fn))) is not None:
         return ("special", what)
     if fn is torch.autograd.grad:
         return ("special", "autograd.grad")
+    if fn is torch.jit._unwrap_optional:
+        return ("builtin", "aten::_unwrap_optional")
     if fn is torch._assert:
-        return ("function", script_function(_assert)._handle)
+        return ("overloads", tuple(script_function(f)._handle for f in (_assert, _assert_tensor)))
     if getattr(math, getattr(fn, "__name__", ""), None) is fn:
-        return ("builtin", f"aten::{fn.__name__}")
+        return ("builtin", "aten::mathremainder" if fn is math.remainder else f"aten::{fn.__name__}")
     home, own = getattr(fn, "__module__", None) or "", getattr(fn, "__name__", name)
     if (known := _library.functional(fn)) is not None:
         return known
@@ -285,6 +292,10 @@ def _describe_function(fn, name, script_function):
         return ("error", f"function {name} of Python has no text that could be compiled")
     if home.startswith("cresset.") and not home.startswith(("cresset.nn", "cresset.vision")):
         return ("error", f"{name} is no function that TorchScript has")
+    from ._definition import script_overloads
+
+    if forms := script_overloads(fn):
+        return ("overloads", forms)
     return ("function", script_function(fn)._handle)
 
 
@@ -303,6 +314,8 @@ def attribute_of(obj, name):
     if obj is torch or getattr(obj, "__name__", "") == "torch":
         if name in _SPECIAL:
             return ("special", _SPECIAL[name])
+        if name == "tensordot":  # the operator of the name takes lists of dimensions alone
+            obj = torch.functional
     try:
         found = getattr(obj, name)
     except AttributeError:

@@ -19,12 +19,11 @@ import cresset as torch
 from .._modes import stack as _stack
 from ..nn import Module
 from ..overrides import TorchFunctionMode
-from . import _module, _resolve
+from . import _builder, _resolve, _tracing
 from ._function import ScriptFunction
 from ._module import RecursiveScriptModule, ScriptModule
 
 _UNHEARD = ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero", "aten::equal")
-state = None  # the tracer that is recording
 
 
 class TracingCheckError(Exception):
@@ -349,13 +348,12 @@ class Tracer:
 
     def _aside(self, call):
         """The result of a call of which nothing is written down."""
-        global state
-        before, state = state, None
+        before, _tracing.tracer = _tracing.tracer, None
         try:
             with _stack.listening_at(_stack.ABOVE_LAYERS, None), _Off():
                 return call()
         finally:
-            state = before
+            _tracing.tracer = before
 
     def call_function(self, handle, args, kwargs):
         self.functions.append(handle)
@@ -395,7 +393,7 @@ class Tracer:
 
         class Traced(Future):
             def wait(self):
-                if state is tracer:
+                if _tracing.tracer is tracer:
                     tracer.write(f"torch.wait({name})", result)
                 return result
 
@@ -445,8 +443,7 @@ class Tracer:
     # ---- running ----------------------------------------------------------------------------------------------------------
 
     def run(self, call):
-        global state
-        if state is not None:
+        if _tracing.tracer is not None:
             raise RuntimeError("torch.jit.trace: a trace is being made already")
         patched = []
         if self.root is not None:
@@ -456,17 +453,17 @@ class Tracer:
                 original = module.forward
 
                 def forward(*args, _module=module, _original=original, **kwargs):
-                    return state.submodule(_module, _original, args, kwargs) if state is self else _original(*args, **kwargs)
+                    return self.submodule(_module, _original, args, kwargs) if _tracing.tracer is self else _original(*args, **kwargs)
 
                 had = module.__dict__.get("forward", patched)
                 module.__dict__["forward"] = forward
                 patched.append((module, had))
-        state = self
+        _tracing.tracer = self
         try:
             with _stack.listening_at(_stack.ABOVE_LAYERS, self), _Sizes(self):
                 return call()
         finally:
-            state = None
+            _tracing.tracer = None
             for module, had in patched:
                 if had is patched:
                     del module.__dict__["forward"]
@@ -786,7 +783,7 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
 
 
 def _trace_methods(mod, inputs, strict, by_name):
-    plain = _module._Builder(mod, {}).build(None, True)
+    plain = _builder._Builder(mod, {}).build(None, True)
     d = TopLevelTracedModule(plain._c, mod)
     texts = []
     for method, given in inputs.items():

@@ -46,8 +46,8 @@ const Golden kGolden[] = {
     {"return o + 1", "Check that it is not None first", "o + 1"},
     {"return n + 'a'", "Arguments for call are not valid", "n + 'a'"},
     {"return xs + n", "Arguments for call are not valid", "xs + n"},
-    {"return not d", "Could not cast value of type Dict[str, int] to bool", "d"},
-    {"if xs:\n        return 1\n    return 2", "Could not cast value of type List[int] to bool", "xs"},
+    {"return not t", "Could not cast value of type Tuple[int, str] to bool", "t"},
+    {"if t:\n        return 1\n    return 2", "Could not cast value of type Tuple[int, str] to bool", "t"},
     {"return n.x", "'int' has no attribute and no method 'x'", "n.x"},
     {"return -d", "Arguments for call are not valid", "-d"},
     // assignment

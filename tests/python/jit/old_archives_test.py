@@ -8,14 +8,18 @@ import cresset as torch
 from cresset import nn
 
 
-def written_as(module, version):
-    """The archive of a module, as if it were of another version."""
+def written_as(module, version, changes=()):
+    """The archive of a module, as if it were of another version, with parts of its code replaced."""
     now, then = io.BytesIO(), io.BytesIO()
     torch.jit.save(torch.jit.script(module), now)
     with zipfile.ZipFile(now) as source, zipfile.ZipFile(then, "w") as target:
         for entry in source.infolist():
             is_version = entry.filename.endswith("/version") and "/.data/" not in entry.filename
-            target.writestr(entry.filename, f"{version}\n" if is_version else source.read(entry))
+            content = f"{version}\n".encode() if is_version else source.read(entry)
+            if entry.filename.endswith(".py"):
+                for old, new in changes:
+                    content = content.replace(old, new)
+            target.writestr(entry.filename, content)
     return io.BytesIO(then.getvalue())
 
 
@@ -32,6 +36,11 @@ class Quotients(nn.Module):
 class Filled(nn.Module):
     def forward(self, n: int):
         return [torch.full([1], 3), torch.full([1], True), torch.full([1], n), torch.full([1], 3, dtype=torch.int32)]
+
+
+class Spaced(nn.Module):
+    def forward(self, a: float, n: int):
+        return [torch.linspace(a, 1, 7), torch.logspace(a, 1, 7), torch.linspace(0, 3, 7, dtype=torch.float64), torch.linspace(torch.tensor(a), 1, 5)]
 
 
 def again(module):
@@ -70,6 +79,29 @@ class OldArchives(unittest.TestCase):
             filled = torch.jit.load(written_as(Filled(), version))(3)
             self.assertEqual([t.dtype for t in filled], [*dtypes, torch.int32])
             self.assertEqual([t.item() for t in filled], [3, 1, 3, 3])
+
+    def test_steps_of_spaces_had_a_default_before_version_8_and_9(self):
+        for written in (b"", b", None"):
+            module = torch.jit.load(written_as(Spaced(), 7, [(b", 7", written)]))
+            for program in (module, again(module)):
+                linear, powers, typed, few = program(0.0, 3)
+                self.assertTrue(linear.equal(torch.linspace(0.0, 1, 100)))
+                self.assertTrue(powers.equal(torch.logspace(0.0, 1, 100)))
+                self.assertTrue(typed.equal(torch.linspace(0, 3, 100, dtype=torch.float64)))
+                self.assertTrue(few.equal(torch.linspace(0.0, 1, 5)))
+            for version in (8, 9):
+                with self.assertRaisesRegex(RuntimeError, "linspace"):
+                    torch.jit.load(written_as(Spaced(), version, [(b", 7", written)]))
+        self.assertEqual([t.numel() for t in torch.jit.load(written_as(Spaced(), 7))(0.0, 3)], [7, 7, 7, 5])
+
+    def test_steps_of_logspace_had_a_default_in_version_8(self):
+        class Powers(nn.Module):
+            def forward(self, a: float):
+                return torch.logspace(a, 1, 7)
+
+        self.assertEqual(torch.jit.load(written_as(Powers(), 8, [(b", 7", b"")]))(0.0).numel(), 100)
+        with self.assertRaisesRegex(RuntimeError, "logspace"):
+            torch.jit.load(written_as(Powers(), 9, [(b", 7", b"")]))
 
     def test_later_versions_are_refused(self):
         with self.assertRaisesRegex(RuntimeError, "version 11, expected 1 to 10"):

@@ -508,7 +508,7 @@ class Modules(unittest.TestCase):
         self.assertEqual(first, second)
         self.assertNotEqual(first, third)
         self.assertNotEqual(first, wide)  # another constant
-        apart = torch.jit._module.create_script_module(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), share_types=False)
+        apart = torch.jit._builder.create_script_module(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), share_types=False)
         self.assertNotEqual(*names(apart))
         x, m = torch.randn(3, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
         self.assertTrue(torch.equal(again(torch.jit.script(m))(x), m(x)))

@@ -1,5 +1,7 @@
 // Numbers and truth values.
 
+#include <algorithm>
+#include <climits>
 #include <cmath>
 #include <complex>
 #include <numeric>
@@ -19,8 +21,8 @@ int64_t floor_div(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 int64_t floor_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a - floor_div(a, b) * b; }
+// By zero it is what the machine gives, as quotients of floats are: no number.
 double float_mod(double a, double b) {
-  if (b == 0) zero_division("%");
   const double r = std::fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
@@ -126,7 +128,10 @@ int64_t whole(double v) {
   CRESSET_CHECK_VALUE(v >= -9223372036854775808.0 && v < 9223372036854775808.0, "expected a float that an int can hold, got ", v);
   return static_cast<int64_t>(v);
 }
-double power_of(double a, double b) { return std::pow(a, b); }
+double power_of(double a, double b) {
+  CRESSET_CHECK(!(a == 0 && b < 0), "0.0 cannot be raised to a negative power: got ", b);
+  return std::pow(a, b);
+}
 int64_t int_power(int64_t base, int64_t n) {
   if (n < 0) return base == 1 ? 1 : base == -1 ? (n % 2 ? -1 : 1) : 0;
   int64_t result = 1;
@@ -154,19 +159,13 @@ template <std::complex<double> (*F)(const std::complex<double>&)> std::pair<cons
             put(out, complex<double>(r.real(), r.imag()));
           }};
 }
-double checked_sqrt(double v) {
-  CRESSET_CHECK_VALUE(v >= 0 || std::isnan(v), "math domain error: sqrt of ", v);
-  return std::sqrt(v);
-}
-double checked_log(double v) {
-  CRESSET_CHECK_VALUE(v > 0 || std::isnan(v), "math domain error: log of ", v);
-  return std::log(v);
-}
 double degrees(double v) { return v * 180.0 / 3.14159265358979323846; }
 double radians(double v) { return v * 3.14159265358979323846 / 180.0; }
 double binary_atan2(double a, double b) { return std::atan2(a, b); }
 double binary_copysign(double a, double b) { return std::copysign(a, b); }
 double binary_fmod(double a, double b) { return std::fmod(a, b); }
+double nearest_remainder(double a, double b) { return std::remainder(a, b); }
+double log_to_base(double a, double b) { return std::log(a) / std::log(b); }
 template <double (*F)(double, double)> void add_math2(const char* name) {
   for (const auto& [overload, a, b] : {std::array<const char*, 3>{"int", "int", "int"},
                                        {"float", "float", "float"},
@@ -182,9 +181,7 @@ double log_gamma(double v) { return std::lgamma(v); }
 void add_division() {
   const BuiltinFn divide = [](Inputs in, size_t, Datum& out) {
     if (in[0]->isComplexDouble() || in[1]->isComplexDouble()) return put(out, as_complex(*in[0]) / as_complex(*in[1]));
-    const double b = as_float(*in[1]);
-    if (b == 0) zero_division("/");
-    put(out, as_float(*in[0]) / b);
+    put(out, as_float(*in[0]) / as_float(*in[1]));
   };
   add_builtin("aten::div.int(int a, int b) -> float", divide);
   add_builtin("aten::div.complex(complex a, complex b) -> complex", divide);
@@ -194,17 +191,14 @@ void add_division() {
   add_builtin("aten::div.complex_float(complex a, float b) -> complex", divide);
   add_builtin("aten::div.float_complex(float a, complex b) -> complex", divide);
   add_builtin("aten::div(Scalar a, Scalar b) -> float", divide);
-  const BuiltinFn floor_float = [](Inputs in, size_t, Datum& out) {
-    const double b = as_float(*in[1]);
-    if (b == 0) zero_division("//");
-    put(out, std::floor(as_float(*in[0]) / b));
-  };
+  const BuiltinFn floor_float = [](Inputs in, size_t, Datum& out) { put(out, std::floor(as_float(*in[0]) / as_float(*in[1]))); };
   const BuiltinFn mod_float = [](Inputs in, size_t, Datum& out) { put(out, float_mod(as_float(*in[0]), as_float(*in[1]))); };
   for (const auto& [overload, a, b] : {std::array<const char*, 3>{"float", "float", "float"}, {"int_float", "int", "float"}, {"float_int", "float", "int"}}) {
     add_builtin((std::string("aten::floordiv.") + overload + "(" + a + " a, " + b + " b) -> float").c_str(), floor_float);
     add_builtin((std::string("aten::remainder.") + overload + "(" + a + " a, " + b + " b) -> float").c_str(), mod_float);
     add_builtin((std::string("aten::divmod.") + overload + "(" + a + " x, " + b + " y) -> (float, float)").c_str(), [](Inputs in, size_t, Datum& out) {
       const double a = as_float(*in[0]), b = as_float(*in[1]), r = float_mod(a, b);
+      if (b == 0) zero_division("divmod");
       out = Datum(dispatch::TupleObject::create({Datum((a - r) / b), Datum(r)}));
     });
   }
@@ -215,12 +209,8 @@ void add_division() {
     out = Datum(dispatch::TupleObject::create({Datum(floor_div(a, b)), Datum(floor_mod(a, b))}));
   });
   add_builtin("aten::floordiv(Scalar a, Scalar b) -> Scalar", [](Inputs in, size_t, Datum& out) {
-    if (in[0]->isDouble() || in[1]->isDouble()) {
-      if (as_float(*in[1]) == 0) zero_division("//");
-      put(out, std::floor(as_float(*in[0]) / as_float(*in[1])));
-    } else {
-      put(out, floor_div(as_int(*in[0]), as_int(*in[1])));
-    }
+    if (in[0]->isDouble() || in[1]->isDouble()) put(out, std::floor(as_float(*in[0]) / as_float(*in[1])));
+    else put(out, floor_div(as_int(*in[0]), as_int(*in[1])));
   });
   add_builtin("aten::remainder(Scalar a, Scalar b) -> Scalar", [](Inputs in, size_t, Datum& out) {
     if (in[0]->isDouble() || in[1]->isDouble()) put(out, float_mod(as_float(*in[0]), as_float(*in[1])));
@@ -398,10 +388,10 @@ void add_number_builtins() {
     add_builtin((std::string("aten::") + name + ".complex(complex a) -> complex").c_str(), run);
   add_builtin("aten::angle.complex(complex a) -> float",
               [](Inputs in, size_t, Datum& out) { put(out, std::atan2(as_complex(*in[0]).imag(), as_complex(*in[0]).real())); });
-  add_math<checked_sqrt>("sqrt");
+  add_math<std::sqrt>("sqrt");
   add_math<std::exp>("exp");
   add_math<std::expm1>("expm1");
-  add_math<checked_log>("log");
+  add_math<std::log>("log");
   add_math<std::log1p>("log1p");
   add_math<std::log10>("log10");
   add_math<std::log2>("log2");
@@ -427,9 +417,34 @@ void add_number_builtins() {
   add_math2<binary_atan2>("atan2");
   add_math2<binary_copysign>("copysign");
   add_math2<binary_fmod>("fmod");
+  add_math2<nearest_remainder>("mathremainder");
+  for (const char* a : {"int", "float"})
+    for (const char* b : {"int", "float"})
+      add_builtin((std::string("aten::log.") + a + "_" + b + "(" + a + " a, " + b + " b) -> float").c_str(),
+                  [](Inputs in, size_t, Datum& out) { put(out, log_to_base(as_float(*in[0]), as_float(*in[1]))); });
+  add_builtin("aten::modf(float a) -> (float, float)", [](Inputs in, size_t, Datum& out) {
+    double whole_part = 0;
+    const double part = std::modf(as_float(*in[0]), &whole_part);
+    out = Datum(dispatch::TupleObject::create({Datum(part), Datum(whole_part)}));
+  });
+  add_builtin("aten::frexp(float a) -> (float, int)", [](Inputs in, size_t, Datum& out) {
+    int exponent = 0;
+    const double part = std::frexp(as_float(*in[0]), &exponent);
+    out = Datum(dispatch::TupleObject::create({Datum(part), Datum(static_cast<int64_t>(exponent))}));
+  });
+  add_builtin("aten::ldexp(float x, int i) -> float", [](Inputs in, size_t, Datum& out) {
+    put(out, std::ldexp(as_float(*in[0]), static_cast<int>(std::clamp<int64_t>(as_int(*in[1]), INT_MIN, INT_MAX))));
+  });
   add_builtin("aten::isnan.float(float a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(std::isnan(as_float(*in[0])))); });
   add_builtin("aten::isinf.float(float a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(std::isinf(as_float(*in[0])))); });
   add_builtin("aten::isfinite.float(float a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(std::isfinite(as_float(*in[0])))); });
+  const auto add_complex_test = [](const char* name, BuiltinFn run) {
+    add_builtin((std::string("aten::") + name + ".complex(complex a) -> bool").c_str(), run);
+  };
+  add_complex_test("isnan", [](Inputs in, size_t, Datum& out) { put(out, std::isnan(as_complex(*in[0]).real()) || std::isnan(as_complex(*in[0]).imag())); });
+  add_complex_test("isinf", [](Inputs in, size_t, Datum& out) { put(out, std::isinf(as_complex(*in[0]).real()) || std::isinf(as_complex(*in[0]).imag())); });
+  add_complex_test("isfinite",
+                   [](Inputs in, size_t, Datum& out) { put(out, std::isfinite(as_complex(*in[0]).real()) && std::isfinite(as_complex(*in[0]).imag())); });
   add_builtin("aten::__range_length(int lo, int hi, int step) -> int", [](Inputs in, size_t, Datum& out) {
     const int64_t lo = as_int(*in[0]), hi = as_int(*in[1]), step = as_int(*in[2]);
     CRESSET_CHECK_VALUE(step != 0, "range() arg 3 must not be zero");

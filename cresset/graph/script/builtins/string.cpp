@@ -359,6 +359,10 @@ void add_tests() {
     }
     put(out, any && fits);
   });
+  add_builtin("aten::isprintable(str self) -> bool", [](Inputs in, size_t, Datum& out) {
+    const std::string& s = text(*in[0]);
+    put(out, std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~'; }));
+  });
   add_builtin("aten::isidentifier(str self) -> bool", [](Inputs in, size_t, Datum& out) {
     const std::string& s = text(*in[0]);
     put(out, !s.empty() && !is_digit(s[0]) && std::all_of(s.begin(), s.end(), [](char c) { return is_alnum(c) || c == '_'; }));

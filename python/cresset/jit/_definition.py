@@ -1,0 +1,86 @@
+"""What makes a compiled function of a function of Python."""
+
+import ast
+import inspect
+
+import _cresset_graph as _graph
+
+from . import _marks, _resolve
+from ._function import ScriptFunction
+
+_compiled, _overloaded = {}, {}
+
+
+def script_function(fn):
+    """The compiled form of a function of Python, made once."""
+    if isinstance(fn, ScriptFunction):
+        return fn
+    key = fn
+    if key not in _compiled:
+        _compiled[key] = ScriptFunction(_compile(fn), fn)
+    return _compiled[key]
+
+
+def function_of_graph(name, graph):
+    """A function of a graph alone, which no function of Python stands behind."""
+    return ScriptFunction(_graph.script_graph_function(_resolve.unit, name, graph._handle))
+
+
+def defaults_of(fn):
+    signature = inspect.signature(fn)
+    return {name: p.default for name, p in signature.parameters.items() if p.default is not inspect.Parameter.empty}
+
+
+def native(fn, name, skip_self=False):
+    """A function that Python runs: its annotations are its types."""
+    hints, resolver = {}, _resolve.Resolver(fn)
+    for key, annotation in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
+        hints[key] = resolver.type(annotation) if isinstance(annotation, str) else _resolve.type_text(annotation)
+    rows = []
+    for index, (key, p) in enumerate(inspect.signature(fn).parameters.items()):
+        if skip_self and index == 0:
+            continue
+        has_default = p.default is not inspect.Parameter.empty
+        rows.append((key, hints.get(key) or "Tensor", has_default, p.default if has_default else None))
+    return rows, hints.get("return") or ("None" if "return" in hints else "Tensor")
+
+
+def _compile(fn):
+    if (use := _marks.use_of(fn)) is not None and use[0] != _marks.Use.EXPORT:
+        return dropped(fn, use[0])
+    source, file, line = _resolve.source_of(fn)
+    # Static methods of a class are functions of its module: in archives no function stands below a class.
+    outer = fn.__qualname__.rpartition(".")[0]
+    name = _resolve.qualified_name(fn, fn.__name__ if outer and not outer.endswith("<locals>") else None)
+    return _graph.script_unit_define(_resolve.unit, name, source, file, line, _resolve.Resolver(fn), None, defaults_of(fn))
+
+
+def dropped(fn, use):
+    name = _resolve.qualified_name(fn)
+    rows, result = native(fn, name)
+    if use == _marks.Use.IGNORE:
+        return _graph.script_unit_native(_resolve.unit, name, rows, result, fn)
+    arguments = ", ".join(f"{key}: {type_}" + (f" = {value!r}" if has else "") for key, type_, has, value in rows)
+    text = f'def {fn.__name__}({arguments}) -> {result}:\n    raise NotImplementedError("{fn.__name__} is marked as unused: it was not compiled")\n'
+    return _graph.script_unit_define(_resolve.unit, name, text, "<unused>", 1, _resolve.Resolver(fn), None, {})
+
+
+def with_signature(source, signature):
+    """The text of a function with the head of another."""
+    head = ast.parse(_resolve.source_of(signature)[0]).body[0]
+    tree = ast.parse(source).body[0]
+    tree.args, tree.returns, tree.decorator_list = head.args, head.returns, []
+    return ast.unparse(tree) + "\n"
+
+
+def script_overloads(fn):
+    """The compiled forms of a function with the signatures that stand above it, made once; none: it has none."""
+    if fn not in _overloaded:
+        forms = []
+        for index, signature in enumerate(_marks.overloads_of(fn)):
+            source, file, line = _resolve.source_of(fn)
+            name = f"{_resolve.qualified_name(fn)}__{index}"
+            text = with_signature(source, signature)
+            forms.append(_graph.script_unit_define(_resolve.unit, name, text, file, line, _resolve.Resolver(fn), None, defaults_of(signature)))
+        _overloaded[fn] = tuple(forms)
+    return _overloaded[fn]

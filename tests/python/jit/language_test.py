@@ -1,0 +1,294 @@
+"""The language as programs for PyTorch use it: numbers, texts, conditions, arguments from Python, functions of several signatures."""
+
+import cmath
+import io
+import math
+from typing import Dict, List, Optional, Tuple, Union
+
+import pytest
+
+import cresset as torch
+from cresset import nn
+
+inf, nan = math.inf, math.nan
+
+
+def again(compiled):
+    file = io.BytesIO()
+    torch.jit.save(compiled, file)
+    return torch.jit.load(io.BytesIO(file.getvalue()))
+
+
+def same(a, b):
+    return a == b or (isinstance(a, float) and math.isnan(a) and math.isnan(b))
+
+
+@torch.jit.script
+def quotients(a: float, b: float, n: int) -> List[float]:
+    return [a / b, a // b, a % b, n / 0, a / 0, n / b, n // b, a % 0]
+
+
+@torch.jit.script
+def roots(x: float, n: int) -> List[float]:
+    return [math.log(x), math.sqrt(x), math.log(n), math.log1p(x), math.acos(x)]
+
+
+@torch.jit.script
+def floor_of_ints(a: int, b: int) -> int:
+    return a // b
+
+
+@torch.jit.script
+def both_parts(a: float, b: float) -> Tuple[float, float]:
+    return divmod(a, b)
+
+
+@torch.jit.script
+def power(a: float, b: float) -> float:
+    return math.pow(a, b) + a**b
+
+
+def test_floats_divide_by_zero_as_the_machine_does():
+    for got, expected in zip(quotients(3.0, 0.0, -3), [inf, inf, nan, -inf, inf, -inf, -inf, nan], strict=True):
+        assert same(got, expected)
+    assert all(math.isnan(v) for v in roots(-2.0, -2))
+    assert roots(0.0, 0)[0] == -inf
+    for refused in (lambda: floor_of_ints(1, 0), lambda: both_parts(1.0, 0.0)):
+        with pytest.raises(RuntimeError, match="division by zero"):
+            refused()
+    with pytest.raises(RuntimeError, match="0.0 cannot be raised to a negative power"):
+        power(0.0, -1.0)
+    assert power(0.0, 0.0) == 2.0
+
+
+@torch.jit.script
+def functions(x: float, z: complex) -> Tuple[Tuple[float, float], Tuple[float, int], float, float, float, float, bool, bool, bool]:
+    return (
+        math.modf(x),
+        math.frexp(x),
+        math.ldexp(x, 3),
+        math.log(x, 2),
+        math.log(8, 2.0),
+        math.remainder(x, 1.5),
+        cmath.isnan(z),
+        cmath.isinf(z),
+        cmath.isfinite(z),
+    )
+
+
+def test_functions_of_math_are_those_of_python():
+    z = complex(inf, 1)
+    for program in (functions, again(functions)):
+        x = 2.25
+        assert program(x, z) == (
+            math.modf(x),
+            math.frexp(x),
+            math.ldexp(x, 3),
+            math.log(x, 2),
+            3.0,
+            math.remainder(x, 1.5),
+            False,
+            True,
+            False,
+        )
+    assert math.ldexp(1.0, 3) == 8 and functions(1e300, z)[2] == 8e300
+    assert functions(2.25, z)[5] == -0.75  # of the nearest quotient, not of the floor
+
+
+@torch.jit.script
+def texts(x: float) -> List[str]:
+    return [str(x), f"{x}", "{}".format(x), "%s" % x, str([x])]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2.0, "2."),
+        (-0.0, "-0."),
+        (0.1, "0.10000000000000001"),
+        (123456.789, "123456.789"),
+        (1e16, "10000000000000000."),
+        (1e20, "1e+20"),
+        (inf, "inf"),
+        (2.5, "2.5"),
+    ],
+)
+def test_texts_of_floats_have_all_their_digits(value, text):
+    assert texts(value) == [text, text, text, text, f"[{text}]"]
+
+
+@torch.jit.script
+def truths(a: List[int], b: Dict[str, int], c: str) -> List[bool]:
+    out = [bool(a), not b, True if c else False]
+    if a and c:
+        out.append(True)
+    while a:
+        a.pop()
+    return out
+
+
+def test_lists_dicts_and_strings_are_true_unless_they_are_empty():
+    for program in (truths, again(truths)):
+        assert program([1, 2], {"a": 1}, "x") == [True, False, True, True]
+        assert program([], {}, "") == [False, True, False]
+
+
+def test_letters_that_print():
+    @torch.jit.script
+    def printable(s: str) -> bool:
+        return s.isprintable()
+
+    assert [printable(s) for s in ("a b", "", "a\n")] == [True, True, False]
+
+
+@torch.jit.script
+def told(flag: bool, z: complex, pair: Tuple[int, float]) -> Tuple[bool, complex, Tuple[int, float]]:
+    return flag, z, pair
+
+
+@torch.jit.script
+def either(x: Union[bool, int, complex]) -> str:
+    if isinstance(x, bool):
+        return "bool"
+    elif isinstance(x, int):
+        return "int"
+    else:
+        return "complex"
+
+
+@torch.jit.script
+def passed(x: torch.Tensor, y: Optional[torch.Tensor] = None) -> torch.Tensor:
+    return x
+
+
+def test_arguments_take_what_stands_for_their_type():
+    assert told(1, 2, [3, 4]) == (True, 2 + 0j, (3, 4.0))
+    assert told(0, 2.5, (3, 4.5)) == (False, 2.5 + 0j, (3, 4.5))
+    assert [either(x) for x in (True, 1, 1j)] == ["bool", "int", "complex"]
+    assert passed(None) is None
+    for arguments in ((True, "a", (1, 2.0)), (True, 1j, [1]), ("a", 1j, (1, 2.0)), (torch.ones(1), 1j, (1, 2.0))):
+        with pytest.raises(RuntimeError, match="Expected a value of type"):
+            told(*arguments)
+
+
+class Static(nn.Module):
+    @staticmethod
+    def scaled(x: torch.Tensor, by: int = 2):
+        return x * by
+
+    def forward(self, x: torch.Tensor):
+        return self.scaled(x) + self.scaled(x, by=3) + self.scaled(x, 5)
+
+
+def test_static_methods_of_modules_take_no_module():
+    compiled = torch.jit.script(Static())
+    for program in (compiled, again(compiled)):
+        assert program(torch.ones(1)).item() == 10
+    assert compiled.scaled(torch.ones(1), 4).item() == 4
+
+
+@torch.jit._overload  # noqa: F811
+def doubled(x: int) -> int: ...  # noqa: F811
+@torch.jit._overload
+def doubled(x: str, times: int = 2) -> str: ...  # noqa: F811
+def doubled(x, times=2):  # noqa: F811
+    return x * 2
+
+
+@torch.jit.script
+def several() -> Tuple[int, str]:
+    return doubled(3), doubled("ab")
+
+
+def test_functions_have_the_signatures_that_stand_above_them():
+    for program in (several, again(several)):
+        assert program() == (6, "abab")
+
+
+@torch.jit.script
+def checked(x: torch.Tensor, n: int) -> torch.Tensor:
+    torch._assert(x.sum() > 0, "a sum above zero")
+    torch._assert(n > 0, "a number above zero")
+    return torch.tensordot(x, x, 1) + torch.tensordot(x, x, dims=([0], [0]))
+
+
+def test_asserted_conditions_may_be_tensors():
+    assert checked(torch.ones(2), 1).item() == 4
+    with pytest.raises(torch.jit.Error, match="a sum above zero"):
+        checked(torch.zeros(2), 1)
+    with pytest.raises(torch.jit.Error, match="a number above zero"):
+        checked(torch.ones(2), 0)
+
+
+def half(x: torch.Tensor) -> torch.Tensor:
+    return x / 2
+
+
+@torch.jit.script
+def forked(x: torch.Tensor, y: Optional[int]) -> torch.Tensor:
+    return torch.jit._wait(torch.jit._fork(half, x)) + torch.jit._unwrap_optional(y)
+
+
+def test_names_of_older_programs():
+    assert forked(torch.ones(1), 3).item() == 3.5
+    with pytest.raises(RuntimeError):
+        forked(torch.ones(1), None)
+    assert torch.jit._wait(torch.jit._fork(half, torch.ones(1))).item() == 0.5
+    assert torch.jit._unwrap_optional(3) == 3
+
+
+@torch.jit.script
+def typed(n: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    return torch.zeros(n, dtype=dtype)
+
+
+def test_an_optional_dtype_of_an_archive_is_the_int_that_it_is_there():
+    for program in (typed, again(typed)):
+        assert program(1, None).dtype == torch.float32
+        assert program(1, torch.int32).dtype == torch.int32
+
+
+@torch.jit.script
+def renamed(x: torch.Tensor) -> List[torch.Tensor]:
+    y = x.clone()
+    y.multiply_(2)
+    return [
+        y,
+        x.multiply(2),
+        torch.divide(x, 2, rounding_mode="floor"),
+        x.clip(0, 1),
+        torch.concatenate([x, x]),
+        x.swapaxes(0, 1),
+        x.absolute(),
+        torch.special.expit(x),
+        torch.special.erf(x),
+        torch.linalg.matrix_power(x, 2),
+        x.H,
+        x.mH,
+        torch.vander(x[0]),
+        torch.arctan2(x, x),
+        x.greater_equal(0),
+    ]
+
+
+@torch.jit.script
+def facts(x: torch.Tensor) -> Tuple[bool, bool, bool, bool, int, bool, bool]:
+    return x.is_signed(), x.is_conj(), x.is_neg(), x.is_inference(), x.get_device(), x.is_same_size(x), x.is_nested
+
+
+def test_operators_are_known_by_their_aliases():
+    x = torch.arange(-2.0, 2.0).reshape(2, 2)
+    expected = [
+        x * 2, x * 2, (x / 2).floor(), x.clamp(0, 1), torch.cat([x, x]), x.t(), x.abs(), x.sigmoid(), x.erf(), x @ x, x.t(), x.t(),
+        torch.vander(x[0]), torch.atan2(x, x), x >= 0,
+    ]  # fmt: skip
+    for program in (renamed, again(renamed)):
+        for got, wanted in zip(program(x), expected, strict=True):
+            assert torch.allclose(got.to(torch.float32), wanted.to(torch.float32))
+    assert facts(x) == (True, False, False, False, -1, True, False)
+    z = torch.tensor([[1 + 2j]])
+    assert torch.jit.script(_adjoint)(z).equal(z.t().conj())
+
+
+def _adjoint(x: torch.Tensor):
+    return x.H
