@@ -177,7 +177,7 @@ Datum module_of_function(Function& f) {
   ClassType* cls = f.unit->create_class("__torch__.PlaceholderModule", ClassKind::Module);
   cls->add_attribute({"training", TypeKind::Bool});
   Schema s = f.schema;
-  for (SchemaArgument& a : s.arguments) a.default_value.reset();
+  for (SchemaArgument& a : s.arguments) a.default_value.reset();  // as in PyTorch, whose archives of functions have none
   SchemaArgument self;
   self.name = "self";
   self.type = cls->type();

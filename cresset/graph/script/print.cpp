@@ -305,7 +305,7 @@ class Printer {
     const std::string& b = n.builtin()->name;
     if (b == "prim::GetAttr") {
       const std::string attribute = text_of(n.input(1));
-      if (is_identifier(attribute)) return give(n, operand(n.input(0)) + "." + attribute);
+      if (is_identifier(attribute) && !is_reserved(attribute)) return give(n, operand(n.input(0)) + "." + attribute);
       return give(n, "getattr(" + operand(n.input(0)) + ", " + literal(Datum(attribute), {}) + ")");
     }
     if (b == "prim::SetAttr") return line(operand(n.input(0)) + "." + text_of(n.input(1)) + " = " + operand(n.input(2)));
@@ -524,19 +524,18 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& pl
   if (cls.kind == ClassKind::Module) {
     std::string parameters, buffers;
     for (const Attribute& a : cls.attributes) {
-      if (a.is_parameter) parameters += "\"" + a.name + "\", ";
-      if (a.is_buffer) buffers += "\"" + a.name + "\", ";
+      if (a.is_parameter) parameters += types.literal(Datum(a.name), {}) + ", ";
+      if (a.is_buffer) buffers += types.literal(Datum(a.name), {}) + ", ";
     }
     s += "  __parameters__ = [" + parameters + "]\n  __buffers__ = [" + buffers + "]\n";
   }
-  std::string annotations;
+  // Names that are no identifiers stand among the others, as the order of attributes is that of submodules and parameters.
+  const auto is_plain = [](const Attribute& a) { return is_identifier(a.name) && !is_reserved(a.name); };
+  if (!std::all_of(cls.attributes.begin(), cls.attributes.end(), is_plain)) s += "  __annotations__ = []\n";
   for (const Attribute& a : cls.attributes) {
     const std::string type = types.type(a.type);
-    if (is_identifier(a.name) && !is_reserved(a.name)) s += "  " + a.name + " : " + type + "\n";
-    else if (annotations.empty()) annotations = "  __annotations__ = []\n  __annotations__[\"" + a.name + "\"] = " + type + "\n";
-    else annotations += "  __annotations__[\"" + a.name + "\"] = " + type + "\n";
+    s += "  " + (is_plain(a) ? a.name + " : " : "__annotations__[" + types.literal(Datum(a.name), {}) + "] = ") + type + "\n";
   }
-  s += annotations;
   for (const auto& [constant, v] : cls.constants) {
     const Type t = Type::of(v);
     if (v.is_number() || v.isString()) s += "  " + constant + " : Final[" + types.type(t) + "] = " + types.literal(v, t) + "\n";

@@ -604,6 +604,51 @@ int broadcast_of(const std::string& annotation) {
 
 }  // namespace
 
+namespace {
+
+// The value of an expression that stands for one, as defaults of parameters do; none: it has to be computed.
+std::optional<Datum> constant_of(const Ast& a, Resolver* resolver, const Type& given) {
+  const Type& type = given.kind() == TypeKind::Optional ? given.elements()[0] : given;
+  switch (a.kind) {
+    case AstKind::Literal: return a.value;
+    case AstKind::Name:
+      if (const SugarPtr s = builtin_name(a.text); s && s->kind == SugarKind::Constant) return s->datum;
+      return std::nullopt;
+    case AstKind::Unary: {
+      const auto v = a.text == "-" ? constant_of(a[0], resolver, type) : std::nullopt;
+      if (v && v->isDouble()) return Datum(-v->toDouble());
+      return v && v->isInt() ? std::optional<Datum>(-v->toInt()) : std::nullopt;
+    }
+    case AstKind::Attribute: {
+      const SugarPtr home = a[0].kind == AstKind::Name && resolver ? resolver->value(a[0].text, a.range) : nullptr;
+      const SugarPtr found = home && home->attribute ? home->attribute(a.text, a.range) : nullptr;
+      return found && found->kind == SugarKind::Constant ? std::optional<Datum>(found->datum) : std::nullopt;
+    }
+    case AstKind::Call: {
+      const std::string callee = a[0].text;
+      if (callee == "annotate" && a.kids.size() == 3) return constant_of(a[2], resolver, type);
+      const auto v = callee == "device" && a.kids.size() == 2 ? constant_of(a[1], resolver, type) : std::nullopt;
+      return v && v->isString() ? std::optional<Datum>(Device(v->to_string())) : std::nullopt;
+    }
+    case AstKind::List:
+    case AstKind::Tuple: {
+      std::vector<Datum> list;
+      const bool is_tuple = a.kind == AstKind::Tuple && type.kind() == TypeKind::Tuple;
+      for (size_t i = 0; i < a.kids.size(); i++) {
+        const bool has = is_tuple ? i < type.elements().size() : type.kind() == TypeKind::List;
+        const auto v = constant_of(a[i], resolver, has ? type.elements()[is_tuple ? i : 0] : Type());
+        if (!v) return std::nullopt;
+        list.push_back(*v);
+      }
+      if (is_tuple) return Datum(dispatch::TupleObject::create(std::move(list)));
+      return make_list(type.kind() == TypeKind::List ? element_kind(type.elements()[0]) : dispatch::ElementKind::Any, std::move(list));
+    }
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
 Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std::map<std::string, Datum>& defaults, bool& infer_return) {
   Schema s;
   s.name = def.text;
@@ -629,21 +674,8 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
     if (const auto found = defaults.find(a.name); found != defaults.end()) {
       a.default_value = found->second;
     } else if (const Ast* d = p.kid(1)) {
-      const SugarPtr named = d->kind == AstKind::Attribute && d->kid(0)->kind == AstKind::Name && resolver ? resolver->value((*d)[0].text, d->range) : nullptr;
-      const SugarPtr constant = named && named->attribute ? named->attribute(d->text, d->range) : nullptr;
-      if (d->kind == AstKind::Literal) a.default_value = d->value;
-      else if (constant && constant->kind == SugarKind::Constant) a.default_value = constant->datum;
-      else if (d->kind == AstKind::List || d->kind == AstKind::Tuple) {
-        std::vector<Datum> list;
-        for (const AstPtr& e : d->kids) {
-          if (e->kind != AstKind::Literal) throw CompileError(str("the default of '", a.name, "' is no constant"), p.range);
-          list.push_back(e->value);
-        }
-        if (d->kind == AstKind::Tuple && a.type.kind() == TypeKind::Tuple) a.default_value = Datum(dispatch::TupleObject::create(std::move(list)));
-        else a.default_value = make_list(a.type.kind() == TypeKind::List ? element_kind(a.type.elements()[0]) : dispatch::ElementKind::Any, std::move(list));
-      } else {
-        throw CompileError(str("the default of '", a.name, "' is no constant"), p.range);
-      }
+      a.default_value = constant_of(*d, resolver, a.type);
+      if (!a.default_value) throw CompileError(str("the default of '", a.name, "' is no constant"), p.range);
     }
     if (a.default_value && a.type.kind() == TypeKind::Float && a.default_value->isInt()) a.default_value = Datum(a.default_value->to_double());
     if (p.kid(0)) a.broadcast = broadcast_of(p.kid(0)->range.text());

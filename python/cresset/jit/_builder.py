@@ -66,8 +66,6 @@ def _annotations_of(module):
 
 def _init_annotations(module):
     """Those that __init__ writes: self.x: Optional[int] = None."""
-    import ast
-
     out = {}
     init = type(module).__init__
     if not inspect.isfunction(init) or init.__module__.startswith("cresset."):

@@ -1,0 +1,123 @@
+"""What an archive keeps of a compiled program beside its code: defaults, names and their order."""
+
+import io
+import math
+from typing import Optional, Tuple
+
+import pytest
+
+import cresset as torch
+from cresset import nn
+
+
+def again(compiled):
+    file = io.BytesIO()
+    torch.jit.save(compiled, file)
+    return torch.jit.load(io.BytesIO(file.getvalue()))
+
+
+class Shifts(nn.Module):
+    def forward(
+        self,
+        x: torch.Tensor,
+        by: int = -4,
+        pair: Tuple[int, float] = (1, -2.5),
+        flag: bool = True,
+        name: str = 'a"\n',
+        none: Optional[int] = None,
+        most: float = math.inf,
+        least: float = -math.inf,
+        device: torch.device = torch.device("cpu"),
+    ):
+        return x + by + pair[0] * pair[1] if flag and most > least else x
+
+
+def test_parameters_of_methods_keep_their_defaults():
+    compiled = torch.jit.script(Shifts())
+    loaded = again(again(compiled))
+    x = torch.ones(2)
+    assert loaded(x).equal(compiled(x))
+    assert loaded(x, by=3).equal(compiled(x, 3))
+    kept = [(a.name, a.default_value) for a in compiled.forward.schema.arguments][2:]
+    assert [(a.name, a.default_value) for a in loaded.forward.schema.arguments][2:] == kept
+
+
+@torch.jit.script
+def shifted(x: torch.Tensor, by: int = 4) -> torch.Tensor:
+    return x + by
+
+
+def test_those_of_functions_are_lost_as_in_pytorch():
+    assert again(shifted)(torch.ones(1), 4).item() == 5
+    with pytest.raises(RuntimeError, match="missing value for argument 'by'"):
+        again(shifted)(torch.ones(1))
+
+
+class Named(nn.Module):
+    """Parts and parameters whose names are no identifiers of the text, among others."""
+
+    names = ("b", "lambda", "0", "in", "self", "x-y", "class", "print", 'q"t', "a", "None", "if", "torch")
+
+    def __init__(self):
+        super().__init__()
+        for i, name in enumerate(self.names):
+            self.add_module(name, nn.Linear(1, 1))
+            self.register_parameter("p" + name, nn.Parameter(torch.full((1,), float(i))))
+            self.register_buffer(name + "_of", torch.full((1,), float(i)))
+        self.register_parameter("while", nn.Parameter(torch.full((1,), 7.0)))
+
+    def forward(self, x):
+        return x + getattr(self, "while") + self.a_of + getattr(self, "in")(x) * 0
+
+
+def test_names_of_any_kind_keep_their_order():
+    module = Named()
+    compiled = torch.jit.script(module)
+    loaded = again(again(compiled))
+    for members in ("named_modules", "named_parameters", "named_buffers"):
+        assert [name for name, _ in getattr(loaded, members)()] == [name for name, _ in getattr(compiled, members)()]
+    assert [name for name, _ in loaded.named_modules()] == ["", *Named.names]
+    assert loaded(torch.ones(1)).equal(torch.full((1,), 1.0 + 7.0 + Named.names.index("a")))
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part, self.number, self.weight = nn.ReLU(), 3, nn.Parameter(torch.ones(1))
+        self.register_buffer("mean", torch.ones(1))
+
+    def forward(self, x):
+        return self.part(x) * self.number
+
+
+def test_parts_of_a_compiled_module_cannot_be_deleted():
+    compiled = torch.jit.script(Parts())
+    for name in ("part", "weight", "mean"):
+        with pytest.raises(RuntimeError, match=f"cannot delete '{name}'"):
+            delattr(compiled, name)
+        assert hasattr(compiled, name)
+    for name in ("number", "training", "nothing"):
+        with pytest.raises(AttributeError, match=name):
+            delattr(compiled, name)
+    compiled.note = 3
+    del compiled.note
+    assert not hasattr(compiled, "note")
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(1500, 96)
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_a_packed_linear_map_rounds_as_the_operator():
+    torch.manual_seed(0)
+    module = Wide().eval()
+    x = torch.randn(64, 1500)
+    with torch.no_grad():
+        packed = torch.jit.optimize_for_inference(torch.jit.script(module))
+        for _ in range(2):
+            assert packed(x).equal(module(x))
