@@ -53,8 +53,7 @@ WINGS = {
         "cuda.nvtx": "mark range range_end range_pop range_push range_start",
     },
     "tensor parallelism": {
-        "distributed.tensor": "DTensor Partial() Placement Replicate() Shard() distribute_module distribute_tensor empty full "
-                              "ones rand randn zeros",
+        "distributed.tensor": "DTensor distribute_module distribute_tensor empty full ones rand randn zeros",
         "distributed.tensor._utils": "compute_local_shape_and_global_offset",
         "distributed.tensor.api": "DTensor",
         "distributed.tensor.experimental": "context_parallel implicit_replication local_map register_sharding",
@@ -64,30 +63,19 @@ WINGS = {
                                        "parallelize_module",
         "distributed.tensor.parallel.style": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleOutput() "
                                              "RowwiseParallel() SequenceParallel()",
-        "distributed.tensor.placement_types": "DTensorSpec _StridedShard() Partial() Placement Replicate() Shard() TensorMeta",
-        "distributed._tensor": "DTensor DeviceMesh Partial() Placement Replicate() Shard() distribute_module distribute_tensor "
-                               "empty full ones rand randn zeros",
+        "distributed.tensor.placement_types": "DTensorSpec _StridedShard() TensorMeta",
+        "distributed._tensor": "DTensor DeviceMesh distribute_module distribute_tensor empty full ones rand randn zeros",
         "distributed._tensor.experimental": "implicit_replication local_map",
-        "distributed._tensor.placement_types": "DTensorSpec Partial() Placement Replicate() Shard()",
+        "distributed._tensor.placement_types": "DTensorSpec",
     },
     "fully sharded parallelism": {
-        "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy DataParallelMeshDims FSDPModule "
-                            "FullOptimStateDictConfig FullStateDictConfig fully_shard FullyShardedDataParallel "
-                            "LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy "
-                            "OffloadPolicy OptimStateDictConfig OptimStateKeyType register_fsdp_forward_method "
-                            "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy share_comm_ctx "
-                            "StateDictConfig StateDictSettings StateDictType UnshardHandle",
-        "distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig MixedPrecision "
-                                "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictType",
-        "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig "
-                                                        "FullyShardedDataParallel MixedPrecision "
-                                                        "OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig "
-                                                        "ShardingStrategy StateDictType",
+        "distributed.fsdp": "FSDPModule fully_shard FullyShardedDataParallel register_fsdp_forward_method share_comm_ctx UnshardHandle",
+        "distributed.fsdp.fully_sharded_data_parallel": "FullyShardedDataParallel",
         "distributed.fsdp.sharded_grad_scaler": "ShardedGradScaler",
         "distributed.fsdp.wrap": "CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy "
                                  "size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
         "distributed._composable": "checkpoint contract",
-        "distributed._composable.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
+        "distributed._composable.fsdp": "FSDPModule fully_shard",
         "distributed._shard": "",
         "distributed._shard.sharded_tensor": "ShardedTensor",
     },

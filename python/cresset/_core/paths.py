@@ -27,6 +27,13 @@ HOMES = {
     "distributed": {"nn.parallel.distributed": "GradBucket"},
     "distributed.constants": {"distributed": "default_pg_timeout"},
     "distributed.utils": {},
+    "distributed._tensor": {"distributed.tensor": "Partial Placement Replicate Shard"},
+    "distributed._tensor.placement_types": {"distributed.tensor": "Partial Placement Replicate Shard"},
+    "distributed._composable.fsdp": {"distributed.fsdp": "CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy"},
+    "distributed.fsdp.fully_sharded_data_parallel": {
+        "distributed.fsdp": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision OptimStateDictConfig "
+                            "OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictSettings StateDictType"
+    },
     "functional": {"": "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split "
                        "stft svd_lowrank tensordot unique unique_consecutive unravel_index"},
     "fx": {"fx.subgraph_rewriter": "replace_pattern"},
