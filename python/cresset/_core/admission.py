@@ -137,6 +137,24 @@ def _check_geometry(function, storage, offset, size, stride, *rest):
         raise pickle.UnpicklingError(f"load: a tensor of {dtype} has the unknown properties {marks!r:.80}")
 
 
+def _stranger(values):
+    """The first of some values, or of what lists, tuples and dicts among them hold, that is neither plain data nor a tensor nor a property of one."""
+    todo, seen = list(values), set()
+    while todo:
+        value = todo.pop()
+        kind = type(value)
+        if id(value) in seen or issubclass(kind, torch.Tensor) or kind in (torch.Size, torch.device, torch.dtype, torch.layout, torch.memory_format):
+            continue
+        if kind not in _PLAIN:
+            return value
+        seen.add(id(value))
+        if kind in (list, tuple, set, frozenset, dict, collections.OrderedDict):
+            todo += value
+        if kind in (dict, collections.OrderedDict):
+            todo += value.values()
+    return None
+
+
 class Unpickler(pickle._Unpickler):
     """Python's reader of pickles, where each step that calls or changes something asks first. It is the reader in Python, whose steps can be replaced.
 
@@ -301,6 +319,11 @@ class Unpickler(pickle._Unpickler):
             return self._keep(kind(*arguments))
         if not arguments and not isinstance(_looked_up(kind, "__init__"), types.FunctionType):
             return self._new(kind, ())
+        if issubclass(kind, torch.Tensor) and kind is not torch.Tensor:  # a wrapper knows best how it is made of its parts
+            unfit = _stranger(arguments)
+            if unfit is None:
+                return self._keep(kind(*arguments))
+            raise pickle.UnpicklingError(f"load: the file makes a `{_full_name(kind)}` of a {type(unfit).__name__}, expected tensors and plain data")
         raise self._refusal(_full_name(kind), "call")
 
     def _new(self, kind, arguments, keywords=None):

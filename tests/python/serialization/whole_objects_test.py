@@ -91,6 +91,24 @@ class Numbers(list):
 Pair = collections.namedtuple("Pair", "left right")  # noqa: PYI024
 
 
+class Stored(torch.Tensor):
+    """A tensor around another one, which pickles as its class and that."""
+
+    @staticmethod
+    def __new__(cls, inner, **settings):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.inner,)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
 class Failed(ValueError):
     pass
 
@@ -213,6 +231,11 @@ class Objects(unittest.TestCase):
         back = again([words, numbers])
         self.assertEqual((type(back[0]), back[0], type(back[1]), back[1]), (Words, {"a": 1}, Numbers, [2]))
         self.assertEqual(ran, [])
+
+    def test_tensors_of_a_program_may_be_made_by_their_constructor(self):
+        stored = Stored(torch.ones(2))
+        for back in (again({"w": [stored]})["w"][0], again(Stored(stored)).inner, pickle.loads(pickle.dumps(stored))):
+            self.assertEqual((type(back), back.inner.tolist()), (Stored, [1, 1]))
 
     def test_data_of_the_standard_library(self):
         value = [datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc), datetime.timedelta(3), decimal.Decimal("1.5"), fractions.Fraction(1, 3), uuid.UUID(int=5),
@@ -354,6 +377,10 @@ class Gadgets(unittest.TestCase):
 
         self.refused(Reduced(_utils._rebuild_from_type_v2, (act, torch.Tensor, (1,), {})), "act")
         self.refused(Reduced(_utils._rebuild_parameter, (Sized(), True, None)), "Sized")
+
+    def test_constructors_of_tensors_get_tensors_and_plain_data(self):
+        for part in (Sized(), [{"a": (Callable(),)}], {Sized: 1}):
+            self.refused(Reduced(Stored, (part,)), "Stored` of a (Sized|Callable|type), expected tensors")
 
     def test_allowed_names_may_be_called(self):
         with torch.serialization.safe_globals([act]):
