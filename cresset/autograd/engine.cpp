@@ -536,6 +536,8 @@ variable_list Engine::execute_on_fresh_thread(const edge_list& roots, variable_l
 
 int64_t Engine::current_pass() { return t_run.task ? t_run.task->number : -1; }
 
+bool Engine::is_checkpoint_valid() { return !t_run.task || !t_run.task->restricted; }
+
 bool pass_keeps_graph() { return t_run.task && t_run.task->keep_graph; }
 
 bool Engine::will_execute(const Node& node) {

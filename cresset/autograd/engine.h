@@ -25,6 +25,8 @@ class CRESSET_API Engine {
   static int64_t current_pass();
   // Whether that pass brings a gradient to `node`. Errors: called outside of a pass.
   static bool will_execute(const Node& node);
+  // Whether this thread is in no pass, or in one that ends in the gradients of all leaves and no others: what runs a pass within it to add to them may do so.
+  static bool is_checkpoint_valid();
   // Whether passes begun by this thread may use a thread for each accelerator; without, they stay on this one. Returns what was before.
   static bool set_multithreading_enabled(bool enabled);
 

@@ -259,6 +259,8 @@ PyObject* will_execute(PyObject*, PyObject* node) {
   return guarded([&] { return PyBool_FromLong(autograd::Engine::will_execute(*to_node(node))); });
 }
 
+PyObject* is_checkpoint_valid(PyObject*, PyObject*) { return PyBool_FromLong(autograd::Engine::is_checkpoint_valid()); }
+
 // set_multithreading_enabled(bool): what it was before.
 PyObject* set_multithreading(PyObject*, PyObject* enabled) {
   return PyBool_FromLong(autograd::Engine::set_multithreading_enabled(PyObject_IsTrue(enabled) == 1));
@@ -272,6 +274,7 @@ PyMethodDef functions[] = {{"run_backward", reinterpret_cast<PyCFunction>(run_ba
                            {"current_pass", current_pass, METH_NOARGS, nullptr},
                            {"will_execute", will_execute, METH_O, nullptr},
                            {"queue_callback", queue_callback, METH_O, nullptr},
+                           {"is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
                            {"set_multithreading_enabled", set_multithreading, METH_O, nullptr},
                            {}};
 

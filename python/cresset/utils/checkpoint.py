@@ -198,6 +198,10 @@ class CheckpointFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *grads):
+        if not _cresset.is_checkpoint_valid():  # gradients of what the function holds go to .grad, whatever was asked for
+            raise RuntimeError(
+                "checkpoint: use_reentrant=True goes with backward() of all leaves, got grad() or backward(inputs=...); use_reentrant=False takes both"
+            )
         args = list(ctx.args)
         for place, tensor in zip(ctx.places, ctx.saved_tensors):
             args[place] = tensor

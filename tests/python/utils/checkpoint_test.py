@@ -42,6 +42,15 @@ class Checkpoints(unittest.TestCase):
                     for x, gradient in zip(args, gradients):
                         self.assertTrue(torch.equal(x.grad, gradient))
 
+    def test_the_reentrant_form_refuses_passes_for_some_tensors(self):
+        weight = leaf()
+        for ask in (lambda y, x: torch.autograd.grad(y, x), lambda y, x: y.backward(inputs=[x])):
+            x = leaf()
+            y = checkpoint(lambda x: x * weight, x, use_reentrant=True).sum()
+            with self.assertRaisesRegex(RuntimeError, "use_reentrant=False takes both"):
+                ask(y, x)
+            self.assertIsNone(weight.grad)
+
     def test_random_numbers_are_drawn_again(self):
         for reentrant in (False, True):
             x = leaf()
