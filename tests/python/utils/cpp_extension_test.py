@@ -1,8 +1,11 @@
 """C++ that is compiled against Cresset and loaded into the program. One extension is built for all tests here."""
 
 import ctypes
+import fcntl
 import os
 import shutil
+import subprocess
+import time
 
 import pytest
 from cresset.utils import cpp_extension
@@ -250,7 +253,7 @@ def test_mistakes_are_found_before_the_compiler_runs(tmp_path):
 def test_a_compiler_that_does_not_fit_is_named(monkeypatch):
     monkeypatch.setenv("CXX", "/nowhere/c++")
     with pytest.raises(RuntimeError, match="/nowhere/c"):
-        cpp_extension._compiler._about(cpp_extension.get_cxx_compiler())
+        cpp_extension._compiler.about(cpp_extension.get_cxx_compiler())
     assert cpp_extension.get_compiler_abi_compatibility_and_version("/nowhere/c++")[0] is False
 
 
@@ -265,35 +268,80 @@ def test_setuptools_extensions_name_headers_and_libraries():
         cpp_extension.CUDAExtension("x", ["kernel.cu"])
 
 
-@needs_compiler
-def test_the_header_that_sources_begin_with_is_precompiled_from_the_second_build_on(tmp_path, monkeypatch):
-    from cresset.utils.cpp_extension import _compiler, _paths, _precompiled
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of its own; `settled` waits for a header that is made in the background."""
+    from cresset.utils.cpp_extension import _compiler
 
     if not _compiler.check_compiler_is_gcc(_compiler.get_cxx_compiler()):
         pytest.skip("precompiled headers are GCC's")
+    root = tmp_path / "cache"
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(root))
+    return root
+
+
+def settled(cache):
+    for lock in cache.rglob("*.gch.lock"):
+        deadline = time.monotonic() + 300
+        with open(lock, "w") as file:
+            while lock.with_suffix("").exists() is False and time.monotonic() < deadline:
+                time.sleep(0.05)
+            fcntl.flock(file, fcntl.LOCK_EX)
+    return list(cache.rglob("*.gch"))
+
+
+@needs_compiler
+def test_the_header_that_sources_begin_with_is_precompiled_for_later_builds(cache, tmp_path, monkeypatch):
+    from cresset.utils.cpp_extension import _paths
+
     header = tmp_path / "include" / "ATen" / "ATen.h"
     header.parent.mkdir(parents=True)
-    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(_precompiled, "_ROOM", 0)
     monkeypatch.setattr(_paths, "include_paths", lambda *args: [str(tmp_path / "include")])
 
-    def answer(name):
+    def answer(name, *flags):
         source = tmp_path / f"{name}.cpp"
         source.write_text('// The answer.\n#include <ATen/ATen.h>\nextern "C" __attribute__((visibility("default"))) int answer() { return ANSWER; }\n')
-        library = cpp_extension.load(name, [source], is_python_module=False)
+        library = cpp_extension.load(name, [source], is_python_module=False, extra_cflags=list(flags))
         with open(os.path.join(os.path.dirname(library), "build.ninja")) as file:
             return ctypes.CDLL(library).answer(), "-fpch-deps" in file.read()
 
     header.write_text("#define ANSWER 1\n")
-    assert [answer(name) for name in ("first", "second", "third")] == [(1, False), (1, True), (1, True)]
+    assert answer("first") == (1, False)
+    assert settled(cache)
+    assert [answer(name) for name in ("second", "third")] == [(1, True), (1, True)]
     header.write_text("#define ANSWER 2\n")
     os.utime(header, ns=(1, 1))
-    assert answer("fourth") == (2, True)
+    assert answer("fourth") == (2, False)
+    assert settled(cache)
+    assert answer("fifth") == (2, True)
+    # Flags that may be asked for once only: at the second time.
+    assert [answer(name, "-O1") for name in ("sixth", "seventh")] == [(2, False), (2, False)]
+    assert len(settled(cache)) == 2
+    assert answer("eighth", "-O1", f"-I{tmp_path}") == (2, True)
     monkeypatch.setenv("CRESSET_PRECOMPILED", "0")
-    assert answer("fifth") == (2, False)
-    assert list((tmp_path / "cache").rglob("*.gch"))
+    assert answer("ninth") == (2, False)
     cpp_extension.remove_extension_h_precompiler_headers()
-    assert not list((tmp_path / "cache").rglob("*.gch"))
+    assert not list(cache.rglob("*.gch"))
+
+
+@needs_compiler
+def test_functions_of_pybind11_are_compiled_once_for_all_extensions(cache):
+    options = {"no_implicit_headers": True, "use_pch": True, "extra_cflags": ["-O0"]}
+    module = cpp_extension.load_inline("ext_apart", SOURCE.replace("ext_test", "ext_apart"), **options)
+    assert module.scaled(torch.ones(2), by=3).tolist() == [3, 3]
+    assert module.called(lambda x: x + 1, torch.ones(1)).tolist() == [2]
+    assert dict(module.Net(2).named_parameters()).keys() == {"scale", "linear.weight", "linear.bias"}
+    for kind, error in ((1, IndexError), (3, ValueError)):
+        with pytest.raises(error):
+            module.fail(kind)
+    with pytest.raises(TypeError, match="torch.Tensor"):
+        module.scaled(3)
+    (unit,) = cache.rglob("ext_apart/*.o")
+    defined = subprocess.run(["nm", "-C", "--defined-only", unit], capture_output=True, text=True, check=True).stdout
+    assert "cpp_function::dispatcher" not in defined
+    # What only other headers of pybind11 have is compiled by the extension.
+    more = "#include <torch/extension.h>\n#include <pybind11/functional.h>\nstd::function<int(int)> same(std::function<int(int)> f) { return f; }"
+    assert cpp_extension.load_inline("ext_more", more, functions="same", **options).same(abs)(-2) == 2
 
 
 def test_only_what_a_source_begins_with_can_be_precompiled(tmp_path):

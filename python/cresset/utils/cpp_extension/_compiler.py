@@ -37,7 +37,7 @@ def _run(*command):
 
 
 @functools.cache
-def _about(compiler):
+def about(compiler):
     """The answer of the compiler to `--version`."""
     return _run(*shlex.split(compiler), "--version")
 
@@ -49,7 +49,7 @@ def check_compiler_is_gcc(compiler):
     False
     """
     try:
-        return "Free Software Foundation" in _about(compiler) and "clang" not in _about(compiler)
+        return "Free Software Foundation" in about(compiler) and "clang" not in about(compiler)
     except RuntimeError:
         return False
 
@@ -61,7 +61,7 @@ def check_compiler_ok_for_platform(compiler):
     False
     """
     try:
-        return check_compiler_is_gcc(compiler) or "clang" in _about(compiler)
+        return check_compiler_is_gcc(compiler) or "clang" in about(compiler)
     except RuntimeError:
         return False
 
@@ -76,7 +76,7 @@ def get_compiler_abi_compatibility_and_version(compiler):
 
     if not check_compiler_ok_for_platform(compiler):
         return False, TorchVersion("0.0.0")
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", _about(compiler))
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", about(compiler))
     version = TorchVersion(found[0] if found else "0.0.0")
     return int(version.split(".")[0]) >= (11 if check_compiler_is_gcc(compiler) else 14), version
 
@@ -117,7 +117,7 @@ class Flags:
         standard = [] if any(flag.startswith("-std=") for flag in cflags) else ["-std=c++20"]
         self.compile = [f"-DTORCH_EXTENSION_NAME={name}", *_COMMON, *(f"-I{os.path.abspath(folder)}" for folder in includes),
                         *(part for folder in system for part in ("-isystem", folder)), *standard, *optimized, *cflags]  # fmt: skip
-        self.precompiled = []  # in front of the others, no part of what an extension is made of
+        self.precompiled, self.bodies = [], []  # in front of the others, no part of what an extension is made of
         folder = _paths.library_paths()[0]
         mode = [] if is_standalone else ["-shared"]
         self.link = [*mode, *ldflags, f"-L{folder}", "-lcresset", "-Wl,--as-needed", "-lcresset_distributions", "-lcresset_dist", f"-Wl,-rpath,{folder}"]
@@ -134,7 +134,7 @@ def ninja_text(compiler, flags, sources, target):
         "ninja_required_version = 1.3",
         f"cxx = {compiler}",
         f"cflags = {shlex.join([*flags.precompiled, *flags.compile]).replace('$', '$$')}",
-        f"ldflags = {shlex.join(flags.link).replace('$', '$$')}",
+        f"ldflags = {shlex.join([*flags.bodies, *flags.link]).replace('$', '$$')}",
         "rule compile",
         "  command = $cxx -MD -MF $out.d $cflags -c $in -o $out",
         "  depfile = $out.d",
@@ -152,4 +152,4 @@ def commands(compiler, flags, sources, objects, target):
     start = shlex.split(compiler)
     for source, made in zip(sources, objects):
         yield [*start, "-MD", "-MF", f"{made}.d", *flags.precompiled, *flags.compile, "-c", os.path.abspath(source), "-o", made]
-    yield [*start, *objects, *flags.link, "-o", target]
+    yield [*start, *objects, *flags.bodies, *flags.link, "-o", target]

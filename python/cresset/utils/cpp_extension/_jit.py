@@ -11,7 +11,7 @@ import sys
 
 import _cresset
 
-from . import _compiler, _paths, _precompiled
+from . import _compiler, _facts, _paths, _precompiled
 
 _loaded = {}  # (folder, name) -> [the key that was loaded last, its version]
 
@@ -27,8 +27,9 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_sycl_cf
     """Compiles sources to an extension and loads it: the module; the path of the library where it is none, after it was opened for its operators; the path
     of the program for a standalone one.
 
-    From the second build with the same flags on, the header that a source begins with is taken precompiled, where it is one of LibTorch's (GCC only; up to
-    250 MB of the cache for each, three sets of flags at most; CRESSET_PRECOMPILED=0 forbids it).
+    The header that a source begins with is taken precompiled, where it is one of LibTorch's: a first build makes it in the background for those that follow
+    (by flags of your own, the second does). `python -m cresset.utils.cpp_extension` makes it beforehand. GCC only; up to 250 MB of the cache for each, three
+    sets of flags at most; CRESSET_PRECOMPILED=0 forbids it.
 
     Errors: FileNotFoundError for sources that are not there, ValueError for what excludes one another, RuntimeError with the compiler's words.
 
@@ -49,7 +50,7 @@ def load_inline(name, cpp_sources, cuda_sources=None, sycl_sources=None, functio
                 with_pytorch_error_handling=True, keep_intermediates=True, use_pch=False, no_implicit_headers=False):  # fmt: skip
     """As `load`, of sources given as text. `functions` names those that Python is to see: a list, or a dict of their documentation.
 
-    With `use_pch` <torch/extension.h> is precompiled before the first build, and not only before the second.
+    With `use_pch` <torch/extension.h> is precompiled before the first build, and not beside it.
 
     >>> source = "torch::Tensor twice(torch::Tensor x) { return 2 * x; }"
     >>> torch.utils.cpp_extension.load_inline("doubling", source, functions=3)
@@ -124,7 +125,7 @@ class _Extension:
             if not os.path.exists(source):
                 raise FileNotFoundError(f"cpp_extension: the source {source!r} is not there")
         self.compiler = _compiler.get_cxx_compiler()
-        self.about = _compiler._about(self.compiler)
+        self.about = _compiler.about(self.compiler)
         self.given = (list(cflags or []), list(ldflags or []), list(includes or []))
         self.folder = folder or _paths.build_folder(name)
         _need_folder(self.folder)
@@ -136,7 +137,7 @@ class _Extension:
 
     def key(self):
         """A digest of all that the library is made of, but the headers: those are known after the first build."""
-        parts = [_cresset.__version__, sys.version, self.about, *self.flags.compile, "", *self.flags.link, "", *map(_precompiled.digest, self.sources)]
+        parts = [_cresset.__version__, sys.version, self.about, *self.flags.compile, "", *self.flags.link, "", *map(_facts.digest, self.sources)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     @property
@@ -186,10 +187,19 @@ class _Extension:
             return False
         if record.get("key") != key or not os.path.exists(self.target):
             return False
-        return _precompiled.are_current(record["headers"])
+        return _facts.are_current(record["headers"])
 
     def _build(self, key):
-        self.flags.precompiled = _precompiled.flags_for(self, self.wants_precompiled)
+        _precompiled.add_to(self, self.wants_precompiled)
+        try:
+            self._compile(key)
+        except RuntimeError as error:
+            if not (self.flags.bodies and "undefined reference" in str(error) and "pybind11" in str(error)):
+                raise
+            self.flags.precompiled, self.flags.bodies = [], []  # a function of pybind11 that the precompiled header does not have
+            self._compile(key)
+
+    def _compile(self, key):
         text, objects = _compiler.ninja_text(self.compiler, self.flags, self.sources, os.path.basename(self.target))
         _write_if_changed(os.path.join(self.folder, "build.ninja"), text)
         with contextlib.suppress(FileNotFoundError):
@@ -202,7 +212,7 @@ class _Extension:
         self._write_record(key, objects)
 
     def _write_record(self, key, objects):
-        headers = _precompiled.facts_of(path for made in objects for path in self._headers_of(made))
+        headers = _facts.facts_of(path for made in objects for path in self._headers_of(made))
         with open(self._record, "w") as file:
             json.dump({"key": key, "headers": headers}, file)
 
@@ -211,13 +221,13 @@ class _Extension:
         listed = os.path.join(self.folder, f"{made}.d")
         if os.path.exists(listed):
             with open(listed) as file:
-                words = _precompiled.words_of(file.read())
+                words = _facts.words_of(file.read())
         else:
             done = subprocess.run(["ninja", "-t", "deps", made], cwd=self.folder, capture_output=True, text=True, check=False)
             words = [line.strip() for line in done.stdout.splitlines() if line.startswith(" ")]
         paths = {os.path.join(self.folder, word) for word in words if not word.endswith(":")}
         sources = {os.path.abspath(source) for source in self.sources}
-        return sorted(p for p in _precompiled.own(paths) if p not in sources)
+        return sorted(p for p in _facts.own(paths) if p not in sources)
 
     def _clean(self):
         for entry in os.listdir(self.folder):

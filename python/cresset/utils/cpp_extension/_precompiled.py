@@ -9,51 +9,14 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
-from . import _compiler, _paths
+from . import _compiler, _facts, _paths
 
 #: Those that a source may begin with.
 HEADERS = ("torch/extension.h", "torch/library.h", "torch/all.h", "torch/torch.h", "ATen/ATen.h")
 _SETS = 3  # of flags that are kept
-_ROOM = 2 << 30  # bytes that are left free on the disk
 _BEFORE = re.compile(r'(?:\s|//[^\n]*|/\*.*?\*/|#pragma once)*#\s*include\s*[<"]([^>"]+)[>"]', re.DOTALL)
-
-
-def digest(path):
-    """Of a file's content."""
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
-
-
-def words_of(text):
-    """The files that a list of the compiler names."""
-    return text.replace("\\\n", " ").split()
-
-
-def own(paths):
-    """Those that are there and are neither the system's nor precompiled ones."""
-    return (p for p in paths if not p.startswith(("/usr/include/", "/usr/lib/")) and not p.endswith(".gch") and os.path.exists(p))
-
-
-def facts_of(paths):
-    """{path: (time of its change, size, digest)}"""
-    facts = {}
-    for path in paths:
-        about = os.stat(path)
-        facts[path] = (about.st_mtime_ns, about.st_size, digest(path))
-    return facts
-
-
-def are_current(facts):
-    """Whether the files of `facts_of` have the same content as then."""
-    for path, (stamp, size, known) in facts.items():
-        try:
-            about = os.stat(path)
-        except OSError:
-            return False
-        if (about.st_mtime_ns, about.st_size) != (stamp, size) and digest(path) != known:
-            return False
-    return True
 
 
 def _root():
@@ -75,59 +38,84 @@ def first_header(source):
     return found[1] if found and found[1] in HEADERS else None
 
 
-def flags_for(extension, at_once=False):
-    """The flags by which the compiler takes precompiled headers for the sources of an extension. They are made when they are asked for a second time, or
-    `at_once`; where that fails the build goes on without them."""
-    if os.environ.get("CRESSET_PRECOMPILED") == "0" or not _compiler.check_compiler_is_gcc(extension.compiler):
-        return []
-    flags = [flag for flag in extension.flags.compile if not flag.startswith("-DTORCH_EXTENSION_NAME")]
-    key = hashlib.sha256("\0".join([extension.about, *flags]).encode()).hexdigest()[:16]
-    folder = os.path.join(_root(), key)
+def add_to(extension, at_once=False):
+    """Gives an extension the flags by which the compiler takes precompiled headers for its sources. Those that are not there are made in the background, for
+    the builds that follow: at the first build by the usual flags, at the second by others. Or they are made `at_once`; where that fails the build goes on
+    without them."""
     headers = {header for header in map(first_header, extension.sources) if header}
+    found = _made(extension.compiler, extension.flags.compile, sorted(headers), at_once, not extension.given[0])
+    extension.flags.precompiled = [f"-I{folder}" for folder in {made.folder for made in found}] + ["-fpch-deps"] * bool(found)
+    extension.flags.bodies = [word for made in found for word in made.bodies()]
+
+
+def _made(compiler, words, headers, at_once, is_usual):
+    if os.environ.get("CRESSET_PRECOMPILED") == "0" or not _compiler.check_compiler_is_gcc(compiler):
+        return []
+    words = [word for word in words if not word.startswith(("-DTORCH_EXTENSION_NAME", "-I"))]  # the rest says what the header becomes
+    key = hashlib.sha256("\0".join([_compiler.about(compiler), *words]).encode()).hexdigest()[:16]
+    found = [_Header(os.path.join(_root(), key), header, [*shlex.split(compiler), *words, "-w"]) for header in headers]
     with contextlib.suppress(OSError):
-        if [header for header in sorted(headers) if _is_ready(extension, folder, header, flags, at_once)]:
-            os.utime(folder)
-            return [f"-I{folder}", "-fpch-deps"]
+        found = [header for header in found if header.is_ready(at_once, is_usual)]
+        for header in found:
+            os.utime(header.folder)
+        return found
     return []
 
 
-def _is_ready(extension, folder, header, flags, at_once):
-    target = os.path.join(folder, f"{header}.gch")
-    record = f"{target}.json"
-    if os.path.exists(target):
-        with open(record) as file:
-            if are_current(json.load(file)):
-                return True
-        os.remove(target)
-    asked = f"{target}.asked"
-    if not (at_once or os.path.exists(asked)):
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(asked, "w"):
-            return False
-    return _make(extension, target, header, flags, record)
+class _Header:
+    """One header, for one set of flags.
 
+    <torch/extension.h> brings pybind11, whose functions are large and compiled again by each unit that uses them. Here they are compiled once, to an object
+    that is linked to every extension, and the header is precompiled under `#pragma interface`, by which their bodies are known and not compiled.
+    """
 
-def _make(extension, target, header, flags, record):
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    _forget_oldest(os.path.basename(os.path.dirname(os.path.dirname(target))))
-    if shutil.disk_usage(os.path.dirname(target)).free < _ROOM:
+    def __init__(self, folder, name, compiler):
+        self.folder, self.name, self.compiler = folder, name, compiler
+        self.target = os.path.join(folder, f"{name}.gch")
+        self.object = os.path.join(folder, f"{name}.o")
+
+    def bodies(self):
+        """What the linker is told of the functions that are not in the units."""
+        return [self.object, "-Wl,--gc-sections"] if os.path.exists(self.object) else []
+
+    def is_ready(self, at_once, is_usual):
+        if _facts.is_current(self.target):
+            return True
+        asked = os.path.join(self.folder, f"{self.name}.asked")
+        os.makedirs(os.path.dirname(self.target), exist_ok=True)
+        _forget_oldest(os.path.basename(self.folder))
+        if not (at_once or is_usual or os.path.exists(asked)):
+            with open(asked, "w"):
+                return False
+        if at_once:
+            return _facts.make(self.target, self.commands())
+        if sys.executable:
+            subprocess.run([sys.executable, "-IS", _facts.__file__, self.target, json.dumps(self.commands())], stdin=subprocess.DEVNULL, check=False)
         return False
-    path = next(path for folder in _paths.include_paths() if os.path.exists(path := os.path.join(folder, header)))
-    fresh, listed = f"{target}.{os.getpid()}", f"{target}.{os.getpid()}.d"
-    command = [*shlex.split(extension.compiler), "-MD", "-MF", listed, *flags, "-w", "-x", "c++-header", path, "-o", fresh]
-    try:
-        if subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode:
-            return False
-        with open(listed) as file:
-            facts = facts_of(sorted({*own(word for word in words_of(file.read()) if not word.endswith(":"))}))
-        with open(record, "w") as file:
-            json.dump(facts, file)
-        os.replace(fresh, target)
-        return True
-    finally:
-        for path in (fresh, listed):
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(path)
+
+    def commands(self):
+        """{file: command that makes it}, the header itself last."""
+        path = next(path for place in _paths.include_paths() if os.path.exists(path := os.path.join(place, self.name)))
+        parts, made = _pybind11() if self.name == HEADERS[0] else [], {}
+        if parts:
+            apart, source = os.path.join(self.folder, "apart.h"), os.path.join(self.folder, "bodies.cpp")
+            with open(apart, "w") as file:
+                file.writelines(f'#line 1 "{part}"\n#pragma interface\n' for part in parts)
+            with open(source, "w") as file:
+                file.write("#include <pybind11/pybind11.h>\n#include <pybind11/stl.h>\n")
+            made[self.object] = [*self.compiler, "-fkeep-inline-functions", "-ffunction-sections", "-fdata-sections", "-c", source]
+        return {**made, self.target: [*self.compiler, *(["-include", apart] if parts else []), "-x", "c++-header", path]}
+
+
+def _pybind11():
+    """The files of pybind11, as the compiler calls them: those that others include from a folder beside them too."""
+    for place in (*_paths.python_includes()[1:], "/usr/local/include", "/usr/include"):
+        root = os.path.join(place, "pybind11")
+        if os.path.exists(os.path.join(root, "pybind11.h")):
+            inner = [entry.name for entry in os.scandir(root) if entry.is_dir()]
+            files = [os.path.join(folder, file) for folder in ("", *inner) for file in sorted(os.listdir(os.path.join(root, folder))) if file.endswith(".h")]
+            return [os.path.join(root, way, file) for file in files for way in ("", *(os.path.join(folder, "..") for folder in inner))]
+    return []
 
 
 def _forget_oldest(kept):
@@ -136,3 +124,11 @@ def _forget_oldest(kept):
     folders.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
     for entry in folders[_SETS - 1 :]:
         shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def prepare():
+    """Makes the headers that extensions begin with, for the flags of those that ask for none of their own; the names of those that are there then."""
+    compiler = _compiler.get_cxx_compiler()
+    _compiler.check_abi(compiler)
+    words = _compiler.Flags("extension", [], [], []).compile
+    return [header.name for header in _made(compiler, words, HEADERS[:2], at_once=True, is_usual=True)]
