@@ -40,15 +40,15 @@ template <class Class> Class add_module_bindings(Class made) {
   return made;
 }
 
-// Children are known by their base alone.
-inline void bind_module_base() {
-  if (!pybind11::detail::get_type_info(typeid(nn::Module), false))
-    add_module_bindings(pybind11::class_<nn::Module, std::shared_ptr<nn::Module>>(pybind11::module_::import("cresset.nn.cpp"), "_Module"));
+// Children are known by their base alone. A template, so that extensions without modules do not compile it.
+template <class Base> void bind_module_base() {
+  if (!pybind11::detail::get_type_info(typeid(Base), false))
+    add_module_bindings(pybind11::class_<Base, std::shared_ptr<Base>>(pybind11::module_::import("cresset.nn.cpp"), "_Module"));
 }
 
 template <class M, bool ForceEnable = false> pybind11::class_<M, std::shared_ptr<M>> bind_module(pybind11::module_ m, const char* name) {
   static_assert(std::is_base_of<nn::Module, M>::value, "bind_module: expected a class derived from nn::Module");
-  bind_module_base();
+  bind_module_base<nn::Module>();
   pybind11::module_ inner = m.def_submodule("cpp");
   auto made = add_module_bindings(pybind11::class_<M, std::shared_ptr<M>>(inner, name));
   m.attr(name) = pybind11::module_::import("cresset.nn.cpp").attr("_wrapper_class")(name, made);
