@@ -38,11 +38,18 @@ inline void observe_memory(const void* data, int64_t bytes, Device device) {
   if (CRESSET_UNLIKELY(hooks != nullptr) && data) hooks->memory(data, bytes, device);
 }
 
+// Errors: the device's allocator gives nothing.
+void* device_block(size_t nbytes, Device device) {
+  void* const data = get_allocator(device.type())->allocate(nbytes, device);
+  CRESSET_CHECK_AS(OutOfMemoryError, data || nbytes == 0, "allocator: ", device, " has no room for ", nbytes, " bytes");
+  return data;
+}
+
 }  // namespace
 
 StorageImpl::StorageImpl(size_t nbytes, Device device) : nbytes_(nbytes), device_(device) {
   if (CRESSET_LIKELY(device.is_cpu())) data_ = cpu_allocate(nbytes);
-  else if (!device.is_meta()) data_ = get_allocator(device.type())->allocate(nbytes, device);
+  else if (!device.is_meta()) data_ = device_block(nbytes, device);
   observe_memory(data_, static_cast<int64_t>(nbytes), device);
 }
 
@@ -156,7 +163,7 @@ void StorageImpl::resize(size_t nbytes) {
   }
   if (!device_.is_cpu()) {
     Allocator& allocator = *get_allocator(device_.type());
-    void* fresh = allocator.allocate(nbytes, device_);
+    void* fresh = device_block(nbytes, device_);
     const size_t kept = data_ && fresh ? std::min(nbytes, nbytes_) : 0;
     if (kept > 0) allocator.copy(fresh, data_, kept, device_);
     if (data_) allocator.deallocate(data_, nbytes_, device_);
