@@ -262,107 +262,128 @@ bool Guards::distinct(const Found& found) const {
 
 namespace {
 
-uint64_t version_of(PyObject* dict) {
+// Whether dicts count their changes, and where.
 #if PY_VERSION_HEX < 0x030C0000
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-#else
-  (void)dict;
-  return 0;
-#endif
+constexpr bool kDictsCount = true;
+const uint64_t* version_at(PyObject* dict) {
+  static_assert(sizeof(PyDictObject::ma_version_tag) == sizeof(uint64_t));
+  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 }
+#else
+constexpr bool kDictsCount = false;
+const uint64_t* version_at(PyObject* dict) { return reinterpret_cast<const uint64_t*>(dict); }
+#endif
 
 bool is_root(Get what) { return what == Get::Slot || what == Get::Stack || what == Get::Globals || what == Get::Builtins || what == Get::Const; }
+bool is_of_class(Get what) { return what == Get::Type || what == Get::TypeAttr; }
 bool is_in_dict(Get what) { return what == Get::Attr || what == Get::Item || what == Get::Dict; }
 
 }  // namespace
 
-void Guards::plan() const {
+void Guards::plan(const Found& found) const {
   planned_ = true;
   wanted_.clear();
   repeated_.clear();
-  // A place is settled if only dicts lie between it and a root.
-  std::vector<bool> settled(places_.size()), own(places_.size()), items(places_.size()), kind(places_.size());
+  // A place is settled if only dicts, cells and classes lie between it and a root.
+  std::vector<bool> settled(places_.size()), own(places_.size()), items(places_.size()), kind(places_.size()), names(places_.size()), filled(places_.size());
   for (size_t i = 0; i < places_.size(); i++) {
     const Place& p = places_[i];
-    settled[i] = is_root(p.what) || (is_in_dict(p.what) && settled[static_cast<size_t>(p.parent)]);
+    settled[i] = is_root(p.what) || ((is_in_dict(p.what) || is_of_class(p.what) || p.what == Get::Contents) && settled[static_cast<size_t>(p.parent)]);
     if (!settled[i] || is_root(p.what)) continue;
-    (p.what == Get::Item ? items : own)[static_cast<size_t>(p.parent)] = true;
+    std::vector<bool>& of = p.what == Get::Item ? items : p.what == Get::Type ? kind : p.what == Get::TypeAttr ? names : p.what == Get::Contents ? filled : own;
+    of[static_cast<size_t>(p.parent)] = true;
   }
+  // The version of a dict tells how long it is, too.
+  const auto is_length_of_dict = [&](const Step& s) {
+    PyObject* o = found[static_cast<size_t>(s.place)];
+    return s.check == Check::Length && o && PyDict_Check(o);
+  };
   for (const Step& s : steps_) {
     if (!s.is_check || s.check == Check::Formula || !settled[static_cast<size_t>(s.place)]) continue;
-    if (s.check == Check::Keys) items[static_cast<size_t>(s.place)] = true;
+    if (s.check == Check::Keys || is_length_of_dict(s)) items[static_cast<size_t>(s.place)] = true;
     if (s.check == Check::Type) kind[static_cast<size_t>(s.place)] = true;
   }
   for (size_t i = 0; i < places_.size(); i++) {
     const int place = static_cast<int>(i);
-    if (settled[i] && is_root(places_[i].what)) wanted_.push_back({Watch::Value, place, nullptr, 0, nullptr});
-    if (kind[i]) wanted_.push_back({Watch::Class, place, nullptr, 0, nullptr});
-    if (own[i]) wanted_.push_back({Watch::OwnDict, place, nullptr, 0, nullptr});
-    if (items[i]) wanted_.push_back({Watch::ItemsOf, place, nullptr, 0, nullptr});
+    if (settled[i] && is_root(places_[i].what) && places_[i].what != Get::Const) wanted_.push_back({Watch::Value, place});
+    if (kind[i]) wanted_.push_back({Watch::Class, place});
+    if (names[i]) wanted_.push_back({Watch::Names, place});
+    if (filled[i]) wanted_.push_back({Watch::Cell, place});
+    if (own[i]) wanted_.push_back({Watch::OwnDict, place});
+    if (items[i]) wanted_.push_back({Watch::ItemsOf, place});
   }
-  for (size_t k = 0; k < steps_.size(); k++) {
-    const Step& s = steps_[k];
-    const bool at_settled = settled[static_cast<size_t>(s.place)];
-    const bool covered = !s.is_check
-                             ? at_settled
-                             : at_settled && s.check != Check::Tensor && s.check != Check::Formula && s.check != Check::Length && s.check != Check::Same &&
-                                   !(s.check == Check::Equal && s.value && !PyLong_CheckExact(s.value.get()) && !PyUnicode_CheckExact(s.value.get()) &&
-                                     !PyFloat_CheckExact(s.value.get()));
-    if (!covered) repeated_.push_back(static_cast<int>(k));
-  }
+  const auto is_covered = [&](const Step& s) {
+    if (!settled[static_cast<size_t>(s.place)]) return false;
+    if (!s.is_check) return true;
+    switch (s.check) {
+      case Check::Tensor:
+      case Check::Formula: return false;
+      case Check::Length: return is_length_of_dict(s);
+      case Check::Same: return static_cast<bool>(settled[static_cast<size_t>(s.number)]);
+      case Check::Equal: return !s.value || PyLong_CheckExact(s.value.get()) || PyUnicode_CheckExact(s.value.get()) || PyFloat_CheckExact(s.value.get());
+      default: return true;
+    }
+  };
+  for (size_t k = 0; k < steps_.size(); k++)
+    if (!is_covered(steps_[k])) repeated_.push_back(static_cast<int>(k));
 }
 
 void Guards::remember(const Found& found) const {
-  if (!planned_) plan();
+  if (!planned_) plan(found);
   remembered_ = false;
-  watches_.clear();
-  for (Watch w : wanted_) {
+  if (!kDictsCount) return;
+  roots_.clear();
+  words_.clear();
+  const auto watch = [&](const void* at, uint64_t value) { words_.push_back({static_cast<const uint64_t*>(at), value}); };
+  const auto watch_version = [&](PyObject* dict) { watch(version_at(dict), *version_at(dict)); };
+  const auto number_of = [](const void* o) { return reinterpret_cast<uint64_t>(o); };
+  for (const Watch w : wanted_) {
     PyObject* o = found[static_cast<size_t>(w.place)];
     switch (w.kind) {
-      case Watch::Value: w.object = o; break;
+      case Watch::Value: roots_.emplace_back(w.place, o); break;
       case Watch::Class:
-        if (!(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;  // it cannot become one of another class
-        w.object = reinterpret_cast<PyObject*>(Py_TYPE(o));
-        w.slot = reinterpret_cast<PyObject* const*>(&o->ob_type);
+        // Others cannot become objects of another class.
+        if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) watch(&o->ob_type, number_of(Py_TYPE(o)));
         break;
-      case Watch::OwnDict:
-        w.object = o ? dict_of(o) : nullptr;
-        if (!w.object) return;
-        w.version = version_of(w.object);
-        if (PyModule_Check(o)) w.kind = Watch::ItemsOf;  // a module has one dict for life
-        else w.slot = _PyObject_GetDictPtr(o);
+      case Watch::Names: {
+        auto* const type = reinterpret_cast<PyTypeObject*>(o);
+        if (!o || !PyType_Check(o) || !(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) return;
+        uint64_t word = 0;  // the version, with the bytes behind it that fill it up
+        static_assert(offsetof(PyTypeObject, tp_version_tag) % sizeof word == 0 &&
+                      offsetof(PyTypeObject, tp_finalize) - offsetof(PyTypeObject, tp_version_tag) == sizeof word);
+        std::memcpy(&word, &type->tp_version_tag, sizeof word);
+        watch(&type->tp_version_tag, word);
         break;
+      }
+      case Watch::Cell:
+        if (!o || !PyCell_Check(o)) return;
+        watch(&reinterpret_cast<PyCellObject*>(o)->ob_ref, number_of(PyCell_GET(o)));
+        break;
+      case Watch::OwnDict: {
+        PyObject* const dict = o ? dict_of(o) : nullptr;
+        if (!dict) return;
+        if (!PyModule_Check(o)) watch(_PyObject_GetDictPtr(o), number_of(dict));  // a module has one dict for life
+        watch_version(dict);
+        break;
+      }
       case Watch::ItemsOf:
         if (!o || !PyDict_Check(o)) return;
-        w.object = o;
-        w.version = version_of(o);
+        watch_version(o);
         break;
     }
-    watches_.push_back(w);
   }
   before_ = found.at;
   spare_.clear();
   memory_++;
-  remembered_ = PY_VERSION_HEX < 0x030C0000;
+  remembered_ = true;
 }
 
 bool Guards::is_as_it_was(const Frame& frame, Found& found) const {
-  for (const Watch& w : watches_) {
-    switch (w.kind) {
-      case Watch::Value:
-        if (read(places_[static_cast<size_t>(w.place)], frame, found) != w.object) return false;
-        break;
-      case Watch::Class:
-        if (*w.slot != w.object) return false;
-        break;
-      case Watch::OwnDict:
-        if (*w.slot != w.object || version_of(w.object) != w.version) return false;
-        break;
-      case Watch::ItemsOf:
-        if (version_of(w.object) != w.version) return false;
-        break;
-    }
-  }
+  for (const auto& [place, object] : roots_)
+    if (read(places_[static_cast<size_t>(place)], frame, found) != object) return false;
+  // In the order of places: each object lives for as long as the one before that holds it is as it was.
+  for (const Word& w : words_)
+    if (*w.at != w.value) return false;
   if (spare_.empty()) {
     found.at = before_;
   } else {
@@ -473,6 +494,15 @@ std::string Guards::text() const {
   std::string out = surroundings_.text() + "\n";
   for (const Step& s : steps_)
     if (s.is_check) out += text_of(s) + "\n";
+  return out;
+}
+
+std::vector<std::string> Guards::repeated() const {
+  std::vector<std::string> out;
+  for (const int k : repeated_) {
+    const Step& s = steps_[static_cast<size_t>(k)];
+    out.push_back(s.is_check ? text_of(s) : name_of(s.place));
+  }
   return out;
 }
 
@@ -602,6 +632,15 @@ PyObject* text(PyObject* self, PyObject*) {
   const std::string s = of(self).text();
   return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
 }
+// The checks that run each time, though nothing has changed.
+PyObject* repeated(PyObject* self, PyObject*) {
+  Ref list(PyList_New(0));
+  for (const std::string& s : of(self).repeated()) {
+    Ref text(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"));
+    if (!list || !text || PyList_Append(list.get(), text.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
 PyObject* name(PyObject* self, PyObject* place) {
   const long n = PyLong_AsLong(place);
   if (n < 0 || n >= of(self).num_places()) return PyErr_Occurred() ? nullptr : PyUnicode_FromString("?");
@@ -615,6 +654,7 @@ PyMethodDef methods[] = {{"get", get, METH_VARARGS, "A place: get(what, parent, 
                          {"formula", formula, METH_VARARGS, "A condition on sizes: formula(tree, text)."},
                          {"distinct", distinct, METH_O, "The tensors at these places are different ones."},
                          {"text", text, METH_NOARGS, "All checks, a line each."},
+                         {"repeated", repeated, METH_NOARGS, "The checks that run each time, though nothing has changed; empty before the first success."},
                          {"name", name, METH_O, "The name of a place."},
                          {nullptr, nullptr, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},

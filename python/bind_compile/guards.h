@@ -99,6 +99,8 @@ class Guards {
   // The first check that fails, for people; empty if everything holds.
   std::string failure(const Frame& frame) const;
   std::string text() const;
+  // Places and checks of each time, though nothing has changed; empty before the first success.
+  std::vector<std::string> repeated() const;
   std::string name_of(int place) const;
   int num_places() const { return static_cast<int>(places_.size()); }
   int traverse(visitproc visit, void* arg) const;
@@ -125,17 +127,21 @@ class Guards {
 
   // How the next check may be short: what must be as it was, in the order of places, and the steps that run each time.
   struct Watch {
-    enum Kind : uint8_t { Value, OwnDict, ItemsOf, Class } kind;
+    enum Kind : uint8_t { Value, OwnDict, ItemsOf, Class, Names, Cell } kind;
     int place;
-    PyObject* object;  // the value, the dict of the object, or its class
-    uint64_t version;
-    PyObject* const* slot;  // where the object has its dict or class
   };
-  void plan() const;
+  // A word of memory: a pointer to the class or dict of an object or into a cell, or the version of a dict or class.
+  struct Word {
+    const uint64_t* at;
+    uint64_t value;
+  };
+  void plan(const Found& found) const;
   void remember(const Found& found) const;
   bool is_as_it_was(const Frame& frame, Found& found) const;
 
-  mutable std::vector<Watch> wanted_, watches_;
+  mutable std::vector<Watch> wanted_;
+  mutable std::vector<std::pair<int, PyObject*>> roots_;
+  mutable std::vector<Word> words_;
   mutable std::vector<int> repeated_;                  // steps that run each time
   mutable std::vector<PyObject*> before_;              // what was found
   mutable std::vector<std::vector<PyObject*>> spare_;  // the same, from earlier checks

@@ -15,6 +15,7 @@ import _cresset_compile
 
 import cresset as torch
 
+from ..nn.modules import module as _space
 from . import _logs, config, exc
 from .backends.registry import lookup_backend
 
@@ -160,7 +161,8 @@ class OptimizedModule(torch.nn.Module):
         self.training = mod.training
 
     def __call__(self, *args, **kwargs):
-        return run_module(self._orig_mod, self._compiler, args, kwargs)
+        own = self.__dict__  # past the look-ups of modules, which are slow
+        return run_module(own["_modules"]["_orig_mod"], own["_compiler"], args, kwargs)
 
     def forward(self, *args, **kwargs):
         """The module's result."""
@@ -217,13 +219,11 @@ def run_module(module, compiler, args, kwargs):
     own = module.__dict__
     if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"] or _any_global_hook():
         return compiler.call(_call_module, (module, args, kwargs), None)
-    return compiler.call(module.forward, args, kwargs)
+    return (compiler.region if _stance.stance == "default" else compiler).call(module.forward, args, kwargs)
 
 
 def _any_global_hook():
-    from ..nn.modules import module as space
-
-    return bool(space._global_forward_hooks or space._global_forward_pre_hooks or space._global_backward_hooks or space._global_backward_pre_hooks)
+    return bool(_space._global_forward_hooks or _space._global_forward_pre_hooks or _space._global_backward_hooks or _space._global_backward_pre_hooks)
 
 
 # ---- what programs ask for --------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """A graph is used again where what it relies on holds, and no more where it does not."""
 
+import collections
 import gc
 import unittest
 import warnings
@@ -127,6 +128,57 @@ class Guards(unittest.TestCase):
             change()
             for _ in range(2):
                 self.assertTrue(torch.equal(compiled(X), net(X)))
+
+    def test_changes_of_classes_that_were_remembered(self):
+        class Base(nn.Module):
+            scale = 2
+
+            def forward(self, x):
+                return self.change(x) * self.scale
+
+            @staticmethod
+            def change(x):
+                return x + 1
+
+        class Net(Base):
+            pass
+
+        net = Net()
+        compiled = torch.compile(net, backend=self.counter)
+        for change in (
+            lambda: None,
+            lambda: setattr(Base, "scale", 3),
+            lambda: setattr(Base, "change", staticmethod(lambda x: x - 3)),
+            lambda: setattr(Net, "scale", 4),
+            lambda: setattr(Net, "forward", lambda self, x: x * 100),
+            lambda: delattr(Net, "forward"),
+            lambda: setattr(net, "scale", 7),
+            lambda: setattr(net, "change", lambda x: x + 50),
+        ):
+            change()
+            for _ in range(3):
+                self.assertTrue(torch.equal(compiled(X), net(X)))
+
+    def test_lengths_of_dicts_that_were_remembered(self):
+        table = {"a": 1}
+        ordered = collections.OrderedDict(a=1)
+        compiled = torch.compile(lambda x: x + len(table) * 10 + len(ordered), backend=self.counter)
+        for change in (lambda: None, lambda: table.update(b=2), lambda: table.pop("a"), lambda: ordered.update(c=3), table.clear):
+            change()
+            for _ in range(3):
+                self.assertEqual(compiled(X)[0, 0].item(), 1 + len(table) * 10 + len(ordered))
+
+    def test_what_was_remembered_is_not_read_again(self):
+        from _cresset_compile import Guards
+
+        net = nn.Sequential(*(nn.Sequential(nn.Identity(), nn.Identity()) for _ in range(5)))
+        before = {id(o) for o in gc.get_objects() if isinstance(o, Guards)}
+        compiled = torch.compile(lambda x: net(x) + 1, backend=self.counter)
+        for _ in range(3):
+            compiled(X)
+        (guards,) = (o for o in gc.get_objects() if isinstance(o, Guards) and id(o) not in before)
+        self.assertGreater(guards.text().count("\n"), 100)
+        self.assertEqual(guards.repeated(), ["local 0 is a tensor of sizes [2, 3], Float"])
 
     def test_a_dict_that_is_replaced(self):
         class Thing:

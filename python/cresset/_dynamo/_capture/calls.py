@@ -445,8 +445,22 @@ def _described(machine, owner, cls, found, name):
     return getattr(owner, name)
 
 
+def _guard_class_attribute(world, owner, cls, found, name):
+    """An object of a class of the program still has nothing of its own by this name, nor its class anything else."""
+    place = world.origin(owner)
+    if place is None or not cls.__dictoffset__ or (getattr(found, "__module__", None) or cls.__module__).partition(".")[0] == "cresset":
+        return
+    own = world.place(P.ATTR, place, name)
+    if own not in world.hidden:
+        world.hidden.add(own)
+        world.check(P.MISSING, own)
+        world.check(P.IS, world.place(P.TYPE_ATTR, world.place(P.TYPE, place), name), found)
+
+
 def _from_class(machine, owner, cls, found, name):
     world = machine.world
+    if type(found) in (_FUNCTION, staticmethod, classmethod) or is_constant(found):
+        _guard_class_attribute(world, owner, cls, found, name)
     if type(found) is _FUNCTION:
         return _METHOD(found, owner)
     if type(found) is staticmethod:

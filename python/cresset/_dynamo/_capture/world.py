@@ -97,6 +97,7 @@ class World:
         self.start_modes = _modes_now()
         self.steps, self.stop_at = 0, None
         self.versions = {}  # id of a fake tensor from outside -> its version when it was last accounted for
+        self.hidden = set()  # places of attributes that objects do not have, though their classes do
         self.has_subclass = False  # whether a tensor is of a class of the program
 
     # ---- places -----------------------------------------------------------------------------------------------------------
