@@ -128,9 +128,10 @@ class LinearKernel : public Kernel {
     const Tensor &x = arguments[first], &weight = arguments[first + 1];
     const std::optional<Tensor> bias = bias_ ? std::optional<Tensor>(arguments[0]) : std::nullopt;
     if (freezing_)
-      if (const auto layer = packed_.of(
-              weight, bias, [&] { return std::make_shared<ops::PackedLinear>(weight.detach(), bias ? std::optional<Tensor>(bias->detach()) : std::nullopt); }))
-        if (Tensor out = (*layer)(x); out.defined()) return {relu_ ? out.relu_() : out};
+      if (const auto layer = packed_.of(weight, bias, [&] {
+            return std::make_shared<ops::PackedLinear>(weight.detach(), bias ? std::optional<Tensor>(bias->detach()) : std::nullopt, relu_);
+          }))
+        if (Tensor out = (*layer)(x); out.defined()) return {out};
     const bool plain = is_plain_float(x) && is_plain_float(weight) && x.dim() >= 1 && weight.dim() == 2 && x.size(-1) == weight.size(1) && x.numel() &&
                        weight.numel() && (!bias_ || (is_plain_float(*bias) && bias->dim() == 1 && bias->size(0) == weight.size(0)));
     if (!plain) {

@@ -166,8 +166,8 @@ int64_t gemm_packed_count(int64_t n, int64_t k) { return call(gemm_columns_size_
 void gemm_pack(bool trans_b, int64_t n, int64_t k, const float* b, int64_t ldb, float* packed) {
   call(gemm_columns_pack_float_stub)(trans_b, n, k, b, ldb, packed);
 }
-void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float beta, float* c, int64_t ldc) {
-  call(gemm_columns_float_stub)(m, n, k, a, lda, packed, beta, c, ldc);
+void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, const GemmEpilogue& epilogue, float* c, int64_t ldc) {
+  call(gemm_columns_float_stub)(m, n, k, a, lda, packed, 0, c, ldc, static_cast<const float*>(epilogue.bias), epilogue.relu);
 }
 
 }  // namespace cresset::kernels

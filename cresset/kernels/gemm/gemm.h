@@ -26,8 +26,9 @@ CRESSET_API void gemm(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, i
 CRESSET_API bool gemm_packs(bool trans_b, int64_t m, int64_t n, int64_t k);
 CRESSET_API int64_t gemm_packed_count(int64_t n, int64_t k);
 CRESSET_API void gemm_pack(bool trans_b, int64_t n, int64_t k, const float* b, int64_t ldb, float* packed);
-// C = A * op(B) + beta * C, in this thread.
-CRESSET_API void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float beta, float* c, int64_t ldc);
+// C = A * op(B), then the epilogue, in this thread; with the bits of `gemm`.
+CRESSET_API void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, const GemmEpilogue& epilogue, float* c,
+                             int64_t ldc);
 
 // `batch` products whose matrices lie stride_* elements apart; a stride of 0 shares A or B. The bias is shared.
 CRESSET_API void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,

@@ -72,7 +72,7 @@ template <class T> class Weights {
   }
   // c = a * op(W) + beta * c for dense rows.
   void multiply(int64_t rows, const T* a, T beta, T* c) const {
-    if (keeps_) return Kernels<T>::multiply()(rows, n_, k_, a, k_, packed_.data, beta, c, n_);
+    if (keeps_) return Kernels<T>::multiply()(rows, n_, k_, a, k_, packed_.data, beta, c, n_, nullptr, false);
     gemm(dtype_, false, trans_, rows, n_, k_, 1, a, k_, w_, ld_, static_cast<double>(beta), c, n_);
   }
 

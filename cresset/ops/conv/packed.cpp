@@ -74,11 +74,7 @@ Tensor PackedLinear::operator()(const Tensor& input) const {
       packed(kernels::gemm_packed_count(n, k), [&](float* to) { kernels::gemm_pack(true, n, k, static_cast<const float*>(weight_.data_ptr()), k, to); });
   // Rows have sums of their own, so pieces of them give the same in any number of threads.
   parallel_for(0, m, std::max<int64_t>(48, 2000000 / (n * k)), [&](int64_t begin, int64_t end) {
-    kernels::gemm_packed(end - begin, n, k, a + begin * k, k, b, 0.0f, c + begin * n, n);
-    // Added to the whole sum, as by the operator, so that both round alike.
-    if (const float* const shift = bias())
-      for (int64_t i = begin; i < end; i++)
-        for (int64_t j = 0; j < n; j++) c[i * n + j] += shift[j];
+    kernels::gemm_packed(end - begin, n, k, a + begin * k, k, b, {bias(), relu_}, c + begin * n, n);
   });
   return out;
 }

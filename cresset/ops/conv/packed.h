@@ -44,11 +44,19 @@ class CRESSET_API PackedConv : public PackedWeight {
  private:
   DimVector stride_, padding_, dilation_;
   int64_t groups_;
+  // The weight in an order for the sizes of one input, those of the first.
+  mutable std::once_flag sized_once_;
+  mutable Tensor sized_;
+  mutable DimVector sized_for_;
 };
 class CRESSET_API PackedLinear : public PackedWeight {
  public:
-  PackedLinear(const Tensor& weight, const std::optional<Tensor>& bias) : PackedWeight(weight, bias) {}
+  // With `relu` the result is max(result, 0).
+  explicit PackedLinear(const Tensor& weight, const std::optional<Tensor>& bias, bool relu = false) : PackedWeight(weight, bias), relu_(relu) {}
   Tensor operator()(const Tensor& input) const;
+
+ private:
+  bool relu_;
 };
 
 }  // namespace cresset::ops

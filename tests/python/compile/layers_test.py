@@ -147,9 +147,13 @@ class TestFreezing:
     NETS = [
         (lambda: Residual(64).eval(), (1, 64, 16, 16)),
         (lambda: nn.Sequential(nn.Linear(256, 192), nn.ReLU(), nn.Linear(192, 128)), (96, 256)),
-    ]
+        pytest.param(
+            lambda: nn.Sequential(nn.Conv2d(32, 48, 3, 2, 1), nn.ReLU()), (2, 32, 17, 17),
+            marks=pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="the order of the weights is oneDNN's"),
+        ),
+    ]  # fmt: skip
 
-    @pytest.mark.parametrize(("make", "size"), NETS, ids=["conv", "linear"])
+    @pytest.mark.parametrize(("make", "size"), NETS, ids=["conv", "linear", "strided"])
     def test_weights_that_change_are_seen(self, make, size):
         net, x = make(), torch.randn(size)
         run = self.frozen(net)
@@ -164,7 +168,7 @@ class TestFreezing:
         layer.weight = nn.Parameter(torch.randn_like(layer.weight) / 10)
         torch.testing.assert_close(run(x), net(x).detach(), rtol=1e-4, atol=1e-3)
 
-    @pytest.mark.parametrize(("make", "size"), NETS, ids=["conv", "linear"])
+    @pytest.mark.parametrize(("make", "size"), NETS, ids=["conv", "linear", "strided"])
     @pytest.mark.parametrize("setting", ["option", "config", "none", "gradients"])
     def test_packed_weights_are_read_where_asked_for(self, make, size, setting):
         net, x = make(), torch.randn(size)
@@ -176,6 +180,22 @@ class TestFreezing:
             layer.weight.data.zero_()
             after = run(x) if setting != "gradients" else torch.compile(net)(x).detach()
         assert torch.equal(before, after) == (setting in ("option", "config"))
+
+    @pytest.mark.parametrize("options", [{"stride": 2}, {"stride": 2, "bias": False}, {"groups": 32}, {"padding": 1}], ids=str)
+    def test_convolutions_have_the_bits_of_eager_mode(self, options):
+        net = nn.Sequential(nn.Conv2d(32, 64, 3, **options), nn.ReLU(), nn.BatchNorm2d(64)).eval()
+        run = self.frozen(net, options={"freezing": True}, dynamic=True)
+        for size in ((2, 32, 17, 17), (2, 32, 17, 17), (3, 32, 20, 20), (2, 32, 17, 17), (40, 32, 9, 9)):
+            x = torch.randn(size)
+            assert torch.equal(run(x), net(x).detach()), size
+
+    @pytest.mark.parametrize("size", [(100, 1100, 70), (33, 400, 200), (17, 64, 33)], ids=str)
+    def test_linear_maps_have_the_bits_of_eager_mode(self, size):
+        rows, columns, features = size
+        net, x = nn.Sequential(nn.Linear(columns, features), nn.ReLU(), nn.Linear(features, columns)), torch.randn(rows, columns)
+        run = self.frozen(net)
+        for _ in range(2):
+            assert torch.equal(run(x), net(x).detach())
 
     def test_settings_are_put_back(self):
         self.frozen(nn.Linear(2, 2))(torch.ones(1, 2))

@@ -47,11 +47,13 @@ CRESSET_DECLARE_KERNEL(void, gemm_int16, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_int32, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_int64, (const GemmProblem& p))
 
-// Products with one op(B), k x n, packed once into gemm_columns_size elements: C = A * op(B) + beta * C for m rows of A.
+// Products with one op(B), k x n, packed once into gemm_columns_size elements: C = A * op(B) + beta * C for m rows of A,
+// then + bias where there is one, one element for each column, and max(C, 0) where `relu` is set.
 #define CRESSET_DECLARE_GEMM_COLUMNS(name, T)                                                                                      \
   CRESSET_DECLARE_KERNEL(int64_t, gemm_columns_size_##name, (int64_t n, int64_t k))                                                \
   CRESSET_DECLARE_KERNEL(void, gemm_columns_pack_##name, (bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* packed)) \
-  CRESSET_DECLARE_KERNEL(void, gemm_columns_##name, (int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed, T beta, T* c, int64_t ldc))
+  CRESSET_DECLARE_KERNEL(void, gemm_columns_##name,                                                                                \
+                         (int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed, T beta, T* c, int64_t ldc, const T* bias, bool relu))
 
 CRESSET_DECLARE_GEMM_COLUMNS(float, float)
 CRESSET_DECLARE_GEMM_COLUMNS(double, double)

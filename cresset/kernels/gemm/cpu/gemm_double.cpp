@@ -15,8 +15,9 @@ int64_t gemm_columns_size_double(int64_t n, int64_t k) { return PackedColumns<do
 void gemm_columns_pack_double(bool trans_b, int64_t n, int64_t k, const double* b, int64_t ldb, double* packed) {
   PackedColumns<double>(n, k).pack(trans_b, b, ldb, packed);
 }
-void gemm_columns_double(int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* packed, double beta, double* c, int64_t ldc) {
-  PackedColumns<double>(n, k).multiply(m, a, lda, packed, beta, c, ldc);
+void gemm_columns_double(int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* packed, double beta, double* c, int64_t ldc,
+                         const double* bias, bool relu) {
+  PackedColumns<double>(n, k).multiply(m, a, lda, packed, {c, ldc, 1, beta, bias, relu});
 }
 
 }  // namespace cresset::kernels::CRESSET_ISA

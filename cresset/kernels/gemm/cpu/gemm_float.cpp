@@ -15,8 +15,9 @@ int64_t gemm_columns_size_float(int64_t n, int64_t k) { return PackedColumns<flo
 void gemm_columns_pack_float(bool trans_b, int64_t n, int64_t k, const float* b, int64_t ldb, float* packed) {
   PackedColumns<float>(n, k).pack(trans_b, b, ldb, packed);
 }
-void gemm_columns_float(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float beta, float* c, int64_t ldc) {
-  PackedColumns<float>(n, k).multiply(m, a, lda, packed, beta, c, ldc);
+void gemm_columns_float(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float beta, float* c, int64_t ldc, const float* bias,
+                        bool relu) {
+  PackedColumns<float>(n, k).multiply(m, a, lda, packed, {c, ldc, 1, beta, bias, relu});
 }
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -28,20 +28,22 @@ template <class P> struct TileOutput {
   bool relu;
 };
 
-// A tile of sums, `width` apart, into the rows x columns of C that exist: the general case, outside of the micro-kernels.
-template <class P> CRESSET_NOINLINE void finish_tile(const P* sums, int rows, int width, int columns, const TileOutput<P>& out) {
+// A tile of sums, `width` apart, a multiple of vectors, into the rows x columns of C that exist: the general case, outside of the micro-kernels.
+template <class P> CRESSET_NOINLINE void finish_tile(const P* sums, int rows, int width, int columns, const TileOutput<P>& output) {
+  constexpr int L = kLanes<P>;
+  const TileOutput<P> out = output;
   const bool overwrite = out.beta == P(0);
-  for (int i = 0; i < rows; i++) {
-    const P* from = sums + i * width;
-    P* c = out.c + i * out.ldc;
-    if (overwrite)
-      for (int j = 0; j < columns; j++) c[j] = from[j] * out.alpha;
-    else
-      for (int j = 0; j < columns; j++) c[j] = from[j] * out.alpha + c[j] * out.beta;
-    if (out.bias)
-      for (int j = 0; j < columns; j++) c[j] += out.bias[j];
-    if (out.relu)
-      for (int j = 0; j < columns; j++) c[j] = c[j] < P(0) ? P(0) : c[j];
+  for (int j = 0; j < columns; j += L) {
+    const int count = std::min(L, columns - j);
+    const Vector<P> bias = out.bias ? load_some(out.bias + j, count) : Vector<P>{};
+    P* c = out.c + j;
+    for (int i = 0; i < rows; i++, c += out.ldc) {
+      const Vector<P> sum = load(sums + i * width + j);
+      Vector<P> v = overwrite ? sum * out.alpha : sum * out.alpha + load_some(c, count) * out.beta;
+      if (out.bias) v += bias;
+      if (out.relu) v = v < P(0) ? Vector<P>{} : v;
+      store_some(c, v, count);
+    }
   }
 }
 
@@ -247,13 +249,14 @@ template <class P> struct PackedColumns {
     }
   }
 
-  // C = A * op(B) + beta * C.
-  void multiply(int64_t m, const P* a, int64_t lda, const P* packed, P beta, P* c, int64_t ldc) const {
+  // C = A * op(B), as `out` says.
+  void multiply(int64_t m, const P* a, int64_t lda, const P* packed, const TileOutput<P>& out) const {
     const int64_t panels = ceil_div(m, kTileRows), panel_size = ceil_div(kTileRows * depth, kLanes<P>) * kLanes<P>;
     P* const packed_a = thread_scratch<P>(Scratch::gemm_pack, std::min(panels, kPanels) * panel_size + kLanes<P>);
     const auto first_row = [&](int64_t q) { return m * q / panels; };  // heights differ by one at most
     for (int64_t pc = 0; pc < k; pc += depth) {
       const int64_t kc = std::min(depth, k - pc);
+      const bool last = pc + kc == k;
       for (int64_t q0 = 0; q0 < panels; q0 += kPanels) {
         const int64_t q1 = std::min(panels, q0 + kPanels);
         for (int64_t q = q0; q < q1; q++)
@@ -262,7 +265,8 @@ template <class P> struct PackedColumns {
           const int used = static_cast<int>(std::min<int64_t>(kWidth, n - j));
           const bool wide = used > kLanes<P>;
           for (int64_t q = q0; q < q1; q++) {
-            const TileOutput<P> tile{c + first_row(q) * ldc + j, ldc, P(1), pc > 0 ? P(1) : beta, nullptr, false};
+            const TileOutput<P> tile{out.c + first_row(q) * out.ldc + j,        out.ldc,         out.alpha, pc > 0 ? P(1) : out.beta,
+                                     last && out.bias ? out.bias + j : nullptr, last && out.relu};
             micro_kernels<P>.at[first_row(q + 1) - first_row(q) - 1][wide](kc, packed_a + (q - q0) * panel_size, packed + pc * padded + j * kc,
                                                                            wide ? kWidth : kLanes<P>, tile, used);
           }
