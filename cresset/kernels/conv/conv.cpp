@@ -306,15 +306,26 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
   });
 }
 
-int64_t conv_packed_count(ScalarType dtype, const ConvParams& params) {
+ConvPacking conv_packing(ScalarType dtype, const ConvParams& params, bool bias) {
   const ConvShape s(params);
-  const bool has_work = s.output_count() > 0 && s.taps > 0;
-  return has_work && choose_path(ConvKind::forward, dtype, s) == Path::winograd ? winograd_weights_count(s) : 0;
+  if (s.output_count() == 0 || s.taps == 0) return {};
+  constexpr int64_t kSize = sizeof(float);
+  switch (choose_path(ConvKind::forward, dtype, s)) {
+    case Path::winograd: return {winograd_weights_count(s), true};
+    case Path::onednn: return {(onednn_conv_packed_bytes(dtype, params, bias) + kSize - 1) / kSize, false};
+    default: return {};
+  }
 }
-void conv_pack(const ConvParams& params, const float* weight, float* packed) { call(conv_winograd_weights_stub)(ConvShape(params), weight, false, packed); }
+void conv_pack(const ConvParams& params, bool bias, const float* weight, float* packed) {
+  const ConvShape s(params);
+  if (choose_path(ConvKind::forward, ScalarType::Float, s) == Path::winograd) call(conv_winograd_weights_stub)(s, weight, false, packed);
+  else onednn_conv_pack(ScalarType::Float, params, bias, weight, packed);
+}
 void conv_forward_packed(const ConvParams& params, const float* input, const float* packed, const float* bias, float* output) {
   check("conv_forward_packed", params);
-  call(conv_winograd_forward_stub)(ConvShape(params), input, packed, bias, output);
+  const ConvShape s(params);
+  if (choose_path(ConvKind::forward, ScalarType::Float, s) == Path::winograd) call(conv_winograd_forward_stub)(s, input, packed, bias, output);
+  else onednn_conv_forward_packed(ScalarType::Float, params, input, packed, bias, output);
 }
 
 void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias, void* grad_input) {

@@ -25,9 +25,14 @@ struct ConvParams {
 CRESSET_API void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output);
 
 // For those who run one convolution many times: its weights in the order in which the path for inputs of these sizes reads them, which costs nothing
-// afterwards. The number of elements; 0: that path reads the weights as they are, and `conv_forward` is all there is.
-CRESSET_API int64_t conv_packed_count(ScalarType dtype, const ConvParams& params);
-CRESSET_API void conv_pack(const ConvParams& params, const float* weight, float* packed);
+// afterwards. `count` elements; 0: that path reads the weights as they are, and `conv_forward` is all there is. Where `any_input` is set the same order
+// serves inputs of other sizes whose packing says so, too; else those of these sizes alone.
+struct ConvPacking {
+  int64_t count = 0;
+  bool any_input = false;
+};
+CRESSET_API ConvPacking conv_packing(ScalarType dtype, const ConvParams& params, bool bias);
+CRESSET_API void conv_pack(const ConvParams& params, bool bias, const float* weight, float* packed);
 CRESSET_API void conv_forward_packed(const ConvParams& params, const float* input, const float* packed, const float* bias, float* output);
 
 // grad_input = the gradient with respect to the input, without complex conjugation, + bias (in_channels elements, or null).

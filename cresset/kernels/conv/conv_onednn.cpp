@@ -47,13 +47,15 @@ std::vector<float> as_floats(ScalarType dtype, const void* data, int64_t count) 
   return values;
 }
 
+constexpr int64_t kMostImages = 16;
+
 // Forward and backward_input: a unit maps its images of `from` to its images of `to`.
 bool map_images(ConvKind kind, ScalarType dtype, const ConvParams& params, const void* from, int64_t from_image, const void* weight, const void* bias, void* to,
                 int64_t to_image) {
   const OnednnTable* table = onednn();
   if (!table) return false;
   const size_t size = element_size(dtype);
-  const Cut cut(params.batch, 16);
+  const Cut cut(params.batch, kMostImages);
   const PlanRef whole(table, kind, dtype, params, cut.images, bias != nullptr), last(table, kind, dtype, params, cut.last, bias != nullptr);
   if (!whole.get() || !last.get()) return false;
   std::vector<float> wide_bias = as_floats(dtype, bias, params.out_channels);
@@ -86,6 +88,25 @@ template <class T> void store_sums(const float* partial, int64_t units, int64_t 
 bool onednn_conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output) {
   const ConvShape s(params);
   return map_images(ConvKind::forward, dtype, params, input, s.input_count() / s.batch, weight, bias, output, s.output_count() / s.batch);
+}
+
+int64_t onednn_conv_packed_bytes(ScalarType dtype, const ConvParams& params, bool bias) {
+  const OnednnTable* table = onednn();
+  if (!table || dtype != ScalarType::Float || params.batch > kMostImages) return 0;
+  const PlanRef plan(table, ConvKind::forward, dtype, params, params.batch, bias);
+  return plan.get() ? static_cast<int64_t>(table->weights_size(plan.get())) : 0;
+}
+
+void onednn_conv_pack(ScalarType dtype, const ConvParams& params, bool bias, const void* weight, void* packed) {
+  const OnednnTable* table = onednn();
+  const PlanRef plan(table, ConvKind::forward, dtype, params, params.batch, bias);
+  table->pack_weights(plan.get(), weight, packed);
+}
+
+void onednn_conv_forward_packed(ScalarType dtype, const ConvParams& params, const void* input, const void* packed, const void* bias, void* output) {
+  const OnednnTable* table = onednn();
+  const PlanRef plan(table, ConvKind::forward, dtype, params, params.batch, bias != nullptr);
+  table->run(plan.get(), input, packed, const_cast<void*>(bias), output);
 }
 
 bool onednn_conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, void* grad_input) {

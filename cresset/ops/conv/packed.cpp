@@ -53,10 +53,23 @@ Tensor PackedConv::operator()(const Tensor& input) const {
     p.padding[d] = padding_[d];
     p.dilation[d] = dilation_[d];
   }
-  const int64_t count = kernels::conv_packed_count(kFloat, p);
-  if (count == 0) return {};
+  const kernels::ConvPacking packing = kernels::conv_packing(kFloat, p, bias() != nullptr);
+  if (packing.count == 0) return {};
+  const auto pack = [&](float* to) { kernels::conv_pack(p, bias() != nullptr, static_cast<const float*>(weight_.data_ptr()), to); };
+  const float* weights = nullptr;
+  if (packing.any_input) {
+    weights = packed(packing.count, pack);
+  } else {
+    std::call_once(sized_once_, [&] {
+      const Tensor room = empty({packing.count}, weight_.options());
+      pack(static_cast<float*>(room.data_ptr()));
+      sized_for_ = DimVector(input.sizes());
+      sized_ = room;
+    });
+    if (input.sizes() != IntArrayRef(sized_for_)) return {};
+    weights = static_cast<const float*>(sized_.data_ptr());
+  }
   Tensor out = empty(spec.sizes, input.options());
-  const float* const weights = packed(count, [&](float* to) { kernels::conv_pack(p, static_cast<const float*>(weight_.data_ptr()), to); });
   kernels::conv_forward_packed(p, static_cast<const float*>(input.data_ptr()), weights, bias(), static_cast<float*>(out.data_ptr()));
   return out;
 }

@@ -9,6 +9,7 @@
 #include "cresset/graph/script/module.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/unit.h"
+#include "cresset/kernels/providers/onednn.h"
 #include "cresset/ops/conv/packed.h"
 #include "cresset/ops/functions.h"
 #include "tests/error_of.h"
@@ -264,11 +265,18 @@ TEST(Optimize, PackedWeightsGiveTheSame) {
 
 TEST(Optimize, WeightsArePackedOnceAndOnlyWhereKernelsReadThem) {
   const ops::PackedConv conv(randn({32, 16, 3, 3}), std::nullopt, {1, 1}, {1, 1}, {1, 1}, 1);
-  EXPECT_FALSE(conv(randn({1, 16, 4, 4})).defined());  // few pixels: the weight is read as it is
-  EXPECT_FALSE(conv.is_packed());
+  const ops::PackedConv many(randn({64, 16, 3, 3}), std::nullopt, {1, 1}, {1, 1}, {1, 1}, 1);
+  EXPECT_FALSE(many(randn({1, 16, 4, 4})).defined());  // few pixels: the weight is read as it is
+  EXPECT_FALSE(many.is_packed());
   EXPECT_TRUE(conv(randn({1, 16, 20, 20})).defined());
   EXPECT_TRUE(conv.is_packed());
   EXPECT_FALSE(conv(randn({1, 16, 20, 20}).to(kDouble)).defined());
+  // The order of some depends on the sizes of the input: that for the first ones is kept.
+  const ops::PackedConv strided(randn({32, 16, 3, 3}), std::nullopt, {2, 2}, {1, 1}, {1, 1}, 1);
+  const bool has_order = strided(randn({1, 16, 20, 20})).defined();
+  EXPECT_EQ(has_order, kernels::onednn() != nullptr);
+  EXPECT_FALSE(strided(randn({1, 16, 24, 20})).defined());
+  EXPECT_EQ(strided(randn({1, 16, 20, 20})).defined(), has_order);
   const ops::PackedLinear linear(randn({70, 64}), std::nullopt);
   EXPECT_FALSE(linear(randn({1, 64})).defined());
   EXPECT_TRUE(linear(randn({200, 64})).defined());
