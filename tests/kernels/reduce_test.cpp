@@ -312,6 +312,29 @@ TEST(ArgReduce, FirstNanWins) {
   });
 }
 
+TEST(Reduce, RowsOneByOneHaveTheSameBits) {
+  for_each_isa([] {
+    for (const ScalarType t : {kFloat, kDouble, kHalf, kBFloat16})
+      for (const int64_t columns : {16, 33, 64, 129, 768, 5000})
+        for (const int64_t rows : {1, 3, 16, 300}) {
+          Array in(t, {rows, columns}), whole(t, {rows, 1}), one(t, {rows, 1});
+          fill(in, static_cast<unsigned>(columns), true);
+          for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::max, ReduceOp::min}) {
+            reduce(op, arguments(in, whole, 2));
+            for (int64_t r = 0; r < rows; r += 2) {  // blocks of another height than the whole
+              const int64_t size = static_cast<int64_t>(element_size(t));
+              ASSERT_TRUE(reduce_rows(op, t, in.data() + r * columns * size, std::min<int64_t>(2, rows - r), columns, one.data() + r * size));
+            }
+            EXPECT_EQ(std::memcmp(whole.data(), one.data(), static_cast<size_t>(rows) * element_size(t)), 0) << static_cast<int>(op) << " of " << columns;
+          }
+        }
+    char memory[64] = {};
+    EXPECT_FALSE(reduce_rows(ReduceOp::sum, kLong, memory, 1, 16, memory)) << "integers have another result";
+    EXPECT_FALSE(reduce_rows(ReduceOp::any, kFloat, memory, 1, 16, memory));
+    EXPECT_FALSE(reduce_rows(ReduceOp::sum, kFloat, memory, 1, 2, memory)) << "a row of few elements";
+  });
+}
+
 TEST(ArgReduce, LongInputsIndependentOfThreads) {
   for_each_isa([] {
     for (const Shape& s : {Shape{300000}, Shape{5, 70000}, Shape{2000, 90}})

@@ -208,8 +208,12 @@ void FusedKernel::run_range(const std::vector<machine::Stage>& stages, const std
     int64_t stride;
   };
   std::vector<Operand> arguments(sources.size()), values(steps_.size());
-  for (int64_t at = begin; at < end; at += tile_) {
-    const int64_t n = std::min(tile_, end - at);
+  // One stage of machine code keeps nothing between steps: it runs over everything at once.
+  const bool whole =
+      stages.size() == 1 && stages[0].image && std::none_of(sources.begin(), sources.end(), [](const FusedSource& s) { return s.kind == FusedSource::Copied; });
+  const int64_t tile = whole ? end - begin : tile_;
+  for (int64_t at = begin; at < end; at += tile) {
+    const int64_t n = std::min(tile, end - at);
     for (size_t k = 0; k < sources.size(); k++) {
       const FusedSource& s = sources[k];
       if (s.kind == FusedSource::Copied) {
@@ -346,6 +350,12 @@ void Probe::saw(const ops::PointwiseSight& sight) {
     }
     step_.inputs.push_back(input);
   }
+}
+
+void Probe::saw(const ops::ReductionSight& sight) {
+  const bool of_rows = sight.mask == uint64_t{1} << (sight.self.dim() - 1) && !tensors_.empty() && sight.self.data_ptr() == tensors_[0].data_ptr();
+  if (count_++ == 0 && of_rows) reduction_ = sight.op;
+  data_ = sight.result.data_ptr();
 }
 
 }  // namespace cresset::graph

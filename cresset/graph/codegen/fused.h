@@ -84,10 +84,16 @@ class CRESSET_API Probe : public ops::PointwiseWatch {
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
   void saw(const ops::PointwiseSight& sight) override;
+  void saw(const ops::ReductionSight& sight) override;
 
   // Whether the operator is one loop on these tensors, whose result is `result`.
   bool is_one_loop(const Tensor& result) const { return count_ == 1 && fits_ && result.defined() && result.impl() == result_; }
   const FusedStep& step() const { return step_; }
+  // The reduction of the last dimension of the first tensor that alone has run and gave `result`, of the same dtype.
+  std::optional<kernels::ReduceOp> reduction(const Tensor& result) const {
+    return count_ == 1 && reduction_ && result.defined() && result.data_ptr() == data_ && result.scalar_type() == tensors_[0].scalar_type() ? reduction_
+                                                                                                                                            : std::nullopt;
+  }
 
  private:
   std::vector<Tensor> tensors_;
@@ -96,6 +102,8 @@ class CRESSET_API Probe : public ops::PointwiseWatch {
   int count_ = 0;
   bool fits_ = true;
   const TensorImpl* result_ = nullptr;
+  std::optional<kernels::ReduceOp> reduction_;
+  const void* data_ = nullptr;
 };
 
 // Kernels by number, for the operator cresset_fused::run(int kernel, Tensor[] arguments) -> Tensor[].

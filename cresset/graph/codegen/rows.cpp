@@ -11,9 +11,35 @@ namespace cresset::graph {
 
 namespace {
 
-constexpr int64_t kBlockBytes = 192 << 10;  // of the values of a block: a part of a second-level cache
+// Of the values of a block. Where reductions are calls of operators it is a part of a second-level cache, else about a first-level one.
+constexpr int64_t kBlockBytes = 192 << 10, kSmallBlockBytes = 32 << 10;
 
 int64_t bytes_of(ScalarType t) { return static_cast<int64_t>(element_size(t)); }
+
+Tensor rows_at(const void* data, int64_t rows, int64_t columns, ScalarType dtype) {
+  return cresset::from_blob(const_cast<void*>(data), {rows, columns}, TensorOptions(dtype));
+}
+Tensor reduced(const RowStep& step, const Tensor& rows) {
+  dispatch::Stack stack{dispatch::Value(rows)};
+  stack.insert(stack.end(), step.rest.begin(), step.rest.end());
+  dispatch::call_boxed(*step.reduction, stack);
+  return stack[0].to_tensor();
+}
+// Whether the operator is one kernel, by a call on two rows.
+std::optional<kernels::ReduceOp> kernel_of(const RowStep& step) {
+  constexpr int64_t kColumns = 64;
+  const autograd::AutoGradMode off(false);
+  alignas(64) const char zeros[2 * kColumns * sizeof(double)] = {};
+  const Tensor rows = rows_at(zeros, 2, kColumns, step.loop.result);
+  try {
+    const Probe watch(ArrayRef<Tensor>(&rows, 1));
+    const auto found = watch.reduction(reduced(step, rows));
+    double out[2];
+    if (found && kernels::reduce_rows(*found, step.loop.result, zeros, 2, kColumns, reinterpret_cast<char*>(out))) return found;
+  } catch (const std::exception&) {  // it says so when it runs
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -33,6 +59,11 @@ RowKernel::RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> ki
       const int limit = input.kind == FusedStep::Input::Argument ? static_cast<int>(kinds_.size()) : static_cast<int>(i);
       CRESSET_CHECK_VALUE(input.kind == FusedStep::Input::Number || (input.index >= 0 && input.index < limit), "row kernel: step ", i, " reads ", input.index);
     }
+  }
+  for (RowStep& step : steps_) {
+    if (!step.reduction) continue;
+    step.kernel = kernel_of(step);
+    has_operators_ = has_operators_ || !step.kernel;
   }
   std::vector<ScalarType> results;
   for (size_t k = 0; k < outputs_.size(); k++) {
@@ -116,10 +147,8 @@ void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::v
       char* const to = values[i].data;
       if (step.reduction) {
         const Operand from = operand(step.loop.inputs[0]);
-        dispatch::Stack stack{dispatch::Value(cresset::from_blob(from.data, {rows, columns}, TensorOptions(step.loop.result)))};
-        stack.insert(stack.end(), step.rest.begin(), step.rest.end());
-        dispatch::call_boxed(*step.reduction, stack);
-        const Tensor found = stack[0].to_tensor().contiguous();
+        if (step.kernel && kernels::reduce_rows(*step.kernel, step.loop.result, from.data, rows, columns, to)) continue;
+        const Tensor found = reduced(step, rows_at(from.data, rows, columns, step.loop.result)).contiguous();
         CRESSET_CHECK(found.numel() == rows && found.scalar_type() == step.loop.result, "row kernel: a reduction gives ", found.sizes(), " of ", rows, " rows");
         std::memcpy(to, found.data_ptr(), static_cast<size_t>(rows * size));
         continue;
@@ -191,6 +220,8 @@ std::vector<Tensor> RowKernel::compute(ArrayRef<Tensor> arguments, bool owned) c
   prepare({});
   // Of a row of all that lies in memory between stages.
   int64_t bytes = 0;
+  for (size_t k = 0; k < kinds_.size() && !has_operators_; k++)
+    if (kinds_[k] == RowArgument::Wide) bytes += columns * bytes_of(dtypes_[k]);
   const auto count = [&](int step) {
     const RowStep& s = steps_[static_cast<size_t>(step)];
     bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
@@ -199,7 +230,7 @@ std::vector<Tensor> RowKernel::compute(ArrayRef<Tensor> arguments, bool owned) c
     if (!stage.image) count(stage.first);
     for (const int step : stage.outputs) count(step);
   }
-  const int64_t block = std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, 256);
+  const int64_t block = std::clamp<int64_t>((has_operators_ ? kBlockBytes : kSmallBlockBytes) / std::max<int64_t>(bytes, 1), 1, 256);
   parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns),
                [&](int64_t begin, int64_t end) { run_rows(stages_, operands, results, columns, begin, end, block); });
   return out;

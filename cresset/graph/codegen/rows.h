@@ -13,6 +13,8 @@ struct RowStep {
   const dispatch::OpEntry* reduction = nullptr;
   std::vector<dispatch::Value> rest;  // arguments of the reduction after the tensor
   bool wide = true;                   // whether its value has all columns, or one
+  // The same reduction as a kernel, which needs no tensors; the constructor of a RowKernel finds it.
+  std::optional<kernels::ReduceOp> kernel = std::nullopt;
 };
 
 enum class RowArgument : uint8_t {
@@ -48,6 +50,7 @@ class CRESSET_API RowKernel : public Kernel {
   std::vector<int> outputs_, output_of_;
   std::vector<std::vector<int>> heirs_;
   int first_wide_ = -1;
+  bool has_operators_ = false;  // whether a reduction is no kernel
   std::shared_ptr<std::once_flag> once_ = std::make_shared<std::once_flag>();
   mutable std::vector<machine::Stage> stages_;
 };

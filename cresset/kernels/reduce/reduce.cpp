@@ -1,5 +1,6 @@
 #include "cresset/kernels/reduce/reduce.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -218,6 +219,28 @@ void reduce(ReduceOp op, const ReduceArgs& args) {
       return reduce_with(kernel, op, args.in, args.in_dtype, args.in_strides, args);
     }
   }
+}
+
+bool reduce_rows(ReduceOp op, ScalarType dtype, const char* in, int64_t rows, int64_t columns, char* out) {
+  constexpr int64_t kFewest = 16, kChunk = 256;  // shorter rows are reduced across
+  if (!is_floating_type(dtype) || columns < kFewest || columns > kMaxRun) return false;
+  ReduceKernelPtr kernel = nullptr;
+  if (op == ReduceOp::sum || op == ReduceOp::mean) kernel = call(sum_kernel_for_stub)(ReduceFn::sum, dtype);
+  if (op == ReduceOp::prod) kernel = call(sum_kernel_for_stub)(ReduceFn::prod, dtype);
+  if (op == ReduceOp::max || op == ReduceOp::min) kernel = call(order_kernel_for_stub)(op == ReduceOp::max ? ReduceFn::max : ReduceFn::min, dtype);
+  if (!kernel) return false;
+  const int64_t size = static_cast<int64_t>(element_size(dtype));
+  const bool direct = kernel->acc_dtype == dtype;
+  const Convert convert = direct ? nullptr : converter(kernel->acc_dtype, dtype);
+  alignas(64) char memory[kChunk * sizeof(double)];
+  for (int64_t r = 0; r < rows; r += kChunk) {
+    const int64_t n = std::min(kChunk, rows - r);
+    char* const acc = direct ? out + r * size : memory;
+    kernel->inner(in + r * columns * size, n, columns * size, columns, size, 0, 0, acc);
+    if (op == ReduceOp::mean) divide_all(acc, n, kernel->acc_dtype, static_cast<double>(columns));
+    if (!direct) convert(out + r * size, size, acc, kernel->acc_size, n);
+  }
+  return true;
 }
 
 void var_mean(const VarMeanArgs& args) {

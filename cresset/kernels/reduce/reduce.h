@@ -29,6 +29,9 @@ struct ReduceArgs {
 // (bool, or uint8 for uint8). norm: floating or complex in, real out. count_nonzero: int64 out.
 // An empty reduction yields the identity (NaN for mean). Errors: max or min over nothing.
 void reduce(ReduceOp op, const ReduceArgs& args);
+// Each of `rows` dense rows of a floating dtype to a number of that dtype, with the bits that `reduce` gives it. False for other operations than sum, mean,
+// prod, max and min, and where a row is no single run of the kernel.
+CRESSET_API bool reduce_rows(ReduceOp op, ScalarType dtype, const char* in, int64_t rows, int64_t columns, char* out);
 
 struct VarMeanArgs {
   const char* in = nullptr;

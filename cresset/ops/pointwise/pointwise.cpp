@@ -243,6 +243,7 @@ void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Sc
 }  // namespace
 
 PointwiseWatch* watch_pointwise(PointwiseWatch* watch) { return std::exchange(t_watch, watch); }
+PointwiseWatch* pointwise_watch() { return t_watch; }
 void store_pointwise_number(void* cell, const Scalar& number, ScalarType dtype) { store_number(static_cast<NumberCell*>(cell), number, dtype); }
 
 ScalarType result_type(ArrayRef<Arg> args) {

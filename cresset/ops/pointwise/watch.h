@@ -1,6 +1,7 @@
 #pragma once
-// Who wants to know which kernel a pointwise operator runs: compilers, which call it on tensors without data and join the kernels of several.
+// Who wants to know which kernel a pointwise operator or a reduction runs: compilers, which call it once and join the kernels of several.
 
+#include "cresset/kernels/reduce/reduce.h"
 #include "cresset/ops/pointwise/pointwise.h"
 
 namespace cresset::ops {
@@ -15,14 +16,24 @@ struct PointwiseSight {
   const Tensor& result;  // its dtype is another one than `computed` where that cannot be stored as it is
 };
 
+// One reduction of the dimensions in `mask`, which has run.
+struct ReductionSight {
+  kernels::ReduceOp op;
+  const Tensor &self, &result;
+  uint64_t mask;
+};
+
 class CRESSET_API PointwiseWatch {
  public:
   virtual ~PointwiseWatch() = default;
   virtual void saw(const PointwiseSight& sight) = 0;
+  virtual void saw(const ReductionSight& sight) = 0;
 };
 
-// Operators of this thread on tensors that are not plain ones of the CPU are shown to `watch` from now on; null ends it. Returns the one before.
+// Pointwise operators of this thread on tensors that are not plain ones of the CPU, and all reductions, are shown to `watch` from now on; null ends it.
+// Returns the one before.
 CRESSET_API PointwiseWatch* watch_pointwise(PointwiseWatch* watch);
+PointwiseWatch* pointwise_watch();
 // A number as a loop reads it, in 16 bytes.
 CRESSET_API void store_pointwise_number(void* cell, const Scalar& number, ScalarType dtype);
 

@@ -7,6 +7,7 @@
 
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/pointwise/watch.h"
 #include "cresset/ops/support.h"
 
 namespace cresset::ops {
@@ -78,6 +79,7 @@ void run(kernels::ReduceOp op, const Tensor& self, uint64_t mask, const Tensor& 
   args.out_strides = out_strides;
   args.param = param;
   kernels::reduce(op, args);
+  if (PointwiseWatch* const watch = pointwise_watch(); CRESSET_UNLIKELY(watch)) watch->saw(ReductionSight{op, self, out, mask});
 }
 
 ScalarType sum_dtype(const Tensor& self, std::optional<ScalarType> dtype) {

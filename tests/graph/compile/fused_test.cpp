@@ -102,6 +102,23 @@ TEST(Probe, KnowsOperatorsThatAreOneLoop) {
   }
 }
 
+TEST(Probe, KnowsReductionsOfRows) {
+  const std::vector<Tensor> tensors = {waves({3, 64})};
+  const Tensor& x = tensors[0];
+  const auto seen = [&](auto&& call) {
+    Probe probe(tensors);
+    const Tensor result = call();
+    return probe.reduction(result);
+  };
+  EXPECT_EQ(seen([&] { return x.mean(IntArrayRef{-1}, true); }), kernels::ReduceOp::mean);
+  EXPECT_EQ(seen([&] { return x.amax({1}, true); }), kernels::ReduceOp::max);
+  EXPECT_EQ(seen([&] { return x.mean(IntArrayRef{0}, true); }), std::nullopt) << "of columns";
+  EXPECT_EQ(seen([&] { return x.mean(IntArrayRef{-1}, true) + 1; }), std::nullopt) << "another result";
+  EXPECT_EQ(seen([&] { return x.logsumexp({-1}, true); }), std::nullopt) << "two reductions";
+  EXPECT_EQ(seen([&] { return x.exp().sum(IntArrayRef{-1}, true); }), std::nullopt) << "of another tensor";
+  EXPECT_EQ(seen([&] { return x.sum(IntArrayRef{-1}, true, kDouble); }), std::nullopt) << "another dtype";
+}
+
 TEST(FusedKernel, GivesTheBitsOfItsOperators) {
   for (const int64_t n : {1, 127, 128, 2048, 2049, 100003}) {
     const Tensor x = waves({n}), y = waves({n}).cos();

@@ -71,7 +71,8 @@ void Stage::run(char* const* data, int64_t n) const {
   if (vectors) code(data, vectors);
   if (!rest) return;
   // The last elements lie in vectors of their own.
-  alignas(kMaxVector) char memory[kMaxArrays][kMaxVector] = {};
+  alignas(kMaxVector) char memory[kMaxArrays][kMaxVector];
+  std::memset(memory, 0, arrays.size() * kMaxVector);
   char* ends[kMaxArrays];
   for (size_t i = 0; i < arrays.size(); i++) {
     const auto size = static_cast<int64_t>(element_size(arrays[i].dtype));
