@@ -62,6 +62,7 @@ struct Ast {
   std::vector<AstPtr> kids;
   std::vector<std::string> decorators;  // of a Def: their text without arguments
   std::string type_comment;             // of a Def, Parameter or Assign
+  int height = 0;                       // of an expression: levels of the tree below it
 
   Ast(AstKind k, Range r) : kind(k), range(std::move(r)) {}
   const Ast& operator[](size_t i) const { return *kids[i]; }

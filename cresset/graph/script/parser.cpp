@@ -11,6 +11,8 @@ namespace {
 
 // Expressions and blocks within each other: more are refused, so that no text overflows the stack.
 constexpr int kMaxDepth = 200;
+// Of trees: a sum of many terms is one level for each, which all who walk it descend.
+constexpr int kMaxHeight = 1000;
 
 class Parser {
  public:
@@ -84,6 +86,10 @@ class Parser {
   AstPtr make(AstKind kind, size_t start) const { return std::make_unique<Ast>(kind, Range{source_, start, start}); }
   AstPtr finish(AstPtr a) const {
     a->range.end = at_ ? tokens_[at_ - 1].end : a->range.start;
+    for (const AstPtr& k : a->kids)
+      if (k) a->height = std::max(a->height, k->height + 1);
+    if (a->height > kMaxHeight)
+      throw CompileError(str("expected at most ", kMaxHeight, " operations upon each other"), Range{source_, tokens_[at_ - 1].start, tokens_[at_ - 1].end});
     return a;
   }
   static bool is_literal_string(const Ast& a) { return a.kind == AstKind::Literal && a.value.isString(); }
@@ -181,7 +187,9 @@ class Parser {
     a->kids.push_back(block());
     if (is("elif")) {
       AstPtr other = make(AstKind::Block, peek().start);
+      if (++branches_ > kMaxHeight) fail(str("expected at most ", kMaxHeight, " branches of one condition"));
       other->kids.push_back(branch());
+      branches_--;
       finish_block(*other);
       a->kids.push_back(std::move(other));
     } else if (accept("else")) {
@@ -466,6 +474,7 @@ class Parser {
     AstPtr out = std::make_unique<Ast>(a.kind, a.range);
     out->text = a.text;
     out->value = a.value;
+    out->height = a.height;
     for (const AstPtr& k : a.kids) out->kids.push_back(k ? copy(*k) : nullptr);
     return out;
   }
@@ -801,7 +810,7 @@ class Parser {
   std::shared_ptr<const Source> source_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
-  int depth_ = 0;
+  int depth_ = 0, branches_ = 0;
 };
 
 }  // namespace

@@ -5,7 +5,11 @@
 namespace cresset::graph::script {
 
 int Source::line_of(size_t at) const {
-  return first_line + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())), '\n'));
+  std::call_once(scanned_, [&] {
+    for (size_t i = 0; i < text.size(); i++)
+      if (text[i] == '\n') ends_.push_back(i);
+  });
+  return first_line + static_cast<int>(std::lower_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
 }
 
 std::string Source::excerpt(size_t start, size_t end) const {

@@ -2,7 +2,9 @@
 // Texts of programs, places in them, and errors that show the place.
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "cresset/base/error.h"
 
@@ -16,6 +18,10 @@ struct CRESSET_API Source {
   int line_of(size_t at) const;
   // The lines around [start, end), with a row of marks below the line of `start`.
   std::string excerpt(size_t start, size_t end) const;
+
+ private:
+  mutable std::once_flag scanned_;
+  mutable std::vector<size_t> ends_;  // of the lines, found when the first place is asked for
 };
 
 struct CRESSET_API Range {

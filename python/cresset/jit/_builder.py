@@ -241,13 +241,7 @@ class _Builder:
                 return add(name, self._type(hints[name]), value)
             except RuntimeError as error:
                 return _graph.script_class_add(self.cls, "failed", name, str(error))
-        if (
-            inspect.isfunction(value)
-            or isinstance(value, ScriptFunction)
-            or callable(value)
-            and not isinstance(value, type)
-            and not isinstance(value, torch.Tensor)
-        ):
+        if inspect.isfunction(value) or isinstance(value, ScriptFunction) or callable(value) and not isinstance(value, (type, torch.Tensor, torch.device)):
             return self._callable(name, value)
         try:
             if isinstance(value, enum.Enum):

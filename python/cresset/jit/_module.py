@@ -257,7 +257,15 @@ class RecursiveScriptModule(ScriptModule):
                 return
         if name in d["_info"]["constants"]:
             raise RuntimeError(f"{name} is a constant of the module, {d['_info']['constants'][name]!r}, which cannot be set")
+        if isinstance(value, Module):
+            raise RuntimeError(f"cannot add '{name}', a {type(value).__name__}: the modules of a ScriptModule are fixed when it is compiled")
         object.__setattr__(self, name, value)
+
+    def add_module(self, name, module):
+        """Refuses modules that were not there when it was compiled; RuntimeError."""
+        setattr(self, name, module)
+
+    register_module = add_module
 
     def __delattr__(self, name):
         if name in self.__dict__:

@@ -104,6 +104,39 @@ def test_parts_of_a_compiled_module_cannot_be_deleted():
     assert not hasattr(compiled, "note")
 
 
+def test_modules_are_not_added_to_a_compiled_module():
+    compiled = torch.jit.script(Parts())
+    for add in (lambda: compiled.add_module("more", nn.ReLU()), lambda: setattr(compiled, "more", nn.ReLU())):
+        with pytest.raises(RuntimeError, match="cannot add 'more', a ReLU"):
+            add()
+    assert [name for name, _ in compiled.named_modules()] == ["", "part"]
+
+
+def test_a_state_that_does_not_fit_leaves_a_compiled_module_as_it_was():
+    compiled = torch.jit.script(nn.Linear(2, 1))
+    before = {name: t.clone() for name, t in compiled.state_dict().items()}
+    for state, message in (({"weight": torch.ones(1, 2)}, "bias"), ({"weight": torch.ones(1, 2), "bias": torch.ones(3)}, "bias")):
+        with pytest.raises(RuntimeError, match=message):
+            compiled.load_state_dict(state)
+        assert all(t.equal(before[name]) for name, t in compiled.state_dict().items())
+
+
+class Placed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.place = torch.device("cpu")
+
+    def forward(self, x):
+        return x.to(self.place)
+
+
+def test_devices_are_attributes():
+    compiled = torch.jit.script(Placed())
+    for program in (compiled, again(compiled)):
+        assert program.place == torch.device("cpu")
+        assert program(torch.ones(1)).item() == 1
+
+
 class Wide(nn.Module):
     def __init__(self):
         super().__init__()

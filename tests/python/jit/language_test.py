@@ -292,3 +292,54 @@ def test_operators_are_known_by_their_aliases():
 
 def _adjoint(x: torch.Tensor):
     return x.H
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(x: int):\n  return x" + " + x" * 20000 + "\n", "at most 1000 operations upon each other"),
+        ("def f(x: int):\n  return x" + " < x" * 20000 + "\n", "at most 1000 operations upon each other"),
+        ("def f(x: bool):\n  return x" + " and x" * 20000 + "\n", "at most 1000 operations upon each other"),
+        ("def f(x: Tensor):\n  return x" + "[0]" * 20000 + "\n", "at most 1000 operations upon each other"),
+        ("def f(x: Tensor):\n  return x" + ".relu()" * 20000 + "\n", "at most 1000 operations upon each other"),
+        ("def f(x: int):\n  return " + ("(" + "x + " * 900) * 40 + "x" + ")" * 40 + "\n", "at most 1000 operations upon each other|at most 200 expressions"),
+        ("def f(x: int):\n  if x == 0:\n    return 1\n" + "  elif x == 1:\n    return 2\n" * 20000 + "  return x\n", "at most 1000 branches of one condition"),
+    ],
+    ids=["sum", "comparisons", "conditions", "indices", "calls", "sums of sums", "branches"],
+)
+def test_trees_that_would_overflow_the_stack_are_refused(text, message):
+    with pytest.raises(RuntimeError, match=message):
+        torch.jit.CompilationUnit(text)
+
+
+def test_long_sums_and_conditions_compile():
+    unit = torch.jit.CompilationUnit("def f(x: int) -> int:\n  return x" + " + x" * 900 + "\n")
+    assert unit.f(2) == 1802
+
+
+@torch.jit.script
+def padded(width: int, x: float) -> Tuple[str, str, str]:
+    return "%0999d" % width, "%.600f" % x, "%12.3f|" % x
+
+
+@torch.jit.script
+def wide(x: int) -> str:
+    return "%1000000000d" % x
+
+
+@torch.jit.script
+def span(lo: int, hi: int) -> int:
+    return len(range(lo, hi))
+
+
+def test_widths_of_formats_are_whole_and_bounded():
+    digits, places, plain = padded(7, 3.0)
+    assert digits == "%0999d" % 7 and places == "%.600f" % 3.0 and plain == "%12.3f|" % 3.0
+    with pytest.raises(RuntimeError, match="a width and a precision of at most 100000, got 1000000000"):
+        wide(3)
+
+
+def test_lengths_of_ranges_fit_an_int():
+    assert span(-(1 << 62), (1 << 62) - 1) == (1 << 63) - 1
+    with pytest.raises(RuntimeError, match="expected a length that an int can hold"):
+        span(-(1 << 62), 1 << 62)

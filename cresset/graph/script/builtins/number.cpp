@@ -449,7 +449,11 @@ void add_number_builtins() {
     const int64_t lo = as_int(*in[0]), hi = as_int(*in[1]), step = as_int(*in[2]);
     CRESSET_CHECK_VALUE(step != 0, "range() arg 3 must not be zero");
     if (step > 0 ? lo >= hi : lo <= hi) return put(out, int64_t{0});
-    put(out, step > 0 ? 1 + (hi - 1 - lo) / step : 1 + (lo - 1 - hi) / -step);
+    // Differences and steps of any ints fit without a sign.
+    const auto first = static_cast<uint64_t>(lo), last = static_cast<uint64_t>(hi);
+    const uint64_t count = step > 0 ? (last - 1 - first) / static_cast<uint64_t>(step) : (first - 1 - last) / (0 - static_cast<uint64_t>(step));
+    CRESSET_CHECK_VALUE(count < static_cast<uint64_t>(INT64_MAX), "range: expected a length that an int can hold, from ", lo, " to ", hi, " by ", step);
+    put(out, static_cast<int64_t>(count) + 1);
   });
   add_builtin("aten::__derive_index(int index, int start, int step) -> int",
               [](Inputs in, size_t, Datum& out) { put(out, as_int(*in[1]) + as_int(*in[0]) * as_int(*in[2])); });

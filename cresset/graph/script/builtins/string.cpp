@@ -295,6 +295,14 @@ std::string percent(const std::string& pattern, Inputs in, size_t n) {
     while (end < pattern.size() && !is_alpha(pattern[end]) && pattern[end] != '%') end++;
     CRESSET_CHECK_VALUE(end < pattern.size() && end - i < 16, "%: incomplete format");
     const std::string spec = pattern.substr(i, end - i);
+    size_t room = 400;  // digits of the greatest float
+    for (size_t k = 0; k < spec.size();) {
+      size_t number = 0;
+      for (; k < spec.size() && is_digit(spec[k]); k++) number = number * 10 + static_cast<size_t>(spec[k] - '0');
+      CRESSET_CHECK_VALUE(number <= 100000, "%: expected a width and a precision of at most 100000, got ", number);
+      room += number;
+      k++;
+    }
     const char kind = pattern[end];
     i = end;
     if (kind == '%') {
@@ -304,7 +312,12 @@ std::string percent(const std::string& pattern, Inputs in, size_t n) {
     CRESSET_CHECK_TYPE(next < values.size(), "%: not enough arguments for format string");
     CRESSET_CHECK_VALUE(spec.find('*') == std::string::npos, "%: unsupported width '*'");
     const Datum& v = *values[next++];
-    char buffer[512];
+    expect_memory(room);
+    std::string buffer(room, '\0');
+    const auto print = [&](const std::string& form, auto value) {
+      const int length = snprintf(buffer.data(), buffer.size(), form.c_str(), value);
+      out.append(buffer, 0, static_cast<size_t>(std::max(length, 0)));
+    };
     switch (kind) {
       case 's': out += python_str(v); break;
       case 'r': out += python_repr(v); break;
@@ -315,8 +328,7 @@ std::string percent(const std::string& pattern, Inputs in, size_t n) {
       case 'X':
       case 'o':
         CRESSET_CHECK_TYPE(v.is_number() && (!v.isDouble() || kind == 'd' || kind == 'i'), "%", kind, ": expected a number, got ", v.kind());
-        snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(), v.isDouble() ? static_cast<long long>(v.toDouble()) : static_cast<long long>(as_int(v)));
-        out += buffer;
+        print(spec + "ll" + kind, v.isDouble() ? static_cast<long long>(v.toDouble()) : static_cast<long long>(as_int(v)));
         break;
       case 'e':
       case 'E':
@@ -325,8 +337,7 @@ std::string percent(const std::string& pattern, Inputs in, size_t n) {
       case 'g':
       case 'G':
         CRESSET_CHECK_TYPE(v.is_number(), "%", kind, ": expected a number, got ", v.kind());
-        snprintf(buffer, sizeof buffer, (spec + kind).c_str(), as_float(v));
-        out += buffer;
+        print(spec + kind, as_float(v));
         break;
       default: CRESSET_CHECK_VALUE(false, "%: the conversion '", kind, "' is not supported");
     }

@@ -214,7 +214,8 @@ class StateMixin:
 
         def undo():
             for table, names in tables:
-                table.clear()
+                if list(table) != list(names):  # compiled modules keep theirs
+                    table.clear()
                 table.update(names)
             for t, value in values:
                 t.detach().copy_(value)
