@@ -442,4 +442,21 @@ TEST(EmbeddingBag, TakesOffsets) {
   EXPECT_THROW(bag(input, cresset::tensor({1}, kLong)), cresset::Error);
 }
 
+// Without optimization a derived class makes its bases' destructors itself, so that the library has to export their tables.
+template <class Layer> struct Derived final : Layer {
+  using Layer::Layer;
+  std::string says() const { return "derived " + std::to_string(this->parameters().size()); }
+};
+
+TEST(Layers, MayBeDerivedFrom) {
+  EXPECT_EQ(Derived<nn::Conv2dImpl>(1, 2, 3).says(), "derived 2");
+  EXPECT_EQ(Derived<nn::ConvTranspose1dImpl>(1, 2, 3).says(), "derived 2");
+  EXPECT_EQ(Derived<nn::BatchNorm2dImpl>(3).says(), "derived 2");
+  EXPECT_EQ(Derived<nn::InstanceNorm1dImpl>(nn::InstanceNormOptions(3).affine(true)).says(), "derived 2");
+  EXPECT_EQ(Derived<nn::LSTMImpl>(2, 3).says(), "derived 4");
+  EXPECT_EQ(Derived<nn::GRUImpl>(2, 3).says(), "derived 4");
+  EXPECT_EQ(Derived<nn::RNNCellImpl>(2, 3).says(), "derived 4");
+  EXPECT_EQ(Derived<nn::LinearImpl>(2, 3).says(), "derived 2");
+}
+
 }  // namespace

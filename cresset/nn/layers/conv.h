@@ -132,8 +132,8 @@ template <size_t D, class Derived> class CRESSET_API ConvNdImpl : public Cloneab
 };
 
 #define CRESSET_DECLARE_CONV(D)                                                                        \
-  class Conv##D##dImpl;                                                                                \
-  class ConvTranspose##D##dImpl;                                                                       \
+  class CRESSET_API Conv##D##dImpl;                                                                    \
+  class CRESSET_API ConvTranspose##D##dImpl;                                                           \
   extern template class CRESSET_API ConvNdImpl<D, Conv##D##dImpl>;                                     \
   extern template class CRESSET_API ConvNdImpl<D, ConvTranspose##D##dImpl>;                            \
   class CRESSET_API Conv##D##dImpl : public ConvNdImpl<D, Conv##D##dImpl> {                            \

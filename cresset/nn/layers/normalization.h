@@ -73,7 +73,7 @@ template <size_t D, class Derived, class Options> class CRESSET_API NormImplBase
 };
 
 #define CRESSET_DECLARE_NORM(Kind, D)                                                                        \
-  class Kind##Norm##D##dImpl;                                                                                \
+  class CRESSET_API Kind##Norm##D##dImpl;                                                                    \
   extern template class CRESSET_API NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions>;                \
   class CRESSET_API Kind##Norm##D##dImpl : public NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions> { \
    public:                                                                                                   \

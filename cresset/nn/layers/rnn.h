@@ -109,7 +109,7 @@ template <class Derived> class CRESSET_API RNNImplBase : public Cloneable<Derive
 
 }  // namespace detail
 
-class RNNImpl;
+class CRESSET_API RNNImpl;
 extern template class detail::RNNImplBase<RNNImpl>;
 // Input (length, batch, input_size) or (length, input_size); returns the hidden states of the last layer at all times, and the last of all layers.
 class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
@@ -126,7 +126,7 @@ class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
 CRESSET_LAYER(RNN);
 CRESSET_IN_LAYERS(RNNImpl::RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)){})
 
-class LSTMImpl;
+class CRESSET_API LSTMImpl;
 extern template class detail::RNNImplBase<LSTMImpl>;
 class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
  public:
@@ -145,7 +145,7 @@ class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
 CRESSET_LAYER(LSTM);
 CRESSET_IN_LAYERS(LSTMImpl::LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)){})
 
-class GRUImpl;
+class CRESSET_API GRUImpl;
 extern template class detail::RNNImplBase<GRUImpl>;
 class CRESSET_API GRUImpl : public detail::RNNImplBase<GRUImpl> {
  public:
@@ -198,7 +198,7 @@ template <class Derived> class CRESSET_API RNNCellImplBase : public Cloneable<De
 
 }  // namespace detail
 
-class RNNCellImpl;
+class CRESSET_API RNNCellImpl;
 extern template class detail::RNNCellImplBase<RNNCellImpl>;
 class CRESSET_API RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
  public:
@@ -212,7 +212,7 @@ class CRESSET_API RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
 CRESSET_LAYER(RNNCell);
 CRESSET_IN_LAYERS(RNNCellImpl::RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)){})
 
-class LSTMCellImpl;
+class CRESSET_API LSTMCellImpl;
 extern template class detail::RNNCellImplBase<LSTMCellImpl>;
 class CRESSET_API LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
  public:
@@ -227,7 +227,7 @@ class CRESSET_API LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
 CRESSET_LAYER(LSTMCell);
 CRESSET_IN_LAYERS(LSTMCellImpl::LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)){})
 
-class GRUCellImpl;
+class CRESSET_API GRUCellImpl;
 extern template class detail::RNNCellImplBase<GRUCellImpl>;
 class CRESSET_API GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
  public:
