@@ -17,9 +17,11 @@ add_custom_command(
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/op_aliases.py ${CMAKE_BINARY_DIR}/generated/cresset/ops/schemas.json ${op_aliases}
   DEPENDS ${CMAKE_SOURCE_DIR}/tools/op_aliases.py ${CMAKE_BINARY_DIR}/generated/cresset/ops/schemas.json
   COMMENT "Aliases of operators")
+add_custom_target(cresset_op_aliases DEPENDS ${op_aliases})  # for the fuzz targets, which compile these sources anew
 cresset_unite(graph_sources)
 add_library(cresset_graph SHARED ${graph_sources} ${op_aliases})
 set_target_properties(cresset_graph PROPERTIES EXPORT_NAME graph)
+add_dependencies(cresset_graph cresset_op_aliases)
 cresset_declare_units(cresset_graph)
 cresset_precompile(cresset_graph ${CMAKE_SOURCE_DIR}/cresset/core/tensor_impl.h ${CMAKE_SOURCE_DIR}/cresset/base/scalar.h)
 target_link_libraries(cresset_graph PUBLIC cresset PRIVATE cresset_flags)
