@@ -88,7 +88,7 @@ struct CRESSET_API ThresholdOptions {
     void pretty_print(std::ostream& stream) const override;                               \
     Tensor forward(Tensor input);                                                         \
   };                                                                                      \
-  CRESSET_LAYER(Name);                                                                    \
+  CRESSET_MODULE(Name);                                                                   \
   CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_ACTIVATION(ELU)
 CRESSET_DECLARE_ACTIVATION(SELU)
@@ -112,7 +112,7 @@ class CRESSET_API HardtanhImpl : public detail::OptionsLayer<HardtanhImpl, Hardt
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(Tensor input);
 };
-CRESSET_LAYER(Hardtanh);
+CRESSET_MODULE(Hardtanh);
 
 #define CRESSET_DECLARE_PLAIN_ACTIVATION(Name)                           \
   class CRESSET_API Name##Impl : public detail::PlainLayer<Name##Impl> { \
@@ -120,7 +120,7 @@ CRESSET_LAYER(Hardtanh);
     void pretty_print(std::ostream& stream) const override;              \
     Tensor forward(const Tensor& input);                                 \
   };                                                                     \
-  CRESSET_LAYER(Name);
+  CRESSET_MODULE(Name);
 CRESSET_DECLARE_PLAIN_ACTIVATION(LogSigmoid)
 CRESSET_DECLARE_PLAIN_ACTIVATION(SiLU)
 CRESSET_DECLARE_PLAIN_ACTIVATION(Mish)
@@ -140,7 +140,7 @@ CRESSET_DECLARE_PLAIN_ACTIVATION(Softmax2d)
     void pretty_print(std::ostream& stream) const override;                                 \
     Tensor forward(const Tensor& input);                                                    \
   };                                                                                        \
-  CRESSET_LAYER(Name);                                                                      \
+  CRESSET_MODULE(Name);                                                                     \
   CRESSET_IN_LAYERS(Name##Impl::Name##Impl(int64_t dim) : Name##Impl(Name##Options(dim)){}) \
   CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_SOFTMAX(Softmax)
@@ -155,7 +155,7 @@ class CRESSET_API ThresholdImpl : public detail::OptionsLayer<ThresholdImpl, Thr
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(Tensor input);
 };
-CRESSET_LAYER(Threshold);
+CRESSET_MODULE(Threshold);
 CRESSET_IN_LAYERS(ThresholdImpl::ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)){})
 CRESSET_IN_LAYERS(ThresholdImpl::ThresholdImpl(const ThresholdOptions& options) : OptionsLayer(options){})
 
@@ -170,7 +170,7 @@ class CRESSET_API PReLUImpl : public Cloneable<PReLUImpl> {
   PReLUOptions options;
   Tensor weight;
 };
-CRESSET_LAYER(PReLU);
+CRESSET_MODULE(PReLU);
 
 struct CRESSET_API MultiheadAttentionOptions {
   MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads) : embed_dim_(embed_dim), num_heads_(num_heads), kdim_(embed_dim), vdim_(embed_dim) {}
@@ -203,7 +203,7 @@ class CRESSET_API MultiheadAttentionImpl : public Cloneable<MultiheadAttentionIm
   Tensor q_proj_weight, k_proj_weight, v_proj_weight;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(MultiheadAttention);
+CRESSET_MODULE(MultiheadAttention);
 CRESSET_IN_LAYERS(MultiheadAttentionImpl::MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads)
                   : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)){})
 

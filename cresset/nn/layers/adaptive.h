@@ -53,6 +53,6 @@ class CRESSET_API AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogS
  private:
   Tensor in_cluster(const Tensor& input, int64_t cluster);
 };
-CRESSET_LAYER(AdaptiveLogSoftmaxWithLoss);
+CRESSET_MODULE(AdaptiveLogSoftmaxWithLoss);
 
 }  // namespace cresset::nn

@@ -143,7 +143,7 @@ template <size_t D, class Derived> class CRESSET_API ConvNdImpl : public Cloneab
     explicit Conv##D##dImpl(const ConvOptions<D>& options);                                            \
     Tensor forward(const Tensor& input);                                                               \
   };                                                                                                   \
-  CRESSET_LAYER(Conv##D##d);                                                                           \
+  CRESSET_MODULE(Conv##D##d);                                                                          \
   class CRESSET_API ConvTranspose##D##dImpl : public ConvNdImpl<D, ConvTranspose##D##dImpl> {          \
    public:                                                                                             \
     ConvTranspose##D##dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)  \
@@ -153,7 +153,7 @@ template <size_t D, class Derived> class CRESSET_API ConvNdImpl : public Cloneab
     Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt); \
     CRESSET_DECLARE_DEFAULT_ARGS()                                                                     \
   };                                                                                                   \
-  CRESSET_LAYER(ConvTranspose##D##d);
+  CRESSET_MODULE(ConvTranspose##D##d);
 
 CRESSET_DECLARE_CONV(1)
 CRESSET_DECLARE_CONV(2)

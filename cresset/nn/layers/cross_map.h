@@ -32,6 +32,6 @@ class CRESSET_API CrossMapLRN2dImpl : public detail::OptionsLayer<CrossMapLRN2dI
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(CrossMapLRN2d);
+CRESSET_MODULE(CrossMapLRN2d);
 
 }  // namespace cresset::nn

@@ -20,7 +20,7 @@ class CRESSET_API CTCLossImpl : public detail::OptionsLayer<CTCLossImpl, CTCLoss
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths);
 };
-CRESSET_LAYER(CTCLoss);
+CRESSET_MODULE(CTCLoss);
 
 namespace functional {
 

@@ -21,7 +21,7 @@ class CRESSET_API CosineSimilarityImpl : public detail::OptionsLayer<CosineSimil
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input1, const Tensor& input2);
 };
-CRESSET_LAYER(CosineSimilarity);
+CRESSET_MODULE(CosineSimilarity);
 CRESSET_IN_LAYERS(CosineSimilarityImpl::CosineSimilarityImpl(const CosineSimilarityOptions& options) : OptionsLayer(options){})
 
 class CRESSET_API PairwiseDistanceImpl : public detail::OptionsLayer<PairwiseDistanceImpl, PairwiseDistanceOptions> {
@@ -30,7 +30,7 @@ class CRESSET_API PairwiseDistanceImpl : public detail::OptionsLayer<PairwiseDis
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input1, const Tensor& input2);
 };
-CRESSET_LAYER(PairwiseDistance);
+CRESSET_MODULE(PairwiseDistance);
 CRESSET_IN_LAYERS(PairwiseDistanceImpl::PairwiseDistanceImpl(const PairwiseDistanceOptions& options) : OptionsLayer(options){})
 
 namespace functional {

@@ -25,7 +25,7 @@ using FeatureAlphaDropoutOptions = DropoutOptions;
     void pretty_print(std::ostream& stream) const override;                                \
     Tensor forward(Tensor input);                                                          \
   };                                                                                       \
-  CRESSET_LAYER(Name);                                                                     \
+  CRESSET_MODULE(Name);                                                                    \
   CRESSET_IN_LAYERS(Name##Impl::Name##Impl(double p) : Name##Impl(DropoutOptions(p)){})    \
   CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const DropoutOptions& options) : OptionsLayer(options) { Name##Impl::reset(); })
 CRESSET_DECLARE_DROPOUT(Dropout)

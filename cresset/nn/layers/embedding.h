@@ -70,7 +70,6 @@ class CRESSET_API EmbeddingImpl : public Cloneable<EmbeddingImpl> {
   Tensor weight;
 };
 
-CRESSET_CLONES(EmbeddingImpl);
 class CRESSET_API Embedding : public ModuleHolder<EmbeddingImpl> {
  public:
   using ModuleHolder<EmbeddingImpl>::ModuleHolder;
@@ -93,7 +92,6 @@ class CRESSET_API EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
 
-CRESSET_CLONES(EmbeddingBagImpl);
 class CRESSET_API EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
  public:
   using ModuleHolder<EmbeddingBagImpl>::ModuleHolder;

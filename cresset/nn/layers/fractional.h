@@ -53,7 +53,7 @@ using FractionalMaxPool3dOptions = FractionalMaxPoolOptions<3>;
     FractionalMaxPoolOptions<D> options;                                                          \
     Tensor _random_samples;                                                                       \
   };                                                                                              \
-  CRESSET_LAYER(FractionalMaxPool##D##d);
+  CRESSET_MODULE(FractionalMaxPool##D##d);
 CRESSET_DECLARE_FRACTIONAL(2)
 CRESSET_DECLARE_FRACTIONAL(3)
 #undef CRESSET_DECLARE_FRACTIONAL

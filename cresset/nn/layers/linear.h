@@ -19,7 +19,7 @@ class CRESSET_API IdentityImpl : public Cloneable<IdentityImpl> {
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(Identity);
+CRESSET_MODULE(Identity);
 
 struct CRESSET_API LinearOptions {
   LinearOptions(int64_t in_features, int64_t out_features) : in_features_(in_features), out_features_(out_features) {}
@@ -41,7 +41,7 @@ class CRESSET_API LinearImpl : public Cloneable<LinearImpl> {
   LinearOptions options;
   Tensor weight, bias;
 };
-CRESSET_LAYER(Linear);
+CRESSET_MODULE(Linear);
 CRESSET_IN_LAYERS(LinearImpl::LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)){})
 
 struct CRESSET_API BilinearOptions {
@@ -66,7 +66,7 @@ class CRESSET_API BilinearImpl : public Cloneable<BilinearImpl> {
   BilinearOptions options;
   Tensor weight, bias;
 };
-CRESSET_LAYER(Bilinear);
+CRESSET_MODULE(Bilinear);
 CRESSET_IN_LAYERS(BilinearImpl::BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
                   : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)){})
 
@@ -81,7 +81,7 @@ class CRESSET_API FlattenImpl : public detail::OptionsLayer<FlattenImpl, Flatten
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(Flatten);
+CRESSET_MODULE(Flatten);
 CRESSET_IN_LAYERS(FlattenImpl::FlattenImpl(const FlattenOptions& options) : OptionsLayer(options){})
 
 struct CRESSET_API UnflattenOptions {
@@ -104,7 +104,7 @@ class CRESSET_API UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, Unf
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(Unflatten);
+CRESSET_MODULE(Unflatten);
 CRESSET_IN_LAYERS(UnflattenImpl::UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))){})
 CRESSET_IN_LAYERS(UnflattenImpl::UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape)
                   : UnflattenImpl(UnflattenOptions(std::move(dimname), std::move(namedshape))){})

@@ -128,7 +128,7 @@ struct CRESSET_API PoissonNLLLossOptions {
     void pretty_print(std::ostream& stream) const override;                               \
     Tensor forward(const Tensor& input, const Tensor& target);                            \
   };                                                                                      \
-  CRESSET_LAYER(Name);                                                                    \
+  CRESSET_MODULE(Name);                                                                   \
   CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_LOSS(L1Loss)
 CRESSET_DECLARE_LOSS(MSELoss)
@@ -154,7 +154,7 @@ CRESSET_DECLARE_LOSS(PoissonNLLLoss)
     Name##Options options;                                      \
     Tensor __VA_ARGS__;                                         \
   };                                                            \
-  CRESSET_LAYER(Name);
+  CRESSET_MODULE(Name);
 CRESSET_DECLARE_WEIGHTED_LOSS(BCELoss, weight)
 CRESSET_DECLARE_WEIGHTED_LOSS(BCEWithLogitsLoss, weight, pos_weight)
 CRESSET_DECLARE_WEIGHTED_LOSS(NLLLoss, weight)
@@ -169,7 +169,7 @@ CRESSET_DECLARE_WEIGHTED_LOSS(CrossEntropyLoss, weight)
     void pretty_print(std::ostream& stream) const override;                               \
     Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third);       \
   };                                                                                      \
-  CRESSET_LAYER(Name);                                                                    \
+  CRESSET_MODULE(Name);                                                                   \
   CRESSET_IN_LAYERS(Name##Impl::Name##Impl(const Name##Options& options) : OptionsLayer(options){})
 CRESSET_DECLARE_TRIPLE_LOSS(CosineEmbeddingLoss)
 CRESSET_DECLARE_TRIPLE_LOSS(MarginRankingLoss)

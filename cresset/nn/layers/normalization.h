@@ -83,7 +83,7 @@ template <size_t D, class Derived, class Options> class CRESSET_API NormImplBase
     void check_input(const Tensor& input) const override;                                                    \
     const char* class_name() const override;                                                                 \
   };                                                                                                         \
-  CRESSET_LAYER(Kind##Norm##D##d);
+  CRESSET_MODULE(Kind##Norm##D##d);
 CRESSET_DECLARE_NORM(Batch, 1)
 CRESSET_DECLARE_NORM(Batch, 2)
 CRESSET_DECLARE_NORM(Batch, 3)
@@ -104,7 +104,7 @@ class CRESSET_API LayerNormImpl : public Cloneable<LayerNormImpl> {
   LayerNormOptions options;
   Tensor weight, bias;
 };
-CRESSET_LAYER(LayerNorm);
+CRESSET_MODULE(LayerNorm);
 CRESSET_IN_LAYERS(LayerNormImpl::LayerNormImpl(std::vector<int64_t> normalized_shape) : LayerNormImpl(LayerNormOptions(std::move(normalized_shape))){})
 
 class CRESSET_API GroupNormImpl : public Cloneable<GroupNormImpl> {
@@ -119,7 +119,7 @@ class CRESSET_API GroupNormImpl : public Cloneable<GroupNormImpl> {
   GroupNormOptions options;
   Tensor weight, bias;
 };
-CRESSET_LAYER(GroupNorm);
+CRESSET_MODULE(GroupNorm);
 CRESSET_IN_LAYERS(GroupNormImpl::GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)){})
 
 class CRESSET_API LocalResponseNormImpl : public detail::OptionsLayer<LocalResponseNormImpl, LocalResponseNormOptions> {
@@ -129,7 +129,7 @@ class CRESSET_API LocalResponseNormImpl : public detail::OptionsLayer<LocalRespo
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(LocalResponseNorm);
+CRESSET_MODULE(LocalResponseNorm);
 CRESSET_IN_LAYERS(LocalResponseNormImpl::LocalResponseNormImpl(int64_t size) : LocalResponseNormImpl(LocalResponseNormOptions(size)){})
 CRESSET_IN_LAYERS(LocalResponseNormImpl::LocalResponseNormImpl(const LocalResponseNormOptions& options) : OptionsLayer(options){})
 

@@ -78,7 +78,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     /* Also the positions of the maxima in the flattened input, as max_unpool takes them. */                                                     \
     std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                                        \
   };                                                                                                                                             \
-  CRESSET_LAYER(MaxPool##D##d);                                                                                                                  \
+  CRESSET_MODULE(MaxPool##D##d);                                                                                                                 \
   CRESSET_IN_LAYERS(MaxPool##D##dImpl::MaxPool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(MaxPoolOptions<D>(kernel_size)){})        \
   CRESSET_IN_LAYERS(MaxPool##D##dImpl::MaxPool##D##dImpl(const MaxPoolOptions<D>& options) : OptionsLayer(options){})                            \
   class CRESSET_API AvgPool##D##dImpl : public detail::OptionsLayer<AvgPool##D##dImpl, AvgPoolOptions<D>> {                                      \
@@ -88,7 +88,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     void pretty_print(std::ostream& stream) const override;                                                                                      \
     Tensor forward(const Tensor& input);                                                                                                         \
   };                                                                                                                                             \
-  CRESSET_LAYER(AvgPool##D##d);                                                                                                                  \
+  CRESSET_MODULE(AvgPool##D##d);                                                                                                                 \
   CRESSET_IN_LAYERS(AvgPool##D##dImpl::AvgPool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(AvgPoolOptions<D>(kernel_size)){})        \
   CRESSET_IN_LAYERS(AvgPool##D##dImpl::AvgPool##D##dImpl(const AvgPoolOptions<D>& options) : OptionsLayer(options){})                            \
   class CRESSET_API LPPool##D##dImpl : public detail::OptionsLayer<LPPool##D##dImpl, LPPoolOptions<D>> {                                         \
@@ -98,7 +98,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     void pretty_print(std::ostream& stream) const override;                                                                                      \
     Tensor forward(const Tensor& input);                                                                                                         \
   };                                                                                                                                             \
-  CRESSET_LAYER(LPPool##D##d);                                                                                                                   \
+  CRESSET_MODULE(LPPool##D##d);                                                                                                                  \
   CRESSET_IN_LAYERS(LPPool##D##dImpl::LPPool##D##dImpl(double norm_type, ExpandingArray<D> kernel_size)                                          \
                     : OptionsLayer(LPPoolOptions<D>(norm_type, kernel_size)){})                                                                  \
   CRESSET_IN_LAYERS(LPPool##D##dImpl::LPPool##D##dImpl(const LPPoolOptions<D>& options) : OptionsLayer(options){})                               \
@@ -110,7 +110,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     Tensor forward(const Tensor& input);                                                                                                         \
     std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                                        \
   };                                                                                                                                             \
-  CRESSET_LAYER(AdaptiveMaxPool##D##d);                                                                                                          \
+  CRESSET_MODULE(AdaptiveMaxPool##D##d);                                                                                                         \
   CRESSET_IN_LAYERS(AdaptiveMaxPool##D##dImpl::AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions::Size& output_size)                  \
                     : OptionsLayer(AdaptiveMaxPool##D##dOptions(output_size)){})                                                                 \
   CRESSET_IN_LAYERS(AdaptiveMaxPool##D##dImpl::AdaptiveMaxPool##D##dImpl(const AdaptiveMaxPool##D##dOptions& options) : OptionsLayer(options){}) \
@@ -121,7 +121,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     void pretty_print(std::ostream& stream) const override;                                                                                      \
     Tensor forward(const Tensor& input);                                                                                                         \
   };                                                                                                                                             \
-  CRESSET_LAYER(AdaptiveAvgPool##D##d);                                                                                                          \
+  CRESSET_MODULE(AdaptiveAvgPool##D##d);                                                                                                         \
   CRESSET_IN_LAYERS(AdaptiveAvgPool##D##dImpl::AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions::Size& output_size)                  \
                     : OptionsLayer(AdaptiveAvgPool##D##dOptions(output_size)){})                                                                 \
   CRESSET_IN_LAYERS(AdaptiveAvgPool##D##dImpl::AdaptiveAvgPool##D##dImpl(const AdaptiveAvgPool##D##dOptions& options) : OptionsLayer(options){}) \
@@ -133,7 +133,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     Tensor forward(const Tensor& input, const Tensor& indices, const std::optional<std::vector<int64_t>>& output_size = std::nullopt);           \
     CRESSET_DECLARE_DEFAULT_ARGS()                                                                                                               \
   };                                                                                                                                             \
-  CRESSET_LAYER(MaxUnpool##D##d);                                                                                                                \
+  CRESSET_MODULE(MaxUnpool##D##d);                                                                                                               \
   CRESSET_IN_LAYERS(MaxUnpool##D##dImpl::MaxUnpool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(MaxUnpoolOptions<D>(kernel_size)){})  \
   CRESSET_IN_LAYERS(MaxUnpool##D##dImpl::MaxUnpool##D##dImpl(const MaxUnpoolOptions<D>& options) : OptionsLayer(options){})
 CRESSET_DECLARE_POOLING(1)

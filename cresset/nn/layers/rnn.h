@@ -123,7 +123,7 @@ class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
   RNNOptions options;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(RNN);
+CRESSET_MODULE(RNN);
 CRESSET_IN_LAYERS(RNNImpl::RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)){})
 
 class CRESSET_API LSTMImpl;
@@ -142,7 +142,7 @@ class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
   LSTMOptions options;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(LSTM);
+CRESSET_MODULE(LSTM);
 CRESSET_IN_LAYERS(LSTMImpl::LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)){})
 
 class CRESSET_API GRUImpl;
@@ -158,7 +158,7 @@ class CRESSET_API GRUImpl : public detail::RNNImplBase<GRUImpl> {
   GRUOptions options;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(GRU);
+CRESSET_MODULE(GRU);
 CRESSET_IN_LAYERS(GRUImpl::GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)){})
 
 struct CRESSET_API RNNCellOptions {
@@ -209,7 +209,7 @@ class CRESSET_API RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
   RNNCellOptions options;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(RNNCell);
+CRESSET_MODULE(RNNCell);
 CRESSET_IN_LAYERS(RNNCellImpl::RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)){})
 
 class CRESSET_API LSTMCellImpl;
@@ -224,7 +224,7 @@ class CRESSET_API LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
   LSTMCellOptions options;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(LSTMCell);
+CRESSET_MODULE(LSTMCell);
 CRESSET_IN_LAYERS(LSTMCellImpl::LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)){})
 
 class CRESSET_API GRUCellImpl;
@@ -238,7 +238,7 @@ class CRESSET_API GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
   GRUCellOptions options;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(GRUCell);
+CRESSET_MODULE(GRUCell);
 CRESSET_IN_LAYERS(GRUCellImpl::GRUCellImpl(int64_t input_size, int64_t hidden_size) : GRUCellImpl(GRUCellOptions(input_size, hidden_size)){})
 
 }  // namespace cresset::nn

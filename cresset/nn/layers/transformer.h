@@ -57,7 +57,7 @@ class CRESSET_API TransformerEncoderLayerImpl : public Cloneable<TransformerEnco
   Dropout dropout1 = nullptr, dropout2 = nullptr;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(TransformerEncoderLayer);
+CRESSET_MODULE(TransformerEncoderLayer);
 CRESSET_IN_LAYERS(TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
                   : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)){})
 
@@ -85,7 +85,7 @@ class CRESSET_API TransformerDecoderLayerImpl : public Cloneable<TransformerDeco
   LayerNorm norm3 = nullptr;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(TransformerDecoderLayer);
+CRESSET_MODULE(TransformerDecoderLayer);
 CRESSET_IN_LAYERS(TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead)
                   : TransformerDecoderLayerImpl(TransformerDecoderLayerOptions(d_model, nhead)){})
 
@@ -121,7 +121,7 @@ class CRESSET_API TransformerEncoderImpl : public Cloneable<TransformerEncoderIm
   AnyModule norm;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(TransformerEncoder);
+CRESSET_MODULE(TransformerEncoder);
 CRESSET_IN_LAYERS(TransformerEncoderImpl::TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, int64_t num_layers)
                   : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)){})
 
@@ -139,7 +139,7 @@ class CRESSET_API TransformerDecoderImpl : public Cloneable<TransformerDecoderIm
   AnyModule norm;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(TransformerDecoder);
+CRESSET_MODULE(TransformerDecoder);
 CRESSET_IN_LAYERS(TransformerDecoderImpl::TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, int64_t num_layers)
                   : TransformerDecoderImpl(TransformerDecoderOptions(std::move(decoder_layer), num_layers)){})
 
@@ -175,6 +175,6 @@ class CRESSET_API TransformerImpl : public Cloneable<TransformerImpl> {
   AnyModule encoder, decoder;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
-CRESSET_LAYER(Transformer);
+CRESSET_MODULE(Transformer);
 
 }  // namespace cresset::nn

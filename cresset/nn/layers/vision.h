@@ -30,7 +30,7 @@ template <size_t D> struct ConstantPadOptions {
     void pretty_print(std::ostream& stream) const override;                                                                    \
     Tensor forward(const Tensor& input);                                                                                       \
   };                                                                                                                           \
-  CRESSET_LAYER(Name##D##d);                                                                                                   \
+  CRESSET_MODULE(Name##D##d);                                                                                                  \
   CRESSET_IN_LAYERS(Name##D##dImpl::Name##D##dImpl(ExpandingArray<D * 2> padding) : OptionsLayer(Name##Options<D>(padding)){}) \
   CRESSET_IN_LAYERS(Name##D##dImpl::Name##D##dImpl(const Name##Options<D>& options) : OptionsLayer(options){})
 CRESSET_DECLARE_PAD(ReflectionPad, 1)
@@ -53,7 +53,7 @@ CRESSET_DECLARE_PAD(ZeroPad, 3)
     void pretty_print(std::ostream& stream) const override;                                                             \
     Tensor forward(const Tensor& input);                                                                                \
   };                                                                                                                    \
-  CRESSET_LAYER(ConstantPad##D##d);                                                                                     \
+  CRESSET_MODULE(ConstantPad##D##d);                                                                                    \
   CRESSET_IN_LAYERS(ConstantPad##D##dImpl::ConstantPad##D##dImpl(ExpandingArray<D * 2> padding, double value)           \
                     : OptionsLayer(ConstantPadOptions<D>(padding, value)){})                                            \
   CRESSET_IN_LAYERS(ConstantPad##D##dImpl::ConstantPad##D##dImpl(const ConstantPadOptions<D>& options) : OptionsLayer(options){})
@@ -80,7 +80,7 @@ class CRESSET_API PixelShuffleImpl : public Cloneable<PixelShuffleImpl> {
   Tensor forward(const Tensor& input);
   PixelShuffleOptions options;
 };
-CRESSET_LAYER(PixelShuffle);
+CRESSET_MODULE(PixelShuffle);
 
 class CRESSET_API PixelUnshuffleImpl : public Cloneable<PixelUnshuffleImpl> {
  public:
@@ -90,7 +90,7 @@ class CRESSET_API PixelUnshuffleImpl : public Cloneable<PixelUnshuffleImpl> {
   Tensor forward(const Tensor& input);
   PixelUnshuffleOptions options;
 };
-CRESSET_LAYER(PixelUnshuffle);
+CRESSET_MODULE(PixelUnshuffle);
 
 struct CRESSET_API UpsampleOptions {
   using mode_t = enumtype::OneOf<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic, enumtype::kTrilinear>;
@@ -106,7 +106,7 @@ class CRESSET_API UpsampleImpl : public detail::OptionsLayer<UpsampleImpl, Upsam
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(Upsample);
+CRESSET_MODULE(Upsample);
 CRESSET_IN_LAYERS(UpsampleImpl::UpsampleImpl(const UpsampleOptions& options) : OptionsLayer(options){})
 
 struct CRESSET_API FoldOptions {
@@ -133,7 +133,7 @@ class CRESSET_API FoldImpl : public detail::OptionsLayer<FoldImpl, FoldOptions> 
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(Fold);
+CRESSET_MODULE(Fold);
 CRESSET_IN_LAYERS(FoldImpl::FoldImpl(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size) : FoldImpl(FoldOptions(output_size, kernel_size)){})
 CRESSET_IN_LAYERS(FoldImpl::FoldImpl(const FoldOptions& options) : OptionsLayer(options){})
 
@@ -144,7 +144,7 @@ class CRESSET_API UnfoldImpl : public detail::OptionsLayer<UnfoldImpl, UnfoldOpt
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_LAYER(Unfold);
+CRESSET_MODULE(Unfold);
 CRESSET_IN_LAYERS(UnfoldImpl::UnfoldImpl(ExpandingArray<2> kernel_size) : UnfoldImpl(UnfoldOptions(kernel_size)){})
 CRESSET_IN_LAYERS(UnfoldImpl::UnfoldImpl(const UnfoldOptions& options) : OptionsLayer(options){})
 

@@ -85,7 +85,6 @@ class CRESSET_API SequentialImpl : public Cloneable<SequentialImpl> {
   std::vector<AnyModule> modules_;
 };
 
-CRESSET_CLONES(SequentialImpl);
 class Sequential : public ModuleHolder<SequentialImpl> {
  public:
   using ModuleHolder<SequentialImpl>::ModuleHolder;
@@ -142,7 +141,7 @@ class CRESSET_API ModuleListImpl : public Cloneable<ModuleListImpl> {
  private:
   std::vector<std::shared_ptr<Module>> modules_;
 };
-CRESSET_LAYER(ModuleList);
+CRESSET_MODULE(ModuleList);
 
 // Modules by name; no forward of its own.
 class CRESSET_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
@@ -192,7 +191,7 @@ class CRESSET_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   }
   void put(const std::string& key, const std::shared_ptr<Module>& module);
 };
-CRESSET_LAYER(ModuleDict);
+CRESSET_MODULE(ModuleDict);
 
 class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
  public:
@@ -225,7 +224,7 @@ class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   size_t size() const noexcept { return parameters_.size(); }
   bool is_empty() const noexcept { return parameters_.is_empty(); }
 };
-CRESSET_LAYER(ParameterList);
+CRESSET_MODULE(ParameterList);
 
 class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  public:
@@ -262,7 +261,7 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   bool contains(const std::string& key) const noexcept { return parameters_.contains(key); }
   void clear() { parameters_.clear(); }
 };
-CRESSET_LAYER(ParameterDict);
+CRESSET_MODULE(ParameterDict);
 
 // A function as a module: Functional(relu), Functional(max_pool2d, 2), Functional([](Tensor x) { return x * 2; }).
 class CRESSET_API FunctionalImpl : public Cloneable<FunctionalImpl> {
@@ -286,6 +285,6 @@ class CRESSET_API FunctionalImpl : public Cloneable<FunctionalImpl> {
  private:
   Function function_;
 };
-CRESSET_LAYER(Functional);
+CRESSET_MODULE(Functional);
 
 }  // namespace cresset::nn

@@ -1,4 +1,4 @@
-// The one place where cloning of our own layers is compiled.
+// The one place where short constructors of our own layers are compiled.
 
 #define CRESSET_INSTANTIATE_LAYERS
 #include "cresset/nn/all.h"

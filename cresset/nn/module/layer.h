@@ -7,18 +7,12 @@
 #include "cresset/nn/module/expanding_array.h"
 #include "cresset/nn/module/pimpl.h"
 
-// A holder of one of our own layers, whose cloning is compiled once, in layer.cpp.
+// Short constructors stand beside their class and are compiled in layer.cpp: one in a header costs what its whole class costs.
 #ifdef CRESSET_INSTANTIATE_LAYERS
-#define CRESSET_CLONES(Impl) template class Cloneable<Impl>
 #define CRESSET_IN_LAYERS(...) __VA_ARGS__
 #else
-#define CRESSET_CLONES(Impl) extern template class Cloneable<Impl>
-// Short constructors stand beside their class and are compiled there too: one in a header costs what its whole class costs.
 #define CRESSET_IN_LAYERS(...)
 #endif
-#define CRESSET_LAYER(Name)   \
-  CRESSET_CLONES(Name##Impl); \
-  CRESSET_MODULE(Name)
 
 namespace cresset::nn::detail {
 
