@@ -52,28 +52,9 @@ std::function<variable_list()> kept(const variable_list& inputs) {
   };
 }
 
-// Within it, a recorder is the one that contexts see.
-class Recording {
- public:
-  Recording(CheckpointRecorder* recorder, const CheckpointContext& context) : before_(std::exchange(current_recorder(), recorder)) {
-    if (context) scope_ = context();
-  }
-  ~Recording() {
-    scope_.reset();
-    current_recorder() = before_;
-  }
-
- private:
-  CheckpointRecorder* const before_;
-  std::shared_ptr<void> scope_;
-};
+std::shared_ptr<void> begun(const CheckpointContext& context) { return context ? context() : nullptr; }
 
 }  // namespace
-
-CheckpointRecorder*& current_recorder() {
-  static thread_local CheckpointRecorder* recorder = nullptr;
-  return recorder;
-}
 
 PackedTensor CheckpointRecorder::pack(const Tensor& t) {
   saved_.emplace_back(t);
@@ -114,7 +95,7 @@ void CheckpointRecorder::recompute() {
     const autocast region(kCPU, dtype, in_autocast);
     std::optional<DefaultGeneratorScope> generator;
     if (random) generator.emplace(random->clone());
-    const Recording recording(this, context);
+    const std::shared_ptr<void> scope = begun(context);
     const autograd::SavedTensorsHooksGuard hooks(
         [this](const Tensor& t) -> PackedTensor {
           keep(t);
@@ -160,7 +141,7 @@ variable_list checkpoint(std::function<variable_list(const variable_list&)> func
   }
   const auto [forward, again] = options.context_fn ? options.context_fn() : noop_context_fn();
   if (!GradMode::is_enabled()) {
-    const Recording none(nullptr, forward);
+    const std::shared_ptr<void> scope = begun(forward);
     return function(inputs);
   }
   const auto recorder = std::make_shared<CheckpointRecorder>();
@@ -174,7 +155,7 @@ variable_list checkpoint(std::function<variable_list(const variable_list&)> func
   recorder->debug = overridden(debug_override, options.debug);
   const autograd::SavedTensorsHooksGuard hooks([recorder](const Tensor& t) { return recorder->pack(t); },
                                                [recorder](const PackedTensor& packed) { return recorder->unpack(packed); });
-  const Recording recording(recorder.get(), forward);
+  const std::shared_ptr<void> scope = begun(forward);
   return function(inputs);
 }
 

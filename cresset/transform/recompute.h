@@ -119,7 +119,7 @@ CRESSET_API void set_device_states(const std::vector<Device>& devices, const std
 // Results of an operator are kept (SAVE), kept on the CPU, or computed again; MUST forbids a compiler to decide otherwise.
 enum class CheckpointPolicy : uint8_t { MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD, PREFER_CPU_OFFLOAD };
 
-// The facts that a policy is told: whether the function runs again, and, the first time, the operator's results.
+// The facts that a policy is told, once for each operator, in the first run: that it is no recomputation, and the results.
 struct SelectiveCheckpointContext {
   bool is_recompute;
   const dispatch::Stack* op_output;
@@ -131,7 +131,7 @@ using CheckpointPolicyFn =
 inline constexpr std::array<std::string_view, 2> SAC_IGNORED_OPS = {"detach", "detach_"};
 
 // The contexts of a checkpoint that keeps the results of some operators. The policy sees operators with a kernel of their own ("mm"), not
-// those that are made of others ("linear"). allow_cache_entry_mutation: what was kept may be changed in place before it is used.
+// those that are made of others ("linear"). Of operators that write, or give views, nothing is kept. allow_cache_entry_mutation: what was kept may be changed in place before it is used.
 CRESSET_API std::pair<CheckpointContext, CheckpointContext> create_selective_checkpoint_contexts(CheckpointPolicyFn policy,
                                                                                                  bool allow_cache_entry_mutation = false);
 // Keeps the results of these operators, "mm" or "add.Tensor". Errors: no such operator.

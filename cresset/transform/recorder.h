@@ -39,9 +39,6 @@ struct CRESSET_API CheckpointRecorder : std::enable_shared_from_this<CheckpointR
   Values values_;
 };
 
-// The recorder whose call this thread is running, or null: contexts look at it when they begin.
-CRESSET_API CheckpointRecorder*& current_recorder();
-
 using CheckpointCall = std::function<Tensor(std::function<Tensor(const Tensor&)> function, const Tensor& input)>;
 // The functions one after the other in `segments` parts, each but the last called through `checkpointed`.
 Tensor in_segments(const std::vector<std::function<Tensor(const Tensor&)>>& functions, size_t segments, Tensor input, const CheckpointCall& checkpointed);

@@ -1,160 +1,103 @@
-// Checkpoints that keep the results of some operators: a layer above autograd sees every operator of the call.
+// Checkpoints that keep the results of some operators: a listener below autograd hears every operator of the call, with a kernel of its own.
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "cresset/dispatch/backend.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/tensor.h"
-#include "cresset/transform/recorder.h"
+#include "cresset/transform/recompute.h"
 
 namespace cresset::utils {
 
 namespace {
 
-using autograd::PackedTensor;
+using dispatch::ListenPlace;
 using dispatch::OpEntry;
 using dispatch::Stack;
 using dispatch::Value;
 
-constexpr Layer kModes = Layer::PythonModes;
-
-std::vector<Tensor> tensors_of(const Stack& stack) {
-  std::vector<Tensor> found;
-  for (const Value& v : stack) for_each_tensor(v, [&](const Tensor& t) { found.push_back(t); });
-  return found;
-}
-
-bool same_place(const Tensor& a, const Tensor& b) {
-  return a.data_ptr() == b.data_ptr() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
-}
-
-// Kinds of values that an operator saved: one of its results, one of its arguments, or something that only the computation gives.
-struct Role {
-  enum { result, argument, inner } kind;
-  size_t number;
-};
-Role role_of(const Tensor& saved, const std::vector<Tensor>& results, const std::vector<Tensor>& arguments) {
-  for (size_t i = 0; i < results.size(); i++)
-    if (same_place(saved, results[i])) return {Role::result, i};
-  for (size_t i = 0; i < arguments.size(); i++)
-    if (same_place(saved, arguments[i])) return {Role::argument, i};
-  return {Role::inner, 0};
-}
-
-// The results of one call.
-struct Kept {
+// The results of one call, and the versions of the tensors among them; none where they are computed again.
+struct KeptResults {
   Stack values;
-  std::vector<std::pair<uint32_t, bool>> facts;  // of each tensor: its version, whether it required a gradient
-  std::vector<Role> roles;
+  std::vector<uint32_t> versions;
+  bool is_kept = false;
 };
 
 struct Selection {
   CheckpointPolicyFn policy;
   bool allow_mutation = false;
-  std::unordered_map<const OpEntry*, std::vector<Kept>> storage;
-
-  bool keeps(const OpEntry& op, const Stack& arguments, const SelectiveCheckpointContext& context) const {
-    const CheckpointPolicy p = policy(context, op, arguments);
-    return p != CheckpointPolicy::MUST_RECOMPUTE && p != CheckpointPolicy::PREFER_RECOMPUTE;
-  }
+  std::unordered_map<const OpEntry*, std::vector<KeptResults>> calls;
 };
 
+// Whether a copy of the results can stand for a call: it writes nothing, and gives no view.
+bool is_keepable(const OpEntry& op) {
+  const auto& arguments = op.function_schema().arguments;
+  return !(op.flags & dispatch::kViewOp) && std::none_of(arguments.begin(), arguments.end(), [](const auto& a) { return a.writes; });
+}
+
 // A context: what this thread does with each operator.
-struct Mode {
-  Mode(std::shared_ptr<Selection> s, bool again) : selection(std::move(s)), is_again(again), recorder(current_recorder()) {
-    layer_state().included = static_cast<uint8_t>(included | layer_bit(kModes));
-  }
-  ~Mode() {
-    current() = outer;
-    layer_state().included = included;
-  }
-  static Mode*& current() {
-    static thread_local Mode* mode = nullptr;
-    return mode;
-  }
+class SelectionListener final : public dispatch::Listener {
+ public:
+  SelectionListener(std::shared_ptr<Selection> selection, bool again) : selection_(std::move(selection)), is_again_(again) {}
 
-  void run(const OpEntry& op, Stack& stack) { is_again ? take(op, stack) : compute(op, stack); }
-
-  const std::shared_ptr<Selection> selection;
-  const bool is_again;
-  CheckpointRecorder* const recorder;
-  Mode* const outer = std::exchange(current(), this);
-  const uint8_t included = layer_state().included;
-  std::unordered_map<const OpEntry*, size_t> turns;
+  bool hears(const OpEntry& op, bool) override {
+    return !(op.flags & dispatch::kCompositeOp) && std::find(SAC_IGNORED_OPS.begin(), SAC_IGNORED_OPS.end(), op.name) == SAC_IGNORED_OPS.end();
+  }
+  void call(const OpEntry& op, Stack& stack) override {
+    const dispatch::ListenScope outer(ListenPlace::below_autograd, outer_);
+    is_again_ ? take(op, stack) : compute(op, stack);
+  }
 
  private:
   void compute(const OpEntry& op, Stack& stack) {
     const Stack arguments = stack;
-    std::vector<Tensor> saved;
-    if (recorder) {
-      const autograd::SavedTensorsHooksGuard hooks(
-          [&, r = recorder->shared_from_this()](const Tensor& t) {
-            saved.push_back(t);
-            return r->pack(t);
-          },
-          [r = recorder->shared_from_this()](const PackedTensor& packed) { return r->unpack(packed); });
-      call_boxed(op, stack);
-    } else {
-      call_boxed(op, stack);
-    }
-    const std::vector<Tensor> results = tensors_of(stack), given = tensors_of(arguments);
-    if (results.empty() || !selection->keeps(op, arguments, {false, &stack})) return;
-    Kept kept;
-    for (const Value& v : stack) kept.values.push_back(map_tensors(v, [](const Tensor& t) { return t.detach(); }));
-    for (const Tensor& t : results) kept.facts.emplace_back(t._version(), t.requires_grad());
-    for (const Tensor& t : saved) kept.roles.push_back(role_of(t, results, given));
-    selection->storage[&op].push_back(std::move(kept));
+    call_boxed(op, stack);
+    const CheckpointPolicy wanted = selection_->policy({false, &stack}, op, arguments);
+    KeptResults results;
+    results.is_kept = wanted != CheckpointPolicy::MUST_RECOMPUTE && wanted != CheckpointPolicy::PREFER_RECOMPUTE && is_keepable(op);
+    if (results.is_kept)
+      for (const Value& v : stack) {
+        results.values.push_back(map_tensors(v, [](const Tensor& t) { return t.detach(); }));
+        for_each_tensor(v, [&](const Tensor& t) { results.versions.push_back(t._version()); });
+      }
+    selection_->calls[&op].push_back(std::move(results));
   }
 
   void take(const OpEntry& op, Stack& stack) {
-    if (!selection->keeps(op, stack, {true, nullptr})) return call_boxed(op, stack);
-    const auto& calls = selection->storage[&op];
-    const size_t turn = turns[&op]++;
-    CRESSET_CHECK(turn < calls.size(), "checkpoint: a result of ", op.name, " is to be kept in backward, of which the first run kept ", calls.size(),
-                  ": the policy decided otherwise then");
-    const Kept& kept = calls[turn];
-    const std::vector<Tensor> values = tensors_of(kept.values), given = tensors_of(stack);
-    for (size_t i = 0; i < values.size(); i++)
-      CRESSET_CHECK(selection->allow_mutation || values[i]._version() == kept.facts[i].first,
-                    "checkpoint: a result that was kept has been written since; allow_cache_entry_mutation accepts its new value");
-    for (const Role& role : kept.roles)
-      if (role.kind == Role::inner) return call_boxed(op, stack);
-    for (const Role& role : kept.roles) recorder->keep(role.kind == Role::result ? values[role.number] : given[role.number]);
+    const auto& calls = selection_->calls[&op];
+    const size_t turn = turns_[&op]++;
+    const bool is_known = turn < calls.size();
+    CRESSET_CHECK(is_known || std::none_of(calls.begin(), calls.end(), [](const KeptResults& r) { return r.is_kept; }), "checkpoint: backward runs ", op.name,
+                  " ", turn + 1, " times, the first run ", calls.size(), " times: its results are kept for those only");
+    if (!is_known || !calls[turn].is_kept) return call_boxed(op, stack);
+    const KeptResults& results = calls[turn];
     stack.clear();
     size_t i = 0;
-    for (const Value& v : kept.values)
+    for (const Value& v : results.values)
       stack.push_back(map_tensors(v, [&](const Tensor& t) {
-        // A copy, which what comes after may change in place; with a history, so that operators save what they need of it.
-        return kept.facts[i++].second ? t.detach().set_requires_grad(true).clone() : t.clone();
+        CRESSET_CHECK(t._version() == results.versions[i++] || selection_->allow_mutation,
+                      "checkpoint: a result that was kept has been written since; allow_cache_entry_mutation accepts its new value");
+        return t.clone();  // which what comes after may change in place
       }));
   }
-};
 
-void see_operator(const OpEntry& op, Stack& stack) {
-  Mode* const mode = Mode::current();
-  bool is_asked = mode && !(op.flags & dispatch::kCompositeOp);
-  for (const std::string_view ignored : SAC_IGNORED_OPS) is_asked = is_asked && op.name != ignored;
-  const size_t n = op.function_schema().arguments.size();
-  if (!is_asked) return call_boxed_below(kModes, op, stack);
-  // Values below on the stack are the caller's.
-  Stack own(std::make_move_iterator(stack.end() - static_cast<std::ptrdiff_t>(n)), std::make_move_iterator(stack.end()));
-  stack.resize(stack.size() - n);
-  {
-    const ExcludeLayers unseen(layer_bit(kModes));
-    if (tensors_of(own).empty()) call_boxed(op, own);
-    else mode->run(op, own);
-  }
-  for (Value& v : own) stack.push_back(std::move(v));
-}
+  const std::shared_ptr<Selection> selection_;
+  const bool is_again_;
+  std::unordered_map<const OpEntry*, size_t> turns_;
+  // Set last, so that calls come by when all else is there, and taken away first.
+  Listener* const outer_ = dispatch::listener_at(ListenPlace::below_autograd);
+  const dispatch::ListenScope scope_{ListenPlace::below_autograd, this};
+};
 
 }  // namespace
 
 std::pair<CheckpointContext, CheckpointContext> create_selective_checkpoint_contexts(CheckpointPolicyFn policy, bool allow_cache_entry_mutation) {
-  static const bool registered = (dispatch::set_layer_fallback(kModes, see_operator), true);
-  (void)registered;
   const auto selection = std::make_shared<Selection>();
   selection->policy = std::move(policy);
   selection->allow_mutation = allow_cache_entry_mutation;
-  return {[selection] { return std::make_shared<Mode>(selection, false); }, [selection] { return std::make_shared<Mode>(selection, true); }};
+  return {[selection] { return std::make_shared<SelectionListener>(selection, false); },
+          [selection] { return std::make_shared<SelectionListener>(selection, true); }};
 }
 
 std::pair<CheckpointContext, CheckpointContext> create_selective_checkpoint_contexts(const std::vector<std::string>& ops, bool allow_cache_entry_mutation) {

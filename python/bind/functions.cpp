@@ -376,57 +376,6 @@ PyObject* checkpoint(PyObject*, PyObject* args) {
   });
 }
 
-// ---- the recorder, for contexts that keep what some operators give
-
-// A context is part of the call that its recorder runs again, and so holds the recorder weakly; an unpack hook holds it.
-struct Held {
-  std::weak_ptr<CheckpointRecorder> known;
-  std::shared_ptr<CheckpointRecorder> kept;
-};
-std::shared_ptr<CheckpointRecorder> recorder_of(PyObject* capsule) {
-  std::shared_ptr<CheckpointRecorder> found = static_cast<Held*>(PyCapsule_GetPointer(capsule, nullptr))->known.lock();
-  CRESSET_CHECK(found, "checkpoint: the graph of the checkpointed call has been freed");
-  return found;
-}
-PyObject* wrap_recorder(Held held) {
-  return PyCapsule_New(new Held(std::move(held)), nullptr, [](PyObject* o) { delete static_cast<Held*>(PyCapsule_GetPointer(o, nullptr)); });
-}
-
-// current_recorder(): that of the call that this thread is running, or None
-PyObject* current_recorder(PyObject*, PyObject*) {
-  CheckpointRecorder* const found = utils::current_recorder();
-  if (!found) Py_RETURN_NONE;
-  return wrap_recorder({found->weak_from_this(), nullptr});
-}
-// kept_recorder(recorder): another reference, which keeps it
-PyObject* kept_recorder(PyObject*, PyObject* recorder) {
-  return guarded([&] { return wrap_recorder({recorder_of(recorder), recorder_of(recorder)}); });
-}
-// recorder_pack(recorder, tensor): a stand-in
-PyObject* recorder_pack(PyObject*, PyObject* args) {
-  PyObject *recorder, *tensor;
-  if (!PyArg_ParseTuple(args, "OO", &recorder, &tensor)) return nullptr;
-  return guarded([&] { return PyLong_FromSize_t(*static_cast<const size_t*>(recorder_of(recorder)->pack(tensor_argument(tensor)).get())); });
-}
-PyObject* recorder_unpack(PyObject*, PyObject* args) {
-  PyObject* recorder;
-  Py_ssize_t number;
-  if (!PyArg_ParseTuple(args, "On", &recorder, &number)) return nullptr;
-  return guarded([&] {
-    const auto from = recorder_of(recorder);
-    return wrap(released([&] { return from->unpack(std::make_shared<size_t>(static_cast<size_t>(number))); }));
-  });
-}
-// recorder_keep(recorder, tensor): as one that the recomputation saves
-PyObject* recorder_keep(PyObject*, PyObject* args) {
-  PyObject *recorder, *tensor;
-  if (!PyArg_ParseTuple(args, "OO", &recorder, &tensor)) return nullptr;
-  return guarded([&]() -> PyObject* {
-    recorder_of(recorder)->keep(tensor_argument(tensor));
-    Py_RETURN_NONE;
-  });
-}
-
 // set_exec_group(bool): whether a group of backward passes is open
 PyObject* set_exec_group(PyObject*, PyObject* open) {
   return guarded([&]() -> PyObject* {
@@ -438,11 +387,6 @@ PyObject* set_exec_group(PyObject*, PyObject* open) {
 }
 
 PyMethodDef functions[] = {{"checkpoint", checkpoint, METH_VARARGS, nullptr},
-                           {"current_recorder", current_recorder, METH_NOARGS, nullptr},
-                           {"kept_recorder", kept_recorder, METH_O, nullptr},
-                           {"recorder_pack", recorder_pack, METH_VARARGS, nullptr},
-                           {"recorder_unpack", recorder_unpack, METH_VARARGS, nullptr},
-                           {"recorder_keep", recorder_keep, METH_VARARGS, nullptr},
                            {"set_exec_group", set_exec_group, METH_O, nullptr},
                            {"func_vjp", func_vjp, METH_VARARGS, nullptr},
                            {"func_linearize", func_linearize, METH_VARARGS, nullptr},

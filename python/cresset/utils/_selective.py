@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from functools import partial
 
-import _cresset
 import cresset as torch
-from cresset.overrides import TorchFunctionMode, redispatch_function
 
-from ._pytree import tree_flatten, tree_unflatten
+from ._python_dispatch import TorchDispatchMode
+from ._pytree import tree_map_only
 
 
 class CheckpointPolicy(enum.Enum):
@@ -51,135 +49,64 @@ SAC_IGNORED_OPS = {
     for overload in packet.overloads() if not overload.endswith("out")
 }  # fmt: skip
 
-_SLOTS = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_",
-          "conv1d": "convolution", "conv2d": "convolution", "conv3d": "convolution", "conv_transpose1d": "convolution", "conv_transpose2d": "convolution",
-          "conv_transpose3d": "convolution", "scaled_dot_product_attention": "_scaled_dot_product_flash_attention_for_cpu"}  # fmt: skip
-_PRODUCTS = {(1, 1): "dot", (2, 1): "mv", (2, 2): "mm", (3, 3): "bmm"}
+
+def _is_keepable(op):
+    """Whether a copy of the results can stand for a call: it writes nothing, and gives no view."""
+    return op._schema is not None and not op._schema.is_mutable and all(value.alias_info is None for value in op._schema.returns)
 
 
-def _is_leaf(function):
-    return type(function).__name__ in ("Op", "OpMethod", "wrapper_descriptor", "method_descriptor", "method-wrapper", "builtin_function_or_method")
+class _Kept:
+    def __init__(self, tensor):
+        self.tensor, self.version = tensor.detach(), tensor._version
+
+    def copy(self, allow_mutation):
+        """One that operators which come after may change in place."""
+        if self.tensor._version != self.version and not allow_mutation:
+            raise RuntimeError("checkpoint: a result that was kept has been written since; allow_cache_entry_mutation=True accepts its new value")
+        return self.tensor.clone()
 
 
-def _operator(function, args):
-    """The operator of the table that a call comes down to; the function itself where there is none."""
-    name = function.__name__.strip("_") if function.__name__.startswith("__") else function.__name__
-    tensors = [a for a in args if isinstance(a, torch.Tensor)]
-    if name in ("matmul", "rmatmul") and len(tensors) == 2:
-        name = _PRODUCTS.get((tensors[0].dim(), tensors[1].dim()), "matmul")
-    elif name == "linear":
-        name = "addmm" if len(tensors) > 2 else "mm"
-    packet = getattr(torch.ops.aten, _SLOTS.get(name, name), None)
-    if packet is None:
-        return function
-    overloads = packet.overloads()
-    for wanted in ("default", "Tensor" if len(tensors) > 1 else "Scalar", overloads[0]):
-        if wanted in overloads:
-            return getattr(packet, wanted)
-    raise AssertionError("an operator has an overload")
-
-
-class _NotALeaf(torch.autograd.Function):
-    """Stands for a computation that is not done again: what comes after it may change its result in place."""
-
-    @staticmethod
-    def forward(ctx, anchor, value):
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx, grad):
-        raise AssertionError("no gradient comes here")
-
-
-def _place(tensor):
-    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
-
-
-def _tensors(value):
-    return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
-
-
-class _Selective(TorchFunctionMode):
-    recorder = None  # that of the checkpoint, from when the context begins
-
-    def __init__(self, policy, storage, allow_mutation):
-        super().__init__()
-        self.policy, self.storage, self.allow_mutation = policy, storage, allow_mutation
-
-    def __enter__(self):
-        self.recorder = self.recorder or _cresset.current_recorder()
-        return super().__enter__()
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if not _is_leaf(function):
-            with self:
-                return redispatch_function(function, types, args, kwargs)
-        op = _operator(function, args)
-        if function.__name__ in _ASKING or op in SAC_IGNORED_OPS or not _tensors((args, kwargs)):
-            return function(*args, **kwargs)
-        return self.run(function, op, args, kwargs)
-
-    def keeps(self, op, args, kwargs, context):
-        policy = self.policy(context, op, *args, **kwargs)
-        if isinstance(policy, bool):
-            return policy
-        if not isinstance(policy, CheckpointPolicy):
-            raise TypeError(f"selective checkpoint: the policy returned {policy!r}, expected a CheckpointPolicy")
-        return policy in _KEPT
-
-
-class _First(_Selective):
+class _First(TorchDispatchMode):
     """Runs the function and keeps what the policy wants kept."""
 
-    def run(self, function, op, args, kwargs):
-        packed = []
-        if self.recorder is None:
-            out = function(*args, **kwargs)
-        else:
-            pack, unpack = (partial(hook, _cresset.kept_recorder(self.recorder)) for hook in (_cresset.recorder_pack, _cresset.recorder_unpack))
-            with torch.autograd.graph.saved_tensors_hooks(lambda t: (packed.append(_place(t)), pack(t))[1], unpack):
-                out = function(*args, **kwargs)
-        if not _tensors(out) or not self.keeps(op, args, kwargs, SelectiveCheckpointContext(is_recompute=False, op_output=out)):
-            self.storage[op].append(None)
-            return out
-        given, made = [_place(t) for t in _tensors((args, kwargs))], [_place(t) for t in _tensors(out)]
-        roles = [("out", made.index(p)) if p in made else ("in", given.index(p)) if p in given else None for p in packed]
-        flat, spec = tree_flatten(out)
-        kept = [(leaf.detach(), leaf._version, leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf for leaf in flat]
-        self.storage[op].append((kept, spec, roles))
+    def __init__(self, policy, storage):
+        super().__init__()
+        self.policy, self.storage = policy, storage
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        out = op(*args, **kwargs)
+        if op not in SAC_IGNORED_OPS:
+            wanted = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), op, *args, **kwargs)
+            if not isinstance(wanted, (bool, CheckpointPolicy)):
+                raise TypeError(f"selective checkpoint: the policy returned {wanted!r}, expected a CheckpointPolicy")
+            is_kept = (wanted is True or wanted in _KEPT) and _is_keepable(op)
+            self.storage[op].append((tree_map_only(torch.Tensor, _Kept, out),) if is_kept else None)
         return out
 
 
-class _Again(_Selective):
-    """Runs the function, and takes what was kept instead of computing it: the policy is asked once, in the first run."""
+class _Again(TorchDispatchMode):
+    """Runs the function, and takes what was kept instead of computing it."""
+
+    def __init__(self, storage, allow_mutation):
+        super().__init__()
+        self.storage, self.allow_mutation = storage, allow_mutation
 
     def __enter__(self):
         self.turns = defaultdict(int)
         return super().__enter__()
 
-    def run(self, function, op, args, kwargs):
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if op in SAC_IGNORED_OPS:
+            return op(*args, **kwargs)
         turn, known = self.turns[op], self.storage[op]
         self.turns[op] += 1
-        if turn >= len(known) and any(entry is not None for entry in known):
+        if turn >= len(known) and any(known):
             raise RuntimeError(f"checkpoint: backward runs {op} {turn + 1} times, the first run {len(known)} times: its results are kept for those only")
         if turn >= len(known) or known[turn] is None:
-            return function(*args, **kwargs)
-        kept, spec, roles = known[turn]
-        for entry in kept:
-            if isinstance(entry, tuple) and entry[0]._version != entry[1] and not self.allow_mutation:
-                raise RuntimeError("checkpoint: a result that was kept has been written since; allow_cache_entry_mutation=True accepts its new value")
-        if any(role is None for role in roles):  # something that only the computation gives is needed for the gradient
-            return function(*args, **kwargs)
-        given, made = _tensors((args, kwargs)), [entry[0] for entry in kept if isinstance(entry, tuple)]
-        for kind, place in roles:
-            _cresset.recorder_keep(self.recorder, (made if kind == "out" else given)[place])
-        return tree_unflatten([self.again(entry) if isinstance(entry, tuple) else entry for entry in kept], spec)
-
-    @staticmethod
-    def again(entry):
-        tensor, _, requires_grad = entry
-        return _NotALeaf.apply(torch.empty(0, requires_grad=True), tensor) if requires_grad else tensor.clone()
+            return op(*args, **kwargs)
+        return tree_map_only(_Kept, lambda kept: kept.copy(self.allow_mutation), known[turn][0])
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
@@ -187,8 +114,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
 
     Args:
         policy_fn_or_list: a function (context, operator, *args, **kwargs) -> `CheckpointPolicy` (or whether to keep), or a list of the operators
-            to keep, as ``torch.ops.aten.mm.default``. Products by ``@``, `linear` and convolutions count as ``mm``, ``addmm``, ``bmm`` and
-            ``convolution``; other calls as the operator of their name.
+            to keep, as ``torch.ops.aten.mm.default``: those that a `TorchDispatchMode` sees. Of operators that write, or give views, nothing is kept.
         allow_cache_entry_mutation: whether what was kept may be changed in place before it is used.
 
     Errors: ValueError for a list of something else, TypeError for neither; RuntimeError, in backward, for what was changed in place.
@@ -216,4 +142,4 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
     else:
         raise TypeError(f"checkpoint: expected policy_fn_or_list to be a function or a list of operators, got {type(policy_fn_or_list).__name__}")
     storage = defaultdict(list)
-    return _First(policy, storage, allow_cache_entry_mutation), _Again(policy, storage, allow_cache_entry_mutation)
+    return _First(policy, storage), _Again(storage, allow_cache_entry_mutation)
