@@ -144,6 +144,7 @@ template <class N> void adam(const Tensor& param, const Tensor& given, const Ten
   approach(mean, grad, 1 - beta1);
   scale(square, beta2);
   add_product(square, grad, grad, 1 - beta2);
+  const double steps = std::is_same_v<N, Tensor> ? 0 : count(step);  // read here, where modes hear it
   if (largest.defined() && dispatch::wants_parts()) {
     Tensor most = real_view(largest);
     square = cresset::maximum_out(most, most, square);
@@ -157,7 +158,6 @@ template <class N> void adam(const Tensor& param, const Tensor& given, const Ten
     first_power = power_with_state(o.beta1, step);
     second_power = power_with_state(o.beta2, step);
   } else {
-    const double steps = count(step);
     first_power = power(o.beta1, steps);
     second_power = power(o.beta2, steps);
   }
