@@ -8,7 +8,7 @@ Tensor per_channel(ArrayRef<double> values) {
   return out;
 }
 
-Tensor normalize(const Tensor& input, const Tensor& mean, const Tensor& stddev) { return input.sub(mean).div(stddev); }
+Tensor normalize(const Tensor& input, const Tensor& mean, const Tensor& stddev) { return cresset::_standardize(input, mean, stddev); }
 Tensor stack(const std::vector<Tensor>& tensors) { return cresset::stack(tensors); }
 
 }  // namespace cresset::data::transforms::detail

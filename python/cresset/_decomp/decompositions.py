@@ -189,8 +189,7 @@ def glu(self, dim=-1):
 def glu_backward(grad_output, self, dim):
     first, second = self.chunk(2, dim)
     gate = second.sigmoid()
-    inner = grad_output * gate
-    return torch.cat([inner, inner * torch.rsub(gate, 1) * first], dim)
+    return torch.cat([grad_output * gate, aten.sigmoid_backward.default(grad_output * first, gate)], dim)
 
 
 @_widened
@@ -769,7 +768,8 @@ FORMULAS = {
     "elu_backward": elu_backward, "softplus": softplus, "softplus_backward": softplus_backward, "mish": mish,
     "log_sigmoid_forward": log_sigmoid_forward, "log_sigmoid_backward": log_sigmoid_backward, "hardshrink": hardshrink, "softshrink": softshrink,
     "threshold": threshold, "threshold_backward": threshold_backward, "sigmoid_backward": sigmoid_backward, "tanh_backward": tanh_backward,
-    "glu": glu, "glu_backward": glu_backward, "_softmax": _softmax, "_log_softmax": _log_softmax, "_softmax_backward_data": _softmax_backward_data,
+    "glu": glu, "glu_backward": glu_backward,
+    "_softmax": _softmax, "_log_softmax": _log_softmax, "_softmax_backward_data": _softmax_backward_data,
     "_log_softmax_backward_data": _log_softmax_backward_data, "native_layer_norm": native_layer_norm,
     "native_layer_norm_backward": native_layer_norm_backward, "native_group_norm_backward": native_group_norm_backward,
     "native_batch_norm_backward": native_batch_norm_backward, "nll_loss_forward": nll_loss_forward, "nll_loss_backward": nll_loss_backward,

@@ -11,6 +11,7 @@ import cresset as torch
 from .. import fx
 from .._core import aten_extra, aten_gradients
 from .._core.operators import OpOverload
+from .._decomp.decompositions import FORMULAS
 from .._functorch._capture import without_detach
 from .._modes import stack
 from .._subclasses.fake_tensor import maybe_get_fake_mode
@@ -37,21 +38,10 @@ def _scattered(scatter):
     return lambda grad, sizes, *rest: scatter(_aten.zeros.default(list(sizes), dtype=grad.dtype), grad, *rest)
 
 
-def _mse_gradient(grad, self, target, reduction):
-    away = self - target
-    return away * (grad * (2.0 / away.numel() if reduction == 1 else 2.0))
-
-
-def _glu_gradient(grad, self, dim):
-    value, gate = self.chunk(2, dim)
-    gate = gate.sigmoid()
-    return torch.cat([grad * gate, _aten.sigmoid_backward(grad * value, gate)], dim)
-
-
 # Their functions write into views, or ask for gradients, which graphs hold under these names.
 _OTHERWISE = {
-    _aten.mse_loss_backward.default: _mse_gradient,
-    _aten.glu_backward.default: _glu_gradient,
+    _aten.mse_loss_backward.default: FORMULAS["mse_loss_backward"],
+    _aten.glu_backward.default: FORMULAS["glu_backward"],
     _aten.select_backward.default: _scattered(_aten.select_scatter.default),
     _aten.slice_backward.default: _scattered(_aten.slice_scatter.default),
     _aten.diagonal_backward.default: _scattered(_aten.diagonal_scatter.default),

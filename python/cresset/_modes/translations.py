@@ -435,7 +435,7 @@ def _split_apart(needs, args, outputs, gradients):
 
 
 @_opens("cross_entropy_loss")
-def _cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
+def cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
     from ..nn import functional as F
 
     dim = 0 if self.dim() == 1 else 1

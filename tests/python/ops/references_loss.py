@@ -336,6 +336,10 @@ def normalize(x, p, dim, eps):
     return (x / np.maximum(lengths, eps)).astype(x.dtype)
 
 
+def standardize(x, mean, std):
+    return (x - mean) / std
+
+
 def local_response_norm(x, size, alpha, beta, k):
     before, channels = size // 2, x.shape[1]
     sums = [np.sum(x[:, max(c - before, 0) : max(c - before + size, 0)] ** 2, axis=1) / size for c in range(channels)]

@@ -295,6 +295,12 @@ def normalize(source):
     yield (source.array(2, 3, 4), 2.0, [0, 2], 1e-9), {}
 
 
+def standardize(source):
+    for x in _some(source, 3, 2, 4):
+        yield (x, source.array(3, 1, 1), 1 + abs(source.array(3, 1, 1))), {}
+        yield (x, source.array(), 1 + abs(source.array())), {}
+
+
 def local_response_norm(source):
     for shape in [(2, 5, 3), (1, 3, 2, 2)]:
         for x in _some(source, *shape):

@@ -235,7 +235,7 @@ def normalize(tensor, mean, std, inplace=False):
     if (std == 0).any():
         raise ValueError(f"normalize: std is zero in {tensor.dtype}, which divides by zero")
     mean, std = (v.view(-1, 1, 1) if v.dim() == 1 else v for v in (mean, std))
-    return (tensor if inplace else tensor.clone()).sub_(mean).div_(std)
+    return torch._standardize(tensor, mean, std, out=tensor) if inplace else torch._standardize(tensor, mean, std)
 
 
 # ---- sizes and places -----------------------------------------------------------------------------------------------------
