@@ -62,6 +62,8 @@ class Worker:
     3
     """
 
+    __slots__ = ("global_rank", "id", "local_rank", "role_rank", "role_world_size", "world_size")
+
     def __init__(self, local_rank, global_rank=-1, role_rank=-1, world_size=-1, role_world_size=-1):
         self.id, self.local_rank, self.global_rank, self.role_rank = None, local_rank, global_rank, role_rank
         self.world_size, self.role_world_size = world_size, role_world_size
@@ -99,6 +101,8 @@ class WorkerGroup:
     >>> WorkerGroup(WorkerSpec('trainer', 2, None, entrypoint='/bin/true')).state.name
     'INIT'
     """
+
+    __slots__ = ("attempt", "group_rank", "group_world_size", "master_addr", "master_port", "spec", "state", "store", "workers")
 
     def __init__(self, spec):
         self.spec, self.workers = spec, [Worker(i) for i in range(spec.local_world_size)]
