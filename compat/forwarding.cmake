@@ -29,6 +29,11 @@ compat_folder(torch/csrc/autograd/generated variable_factories)
 compat_folder(torch/csrc/autograd/functions accumulate_grad basic_ops tensor utils)
 compat_folder(torch/csrc/utils memory)
 
+# Headers of TorchScript's, which <torch/script.h> has whole.
+foreach(name api/compilation_unit api/method api/module serialization/export serialization/import)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/compat/torch/csrc/jit/${name}.h CONTENT "#pragma once\n#include \"torch/script.h\"\n" @ONLY)
+endforeach()
+
 # Names of tensors and below, which <ATen/ATen.h> has too.
 function(compat_lower folder)
   foreach(name IN LISTS ARGN)

@@ -83,6 +83,23 @@ CRESSET_API ViewMeta get_view_autograd_meta(const Tensor& view);
 inline VariableVersion version_counter(const Tensor& t) { return t.unsafeGetTensorImpl()->version_counter(); }
 }  // namespace impl
 
+// The edges to the gradients of tensors: what a node of a program's own is given as its next ones.
+template <class... Tensors> edge_list collect_next_edges(const Tensors&... tensors) {
+  edge_list edges;
+  const auto add = [&](const Tensor& t) { edges.push_back(t.defined() ? impl::gradient_edge(t) : Edge()); };
+  const auto add_each = [&](const auto& given) {
+    if constexpr (std::is_convertible<decltype(given), const Tensor&>::value) add(given);
+    else
+      for (const Tensor& t : given) add(t);
+  };
+  (add_each(tensors), ...);
+  return edges;
+}
+// Whether a node of these tensors is needed.
+template <class... Tensors> bool compute_requires_grad(const Tensors&... tensors) {
+  return GradMode::is_enabled() && ((tensors.defined() && tensors.requires_grad()) || ...);
+}
+
 // Forward mode under Python's names.
 namespace forward_ad {
 using dual_level = DualLevel;

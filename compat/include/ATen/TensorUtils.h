@@ -1,2 +1,29 @@
 #pragma once
-#include "torch/detail/tensor.h"
+#include "ATen/TensorGeometry.h"
+namespace at {
+using cresset::checkAllContiguous;
+using cresset::checkAllDefined;
+using cresset::checkAllSameGPU;
+using cresset::checkAllSameNumel;
+using cresset::checkAllSameSize;
+using cresset::checkAllSameType;
+using cresset::checkContiguous;
+using cresset::checkDefined;
+using cresset::checkDeviceType;
+using cresset::checkDim;
+using cresset::checkDimRange;
+using cresset::CheckedFrom;
+using cresset::checkLayout;
+using cresset::checkNumel;
+using cresset::checkSameDim;
+using cresset::checkSameGPU;
+using cresset::checkSameNumel;
+using cresset::checkSameSize;
+using cresset::checkSameType;
+using cresset::checkScalarType;
+using cresset::checkScalarTypes;
+using cresset::checkSize;
+using cresset::maybe_data_ptr;
+using cresset::TensorArg;
+using cresset::TensorGeometryArg;
+}  // namespace at

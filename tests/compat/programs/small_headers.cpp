@@ -20,6 +20,9 @@
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 #include <torch/csrc/autograd/node.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/export.h>
+#include <torch/csrc/jit/serialization/import.h>
 #include <torch/data/datasets/chunk.h>
 #include <torch/data/samplers/distributed.h>
 #include <torch/fft.h>
@@ -132,9 +135,26 @@ void threads() {
   CHECK_THAT(c10::getThreadName() == "main");
 }
 
+void edges() {
+  using namespace torch::autograd;
+  const torch::Tensor leaf = torch::ones(2, torch::requires_grad()), plain = torch::ones(2), made = leaf * 2;
+  const auto found = collect_next_edges(leaf, plain, torch::Tensor(), std::vector<torch::Tensor>{made, plain});
+  CHECK_THAT(found.size() == 5 && found[0].is_valid() && !found[1].is_valid() && !found[2].is_valid() && found[3].function == made.grad_fn());
+  CHECK_THAT(compute_requires_grad(plain, made) && !compute_requires_grad(plain, torch::Tensor()));
+  const torch::NoGradGuard none;
+  CHECK_THAT(!compute_requires_grad(made));
+}
+
+void scripts() {
+  const auto unit = torch::jit::compile("def twice(x):\n  return x * 2");
+  CHECK_THAT(unit->run_method("twice", torch::ones(1)).toTensor().item<float>() == 2);
+}
+
 }  // namespace
 
 int main() {
+  edges();
+  scripts();
   blocks();
   numbers();
   draws();
