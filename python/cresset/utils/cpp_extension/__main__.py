@@ -4,6 +4,7 @@ import sys
 
 from . import _precompiled
 
-found = _precompiled.prepare()
-print("precompiled:", ", ".join(f"<{header}>" for header in found) or "nothing: the compiler is not GCC, or there is no room for it")
-sys.exit(not found)
+if __name__ == "__main__":
+    found = _precompiled.prepare()
+    print("precompiled:", ", ".join(f"<{header}>" for header in found) or "nothing: the compiler is not GCC, or there is no room for it")
+    sys.exit(not found)
