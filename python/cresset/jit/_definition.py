@@ -1,4 +1,4 @@
-"""What makes a compiled function of a function of Python."""
+"""Makes a compiled function of a function of Python."""
 
 import ast
 import inspect

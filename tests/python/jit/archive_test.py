@@ -1,4 +1,4 @@
-"""What an archive keeps of a compiled program beside its code: defaults, names and their order."""
+"""Archives keep more of a compiled program than its code: defaults, names and their order."""
 
 import io
 import math

@@ -339,7 +339,7 @@ def test_functions_of_pybind11_are_compiled_once_for_all_extensions(cache):
     (unit,) = cache.rglob("ext_apart/*.o")
     defined = subprocess.run(["nm", "-C", "--defined-only", unit], capture_output=True, text=True, check=True).stdout
     assert "cpp_function::dispatcher" not in defined
-    # What only other headers of pybind11 have is compiled by the extension.
+    # The extension compiles functions that only other headers of pybind11 have.
     more = "#include <torch/extension.h>\n#include <pybind11/functional.h>\nstd::function<int(int)> same(std::function<int(int)> f) { return f; }"
     assert cpp_extension.load_inline("ext_more", more, functions="same", **options).same(abs)(-2) == 2
 

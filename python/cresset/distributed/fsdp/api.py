@@ -12,7 +12,7 @@ __all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "DataParallelMe
 
 
 class ShardingStrategy(enum.Enum):
-    """What is spread over the ranks: parameters, gradients and states of optimizers; the last two; nothing; all of it within a host.
+    """The parts that are spread over the ranks: parameters, gradients and states of optimizers; the last two; nothing; all of it within a host.
 
     >>> from cresset.distributed.fsdp import ShardingStrategy
     >>> ShardingStrategy(1), ShardingStrategy["NO_SHARD"].value

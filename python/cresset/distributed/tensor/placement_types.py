@@ -79,7 +79,7 @@ class Replicate(Placement):
 
 
 class Partial(Placement):
-    """What ranks have is still to be reduced, to "sum", "avg" or another of ALL_REDUCE_OPS.
+    """Ranks have parts that are still to be reduced, to "sum", "avg" or another of ALL_REDUCE_OPS.
 
     >>> from cresset.distributed.tensor import Partial
     >>> Partial(), Partial('avg').is_partial('avg')

@@ -1,4 +1,4 @@
-"""What was compiled from which files, by their digests; and the making of a precompiled header. It is a program too, that makes one in the background, and
+"""Facts of builds: results and the files that they were compiled from, by their digests; and the making of a precompiled header. It is a program too, that makes one in the background, and
 needs nothing beyond the standard library then."""
 
 import contextlib

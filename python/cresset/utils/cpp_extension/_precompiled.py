@@ -75,7 +75,7 @@ class _Header:
         self.object = os.path.join(folder, f"{name}.o")
 
     def bodies(self):
-        """What the linker is told of the functions that are not in the units."""
+        """Options that give the linker the functions that are not in the units."""
         return [self.object, "-Wl,--gc-sections"] if os.path.exists(self.object) else []
 
     def is_ready(self, at_once, is_usual):
