@@ -3,7 +3,7 @@
 function(cresset_precompile target)
   if(NOT CRESSET_CCACHE AND NOT CRESSET_SANITIZE)
     target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <optional> <string> <tuple> <unordered_map> <vector> ${ARGN})
-    # GCC forgets what a precompiled header said about warnings.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-init-list-lifetime>)
+    # GCC forgets what a precompiled header said about warnings: ours, and the compiler's own of vectors.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-init-list-lifetime;-Wno-uninitialized;-Wno-maybe-uninitialized>)
   endif()
 endfunction()
