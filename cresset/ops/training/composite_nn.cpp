@@ -12,7 +12,7 @@ Tensor _normalize(const Tensor& self, const Scalar& p, IntArrayRef dim, double e
   return self / cresset::linalg_vector_norm(self, p, dim, true).clamp_min(eps).expand_as(self);
 }
 
-Tensor _standardize(const Tensor& self, const Tensor& mean, const Tensor& std) { return self.sub(mean).div_(std); }
+Tensor _standardize(const Tensor& self, const Tensor& mean, const Tensor& std) { return (self - mean) / std; }
 
 Tensor _local_response_norm(const Tensor& self, int64_t size, double alpha, double beta, double k) {
   CRESSET_CHECK_VALUE(self.dim() >= 3, "local_response_norm: expected at least 3 dimensions, got shape ", self.sizes());
