@@ -169,8 +169,8 @@ class AssertCloseTest(unittest.TestCase):
             "Relative difference: 0.5 (up to 1.3e-06 allowed)\n\nThe failure occurred for item ['a'][0]",
             {"a": [torch.tensor(1.0)]}, {"a": [torch.tensor(2.0)]},
         )  # fmt: skip
-        self.refused("The length of the sequences mismatch: 1 != 2", [1.0], [1.0, 2])
-        self.refused("The keys of the mappings do not match:\nMissing keys in the actual mapping: ['b']\nAdditional keys in the actual mapping: ['a']",
+        self.refused("The sequences differ in length: 1 != 2", [1.0], [1.0, 2])
+        self.refused("The mappings differ in their keys:\nmissing: ['b']\nunexpected: ['a']",
                      {"a": 1}, {"b": 1})  # fmt: skip
         self.refused("Booleans mismatch: True is not False", True, False)
         self.refused("None mismatch: None is not 1", None, 1)
@@ -190,7 +190,7 @@ class AssertCloseTest(unittest.TestCase):
         self.refused("hi", one, two, msg="hi")
         with self.assertRaisesRegex(AssertionError, "^X Tensor-likes"):
             assert_close(one, two, msg=lambda text: "X " + text)
-        self.refused("Both 'rtol' and 'atol' must be either specified or omitted, but got no atol.", one, two, ValueError, rtol=1)
+        self.refused("assert_close: expected both rtol and atol, or neither, got no atol", one, two, ValueError, rtol=1)
         for actual, expected in (("a", "a"), (one, 1.0), ({1: 2}, [1])):
             with self.assertRaises(TypeError):
                 assert_close(actual, expected)

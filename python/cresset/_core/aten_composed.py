@@ -173,7 +173,12 @@ def special_round_out(self, *, decimals=0, out):
 
 def _named_convolution(name, n):
     @_composed(
-        f"{name}(Tensor self, Tensor weight, SymInt[{n}] kernel_size, Tensor? bias=None, SymInt[{n}] stride={[1] * n}, SymInt[{n}] padding={[0] * n}) -> Tensor"
+        "NAME(Tensor self, Tensor weight, SymInt[N] kernel_size, Tensor? bias=None, SymInt[N] stride=STRIDE, SymInt[N] padding=PADDING) -> Tensor".replace(
+            "NAME", name
+        )
+        .replace("[N]", f"[{n}]")
+        .replace("STRIDE", str([1] * n))
+        .replace("PADDING", str([0] * n))
     )
     def convolution(self, weight, kernel_size, bias=None, stride=1, padding=0):
         if list(weight.shape[2:]) != list(kernel_size):

@@ -292,9 +292,16 @@ _of_devices(
     "float epsilon) -> (Tensor, Tensor, Tensor, Tensor)",
     "cuDNN",
 )
-_SAVED = "Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, float epsilon"
-_of_devices(f"cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, {_SAVED}, Tensor reserveSpace) -> (Tensor, Tensor, Tensor)", "cuDNN")
-_of_devices(f"miopen_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, {_SAVED}) -> (Tensor, Tensor, Tensor)", "MIOpen")
+_of_devices(
+    "cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, "
+    "Tensor? save_var, float epsilon, Tensor reserveSpace) -> (Tensor, Tensor, Tensor)",
+    "cuDNN",
+)
+_of_devices(
+    "miopen_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, "
+    "Tensor? save_var, float epsilon) -> (Tensor, Tensor, Tensor)",
+    "MIOpen",
+)
 
 
 # ---- pools ------------------------------------------------------------------------------------------------------------------

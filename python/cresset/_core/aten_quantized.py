@@ -171,11 +171,6 @@ def half_linear(input, packed_weight, bias):
 
 # ---- recurrent cells ----------------------------------------------------------------------------------------------------------
 
-_CELL = (
-    "Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, "
-    "Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh)"
-)
-
 
 def _parts(input, h, w_ih, w_hh, b_ih, b_hh, packed_ih, packed_hh, col_offsets_ih, col_offsets_hh, scale_ih, scale_hh, zero_point_ih, zero_point_hh):
     """The shares of the input and of the state in the gates."""
@@ -185,7 +180,10 @@ def _parts(input, h, w_ih, w_hh, b_ih, b_hh, packed_ih, packed_hh, col_offsets_i
     )
 
 
-@_composed(f"quantized_lstm_cell(Tensor input, Tensor[] hx, {_CELL} -> (Tensor, Tensor)")
+@_composed(
+    "quantized_lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, "
+    "Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh) -> (Tensor, Tensor)"
+)
 def quantized_lstm_cell(input, hx, *weights):
     from_input, from_state = _parts(input, hx[0], *weights)
     i, f, g, o = (from_input + from_state).chunk(4, 1)
@@ -193,7 +191,10 @@ def quantized_lstm_cell(input, hx, *weights):
     return o.sigmoid() * cell.tanh(), cell
 
 
-@_composed(f"quantized_gru_cell(Tensor input, Tensor hx, {_CELL} -> Tensor")
+@_composed(
+    "quantized_gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, "
+    "Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh) -> Tensor"
+)
 def quantized_gru_cell(input, hx, *weights):
     (ri, zi, ni), (rh, zh, nh) = (part.chunk(3, 1) for part in _parts(input, hx, *weights))
     new = (ni + (ri + rh).sigmoid() * nh).tanh()
@@ -201,7 +202,12 @@ def quantized_gru_cell(input, hx, *weights):
 
 
 def _simple_cell(name):
-    @_composed(f"quantized_rnn_{name}_cell(Tensor input, Tensor hx, {_CELL} -> Tensor")
+    @_composed(
+        "quantized_rnn_NAME_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, "
+        "Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh) -> Tensor".replace(
+            "NAME", name
+        )
+    )
     def cell(input, hx, *weights):
         from_input, from_state = _parts(input, hx, *weights)
         return getattr(from_input + from_state, name)()

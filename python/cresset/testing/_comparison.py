@@ -51,7 +51,7 @@ def assert_close(
     Relative difference: 0.5
     """
     if (rtol is None) != (atol is None):
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}.")
+        raise ValueError(f"assert_close: expected both rtol and atol, or neither, got no {'rtol' if rtol is None else 'atol'}")
     comparison = _Comparison(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     failure = comparison.difference(actual, expected, ())
     if failure is None:
@@ -93,13 +93,12 @@ class _Comparison:
         text = (collections.abc.Sequence, str)
         if isinstance(actual, text[0]) and isinstance(expected, text[0]) and not (isinstance(actual, str) or isinstance(expected, str)):
             if len(actual) != len(expected):
-                return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", place
+                return f"The sequences differ in length: {len(actual)} != {len(expected)}", place
             keys = range(len(actual))
         elif isinstance(actual, collections.abc.Mapping) and isinstance(expected, collections.abc.Mapping):
             missing, additional = [k for k in expected if k not in actual], [k for k in actual if k not in expected]
             if missing or additional:
-                listed = (f"{kind} keys in the actual mapping: {sorted(keys, key=str)}" for kind, keys in (("Missing", missing), ("Additional", additional)))
-                return "\n".join(("The keys of the mappings do not match:", *listed)), place
+                return f"The mappings differ in their keys:\nmissing: {sorted(missing, key=str)}\nunexpected: {sorted(additional, key=str)}", place
             keys = expected
         else:
             found = self.of_values(actual, expected)
@@ -118,7 +117,7 @@ class _Comparison:
         if _is_number(actual) and _is_number(expected):
             return self.of_numbers(actual, expected)
         if not (_is_tensor_like(actual) and _is_tensor_like(expected)) or not self.comparable(actual, expected):
-            raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+            raise TypeError(f"assert_close: expected values of a kind that it compares, got {type(actual)} and {type(expected)}")
         return self.of_tensors(torch.as_tensor(actual), torch.as_tensor(expected))
 
     def comparable(self, actual, expected):

@@ -1,5 +1,7 @@
 """Checkpoints of many files as the one of `torch.save`, and back."""
 
+from pathlib import Path
+
 import cresset as torch
 import cresset.distributed as dist
 
@@ -72,8 +74,8 @@ class BroadcastingTorchSaveReader(StorageReader):
         return Metadata({})
 
     def set_up_storage_reader(self, metadata, is_coordinator, *args, **kwargs):
-        self.is_coordinator = is_coordinator
-        if is_coordinator and dist.is_initialized() and dist.get_rank() != self.coordinator_rank:
+        self.is_coordinator = bool(is_coordinator)
+        if self.is_coordinator and dist.is_initialized() and dist.get_rank() != self.coordinator_rank:
             raise ValueError(f"BroadcastingTorchSaveReader: rank {dist.get_rank()} coordinates, expected {self.coordinator_rank}")
         if self.checkpoint_id is None:
             raise ValueError("BroadcastingTorchSaveReader: expected checkpoint_id, the path of a file, got None")
@@ -81,8 +83,7 @@ class BroadcastingTorchSaveReader(StorageReader):
     def prepare_local_plan(self, plan):
         return plan
 
-    def prepare_global_plan(self, plans):
-        return plans
+    prepare_global_plan = prepare_local_plan  # ranks read what they need, of one file
 
     def read_data(self, plan, planner):
         from .filesystem import _done
@@ -108,13 +109,10 @@ class BroadcastingTorchSaveReader(StorageReader):
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id):
         """Whether there is a file."""
-        import os
-
-        return os.path.isfile(checkpoint_id)
+        return Path(checkpoint_id).is_file()
 
     def reset(self, checkpoint_id=None):
-        if checkpoint_id is not None:
-            self.checkpoint_id = checkpoint_id
+        self.checkpoint_id = self.checkpoint_id if checkpoint_id is None else checkpoint_id
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
@@ -127,7 +125,7 @@ class DynamicMetaLoadPlanner(DefaultLoadPlanner):
     """
 
     def set_up_planner(self, state_dict, metadata=None, is_coordinator=False):
-        super().set_up_planner(state_dict, metadata, is_coordinator)
+        super().set_up_planner(state_dict, metadata=metadata, is_coordinator=is_coordinator)
         entries = {}
         for name, value in self.state_dict.items():
             if not isinstance(value, torch.Tensor):
