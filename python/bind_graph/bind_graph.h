@@ -1,7 +1,7 @@
 #pragma once
 // Shared by the files of the extension of graphs.
 
-#include <Python.h>
+#include "python/common/reference.h"
 
 namespace cresset::graph {
 

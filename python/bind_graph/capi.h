@@ -1,7 +1,7 @@
 #pragma once
 // The functions of `_cresset` that other extensions of the package call, through its capsule "_cresset._capi".
 
-#include <Python.h>
+#include "python/common/reference.h"
 
 #include "cresset/dispatch/values/value.h"
 

@@ -1,4 +1,5 @@
 // A server of TorchScript as LibTorch's tutorials write it: archives are saved, loaded with extra files, changed, frozen, and go through bytes.
+#include <torch/csrc/jit/testing/file_check.h>
 #include <torch/custom_class.h>
 #include <torch/script.h>
 
@@ -43,6 +44,7 @@ def forward(self, x: Tensor) -> Tensor:
   torch::jit::ExtraFilesMap wanted{{"labels", ""}};
   torch::jit::script::Module module = torch::jit::load(path, torch::kCPU, wanted);
   check(wanted["labels"] == "cat\ndog", "extra files");
+  torch::jit::testing::FileCheck().check("mul")->check_next("return")->run("%3 = mul(%1, %2)\nreturn %3");
   module.eval();
   torch::NoGradGuard no_grad;
   check(module.forward({x}).toTensor().equal(expected), "forward");
