@@ -31,6 +31,16 @@ Tensor plainly_detached(const Tensor& t) { return Tensor(t.impl()->alias(true));
 const dispatch::Op<Tensor(const Tensor&)> kDetach("detach", "detach(Tensor(a) self) -> Tensor(a)", dispatch::kViewOp, nullptr, &plainly_detached,
                                                   &plainly_detached, nullptr, nullptr);
 
+// A class of Python makes its tensors itself, also beneath layers that have no part in detach().
+Tensor detached_by_class(const Tensor& t) { return dispatch::call(kDetach, dispatch::key_of(t), t); }
+
+// The same without a part in the versions of `t`.
+Tensor data_by_class(const Tensor& t) {
+  const Tensor data = detached_by_class(t);
+  if (data.impl() != t.impl()) data.impl()->set_own_version();
+  return data;
+}
+
 // Another tensor over the memory that a functional one stands for.
 Tensor same_memory(FunctionalImpl& f, FunctionalImpl::View view) {
   const Tensor value = view(f.value());
@@ -116,7 +126,8 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 Tensor Tensor::detach() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().detach());
   if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.detach(); });
-  if (CRESSET_UNLIKELY(dispatch::is_listening() || dispatch::is_subclass(*this)) && !(checked().layers() & ~(kAutogradLayer | kLazyMathLayer)))
+  if (CRESSET_UNLIKELY(dispatch::is_subclass(*this))) return detached_by_class(*this);
+  if (CRESSET_UNLIKELY(dispatch::is_listening()) && !(checked().layers() & ~(kAutogradLayer | kLazyMathLayer)))
     return dispatch::call(kDetach, dispatch::key_of(*this), *this);
   return plainly_detached(*this);
 }
@@ -190,11 +201,13 @@ const Tensor& Tensor::_base() const {
 Tensor Tensor::variable_data() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().variable_data());
   if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.variable_data(); });
+  if (CRESSET_UNLIKELY(dispatch::is_subclass(*this))) return data_by_class(*this);
   return Tensor(checked().alias(false));
 }
 Tensor Tensor::tensor_data() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().tensor_data());
   if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.tensor_data(); });
+  if (CRESSET_UNLIKELY(dispatch::is_subclass(*this))) return detached_by_class(*this);
   return Tensor(checked().alias(true));
 }
 

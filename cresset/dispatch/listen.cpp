@@ -104,7 +104,7 @@ void call_of_subclass(Listener& listener, const OpEntry& op, Stack& stack) {
     for_each_tensor(v, [&](const Tensor& t) {
       if (is_subclass(t) && t.impl() != viewed.impl() && !t.impl()->is_view()) {
         t.impl()->share_version_of(*viewed.impl());
-        t.impl()->set_view_of(*viewed.impl(), several);
+        if (std::string_view(op.name) != "detach") t.impl()->set_view_of(*viewed.impl(), several);  // a detached tensor has no part in its base's history
       }
     });
 }

@@ -6,6 +6,7 @@
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/function.h"
 #include "cresset/base/warning.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/vmap.h"
 
@@ -18,10 +19,18 @@ using Numbers = std::vector<double>;
 
 int components(const Tensor& t) { return t.is_complex() ? 2 : 1; }
 
+// Those of a class of Python, which may have no memory of its own.
+Numbers values_by_class(const Tensor& t) {
+  const Tensor flat = t.reshape({-1});
+  Numbers numbers(static_cast<size_t>(flat.numel()));
+  for (size_t i = 0; i < numbers.size(); i++) numbers[i] = flat.select(0, static_cast<int64_t>(i)).item().to<double>();
+  return numbers;
+}
 // The tensor as numbers one after another, complex ones as two.
 Numbers values_of(const Tensor& t) {
   const Tensor dense = t.layout() == Layout::Strided ? t.detach() : t.detach().to_dense();
   const Tensor wide = dense.to(t.is_complex() ? kComplexDouble : kDouble).resolve_conj().resolve_neg().contiguous();
+  if (dispatch::is_subclass(wide)) return values_by_class(wide.is_complex() ? view_as_real(wide) : wide);
   const double* p = static_cast<const double*>(wide.data_ptr());
   return Numbers(p, p + wide.numel() * components(t));
 }

@@ -75,6 +75,11 @@ template <bool Sizes> PyObject* list_or_entry(PyObject* self, PyObject* const* a
     CRESSET_CHECK_TYPE(n + named <= 1 && (!named || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") == 0), Sizes ? "size" : "stride",
                        ": expected at most one argument, `dim`, got ", n + named);
     const Tensor& t = tensor_of(self);
+    if (CRESSET_UNLIKELY(dispatch::is_subclass(t))) {
+      static PyObject* const own = PyUnicode_InternFromString(Sizes ? "_own_size" : "_own_stride");
+      if (PyObject* answer = _PyType_Lookup(Py_TYPE(self), own))
+        return checked(n + named ? PyObject_CallFunctionObjArgs(answer, self, args[0], nullptr) : PyObject_CallOneArg(answer, self)).release();
+    }
     CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse,
                   is_mkldnn(t) ? "tensors in the mkldnn layout do not have strides" : "Sparse CSR tensors do not have strides");
     if (n + named == 0 || args[0] == Py_None)

@@ -153,7 +153,8 @@ def __bytes__(self):
 def __array_wrap__(self, array, context=None, return_scalar=False):
     import numpy
 
-    return torch.from_numpy(numpy.asarray(array))
+    array = numpy.asarray(array)
+    return torch.from_numpy(array.astype("uint8") if array.dtype == bool else array)
 
 
 @_method
@@ -424,3 +425,16 @@ def _make_wrapper_subclass(cls, size, **options):
 
 _native_make_wrapper_subclass = Tensor._make_wrapper_subclass
 Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
+
+
+@classmethod
+def _settle_override(cls, /, **options):
+    """A class that takes its calls over by `__torch_dispatch__` alone takes over none by `__torch_function__`."""
+    super(Tensor, cls).__init_subclass__(**options)
+    name = "__torch_function__"
+    inherited = next(base.__dict__[name] for base in cls.__mro__ if name in base.__dict__)
+    if inherited is Tensor.__dict__[name] and getattr(cls, "__torch_dispatch__", None) is not None:
+        cls.__torch_function__ = _cresset._disabled_torch_function_impl
+
+
+Tensor.__init_subclass__ = _settle_override

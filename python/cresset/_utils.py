@@ -193,6 +193,8 @@ def deepcopy_tensor(self, memo):
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only tensors created by the user (leaves of the graph) can be copied deeply; use clone() or detach()")
+    if _is_wrapper(self):
+        return _deepcopy_wrapper(self, memo)
     if self._lacks_data or self.is_conj() or self.is_neg() or self.layout is not cresset_layouts().strided:
         out = self.detach().clone()
     else:
@@ -200,9 +202,34 @@ def deepcopy_tensor(self, memo):
         out = _rebuild_tensor(storage, self.storage_offset(), self.size(), self.stride(), self.dtype)
     if type(self) is not Tensor:
         out = Tensor.as_subclass(out, type(self))
-    if self.requires_grad:
+    return _filled_copy(out, self, memo)
+
+
+def _is_wrapper(tensor):
+    """Whether the tensor is of a class that holds others and has no memory."""
+    if getattr(type(tensor), "__torch_dispatch__", None) is None:
+        return False
+    try:
+        return tensor.untyped_storage().data_ptr() == 0
+    except RuntimeError:
+        return True
+
+
+def _deepcopy_wrapper(self, memo):
+    out = self.detach().clone()
+    if type(out) is not type(self):
+        raise RuntimeError(f"deepcopy: clone() of a {type(self).__name__} gave a {type(out).__name__}, expected the same class")
+    return _filled_copy(out, self, memo)
+
+
+def _filled_copy(out, original, memo):
+    """`out` with copies of the attributes and the gradient of the tensor that it is a copy of."""
+    import copy
+
+    memo[id(original)] = out
+    _set_attributes(out, copy.deepcopy(_attributes(original), memo))
+    if original.requires_grad:
         out.requires_grad_(True)
-    memo[id(self)] = out
-    if self.grad is not None:
-        out.grad = copy.deepcopy(self.grad, memo)
-    return _set_attributes(out, copy.deepcopy(_attributes(self), memo))
+    if original.grad is not None:
+        out.grad = copy.deepcopy(original.grad, memo)
+    return out

@@ -375,6 +375,10 @@ class Copies(unittest.TestCase):
             file.seek(0)
             self.assertEqual(torch.load(file, **options).tolist(), [-2])
 
+    def test_comparisons_of_numpy_give_bytes(self):
+        found = np.greater_equal(torch.tensor([1, 2, 3]), 2)
+        self.assertEqual((found.dtype, found.tolist()), (torch.uint8, [0, 1, 1]))
+
     def test_setstate_takes_memory_over(self):
         x = torch.ones(2)
         x.__setstate__((torch.arange(3.0).untyped_storage(), 1, (2,), (1,)))

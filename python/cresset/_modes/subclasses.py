@@ -64,12 +64,13 @@ def _answers_sizes(cls, strides_only):
         return
     cls._answers_sizes = True
     stride, contiguous = _asked("sym_stride"), _asked("is_contiguous")
-    cls.stride = lambda self, dim=None: tuple(stride(self)) if dim is None else stride(self)[dim]
+    # `size` and `stride` of the class stay Tensor's, which ask these: classes are checked for having left them alone.
+    cls._own_stride = lambda self, dim=None: tuple(stride(self)) if dim is None else stride(self)[dim]
     cls.is_contiguous = lambda self, memory_format=None: contiguous(self)
     if strides_only:
         return
     size, dim, numel = _asked("sym_size"), _asked("dim"), _asked("sym_numel")
-    cls.size = lambda self, d=None: Size(size(self)) if d is None else size(self)[d]
+    cls._own_size = lambda self, d=None: Size(size(self)) if d is None else size(self)[d]
     cls.shape = property(lambda self: Size(size(self)))
     cls.dim = cls.ndimension = lambda self: dim(self)
     cls.ndim = property(lambda self: dim(self))

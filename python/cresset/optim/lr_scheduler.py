@@ -53,6 +53,11 @@ def _one_per_group(name, optimizer, value):
     return [_copied(value) for _ in optimizer.param_groups]
 
 
+def _is_replaced(optimizer):
+    """Whether the optimizer got another `step` since the scheduler was made."""
+    return vars(optimizer).get("step") is not getattr(optimizer, "_scheduled_step", None)
+
+
 def _check_optimizer(optimizer):
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"scheduler: expected an Optimizer, got {type(optimizer).__name__}")
@@ -97,7 +102,7 @@ class LRScheduler:
         self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._step_count = 0
-        optimizer._opt_called = False
+        optimizer._opt_called, optimizer._scheduled_step = False, vars(optimizer).get("step")
         self._is_initial = True
         try:
             self.step()
@@ -134,11 +139,19 @@ class LRScheduler:
         Args:
             epoch: deprecated; goes to this epoch, by the closed form where there is one.
         """
-        if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
+        if self._step_count == 1 and _is_replaced(self.optimizer):
+            warnings.warn("lr_scheduler.step(): optimizer.step has been replaced since the scheduler was made, so that nothing tells whether it was called first", UserWarning, stacklevel=2)  # fmt: skip
+        elif self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
             warnings.warn("lr_scheduler.step() before optimizer.step(): the first rate is never used; swap the two calls", UserWarning, stacklevel=2)
         self._step_count += 1
         _warn_of_epoch(epoch)
         self._go_to(epoch)
+
+    def _begin(self):
+        """The step that the constructor takes, after `recursive_undo`."""
+        self._is_initial, self._step_count = True, 0
+        self.step()
+        self._is_initial = False
 
     def _go_to(self, epoch):
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -740,6 +753,11 @@ def _check_common_optimizer(name, optimizer, schedulers):
 
 
 class _Composed(LRScheduler):
+    def _begin(self):
+        for scheduler in self._schedulers:
+            scheduler._begin()
+        self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
     def _go_to(self, epoch):
         for scheduler in self._schedulers:
             scheduler._go_to(epoch)
@@ -795,12 +813,8 @@ class SequentialLR(_Composed):
             _set(group, "lr", group["initial_lr"])
         for scheduler in schedulers:
             self.recursive_undo(scheduler)
-        first = schedulers[0]
-        if not isinstance(first, _Composed):
-            first._is_initial, first._step_count = True, 0
-            first.step()
-            first._is_initial = False
-        self._last_lr = first.get_last_lr()
+        schedulers[0]._begin()
+        self._last_lr = schedulers[0].get_last_lr()
 
     def recursive_undo(self, sched=None):
         """Takes back the last step's count of a scheduler (by default this one), and of those within it."""
@@ -809,6 +823,10 @@ class SequentialLR(_Composed):
             self.recursive_undo(part)
         if hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
+
+    def _begin(self):
+        self._schedulers[0]._begin()
+        self._last_lr = self._schedulers[0].get_last_lr()
 
     def step(self):
         """Sets the rates of the next epoch."""

@@ -1,5 +1,7 @@
 """Tensor classes with __torch_dispatch__: their calls, gradients, views and sizes."""
 
+import copy
+
 import pytest
 from cresset.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from cresset.utils._pytree import tree_map_only
@@ -200,3 +202,93 @@ def test_results_kept_for_backward_are_heard_as_detached():
         y = x.exp()
         torch.autograd.grad(y, x, torch.ones_like(y))
     assert seen == ["exp", "detach", "ones_like", "detach", "mul.Tensor"]
+
+
+def test_sizes_that_a_class_answers_for_leave_the_methods_of_tensor():
+    class Sized(torch.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return torch.Tensor._make_wrapper_subclass(cls, (1,), dispatch_sizes_strides_policy="strides")
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return {torch.ops.aten.sym_stride.default: (5,)}.get(func, NotImplemented)
+
+    assert Sized().stride() == (5,) and Sized().stride(0) == 5
+    assert Sized.stride is torch.Tensor.stride and Sized.size is torch.Tensor.size
+
+
+def test_a_class_without_a_hook_for_functions_gets_no_results_of_its_own():
+    class Plain(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.size())
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*tree_map_only(Plain, lambda p: p.inner, args), **(kwargs or {}))
+
+    class Functions(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs)
+
+    class Both(Functions):
+        __torch_dispatch__ = Plain.__torch_dispatch__
+
+    assert type(Plain(torch.ones(2)) + 1) is torch.Tensor
+    assert "__torch_function__" in Plain.__dict__
+    assert Both.__torch_function__.__func__ is Functions.__torch_function__.__func__
+    with pytest.raises(RuntimeError, match="detach.. of a Plain gave a Tensor"):
+        torch.nn.Parameter(Plain(torch.ones(2)))
+
+
+def test_detached_tensors_of_a_class_are_of_it_and_require_no_gradient():
+    Wrapped = wrapped()
+    x = Wrapped(torch.ones(2)).requires_grad_()
+    for plain in (x.detach(), x.data):
+        assert type(plain) is Wrapped and not plain.requires_grad and not plain._is_view() and plain.inner.tolist() == [1, 1]
+    version = x._version
+    x.data.add_(1)
+    assert x._version == version and x.inner.tolist() == [2, 2]
+    parameter = torch.nn.Parameter(x, requires_grad=False)
+    assert type(parameter) is Wrapped and not parameter.requires_grad
+
+
+def test_forward_mode_goes_through_a_class():
+    Wrapped = wrapped()
+    x = Wrapped(torch.tensor([0.5, 2.0]))
+    value, tangent = torch.func.jvp(torch.exp, (x,), (Wrapped(torch.ones(2)),))
+    assert type(value) is type(tangent) is Wrapped
+    torch.testing.assert_close(tangent.inner, x.inner.exp())
+
+
+def test_gradcheck_reads_the_numbers_of_a_class_without_memory():
+    Wrapped = wrapped()
+    x = Wrapped(torch.rand(2, 2, dtype=torch.float64)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda a: a.pow(3).sum(), (x,))
+
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 3
+
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(Wrong.apply, (x,))
+
+
+def test_deepcopies_of_wrappers():
+    Wrapped = wrapped()
+    x = Wrapped(torch.ones(2)).requires_grad_()
+    x.note = ["kept"]
+    copied = copy.deepcopy(x)
+    assert type(copied) is Wrapped and copied.requires_grad and copied.inner is not x.inner
+    assert copied.note == ["kept"] and copied.note is not x.note
+    assert copied.inner.tolist() == [1, 1] and copied.inner.data_ptr() != x.inner.data_ptr()

@@ -214,6 +214,11 @@ class Utilities(unittest.TestCase):
             self.assertIsInstance(layer.weight, nn.Parameter)
             self.assertIs(type(layer), nn.Linear)
 
+    def test_norms_of_a_weight_without_a_shape_are_refused(self):
+        for wrap in (nn.utils.weight_norm, nn.utils.spectral_norm):
+            with self.assertRaisesRegex(ValueError, "no shape yet"):
+                wrap(nn.LazyLinear(3))
+
     def test_spectral_norm_divides_by_the_largest_singular_value(self):
         for wrap in (parametrizations.spectral_norm, nn.utils.spectral_norm):
             layer = nn.Linear(4, 3, dtype=torch.float64)
@@ -292,6 +297,44 @@ class Utilities(unittest.TestCase):
                 t.uniform_(0.5, 1.5)
         x = torch.randn(1, 2, 5, 5, dtype=torch.float64)
         close(self, nn.utils.fuse_conv_bn_eval(conv, norm)(x), norm(conv(x)).detach().numpy(), 1e-10)
+
+    def test_functional_call_of_a_module_within_itself(self):
+        outer = nn.Sequential(nn.Linear(1, 1, bias=False))
+        outer[0].back = outer
+        call = torch.func.functional_call
+        inner = outer[0]
+        inner.forward = lambda x: x * outer[0].weight
+        self.assertEqual(call(outer, {"0.back.0.weight": torch.tensor([[3.0]])}, torch.ones(1, 1), tie_weights=False).item(), 3.0)
+
+    def test_functional_call_of_compiled_code_is_refused(self):
+        layer = torch.jit.script(nn.Linear(1, 1))
+        with self.assertRaisesRegex(RuntimeError, "keeps its own tensors"):
+            torch.func.functional_call(layer, {"weight": torch.ones(1, 1)}, torch.ones(1, 1))
+
+    def test_a_further_parametrization_inverts_its_own_result(self):
+        class Shifted(nn.Module):
+            def forward(self, x):
+                return x + 10
+
+            def right_inverse(self, y):
+                if (y < 5).any():
+                    raise ValueError("below 5")
+                return y - 10
+
+        class Nothing(nn.Module):
+            def forward(self, x):
+                return x
+
+            def right_inverse(self, y):
+                return None
+
+        layer = nn.Linear(1, 1)
+        nn.utils.parametrize.register_parametrization(layer, "weight", nn.Identity())
+        before = layer.weight.item()
+        nn.utils.parametrize.register_parametrization(layer, "weight", Shifted())
+        self.assertAlmostEqual(layer.weight.item(), before + 10, 5)
+        with self.assertRaisesRegex(ValueError, "got NoneType"):
+            nn.utils.parametrize.register_parametrization(nn.Linear(1, 1), "weight", Nothing())
 
     def test_functional_call_leaves_the_module_alone(self):
         layer = nn.Linear(2, 1)

@@ -127,6 +127,27 @@ class State(unittest.TestCase):
             warnings.simplefilter("error")
             rates(scheduler, 3)
 
+    def test_a_sequence_begins_with_all_of_a_chain(self):
+        optimizer = sgd(1.0)
+        chain = s.ChainedScheduler([s.LinearLR(optimizer, 0.5, total_iters=2), s.ConstantLR(optimizer, 0.1, total_iters=2)])
+        scheduler = s.SequentialLR(optimizer, [chain, s.ConstantLR(optimizer, 0.25, total_iters=9)], milestones=[3])
+        self.assertEqual([round(rate, 6) for rate in rates(scheduler, 3)], [0.05, 0.075, 1.0, 0.25])
+
+    def test_a_replaced_step_of_the_optimizer_is_told(self):
+        optimizer = sgd()
+        scheduler = s.StepLR(optimizer, 3)
+        optimizer.step = lambda: None
+        optimizer.step()
+        with self.assertWarnsRegex(UserWarning, "replaced"):
+            scheduler.step()
+        other = sgd()
+        other.step = lambda: None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            later = s.StepLR(other, 3)
+            other._opt_called = True
+            later.step()
+
     def test_mistakes(self):
         for error, make in (
             (TypeError, lambda: s.StepLR(None, 3)), (ValueError, lambda: s.LambdaLR(sgd(), [max, max])),

@@ -22,6 +22,13 @@ def refuse_second(module, kind, name, function):
         raise RuntimeError(f"{function}: expected a tensor that it was not yet applied to, got '{name}'")
 
 
+def refuse_lazy(tensor, name, function):
+    from ..parameter import is_lazy
+
+    if is_lazy(tensor):
+        raise ValueError(f"{function}: '{name}' has no shape yet; call the module once before")
+
+
 def take_off(module, kind, name, function, attribute="name"):
     """Removes the hook for tensor `name`, which becomes an ordinary parameter; returns the module. ValueError without such a hook."""
     number = number_of(module, kind, name, attribute)

@@ -85,9 +85,9 @@ class ParametrizationList(ModuleList):
             _refill(original, start)
             _register(self, "original", original)
         else:
-            wrong = start if not isinstance(start, (list, tuple)) else next((t for t in start if not isinstance(t, torch.Tensor)), None)
-            if wrong is not None:
-                raise ValueError(f"right_inverse: expected a tensor or a sequence of them, got {type(wrong).__name__}")
+            wrong = [start] if not isinstance(start, (list, tuple)) else [t for t in start if not isinstance(t, torch.Tensor)]
+            if wrong:
+                raise ValueError(f"right_inverse: expected a tensor or a sequence of them, got {type(wrong[0]).__name__}")
             self.ntensors = len(start)
             for i, tensor in enumerate(start):
                 _register(self, f"original{i}", Parameter(tensor, original.requires_grad) if isinstance(original, Parameter) else tensor)
@@ -175,8 +175,9 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         return module
     if not unsafe:
         now = getattr(module, tensor_name)
-        _check_kept(parametrization(now), now.shape, now.dtype, f"a further parametrization of '{tensor_name}'")
-        _check_kept(_inverse(parametrization, now), now.shape, now.dtype, f"right_inverse of a further parametrization of '{tensor_name}'")
+        made = parametrization(now)
+        _check_kept(made, now.shape, now.dtype, f"a further parametrization of '{tensor_name}'")
+        _check_kept(_inverse(parametrization, made), now.shape, now.dtype, f"right_inverse of a further parametrization of '{tensor_name}'")
     known.append(parametrization)
     known.unsafe |= unsafe
     return module

@@ -63,6 +63,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     weight = module._parameters.get(name)
     if weight is None:
         raise ValueError(f"spectral_norm: cannot be applied to parameter `{name}` is None or not there")
+    _hooked.refuse_lazy(weight, name, "spectral_norm")
     matrix = hook.reshape_weight_to_matrix(weight.detach())
     vectors = [F.normalize(matrix.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in matrix.shape]
     delattr(module, name)

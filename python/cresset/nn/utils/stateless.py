@@ -1,6 +1,7 @@
 """Calling a module with other parameters and buffers than its own."""
 
 import contextlib
+import sys
 import warnings
 
 import cresset as torch
@@ -49,9 +50,9 @@ class _Place:
 
 @contextlib.contextmanager
 def _exchanged(module, values, tie_weights, strict):
-    tied = _tied_names(module)
-    known = set(tied)
+    tied = _tied_names(module) if tie_weights or strict else {}
     if strict:
+        known = set(tied)
         unexpected = sorted(set(values) - known)
         given = {n for name in values if name in tied for n in (tied[name] if tie_weights else [name])}
         missing = sorted(known - given)
@@ -101,6 +102,8 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
 
 def _call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict):
     """`torch.func.functional_call` of dictionaries."""
+    if "cresset.jit._module" in sys.modules and isinstance(module, torch.jit.ScriptModule):
+        raise RuntimeError(f"functional_call: the compiled {type(module).__name__} keeps its own tensors; pass the module that it was compiled from")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     if isinstance(parameters_and_buffers, (list, tuple)):
         joined = {}

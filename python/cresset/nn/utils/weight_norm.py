@@ -42,6 +42,7 @@ def weight_norm(module, name="weight", dim=0):
     """
     warnings.warn("nn.utils.weight_norm is deprecated; use nn.utils.parametrizations.weight_norm", FutureWarning, stacklevel=2)
     _hooked.refuse_second(module, WeightNorm, name, "weight_norm")
+    _hooked.refuse_lazy(module._parameters.get(name), name, "weight_norm")
     hook, whole = WeightNorm(name, dim), module._parameters.pop(name).data
     for part, value in (("_g", torch._norm_except(whole, hook.dim)), ("_v", whole)):
         module.register_parameter(name + part, Parameter(value))
