@@ -268,7 +268,8 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
       frame_->gone[name] = yes.gone.count(name) ? yes.gone[name] : no.gone[name];
       continue;
     }
-    if ((!t && !a.exits) || (!f && !b.exits)) {
+    // The value to return is there whenever the function has returned.
+    if (name != kValue && ((!t && !a.exits) || (!f && !b.exits))) {
       frame_->gone[name] = std::string(t ? "false" : "true") + " branch";
       frame_->names.erase(name);
       continue;
@@ -295,6 +296,7 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
     Type type;
     if (!x || is_uninitialized(x)) type = y->type();
     else if (!y || is_uninitialized(y)) type = x->type();
+    else if (name == kValue && returns_) type = *returns_;
     else if (only_one_stays && a.exits && !is_subtype(x->type(), y->type())) x = nullptr, type = y->type();
     else if (only_one_stays && b.exits && !is_subtype(y->type(), x->type())) y = nullptr, type = x->type();
     else if (const auto u = unify(x->type(), y->type())) type = *u;

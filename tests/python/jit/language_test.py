@@ -343,3 +343,69 @@ def test_lengths_of_ranges_fit_an_int():
     assert span(-(1 << 62), (1 << 62) - 1) == (1 << 63) - 1
     with pytest.raises(RuntimeError, match="expected a length that an int can hold"):
         span(-(1 << 62), 1 << 62)
+
+
+class Noted:
+    def __init__(self, notes: List[str]):
+        self.notes = notes
+
+    def __enter__(self) -> int:
+        self.notes.append("enter")
+        return 4
+
+    def __exit__(self, kind, value, trace):
+        # type: (Optional[int], Optional[int], Optional[int]) -> None
+        self.notes.append("exit")
+
+
+@torch.jit.script
+def next_of_either(x: Union[int, str]) -> Union[str, int]:
+    if isinstance(x, int):
+        return x + 1
+    return x + "s"
+
+
+@torch.jit.script
+def leaves_from_with(x: int) -> int:
+    with torch.no_grad():
+        if x > 3:
+            return x
+    return 0
+
+
+@torch.jit.script
+def leaves_after_assert(x: int):
+    if x == 3:
+        assert False, "three"
+    elif x == 5:
+        return 8
+    return x
+
+
+def test_values_of_several_types_are_returned_from_both_branches():
+    assert [next_of_either(1), next_of_either("a"), next_of_either(2)] == [2, "as", 3]
+    assert again(next_of_either)(1) == 2
+
+
+def test_a_return_in_one_branch_of_a_block_gives_its_value():
+    assert [leaves_from_with(1), leaves_from_with(5)] == [0, 5]
+    assert [leaves_after_assert(5), leaves_after_assert(4)] == [8, 4]
+
+
+def test_with_of_a_class_is_left_by_return():
+    noted = torch.jit.script(Noted)
+
+    @torch.jit.script
+    def f(notes: List[str], x: int) -> int:
+        with noted(notes) as a:
+            if x > 3:
+                return a + x
+        return 0
+
+    @torch.jit.script
+    def both(x: int):
+        notes: List[str] = []
+        return f(notes, x), notes
+
+    assert both(5) == (9, ["enter", "exit"])
+    assert both(1) == (0, ["enter", "exit"])
