@@ -3,6 +3,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/autograd/variable.h"
+#include "cresset/base/util/reach.h"
 #include "cresset/core/raw_bool.h"
 #include "cresset/ops/functions.h"
 
@@ -38,15 +39,10 @@ void set_part(const Tensor& t, const intrusive_ptr<StorageImpl>& storage, int64_
   const DimVector dense = strides.empty() ? contiguous_strides(sizes) : DimVector(strides);
   CRESSET_CHECK(sizes.size() == dense.size(), "set_: ", sizes.size(), " sizes but ", dense.size(), " strides");
   CRESSET_CHECK(first >= 0, "set_: negative storage offset ", first);
-  int64_t count = 1, last = first;
-  for (size_t d = 0; d < sizes.size(); d++) {
-    CRESSET_CHECK(sizes[d] >= 0 && dense[d] >= 0, "set_: negative sizes or strides, got ", sizes, " and ", IntArrayRef(dense));
-    last += (sizes[d] - 1) * dense[d];
-    count *= sizes[d];
-  }
+  const int64_t needed = checked_reach("set_", sizes, dense, first, t.element_size());
   Setting setting(t, from);
   const int64_t elements = static_cast<int64_t>(storage->nbytes() / t.element_size());
-  if (count > 0 && last >= elements) storage->resize(static_cast<size_t>(last + 1) * t.element_size());
+  if (needed > elements) storage->resize(static_cast<size_t>(needed) * t.element_size());
   setting.look_at(storage, sizes, dense, first);
 }
 

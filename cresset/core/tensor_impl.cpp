@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "cresset/base/util/reach.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/hooks.h"
 
@@ -237,16 +238,8 @@ intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device
 
 intrusive_ptr<TensorImpl> make_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
   CRESSET_CHECK(sizes.size() == strides.size(), "empty_strided: ", sizes.size(), " sizes but ", strides.size(), " strides");
-  const int64_t numel = checked_numel(sizes);
-  int64_t last = 0;
-  for (size_t d = 0; d < sizes.size(); d++) {
-    CRESSET_CHECK(strides[d] >= 0, "empty_strided: negative strides are not supported, got ", strides);
-    int64_t reach;
-    const bool fits = !__builtin_mul_overflow(strides[d], sizes[d] > 0 ? sizes[d] - 1 : 0, &reach) && !__builtin_add_overflow(last, reach, &last);
-    CRESSET_CHECK(fits, "empty_strided: sizes ", sizes, " and strides ", strides, " reach beyond 64 bits");
-  }
-  const size_t bytes = numel == 0 ? 0 : checked_bytes(last + 1, dtype, sizes);
-  auto storage = fresh_storage(bytes, device);
+  const size_t width = element_size(dtype);
+  auto storage = fresh_storage(static_cast<size_t>(checked_reach("empty_strided", sizes, strides, 0, width)) * width, device);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), dtype, device);
   impl->set_geometry(sizes, strides, 0);
   return impl;

@@ -30,6 +30,13 @@ TEST(FromData, ABlobIsSharedAndItsDeleterRunsOnce) {
   }
   EXPECT_EQ(deleted, 1);
 }
+TEST(FromData, ABlobReachesNoFurtherThan64BitsCount) {
+  float memory[4] = {};
+  const int64_t big = int64_t{1} << 62;
+  EXPECT_THROW(from_blob(memory, {5}, {big}), Error);
+  EXPECT_THROW(from_blob(memory, {big, 2}), Error) << "whose bytes overflow";
+  EXPECT_EQ(from_blob(memory, {0, 5}, {big, big}).numel(), 0);
+}
 TEST(FromData, AssignmentToATemporaryWritesThroughIt) {
   Tensor x = zeros({2, 2});
   const Tensor row = x[1];

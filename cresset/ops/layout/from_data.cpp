@@ -1,5 +1,6 @@
 #include "cresset/ops/layout/from_data.h"
 
+#include "cresset/base/util/reach.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/ops/functions.h"
 
@@ -10,14 +11,7 @@ namespace {
 Tensor wrap(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter, const TensorOptions& options) {
   CRESSET_CHECK(options.device().is_cpu(), "from_blob: only memory of the cpu can be wrapped, got device ", options.device());
   CRESSET_CHECK(sizes.size() == strides.size(), "from_blob: ", sizes.size(), " sizes but ", strides.size(), " strides");
-  int64_t last = 0;
-  bool empty = false;
-  for (size_t d = 0; d < sizes.size(); d++) {
-    CRESSET_CHECK(sizes[d] >= 0 && strides[d] >= 0, "from_blob: negative size or stride in ", sizes, " and ", strides);
-    empty = empty || sizes[d] == 0;
-    last += sizes[d] > 0 ? (sizes[d] - 1) * strides[d] : 0;
-  }
-  const size_t bytes = empty ? 0 : static_cast<size_t>(last + 1) * element_size(options.dtype());
+  const size_t width = element_size(options.dtype()), bytes = static_cast<size_t>(checked_reach("from_blob", sizes, strides, 0, width)) * width;
   auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(data, bytes, Device(kCPU), std::move(deleter)), options.dtype(), Device(kCPU));
   impl->set_geometry(sizes, strides, 0);
   Tensor t(std::move(impl));

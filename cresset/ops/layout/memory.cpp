@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/base/util/reach.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
@@ -148,12 +149,9 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
   CRESSET_CHECK(format != MemoryFormat::Preserve, "resize_: unsupported memory format ", format);
   if (self.sizes() == size && !memory_format) return self;
   self.impl()->check_writable();
-  int64_t numel = 1;
-  for (const int64_t s : size) {
-    CRESSET_CHECK(s >= 0, "resize_: sizes must not be negative, got ", size);
-    numel *= s;
-  }
-  const size_t needed = static_cast<size_t>(numel == 0 ? 0 : numel + self.storage_offset()) * self.element_size();
+  for (const int64_t s : size) CRESSET_CHECK(s >= 0, "resize_: sizes must not be negative, got ", size);
+  const DimVector strides = strides_for(size, format);
+  const size_t needed = static_cast<size_t>(checked_reach("resize_", size, strides, self.storage_offset(), self.element_size())) * self.element_size();
   StorageImpl& storage = *self.impl()->storage();
   // Only memory that was not there before is uninitialised.
   const int64_t before = static_cast<int64_t>(storage.nbytes() / self.element_size()) - self.storage_offset();
@@ -162,7 +160,7 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
                   size, "; clone the tensor first");
     storage.resize(needed);
   }
-  self.impl()->set_geometry(size, strides_for(size, format), self.storage_offset());
+  self.impl()->set_geometry(size, strides, self.storage_offset());
   self.impl()->bump_version();
   as_uninitialized(self, std::max<int64_t>(before, 0));
   return self;

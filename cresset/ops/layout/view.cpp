@@ -1,5 +1,6 @@
 // Geometry of the view ops (ops/view.toml): each takes the input and returns sizes, strides and offset; nothing is copied.
 
+#include "cresset/base/util/reach.h"
 #include "cresset/core/tensor.h"
 #include "cresset/ops/layout/view_geometry.h"
 
@@ -47,16 +48,9 @@ ViewSpec as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, st
   CRESSET_CHECK(size.size() == stride.size(), "as_strided: mismatch in length of sizes ", size, " and strides ", stride);
   ViewSpec v{DimVector(size), DimVector(stride), storage_offset.value_or(self.storage_offset())};
   CRESSET_CHECK(v.offset >= 0, "as_strided: storage offset must not be negative, got ", v.offset);
-  int64_t last = v.offset;
-  bool empty = false;
-  for (size_t d = 0; d < size.size(); d++) {
-    CRESSET_CHECK(size[d] >= 0, "as_strided: negative size in ", size);
-    CRESSET_CHECK(stride[d] >= 0, "as_strided: negative strides are not supported, got ", stride);
-    empty = empty || size[d] == 0;
-    if (size[d] > 0) last += (size[d] - 1) * stride[d];
-  }
+  const int64_t needed = checked_reach("as_strided", size, stride, v.offset, self.element_size());
   const int64_t available = static_cast<int64_t>(self.storage().nbytes() / self.element_size());
-  CRESSET_CHECK(empty || last < available || self.lacks_data(), "as_strided: sizes ", size, ", strides ", stride, " and offset ", v.offset, " need ", last + 1,
+  CRESSET_CHECK(needed <= available || self.lacks_data(), "as_strided: sizes ", size, ", strides ", stride, " and offset ", v.offset, " need ", needed,
                 " elements, the storage has ", available);
   return v;
 }
