@@ -162,8 +162,9 @@ struct Fit {
   Ref varargs, outs;
   Stack stack;
   bool requires_grad = false;
-  std::optional<ScalarType> out_dtype;  // asked for beside `out`
-  std::string* why = nullptr;           // what does not fit, where asked for
+  std::optional<ScalarType> out_dtype;                    // asked for beside `out`,
+  PyObject *out_layout = nullptr, *out_device = nullptr;  // as these are
+  std::string* why = nullptr;                             // what does not fit, where asked for
 
   template <class... T> bool fail(const T&... parts) {
     if (why) *why = str(parts...);
@@ -210,7 +211,10 @@ bool place(const OpData& op, const Overload& o, const Call& call, Fit& fit) {
       }
       const bool option = same_name(name, dtype_name_) || same_name(name, layout_name) || same_name(name, device_name) || same_name(name, pin_memory_name);
       if (op.factory && o.outs == 1 && option) {
-        if (same_name(name, dtype_name_) && value != Py_None) fit.out_dtype = to_dtype(value);
+        if (value == Py_None) continue;
+        if (same_name(name, dtype_name_)) fit.out_dtype = to_dtype(value);
+        else if (same_name(name, layout_name)) fit.out_layout = value;
+        else if (same_name(name, device_name)) fit.out_device = value;
         continue;
       }
       return fit.fail("has no argument `", PyUnicode_AsUTF8(name), "`");
@@ -324,11 +328,19 @@ void call(const OpData& op, const Overload& o, Stack& stack) {
   dispatch::call_boxed(*o.entry, stack);
 }
 
+// A factory makes nothing but what `out` is.
+void check_options_of_out(const OpData& op, const Tensor& out, const Fit& fit) {
+  CRESSET_CHECK(!fit.out_dtype || out.scalar_type() == *fit.out_dtype, op.name, ": dtype ", *fit.out_dtype, " does not match that of `out`, ",
+                out.scalar_type());
+  CRESSET_CHECK(!fit.out_layout || fit.out_layout == constant(out.layout()), op.name, ": the layout does not match that of `out`, ", out.layout());
+  if (!fit.out_device) return;
+  const Device device = to_device(fit.out_device);
+  CRESSET_CHECK(device.type() == out.device().type() && (!device.has_index() || device.index() == out.device().index() || device.is_cpu()), op.name,
+                ": device ", device, " does not match that of `out`, ", out.device());
+}
+
 PyObject* run(const OpData& op, const Overload& o, Fit& fit) {
-  if (fit.out_dtype && o.out >= 0) {
-    const ScalarType got = tensor_of(fit.objects[o.out]).scalar_type();
-    CRESSET_CHECK(got == *fit.out_dtype, op.name, ": dtype ", *fit.out_dtype, " does not match that of `out`, ", got);
-  }
+  if ((fit.out_dtype || fit.out_layout || fit.out_device) && o.out >= 0) check_options_of_out(op, tensor_of(fit.objects[o.out]), fit);
   if (elements_of(fit.stack) >= kReleaseElements) {
     const NoGil free;
     call(op, o, fit.stack);

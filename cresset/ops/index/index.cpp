@@ -236,7 +236,8 @@ OutSpec cat(TensorList tensors, int64_t dim) {
   }
   OutSpec s = like(first ? *first : tensors[0]);
   s.dtype = result_type(args);
-  const int64_t d = wrap_dim(dim, static_cast<int64_t>(s.sizes.size()));
+  // Vectors without elements fit any dimension.
+  const int64_t d = first ? wrap_dim(dim, static_cast<int64_t>(s.sizes.size())) : 0;
   for (size_t i = 0; i < tensors.size(); i++) {
     const Tensor& t = tensors[i];
     CRESSET_CHECK(t.device() == s.device, "cat: expected all tensors to be on the same device, got ", s.device, " and ", t.device());

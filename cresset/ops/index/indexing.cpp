@@ -8,6 +8,7 @@
 #include "cresset/core/observed.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::indexing {
 
@@ -200,10 +201,16 @@ Tensor strip_leading_ones(const Tensor& value, int64_t dims) {
 }
 
 // Broadcast to where it goes, so that memory shared with a value that is repeated is no reason to refuse.
+// A number is copied to each place, as a tensor would be: fill_ alone would take an expanded tensor.
+template <class Number> void fill_places(const Tensor& places, const Number& value) {
+  ops::check_no_internal_overlap("copy_", places);
+  places.fill_(value);
+}
+
 void assign(const Tensor& target, const Tensor& value) {
   const Tensor v = strip_leading_ones(value, target.dim());
   // A single element is read before anything is written.
-  if (v.dim() == 0 && target.dim() > 0 && v.device().is_cpu() && target.device().is_cpu()) return static_cast<void>(Tensor(target).fill_(v));
+  if (v.dim() == 0 && target.dim() > 0 && v.device().is_cpu() && target.device().is_cpu()) return fill_places(target, v);
   target.copy_(v.sizes() == target.sizes() ? v : v.expand(target.sizes()));
 }
 
@@ -240,7 +247,7 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& v
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value) {
   if (is_boolean(indices)) {
-    if (indices[0].boolean()) self.unsqueeze(0).fill_(value);
+    if (indices[0].boolean()) fill_places(self.unsqueeze(0), value);
     return;
   }
   // The positions of a mask for each element of a batch are not known.
@@ -250,7 +257,7 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& v
   if (a.any_tensor) {
     const Tensor one = full({}, value, self.options());
     if (!fill_masked(self, indices, one)) a.view.index_put_(a.tensors, one);
-  } else a.view.fill_(value);
+  } else fill_places(a.view, value);
 }
 
 }  // namespace cresset::indexing

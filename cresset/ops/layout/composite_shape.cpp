@@ -167,6 +167,7 @@ std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
   for (const Tensor& t : inputs) {
     CRESSET_CHECK(t.scalar_type() == inputs[0].scalar_type(), "meshgrid: expects all tensors to have the same dtype, got ", inputs[0].scalar_type(), " and ",
                   t.scalar_type());
+    CRESSET_CHECK(t.device() == inputs[0].device(), "meshgrid: expects all tensors to be on the same device, got ", inputs[0].device(), " and ", t.device());
     CRESSET_CHECK(t.dim() <= 1, "meshgrid: expects 0-d or 1-d tensors, got shape ", t.sizes());
     shape.push_back(t.numel());
   }

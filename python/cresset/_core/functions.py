@@ -45,7 +45,7 @@ def meshgrid(*tensors, indexing=None):
     """
     if indexing is None:
         _modes._warn_once("meshgrid: say which order of the coordinates is meant, indexing='ij' or 'xy'; it will be required")
-    return _ops["meshgrid"](_tensors(tensors), indexing=indexing or "ij")
+    return _ops["meshgrid"](_tensors(tensors), indexing="ij" if indexing is None else indexing)
 
 
 def einsum(equation, *operands):

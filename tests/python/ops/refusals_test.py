@@ -306,6 +306,65 @@ class Refusals(unittest.TestCase):
         self.assertEqual(kind.__name__, "_LinAlgError")
         self.assertIs(type(pickle.loads(pickle.dumps(kind("a")))), kind)
 
+    def test_memory_beyond_what_64_bits_count(self):
+        big, memory = 2**62, cresset.zeros(4)
+        for refused in (
+            lambda: memory.as_strided([5], [big]),
+            lambda: memory.as_strided([3, 2], [big, big]),
+            lambda: cresset.zeros(4).as_strided_([5], [big]),
+            lambda: memory.as_strided([2], [1], 2 * big - 2),
+            lambda: cresset.zeros(4).set_(memory.untyped_storage(), 0, [5], [big]),
+            lambda: cresset.empty((), dtype=cresset.float64).resize_([2, 4, 2**29, 2**29]),
+            lambda: cresset.empty((), dtype=cresset.float64).resize_([2**61]),
+            lambda: cresset.empty_strided([3, 2], [big, big]),
+            lambda: cresset.empty_strided([2], [2**61], dtype=cresset.float64),
+        ):
+            with self.assertRaisesRegex(RuntimeError, "64 bits"):
+                refused()
+        self.assertEqual(memory.as_strided([0, 5], [big, big]).shape, (0, 5))
+
+    def test_numbers_are_not_written_into_shared_places(self):
+        for index in (slice(None), ..., True, (slice(None), None)):
+            for value in (2, 2.0, True, cresset.tensor(2.0), cresset.ones(1)):
+                t = cresset.zeros(1)
+                with self.assertRaisesRegex(RuntimeError, "memory of their own"):
+                    t.expand(3)[index] = value
+                self.assertEqual(t.item(), 0)
+        t = cresset.zeros(2, 1)
+        with self.assertRaises(RuntimeError):
+            t.expand(2, 3)[0] = 5
+        t.expand(2, 3)[1, 2] = 5  # a place alone is shared with nothing that is written
+        self.assertEqual(t.tolist(), [[0], [5]])
+
+    def test_factories_make_nothing_but_what_out_is(self):
+        for make in (cresset.zeros, cresset.ones, cresset.empty, cresset.rand, cresset.randn):
+            for options in ({"layout": cresset.sparse_coo}, {"device": "meta"}, {"dtype": cresset.float64}):
+                with self.assertRaisesRegex(RuntimeError, "does not match that of `out`"):
+                    make(3, out=cresset.zeros(3), **options)
+            out = cresset.zeros(3)
+            self.assertIs(make(3, out=out, layout=cresset.strided, device="cpu", dtype=cresset.float32), out)
+
+    def test_the_grid_of_coordinates(self):
+        x = cresset.tensor([1])
+        with self.assertRaisesRegex(RuntimeError, "indexing"):
+            cresset.meshgrid(x, indexing="")
+        with self.assertRaisesRegex(RuntimeError, "same device, got cpu and meta"):
+            cresset.meshgrid(x, cresset.tensor([2], device="meta"), indexing="ij")
+
+    def test_vectors_without_elements_are_joined_along_any_dimension(self):
+        none = cresset.zeros(0)
+        for dim in (0, 1, 5, -3):
+            self.assertEqual(cresset.cat([none, none], dim).shape, (0,))
+        with self.assertRaises(IndexError):
+            cresset.cat([none, cresset.ones(2)], 1)
+
+    def test_a_histogram_is_written_in_the_dtype_of_its_input(self):
+        x, other = cresset.ones(4), cresset.zeros(0, dtype=cresset.float64)
+        for out in ((other, cresset.zeros(0)), (cresset.zeros(0), other)):
+            for bins in (2, cresset.tensor([0.0, 1.0, 2.0])):
+                with self.assertRaisesRegex(RuntimeError, "float64"):
+                    cresset.histogram(x, bins, out=out)
+
     def test_a_gpu_through_dlpack(self):
         for kind in (2, 10, 14):
             with self.assertRaisesRegex(BufferError, str(kind)):
