@@ -691,6 +691,8 @@ def _given(func, inputs, kwargs):
 
 
 def _begin(tracer, names, args):
+    from . import _api  # noqa: F401  whose helpers the compiled trace calls
+
     frame = tracer.frame = _Frame()
     for name, value in zip(names, args, strict=True):
         frame.parameters.append((name, _input_type(value)))

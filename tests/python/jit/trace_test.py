@@ -1,6 +1,8 @@
 """torch.jit.trace: calls that are written down, and what is said where they cannot be."""
 
 import io
+import subprocess
+import sys
 import unittest
 import warnings
 
@@ -17,7 +19,19 @@ def again(compiled):
     return torch.jit.load(file)
 
 
+ALONE = """
+import cresset as torch
+loc, scale = torch.zeros(3), torch.ones(3)
+transform = torch.distributions.AffineTransform(loc, scale)
+print(torch.jit.trace(lambda x: transform(x), (torch.ones(3),), check_trace=False)(torch.full((3,), 2.0)).tolist())
+"""
+
+
 class Traces(unittest.TestCase):
+    def test_a_trace_is_the_first_use_of_the_compiler(self):
+        run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+        self.assertEqual((run.stdout, run.stderr), ("[2.0, 2.0, 2.0]\n", ""))
+
     def test_sizes_stay_questions(self):
         t = torch.jit.trace(lambda x: x.reshape(x.shape[0], -1) + x.size(0), (X,))
         for one in (t, again(t)):
