@@ -287,6 +287,85 @@ class Products(unittest.TestCase):
         self.assertRaises(RuntimeError, F.scaled_grouped_mm, both, both, rows, F.ScalingType.RowWise, rows, F.ScalingType.RowWise)
 
 
+class Tiles(unittest.TestCase):
+    """Lengths and widths around those that the kernels work in, beside the plain operators in double."""
+
+    def compare(self, q, k, v, mask=None, is_causal=False, tolerance=1e-5):
+        inputs = [x.requires_grad_() for x in (q, k, v)]
+        out = F.scaled_dot_product_attention(*inputs, attn_mask=mask, is_causal=is_causal)
+        gradient = waves(*out.shape).to(out.dtype)
+        got = (out, *torch.autograd.grad(out, inputs, gradient))
+        wide = [x.detach().double().requires_grad_() for x in inputs]
+        scores = wide[0] @ wide[1].transpose(-2, -1) / q.shape[-1] ** 0.5
+        if is_causal:
+            mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+        plain = scores.softmax(-1) @ wide[2]
+        for name, a, b in zip(("out", "dq", "dk", "dv"), got, (plain, *torch.autograd.grad(plain, wide, gradient.double())), strict=True):
+            self.assertTrue(torch.allclose(a.double(), b, rtol=tolerance, atol=tolerance), f"{name} of {tuple(q.shape)} and {tuple(k.shape)}")
+
+    def inputs(self, queries, keys, width, v_width, dtype=torch.float32):
+        # In the order of (batch, length, heads, width), as layers have them.
+        return [waves(2, n, 3, w).to(dtype).transpose(1, 2) for n, w in ((queries, width), (keys, width), (keys, v_width))]
+
+    def test_lengths(self):
+        for queries, keys in ((1, 40), (8, 8), (9, 31), (16, 33), (17, 255), (33, 257), (70, 520)):
+            self.compare(*self.inputs(queries, keys, 16, 16))
+
+    def test_widths(self):
+        for width, v_width in ((1, 1), (3, 20), (33, 15), (64, 80)):
+            for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-12), (torch.bfloat16, 3e-2)):
+                self.compare(*self.inputs(34, 43, width, v_width, dtype), tolerance=tolerance)
+
+    def test_causal(self):
+        for queries, keys in ((5, 5), (33, 33), (40, 20), (40, 300), (300, 300)):
+            self.compare(*self.inputs(queries, keys, 8, 8), is_causal=True)
+
+    def test_masks(self):
+        for queries, keys in ((4, 20), (37, 270)):
+            whole = waves(2, 3, queries, keys)
+            for mask in (
+                whole > 0,
+                whole[:, :1, :1] > -0.9,
+                whole.float(),
+                whole[0, 0].float(),
+                whole[:, :, :1].float(),
+                waves(2, 3, keys, queries).float().mT,
+            ):
+                self.compare(*self.inputs(queries, keys, 8, 8), mask)
+
+    def test_hidden_keys_may_be_nan(self):
+        q, k, v = self.inputs(20, 30, 8, 8)
+        broken, mask = k.clone(), torch.ones(20, 30, dtype=torch.bool)
+        broken[:, :, 7] = torch.nan
+        mask[:, 7] = False
+        for hidden in (mask, mask[:1]):
+            self.assertTrue(torch.equal(F.scaled_dot_product_attention(q, broken, v, hidden), F.scaled_dot_product_attention(q, k, v, hidden)))
+        self.assertTrue(F.scaled_dot_product_attention(q, broken, v).isnan().all())
+
+    def test_queries_that_see_no_key_give_zeros(self):
+        q, k, v = [x.requires_grad_() for x in self.inputs(20, 30, 8, 8)]
+        mask = torch.ones(20, 30, dtype=torch.bool)
+        mask[11] = False
+        out = F.scaled_dot_product_attention(q, k, v, mask)
+        out.sum().backward()
+        self.assertTrue(torch.equal(out[:, :, 11], torch.zeros(2, 3, 8)))
+        self.assertTrue(torch.equal(q.grad[:, :, 11], torch.zeros(2, 3, 8)))
+
+    def test_threads_change_nothing(self):
+        results = []
+        threads = torch.get_num_threads()
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            q, k, v = [x.requires_grad_() for x in self.inputs(100, 100, 16, 16)]
+            out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            results.append((out, *torch.autograd.grad(out, (q, k, v), waves(*out.shape).float())))
+        torch.set_num_threads(threads)
+        for a, b in zip(*results, strict=True):
+            self.assertTrue(torch.equal(a, b))
+
+
 class AffineGrid(unittest.TestCase):
     def test_values(self):
         theta = torch.tensor([[[1.0, 0.5, 0.1], [0.0, 2.0, 0.3]]])

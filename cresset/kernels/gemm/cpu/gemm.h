@@ -31,6 +31,12 @@ struct GemmBatch {
   int64_t count = 1, a = 0, b = 0, c = 0;
 };
 
+// Of A, packed as m x depth, the panels with the first `rows` rows and the first k columns; the strip's first `columns` columns.
+struct StripProduct {
+  int64_t m, depth, rows, k, columns;
+  double alpha, beta;
+};
+
 }  // namespace cresset::kernels
 
 // All products of a batch by GemmPath::small: the first one and where the others lie.
@@ -58,3 +64,16 @@ CRESSET_DECLARE_KERNEL(void, gemm_int64, (const GemmProblem& p))
 CRESSET_DECLARE_GEMM_COLUMNS(float, float)
 CRESSET_DECLARE_GEMM_COLUMNS(double, double)
 #undef CRESSET_DECLARE_GEMM_COLUMNS
+
+// Products with strips, see kernels/gemm/cpu/gemm_strip.h.
+#define CRESSET_DECLARE_GEMM_STRIPS(name, T)                                                                                        \
+  CRESSET_DECLARE_KERNEL(int64_t, gemm_strip_width_##name, ())                                                                      \
+  CRESSET_DECLARE_KERNEL(void, gemm_strip_pack_rows_##name, (bool trans, int64_t m, int64_t k, const T* a, int64_t lda, T* packed)) \
+  CRESSET_DECLARE_KERNEL(void, gemm_strip_pack_##name, (int64_t columns, int64_t k, const T* rows, int64_t ld, T* strip))           \
+  CRESSET_DECLARE_KERNEL(void, gemm_strip_unpack_##name, (int64_t columns, int64_t n, const T* strip, T* rows, int64_t ld))         \
+  CRESSET_DECLARE_KERNEL(void, gemm_strip_##name, (const StripProduct& p, const T* packed, const T* strip, T* c))                   \
+  CRESSET_DECLARE_KERNEL(void, gemm_strip_by_##name, (int64_t m, int64_t n, int64_t k, const T* strip, const T* b, int64_t ldb, T* c, int64_t ldc))
+
+CRESSET_DECLARE_GEMM_STRIPS(float, float)
+CRESSET_DECLARE_GEMM_STRIPS(double, double)
+#undef CRESSET_DECLARE_GEMM_STRIPS

@@ -47,8 +47,9 @@ template <class P> CRESSET_NOINLINE void finish_tile(const P* sums, int rows, in
   }
 }
 
-// C tile (Rows x Vectors) from a packed panel a[k][Rows] and rows of B, b_step apart; only the first `columns` columns exist in C.
-template <class P, int Rows, int Vectors>
+// C tile (Rows x Vectors) from A and rows of B, b_step apart; only the first `columns` columns exist in C. Element (i, p) of A is
+// a[p * Rows + i], a packed panel, or a[i * AStep + p] where AStep is not 0.
+template <class P, int Rows, int Vectors, int AStep>
 void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTRICT b, int64_t b_step, const TileOutput<P>& out, int columns) {
   constexpr int L = kLanes<P>;
   Vector<P> acc[Rows][Vectors] = {};
@@ -57,10 +58,10 @@ void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTR
     Vector<P> row[Vectors];
     unroll<Vectors>([&](auto j) { row[j] = load(b + j * L); });
     unroll<Rows>([&](auto i) {
-      const P x = a[i];
+      const P x = a[AStep ? i * AStep : i];
       unroll<Vectors>([&](auto j) { acc[i][j] += x * row[j]; });
     });
-    a += Rows;
+    a += AStep ? 1 : Rows;
     b += b_step;
   }
   // Calls while the sums are live would make the compiler keep some of them in memory throughout: they are stored first.
@@ -87,13 +88,13 @@ void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTR
 template <class P> using MicroKernel = void (*)(int64_t, const P*, const P*, int64_t, const TileOutput<P>&, int);
 
 // micro_kernels<P>[rows - 1][vectors - 1]
-template <class P, int... I> constexpr auto make_micro_kernels(std::integer_sequence<int, I...>) {
+template <class P, int AStep, int... I> constexpr auto make_micro_kernels(std::integer_sequence<int, I...>) {
   struct Table {
     MicroKernel<P> at[kTileRows][kTileVectors];
   };
-  return Table{{{micro_kernel<P, I + 1, 1>, micro_kernel<P, I + 1, 2>}...}};
+  return Table{{{micro_kernel<P, I + 1, 1, AStep>, micro_kernel<P, I + 1, 2, AStep>}...}};
 }
-template <class P> constexpr auto micro_kernels = make_micro_kernels<P>(std::make_integer_sequence<int, kTileRows>{});
+template <class P, int AStep = 0> constexpr auto micro_kernels = make_micro_kernels<P, AStep>(std::make_integer_sequence<int, kTileRows>{});
 
 // out[p * width + j] = in[j * stride + p] for p < k and j < count, in blocks of vectors. Each row is stored as a whole vector: what
 // lies beyond its `count` elements is zero, or is overwritten by the next row when width < lanes.

@@ -9,17 +9,18 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class A> void add_mask(const AttentionTile& tile, A* row, int64_t i, int64_t n) {
-  const char* mask = tile.mask + i * tile.mask_row;
-  constexpr A kHidden = -std::numeric_limits<A>::infinity();
-  if (tile.mask_dtype == ScalarType::Bool) {
-    for (int64_t j = 0; j < n; j++) row[j] = mask[j * tile.mask_column] != 0 ? row[j] : kHidden;
-  } else if (tile.mask_dtype == dtype_of<A> && tile.mask_column == static_cast<int64_t>(sizeof(A))) {
+template <class A> constexpr A kHidden = -std::numeric_limits<A>::infinity();
+
+template <class A> void add_mask(const AttentionMask& m, A* row, int64_t i, int64_t n) {
+  const char* mask = m.data + i * m.query;
+  if (m.dtype == ScalarType::Bool) {
+    for (int64_t j = 0; j < n; j++) row[j] = mask[j * m.key] != 0 ? row[j] : kHidden<A>;
+  } else if (m.dtype == dtype_of<A> && m.key == static_cast<int64_t>(sizeof(A))) {
     const A* added = reinterpret_cast<const A*>(mask);
     for (int64_t j = 0; j < n; j++) row[j] += added[j];
   } else {
-    const auto get = load_fn<A>(tile.mask_dtype);
-    for (int64_t j = 0; j < n; j++) row[j] += get(mask + j * tile.mask_column);
+    const auto get = load_fn<A>(m.dtype);
+    for (int64_t j = 0; j < n; j++) row[j] += get(mask + j * m.key);
   }
 }
 
@@ -27,8 +28,8 @@ template <class A> void add_mask(const AttentionTile& tile, A* row, int64_t i, i
 template <class A> A* masked_row(const AttentionTile& tile, int64_t i) {
   A* row = static_cast<A*>(tile.scores) + i * tile.stride;
   const int64_t seen = std::clamp<int64_t>(tile.causal_end + i + 1, 0, tile.columns);
-  if (tile.mask) add_mask(tile, row, i, seen);
-  for (int64_t j = seen; j < tile.columns; j++) row[j] = -std::numeric_limits<A>::infinity();
+  if (tile.mask.data) add_mask(tile.mask, row, i, seen);
+  for (int64_t j = seen; j < tile.columns; j++) row[j] = kHidden<A>;
   return row;
 }
 
@@ -88,6 +89,116 @@ template <class A> void score_gradients(const AttentionTile& tile, const A* grad
   }
 }
 
+// f(key, chain) for every key, in four chains.
+template <class F> CRESSET_ALWAYS_INLINE void each_key(int64_t keys, F f) {
+  int64_t j = 0;
+  for (; j + 4 <= keys; j += 4)
+#pragma GCC unroll 4
+    for (int u = 0; u < 4; u++) f(j + u, u);
+  for (; j < keys; j++) f(j, 0);
+}
+
+template <class A> void mask_strip(const AttentionStrip& s) {
+  using V = Vec<A>;
+  constexpr int64_t L = kLanes<A>;
+  A* const scores = static_cast<A*>(s.scores);
+  const V hidden = splat(kHidden<A>);
+  if (s.added) {
+    const A* added = static_cast<const A*>(s.added);
+    for (int64_t j = 0; j < s.keys; j++)
+      for (int64_t i = 0; i < s.lanes; i += L) {
+        A* at = scores + j * s.width + i;
+        const V x = load<A>(at), y = load<A>(added + j * s.width + i);
+        store(at, s.added_hides ? (y == hidden ? hidden : x) : x + y);
+      }
+  } else if (s.key_mask.data) {
+    const AttentionMask& m = s.key_mask;
+    const auto get = m.dtype == ScalarType::Bool ? nullptr : load_fn<A>(m.dtype);
+    for (int64_t j = 0; j < s.keys; j++) {
+      const char* mask = m.data + j * m.key;
+      const bool shown = get || *mask != 0;
+      const V added = splat(get ? get(mask) : A(0));
+      if (!get && shown) continue;
+      for (int64_t i = 0; i < s.lanes; i += L) store(scores + j * s.width + i, shown ? load<A>(scores + j * s.width + i) + added : hidden);
+    }
+  }
+  // From the first key that some query does not see.
+  for (int64_t j = std::max<int64_t>(s.causal_end + 1, 0); j < s.keys; j++)
+    for (int64_t i = 0, unseen = std::min(j - s.causal_end, s.lanes); i < unseen; i++) scores[j * s.width + i] = kHidden<A>;
+}
+
+template <class A> void strip_softmax(const AttentionStrip& s, const AttentionState& state, bool first) {
+  using V = Vec<A>;
+  constexpr int64_t L = kLanes<A>;
+  mask_strip<A>(s);
+  const V lowest = splat(kHidden<A>), none = splat(A(0)), one = splat(A(1));
+  for (int64_t i = 0; i < s.lanes; i += L) {
+    A* const scores = static_cast<A*>(s.scores) + i;
+    A *const max = static_cast<A*>(state.max) + i, *const sum = static_cast<A*>(state.sum) + i;
+    const V before = load<A>(max);
+    V top[4] = {before, lowest, lowest, lowest}, total[4] = {};
+    each_key(s.keys, [&](int64_t j, int u) { top[u] = max_second(load<A>(scores + j * s.width), top[u]); });
+    const V here = max_second(max_second(top[0], top[1]), max_second(top[2], top[3]));
+    // Where nothing is seen weights are 0, but a NaN among the scores, which is no maximum, reaches the result.
+    const V shift = here == lowest ? none : here;
+    each_key(s.keys, [&](int64_t j, int u) {
+      const V weight = exp(load<A>(scores + j * s.width) - shift);
+      store(scores + j * s.width, weight);
+      total[u] = total[u] + weight;
+    });
+    V sums = load<A>(sum);
+    if (!first && any_lane(before != here)) {
+      const V factor = before == lowest ? one : exp(before - here);
+      sums = sums * factor;
+      A* const values = static_cast<A*>(state.values) + i;
+      for (int64_t d = 0; d < state.width; d++) store(values + d * s.width, load<A>(values + d * s.width) * factor);
+    }
+    store(max, here);
+    store(sum, sums + ((total[0] + total[1]) + (total[2] + total[3])));
+  }
+}
+
+template <class A> void strip_finish(const AttentionStrip& s, int64_t queries, const AttentionState& state, A* lse) {
+  using V = Vec<A>;
+  const A *max = static_cast<const A*>(state.max), *sum = static_cast<const A*>(state.sum);
+  for (int64_t i = 0; i < s.lanes; i += kLanes<A>) {
+    const V total = load<A>(sum + i), none = splat(A(0)), factor = total == none ? none : splat(A(1)) / total;
+    A* const values = static_cast<A*>(state.values) + i;
+    for (int64_t d = 0; d < state.width; d++) store(values + d * s.width, load<A>(values + d * s.width) * factor);
+  }
+  if (!lse) return;
+  for (int64_t i = 0; i < queries; i++) lse[i] = sum[i] == 0 ? kHidden<A> : max[i] + std::log(sum[i]);
+}
+
+template <class A> void strip_gradients(const AttentionStrip& s, A* gradients, const A* lse, const A* delta, A scale) {
+  using V = Vec<A>;
+  mask_strip<A>(s);
+  const V none = splat(A(0)), times = splat(scale);
+  for (int64_t i = 0; i < s.lanes; i += kLanes<A>) {
+    const V less = load<A>(delta + i), logarithm = load<A>(lse + i);
+    // A query that sees no key has no weights.
+    const V shift = logarithm == splat(kHidden<A>) ? splat(-kHidden<A>) : logarithm;
+    A *const scores = static_cast<A*>(s.scores) + i, *const g = gradients + i;
+    each_key(s.keys, [&](int64_t j, int) {
+      const V p = exp(load<A>(scores + j * s.width) - shift), gradient = p * (load<A>(g + j * s.width) - less) * times;
+      store(scores + j * s.width, p);
+      store(g + j * s.width, p == none ? none : gradient);
+    });
+  }
+}
+
+template <class A> void mask_rows(const AttentionMask& mask, int64_t rows, int64_t columns, A* CRESSET_RESTRICT added, int64_t stride) {
+  for (int64_t i = 0; i < rows; i++, added += stride) {
+    if (mask.dtype == ScalarType::Bool && mask.key == 1) {
+      const auto* CRESSET_RESTRICT shown = reinterpret_cast<const int8_t*>(mask.data + i * mask.query);
+      for (int64_t j = 0; j < columns; j++) added[j] = shown[j] ? A(0) : kHidden<A>;
+    } else {
+      std::fill_n(added, columns, A(0));
+      add_mask(mask, added, i, columns);
+    }
+  }
+}
+
 template <class A> void delta_of(const A* a, int64_t a_stride, const A* b, int64_t b_stride, int64_t rows, int64_t width, A* delta) {
   using R = Row<A>;
   for (int64_t i = 0; i < rows; i++, a += a_stride, b += b_stride)
@@ -131,6 +242,27 @@ void attention_delta(ScalarType dtype, const void* a, int64_t a_stride, const vo
 void attention_finish(ScalarType dtype, int64_t rows, const AttentionState& state, void* lse) {
   if (dtype == ScalarType::Double) finish(rows, state, static_cast<double*>(lse));
   else finish(rows, state, static_cast<float*>(lse));
+}
+
+void attention_strip_softmax(const AttentionStrip& strip, const AttentionState& state, bool first) {
+  if (strip.dtype == ScalarType::Double) strip_softmax<double>(strip, state, first);
+  else strip_softmax<float>(strip, state, first);
+}
+
+void attention_strip_finish(const AttentionStrip& strip, int64_t queries, const AttentionState& state, void* lse) {
+  if (strip.dtype == ScalarType::Double) strip_finish(strip, queries, state, static_cast<double*>(lse));
+  else strip_finish(strip, queries, state, static_cast<float*>(lse));
+}
+
+void attention_strip_gradients(const AttentionStrip& strip, void* gradients, const void* lse, const void* delta, double scale) {
+  if (strip.dtype == ScalarType::Double)
+    strip_gradients(strip, static_cast<double*>(gradients), static_cast<const double*>(lse), static_cast<const double*>(delta), scale);
+  else strip_gradients(strip, static_cast<float*>(gradients), static_cast<const float*>(lse), static_cast<const float*>(delta), static_cast<float>(scale));
+}
+
+void attention_mask_rows(ScalarType dtype, const AttentionMask& mask, int64_t rows, int64_t columns, void* added, int64_t stride) {
+  if (dtype == ScalarType::Double) mask_rows(mask, rows, columns, static_cast<double*>(added), stride);
+  else mask_rows(mask, rows, columns, static_cast<float*>(added), stride);
 }
 
 }  // namespace cresset::kernels::CRESSET_ISA
