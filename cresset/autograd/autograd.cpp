@@ -27,8 +27,18 @@ Edge root_edge(const char* op, size_t i, const PassEnd& root, bool accumulate) {
 Tensor root_gradient(const char* op, size_t i, const PassEnd& root, const Tensor& given, bool create_graph) {
   const Tensor& out = root.tensor;
   if (root.is_edge()) {
-    CRESSET_CHECK(given.defined(), op, ": a gradient can be left out only for tensors, but output ", i, " is a gradient edge");
-    return given;
+    const Node& node = *root.edge.function;
+    const InputMetadata expected = root.edge.input_nr < node.num_inputs() ? node.input_metadata(root.edge.input_nr) : InputMetadata();
+    if (given.defined()) {
+      CRESSET_CHECK(!expected.defined() || given.sizes() == expected.sizes(), op, ": gradient ", i, " has shape ", given.sizes(),
+                    ", expected that of the edge's output, ", expected.sizes());
+      return given;
+    }
+    const bool is_number = std::all_of(expected.sizes().begin(), expected.sizes().end(), [](int64_t n) { return n == 1; });
+    CRESSET_CHECK(expected.defined() && is_number && is_floating_type(expected.dtype()), op,
+                  ": a gradient can be left out only where the output has one element of a floating type, got the gradient edge ", i, " of shape ",
+                  expected.sizes());
+    return cresset::ones(expected.sizes(), expected.options());
   }
   if (given.defined()) {
     CRESSET_CHECK(given.sizes() == out.sizes(), op, ": gradient ", i, " has shape ", given.sizes(), ", expected that of tensor ", i, ", ", out.sizes());

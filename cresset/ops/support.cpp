@@ -92,6 +92,10 @@ void check_no_internal_overlap(const char* op, const Tensor& out) {
                 "; write to a clone() of it");
 }
 
+void warn_of_internal_overlap(const char* op, const Tensor& self) {
+  if (CRESSET_UNLIKELY(is_expanded(self))) warn(str(op, ": writing to an expanded tensor is deprecated; clone() it first"));
+}
+
 void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule) {
   if (rule == OutDtype::any) return;
   if (rule == OutDtype::cast) return check_castable(op, result, out.scalar_type());
@@ -182,7 +186,7 @@ Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec,
   check_castable(op, spec.dtype, self.scalar_type());
   self.impl()->check_writable();
   if (!overlapping) check_no_internal_overlap(op, self);
-  else if (CRESSET_UNLIKELY(is_expanded(self))) warn(str(op, ": writing to an expanded tensor is deprecated; clone() it first"));
+  else warn_of_internal_overlap(op, self);
   return Written(self, safe && self.scalar_type() == spec.dtype ? self : allocate(spec));
 }
 

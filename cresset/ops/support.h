@@ -128,6 +128,8 @@ void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDt
 void check_apart(const char* op, const Tensor& out, const Inputs& inputs);
 // Errors unless no two elements of `out` share memory.
 void check_no_internal_overlap(const char* op, const Tensor& out);
+// For operators that may write one place several times.
+void warn_of_internal_overlap(const char* op, const Tensor& self);
 // Errors if `out` shares memory with an input, unless they are the same array.
 void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input);
 void check_no_partial_overlap(const char* op, const Tensor& out, const Inputs& inputs);

@@ -298,6 +298,7 @@ PyObject* results_of(const Overload& o, Fit& fit) {
       for (; next_argument < o.arguments.size(); next_argument++)
         if (PyObject* given = fit.objects[next_argument]; o.arguments[next_argument].argument->writes && given) {
           next_argument++;
+          if (fit.requires_grad && is_tensor(given)) tensor_of(given).requires_grad_(true);
           if (!PyNumber_Check(given) || is_tensor(given)) return Ref::share(given).release();
           break;  // a number that stood for `out`: the tensor made of it
         }

@@ -162,8 +162,8 @@ PyObject* storage_item(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
     CRESSET_CHECK_TYPE(PySlice_Check(index) || PyIndex_Check(index), "UntypedStorage: expected an index or a slice, got ", Py_TYPE(index)->tp_name);
     if (!PySlice_Check(index)) {
-      const Py_ssize_t i = place_of(self, index);
       check_readable(self);
+      const Py_ssize_t i = place_of(self, index);
       return PyLong_FromLong(bytes_of(self)[i]);
     }
     const Range range = range_of(self, index);

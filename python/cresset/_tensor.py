@@ -359,7 +359,11 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     return torch.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
-Tensor.is_same_size = lambda self, other: self.shape == other.shape
+@_method
+def is_same_size(self, other):
+    """Whether the sizes are the same; of nested tensors those of the components."""
+    a, b = (t._nested_tensor_size() if t.is_nested else t.shape for t in (self, other))
+    return torch.equal(a, b) if self.is_nested and other.is_nested else self.is_nested == other.is_nested and a == b
 
 
 Tensor.__repr__ = _tensor_str.tensor_str

@@ -337,7 +337,15 @@ def _named(name, dtype):
 
 _CLASSES = {f"{_name}Storage": _named(f"{_name}Storage", _dtype) for _dtype, _name in _NAMES.items() if not _name.startswith("Float8")}
 globals().update(_CLASSES)
-Storage = _CLASSES["FloatStorage"]
+
+
+def __getattr__(name):
+    """`Storage` is the class of the default dtype."""
+    if name == "Storage":
+        return _CLASSES[f"{_NAMES[_torch.get_default_dtype()]}Storage"]
+    from ._core import missing
+
+    return missing.found(__name__, name)
 
 
 class _OfBytes:

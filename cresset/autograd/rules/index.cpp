@@ -52,13 +52,13 @@ Tensor index_put_self_backward(const Tensor& grad, ArrayRef<std::optional<Tensor
 
 std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector>& sizes, int64_t dim) {
   std::vector<Tensor> parts;
-  const int64_t d = wrap_dim(dim, grad.dim());
   int64_t at = 0;
   for (const DimVector& s : sizes) {
-    if (s.size() == 1 && s[0] == 0 && grad.dim() != 1) {
+    if (s.size() == 1 && s[0] == 0) {
       parts.push_back(cresset::zeros({0}, grad.options()));
       continue;
     }
+    const int64_t d = wrap_dim(dim, grad.dim());
     parts.push_back(grad.layout() == Layout::Strided ? grad.narrow(d, at, s[d]) : grad.narrow_copy(d, at, s[d]));
     at += s[d];
   }

@@ -114,7 +114,8 @@ void index_select(const Strided& out_any, const Strided& self_any, int64_t dim, 
   const AtLeast1d out_1d(out_any), self_1d(self_any), index_1d(index_any);
   const Strided &out = out_1d.get(), &self = self_1d.get(), &index = index_1d.get();
   check_slices("index_select", self, dim, index, out);
-  check_index<IndexError>("index_select", index, self.sizes[static_cast<size_t>(dim)], dim, false);
+  const int64_t size = self.sizes[static_cast<size_t>(dim)];
+  dim == 0 ? check_index<IndexError>("index_select", index, size, dim, false) : check_index<Error>("index_select", index, size, dim, false);
   const auto kernel = call(gather_table_stub);
   for_each_slice(self, dim, index, out, false, false, [&](const IndexTable& table) { kernel(out.item(), index.item(), table); });
 }
@@ -131,7 +132,8 @@ void index_add(const Strided& self_any, int64_t dim, const Strided& index_any, c
   const AtLeast1d self_1d(self_any), index_1d(index_any), source_1d(source_any);
   const Strided &self = self_1d.get(), &index = index_1d.get(), &source = source_1d.get();
   check_slices("index_add", self, dim, index, source);
-  check_index<IndexError>("index_add", index, self.sizes[static_cast<size_t>(dim)], dim, false);
+  const int64_t size = self.sizes[static_cast<size_t>(dim)];
+  self.dim() == 1 ? check_index<IndexError>("index_add", index, size, dim, false) : check_index<Error>("index_add", index, size, dim, false);
   const WideIndex wide(index, "index_add");
   const auto kernel = call(scatter_add_table_stub);
   for_each_slice(self, dim, wide.get(), source, true, false, [&](const IndexTable& table) { kernel(self.dtype, table, &alpha); });

@@ -166,6 +166,7 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
   CRESSET_CHECK(steps >= 0, "logspace: number of steps must be non-negative, got ", steps);
   const bool complex = start.isComplex() || end.isComplex();
   const TensorOptions o = with_dtype(options, complex ? to_complex_type(get_default_dtype()) : get_default_dtype());
+  CRESSET_CHECK(!complex || is_complex_type(o.dtype()), "logspace: expected a complex dtype for complex bounds, got ", o.dtype());
   return sequence(steps, o, [&](const kernels::Strided& out) { kernels::logspace(out, start, end, base); });
 }
 
@@ -213,6 +214,7 @@ Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& opt
 Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) { return fresh(cresset::empty({}, plain(options)).fill_(s)); }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  CRESSET_CHECK(self.layout() == Layout::Strided || !memory_format, "empty_like: a memory format is for strided tensors, got one of layout ", self.layout());
   if (CRESSET_UNLIKELY(self.layout() != Layout::Strided)) return sparse::empty_like(self, options);
   const MemoryFormat format = format_of(options, memory_format);
   const TensorOptions o = like(self, options).memory_format(std::nullopt);

@@ -60,7 +60,7 @@ Classes classes_of(const Tensor& self) {
 }
 
 void check_nll(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
-  CRESSET_CHECK(self.dim() >= 1, "nll_loss: expected input with at least 1 dimension, got a 0-dim tensor");
+  CRESSET_CHECK_VALUE(self.dim() >= 1, "nll_loss: expected input with at least 1 dimension, got a 0-dim tensor");
   CRESSET_CHECK(reduction >= 0 && reduction <= 2, "nll_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
   CRESSET_CHECK(target.scalar_type() == kLong || target.scalar_type() == kByte, "nll_loss: expected target dtype int64 or uint8, got ", target.scalar_type());
   DimVector expected;

@@ -350,6 +350,7 @@ void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* 
                 p.compute);
   // Filling (masked_fill) may write a place twice.
   if (op.promote != Promote::first) check_no_internal_overlap(op.name, self);
+  else warn_of_internal_overlap(op.name, self);
   check_memory(op, args, self);
   loop_of(op, p.compute);
   run_into(op, p, args, params, self);

@@ -201,10 +201,19 @@ OutSpecs _adaptive_max_pool(const Tensor& self, IntArrayRef output_size) {
   refuse_integers("adaptive_max_pool", self);
   return with_indices(self, dims, adaptive_shape("adaptive_max_pool", self, dims, output_size), dims == 2);
 }
-OutSpec _adaptive_avg_pool_backward(const Tensor&, const Tensor& self, int64_t dims) { return like(self, dims); }
+// Planes that pooling made empty have no part in a gradient.
+void check_planes(const char* op, const Tensor& grad_output, int64_t dims) {
+  for (int64_t d = grad_output.dim() - dims; d < grad_output.dim(); d++)
+    CRESSET_CHECK(grad_output.size(d) > 0, op, ": expected a gradient of planes with elements, got shape ", grad_output.sizes());
+}
+OutSpec _adaptive_avg_pool_backward(const Tensor& grad_output, const Tensor& self, int64_t dims) {
+  check_planes("adaptive_avg_pool backward", grad_output, dims);
+  return like(self, dims);
+}
 
 OutSpec _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef sizes, int64_t dims) {
   CRESSET_CHECK(grad_output.sizes() == indices.sizes(), "max_pool backward: expected a gradient of shape ", indices.sizes(), ", got ", grad_output.sizes());
+  check_planes("max_pool backward", grad_output, dims);
   return {DimVector(sizes), grad_output.scalar_type(), grad_output.device(), dims == 2 ? format_strides(indices, sizes) : DimVector()};
 }
 

@@ -75,6 +75,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
   CRESSET_CHECK(is_integral_type(indices.scalar_type(), false) && is_integral_type(offsets.scalar_type(), false),
                 "embedding_bag: expected indices and offsets of dtype int64 or int32, got ", indices.scalar_type(), " and ", offsets.scalar_type());
   CRESSET_CHECK(mode >= 0 && mode <= 2, "embedding_bag: mode is 0 sum, 1 mean or 2 max, got ", mode);
+  CRESSET_CHECK(!given(per_sample_weights) || per_sample_weights->scalar_type() == weight.scalar_type(), "embedding_bag: expected per_sample_weights of dtype ",
+                weight.scalar_type(), " as the table, got ", given(per_sample_weights) ? per_sample_weights->scalar_type() : weight.scalar_type());
   CRESSET_CHECK(!given(per_sample_weights) || (mode == 0 && per_sample_weights->sizes() == indices.sizes()),
                 "embedding_bag: per_sample_weights go with mode sum and have the shape of the indices");
   const int64_t count = indices.numel(), rows_of_weight = weight.size(0);

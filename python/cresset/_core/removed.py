@@ -143,7 +143,7 @@ def dim_order(self, *, ambiguity_check=False):
     strides, sizes = self.stride(), self.shape
     if ambiguity_check is not False:
         large = [stride for stride, size in zip(strides, sizes) if size > 1]
-        unclear = len(set(strides)) < len(strides) or 0 in large
+        unclear = len(set(strides)) < len(strides) or 0 in large or 1 in sizes
         if unclear and (not formats or sum(self.is_contiguous(memory_format=f) for f in formats) != 1):
             raise RuntimeError("dim_order: expected strides of one order, or of one of the given memory formats, got strides of several")
     order = list(range(self.dim()))

@@ -184,6 +184,7 @@ class GradScaler:
     def _step_of_its_own(self, optimizer, state, args, kwargs):
         """An optimizer that unscales by itself gets the scale and what was found."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn("GradScaler: an optimizer whose step takes grad_scaler is deprecated; let it read grad_scale and found_inf of itself", FutureWarning, stacklevel=3)  # fmt: skip
             result = optimizer.step(*args, **{**kwargs, "grad_scaler": self})
         else:
             if state["stage"] is OptState.READY:

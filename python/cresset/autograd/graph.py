@@ -99,16 +99,15 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Count a change in place of `tensor`, or of each of several, that happened behind autograd's back.
-
-    Errors: RuntimeError for an inference tensor.
+    """Count a change in place of `tensor`, or of each of several, that happened behind autograd's back. Inference tensors count none.
 
     >>> x = torch.ones(2)
     >>> torch.autograd.graph.increment_version(x); x._version
     1
     """
     for t in (tensor,) if isinstance(tensor, _cresset.Tensor) else tensor:
-        _cresset.increment_version(t)
+        if not t.is_inference():
+            _cresset.increment_version(t)
 
 
 class saved_tensors_hooks:

@@ -2,11 +2,14 @@
 
 import math
 import unittest
+import warnings
 
 import _cresset
 import cresset.nn.functional as F
+import pytest
 
 import cresset as torch
+from cresset import nn
 from cresset.autograd import forward_ad
 
 nan, inf = math.nan, math.inf
@@ -168,6 +171,147 @@ class NoChannels(unittest.TestCase):
     def test_adaptive_pools_of_no_channels(self):
         self.assertEqual(torch.nn.AdaptiveAvgPool1d(2)(torch.zeros(0, 5)).shape, (0, 2))
         self.assertEqual(torch.nn.AdaptiveMaxPool2d(2)(torch.zeros(0, 5, 5)).shape, (0, 2, 2))
+
+
+
+def long(values):
+    return torch.tensor(values, dtype=torch.int64)
+
+
+def expanded():
+    return torch.rand(1).expand(6)
+
+
+def test_writes_into_an_expanded_tensor_are_told_or_refused():
+    where, mask = long([0, 1]), torch.ones(6, dtype=torch.bool)
+    for fill in (lambda x: x.index_fill_(0, where, 1.0), lambda x: x.masked_fill_(mask, 0.0)):
+        with pytest.warns(UserWarning, match="expanded"):
+            fill(expanded())
+    for write in (lambda x: x.__setitem__(slice(None), 0), lambda x: x.__setitem__(slice(0, 2), torch.ones(2)), lambda x: x.put_(where, torch.rand(2))):
+        with pytest.raises(RuntimeError):
+            write(expanded())
+    one = expanded()
+    one[0] = 5.0
+    assert one.tolist() == [5.0] * 6
+
+
+def test_writes_at_indices_that_share_the_memory_are_refused():
+    where, values = long([0, 1, 2]), torch.rand(6)
+    for write in (
+        lambda: where.index_fill_(0, where, 0), lambda: where.put_(where, where), lambda: values.put_(long([0]), values[0]), lambda: values.put_(long(0), values[0]),
+    ):  # fmt: skip
+        before = where.tolist(), values.tolist()
+        with pytest.raises(RuntimeError, match="shares no memory"):
+            write()
+        assert (where.tolist(), values.tolist()) == before
+
+
+def test_errors_of_indices_out_of_range():
+    for size, dim, kind in (((3,), 0, IndexError), ((2, 3), 0, IndexError), ((2, 3), 1, RuntimeError)):
+        with pytest.raises(kind, match="out of bounds"):
+            torch.zeros(size).index_select(dim, long([5]))
+    for size, dim, kind in (((3,), 0, IndexError), ((2, 3), 0, RuntimeError), ((2, 3), 1, RuntimeError)):
+        source = torch.ones([1 if d == dim else n for d, n in enumerate(size)])
+        with pytest.raises(kind, match="out of bounds"):
+            torch.zeros(size).index_add_(dim, long([5]), source)
+
+
+def test_empty_vectors_join_along_any_dimension():
+    empty = torch.empty(0, requires_grad=True)
+    joined = torch.cat([empty, empty], 3)
+    assert joined.shape == (0,)
+    joined.sum().backward()
+    assert empty.grad.shape == (0,)
+    with pytest.raises(IndexError):
+        torch.cat([empty, torch.ones(2)], 3)
+
+
+def test_out_may_begin_to_require_a_gradient():
+    for make in (torch.zeros, torch.empty, torch.rand):
+        out = torch.empty(0)
+        assert make(2, out=out, requires_grad=True) is out and out.requires_grad
+    assert not torch.zeros(2, out=torch.empty(0)).requires_grad
+
+
+def test_complex_bounds_need_a_complex_dtype():
+    for make in (torch.linspace, torch.logspace):
+        for options in ({"dtype": torch.float32}, {"dtype": torch.int32}, {"out": torch.empty(0)}):
+            with pytest.raises(RuntimeError, match="complex"):
+                make(1j, 2, 3, **options)
+        assert make(1j, 2, 3).dtype == torch.complex64
+
+
+def test_memory_formats_are_for_strided_tensors():
+    sparse = torch.eye(2).to_sparse()
+    for form in (torch.preserve_format, torch.contiguous_format, torch.channels_last):
+        with pytest.raises(RuntimeError, match="strided"):
+            torch.empty_like(sparse, memory_format=form)
+    assert torch.empty_like(sparse).layout is torch.sparse_coo
+
+
+def test_pools_without_elements_have_no_gradient():
+    x = torch.rand(1, 2, 4, 4, requires_grad=True)
+    for pool in (F.adaptive_avg_pool2d, F.adaptive_max_pool2d):
+        assert pool(x, 0).shape == (1, 2, 0, 0)
+        with pytest.raises(RuntimeError, match="with elements"):
+            pool(x, 0).sum().backward()
+
+
+def test_bags_take_weights_of_the_tables_dtype_and_a_row_of_the_table():
+    bag = nn.EmbeddingBag(5, 2, mode="sum")
+    with pytest.raises(RuntimeError, match="float32 as the table, got float64"):
+        bag(long([3, 1]), long([0]), torch.rand(2, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="padding_idx"):
+        F.embedding_bag(long([[1, 2]]), torch.rand(4, 3), padding_idx=-6)
+
+
+def test_losses_of_a_number_are_refused():
+    with pytest.raises(ValueError, match="at least 1 dimension"):
+        F.nll_loss(torch.tensor(1.0), torch.tensor(1), reduction="none")
+
+
+def test_storages_on_meta_have_no_elements_to_look_at():
+    for size in ([], [0], [8]):
+        with pytest.raises(NotImplementedError):
+            torch.UntypedStorage(*size, device="meta")[0]
+
+
+def test_the_storage_class_is_that_of_the_default_dtype():
+    assert torch.Storage is torch.FloatStorage
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.Storage is torch.DoubleStorage
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_dimensions_of_size_one_have_no_order():
+    with pytest.raises(RuntimeError, match="dim_order"):
+        torch.empty(1, 2, 3).dim_order(ambiguity_check=True)
+    assert torch.empty(2, 3).t().dim_order(ambiguity_check=True) == (1, 0)
+
+
+def test_sizes_of_nested_tensors_compare_by_component():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        a, b = (torch.nested.nested_tensor([torch.ones(n, 2), torch.ones(2, 2)]) for n in (1, 3))
+    assert a.is_same_size(a) and not a.is_same_size(b) and not torch.ones(2).is_same_size(torch.ones(3))
+
+
+def test_a_gradient_edge_of_one_element_begins_with_one():
+    edge = torch.autograd.graph.get_gradient_edge
+    x = torch.rand(2, requires_grad=True)
+    assert torch.autograd.grad(edge((x * 2).sum()), (x,))[0].tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="one element"):
+        torch.autograd.grad(edge(x * 2), (x,))
+    with pytest.raises(RuntimeError, match="shape"):
+        torch.autograd.grad(edge(x * 2), (x,), grad_outputs=(torch.ones(3),))
+
+
+def test_inference_tensors_count_no_versions():
+    with torch.inference_mode():
+        x = torch.ones(2)
+    torch.autograd.graph.increment_version(x)
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise NotImplementedError(f"embedding_bag: per_sample_weights was not None; it is only supported for mode='sum' (got mode='{mode}')")
     if padding_idx is not None:
         if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-            raise AssertionError(f"padding_idx must be within the number of embeddings, got {padding_idx}")
+            raise RuntimeError(f"padding_idx must be within the number of embeddings, got {padding_idx}")
         padding_idx += weight.shape[0] if padding_idx < 0 else 0
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
