@@ -173,7 +173,6 @@ class NoChannels(unittest.TestCase):
         self.assertEqual(torch.nn.AdaptiveMaxPool2d(2)(torch.zeros(0, 5, 5)).shape, (0, 2, 2))
 
 
-
 def long(values):
     return torch.tensor(values, dtype=torch.int64)
 
