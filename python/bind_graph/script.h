@@ -65,5 +65,6 @@ SugarPtr sugar_of(PyObject* described);
 bool add_script(PyObject* module);
 bool add_script_graph(PyObject* module);
 bool add_file_check(PyObject* module);
+bool add_collections(PyObject* module);
 
 }  // namespace cresset::graph::script

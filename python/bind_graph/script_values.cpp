@@ -55,6 +55,14 @@ Datum member_of(const Datum& v, const Type& type) {
   return {};
 }
 
+// The list or dict of the type that an object of Python holds by reference; None: it holds none.
+Datum held_by(PyObject* o, const Type& type) {
+  const Ref found = checked(PyObject_CallFunctionObjArgs(helper("collection_value"), o, nullptr));
+  if (!is_handle(found.get(), HandleKind::Object)) return {};
+  const Datum& v = handle(found.get(), HandleKind::Object).value;
+  return value_fits(v, type) ? v : Datum();
+}
+
 }  // namespace
 
 Datum to_datum(PyObject* o, const Type& type) {
@@ -122,9 +130,11 @@ Datum to_datum(PyObject* o, const Type& type) {
       break;
     case TypeKind::List:
       if (PyList_Check(o) || PyTuple_Check(o)) return list_from(o, type.elements()[0]);
+      if (const Datum held = held_by(o, type); !held.is_none()) return held;
       break;
     case TypeKind::Dict:
       if (PyDict_Check(o)) return dict_from(o, type.elements()[0], type.elements()[1]);
+      if (const Datum held = held_by(o, type); !held.is_none()) return held;
       break;
     case TypeKind::Tuple: {
       if (!PyTuple_Check(o) && !PyList_Check(o)) break;

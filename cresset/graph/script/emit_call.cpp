@@ -829,9 +829,12 @@ SugarPtr Emitter::cast(const std::string& type, const Arguments& arguments, cons
       }
       return sugar(n->output());
     }
-    const SugarPtr s = arguments.positional[0];
-    if (s->kind == SugarKind::Zip) return call_op("aten::dict", {as_value(cast("list", arguments, range, nullptr), range)}, range);
-    return call_op("aten::dict", {as_value(s, range)}, range);
+    Arguments first;
+    first.positional = {arguments.positional[0]};
+    const bool is_zip = first.positional[0]->kind == SugarKind::Zip;
+    const SugarPtr made = call_op("aten::dict", {as_value(is_zip ? cast("list", first, range, nullptr) : first.positional[0], range)}, range);
+    for (const auto& [key, s] : arguments.keywords) call_op("aten::_set_item", {as_value(made, range), constant(Datum(key)), as_value(s, range)}, range);
+    return made;
   }
   if (arguments.positional.empty()) {
     if (type == "str") return sugar_constant(Datum(""));

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import inspect
+import sys
 import textwrap
 import typing
 import warnings
@@ -10,7 +11,7 @@ import warnings
 import _cresset_graph as _graph
 
 from ..futures import Future
-from . import _builder, _classes, _marks, _module, _resolve, _tracing
+from . import _builder, _classes, _collections, _marks, _module, _resolve, _tracing
 from ._definition import script_function
 from ._function import ScriptFunction
 
@@ -89,6 +90,8 @@ def _object_value(obj, name):
 def _type_of_object(obj):
     import enum
 
+    if _is(obj, _collections._Collection):
+        return obj._type
     if _is(obj, enum.Enum):
         return _graph.script_class_info(_resolve.enum_class(type(obj)))["name"]
     if _is(obj, tuple) and hasattr(obj, "_fields"):
@@ -124,6 +127,7 @@ _graph.script_set_helpers(
     {
         "future_value": lambda future: future.wait(),
         "object_value": _object_value,
+        "collection_value": lambda obj: obj._c if _is(obj, _collections._Collection) else None,
         "type_of_object": _type_of_object,
         "named_tuple": lambda name, fields, values: _named_tuple_class(name, fields)(*values),
         "wrap_object": _wrap_object,
@@ -237,10 +241,20 @@ def ignore(drop=False, **kwargs):
     return lambda fn: _mark(fn, use)
 
 
+def _scripted_object(obj):
+    if _is(obj, (_Object, _collections._Collection)):
+        return obj
+    if type(obj).__module__ == "builtins":
+        return None
+    _classes.compile_class(type(obj))
+    return _Object(_classes.object_of(obj))
+
+
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """The compiled form of a function, class or module: typed by annotations, tensors where there are none, and independent of Python.
 
     A class is returned as it is, and may from then on be used in functions; other objects that are compiled already too.
+    A list or dict becomes one that compiled functions change in place, an object one of the compiled class with its attributes.
     Errors: RuntimeError with the user's line for what does not type-check, NotSupportedError for Python that is no TorchScript.
 
     >>> @torch.jit.script
@@ -268,6 +282,12 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
             return obj
         _classes.compile_class(obj)
         return obj
+    if _is(obj, list):
+        return _collections.ScriptList(obj)
+    if _is(obj, dict):
+        return _collections.ScriptDict(obj)
+    if not callable(obj) and (made := _scripted_object(obj)) is not None:
+        return made
     if not callable(obj):
         raise TypeError(f"torch.jit.script: expected a function, module or class, got {type(obj).__name__}")
     if _is(getattr(obj, "__self__", None), Module):
@@ -452,10 +472,12 @@ class CompilationUnit:
     def __init__(self, lang=None, _frames_up=0):
         self._unit = _graph.script_unit_new()
         if lang is not None:
-            self.define(lang)
+            self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang, rcb=None, _frames_up=0):
-        _graph.script_unit_define_text(self._unit, textwrap.dedent(lang), None, "")
+        """Adds the functions of the text, whose other names are those of the frame `_frames_up` above the caller, or those that `rcb` finds."""
+        resolver = _resolve.Found(rcb) if rcb is not None else _resolve.TextResolver(frame=sys._getframe(_frames_up + 1))
+        _graph.script_unit_define_text(self._unit, textwrap.dedent(lang), resolver, "")
 
     def __getattr__(self, name):
         if name.startswith("_"):

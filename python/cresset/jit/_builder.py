@@ -419,16 +419,9 @@ class _Builder:
         if not m._forward_hooks and not m._forward_pre_hooks:
             return
         arguments = self.methods["forward"] and _graph.script_function_info(self.methods["forward"])["arguments"][1:]
-        head = ", ".join(f"{a[0]}: {a[1]}" for a in arguments)
+        head = ", ".join(["self", *(f"{a[0]}: {a[1]}" for a in arguments)])
         inner = ", ".join(a[0] for a in arguments)
-        lines, given = [f"    given = ({inner},)"], "given"
-        for h in (h.__name__ for h in m._forward_pre_hooks.values()):
-            lines.append(f"    {given} = self.{h}({given})")
-        unpack = ", ".join(f"given[{i}]" for i in range(len(arguments)))
-        lines.append(f"    result = self.forward({unpack})")
-        for h in (h.__name__ for h in m._forward_hooks.values()):
-            lines.append(f"    result = self.{h}(given, result)")
-        text = f"def __call_hooked__(self, {head}):\n" + "\n".join([*lines, "    return result"]) + "\n"
+        text = f"def __call_hooked__({head}):\n    return self({inner})\n"
         function = _graph.script_unit_define(_resolve.unit, f"{self.name}.__call_hooked__", text, "<hooks>", 1, _Text(), self.cls, {})
         self._keep("__call_hooked__", function)
         _graph.script_function_compile(function)

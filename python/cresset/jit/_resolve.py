@@ -51,8 +51,10 @@ def source_of(fn):
 class Resolver:
     """The names around a function: its closure, its module, then what Python has built in."""
 
-    def __init__(self, fn=None, names=None):
+    def __init__(self, fn=None, names=None, frame=None):
         self.names = dict(names or {})
+        if frame is not None:
+            self.names.update(frame.f_locals)
         if fn is not None:
             plain = inspect.unwrap(fn)
             self.globals = plain.__globals__
@@ -63,7 +65,7 @@ class Resolver:
                 except ValueError:
                     continue
         else:
-            self.globals = {}
+            self.globals = {} if frame is None else frame.f_globals
 
     def look(self, name):
         for place in (self.names, self.globals):
@@ -86,6 +88,32 @@ class Resolver:
         except Exception:
             return None
         return type_text(found)
+
+
+class TextResolver(Resolver):
+    """The names of a frame, for texts: `torch` is the compiler's there, which has operators that Python does not name."""
+
+    def value(self, name):
+        return None if name == "torch" else super().value(name)
+
+
+class Found(TextResolver):
+    """The names that a function finds."""
+
+    def __init__(self, find):
+        super().__init__()
+        self.find = find
+
+    def look(self, name):
+        try:
+            found = self.find(name)
+        except Exception:
+            found = None
+        return getattr(builtins, name) if found is None else found
+
+    def type(self, expression):
+        found = self.find(expression.partition(".")[0])
+        return None if found is None else type_text(eval(expression, {expression.partition(".")[0]: found}))
 
 
 def type_text(annotation):

@@ -409,3 +409,108 @@ def test_with_of_a_class_is_left_by_return():
 
     assert both(5) == (9, ["enter", "exit"])
     assert both(1) == (0, ["enter", "exit"])
+
+
+class Count:
+    def __init__(self, x: int):
+        self.x = x
+
+    def rise(self) -> int:
+        self.x += 1
+        return self.x
+
+
+def test_lists_and_dicts_are_shared_with_compiled_functions():
+    values, table = torch.jit.script([1, 2]), torch.jit.script({"a": 1})
+
+    @torch.jit.script
+    def change(values: List[int], table: Dict[str, int]):
+        values.append(5)
+        table["b"] = len(values)
+
+    change(values, table)
+    assert list(values) == [1, 2, 5]
+    assert values[-1] == 5
+    assert list(values[::2]) == [1, 5]
+    assert dict(table) == {"a": 1, "b": 3}
+    values.extend([7, 8])
+    del values[0]
+    values[0] = 9
+    assert (values.pop(), values.count(9), 7 in values, len(values)) == (8, 1, True, 3)
+    assert (table.pop("a"), table.get("zz"), list(table)) == (1, None, ["b"])
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda values, table: values[9], IndexError),
+        (lambda values, table: values.append("s"), TypeError),
+        (lambda values, table: values.remove(9), ValueError),
+        (lambda values, table: table["zz"], KeyError),
+        (lambda values, table: table.update({3: 3}), TypeError),
+    ],
+)
+def test_shared_lists_and_dicts_fail_as_those_of_python(change, error):
+    with pytest.raises(error):
+        change(torch.jit.script([1, 2]), torch.jit.script({"a": 1}))
+
+
+def test_objects_become_those_of_the_compiled_class():
+    counted = torch.jit.script(Count(3))
+
+    @torch.jit.script
+    def rise(c: Count) -> int:
+        return c.rise()
+
+    assert (counted.rise(), rise(counted), counted.x) == (4, 5, 5)
+
+
+def test_texts_have_the_names_of_the_frame_around():
+    def plus_two(x: int) -> int:
+        return x + 2
+
+    unit = torch.jit.CompilationUnit("def f(x: int, c: Count) -> Tuple[int, int]:\n    return plus_two(x), Count(x).rise() + c.x")
+    assert unit.f(3, Count(10)) == (5, 14)
+    unit.define("def g(x: int) -> int:\n    return other(x)", rcb=lambda name: plus_two if name == "other" else None)
+    assert unit.g(1) == 3
+
+
+def test_dict_takes_names_besides_a_table():
+    @torch.jit.script
+    def f():
+        return dict({"a": 1}, b=2), dict([("x", 2)], y=3)
+
+    assert f() == ({"a": 1, "b": 2}, {"x": 2, "y": 3})
+
+
+class Watched(nn.Module):
+    def forward(self, x: torch.Tensor, y: int = 2) -> torch.Tensor:
+        return x * y
+
+
+class Silent(nn.Module):
+    def forward(self) -> int:
+        return 7
+
+
+def test_hooks_that_give_nothing_leave_values_as_they_are():
+    def before(self, given: Tuple[torch.Tensor, int]) -> None:
+        assert given[1] > 0
+
+    def after(self, given: Tuple[torch.Tensor, int], result: torch.Tensor) -> None:
+        assert result.dim() == 1
+
+    module = Watched()
+    module.register_forward_pre_hook(before)
+    module.register_forward_hook(after)
+    compiled = torch.jit.script(module)
+    assert compiled(torch.ones(2), 3).tolist() == [3, 3]
+
+
+def test_hooks_of_modules_without_inputs():
+    def after(self, given: Tuple[()], result: int) -> int:
+        return result + 1
+
+    module = Silent()
+    module.register_forward_hook(after)
+    assert torch.jit.script(module)() == 8
