@@ -1,5 +1,5 @@
 // Boxed kernels written once for all ops: the CPU fallback of a device, in-place and out= forms from the functional one, and the layer
-// that computes lazy conjugates and negatives, on bools of any bytes, and on dtypes that are only stored.
+// that computes lazy conjugates and negatives, on bools of any bytes, and on dtypes that are only stored; devices' results beside the shape rules.
 
 #include <unordered_map>
 
@@ -289,6 +289,57 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
     if (t.scalar_type() == computed) return in_dtype(t, result);
     return is_complex_type(result) && t.scalar_type() == to_real_type(computed) ? in_dtype(t, to_real_type(result)) : t;
   });
+}
+
+namespace {
+
+// The results of a call by the operator's rule, from tensors without memory; empty where the rule refuses the arguments or needs their data.
+Stack results_by_rule(const OpEntry& op, Stack arguments) {
+  const Device meta(DeviceType::Meta);
+  for (Value& v : arguments) {
+    if (v.is<Device>()) v = meta;
+    v = map_tensors(v, [&](const Tensor& t) {
+      Tensor out(make_strided(t.sizes(), t.strides(), t.scalar_type(), meta));
+      if (t.impl()->is_wrapped_number()) out.impl()->set_wrapped_number(true);
+      return out;
+    });
+  }
+  try {
+    call_boxed_below(Layer::LazyMath, op, arguments);
+  } catch (const std::exception&) { arguments.clear(); }
+  return arguments;
+}
+
+std::string outline(const Tensor& t) { return str("shape ", t.sizes(), " and dtype ", toString(t.scalar_type())); }
+
+}  // namespace
+
+bool has_checked_results(const OpEntry& op, const RegisteredKernel& kernel, uint8_t backend) {
+  if (!op.signature || op.functional || (op.flags & (kCompositeOp | kViewOp | kInplaceOp | kOutOp | kAnyDeviceOp))) return false;
+  if (backend == kCpuBackend || backend == kMetaBackend || is_sparse_backend(backend) || !op.slot(OpEntry::meta_slot)) return false;
+  return !kernel.functor || kernel.typed;
+}
+
+void run_checked(const OpEntry& op, Stack& stack) {
+  const uint8_t backend = route_of_kernel().backend;
+  const RegisteredKernel& kernel = *op.extension.load(std::memory_order_acquire)->backends[backend].load(std::memory_order_acquire);
+  const FunctionSchema& schema = op.function_schema();
+  const size_t below = stack.size() - schema.arguments.size();
+  Stack arguments(stack.begin() + static_cast<int64_t>(below), stack.end());
+  if (kernel.typed) op.call_typed(kernel.typed, stack);
+  else kernel.boxed(op, stack);
+  bool dense = true;
+  for (const Value& v : arguments) for_each_tensor(v, [&](const Tensor& t) { dense = dense && t.layout() == Layout::Strided; });
+  if (!dense) return;
+  const Stack expected = results_by_rule(op, std::move(arguments));
+  for (size_t i = 0; i < expected.size() && i < schema.returns.size(); i++) {
+    const Value& given = stack[below + i];
+    if (!given.is_tensor() || !expected[i].is_tensor()) continue;
+    const Tensor &got = given.to_tensor(), &wanted = expected[i].to_tensor();
+    if (!got.defined() || !wanted.defined()) continue;
+    CRESSET_CHECK(got.sizes() == wanted.sizes() && got.scalar_type() == wanted.scalar_type(), op.name, ": result ", i, " of the kernel at ", kernel.where,
+                  " has ", outline(got), ", expected ", outline(wanted));
+  }
 }
 
 }  // namespace cresset::dispatch

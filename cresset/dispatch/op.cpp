@@ -12,6 +12,7 @@ const BoxedFn kDerived = derived_from_functional;
 const BoxedFn kNoFormula = autograd_without_formula;
 const BoxedFn kLazyMath = compute_lazy_math;
 const BoxedFn kFake = run_fake;
+const BoxedFn kChecked = run_checked;
 const BoxedFn kHeardBelow = heard_below;
 const BoxedFn kHeardUnlessRecorded = heard_unless_recorded;
 const BoxedFn kOpenedAtAutograd = opened_at_autograd;
@@ -191,6 +192,7 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
 RoutedTarget backend_target(const OpEntry& op, const Extension* extension, const std::type_info* signature, uint8_t backend, NoData no_data) {
   if (extension) {
     if (const RegisteredKernel* k = kernel_in(extension->backends[backend])) {
+      if (has_checked_results(op, *k, backend)) return {{nullptr, &kChecked, true}, nullptr};
       RoutedTarget target = target_of(*k, signature, true);
       target.no_data = no_data;
       return target;

@@ -138,6 +138,11 @@ void run_fake(const OpEntry& op, Stack& stack);
 // Empty: there is none. `no_data` is None for a body over other ops.
 Target kernel_without_data(const OpEntry& op);
 
+// Whether results of a device's kernel for an op of the tree are held to the operator's shape rule: of functional ones that have a rule.
+bool has_checked_results(const OpEntry& op, const RegisteredKernel& kernel, uint8_t backend);
+// Calls such a kernel. Errors: sizes or a dtype that differ from the rule's.
+void run_checked(const OpEntry& op, Stack& stack);
+
 // copy_ by a device's _copy_from, which copies between tensors of one shape, and of one dtype where a side is on the CPU.
 void copy_by_copy_from(const OpEntry& copy_from, Stack& stack);
 

@@ -49,6 +49,13 @@ Tensor& copy_kernel(Tensor& self, const Tensor& src, bool) {
 Tensor sin_kernel(const Tensor&) { throw std::runtime_error("no sine today"); }
 Tensor cos_kernel(const Tensor&) { throw 42; }
 Tensor exp_kernel(const Tensor& self) { return empty({7}, TensorOptions(self.scalar_type()).device(self.device())); }
+Tensor tan_kernel(const Tensor& self) { return empty(self.sizes(), TensorOptions(kLong).device(self.device())); }
+std::tuple<Tensor, Tensor> max_kernel(const Tensor& self, int64_t, bool) {
+  Tensor values = empty({}, TensorOptions(self.scalar_type()).device(self.device()));
+  return {values, empty_like(values)};
+}
+Tensor sign_kernel(const Tensor& self) { return empty(self.sizes(), TensorOptions(self.scalar_type()).device(self.device())).fill_(7); }
+Tensor nonzero_kernel(const Tensor& self) { return empty({2, 5}, TensorOptions(kLong).device(self.device())); }
 
 }  // namespace
 
@@ -61,5 +68,9 @@ CRESSET_LIBRARY_IMPL(cresset, hostile, m) {
   m.impl("sin", &sin_kernel);
   m.impl("cos", &cos_kernel);
   m.impl("exp", &exp_kernel);
+  m.impl("tan", &tan_kernel);
+  m.impl("max.dim", &max_kernel);
+  m.impl("sign", &sign_kernel);
+  m.impl("nonzero", &nonzero_kernel);
 }
 CRESSET_LIBRARY_IMPL(_, hostile, m) { m.fallback(&dispatch::cpu_fallback); }

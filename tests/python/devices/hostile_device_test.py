@@ -29,8 +29,11 @@ def ones(n=3, **options):
     (lambda: ones().sin_(), RuntimeError, "no sine today"),
     (lambda: torch.sin(ones(), out=ones()), RuntimeError, "no sine today"),
     (lambda: ones().cos(), RuntimeError, "C\\+\\+ threw an object that is no std::exception"),
-    (lambda: ones().exp_(), RuntimeError, r"output with shape \[3\] doesn't match the result's shape \[7\]"),
-    (lambda: ones(requires_grad=True).exp().sum().backward(), RuntimeError, r"returned an invalid gradient for input 0, got shape \[7\]"),
+    (lambda: ones().exp_(), RuntimeError, r"exp: result 0 of the kernel at .* has shape \[7\] and dtype Float, expected shape \[3\]"),
+    (lambda: ones().exp(), RuntimeError, r"exp: result 0 of the kernel at .*hostile_device.cpp:\d+ has shape \[7\] and dtype Float, expected shape \[3\] and dtype Float"),
+    (lambda: ones(requires_grad=True).exp(), RuntimeError, r"has shape \[7\] and dtype Float, expected shape \[3\]"),
+    (lambda: ones().tan(), RuntimeError, r"tan: result 0 .* has shape \[3\] and dtype Long, expected shape \[3\] and dtype Float"),
+    (lambda: ones().max(0), RuntimeError, r"max.dim: result 1 .* has shape \[\] and dtype Float, expected shape \[\] and dtype Long"),
     (lambda: torch.empty(1 << 20, device="hostile"), RuntimeError, "the drawer is full"),
     (lambda: torch.empty(1 << 15, device="hostile"), torch.OutOfMemoryError, "hostile:0 has no room for 131072 bytes"),
     (lambda: torch.ones(1 << 15).to("hostile"), torch.OutOfMemoryError, "hostile:0 has no room for 131072 bytes"),
@@ -48,4 +51,11 @@ def test_a_storage_that_cannot_grow_keeps_what_it_has(hostile):
         x.resize_(1 << 15)
     assert x.cpu().tolist() == [1, 1, 1]
     del x
+    assert (hostile.alive(), hostile.freed_twice()) == (0, 0)
+
+
+def test_results_that_fit_are_taken_as_they_are(hostile):
+    assert torch.sign(ones(2)).cpu().tolist() == [7, 7]
+    assert torch.ops.aten.sign(ones(2)).cpu().tolist() == [7, 7]
+    assert ones().nonzero().shape == (2, 5), "how many elements are not zero, the data alone says"
     assert (hostile.alive(), hostile.freed_twice()) == (0, 0)
