@@ -22,6 +22,19 @@ def warn_once(msg, stacklevel=1):
     warnings.warn(msg, stacklevel=stacklevel + 1)
 
 
+def is_compile_supported(device_type):
+    """Whether `torch.compile` makes code for tensors of a device here.
+
+    >>> torch._dynamo.utils.is_compile_supported("cpu"), torch._dynamo.utils.is_compile_supported("meta")
+    (True, False)
+    """
+    import cresset as torch
+
+    from .eval_frame import is_dynamo_supported
+
+    return torch.device(device_type).type == "cpu" and is_dynamo_supported()
+
+
 class CompileProfiler:
     """A backend that counts graphs and their calls.
 

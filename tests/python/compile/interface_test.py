@@ -25,6 +25,13 @@ class Backends(unittest.TestCase):
         with self.assertRaisesRegex(torch._dynamo.exc.InvalidBackend, "no_such"):
             torch.compile(lambda x: x, backend="no_such")
 
+    def test_devices_that_code_is_made_for(self):
+        supported = torch._dynamo.utils.is_compile_supported
+        self.assertTrue(supported("cpu") and supported(torch.device("cpu", 0)))
+        self.assertFalse(supported("meta") or supported("cuda:1"))
+        with self.assertRaisesRegex(RuntimeError, "no_such_device"):
+            supported("no_such_device")
+
     def test_register(self):
         @torch._dynamo.register_backend
         def of_this_test(module, inputs):
