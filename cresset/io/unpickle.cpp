@@ -470,6 +470,7 @@ NodeId Machine::reduce_known(NodeId callable, NodeId arguments) {
     case Known::RebuildFromType: {
       need(a.size() == 4 && is(a[0], Kind::Global) && is(a[1], Kind::Global) && is(a[2], Kind::Tuple), what);
       const Known inner = node(a[0]).known;
+      if (inner == Known::Unknown && node(a[1]).known == Known::Unknown) return add_container(Kind::Object, {callable, arguments});  // both were allowed
       need(inner >= Known::RebuildTensor && inner <= Known::RebuildMeta, what);
       const NodeId made = reduce(a[0], a[2]);  // one level: none of those functions takes another
       need(is(made, Kind::Tensor), what);

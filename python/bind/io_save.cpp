@@ -149,11 +149,16 @@ class Saver {
     }
     return true;
   }
+  // Whether it holds other tensors and has no memory, so that its attributes are all there is.
+  static bool is_wrapper(const Tensor& t) {
+    if (t.layout() != Layout::Strided || !t.is_cpu() || t.lacks_data() || !t.impl()->has_storage()) return false;
+    return t.impl()->storage()->nbytes() > 0 && t.impl()->storage()->data() == nullptr;
+  }
   // A class of the user's that leaves pickling to Tensor: its class, the plain tensor's parts, its attributes.
   bool save_subclass(PyObject* o) {
     const Ref own = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__reduce_ex__"));
     const Ref plain = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__reduce_ex__"));
-    if (own.get() != plain.get()) return false;
+    if (own.get() != plain.get() || is_wrapper(tensor_of(o))) return false;
     const Ref state(PyObject_GetAttrString(o, "__dict__"));
     if (!state) throw PythonError();
     p_.global("torch._tensor", "_rebuild_from_type_v2");

@@ -37,6 +37,15 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     return cresset.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
+def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
+    """A tensor without memory, of a class that holds others."""
+    from ._modes.subclasses import make_wrapper_subclass
+
+    return make_wrapper_subclass(
+        cls, size, strides=stride, storage_offset=storage_offset, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
+
+
 def _finish(out, requires_grad, metadata):
     if metadata and metadata.get("conj"):
         out = out.conj()
@@ -92,7 +101,7 @@ def _rebuild_from_type_v2(function, cls, args, state):
     out = function(*args)
     if type(out) is not cls:
         out = out.as_subclass(cls)
-    return _set_attributes(out, state)
+    return _set_obj_state(out, state)
 
 
 # Files find it under this name, in PyTorch too.
@@ -117,9 +126,11 @@ def _attributes(tensor):
     return (dict(tensor.__dict__), named) if named else dict(tensor.__dict__)
 
 
-def _set_attributes(tensor, state):
-    """Puts back what `_attributes` gave."""
+def _set_obj_state(tensor, state):
+    """Puts back what `_attributes` gave. Errors: RuntimeError for a tuple that is no pair."""
     if isinstance(state, tuple):
+        if len(state) != 2:
+            raise RuntimeError(f"expected a pair of the attributes in the dictionary and those in slots, got {len(state)} values")
         state, slots = state
         for name, value in slots.items():
             setattr(tensor, name, value)
@@ -173,6 +184,9 @@ def reduce_tensor(self):
             return _rebuild_meta_tensor_no_storage, args
         return _rebuild_from_type_v2, (_rebuild_meta_tensor_no_storage, type(self), args, _attributes(self))
     attributes = _attributes(self)
+    if _is_wrapper(self):
+        args = (type(self), self.dtype, tuple(self.size()), self.stride(), self.storage_offset(), self.layout, self.device, self.requires_grad)
+        return _rebuild_from_type_v2, (_rebuild_wrapper_subclass, type(self), args, attributes)
     if self.layout is not cresset_layouts().strided:
         args = (self.layout, _sparse_data(self))
         return _rebuild_sparse_tensor, args
@@ -227,7 +241,7 @@ def _filled_copy(out, original, memo):
     import copy
 
     memo[id(original)] = out
-    _set_attributes(out, copy.deepcopy(_attributes(original), memo))
+    _set_obj_state(out, copy.deepcopy(_attributes(original), memo))
     if original.requires_grad:
         out.requires_grad_(True)
     if original.grad is not None:

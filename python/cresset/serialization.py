@@ -214,6 +214,10 @@ _BUILTINS = {
 }  # fmt: skip
 
 
+#: Functions by which a file makes a tensor of an allowed class that holds others.
+_OF_WRAPPERS = ("torch._tensor._rebuild_from_type_v2", "torch._utils._rebuild_wrapper_subclass")
+
+
 def _known_global(module, name):
     """An object that the reader's list names, used as a value: a class in a defaultdict, say."""
     if name in _BUILTINS.get(module, ()):
@@ -224,6 +228,8 @@ def _known_global(module, name):
         return torch.Size
     if module == "torch.nn.parameter" and name == "Parameter":
         return torch.nn.Parameter
+    if f"{module}.{name}" in _OF_WRAPPERS:
+        return getattr(_utils, name)
     if module == "torch" and name in STORAGE_CLASSES:
         return StorageType(name)
     raise pickle.UnpicklingError(f"load: the file uses `{module}.{name}` as a value, which data may not")
@@ -716,8 +722,9 @@ def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_
         full = f"{module}.{wanted}"
         return names[full] if full in names else _known_global(module, wanted)
 
-    allow = (lambda module, wanted: f"{_plain(module)}.{wanted}" in names) if names else None
-    return _cresset._io_load(source, name, mmap, big, get_crc32_options(), allow, resolve, place)
+    return _cresset._io_load(
+        source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in (*names, *_OF_WRAPPERS), resolve, place
+    )
 
 
 def _plain(module):

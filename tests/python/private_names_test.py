@@ -35,6 +35,16 @@ class Checks(unittest.TestCase):
 
 
 class Modules(unittest.TestCase):
+    def test_attributes_of_dictionaries_and_slots(self):
+        class Slotted:
+            __slots__ = ("__dict__", "kept")
+
+        made = torch._utils._set_obj_state(Slotted(), ({"a": 1}, {"kept": 2}))
+        self.assertEqual((made.a, made.kept), (1, 2))
+        self.assertEqual(vars(torch._utils._set_obj_state(made, {"a": 3})), {"a": 3})
+        with self.assertRaisesRegex(RuntimeError, "expected a pair .* got 3"):
+            torch._utils._set_obj_state(made, (1, 2, 3))
+
     def test_other_parameters_for_a_while(self):
         layer, weight = torch.nn.Linear(2, 1, bias=False), torch.tensor([[1.0, 2.0]])
         own, swap = layer.weight, torch.nn.utils.stateless._reparametrize_module

@@ -105,6 +105,8 @@ def _rebuilt(function, arguments):
     elif function is _utils._rebuild_nested_tensor:
         if len(arguments) != 4 or any(type(part) is not torch.Tensor for part in arguments):
             raise pickle.UnpicklingError("load: the file makes a nested tensor of other things than a buffer, sizes, strides and offsets")
+    elif function is _utils._rebuild_wrapper_subclass:
+        _check_wrapper(*arguments)
     elif function is not _utils._rebuild_meta_tensor_no_storage:
         _check_geometry(function, *arguments)
     return function(*arguments)
@@ -117,6 +119,11 @@ def _check_nested(parts):
         raise pickle.UnpicklingError("load: the file makes a nested tensor of other things than values, offsets and lengths")
     if any(type(value) is not torch.Tensor for value in (parts.get("_metadata_cache") or {}).values()):
         raise pickle.UnpicklingError("load: the file gives other things than empty tensors as the lengths of a nested tensor")
+
+
+def _check_wrapper(kind, *properties):
+    if not issubclass(type(kind), type) or not issubclass(kind, torch.Tensor) or _stranger(properties) is not None:
+        raise pickle.UnpicklingError(f"load: the file makes a wrapper of {_full_name(kind)}, expected a class of tensors and properties of one")
 
 
 def _check_geometry(function, storage, offset, size, stride, *rest):

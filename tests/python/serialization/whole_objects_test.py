@@ -109,6 +109,25 @@ class Stored(torch.Tensor):
         return NotImplemented
 
 
+class Wrapper(torch.Tensor):
+    """A tensor around another one, with attributes, which leaves pickling to Tensor."""
+
+    @staticmethod
+    def __new__(cls, inner, tag=None, **settings):
+        return torch.Tensor._make_wrapper_subclass(
+            cls, inner.size(), strides=inner.stride(), storage_offset=inner.storage_offset(), dtype=inner.dtype, **settings
+        )
+
+    def __init__(self, inner, tag=None, **settings):
+        self.inner, self.tag = inner, tag
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        if func is torch.ops.aten.detach.default:
+            return cls(args[0].inner.detach(), args[0].tag)
+        return NotImplemented
+
+
 class Failed(ValueError):
     pass
 
@@ -236,6 +255,21 @@ class Objects(unittest.TestCase):
         stored = Stored(torch.ones(2))
         for back in (again({"w": [stored]})["w"][0], again(Stored(stored)).inner, pickle.loads(pickle.dumps(stored))):
             self.assertEqual((type(back), back.inner.tolist()), (Stored, [1, 1]))
+
+    def test_wrappers_are_their_class_and_attributes(self):
+        made = Wrapper(torch.arange(6.0).reshape(2, 3).t(), {"bits": (4, 8)}, requires_grad=True)
+        with torch.serialization.safe_globals([Wrapper]):
+            safe = torch.load(io.BytesIO(written([made, made])), weights_only=True)
+        self.assertIs(safe[0], safe[1])
+        for back in (again([made])[0], safe[0], pickle.loads(pickle.dumps(made)), again(Wrapper(made)).inner):
+            self.assertEqual((type(back), back.size(), back.stride(), back.requires_grad), (Wrapper, made.size(), made.stride(), True))
+            self.assertEqual((back.inner.tolist(), back.tag), (made.inner.tolist(), {"bits": (4, 8)}))
+        layer = again(nn.ParameterList([nn.Parameter(Wrapper(torch.ones(2)), requires_grad=False)]))
+        self.assertEqual((type(layer[0]), layer[0].inner.tolist(), len(list(layer.parameters()))), (Wrapper, [1, 1], 1))
+
+    def test_wrappers_of_classes_that_are_not_allowed(self):
+        with self.assertRaisesRegex(pickle.UnpicklingError, "Wrapper"):
+            torch.load(io.BytesIO(written(Wrapper(torch.ones(2)))), weights_only=True)
 
     def test_data_of_the_standard_library(self):
         value = [datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc), datetime.timedelta(3), decimal.Decimal("1.5"), fractions.Fraction(1, 3), uuid.UUID(int=5),
@@ -377,6 +411,9 @@ class Gadgets(unittest.TestCase):
 
         self.refused(Reduced(_utils._rebuild_from_type_v2, (act, torch.Tensor, (1,), {})), "act")
         self.refused(Reduced(_utils._rebuild_parameter, (Sized(), True, None)), "Sized")
+        properties = (torch.float32, (2,), (1,), 0, torch.strided, torch.device("cpu"), False)
+        for kind, given in ((Sized, properties), (Wrapper, (*properties[:-1], Sized()))):
+            self.refused(Reduced(_utils._rebuild_wrapper_subclass, (kind, *given)), "makes a wrapper of .*(Sized|Wrapper), expected a class of tensors")
 
     def test_constructors_of_tensors_get_tensors_and_plain_data(self):
         for part in (Sized(), [{"a": (Callable(),)}], {Sized: 1}):
