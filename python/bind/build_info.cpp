@@ -35,6 +35,20 @@ PyObject* info(PyObject*, PyObject*) {
                        built.onednn ? Py_True : Py_False);
 }
 
+// Abilities of the processor, by PyTorch's names for them.
+PyObject* processor(PyObject*, PyObject*) {
+  Ref found(PyDict_New());
+  if (!found) return nullptr;
+  const auto add = [&](const char* name, bool has) { return PyDict_SetItemString(found.get(), name, has ? Py_True : Py_False) == 0; };
+#ifdef __x86_64__
+  const bool added = add("avx2", __builtin_cpu_supports("avx2")) && add("avx512_f", __builtin_cpu_supports("avx512f")) &&
+                     add("avx512_bf16", __builtin_cpu_supports("avx512bf16")) && add("avx512_vnni", __builtin_cpu_supports("avx512vnni"));
+#else
+  const bool added = add("avx2", false) && add("avx512_f", false) && add("avx512_bf16", false) && add("avx512_vnni", false);
+#endif
+  return added ? found.release() : nullptr;
+}
+
 PyObject* onednn_enabled_now(PyObject*, PyObject*) { return PyBool_FromLong(onednn_enabled()); }
 
 PyObject* lapack_found_now(PyObject*, PyObject*) { return PyBool_FromLong(lapack_found()); }
@@ -48,6 +62,7 @@ PyObject* enable_onednn(PyObject*, PyObject* enabled) {
 
 PyMethodDef functions[] = {{"operators", operators, METH_NOARGS, nullptr},
                            {"build_info", info, METH_NOARGS, nullptr},
+                           {"_processor", processor, METH_NOARGS, nullptr},
                            {"_onednn_enabled", onednn_enabled_now, METH_NOARGS, nullptr},
                            {"_lapack_found", lapack_found_now, METH_NOARGS, nullptr},
                            {"_set_onednn_enabled", enable_onednn, METH_O, nullptr},

@@ -38,6 +38,21 @@ class DeviceTest(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             torch.get_device_module(3)
 
+    def test_abilities_of_the_processor(self):
+        found = torch.cpu.get_capabilities()
+        with open("/proc/cpuinfo") as file:
+            flags = set(next((line for line in file if line.startswith("flags")), ":").partition(":")[2].split())
+        for name, flag, asked in (
+            ("avx2", "avx2", torch.cpu._is_avx2_supported),
+            ("avx512_f", "avx512f", torch.cpu._is_avx512_supported),
+            ("avx512_bf16", "avx512_bf16", torch.cpu._is_avx512_bf16_supported),
+            ("avx512_vnni", "avx512_vnni", torch.cpu._is_vnni_supported),
+        ):
+            self.assertEqual((found[name], asked()), (flag in flags, flag in flags), name)
+        self.assertEqual(torch._C._cpu._get_cpu_capability(), found)
+        with self.assertRaises(TypeError):
+            found["avx2"] = True
+
 
 class SwitchTest(unittest.TestCase):
     def test_flags_keep_values_of_their_type(self):

@@ -5,7 +5,7 @@ import _cresset
 from ..linalg import LinAlgError as _LinAlgError  # noqa: F401
 
 _TensorMeta = type(_cresset.Tensor)
-_SUBMODULES = ("_autograd", "_profiler")
+_SUBMODULES = ("_autograd", "_cpu", "_profiler")
 
 
 @staticmethod

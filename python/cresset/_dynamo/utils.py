@@ -5,8 +5,12 @@
 """
 
 import collections
+import contextlib
 import functools
+import sys
 import warnings
+
+from . import config
 
 #: Kind -> Counter: "graph_break" by reason, "stats" ("unique_graphs", "calls_captured", "recompiles").
 counters = collections.defaultdict(collections.Counter)
@@ -33,6 +37,18 @@ def is_compile_supported(device_type):
     from .eval_frame import is_dynamo_supported
 
     return torch.device(device_type).type == "cpu" and is_dynamo_supported()
+
+
+@contextlib.contextmanager
+def disable_cache_limit():
+    """Within it functions are captured anew as often as their arguments ask for it.
+
+    >>> with torch._dynamo.utils.disable_cache_limit():
+    ...     torch._dynamo.config.recompile_limit > 1000
+    True
+    """
+    with config.patch(recompile_limit=sys.maxsize, accumulated_recompile_limit=sys.maxsize):
+        yield
 
 
 class CompileProfiler:

@@ -164,11 +164,31 @@ def stream(stream):
 
 
 def get_capabilities():
-    """Abilities of the processor that the kernels ask for: the name of the kernels' instruction set.
+    """Abilities of the processor that the kernels ask for, and under "kernels" the instruction set that was chosen for them.
 
-    >>> "kernels" in torch.cpu.get_capabilities()
-    True
+    >>> sorted(torch.cpu.get_capabilities())
+    ['avx2', 'avx512_bf16', 'avx512_f', 'avx512_vnni', 'kernels']
     """
     import types
 
-    return types.MappingProxyType({"kernels": _cresset.build_info()["isa"]})
+    return types.MappingProxyType({**_cresset._processor(), "kernels": _cresset.build_info()["isa"]})
+
+
+def _is_avx2_supported():
+    """Whether the processor has AVX2."""
+    return get_capabilities()["avx2"]
+
+
+def _is_avx512_supported():
+    """Whether the processor has the foundation of AVX-512."""
+    return get_capabilities()["avx512_f"]
+
+
+def _is_avx512_bf16_supported():
+    """Whether the processor multiplies bfloat16 in AVX-512."""
+    return get_capabilities()["avx512_bf16"]
+
+
+def _is_vnni_supported():
+    """Whether the processor sums products of bytes in AVX-512."""
+    return get_capabilities()["avx512_vnni"]

@@ -159,6 +159,18 @@ _EVENTS = {"replace_node": "_replace_hooks", "create_node": "_create_node_hooks"
 _HOOKS = tuple(_EVENTS.values())
 
 
+#: The entry of `GraphModule.meta` with what a copy takes along: a dictionary of attributes.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+class _CodeOnlyModule(nn.Module):
+    """A module that is a dictionary of attributes and nothing else, as the root of a graph module that is made of another's parts."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.__dict__ = body
+
+
 @compatibility(is_backward_compatible=True)
 class GraphModule(nn.Module):
     """A module with a `graph`, and with the code of that graph as its `forward`.
@@ -385,6 +397,8 @@ class GraphModule(nn.Module):
         for name, value in hooks.items():
             made.__dict__[name] = list(value)
         made.graph = graph
+        for name, value in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
+            setattr(made, name, value)
         for hook in made._deepcopy_hooks:
             hook(made)
         return made

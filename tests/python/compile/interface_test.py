@@ -32,6 +32,15 @@ class Backends(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "no_such_device"):
             supported("no_such_device")
 
+    def test_without_a_limit_of_compilations(self):
+        counted = CompileCounter()
+        compiled = torch.compile(lambda x, text: x + len(text), backend=counted)
+        with torch._dynamo.utils.disable_cache_limit():
+            for n in range(12):
+                compiled(X, "a" * n)
+        self.assertEqual(counted.frame_count, 12)
+        self.assertEqual(torch._dynamo.config.recompile_limit, 8)
+
     def test_register(self):
         @torch._dynamo.register_backend
         def of_this_test(module, inputs):

@@ -50,6 +50,17 @@ class Modules(unittest.TestCase):
         self.assertEqual(listing(copied), listing(traced))
         self.assertTrue(torch.equal(copy.copy(traced)(X), traced(X)))
 
+    def test_copies_take_marked_attributes_along(self):
+        traced = fx.symbolic_trace(Net())
+        traced.meta[fx.graph_module._USER_PRESERVED_ATTRIBUTES_KEY] = {"origin": "a net"}
+        self.assertEqual(copy.deepcopy(traced).origin, "a net")
+
+    def test_a_module_of_a_dictionary_is_a_root(self):
+        traced = fx.symbolic_trace(Net())
+        root = fx.graph_module._CodeOnlyModule(dict(vars(traced)))
+        self.assertEqual(set(vars(root)), set(vars(traced)))
+        self.assertTrue(torch.equal(fx.GraphModule(root, copy.deepcopy(traced.graph))(X), traced(X)))
+
     def test_state_and_training(self):
         traced = fx.symbolic_trace(Net().eval())
         self.assertFalse(traced.training)
