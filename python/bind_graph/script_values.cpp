@@ -129,7 +129,7 @@ Datum to_datum(PyObject* o, const Type& type) {
       }
       break;
     case TypeKind::List:
-      if (PyList_Check(o) || PyTuple_Check(o)) return list_from(o, type.elements()[0]);
+      if (PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o)) return list_from(o, type.elements()[0]);
       if (const Datum held = held_by(o, type); !held.is_none()) return held;
       break;
     case TypeKind::Dict:

@@ -757,7 +757,10 @@ SugarPtr Emitter::fork(const Arguments& given, const Range& range, const char* o
     self = callee->value;
     callee = sugar(forward);
   }
-  if (callee->kind != SugarKind::Function) fail("fork: expected a function of TorchScript", range);
+  if (callee->kind != SugarKind::Function) {
+    Value* done = as_value(call(callee, rest, range, nullptr), range);
+    return sugar(make("prim::future", {done}, range, Type::future(done->type())));
+  }
   Function& f = *callee->function;
   f.ensure_defined();
   std::map<std::string, Type> bound;

@@ -572,8 +572,9 @@ namespace {
 std::pair<std::vector<std::string>, std::string> split_comment(const std::string& comment) {
   std::pair<std::vector<std::string>, std::string> out;
   const size_t arrow = comment.rfind("->");
-  if (arrow == std::string::npos) return out;
-  out.second = comment.substr(arrow + 2);
+  const size_t first = comment.find_first_not_of(' ');
+  if (arrow == std::string::npos && (first == std::string::npos || comment[first] != '(')) return out;
+  if (arrow != std::string::npos) out.second = comment.substr(arrow + 2);
   const size_t open = comment.find('('), close = comment.rfind(')', arrow);
   if (open == std::string::npos || close == std::string::npos) return out;
   int depth = 0;

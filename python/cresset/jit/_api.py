@@ -58,12 +58,37 @@ class _Object:
         if any(row[0] == name for row in _graph.script_class_info(handle)["attributes"]):
             return _graph.script_object_get(self._c, name)
         method = _graph.script_class_method(handle, name)
+        if method is None and (getter := _graph.script_class_method(handle, f"{name}_getter")) is not None:
+            return _graph.script_function_run(getter, self._c, (), {})
         if method is None:
             raise AttributeError(f"'{_graph.script_class_info(handle)['name']}' object has no attribute '{name}'", name=name, obj=self)
         return lambda *args, **kwargs: _graph.script_function_run(method, self._c, args, kwargs)
 
     def __setattr__(self, name, value):
+        setter = _graph.script_class_method(_graph.script_object_class(self._c), f"{name}_setter")
+        if setter is not None:
+            return _graph.script_function_run(setter, self._c, (value,), {})
         _graph.script_object_set(self._c, name, value)
+
+
+def _operator_of_class(name):
+    def call(self, *others):
+        method = _graph.script_class_method(_graph.script_object_class(self._c), name)
+        if method is not None:
+            return _graph.script_function_run(method, self._c, others, {})
+        if name in ("__bool__", "__hash__", "__str__", "__repr__"):
+            return {"__bool__": bool, "__hash__": id, "__str__": repr, "__repr__": object.__repr__}[name](self if name != "__bool__" else True)
+        return NotImplemented
+
+    call.__name__ = name
+    return call
+
+
+for _name in (
+    "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul eq ne lt le gt ge neg pos invert abs len getitem setitem delitem contains call "
+    "bool int float str repr hash enter exit iadd isub imul itruediv"
+).split():
+    setattr(_Object, f"__{_name}__", _operator_of_class(f"__{_name}__"))
 
 
 def _wrap_object(handle):
@@ -280,7 +305,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
             raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead")
         if issubclass(obj, enum.Enum) or (issubclass(obj, tuple) and hasattr(obj, "_fields")):
             return obj
-        _classes.compile_class(obj)
+        _classes.compile_class(obj, sys._getframe(_frames_up + 1).f_locals)
         return obj
     if _is(obj, list):
         return _collections.ScriptList(obj)

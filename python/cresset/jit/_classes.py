@@ -7,14 +7,14 @@ import textwrap
 import _cresset_graph as _graph
 
 from ..nn import Module
-from . import _resolve
+from . import _marks, _resolve
 from ._definition import defaults_of
 
 _originals = {}  # qualified name -> class of Python
 
 
-def compile_class(cls):
-    """The handle of a class, with its methods compiled. Errors: RuntimeError for one with base classes; whatever does not compile."""
+def compile_class(cls, around=None):
+    """The handle of a class, with its methods compiled; `around` has names of the program where the class is defined. Errors: RuntimeError for one with base classes; whatever does not compile."""
     if cls in _resolve._classes:
         return _resolve._classes[cls]
     bases = [b for b in cls.__mro__[1:] if b is not object]
@@ -25,7 +25,7 @@ def compile_class(cls):
     handle = _graph.script_class_new(_resolve.unit, _resolve.qualified_name(cls), "class", "")
     _resolve._classes[cls] = handle
     try:
-        _methods(cls, handle)
+        _methods(cls, handle, around or {})
     except Exception:
         del _resolve._classes[cls]
         raise
@@ -34,11 +34,10 @@ def compile_class(cls):
 
 
 def _names_of(cls):
-    names = {cls.__name__: cls}
-    return names
+    return {cls.__name__: cls}
 
 
-def _methods(cls, handle):
+def _methods(cls, handle, around):
     name = _graph.script_class_info(handle)["name"]
     texts = {}
     if dataclasses.is_dataclass(cls):
@@ -56,12 +55,18 @@ def _methods(cls, handle):
     functions = []
 
     def define(key, fn, source, file, line, defaults, self_class):
-        resolver = _resolve.Resolver(fn, _names_of(cls)) if fn is not None else _resolve.Resolver(None, {**_names_of(cls), **_hint_names(cls)})
+        names = {**around, **_names_of(cls)}
+        resolver = _resolve.Resolver(fn, names) if fn is not None else _resolve.Resolver(None, {**names, **_hint_names(cls)})
         function = _graph.script_unit_define(_resolve.unit, f"{name}.{key}", source, file, line, resolver, self_class, defaults)
         functions.append((key, function))
         return function
 
     def method(key, fn):
+        use = _marks.use_of(fn)
+        if use is not None and use[0] != _marks.Use.EXPORT:
+            text = f"def {key}(self) -> None:\n    raise NotImplementedError('{key} is left to Python: it was not compiled')\n"
+            _graph.script_class_add(handle, "method", key, define(key, fn, text, "<unused>", 1, {}, handle))
+            return
         source, file, line = _resolve.source_of(fn)
         _graph.script_class_add(handle, "method", key, define(key, fn, source, file, line, defaults_of(fn), handle))
 

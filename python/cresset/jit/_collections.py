@@ -41,6 +41,10 @@ class ScriptList(_Collection, collections.abc.MutableSequence):
     Errors: TypeError for an element of another type, IndexError and ValueError as for lists.
     """
 
+    def __contains__(self, value):
+        _graph.script_collection_new([value], self._type)
+        return value in self._copy()
+
     _empty = list
 
     def __getitem__(self, key):
@@ -68,13 +72,22 @@ class ScriptList(_Collection, collections.abc.MutableSequence):
 class ScriptDict(_Collection, collections.abc.MutableMapping):
     """A dict whose keys are of one type, and whose values are of one, as a dict of Python.
 
-    Errors: TypeError for a key or value of another type, KeyError for a key that is not there.
+    Errors: KeyError for a key that is not there, TypeError for a key or value of another type that is to be put in.
     """
 
     _empty = dict
 
     def __getitem__(self, key):
-        return _graph.script_collection_get(self._c, self._type, key)
+        return self._at(_graph.script_collection_get, key)
+
+    def __delitem__(self, key):
+        self._at(_graph.script_collection_remove, key)
+
+    def _at(self, function, key):
+        try:
+            return function(self._c, self._type, key)
+        except TypeError:
+            raise KeyError(key) from None
 
     def __setitem__(self, key, value):
         _graph.script_collection_set(self._c, self._type, key, value)

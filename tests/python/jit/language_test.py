@@ -514,3 +514,92 @@ def test_hooks_of_modules_without_inputs():
     module = Silent()
     module.register_forward_hook(after)
     assert torch.jit.script(module)() == 8
+
+
+def test_classes_see_the_names_of_the_function_that_defines_them():
+    @torch.jit.script
+    class Leaf:
+        def __init__(self, value: int):
+            self.value = value
+
+    @torch.jit.script
+    class Tree:
+        def __init__(self):
+            self.leaf: Optional[Leaf] = None
+
+        def put(self, leaf: Leaf) -> None:
+            self.leaf = leaf
+
+        @torch.jit.unused
+        def walk(self, *visitors):
+            return [visit(self) for visit in visitors]
+
+        @property
+        def height(self) -> int:
+            return 2
+
+        def __len__(self) -> int:
+            return 5
+
+        def __eq__(self, other: "Tree") -> bool:
+            return self.height == other.height
+
+    @torch.jit.script
+    def grown(value: int):
+        tree = Tree()
+        tree.put(Leaf(value))
+        leaf = tree.leaf
+        assert leaf is not None
+        return leaf.value, tree
+
+    value, tree = grown(3)
+    assert (value, tree.height, len(tree)) == (3, 2, 5)
+    assert tree == grown(4)[1]
+
+
+def test_operators_are_forked():
+    @torch.jit.script
+    def f(x: torch.Tensor):
+        return torch.jit.wait(torch.jit.fork(torch.neg, x))
+
+    assert f(torch.ones(1)).tolist() == [-1]
+
+
+def test_dtypes_are_promoted():
+    @torch.jit.script
+    def f(x: torch.Tensor):
+        return torch.promote_types(x.dtype, torch.int32), torch.can_cast(torch.float32, torch.int32), torch.can_cast(torch.int8, x.dtype)
+
+    promoted, *casts = f(torch.ones(1, dtype=torch.float16))
+    assert promoted == torch.jit.script(half_dtype)()
+    assert casts == [False, True]
+
+
+def half_dtype():
+    return torch.float16
+
+
+def test_ranges_are_lists_of_ints():
+    @torch.jit.script
+    def f(x: List[int]):
+        return x[1:3]
+
+    assert f(range(8)) == [1, 2]
+
+
+def test_type_comments_may_leave_out_the_result():
+    class Named(nn.Module):
+        def forward(self, x, name):
+            # type: (Tensor, str)
+            return x + 1 if name == "one" else x
+
+    assert torch.jit.script(Named())(torch.ones(1), "one").tolist() == [2]
+
+
+def test_keys_of_other_types_are_not_in_a_dict():
+    table = torch.jit.script({"a": 1})
+    assert 3 not in table
+    with pytest.raises(KeyError):
+        table[3]
+    with pytest.raises(TypeError):
+        "a" in torch.jit.script([1])  # noqa: B015

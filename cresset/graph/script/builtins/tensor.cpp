@@ -191,6 +191,10 @@ void add_facts() {
   add_builtin("aten::device.with_index(str type, int index) -> Device",
               [](Inputs in, size_t, Datum& out) { out = Datum(Device(in[0]->to_string() + ":" + std::to_string(as_int(*in[1])))); });
   add_builtin("prim::is_floating_point.dtype(ScalarType a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(isFloatingType(in[0]->to_dtype()))); });
+  add_builtin("aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType",
+              [](Inputs in, size_t, Datum& out) { out = Datum(promote_types(in[0]->to_dtype(), in[1]->to_dtype())); });
+  add_builtin("aten::can_cast(ScalarType from_, ScalarType to) -> bool",
+              [](Inputs in, size_t, Datum& out) { put(out, can_cast(in[0]->to_dtype(), in[1]->to_dtype())); });
   add_builtin("prim::is_complex.dtype(ScalarType a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(isComplexType(in[0]->to_dtype()))); });
   register_builtin({"prim::dtype_of_int", 1, 1, TypeKind::DType, true, [](Inputs in, size_t, Datum& out) {
                       if (in[0]->is<int64_t>()) out = Datum(static_cast<ScalarType>(as_int(*in[0])));
