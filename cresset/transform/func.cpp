@@ -27,10 +27,11 @@ struct Watch {
   }
   bool depends_on_others(const Tensors& tensors) const { return outside && autograd::depends_on_others(tensors, own); }
 
-  // Results without the history that only this transform has given them.
-  Tensors settled(Tensors tensors) const {
+  // Results without the history that only this transform has given them; without any if nothing outside is recorded.
+  Tensors settled(Tensors tensors) const { return settled(std::move(tensors), outside); }
+  Tensors settled(Tensors tensors, bool recorded) const {
     for (Tensor& t : tensors)
-      if (t.requires_grad() && !depends_on_others({t})) t = autograd::without_history(t);
+      if (t.requires_grad() && !(recorded && autograd::depends_on_others({t}, own))) t = autograd::without_history(t);
     return tensors;
   }
 
@@ -108,8 +109,10 @@ Pullback vjp(const AuxFunction& f, const Tensors& primals) {
   const Tensors& outputs = results.values;
   const auto pull = [watch, outputs](const Tensors& vectors, bool retain_graph, std::optional<bool> create_graph) {
     check_like("vjp", "vector", "output", vectors, outputs);
-    const bool create = create_graph ? *create_graph : any_requires_grad(vectors) || watch->depends_on_others(outputs);
-    return watch->settled(watch->pull(outputs, vectors, retain_graph, create));
+    // Whether the product is recorded is decided where it is asked for, not where the function ran.
+    const bool recorded = GradMode::is_enabled();
+    const bool create = create_graph ? *create_graph : any_requires_grad(vectors) || (recorded && autograd::depends_on_others(outputs, watch->own));
+    return watch->settled(watch->pull(outputs, vectors, retain_graph, create), recorded);
   };
   return {{watch->settled(outputs), watch->settled(results.aux)}, pull};
 }

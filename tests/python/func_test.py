@@ -283,5 +283,29 @@ class Rearranged(unittest.TestCase):
                 torch.func.rearrange(x, pattern, **sizes)
 
 
+class Modes(unittest.TestCase):
+    def test_a_product_is_recorded_where_it_is_asked_for(self):
+        x, y = torch.rand(3), torch.randn(3, requires_grad=True)
+        with torch.no_grad():
+            output, product = torch.func.vjp(lambda a: a * y, x)
+        self.assertFalse(output.requires_grad)
+        torch.testing.assert_close(torch.autograd.grad(product(x)[0].sum(), y)[0], x)
+        output, product = torch.func.vjp(lambda a: a * y, x)
+        with torch.no_grad():
+            self.assertFalse(product(x)[0].requires_grad)
+        self.assertTrue(output.requires_grad)
+
+    def test_functions_without_results_and_inputs_that_are_no_tensors(self):
+        x = torch.rand(3)
+        for transform in (torch.func.jacrev, torch.func.jacfwd):
+            with self.assertRaisesRegex(RuntimeError, "at least one tensor"):
+                transform(lambda a: ())(x)
+        with self.assertRaisesRegex(RuntimeError, "at least one tensor"):
+            torch.func.vjp(lambda a: [], x)
+        for primals, tangents in (((1.0,), (x,)), ((x,), (1.0,)), (((x, 1),), ((x, x),))):
+            with self.assertRaisesRegex(RuntimeError, "expected tensors, got"):
+                torch.func.jvp(lambda a: a, primals, tangents)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -13,11 +13,11 @@ from _cresset import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
 
 
-def _tensors(tree, what):
+def _tensors(tree, what, error=ValueError):
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise ValueError(f"{what}: expected tensors, got {type(leaf).__name__}")
+            raise error(f"{what}: expected tensors, got {type(leaf).__name__}")
     return leaves, spec
 
 
@@ -26,6 +26,8 @@ def _results(tree, what):
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(f"{what}: expected the function to return only tensors, got {type(leaf)}")
+    if not leaves:
+        raise RuntimeError(f"{what}: expected the function to return at least one tensor, got {tree!r}")
     return leaves, spec
 
 
@@ -178,8 +180,8 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(f"jvp: expected primals to be a tuple, got {type(primals).__name__}")
-    leaves, spec = _tensors(primals, "jvp")
-    directions, direction_spec = tree_flatten(tangents)
+    leaves, spec = _tensors(primals, "jvp", RuntimeError)
+    directions, direction_spec = _tensors(tangents, "jvp", RuntimeError)
     if spec != direction_spec:
         raise RuntimeError(f"jvp: expected tangents of the primals' structure {spec!r}, got {direction_spec!r}")
     if not leaves:
