@@ -162,7 +162,7 @@ def python_tables(rows: list[Row]) -> dict[str, str]:
     """Operators with overload, form, home, aliases and whether they are methods; calls with a short way, and names that take numbers for
     tensors; names of nodes, and those that Python has instead."""
     ops = [op for row in rows for op in row.ops]
-    fields = [(op.schema.name, op.schema.overload, op.form, op.row.python if op.is_function else "Tensor", " ".join(RowEmitter(op.row).public_names(op)[1:]))
+    fields = [(op.schema.name, op.schema.overload, op.form, op.row.python if op.is_function or not op.row.forms else "Tensor", " ".join(RowEmitter(op.row).public_names(op)[1:]))
               for op in ops]  # fmt: skip
     operators = [f"{{{', '.join(map(json.dumps, f))}, {'true' if op.is_method else 'false'}}}," for f, op in zip(fields, ops)]
     calls = [f"CRESSET_FAST({op.column('fast')}, {op.schema.name})" for op in ops if op.column("fast")]

@@ -338,6 +338,14 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
   return align(result, labels[0], output);
 }
 
+Tensor _int_mm(const Tensor& self, const Tensor& mat2) {
+  const bool bytes = (self.scalar_type() == kChar || self.scalar_type() == kByte) && mat2.scalar_type() == kChar;
+  CRESSET_CHECK(bytes, "_int_mm: expected int8 or uint8 and int8 matrices, got ", self.scalar_type(), " and ", mat2.scalar_type());
+  CRESSET_CHECK(self.dim() == 2 && mat2.dim() == 2 && self.size(1) == mat2.size(0), "_int_mm: shapes cannot be multiplied: ", self.sizes(), " and ",
+                mat2.sizes());
+  return self.to(kInt).mm(mat2.to(kInt));
+}
+
 Tensor _scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const std::optional<Tensor>& bias,
                   const std::optional<Tensor>&, std::optional<ScalarType> out_dtype, bool) {
   CRESSET_CHECK(self.dim() == 2 && mat2.dim() == 2, "_scaled_mm: expected matrices, got shapes ", self.sizes(), " and ", mat2.sizes());

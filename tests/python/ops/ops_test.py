@@ -89,6 +89,19 @@ class Private(unittest.TestCase):
         with self.assertRaises(ValueError):
             torch._scaled_mm_v2(a, b, [one], [4], [0], [one], [0], [0], None, torch.float32)
 
+    def test_products_of_bytes_are_exact(self):
+        a, b = torch.arange(-128, 128).to(torch.int8).reshape(2, 128), torch.full((128, 3), -128, dtype=torch.int8)
+        expected = a.long() @ b.long()
+        for left in (a, a.t().contiguous().t()):
+            product = torch._int_mm(left, b)
+            self.assertEqual((product.dtype, product.tolist()), (torch.int32, expected.tolist()))
+        self.assertEqual(aten._int_mm(a.view(torch.uint8), b).tolist(), (a.view(torch.uint8).long() @ b.long()).tolist())
+        self.assertEqual(torch._int_mm(a[:, :0], b[:0]).tolist(), [[0, 0, 0], [0, 0, 0]])
+        self.assertEqual(torch._int_mm(a.to("meta"), b.to("meta")).shape, (2, 3))
+        for left, right in ((a, b.view(torch.uint8)), (a.int(), b.int()), (a, a), (a[0], b)):
+            with self.assertRaisesRegex(RuntimeError, "_int_mm: (expected int8 or uint8|shapes cannot)"):
+                torch._int_mm(left, right)
+
 
 class SharedMemory(unittest.TestCase):
     """The tensor written may not be a part of one read, as it is when the writing begins."""
