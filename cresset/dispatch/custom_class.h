@@ -97,7 +97,8 @@ template <class T> struct ValueAs<intrusive_ptr<T>> {
 class CRESSET_API arg {
  public:
   explicit arg(std::string name) : name_(std::move(name)) {}
-  static arg none() { return arg("").with(dispatch::Value()); }
+  // The default of `arg("factor") = arg::none()`.
+  static dispatch::Value none() { return {}; }
   template <class T> arg& operator=(const T& value) { return with(dispatch::Value(value)); }
   arg& operator=(const arg&) = delete;
   arg(const arg&) = default;

@@ -32,6 +32,8 @@ struct Registered {
         .def("copy", &Pile::copy)
         .def("top", [](const intrusive_ptr<Pile>& self, int64_t back) { return self->items.at(self->items.size() - 1 - static_cast<size_t>(back)); }, "",
              {arg("back") = 0})
+        .def("labelled", [](const intrusive_ptr<Pile>& self, std::optional<std::string> label) { return self->items.front() + label.value_or("?"); }, "",
+             {arg("label") = arg::none()})
         .def_property("size", &Pile::size)
         .def_readwrite("limit", &Pile::limit)
         .def_static("of", [](std::string item) { return make_intrusive<Pile>(std::vector<std::string>{std::move(item)}); })
@@ -58,6 +60,8 @@ TEST(CustomClass, ArgumentsThatAreLeftOutHaveTheirDefaults) {
   const Value pile = r.call("__init__", {std::vector<std::string>{"a", "b"}});
   EXPECT_EQ(r.call("top", {pile}).to_string(), "b");
   EXPECT_EQ(r.call("top", {pile, 1}).to_string(), "a");
+  EXPECT_EQ(r.call("labelled", {pile}).to_string(), "a?");
+  EXPECT_EQ(r.call("labelled", {pile, "!"}).to_string(), "a!");
   EXPECT_TRUE(contains(error_of([&] { r.call("push", {pile}); }), "Pile.push: misses the argument `_1`"));
   EXPECT_TRUE(contains(error_of([&] { r.call("top", {pile, 1, 2}); }), "Pile.top: expected at most 2 arguments, got 3"));
 }
