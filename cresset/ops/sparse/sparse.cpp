@@ -206,8 +206,9 @@ Tensor empty_like(const Tensor& self, const TensorOptions& given) {
   if (options.layout() == Layout::Strided) return cresset::empty(self.sizes(), options);
   if (options.layout() == self.layout() && is_compressed(self.layout())) {
     const SparseParts& p = sparse_parts(self);
-    return make_compressed(self.layout(), self.sizes(), p.indices.clone(), p.plain.clone(),
-                           cresset::empty(p.values.sizes(), p.values.options().dtype(options.dtype())));
+    const auto copy = [&](const Tensor& t) { return t.to(options.device(), t.scalar_type(), false, true); };
+    return make_compressed(self.layout(), self.sizes(), copy(p.indices), copy(p.plain),
+                           cresset::empty(p.values.sizes(), p.values.options().dtype(options.dtype()).device(options.device())));
   }
   return empty_of(self.sizes(), options, sparse_parts(self).dense_dim);
 }
@@ -215,7 +216,7 @@ Tensor empty_like(const Tensor& self, const TensorOptions& given) {
 Tensor zeros_like(const Tensor& self, const TensorOptions& given) {
   const TensorOptions options = self.options().merge_in(given.requires_grad(std::nullopt).memory_format(std::nullopt));
   const Layout layout = options.layout();
-  if (!is_compressed(self.layout()) || !is_compressed(layout) || self.is_meta() || options.device().type() == kMeta) {
+  if (!is_compressed(self.layout()) || !is_compressed(layout) || self.is_meta()) {
     CRESSET_CHECK(!is_compressed(self.layout()) || layout != Layout::Strided, "zeros_like: expected a sparse layout for a tensor of layout ", self.layout(),
                   ", got ", layout);
     return layout == Layout::Sparse && is_compressed(self.layout()) ? empty_of(self.sizes(), options, sparse_parts(self).dense_dim)

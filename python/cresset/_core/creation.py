@@ -328,8 +328,9 @@ def _construct(*args, device=None, like=None, sparse=False, **named):
         args = (named.pop("data"),)
     if named:
         raise TypeError(f"new(): unexpected arguments {', '.join(named)}")
+    layout = cresset.sparse_coo if sparse else cresset.strided
     if not args:
-        return cresset.empty(0, dtype=default, device=device)
+        return cresset.empty(0, dtype=default, device=device, layout=layout)
     first = args[0]
     if sparse and isinstance(first, _Tensor) and len(args) in (2, 3):
         return cresset.sparse_coo_tensor(*args, dtype=default, device=device)
@@ -340,11 +341,11 @@ def _construct(*args, device=None, like=None, sparse=False, **named):
     if len(args) == 1 and _is_storage(first):
         return cresset.empty(0, dtype=default, device=first.device).set_(first)
     if len(args) == 1 and isinstance(first, cresset.Size):
-        return cresset.empty(first, dtype=default, device=device)
+        return cresset.empty(first, dtype=default, device=device, layout=layout)
     numbers = [isinstance(a, int) and not isinstance(a, bool) or hasattr(a, "__index__") and not isinstance(a, (bool, int)) for a in args]
     if all(numbers):
         try:
-            return cresset.empty([a.__index__() for a in args], dtype=default, device=device)
+            return cresset.empty([a.__index__() for a in args], dtype=default, device=device, layout=layout)
         except TypeError:
             pass
     if len(args) != 1:

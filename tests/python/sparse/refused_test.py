@@ -55,6 +55,23 @@ class Like(Base):
             with self.assertRaisesRegex(RuntimeError, "expected a sparse layout"):
                 torch.zeros_like(x, layout=torch.strided)
 
+    def test_the_device_that_is_asked_for(self):
+        for layout in (*LAYOUTS, torch.sparse_coo):
+            x = to(pattern(4, 6), layout)
+            for make in (torch.empty_like, torch.zeros_like):
+                made = make(x, device="meta")
+                self.assertEqual((made.device.type, made.layout, made.shape), ("meta", layout, x.shape))
+            self.assertEqual(torch.zeros_like(x, device="meta")._nnz(), 0)
+
+    def test_the_old_constructor_keeps_the_layout(self):
+        x = to(pattern(4, 6), torch.sparse_coo)
+        for made, shape in ((x.new(), (0,)), (x.new(2, 3), (2, 3)), (x.new(torch.Size([2, 3])), (2, 3))):
+            self.assertEqual((made.layout, made.dtype, made.shape, made._nnz()), (torch.sparse_coo, x.dtype, shape, 0))
+        for layout in LAYOUTS:
+            for sizes in ((), (2, 3)):
+                with self.assertRaisesRegex(RuntimeError, "makes no tensors of layout"):
+                    to(pattern(4, 6), layout).new(*sizes)
+
 
 class Products(Base):
     def test_dense_dimensions_broadcast(self):
