@@ -32,6 +32,9 @@ def _refused(error):
     return RuntimeError(str(error)) if "the arguments fit no form of it" in str(error) else error
 
 
+takes_numbers = set()  # operators of libraries that take Python numbers for tensors
+
+
 class OpOverload(OperatorBase):
     """One overload of an operator: takes what its schema lists, and nothing else."""
 
@@ -41,7 +44,7 @@ class OpOverload(OperatorBase):
         self._name = packet._qualified_op_name + ("" if overload == "default" else f".{overload}")
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__module__ = packet.__module__
-        self._call = call or _cresset.make_op(packet.__name__, [entry])
+        self._call = call or _cresset.make_op(packet.__name__, [entry], packet.__name__ in takes_numbers)
         self._op = self._call
         self._text = schema
         self.py_kernels = {}

@@ -10,9 +10,11 @@ from operator import attrgetter
 import _cresset
 
 import cresset as torch
+from cresset._core import operators as _operators
 
 _entries, divergences = _cresset.open_ops("distributions")
 _arguments = dict(_entries)
+_operators.takes_numbers.update(_arguments)
 _tables = {}  # by class in lower case: its rows by method
 for _name in _arguments:
     _, _table, _method = _name.split("_", 2)

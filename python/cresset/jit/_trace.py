@@ -4,6 +4,7 @@ Each call of a submodule becomes a method of its own. Sizes that the program ask
 takes from tensors become constants, with a warning.
 """
 
+import functools
 import inspect
 import keyword
 import linecache
@@ -16,6 +17,7 @@ import _cresset_graph as _graph
 
 import cresset as torch
 
+from .._core.operators import takes_numbers
 from .._modes import stack as _stack
 from ..nn import Module
 from ..overrides import TorchFunctionMode
@@ -254,6 +256,15 @@ class Tracer:
             return "None"
         return str(value)
 
+    def tensor_literal(self, args, value):
+        """A number is a tensor there, whose dtype is weaker than that of others."""
+        text = self.literal(value)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return text
+        floats = any(isinstance(a, torch.Tensor) and a.is_floating_point() for a in args)
+        dtype = torch.int64 if isinstance(value, int) else torch.float64 if floats else torch.get_default_dtype()
+        return f"torch.tensor({text}, dtype={dtype})"
+
     # ---- what arrives -----------------------------------------------------------------------------------------------------
 
     def __call__(self, func, args, kwargs):
@@ -263,7 +274,8 @@ class Tracer:
         if name in _UNHEARD:
             return result
         ns, op = name.split("::") if "::" in name else ("aten", name)
-        parts = [self.literal(a) for a in args] + [f"{k}={self.literal(v)}" for k, v in kwargs.items()]
+        literal = functools.partial(self.tensor_literal, args) if op in takes_numbers else self.literal
+        parts = [literal(a) for a in args] + [f"{k}={literal(v)}" for k, v in kwargs.items()]
         if op == "_resize_images":
             op, parts = _resizing(parts, args)
         elif op == "embedding_renorm_":

@@ -32,6 +32,15 @@ class Traces(unittest.TestCase):
         run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
         self.assertEqual((run.stdout, run.stderr), ("[2.0, 2.0, 2.0]\n", ""))
 
+    def test_numbers_of_distributions_are_tensors(self):
+        D = torch.distributions
+        x = torch.linspace(0.1, 0.9, 3, dtype=torch.float64)
+        for of_values in (D.AffineTransform(1, 2), D.AffineTransform(0.1, 2.0), D.PowerTransform(2), D.Gumbel(0, 1).cdf, D.Weibull(1, 1).log_prob):
+            traced = torch.jit.trace(lambda v, f=of_values: f(v), (x,))
+            for one in (traced, again(traced)):
+                self.assertTrue(torch.equal(one(x / 2), of_values(x / 2)))
+            self.assertEqual(traced(x.float()).dtype, torch.float32)
+
     def test_sizes_stay_questions(self):
         t = torch.jit.trace(lambda x: x.reshape(x.shape[0], -1) + x.size(0), (X,))
         for one in (t, again(t)):

@@ -98,6 +98,16 @@ class Modes(unittest.TestCase):
         self.assertIs(dispatch.return_and_correct_aliasing(torch.ops.aten.add_.Tensor, (x, 1), {}, X.clone()), x)
 
 
+class Libraries(unittest.TestCase):
+    def test_numbers_that_a_library_takes_for_tensors(self):
+        x = torch.linspace(0.1, 0.9, 3)
+        for transform in (torch.distributions.AffineTransform(1, 2.5), torch.distributions.PowerTransform(2)):
+            with Log() as mode:
+                result = transform(x)
+            self.assertTrue(torch.equal(result, transform(x)))
+            self.assertTrue(mode.log)
+
+
 class Names(unittest.TestCase):
     """Operators have PyTorch's names where our rows have others, and the same results."""
 
