@@ -759,15 +759,35 @@ const char* binary_name(const std::string& op) {
   return found == kNames.end() ? nullptr : found->second;
 }
 const char* inplace_name(const std::string& op) {
-  static const std::map<std::string, const char*> kNames = {{"+", "aten::add_"},     {"-", "aten::sub_"},           {"*", "aten::mul_"},
-                                                            {"/", "aten::div_"},     {"//", "aten::floor_divide_"}, {"%", "aten::remainder_"},
-                                                            {"**", "aten::pow_"},    {"&", "aten::__iand__"},       {"|", "aten::__ior__"},
-                                                            {"^", "aten::__ixor__"}, {"<<", "aten::__ilshift__"},   {">>", "aten::__irshift__"}};
+  static const std::map<std::string, const char*> kNames = {{"+", "aten::add_"},
+                                                            {"-", "aten::sub_"},
+                                                            {"*", "aten::mul_"},
+                                                            {"/", "aten::div_"},
+                                                            {"//", "aten::floor_divide_"},
+                                                            {"%", "aten::remainder_"},
+                                                            {"**", "aten::pow_"},
+                                                            {"&", "aten::bitwise_and_"},
+                                                            {"|", "aten::bitwise_or_"},
+                                                            {"^", "aten::bitwise_xor_"},
+                                                            {"<<", "aten::bitwise_left_shift_"},
+                                                            {">>", "aten::bitwise_right_shift_"}};
   const auto found = kNames.find(op);
   return found == kNames.end() ? nullptr : found->second;
 }
 
 }  // namespace
+
+// Bits of tensors are operators of their own.
+const char* operator_on(const char* name, const Value& x, const Value& y) {
+  static const std::map<std::string_view, const char*> kOfBits = {{"aten::__and__", "aten::bitwise_and"},
+                                                                  {"aten::__or__", "aten::bitwise_or"},
+                                                                  {"aten::__xor__", "aten::bitwise_xor"},
+                                                                  {"aten::__lshift__", "aten::bitwise_left_shift"},
+                                                                  {"aten::__rshift__", "aten::bitwise_right_shift"}};
+  if (!x.type().is_tensor() && !y.type().is_tensor()) return name;
+  const auto found = kOfBits.find(name);
+  return found == kOfBits.end() ? name : found->second;
+}
 
 void Emitter::augmented(const Ast& a) {
   const char* plain = binary_name(a.text);
@@ -788,7 +808,7 @@ void Emitter::augmented(const Ast& a) {
       const auto other = kPlain.find(a.text);
       if (other != kPlain.end()) return as_value(method(left, other->second, {r}, a.range), a.range);
     }
-    return as_value(call_op(in_place ? inplace : plain, {left, r}, a.range), a.range);
+    return as_value(call_op(in_place ? inplace : operator_on(plain, *left, *r), {left, r}, a.range), a.range);
   };
   bool in_place = false;
   const Ast& target = a[0];

@@ -165,4 +165,7 @@ class Emitter {
   std::map<std::string, Value*> constants_;
 };
 
+// The name of the operator of two values that the symbol of the name stands for.
+const char* operator_on(const char* name, const Value& x, const Value& y);
+
 }  // namespace cresset::graph::script

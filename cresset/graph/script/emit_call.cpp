@@ -1079,7 +1079,7 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
       arguments.keywords.emplace_back("dtype", call_op("prim::dtype", {t}, range));
       return call_builtin("aten::tensor", nullptr, arguments, range);
     }
-    return call_builtin("aten::" + name, t, arguments, range);
+    return call_builtin(name == "type" ? "aten::to" : "aten::" + name, t, arguments, range);
   }
   fail("'" + what + "' cannot be called here", range);
 }

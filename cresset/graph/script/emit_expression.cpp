@@ -470,7 +470,7 @@ SugarPtr Emitter::binary(const Ast& a, const Type* hint) {
     if (a.text == "//") return call_op("aten::floor_divide", {as_value(call_op("prim::NumToTensor", {x}, a.range), a.range), y}, a.range);
   }
   if (a.text == "//" && x->type().is_tensor()) return call_op("aten::floor_divide", {x, y}, a.range);
-  return call_op(op.op, {x, y}, a.range);
+  return call_op(operator_on(op.op, *x, *y), {x, y}, a.range);
 }
 
 // ---- literals and comprehensions

@@ -9,6 +9,20 @@ def tensordot__1(a: Tensor, b: Tensor, dims: Tuple[List[int], List[int]], out: O
     return _contracted(a, b, dims[0], dims[1], out)
 def tensordot__2(a: Tensor, b: Tensor, dims: List[List[int]], out: Optional[Tensor] = None) -> Tensor:
     return _contracted(a, b, dims[0], dims[1], out)
+def norm(input: Tensor, p: Optional[number] = 2, dim: Optional[BroadcastingList1[int]] = None, keepdim: bool = False, out: Optional[Tensor] = None,
+         dtype: Optional[dtype] = None) -> Tensor:
+    order = 2.0 if p is None else float(p)
+    if out is None:
+        return torch.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype)
+    return torch.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
+def norm__1(input: Tensor, p: str, dim: Optional[BroadcastingList1[int]] = None, keepdim: bool = False, out: Optional[Tensor] = None,
+            dtype: Optional[dtype] = None) -> Tensor:
+    if p == "fro":
+        return norm(input, 2, dim, keepdim, out, dtype)
+    if p != "nuc":
+        raise ValueError("norm: expected a number, 'fro' or 'nuc' as p, got " + p)
+    found = torch.linalg_matrix_norm(input, p, [-2, -1] if dim is None else dim, keepdim, dtype=dtype)
+    return found if out is None else out.copy_(found)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return torch.relu_(input) if inplace else torch.relu(input)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:

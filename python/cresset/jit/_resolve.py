@@ -342,7 +342,7 @@ def attribute_of(obj, name):
     if obj is torch or getattr(obj, "__name__", "") == "torch":
         if name in _SPECIAL:
             return ("special", _SPECIAL[name])
-        if name == "tensordot":  # the operator of the name takes lists of dimensions alone
+        if name in ("tensordot", "norm"):  # the operators of these names take lists of dimensions alone
             obj = torch.functional
     try:
         found = getattr(obj, name)

@@ -603,3 +603,34 @@ def test_keys_of_other_types_are_not_in_a_dict():
         table[3]
     with pytest.raises(TypeError):
         "a" in torch.jit.script([1])  # noqa: B015
+
+
+def test_bits_of_tensors_and_numbers():
+    @torch.jit.script
+    def f(x: torch.Tensor, n: int):
+        masked, shifted = x.clone(), x.clone()
+        masked &= 6
+        shifted <<= 1
+        return [x & 1, 1 | x, x ^ n, x << 2, x >> n, x & x, masked, shifted], n & 2
+
+    tensors, number = f(torch.tensor([1, 2, 5]), 1)
+    assert [t.tolist() for t in tensors] == [[1, 0, 1], [1, 3, 5], [0, 3, 4], [4, 8, 20], [0, 1, 2], [1, 2, 5], [0, 2, 4], [2, 4, 10]]
+    assert number == 0
+
+
+def norms_of(x):
+    return torch.norm(x), torch.norm(x, dim=1), torch.norm(x, 1.0, [0, 1]), torch.norm(x, "fro", dim=0, keepdim=True), torch.norm(x, p="nuc")
+
+
+def test_norms_along_dimensions():
+    x = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
+    for got, wanted in zip(torch.jit.script(norms_of)(x), norms_of(x), strict=True):
+        torch.testing.assert_close(got, wanted)
+
+
+def test_type_of_a_tensor_is_changed_by_its_method():
+    @torch.jit.script
+    def f(x: torch.Tensor):
+        return x.type(torch.int32)
+
+    assert f(torch.ones(1)).dtype == torch.int32
