@@ -377,5 +377,32 @@ class ConvolutionGradients(unittest.TestCase):
                 torch.testing.assert_close(a, b)
 
 
+class Assigned(unittest.TestCase):
+    def test_a_buffer_takes_no_name_of_another_kind(self):
+        module = nn.Module()
+        for taken in (5, torch.ones(1), nn.Parameter(torch.ones(1)), nn.Identity()):
+            module.taken = taken
+            with self.assertRaises(KeyError):
+                module.taken = nn.Buffer(torch.ones(1))
+            del module.taken
+        module.kept = nn.Buffer(torch.ones(1), persistent=False)
+        module.kept = torch.zeros(1)
+        self.assertEqual((module.kept.item(), list(module.state_dict())), (0.0, []))
+
+    def test_a_subclass_may_register_buffers_without_persistence(self):
+        class Plain(nn.Module):
+            def register_buffer(self, name, tensor):
+                super().register_buffer(name, tensor)
+
+        module = Plain()
+        module.bar = nn.Buffer(torch.ones(1))
+        self.assertEqual(list(module.state_dict()), ["bar"])
+
+    def test_conversion_to_complex_warns(self):
+        with self.assertWarnsRegex(UserWarning, "complex"):
+            module = nn.Linear(1, 1).to(torch.complex64)
+        self.assertEqual(module.weight.dtype, torch.complex64)
+
+
 if __name__ == "__main__":
     unittest.main()

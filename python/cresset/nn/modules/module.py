@@ -327,11 +327,15 @@ class Module(StateMixin):
             object.__setattr__(self, name, value)
 
     def _set_buffer(self, name, value):
+        if isinstance(value, Buffer):
+            # A subclass may have a register_buffer of its own that knows of no other buffers.
+            if getattr(value, "persistent", True):
+                self.register_buffer(name, value)
+            else:
+                self.register_buffer(name, value, persistent=False)
+            return
         if name not in self._buffers:
             self._without(name)
-        if isinstance(value, Buffer):
-            self.register_buffer(name, value, getattr(value, "persistent", True))
-            return
         if value is not None:
             for hook in _global_buffer_registration_hooks.values():
                 replaced = hook(self, name, value)
@@ -543,6 +547,8 @@ class Module(StateMixin):
         device, dtype, non_blocking, memory_format = _destination(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"Module.to: expected a floating or complex dtype, got {dtype}")
+        if dtype is not None and dtype.is_complex:
+            warnings.warn("Module.to: not every module computes with complex parameters; where one refuses them, write it with operators that take them", UserWarning, stacklevel=2)  # fmt: skip
 
         def convert(tensor):
             wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
