@@ -335,6 +335,8 @@ def _construct(*args, device=None, like=None, sparse=False, **named):
     if sparse and isinstance(first, _Tensor) and len(args) in (2, 3):
         return cresset.sparse_coo_tensor(*args, dtype=default, device=device)
     if len(args) == 1 and isinstance(first, _Tensor):
+        if device is not None:
+            raise RuntimeError(f"new(): a tensor of a tensor shares its memory and takes no device, got device={device}; use to()")
         if like is not None and first.dtype != default:
             raise TypeError(f"expected a tensor of dtype {default} (got {first.dtype})")
         return first.alias() if first.requires_grad else first.detach()

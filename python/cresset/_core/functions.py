@@ -201,6 +201,8 @@ def tensor_split(input, indices_or_sections, dim=0):
     """
     if isinstance(indices_or_sections, _Tensor):
         places = indices_or_sections
+        if places.dtype is not _torch.int64 or places.dim() > 1:
+            raise RuntimeError(f"tensor_split: expected positions of dtype int64 in at most 1 dimension, got {places.dtype} of shape {list(places.shape)}")
         indices_or_sections = [place.item() for place in places.unbind()] if places.dim() else places.item()  # numbers that tracers hear of
     return _ops["tensor_split"](input, indices_or_sections, dim)
 

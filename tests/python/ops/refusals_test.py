@@ -365,6 +365,22 @@ class Refusals(unittest.TestCase):
                 with self.assertRaisesRegex(RuntimeError, "float64"):
                     cresset.histogram(x, bins, out=out)
 
+    def test_positions_of_a_split_are_whole_numbers_in_a_row(self):
+        x = cresset.ones(4)
+        for places in (cresset.tensor([[1]]), cresset.tensor([1.0]), cresset.tensor(1.0), cresset.tensor([1], dtype=cresset.int32)):
+            with self.assertRaisesRegex(RuntimeError, "positions of dtype int64"):
+                cresset.tensor_split(x, places)
+            with self.assertRaises(RuntimeError):
+                x.tensor_split(places)
+        self.assertEqual([len(part) for part in x.tensor_split(cresset.tensor([1]))], [1, 3])
+
+    def test_a_tensor_of_a_tensor_takes_no_device(self):
+        x = cresset.ones(2)
+        for made in (lambda: cresset.Tensor(x, device="cpu"), lambda: x.new(x, device="cpu")):
+            with self.assertRaisesRegex(RuntimeError, "takes no device"):
+                made()
+        self.assertEqual(cresset.Tensor(x).data_ptr(), x.data_ptr())
+
     def test_a_gpu_through_dlpack(self):
         for kind in (2, 10, 14):
             with self.assertRaisesRegex(BufferError, str(kind)):
