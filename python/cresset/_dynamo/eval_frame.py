@@ -17,6 +17,7 @@ import cresset as torch
 
 from ..nn.modules import module as _space
 from . import _logs, config, exc
+from .backends.common import updates_list
 from .backends.registry import lookup_backend
 
 __all__ = [
@@ -63,6 +64,11 @@ class Compiler:
         taken = {"options": self.options} if self.options and (self._backend == "inductor" or not isinstance(self._backend, str)) else {}
         return function(module, examples, **taken)
 
+    def gains_nothing(self, graph):
+        """Whether a graph holds steps of optimizers and switches of modes alone: each step is one operator on lists in eager mode too, and Python runs both."""
+        calls = [node for node in graph.nodes if node.op.startswith("call") and (node.all_input_nodes or node.users)]
+        return self._backend == "inductor" and _stance.force_backend is None and all(map(updates_list, calls))
+
     def call(self, function, args, kwargs):
         """Calls a function whose frames are compiled."""
         stance = _stance.stance
@@ -85,7 +91,7 @@ def _miss(reference, function, code, offset, slots, stack):
         raise RuntimeError(f"torch.compile: {function.__qualname__} would be compiled again, which torch.compiler.set_stance('fail_on_recompile') forbids")
     known.install()
     entry = frames.miss(compiler, function, code, offset, slots, stack)
-    if entry is not None and entry is not False:
+    if entry not in (None, False, Ellipsis):
         _logs.guards(entry)
     return entry
 

@@ -104,3 +104,49 @@ def test_forward_backward_and_step_in_one_function():
         assert torch.equal(compiled(nets[0], optimizers[0]).detach(), whole(nets[1], optimizers[1]).detach())
     for ours, theirs in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
         assert torch.equal(ours, theirs)
+
+
+def test_a_step_alone_runs_as_it_is():
+    nets, optimizers = pair("SGD", lr=0.1)
+    schedulers = [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9) for optimizer in optimizers]
+    method = torch.compile(optimizers[0].step)
+
+    @torch.compile
+    def function():
+        optimizers[0].step()
+
+    for step in (method, function):
+        run(nets, optimizers, [step, optimizers[1].step], 4, lambda i: [scheduler.step() for scheduler in schedulers])
+        assert len(step._compiler.graphs) == 1  # no rate is guarded
+        assert not step._compiler.region.entries()
+
+
+def test_a_function_that_may_do_more_than_a_step_is_compiled():
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    @torch.compile
+    def either(x=None):
+        if x is None:
+            optimizer.step()
+        else:
+            return net(x).sin() * 2
+
+    x = torch.randn(2, 4)
+    either(x).sum().backward()
+    either()
+    assert torch.equal(either(x), net(x).sin() * 2)
+    assert len(either._compiler.region.entries()) >= 2
+
+
+def test_counts_of_steps_are_one_operator():
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    optimizer = torch.optim.Adam(net.parameters())
+    counter = CompileCounterWithBackend("eager")
+    step = torch.compile(optimizer.step, backend=counter)
+    for _ in range(3):
+        net(torch.randn(2, 4)).sum().backward()
+        step()
+    calls = [str(node.target) for node in counter.graphs[-1].graph.nodes if node.op == "call_function" and node.all_input_nodes]
+    assert calls == ["aten._foreach_add_.Scalar", "aten._fused_adam_.default"]
+    assert all(state["step"] == 3 for state in optimizer.state.values())

@@ -3,6 +3,7 @@
 import contextlib
 import dis
 import functools
+import inspect
 import os
 import linecache
 import sys
@@ -359,12 +360,22 @@ def _assemble(compiler, function, code, outcome):
     graph = None
     if tracer.num_ops:
         graph = _compiled(compiler, world, rebuilt, function)
+        fresh = outcome.offset == listing(code).instructions[_first(code)].offset
+        if outcome.at is None and fresh and _does_the_same(code) and compiler.gains_nothing(tracer.graph):
+            return Ellipsis  # guards alone cost more than the step
     simple = not rebuilt.lines or all(line.startswith("v") and " = o[" in line for line in rebuilt.lines)
     after, _ = rebuilt.finish(result)
     if outcome.at is None:
         shape = P.ONE if graph is not None and simple and result in rebuilt.names.values() and len(rebuilt.outputs) == 1 else P.GENERAL
         return _new_entry(world, P.RETURN, graph, rebuilt, after, shape=shape)
     return _with_step(world, machine, outcome.at, graph, rebuilt, after, code)
+
+
+def _does_the_same(code):
+    """Whether all calls of a function do what one of them does: the step of an optimizer, or a function without arguments and branches."""
+    takes_none = not (code.co_argcount or code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+    straight = not any("JUMP" in instruction.name or instruction.name == "FOR_ITER" for instruction in listing(code).instructions)
+    return (takes_none and straight) or _package() in os.path.realpath(code.co_filename)
 
 
 def _own_cells(world, code):

@@ -350,10 +350,10 @@ def _list_step(machine, rule, params, states, keys, numbers, takes_sparse):
             given.append(steps)
         elif str(argument.type) == "List[Tensor]":
             given.append(next(rest))
-    for step in steps:
-        call(machine, get_attribute(machine, step, "add_"), (1,), {})
+    if steps:
+        calls.as_node(machine, torch.ops.aten._foreach_add_.Scalar, (steps, 1), {})
     calls.as_node(machine, operator_, tuple(given), named)
-    for t in (*lists, *grads, *(t for some in kept for t in some)):
+    for t in (*lists, *grads, *steps, *(t for some in kept for t in some)):
         machine.world.tracer.written.add(id(t))
     return None
 

@@ -22,11 +22,10 @@ def makes_leaves(gm):
     return any(isinstance(value, Tensor) and value.requires_grad and value.is_leaf for value in values)
 
 
-def updates_lists(gm):
-    """Whether a graph holds a step of an optimizer: one operator that writes whole lists of tensors, by rules that read counts of steps. Its parts would be made
-    for one count."""
-    schemas = (getattr(node.target, "_schema", None) for node in gm.graph.nodes)
-    return any(schema is not None and schema.is_mutable and str(schema.arguments[0].type) == "List[Tensor]" for schema in schemas)
+def updates_list(node):
+    """Whether a node writes a whole list of tensors, as a step of an optimizer does, by rules that read counts of steps. Its parts would be made for one count."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and schema.is_mutable and str(schema.arguments[0].type) == "List[Tensor]"
 
 
 class AotAutograd:
@@ -38,7 +37,7 @@ class AotAutograd:
         self.kwargs = kwargs
 
     def __call__(self, gm, example_inputs, **kwargs):
-        if makes_leaves(gm) or updates_lists(gm):
+        if makes_leaves(gm) or any(map(updates_list, gm.graph.nodes)):
             return gm.forward
         if gm.meta.get("open"):
             return aot_function(gm.forward, **self.kwargs)  # captured once for each kind of sizes
