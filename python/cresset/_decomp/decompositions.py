@@ -319,11 +319,12 @@ def _picked(target, ignore_index):
 
 def nll_loss_forward(self, target, weight, reduction, ignore_index):
     classes = self.dim() - 1 if self.dim() < 2 else 1
-    counts, index = _picked(target, ignore_index)
+    _, index = _picked(target, ignore_index)
     loss = self.gather(classes, index.unsqueeze(classes)).squeeze(classes).neg()
     share = None if weight is None else weight[index]
-    loss = torch.where(counts, loss if share is None else loss * share, 0.0)
-    total = (counts if share is None else torch.where(counts, share, 0.0)).sum().to(self.dtype)
+    # Each use asks again, as programs that count operators of the core set expect.
+    loss = torch.where(target != ignore_index, loss if share is None else loss * share, 0.0)
+    total = ((target != ignore_index) if share is None else torch.where(target != ignore_index, share, 0.0)).sum().to(self.dtype)
     if reduction == _NONE and self.dim() > 1:
         return loss, self.new_zeros(())
     return (loss.sum() / total if reduction == _MEAN else loss.sum()), total

@@ -458,3 +458,14 @@ class Scripts(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+def test_losses_of_classes_have_the_operators_of_the_core_set():
+    class Loss(nn.Module):
+        def forward(self, x, target):
+            return nn.functional.cross_entropy(x, target)
+
+    program = torch.export.export(Loss(), (torch.ones(2, 3), torch.tensor([0, -100]))).run_decompositions()
+    names = [str(n.target) for n in program.graph.nodes if n.op == "call_function"]
+    assert [names.count(f"aten.{name}") for name in ("ne.Scalar", "where.self", "gather.default")] == [3, 2, 1]
+    assert program.module()(torch.ones(2, 3), torch.tensor([0, -100])) == Loss()(torch.ones(2, 3), torch.tensor([0, -100]))
