@@ -657,6 +657,25 @@ def _set(op, key, fn, undone=None):
             undone.append(lambda: op._kernels.pop(key, None))
 
 
+def _notes_of(lib, caller):
+    """Where registrations for a library are noted, which take them back at its end; None without one."""
+    if lib is None:
+        return None
+    if not isinstance(lib, Library):
+        raise TypeError(f"{caller}: expected a torch.library.Library for lib, got {type(lib).__name__}")
+    return lib._undone
+
+
+def _assign(op, name, value, undone):
+    """Sets a rule of an operator until the library ends whose notes these are."""
+    before = getattr(op, name, None)
+    if isinstance(op, _OfLibrary):  # which notes its functions itself
+        op._undone = undone
+    setattr(op, name, value)
+    if undone is not None and not isinstance(op, _OfLibrary):
+        undone.append(functools.partial(setattr, op, name, before))
+
+
 _pending = {}  # "ns::name" or "ns::name.overload" -> functions that wait for its definition
 
 
@@ -684,7 +703,7 @@ class _OfLibrary:
     def __call__(self, *args, **kwargs):
         return self.overload(*args, **kwargs)
 
-    _autograd, _kernels, _backward = True, {}, None
+    _autograd, _kernels, _backward, _undone = True, {}, None, None
 
     @property
     def _fake(self):
@@ -692,13 +711,13 @@ class _OfLibrary:
 
     @_fake.setter
     def _fake(self, function):
-        _set(self, "Meta", function)
+        _set(self, "Meta", function, self._undone)
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
         if name == "_setup":  # after _backward
             formula = self._formula()
-            _set(self, "Autograd", formula)
+            _set(self, "Autograd", formula, self._undone)
 
     def _formula(self):
         """The function for the layer of gradients: the operator below it, with the formula recorded."""
@@ -714,21 +733,38 @@ class _OfLibrary:
 
 
 def define(qualname, schema, *, lib=None, tags=()):
-    """Defines an operator "namespace::name" by its schema, "(Tensor x) -> Tensor". Errors: ValueError for other names and schemas.
+    """Defines an operator "namespace::name" by its schema, "(Tensor x) -> Tensor": for good, or for the life of the library `lib`.
+    `define(lib, "name(Tensor x) -> Tensor")` is a decorator of its function.
+
+    Errors: ValueError for other names and schemas, and for a library of another namespace.
 
     >>> torch.library.define("example::half", "(Tensor x) -> Tensor")
     >>> torch.library.impl("example::half", "cpu", lambda x: x / 2)
     >>> torch.ops.example.half(torch.ones(1))
     tensor([0.5000])
     """
+    if isinstance(qualname, Library):
+        qualname.define(schema, tags=tags)
+
+        def put(function):
+            qualname.impl(schema.partition("(")[0].strip(), function)
+            return function
+
+        return put
     namespace, name = _name(qualname)
     if not schema.lstrip().startswith("("):
         raise ValueError(f'define: expected a schema like "(Tensor x) -> Tensor", got "{schema}"')
-    _add(namespace, f"{namespace}::{name}{schema}", tags)
+    if _notes_of(lib, "define") is not None and lib.ns != namespace:
+        raise ValueError(f"define: expected a name of the library's namespace {lib.ns!r}, got {qualname!r}")
+    made = _add(namespace, f"{namespace}::{name}{schema}", tags)
+    if lib is not None:
+        lib._made.append(made)
+    return None
 
 
 def impl(qualname, types, func=None, *, lib=None):
     """The function of an operator for kinds of devices: "cpu", "default" (all), or a list of them. A decorator where `func` is left out.
+    With `lib` it goes when that library does, as do the rules that the functions below register.
 
     >>> torch.library.define("example::third", "(Tensor x) -> Tensor")
     >>> @torch.library.impl("example::third", "default")
@@ -744,12 +780,12 @@ def impl(qualname, types, func=None, *, lib=None):
             return function
 
         return put if func is None or isinstance(func, str) else put(func)
-    op = _found(qualname)
+    op, undone = _found(qualname), _notes_of(lib, "impl")
 
     def register(function):
         for kind in (types,) if isinstance(types, str) else types:
             key = "CompositeExplicitAutograd" if kind == "default" else _KEYS.get(kind, kind)
-            _set(op, key, function)
+            _set(op, key, function, undone)
         return function
 
     if func is None:
@@ -766,16 +802,16 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     >>> op(torch.ones(1))
     tensor([1.])
     """
-    found = _found(op) if not isinstance(op, str) or _is_there(op) else None
+    found, undone = _found(op) if not isinstance(op, str) or _is_there(op) else None, _notes_of(lib, "register_kernel")
 
     def register(function):
         if found is None:
             keys = [device_types] if isinstance(device_types, str) else device_types or ["default"]
-            _pending.setdefault(op, []).extend(("CompositeExplicitAutograd" if k == "default" else _KEYS.get(k, k), function, None) for k in keys)
+            _pending.setdefault(op, []).extend(("CompositeExplicitAutograd" if k == "default" else _KEYS.get(k, k), function, undone) for k in keys)
             return function
         kinds = ["default"] if device_types is None else [device_types] if isinstance(device_types, str) else device_types
         for kind in kinds:
-            _set(found, "CompositeExplicitAutograd" if kind == "default" else _KEYS.get(kind, kind), function)
+            _set(found, "CompositeExplicitAutograd" if kind == "default" else _KEYS.get(kind, kind), function, undone)
         return function
 
     return register if func is None else register(func)
@@ -789,10 +825,10 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
     >>> op(torch.ones(2, 3, device="meta")).shape
     torch.Size([3])
     """
-    found = _found(op)
+    found, undone = _found(op), _notes_of(lib, "register_fake")
 
     def register(function):
-        found._fake = function
+        _assign(found, "_fake", function, undone)
         return function
 
     return register if func is None else register(func)
@@ -801,7 +837,7 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
 def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
     """An old name of `register_fake`."""
     warnings.warn("impl_abstract is deprecated: it is called register_fake now", FutureWarning, stacklevel=2)
-    return register_fake(qualname, func)
+    return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
@@ -830,7 +866,9 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     written = [a.name for a in found._form.arguments if a.mutated]
     if written or any("(" in r and "!" in r for r in found._form.returns):
         raise RuntimeError(f"register_autograd: {found.name()} writes to {', '.join(written)}, and formulas are for operators that write nothing")
-    found._backward, found._setup = backward, setup_context
+    undone = _notes_of(lib, "register_autograd")
+    for name, value in (("_backward", backward), ("_setup", setup_context)):
+        _assign(found, name, value, undone)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
@@ -844,10 +882,10 @@ def register_vmap(op, func=None, /, *, lib=None):
     >>> torch.vmap(op)(torch.ones(2, 3))
     tensor([3., 3.])
     """
-    found = _found(op)
+    found, undone = _found(op), _notes_of(lib, "register_vmap")
 
     def register(function):
-        found._vmap = function
+        _assign(found, "_vmap", function, undone)
         return function
 
     return register if func is None else register(func)
@@ -867,12 +905,14 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
     ...     op(torch.ones(1))
     tensor([100.])
     """
-    found = _found(op)
+    found, undone = _found(op), _notes_of(lib, "register_torch_dispatch")
 
     def register(function):
         if torch_dispatch_class in found._torch_dispatch:
             raise RuntimeError(f"{torch_dispatch_class} already has a function registered to {found.name()}")
         found._torch_dispatch[torch_dispatch_class] = function
+        if undone is not None:
+            undone.append(functools.partial(found._torch_dispatch.pop, torch_dispatch_class, None))
         return function
 
     return register if func is None else register(func)
@@ -893,7 +933,10 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
         raise ValueError(f"register_autocast: expected the kind of device 'cpu' or 'cuda', got {device_type!r}")
     if not isinstance(cast_inputs, torch.dtype):
         raise ValueError(f"register_autocast: expected a dtype for inputs, got {cast_inputs!r}")
-    _found(op)._autocast[device_type] = cast_inputs
+    found, undone = _found(op), _notes_of(lib, "register_autocast")
+    found._autocast[device_type] = cast_inputs
+    if undone is not None:
+        undone.append(functools.partial(found._autocast.pop, device_type, None))
 
 
 def get_ctx():

@@ -322,10 +322,6 @@ class Objects(unittest.TestCase):
         self.assertEqual(torch.ops.test_tags.g.default.tags, [torch.Tag.pointwise])
 
 
-if __name__ == "__main__":
-    unittest.main()
-
-
 class Rules(unittest.TestCase):
     """Rules of operators beside their functions: casts, modes, keys, and the end of a library."""
 
@@ -346,6 +342,54 @@ class Rules(unittest.TestCase):
         with op.set_kernel_enabled("cpu", enabled=False):
             self.assertEqual(op(torch.ones(1)).item(), 2)
         self.assertEqual(op(torch.ones(1)).item(), 5)
+
+    def test_what_is_registered_for_a_library_goes_with_it(self):
+        lib = torch.library.Library("registered_for", "FRAGMENT")
+        torch.library.define("registered_for::twice", "(Tensor x) -> Tensor", lib=lib)
+        torch.library.impl("registered_for::twice", "cpu", lambda x: x * 2, lib=lib)
+        torch.library.register_fake("registered_for::twice", lambda x: x.new_empty(7), lib=lib)
+        torch.library.register_autograd("registered_for::twice", lambda ctx, grad: grad * 2, lib=lib)
+        torch.library.register_vmap("registered_for::twice", lambda info, dims, x: (x * 2, dims[0]), lib=lib)
+        x = torch.ones(2, requires_grad=True)
+        torch.ops.registered_for.twice(x).sum().backward()
+        self.assertEqual((x.grad.tolist(), torch.ops.registered_for.twice(x.to("meta")).shape), ([2, 2], (7,)))
+        self.assertEqual(torch.vmap(torch.ops.registered_for.twice)(torch.ones(2, 1)).tolist(), [[2], [2]])
+        lib._destroy()
+        with self.assertRaises(AttributeError):
+            torch.ops.registered_for.twice(x)
+        torch.library.define("registered_for::twice", "(Tensor x) -> Tensor", lib=torch.library.Library("registered_for", "FRAGMENT"))
+
+    def test_rules_for_a_library_leave_the_operator_of_another(self):
+        op = torch.library.custom_op("registered_on::thrice", lambda x: x * 3, mutates_args=(), schema="(Tensor x) -> Tensor")
+        own = torch.library.register_fake(op, lambda x: x.new_empty(1))
+        with torch.library._scoped_library("registered_on", "FRAGMENT") as lib:
+            torch.library.register_kernel(op, "cpu", lambda x: x * 30, lib=lib)
+            torch.library.register_fake(op, lambda x: x.new_empty(2), lib=lib)
+            torch.library.register_autocast(op, "cpu", torch.bfloat16, lib=lib)
+            torch.library.register_autograd(op, lambda ctx, grad: grad * 5, lib=lib)
+            self.assertEqual((op(torch.ones(1)).item(), op(torch.ones(1, device="meta")).shape), (30, (2,)))
+            with torch.autocast("cpu"):
+                self.assertEqual(op(torch.ones(1)).dtype, torch.bfloat16)
+        self.assertEqual((op(torch.ones(1)).item(), op(torch.ones(1, device="meta")).shape, own(torch.ones(1)).shape), (3, (1,), (1,)))
+        with torch.autocast("cpu"):
+            self.assertEqual(op(torch.ones(1)).dtype, torch.float32)
+        with self.assertRaises((RuntimeError, NotImplementedError)):
+            op(torch.ones(1, requires_grad=True)).backward()
+
+    def test_libraries_are_asked_for_by_their_kind_and_namespace(self):
+        with torch.library._scoped_library("asked_for", "FRAGMENT") as lib:
+            with self.assertRaisesRegex(ValueError, "namespace 'asked_for', got 'another::f'"):
+                torch.library.define("another::f", "(Tensor x) -> Tensor", lib=lib)
+            with self.assertRaisesRegex(TypeError, "register_fake: expected a torch.library.Library for lib, got str"):
+                torch.library.register_fake("aten::sin", lambda x: x, lib="asked_for")
+
+            @torch.library.define(lib, "f.of_one(Tensor x) -> Tensor")
+            def f(x):
+                return x * 4
+
+            self.assertEqual((torch.ops.asked_for.f(torch.ones(1)).item(), f(torch.ones(1)).item()), (4, 4))
+        with self.assertRaises(AttributeError):
+            torch.ops.asked_for.f(torch.ones(1))
 
     def test_what_a_library_defines_goes_with_it(self):
         with library._scoped_library("test_scope", "FRAGMENT") as lib:
@@ -397,3 +441,7 @@ class Rules(unittest.TestCase):
         newer, older = (torch._C.parse_schema(f"f(Tensor x{more}) -> Tensor") for more in (", int m=1", ""))
         self.assertTrue(newer.is_backward_compatible_with(older))
         self.assertFalse(older.is_backward_compatible_with(newer))
+
+
+if __name__ == "__main__":
+    unittest.main()
