@@ -686,6 +686,22 @@ PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
 
 }  // namespace
 
-bool add_script(PyObject* module) { return add_handle_type(module) && PyModule_AddFunctions(module, functions) == 0; }
+namespace {
+
+// To Python's own output, which programs redirect.
+void print_line(const std::string& line) {
+  const Gil gil;
+  PyObject* const out = PySys_GetObject("stdout");  // borrowed; none in programs without a console
+  if (!out || out == Py_None) return;
+  const Ref done(PyFile_WriteObject(text(line).get(), out, Py_PRINT_RAW) == 0 ? PyObject_CallMethod(out, "flush", nullptr) : nullptr);
+  if (!done) throw PythonError();
+}
+
+}  // namespace
+
+bool add_script(PyObject* module) {
+  set_print_handler(print_line);
+  return add_handle_type(module) && PyModule_AddFunctions(module, functions) == 0;
+}
 
 }  // namespace cresset::graph::script

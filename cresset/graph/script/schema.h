@@ -60,6 +60,10 @@ CRESSET_API void register_builtins();
 using BuiltinFn = void (*)(const Datum* const* inputs, size_t count, Datum& output);
 // From the text of a schema; `pure`: it may be computed at compile time.
 void add_builtin(const char* schema, BuiltinFn run, bool pure = true);
+// The function that gets each line that programs print, with its end.
+using PrintHandler = void (*)(const std::string& line);
+CRESSET_API void set_print_handler(PrintHandler to);
+
 void add_number_builtins();
 void add_list_builtins();
 void add_dict_builtins();

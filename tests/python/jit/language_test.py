@@ -1,6 +1,7 @@
 """The language as programs for PyTorch use it: numbers, texts, conditions, arguments from Python, functions of several signatures."""
 
 import cmath
+import contextlib
 import io
 import math
 from typing import Dict, List, Optional, Tuple, Union
@@ -634,3 +635,14 @@ def test_type_of_a_tensor_is_changed_by_its_method():
         return x.type(torch.int32)
 
     assert f(torch.ones(1)).dtype == torch.int32
+
+
+def test_print_goes_where_the_output_of_python_goes():
+    @torch.jit.script
+    def f(x: int):
+        print("number", x)
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        f(3)
+    assert out.getvalue() == "number 3\n"

@@ -1,5 +1,6 @@
 // Objects, exceptions, futures, and what looks at the types of values.
 
+#include <atomic>
 #include <cstdio>
 
 #include "cresset/graph/script/fork.h"
@@ -10,6 +11,15 @@
 namespace cresset::graph::script {
 
 namespace {
+
+void print_to_output(const std::string& line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+std::atomic<PrintHandler>& print_handler() {
+  static std::atomic<PrintHandler> handler(print_to_output);
+  return handler;
+}
 
 ScriptObject& object(const Datum& v, const char* what) {
   ScriptObject* o = object_of(v);
@@ -157,10 +167,11 @@ void add_object_builtins() {
     std::string line;
     for (size_t i = 0; i < n; i++) line += (i ? " " : "") + str_of(*in[i]);
     line += "\n";
-    std::fwrite(line.data(), 1, line.size(), stdout);
-    std::fflush(stdout);
+    print_handler().load()(line);
     out = Datum();
   });
 }
+
+void set_print_handler(PrintHandler to) { print_handler() = to; }
 
 }  // namespace cresset::graph::script
