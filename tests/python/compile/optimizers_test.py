@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import sys
 
 import pytest
 from cresset._dynamo.testing import CompileCounterWithBackend
@@ -107,7 +106,9 @@ def test_forward_backward_and_step_in_one_function():
         assert torch.equal(ours, theirs)
 
 
-def test_a_step_alone_runs_as_it_is():
+def test_a_step_alone_runs_as_it_is(monkeypatch):
+    # In a process that has taken a profile, which other tests do, a step calls itself under its name.
+    monkeypatch.setattr(torch.optim.optimizer, "_are_named", lambda: False)
     nets, optimizers = pair("SGD", lr=0.1)
     schedulers = [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9) for optimizer in optimizers]
     method = torch.compile(optimizers[0].step)
@@ -119,8 +120,7 @@ def test_a_step_alone_runs_as_it_is():
     for step in (method, function):
         run(nets, optimizers, [step, optimizers[1].step], 4, lambda i: [scheduler.step() for scheduler in schedulers])
         assert len(step._compiler.graphs) == 1  # no rate is guarded
-        # Once a profile has been taken, a step calls itself under its name, which is an entry of its own.
-        assert not step._compiler.region.entries() or "_cresset_profile" in sys.modules
+        assert not step._compiler.region.entries()
 
 
 def test_a_function_that_may_do_more_than_a_step_is_compiled():
