@@ -44,7 +44,8 @@ def public_names():
 
 
 def is_operator(thing):
-    return type(thing).__name__ in ("Op", "OpMethod")
+    """Whether it comes from a row: an operator, or the type of its named results, which exists from its first use on."""
+    return type(thing).__name__ in ("Op", "OpMethod") or thing.__module__ == "cresset.return_types"
 
 
 def text_of(thing):
