@@ -214,8 +214,20 @@ _BUILTINS = {
 }  # fmt: skip
 
 
+def _allowed_wrapper(*arguments):
+    """A tensor of an allowed class that holds others, from what a file says of it."""
+    kind = arguments[0] if arguments else None
+    name = getattr(kind, "__qualname__", type(kind).__qualname__)
+    if len(arguments) != 8 or not (issubclass(type(kind), type) and issubclass(kind, torch.Tensor)):
+        raise pickle.UnpicklingError(f"load: the file makes a wrapper of {name}, expected a class of tensors and seven properties of one")
+    try:
+        return _utils._rebuild_wrapper_subclass(*arguments)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise pickle.UnpicklingError(f"load: the file makes an impossible {name}: {error}") from error
+
+
 #: Functions by which a file makes a tensor of an allowed class that holds others.
-_OF_WRAPPERS = ("torch._tensor._rebuild_from_type_v2", "torch._utils._rebuild_wrapper_subclass")
+_OF_WRAPPERS = {"torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2, "torch._utils._rebuild_wrapper_subclass": _allowed_wrapper}
 
 
 def _known_global(module, name):
@@ -229,7 +241,7 @@ def _known_global(module, name):
     if module == "torch.nn.parameter" and name == "Parameter":
         return torch.nn.Parameter
     if f"{module}.{name}" in _OF_WRAPPERS:
-        return getattr(_utils, name)
+        return _OF_WRAPPERS[f"{module}.{name}"]
     if module == "torch" and name in STORAGE_CLASSES:
         return StorageType(name)
     raise pickle.UnpicklingError(f"load: the file uses `{module}.{name}` as a value, which data may not")
@@ -722,9 +734,8 @@ def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_
         full = f"{module}.{wanted}"
         return names[full] if full in names else _known_global(module, wanted)
 
-    return _cresset._io_load(
-        source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in (*names, *_OF_WRAPPERS), resolve, place
-    )
+    admitted = {*names, *_OF_WRAPPERS}
+    return _cresset._io_load(source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in admitted, resolve, place)
 
 
 def _plain(module):

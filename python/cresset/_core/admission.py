@@ -26,7 +26,7 @@ import uuid
 import cresset as torch
 from cresset import _utils
 from cresset._core import script_classes as _script_classes
-from cresset.serialization import _layout, _LoadedStorage
+from cresset.serialization import _allowed_wrapper, _layout, _LoadedStorage
 
 
 class _Identities:
@@ -106,7 +106,9 @@ def _rebuilt(function, arguments):
         if len(arguments) != 4 or any(type(part) is not torch.Tensor for part in arguments):
             raise pickle.UnpicklingError("load: the file makes a nested tensor of other things than a buffer, sizes, strides and offsets")
     elif function is _utils._rebuild_wrapper_subclass:
-        _check_wrapper(*arguments)
+        if _stranger(arguments[1:]) is not None:
+            raise pickle.UnpicklingError(f"load: the file makes a wrapper of {_full_name(arguments[0])}, expected a class of tensors and properties of one")
+        return _allowed_wrapper(*arguments)
     elif function is not _utils._rebuild_meta_tensor_no_storage:
         _check_geometry(function, *arguments)
     return function(*arguments)
@@ -119,11 +121,6 @@ def _check_nested(parts):
         raise pickle.UnpicklingError("load: the file makes a nested tensor of other things than values, offsets and lengths")
     if any(type(value) is not torch.Tensor for value in (parts.get("_metadata_cache") or {}).values()):
         raise pickle.UnpicklingError("load: the file gives other things than empty tensors as the lengths of a nested tensor")
-
-
-def _check_wrapper(kind, *properties):
-    if not issubclass(type(kind), type) or not issubclass(kind, torch.Tensor) or _stranger(properties) is not None:
-        raise pickle.UnpicklingError(f"load: the file makes a wrapper of {_full_name(kind)}, expected a class of tensors and properties of one")
 
 
 def _check_geometry(function, storage, offset, size, stride, *rest):

@@ -19,6 +19,7 @@ import sys
 import types
 import unittest
 import uuid
+import zipfile
 
 import numpy as np
 
@@ -266,6 +267,22 @@ class Objects(unittest.TestCase):
             self.assertEqual((back.inner.tolist(), back.tag), (made.inner.tolist(), {"bits": (4, 8)}))
         layer = again(nn.ParameterList([nn.Parameter(Wrapper(torch.ones(2)), requires_grad=False)]))
         self.assertEqual((type(layer[0]), layer[0].inner.tolist(), len(list(layer.parameters()))), (Wrapper, [1, 1], 1))
+
+    def test_wrappers_that_are_none(self):
+        def asked(module, name):
+            return f"c{module}\n{name}\n".encode()
+
+        wrapper = asked("torch._utils", "_rebuild_wrapper_subclass")
+        tail = b"N" * 7
+        for body in (wrapper + b"(tR.", wrapper + b"(N" + tail + b"tR.", wrapper + b"(" + asked("torch", "Tensor") + tail + b"tR.", wrapper + b"(" + wrapper + tail + b"tR.",
+                     asked("torch._tensor", "_rebuild_from_type_v2") + b"(" + wrapper + wrapper + b"(t}tR."):  # fmt: skip
+            whole, made = io.BytesIO(written(torch.ones(2))), io.BytesIO()
+            with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(made, "w") as other:
+                for entry in archive.namelist():
+                    other.writestr(entry, b"\x80\x02" + body if entry.endswith("/data.pkl") else archive.read(entry))
+            for weights_only in (True, False):
+                with self.assertRaises(pickle.UnpicklingError):
+                    torch.load(io.BytesIO(made.getvalue()), weights_only=weights_only)
 
     def test_wrappers_of_classes_that_are_not_allowed(self):
         with self.assertRaisesRegex(pickle.UnpicklingError, "Wrapper"):
