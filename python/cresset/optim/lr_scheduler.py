@@ -55,7 +55,7 @@ def _one_per_group(name, optimizer, value):
 
 def _is_replaced(optimizer):
     """Whether the optimizer got another `step` since the scheduler was made."""
-    return vars(optimizer).get("step") is not getattr(optimizer, "_scheduled_step", None)
+    return vars(optimizer).get("step") != getattr(optimizer, "_scheduled_step", None)  # methods of a copy are equal, not the same
 
 
 def _check_optimizer(optimizer):
