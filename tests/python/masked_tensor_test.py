@@ -148,6 +148,22 @@ class Masked(unittest.TestCase):
         self.assertEqual(as_masked_tensor(x, MASK).data_ptr(), x.data_ptr())
         self.assertNotEqual(masked_tensor(x, MASK).data_ptr(), x.data_ptr())
 
+    def test_dimensions_of_reductions(self):
+        x, mask = torch.tensor(DATA), MASK
+        of = torch.masked
+        for name in ("sum", "prod", "amax", "amin", "mean", "median", "logsumexp", "var", "std", "softmax", "log_softmax", "softmin", "cumsum", "cumprod"):
+            operation = getattr(of, name)
+            for dim in (2, -3, (0, 2)):
+                with self.assertRaisesRegex(IndexError, "dimension out of range, got"):
+                    operation(x, dim, mask=mask)
+            with self.assertRaisesRegex(RuntimeError, "expected each dimension once"):
+                operation(x, (0, -2), mask=mask)
+        self.assertEqual(of.sum(x, (), mask=mask).item(), 9)
+        self.assertEqual(of.cumsum(x, [1], mask=mask).tolist(), [[1, 1, 4], [0, 5, 5]])
+        self.assertEqual(of.cumsum(x, (0, 1), mask=mask).tolist(), of.cumsum(x, 0, mask=mask).tolist())
+        self.assertEqual(of.median(x, (1, 0), mask=mask).tolist(), [1, 5, 3])
+        self.assertEqual(of.softmax(x, None).tolist(), torch.softmax(x, 0).tolist())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -182,6 +182,7 @@ class Row:
     python_grad_name: str | None = None
     grad_once: bool = False
     cpp_name: str | None = None
+    cpp_required: tuple[str, ...] = ()
     decomposition: str | None = None
     out_names: tuple[str, ...] = ()
     out_overload: str | None = None
@@ -315,10 +316,8 @@ class Op:
     def declare(self, name: str, *, defaults: bool = False, skip_self: bool = False, order: list[Parameter] | None = None) -> str:
         """`Tensor name(const Tensor& self, ...)`."""
         parts = []
-        for p in order if order is not None else self.params:
-            if skip_self and p.name == "self":
-                continue
-            default = f" = {p.default}" if defaults and p.default is not None else ""
+        for p in (p for p in (self.params if order is None else order) if not (skip_self and p.name == "self")):
+            default = f" = {p.default}" if defaults and p.default is not None and p.name not in self.row.cpp_required else ""
             parts.append(f"{p.cpp} {p.name}{default}")
         return f"{self.returns} {name}({', '.join(parts)})"
 

@@ -12,9 +12,22 @@ var""".split()
 
 
 def _dims(input, dim):
-    if dim is None:
+    """The dimensions that `dim` names, from the first one; all for None or an empty list."""
+    if dim is None or dim == () or dim == []:
         return tuple(range(input.dim()))
-    return tuple(d % max(input.dim(), 1) for d in ((dim,) if isinstance(dim, int) else dim))
+    given, most = (dim,) if isinstance(dim, int) else tuple(dim), max(input.dim(), 1)
+    for d in given:
+        if not -most <= d < most:
+            raise IndexError(f"dimension out of range, got {d}, expected a value in [{-most}, {most - 1}]")
+    dims = sorted(d % most for d in given)
+    if len({*dims}) < len(dims):
+        raise RuntimeError(f"expected each dimension once, got {list(given)} for {input.dim()} dimensions")
+    return tuple(dims) if input.dim() else ()
+
+
+def _first(input, dim):
+    """The dimension of an operation that takes one: of several, the first."""
+    return (_dims(input, dim) or (0,))[0]
 
 
 def _where(mask, input, value):
@@ -75,7 +88,7 @@ def _output_mask(op, input, *args, **kwargs):
         return mask
     position = 1 if op.__name__ == "norm" else 0
     dim = args[position] if len(args) > position else kwargs.get("dim", -1 if op.__name__ == "median" else None)
-    dims = _dims(input, dim)
+    dims = (_first(input, dim),) if op.__name__ == "median" else _dims(input, dim)
     return mask.any(dims, keepdim=bool(kwargs.get("keepdim", False))) if dims else mask
 
 
@@ -113,7 +126,7 @@ def cumsum(input, dim, *, dtype=None, mask=None):
     tensor([1., 1., 5.])
     """
     dtype = dtype or input.dtype
-    return _where(mask, input.to(dtype), 0).cumsum(dim, dtype=dtype)
+    return _where(mask, input.to(dtype), 0).cumsum(_first(input, dim), dtype=dtype)
 
 
 @_of_any_layout
@@ -124,7 +137,7 @@ def cumprod(input, dim, *, dtype=None, mask=None):
     tensor([1., 1., 4.])
     """
     dtype = dtype or input.dtype
-    return _where(mask, input.to(dtype), 1).cumprod(dim, dtype=dtype)
+    return _where(mask, input.to(dtype), 1).cumprod(_first(input, dim), dtype=dtype)
 
 
 def _extremum(name, least):
@@ -184,12 +197,12 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     dtype = dtype or input.dtype
     x = input.to(dtype)
     if mask is None:
-        return x.median(dim, keepdim=keepdim).values
+        return x.median(_first(input, dim), keepdim=keepdim).values
     if not dtype.is_floating_point:
-        if (_count(input, mask, _dims(input, dim), False) == 0).any():
+        if (_count(input, mask, (_first(input, dim),), False) == 0).any():
             raise ValueError("median: a row is masked as a whole, which only floating dtypes allow")
-        return _where(mask, x.to(torch.float64), math.nan).nanmedian(dim, keepdim=keepdim).values.to(dtype)
-    return _where(mask, x, math.nan).nanmedian(dim, keepdim=keepdim).values
+        return _where(mask, x.to(torch.float64), math.nan).nanmedian(_first(input, dim), keepdim=keepdim).values.to(dtype)
+    return _where(mask, x, math.nan).nanmedian(_first(input, dim), keepdim=keepdim).values
 
 
 @_of_any_layout
@@ -269,7 +282,7 @@ def softmax(input, dim, *, dtype=None, mask=None):
     >>> torch.masked.softmax(torch.tensor([0.0, 9.0, 0.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return torch.softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
+    return torch.softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), _first(input, dim))
 
 
 @_of_any_layout
@@ -279,7 +292,7 @@ def log_softmax(input, dim, *, dtype=None, mask=None):
     >>> torch.masked.log_softmax(torch.tensor([0.0, 0.0]), 0, mask=torch.tensor([True, True]))
     tensor([-0.6931, -0.6931])
     """
-    return torch.log_softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
+    return torch.log_softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), _first(input, dim))
 
 
 @_of_any_layout
@@ -289,7 +302,7 @@ def softmin(input, dim, *, dtype=None, mask=None):
     >>> torch.masked.softmin(torch.tensor([0.0, -9.0, 0.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return torch.softmax(-_where(mask, input.to(dtype or input.dtype), math.inf), dim)
+    return torch.softmax(-_where(mask, input.to(dtype or input.dtype), math.inf), _first(input, dim))
 
 
 @_of_any_layout

@@ -229,6 +229,12 @@ class Arguments(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "as_tuple=True"):
             torch.nonzero(torch.ones(2), as_tuple=True, out=torch.ones(2, dtype=torch.int64))
 
+    def test_all_and_any_keep_dimensions_that_are_not_named(self):
+        x = torch.tensor([[1, 0], [1, 1]])
+        self.assertEqual(torch.any(x, keepdim=True).tolist(), [[True]])
+        self.assertEqual(x.all(keepdim=True).tolist(), [[False]])
+        self.assertEqual(x.all(keepdim=False).shape, ())
+
 
 if __name__ == "__main__":
     unittest.main()
