@@ -353,15 +353,6 @@ def norm_except_dim(v, pow=2, dim=0):
     return _ops["linalg_vector_norm"](v, pow, dims, True) if dims else v.abs()
 
 
-def clone(input, *, memory_format=_torch.preserve_format):
-    """A copy that gradients flow through, in the memory order of the tensor where no other is asked for.
-
-    >>> torch.clone(torch.tensor([1, 2]))
-    tensor([1, 2])
-    """
-    return _ops["clone"](input, memory_format=memory_format)
-
-
 def detach(input):
     """A view that takes no part in recorded computations.
 
@@ -379,47 +370,6 @@ def index_put(input, indices, values, accumulate=False):
     tensor([1., 0., 2.])
     """
     return _ops["index_put"](input, list(indices), values, accumulate)
-
-
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Slides `weight` (out, C / groups, K) over `input` (N, C, L) or (C, L), adding `bias` (out); `padding` may be "same" or "valid".
-    RuntimeError for shapes that do not fit.
-
-    >>> torch.conv1d(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]), torch.tensor([[[1.0, -1.0]]]))
-    tensor([[[-1., -1., -1.]]])
-    """
-    return _ops["conv1d"](input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Slides `weight` (out, C / groups, KH, KW) over `input` (N, C, H, W) or (C, H, W), adding `bias` (out); `padding` may be "same" or
-    "valid". RuntimeError for shapes that do not fit.
-
-    >>> torch.conv2d(torch.ones(1, 2, 3, 3), torch.ones(1, 2, 2, 2))
-    tensor([[[[8., 8.],
-              [8., 8.]]]])
-    """
-    return _ops["conv2d"](input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Slides `weight` (out, C / groups, KD, KH, KW) over `input` (N, C, D, H, W) or (C, D, H, W), adding `bias` (out); `padding` may be
-    "same" or "valid". RuntimeError for shapes that do not fit.
-
-    >>> torch.conv3d(torch.ones(1, 1, 2, 2, 2), torch.ones(3, 1, 2, 2, 2)).flatten()
-    tensor([8., 8., 8.])
-    """
-    return _ops["conv3d"](input, weight, bias, stride, padding, dilation, groups)
-
-
-def dropout(input, p, train):
-    """The input with elements set to 0 with probability `p` and the others divided by 1 - p, when `train`; else the input. RuntimeError for
-    `p` outside [0, 1].
-
-    >>> torch.dropout(torch.ones(3), 0.5, False)
-    tensor([1., 1., 1.])
-    """
-    return _ops["dropout"](input, p, train)
 
 
 _sum_to_size = _Tensor.sum_to_size

@@ -9,10 +9,10 @@ from _cresset import Tensor, _hand_over, _taken_over
 # Operators of PyTorch that are functions of Python here: a hook gets their arguments as they were given.
 _OPERATORS = {
     "cresset": (
-        "clone conv1d conv2d conv3d detach detach_ dropout get_device index_put is_complex is_conj is_distributed is_floating_point is_inference is_neg "
+        "detach detach_ get_device index_put is_complex is_conj is_distributed is_floating_point is_inference is_neg "
         "is_nonzero is_same_size is_signed nonzero norm_except_dim numel split_copy split_with_sizes_copy tensor_split unbind_copy vander where"
     ).split(),
-    "cresset.nn.functional": "adaptive_avg_pool1d channel_shuffle conv1d conv2d conv3d conv_tbc native_channel_shuffle rrelu_".split(),
+    "cresset.nn.functional": "adaptive_avg_pool1d channel_shuffle native_channel_shuffle rrelu_".split(),
     "cresset.linalg": ["diagonal", "vector_norm"],
 }
 # Methods that are functions of Python in PyTorch too, which spell their defaults out for a hook.

@@ -8,35 +8,9 @@ from ... import _operators as ops
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (ops[f"conv_transpose{n}d"] for n in (1, 2, 3))
 conv1d, conv2d, conv3d = (ops[f"conv{n}d"] for n in (1, 2, 3))
+conv_tbc = ops["conv_tbc"]
 avg_pool1d, avg_pool2d, avg_pool3d = (ops[f"avg_pool{n}d"] for n in (1, 2, 3))
 _MODES = ("constant", "reflect", "replicate", "circular")
-
-
-def _conv(n):
-    op, shape = ops[f"conv{n}d"], {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}[n]
-
-    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-        return op(input, weight, bias, stride, padding, dilation, groups)
-
-    conv.__name__ = conv.__qualname__ = f"conv{n}d"
-    conv.__doc__ = f"""Slides kernels (out, C/groups, ...) over {shape}; `padding` may be "same" or "valid". RuntimeError for shapes that do not fit.
-
-    >>> F.conv{n}d(torch.ones(1, 2{", 4" * n}), torch.ones(3, 2{", 3" * n})).shape
-    torch.Size([1, 3{", 2" * n}])
-    """
-    return conv
-
-
-conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
-
-
-def conv_tbc(input, weight, bias, pad=0):
-    """A convolution of (T, N, C) with kernels (K, C, out) along the first dimension, `pad` steps of zeros on both sides.
-
-    >>> F.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
-    torch.Size([4, 2, 4])
-    """
-    return ops["conv_tbc"](input, weight, bias, pad)
 
 
 def pad(input, pad, mode="constant", value=None):
