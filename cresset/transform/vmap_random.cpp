@@ -81,6 +81,17 @@ Stack draw_each(const Drawing& d) {
   return d.wrapped({cresset::stack(parts)});
 }
 
+// Of an operator that draws for each row of a matrix: the rows of all elements, as one matrix.
+Stack draw_rows(const Drawing& d) {
+  Stack values = d.fronts();
+  const Tensor all = values[0].to_tensor();
+  values[0] = all.reshape({-1, all.size(-1)});
+  const Tensor found = d.run(std::move(values))[0].to_tensor();
+  DimVector shape(all.sizes());
+  shape[shape.size() - 1] = found.size(-1);
+  return d.wrapped({found.reshape(shape)});
+}
+
 // Values and mask by hand, as the same mask goes for all.
 Stack drop_same(const Drawing& d) {
   Stack values = d.one_element();
@@ -142,6 +153,8 @@ bool run_random(const OpEntry& op, Stack& stack) {
     found = draw_sized(d);
   } else if (draw == Draw::element || draw == Draw::composite) {
     found = draw_each(d);
+  } else if (draw == Draw::rows) {
+    found = draw_rows(d);
   } else {
     found = d.wrapped(d.run(d.fronts()));
   }

@@ -13,7 +13,7 @@ extern const size_t kNumBatchRows;
 // on the whole batch of arguments. in_place: the same, written. mask: like batched, and with the same numbers for all it is drawn for
 // one element. dropout: the same, with the values beside the mask. composite: by its body, but one call for each element where nothing
 // is batched.
-enum class Draw : uint8_t { sized, element, batched, in_place, mask, dropout, composite };
+enum class Draw : uint8_t { sized, element, batched, in_place, mask, dropout, composite, rows };
 struct DrawRow {
   const OpEntry* op;
   Draw draw;

@@ -191,6 +191,7 @@ PyObject* get_version(const Tensor& t) {
   CRESSET_CHECK(!t.is_inference(), "_version: inference tensors do not count their versions");
   return PyLong_FromLongLong(t._version());
 }
+PyObject* get_cdata(const Tensor& t) { return PyLong_FromVoidPtr(t.impl()); }
 // Looks at the history, which brings that of a view up to date.
 PyObject* get_is_leaf(const Tensor& t) { return PyBool_FromLong(!t.grad_fn()); }
 PyObject* get_output_nr(const Tensor& t) { return PyLong_FromLongLong(t.output_nr()); }
@@ -306,6 +307,7 @@ PyGetSetDef tensor_properties[] = {{"__dict__", PyObject_GenericGetDict, PyObjec
                                    CRESSET_PROPERTY("_strides", get_strides, nullptr),
                                    CRESSET_PROPERTY("_memory", get_memory, nullptr),
                                    CRESSET_PROPERTY("_version", get_version, nullptr),
+                                   CRESSET_PROPERTY("_cdata", get_cdata, nullptr),
                                    CRESSET_PROPERTY("_base", get_base, nullptr),
                                    CRESSET_PROPERTY("grad", get_grad, set_grad),
                                    CRESSET_PROPERTY("_grad", get_grad, set_grad),
@@ -393,9 +395,12 @@ PyObject* swap_tensors(PyObject*, PyObject* args) {
     if (object_of(o)->tensor.defined()) objects().insert(object_of(o)->tensor.impl(), o);
   Py_RETURN_NONE;
 }
-// _holders(t): how many refer to the tensor, its object among them.
-PyObject* holders(PyObject*, PyObject* t) {
-  return guarded([&] { return PyLong_FromUnsignedLong(static_cast<unsigned long>(tensor_of(t).use_count())); });
+// _holders(t): how many refer to the tensor, its object among them. The sink of its gradient, which a graph keeps, is none.
+PyObject* holders(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(o);
+    return PyLong_FromSize_t(t.use_count() - (autograd::impl::try_get_grad_accumulator(t) ? 1 : 0));
+  });
 }
 PyMethodDef functions[] = {{"_swap_tensors", swap_tensors, METH_VARARGS, nullptr}, {"_holders", holders, METH_O, nullptr}, {}};
 

@@ -12,7 +12,7 @@ FORMS = ("function", "method", "inplace", "out")
 POINTWISE_META = {"unary": 1, "unary_float": 1, "binary_promote": 2, "binary_float": 2, "compare": 2, "ternary": 3, "pointwise": None,
                   "pointwise_float": None, "pointwise_first": None}  # fmt: skip
 CAST_POLICIES = ("none", "lower", "single", "promote", "refuse")
-DRAWS = ("sized", "element", "batched", "in_place", "mask", "dropout", "composite")
+DRAWS = ("sized", "element", "batched", "in_place", "mask", "dropout", "composite", "rows")
 FLOAT8_EXCEPTIONS = ("empty", "alone", "coo")
 GRAD_STATES = ("non_differentiable", "not_implemented")
 JVP_RULES = ("linear", "multilinear")

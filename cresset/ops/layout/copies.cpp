@@ -1,5 +1,6 @@
 // Views as tensors of their own, and views written over a copy.
 
+#include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
@@ -22,7 +23,9 @@ std::vector<Tensor> separate(const std::vector<Tensor>& views) {
 // A copy of `self` in the same memory order whose part `view` holds `src`.
 template <class F> Tensor placed(const char* op, const Tensor& self, const Tensor& src, F view) {
   CRESSET_CHECK(src.device() == self.device(), op, ": expected src on ", self.device(), ", got ", src.device());
-  const Tensor out = self.clone();
+  // Under vmap a part that differs by element makes the whole differ.
+  const Tensor out = as_batched(src) ? cresset::where(cresset::ones({}, TensorOptions(kBool).device(self.device())), self, src.new_empty(self.sizes(), self.options()))
+                                     : self.clone();
   const Tensor part = view(out);
   CRESSET_CHECK(part.sizes() == src.sizes(), op, ": expected src of the shape of the part of self, got ", src.sizes(), " and ", part.sizes());
   Tensor(part).copy_(src);

@@ -40,11 +40,24 @@ def _called(modes, place, listener, func, args, kwargs):
     try:
         types, own = _types_of(args, kwargs), getattr(func, "_torch_dispatch", None)
         if own and type(mode) in own:
-            return own[type(mode)](mode, func, types, args, kwargs)
-        return mode.__torch_dispatch__(func, types, args, kwargs)
+            result = own[type(mode)](mode, func, types, args, kwargs)
+        else:
+            result = mode.__torch_dispatch__(func, types, args, kwargs)
+        return _left_to_classes(modes, before, place, listener, func, types, args, kwargs) if result is NotImplemented else result
     finally:
         modes[:] = before  # first, and without a call: the stack of Python may be full
         _listen(place, None)
+
+
+def _left_to_classes(modes, before, place, listener, func, types, args, kwargs):
+    """A call that a mode does not know: the classes of its tensors take it, and the mode hears what they call."""
+    if not types:
+        raise TypeError(f"{func}: {type(before[-1]).__name__}.__torch_dispatch__ returned NotImplemented, and no class of the arguments takes the call over")
+    from .subclasses import hear
+
+    modes[:] = before
+    _listen(place, listener)
+    return hear(func, args, kwargs)
 
 
 def _hear_below(func, args, kwargs):

@@ -309,6 +309,17 @@ class Conversions(unittest.TestCase):
         torch.utils.swap_tensors(a, b)
         self.assertEqual((type(a), a.shape, type(b), b.note, hasattr(a, "note")), (nn.Parameter, (3,), torch.Tensor, 1, False))
 
+    def test_tensors_whose_graph_is_alive_are_swapped_unless_it_saves_them(self):
+        a, b = nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(3))
+        address, graph = a._cdata, a * 2
+        torch.utils.swap_tensors(a, b)
+        self.assertEqual((a.shape, b._cdata), ((3,), address))
+        graph.sum().backward()
+        self.assertEqual(b.grad.tolist(), [2, 2])
+        graph = a * a
+        with self.assertRaisesRegex(RuntimeError, "refer to"):
+            torch.utils.swap_tensors(a, b)
+
     def test_tensors_with_weak_references_are_not_swapped(self):
         import weakref
 

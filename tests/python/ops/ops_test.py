@@ -98,6 +98,9 @@ class Private(unittest.TestCase):
         self.assertEqual(aten._int_mm(a.view(torch.uint8), b).tolist(), (a.view(torch.uint8).long() @ b.long()).tolist())
         self.assertEqual(torch._int_mm(a[:, :0], b[:0]).tolist(), [[0, 0, 0], [0, 0, 0]])
         self.assertEqual(torch._int_mm(a.to("meta"), b.to("meta")).shape, (2, 3))
+        out = torch.empty(2, 3, dtype=torch.int32)
+        self.assertIs(torch._int_mm(a, b, out=out), out)
+        self.assertEqual(out.tolist(), expected.tolist())
         for left, right in ((a, b.view(torch.uint8)), (a.int(), b.int()), (a, a), (a[0], b)):
             with self.assertRaisesRegex(RuntimeError, "_int_mm: (expected int8 or uint8|shapes cannot)"):
                 torch._int_mm(left, right)

@@ -63,6 +63,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return True
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(kind is not torch._subclasses.FakeTensor for kind in types):
+            return NotImplemented  # classes come first: the graph is of what they call
         return proxy_call(self, func, self.pre_dispatch, args, kwargs or {})
 
 
