@@ -34,8 +34,13 @@ class Setting {
   intrusive_ptr<autograd::Node> node_;
 };
 
+// Of tensors whose class computes, which hold others and have no memory.
+bool lacks_memory(const StorageImpl& s) { return !s.data() && s.nbytes() && s.device().is_cpu() && !s.is_fake(); }
+
 void set_part(const Tensor& t, const intrusive_ptr<StorageImpl>& storage, int64_t first, IntArrayRef sizes, IntArrayRef strides, const Tensor& from) {
   CRESSET_CHECK(storage.defined(), "set_: the source has no storage");
+  CRESSET_CHECK(!lacks_memory(*storage) || (t.has_storage() && lacks_memory(*t.impl()->storage())),
+                "set_: the storage is that of a wrapper tensor and has no memory");
   const DimVector dense = strides.empty() ? contiguous_strides(sizes) : DimVector(strides);
   CRESSET_CHECK(sizes.size() == dense.size(), "set_: ", sizes.size(), " sizes but ", dense.size(), " strides");
   CRESSET_CHECK(first >= 0, "set_: negative storage offset ", first);

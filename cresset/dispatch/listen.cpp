@@ -51,18 +51,69 @@ Listener::~Listener() = default;
 bool Listener::opens(const OpEntry&, bool) { return false; }
 void Listener::open(const OpEntry& op, Stack&, bool) { CRESSET_CHECK(false, op.name, ": the listener has no body for it"); }
 
+namespace {
+
+// Where calls with tensors of subclasses are not taken over: they run on the memory of these, which wrappers have not.
+class Unheard final : public Listener {
+ public:
+  bool hears(const OpEntry& op, bool recorded) override { return !recorded || !(op.flags & kCompositeOp); }
+  void call(const OpEntry& op, Stack& stack) override {
+    std::vector<std::pair<Tensor, Tensor>> plain;  // the tensor, and one of no class over the same memory
+    for (Value& v : stack) v = map_tensors(v, [&](const Tensor& t) { return is_subclass(t) ? plain_of(op, t, plain) : t; });
+    call_boxed(op, stack);
+    for (const auto& [own, other] : plain) follow(*own.impl(), *other.impl());
+    for (Value& v : stack)
+      v = map_tensors(v, [&](const Tensor& t) {
+        for (const auto& [own, other] : plain)
+          if (t.is_same(other)) return own;
+        return t;
+      });
+  }
+
+ private:
+  static Tensor plain_of(const OpEntry& op, const Tensor& t, std::vector<std::pair<Tensor, Tensor>>& plain) {
+    for (const auto& [own, other] : plain)
+      if (own.is_same(t)) return other;
+    const TensorImpl& impl = *t.impl();
+    const bool has_memory = !impl.has_storage() || impl.storage()->data() || !impl.storage()->nbytes() || !t.is_cpu();
+    CRESSET_CHECK(has_memory, op.name, ": a wrapper tensor, whose class is not asked here, has no memory; compute on the tensors within it");
+    auto other = impl.alias(true);
+    other->set_backend(backend_of(t.device().type(), t.layout()));
+    other->set_layer(Layer::LazyMath, t.is_conj() || t.is_neg());
+    plain.emplace_back(t, Tensor(intrusive_ptr<TensorImpl>(std::move(other))));
+    return plain.back().second;
+  }
+  // Geometry and memory that the operator has changed are the tensor's too.
+  static void follow(TensorImpl& own, const TensorImpl& other) {
+    const bool same = own.sizes() == other.sizes() && own.strides() == other.strides() && own.storage_offset() == other.storage_offset();
+    if (same && (!own.has_storage() || own.storage().get() == other.storage().get())) return;
+    own.shallow_copy_from(other);
+    own.set_backend(kSubclassBackend);
+    own.set_layer(Layer::LazyMath, true);
+  }
+};
+
+Listener& unheard() {
+  static auto* listener = new Unheard;
+  return *listener;
+}
+
+}  // namespace
+
 void set_subclass_listener(Listener* listener) { g_subclass_listener = listener; }
 bool set_subclasses_heard(bool on) { return std::exchange(t_subclasses_heard, on); }
 bool subclasses_heard() { return t_subclasses_heard && g_subclass_listener.load(std::memory_order_acquire); }
 Listener* listener_of_call(uint8_t awake, uint8_t backend) {
   if (CRESSET_LIKELY(!(awake & kLazyMathLayer))) return nullptr;
   if (Listener* listener = at(ListenPlace::below_autograd)) return listener;
-  return backend == kSubclassBackend && t_subclasses_heard ? g_subclass_listener.load(std::memory_order_acquire) : nullptr;
+  if (backend != kSubclassBackend) return nullptr;
+  return t_subclasses_heard ? g_subclass_listener.load(std::memory_order_acquire) : &unheard();
 }
 // The one that the dispatcher has found for the call under way.
 static Listener& chosen() {
   Listener* const own = at(ListenPlace::below_autograd);
-  return own ? *own : *g_subclass_listener.load(std::memory_order_acquire);
+  if (own) return *own;
+  return t_subclasses_heard ? *g_subclass_listener.load(std::memory_order_acquire) : unheard();
 }
 
 Listener* listener_at(ListenPlace place) { return at(place); }

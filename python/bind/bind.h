@@ -100,6 +100,7 @@ bool add_storage(PyObject* module);
 bool add_exchange(PyObject* module);
 bool add_state(PyObject* module);
 bool add_override(PyObject* module);
+bool add_subclasses(PyObject* module);
 bool add_op(PyObject* module);
 bool add_io(PyObject* module);
 bool add_autograd(PyObject* module);

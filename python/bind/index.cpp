@@ -124,9 +124,9 @@ bool takes_over(PyObject* self, PyObject* index, PyObject* value) {
   if (CRESSET_UNLIKELY(g_modes_active) && any_mode()) return true;
   if (overridden(self) || (value && is_tensor(value) && overridden(value))) return true;
   if (is_tensor(index)) return overridden(index);
-  if (PyTuple_Check(index))
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++)
-      if (PyObject* o = PyTuple_GET_ITEM(index, i); is_tensor(o) && overridden(o)) return true;
+  if (PyTuple_Check(index) || (PyList_Check(index) && is_tuple_in_disguise(index)))
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); i++)
+      if (PyObject* o = PySequence_Fast_GET_ITEM(index, i); is_tensor(o) && overridden(o)) return true;
   return false;
 }
 

@@ -81,10 +81,10 @@ PyMODINIT_FUNC PyInit__cresset() {
   PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
   PyModule_AddObjectRef(module, "_LinAlgError", lin_alg_error);  // where pickle looks for it
   cresset::set_warning_handler(warn_in_python);
-  const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) && add_state(module) &&
-                     add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) && add_autocast(module) && add_build_info(module) &&
-                     add_fake(module) && add_batches(module) && add_listen(module) && add_symbols(module) && add_values_api(module) && add_shared(module) &&
-                     add_extensions(module) && add_outside_ops(module);
+  const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_subclasses(module) &&
+                     add_exchange(module) && add_state(module) && add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) &&
+                     add_autocast(module) && add_build_info(module) && add_fake(module) && add_batches(module) && add_listen(module) && add_symbols(module) &&
+                     add_values_api(module) && add_shared(module) && add_extensions(module) && add_outside_ops(module);
   if (!added) return nullptr;
   return module;
 }

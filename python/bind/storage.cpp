@@ -265,7 +265,12 @@ PyObject* deepcopy(PyObject* self, PyObject* memo) {
   return copied && !PyDict_SetItem(memo, key.get(), copied.get()) ? copied.release() : nullptr;
 }
 PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
-PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(impl_of(self).data()); }
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return guarded([&] {
+    check_memory(self);
+    return PyLong_FromVoidPtr(impl_of(self).data());
+  });
+}
 PyObject* resizable(PyObject* self, PyObject*) { return PyBool_FromLong(impl_of(self).resizable()); }
 PyObject* element_size_of(PyObject*, PyObject*) { return PyLong_FromLong(1); }
 PyObject* get_device(PyObject* self, void*) { return wrap(impl_of(self).device()); }

@@ -118,7 +118,9 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     const Ref made = checked(PyObject_Call(package_function("_construct"), args, kwargs));
     CRESSET_CHECK_TYPE(is_tensor(made.get()), "Tensor: expected data or sizes");
     if (type == tensor_type) return Ref::share(made.get()).release();
-    return new_object(type, tensor_of(made.get()).alias());
+    Tensor t = tensor_of(made.get()).alias();
+    mark_subclass(type, t);
+    return new_object(type, std::move(t));
   });
 }
 
@@ -422,7 +424,11 @@ PyObject* wrap(Tensor t) {
 }
 
 Tensor another_of(const Tensor& t) { return t.layout() == Layout::Strided ? t.alias() : t.requires_grad() ? t.clone() : t.detach(); }
-PyObject* wrap_as(PyTypeObject* type, Tensor t) { return new_object(type, std::move(t)); }
+PyObject* wrap_as(PyTypeObject* type, Tensor t) {
+  const PyObject* known = objects().find(t.impl());
+  CRESSET_CHECK(!known, "a tensor has one object, and this one is a ", Py_TYPE(known)->tp_name, " already: it cannot be a ", type->tp_name, " too");
+  return new_object(type, std::move(t));
+}
 
 std::vector<Tensor> tensor_list(PyObject* sequence, bool none_allowed) {
   std::vector<Tensor> list;

@@ -190,6 +190,7 @@ struct Unheard {
 PyObject* tolist(const Tensor& t) {
   if (FunctionalImpl* f = as_functional(t)) return tolist(f->value());
   check_has_memory(t);
+  CRESSET_CHECK(!dispatch::is_subclass(t), "tolist: a tensor of a class with __torch_dispatch__ has no numbers of its own; look at the tensors within it");
   if (has_symbols(t) && !known_values(*t.impl())) return symbols_of(t);
   std::optional<Unheard> unheard;
   if (CRESSET_UNLIKELY(layer_state().fake_mode != nullptr) && !is_fake(*t.impl())) unheard.emplace();
@@ -297,12 +298,14 @@ PyTypeObject* subclass(PyObject* cls) {
   CRESSET_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type), "cls must be a type that derives from Tensor");
   return reinterpret_cast<PyTypeObject*>(cls);
 }
-// _make_subclass(cls, data, require_grad=False): over the same memory, outside its graph.
+// _make_subclass(cls, data, require_grad=False, *, dispatch_...): over the same memory, outside its graph; the class answers for what the last ones name.
 PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"cls", "data", "require_grad", nullptr};
-  PyObject *cls, *data;
-  int requires_grad = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|p:_make_subclass", const_cast<char**>(names), &cls, tensor_type, &data, &requires_grad)) return nullptr;
+  static const char* names[] = {"cls", "data", "require_grad", "dispatch_sizes_strides_policy", "dispatch_device", "dispatch_layout", nullptr};
+  PyObject *cls, *data, *policy = Py_None;
+  int requires_grad = 0, device = 0, layout = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|p$Opp:_make_subclass", const_cast<char**>(names), &cls, tensor_type, &data, &requires_grad, &policy,
+                                   &device, &layout))
+    return nullptr;
   return guarded([&] {
     Tensor t;
     {
@@ -312,6 +315,10 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     observe_method("detach", t);
     mark_subclass(subclass(cls), t);
     if (requires_grad) t.requires_grad_(true);
+    if (policy != Py_None || device || layout) {
+      const Ref module = checked(PyImport_ImportModule("cresset._modes.subclasses"));
+      checked(PyObject_CallMethod(module.get(), "answer", "OOii", cls, policy, device, layout));
+    }
     return wrap_as(subclass(cls), std::move(t));
   });
 }

@@ -41,6 +41,8 @@ def numpy(self, *, force=False):
         self = self.detach().cpu().resolve_conj().resolve_neg()
     if self._lacks_data and not self.is_meta:
         raise RuntimeError(".numpy() is not supported for tensor subclasses: a fake tensor has no values")
+    if _kind(self) is not torch.Tensor and _cresset._takes_calls_over(_kind(self)):
+        raise RuntimeError(f"numpy: a {_kind(self).__name__}, whose class has __torch_dispatch__, has no numbers of its own; look at the tensors within it")
     if self._is_batched:
         raise RuntimeError("data_ptr: the tensor has no storage to point to: .numpy() is not possible inside vmap")
     if not self.is_cpu:
@@ -439,7 +441,7 @@ def _settle_override(cls, /, **options):
     super(Tensor, cls).__init_subclass__(**options)
     name = "__torch_function__"
     inherited = next(base.__dict__[name] for base in cls.__mro__ if name in base.__dict__)
-    if inherited is Tensor.__dict__[name] and getattr(cls, "__torch_dispatch__", None) is not None:
+    if inherited is Tensor.__dict__[name] and _cresset._takes_calls_over(cls):
         cls.__torch_function__ = _cresset._disabled_torch_function_impl
 
 

@@ -6,6 +6,8 @@ import math as _math
 import _cresset
 from _cresset import Tensor
 
+from . import _utils
+
 _options = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -274,7 +276,7 @@ def _tensor_str(self, contents):
         suffixes.append(f"layout={self.layout}")
         text = _sparse_text(self, indent) if contents is None else contents
         return _with_suffixes(prefix + text, suffixes + _history(self) + _tangent(self), indent, own_line=self.is_sparse)
-    if self.is_meta:
+    if self.is_meta or (contents is None and _utils._is_wrapper(self)):
         text = "..." if contents is None else contents
         suffixes.append(size)
         if self.dtype is not default:

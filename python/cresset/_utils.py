@@ -3,6 +3,7 @@
 import copyreg as _copyreg
 from collections import OrderedDict as _OrderedDict
 
+import _cresset
 from _cresset import Tensor, UntypedStorage
 
 
@@ -221,7 +222,7 @@ def deepcopy_tensor(self, memo):
 
 def _is_wrapper(tensor):
     """Whether the tensor is of a class that holds others and has no memory."""
-    if getattr(type(tensor), "__torch_dispatch__", None) is None:
+    if not _cresset._takes_calls_over(type(tensor)):
         return False
     try:
         return tensor.untyped_storage().data_ptr() == 0

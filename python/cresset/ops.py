@@ -148,3 +148,17 @@ def _profiler_namespace():
 
 
 profiler = _profiler_namespace()
+
+
+def _prim_namespace():
+    """Operators that classes answer for their tensors, besides the geometry."""
+    space = _Namespace("prim", {})
+    for name, kind in (("device", "Device"), ("layout", "Layout")):
+        schema = f"{name}(Tensor a) -> {kind}"
+        space._made[name] = {
+            "default": lambda packet, overload, name=name, schema=schema: _Overload(packet, overload, call=lambda a: getattr(a, name), schema=schema)
+        }
+    return space
+
+
+prim = _prim_namespace()

@@ -332,10 +332,14 @@ def _pop_mode_temporarily():
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch():
-    """Calls within `__torch_function__` are handed over without it; kept for programs that ask for it.
+    """A scope in a `__torch_dispatch__` in which gradients of calls are recorded, as outside of it: the tensors that a class holds may require them.
 
     >>> with torch.overrides.enable_reentrant_dispatch():
     ...     torch.ones(1)
     tensor([1.])
     """
-    yield
+    before = _cresset._wake_autograd()
+    try:
+        yield
+    finally:
+        _cresset._wake_autograd(before)

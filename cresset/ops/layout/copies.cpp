@@ -24,8 +24,9 @@ std::vector<Tensor> separate(const std::vector<Tensor>& views) {
 template <class F> Tensor placed(const char* op, const Tensor& self, const Tensor& src, F view) {
   CRESSET_CHECK(src.device() == self.device(), op, ": expected src on ", self.device(), ", got ", src.device());
   // Under vmap a part that differs by element makes the whole differ.
-  const Tensor out = as_batched(src) ? cresset::where(cresset::ones({}, TensorOptions(kBool).device(self.device())), self, src.new_empty(self.sizes(), self.options()))
-                                     : self.clone();
+  const Tensor out = as_batched(src)
+                         ? cresset::where(cresset::ones({}, TensorOptions(kBool).device(self.device())), self, src.new_empty(self.sizes(), self.options()))
+                         : self.clone();
   const Tensor part = view(out);
   CRESSET_CHECK(part.sizes() == src.sizes(), op, ": expected src of the shape of the part of self, got ", src.sizes(), " and ", part.sizes());
   Tensor(part).copy_(src);

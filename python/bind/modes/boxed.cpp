@@ -30,8 +30,9 @@ bool is_default(const Argument& a, const Value& v) {
 Value from_python(const OpEntry& op, const Type& type, PyObject* o) {
   Value v;
   if (o == Py_None && type.kind == TypeKind::Tensor && !type.list) return Tensor();
-  CRESSET_CHECK_TYPE(read_value(o, type, true, true, v), op.name, ": what listens returned ", Py_TYPE(o)->tp_name, " where the schema has ",
-                     dispatch::type_name(type));
+  const bool is_number = type.kind == TypeKind::Tensor && !type.list && !is_tensor(o);
+  CRESSET_CHECK(!is_number && read_value(o, type, true, true, v), op.name, ": __torch_dispatch__ returned ", Py_TYPE(o)->tp_name, " where the schema has ",
+                dispatch::type_name(type));
   return v;
 }
 
@@ -94,8 +95,8 @@ void results_from_python(const OpEntry& op, PyObject* result, Stack& stack) {
   if (returns.size() == 1) {
     results.push_back(from_python(op, returns[0].type, result));
   } else if (!returns.empty()) {
-    CRESSET_CHECK_TYPE((PyTuple_Check(result) || PyList_Check(result)) && PySequence_Fast_GET_SIZE(result) == static_cast<Py_ssize_t>(returns.size()), op.name,
-                       ": what listens returned ", Py_TYPE(result)->tp_name, ", expected ", returns.size(), " results");
+    CRESSET_CHECK((PyTuple_Check(result) || PyList_Check(result)) && PySequence_Fast_GET_SIZE(result) == static_cast<Py_ssize_t>(returns.size()), op.name,
+                  ": __torch_dispatch__ returned ", Py_TYPE(result)->tp_name, ", expected ", returns.size(), " results");
     for (size_t i = 0; i < returns.size(); i++)
       results.push_back(from_python(op, returns[i].type, PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i))));
   }

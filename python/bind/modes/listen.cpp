@@ -204,6 +204,16 @@ PyObject* recorded(PyObject*, PyObject* function) {
   return PyObject_CallNoArgs(function);
 }
 
+// _wake_autograd(), _wake_autograd(before): gradients are recorded in a listener's function too, until what was returned is given back.
+PyObject* wake_autograd(PyObject*, PyObject* args) {
+  int before = -1;
+  if (!PyArg_ParseTuple(args, "|i:_wake_autograd", &before)) return nullptr;
+  LayerState& state = layer_state();
+  const uint8_t now = state.hidden;
+  state.set_hidden(static_cast<uint8_t>(before < 0 ? now & ~(kAutogradLayer | layer_bit(Layer::Autocast)) : before));
+  return PyLong_FromLong(now);
+}
+
 // _is_heard(): whether calls are heard below autograd.
 PyObject* is_heard(PyObject*, PyObject*) { return PyBool_FromLong(dispatch::listener_at(ListenPlace::below_autograd) != nullptr); }
 
@@ -219,6 +229,7 @@ PyMethodDef functions[] = {{"_listen", listen, METH_VARARGS, nullptr},
                            {"_hears_subclasses", hears_subclasses, METH_NOARGS, nullptr},
                            {"_entry", entry, METH_O, nullptr},
                            {"_recorded", recorded, METH_O, nullptr},
+                           {"_wake_autograd", wake_autograd, METH_VARARGS, nullptr},
                            {"_is_heard", is_heard, METH_NOARGS, nullptr},
                            {"_by_parts", by_parts, METH_O, nullptr},
                            {"_hear", hear, METH_VARARGS, nullptr},

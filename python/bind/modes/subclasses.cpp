@@ -7,17 +7,34 @@ namespace cresset::python {
 
 namespace {
 
+PyObject* disabled_dispatch;
+
 // Whether the class has a `__torch_dispatch__` of its own, and not Tensor's, which takes nothing over.
 bool takes_calls_over(PyTypeObject* type) {
   const Ref own(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_dispatch__"));
-  if (!own) {
-    PyErr_Clear();
-    return false;
-  }
-  const Ref plain(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__torch_dispatch__"));
-  if (!plain) PyErr_Clear();
-  return own.get() != Py_None && own.get() != plain.get();
+  if (!own) PyErr_Clear();
+  return own && own.get() != Py_None && own.get() != disabled_dispatch;
 }
+// _takes_calls_over(class)
+PyObject* takes_over(PyObject*, PyObject* o) { return PyBool_FromLong(PyType_Check(o) && takes_calls_over(reinterpret_cast<PyTypeObject*>(o))); }
+
+// Tensor.__torch_dispatch__(func, types, args=(), kwargs=None): the call itself, which neither classes nor modes take over.
+PyObject* disabled(PyObject*, PyObject* given, PyObject* named) {
+  static const char* names[] = {"func", "types", "args", "kwargs", nullptr};
+  PyObject *func, *types, *args = nullptr, *kwargs = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(given, named, "OO|OO:__torch_dispatch__", const_cast<char**>(names), &func, &types, &args, &kwargs)) return nullptr;
+  const Ref list(args ? PySequence_Tuple(args) : PyTuple_New(0));
+  if (!list) return nullptr;
+  struct Unheard {
+    dispatch::ListenScope above{dispatch::ListenPlace::above_layers, nullptr}, below{dispatch::ListenPlace::below_autograd, nullptr};
+    const bool before = dispatch::set_subclasses_heard(false);
+    ~Unheard() { dispatch::set_subclasses_heard(before); }
+  } const unheard;
+  return PyObject_Call(func, list.get(), kwargs == Py_None ? nullptr : kwargs);
+}
+PyMethodDef functions[] = {{"_takes_calls_over", takes_over, METH_O, nullptr},
+                           {"_disabled_torch_dispatch_impl", reinterpret_cast<PyCFunction>(disabled), METH_VARARGS | METH_KEYWORDS, nullptr},
+                           {}};
 
 std::vector<int64_t> contiguous_strides(IntArrayRef sizes) {
   std::vector<int64_t> strides(sizes.size(), 1);
@@ -38,6 +55,12 @@ size_t bytes_of(IntArrayRef sizes, IntArrayRef strides, int64_t offset, ScalarTy
 bool given(PyObject* o) { return o && o != Py_None; }
 
 }  // namespace
+
+bool add_subclasses(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions)) return false;
+  disabled_dispatch = PyObject_GetAttrString(module, "_disabled_torch_dispatch_impl");
+  return disabled_dispatch && !PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__torch_dispatch__", disabled_dispatch);
+}
 
 void mark_subclass(PyTypeObject* type, const Tensor& t) {
   if (!takes_calls_over(type)) return;

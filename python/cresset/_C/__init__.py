@@ -5,6 +5,8 @@ import _cresset
 from ..linalg import LinAlgError as _LinAlgError  # noqa: F401
 
 _TensorMeta = type(_cresset.Tensor)
+_disabled_torch_dispatch_impl = _cresset._disabled_torch_dispatch_impl
+has_lapack, has_mkl, has_openmp = True, False, False
 _SUBMODULES = ("_autograd", "_cpu", "_profiler")
 
 

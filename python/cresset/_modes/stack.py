@@ -26,7 +26,7 @@ def _types_of(args, kwargs):
     for value in (*args, *kwargs.values()):
         for item in value if isinstance(value, (list, tuple)) else (value,):
             kind = type(item)
-            if isinstance(item, _TENSOR) and kind is not _TENSOR and getattr(kind, "__torch_dispatch__", None) and kind not in found:
+            if isinstance(item, _TENSOR) and kind is not _TENSOR and kind not in found and _cresset._takes_calls_over(kind):
                 found.append(kind)
     return tuple(found)
 

@@ -41,13 +41,13 @@ def install():
 from .._tensor import _native_make_wrapper_subclass as _make  # noqa: E402
 
 
-def _asked(name, *args):
+def _asked(name, *args, namespace="aten"):
     """The class's answer to a question on its geometry."""
 
     def ask(self, *given):
         from .. import ops
 
-        op = getattr(ops.aten, name).default
+        op = getattr(getattr(ops, namespace), name).default
         result = type(self).__torch_dispatch__(op, (type(self),), (self, *given), {})
         if result is NotImplemented:
             raise TypeError(f"Multiple dispatch failed for '{op}'; {type(self).__name__}.__torch_dispatch__ returned NotImplemented")
@@ -71,11 +71,27 @@ def _answers_sizes(cls, strides_only):
         return
     size, dim, numel = _asked("sym_size"), _asked("dim"), _asked("sym_numel")
     cls._own_size = lambda self, d=None: Size(size(self)) if d is None else size(self)[d]
+    cls.storage_offset = _asked("sym_storage_offset")
     cls.shape = property(lambda self: Size(size(self)))
     cls.dim = cls.ndimension = lambda self: dim(self)
     cls.ndim = property(lambda self: dim(self))
     cls.numel = cls.nelement = lambda self: numel(self)
     cls.__len__ = lambda self: size(self)[0]
+
+
+def _check_policy(policy):
+    if policy not in (None, "sizes", "strides"):
+        raise RuntimeError(f"dispatch_sizes_strides_policy: expected 'sizes' or 'strides', got {policy!r}")
+
+
+def answer(cls, policy, device, layout):
+    """The class is asked for what these name from now on: "sizes" or "strides", the device, the layout."""
+    _check_policy(policy)
+    if policy is not None:
+        _answers_sizes(cls, policy == "strides")
+    for name, wanted in (("device", device), ("layout", layout)):
+        if wanted and not any(name in base.__dict__ for base in cls.__mro__[: cls.__mro__.index(_TENSOR)]):
+            setattr(cls, name, property(_asked(name, namespace="prim")))
 
 
 def make_wrapper_subclass(cls, size, *, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -87,23 +103,21 @@ def make_wrapper_subclass(cls, size, *, strides=None, storage_offset=None, memor
         cls: the class.
         size, strides, storage_offset, dtype, device: what the tensor says of itself; contiguous by default.
         dispatch_sizes_strides_policy: "sizes" or "strides": the class answers `aten.sym_size` and the like, or strides alone, instead.
-        dispatch_device, dispatch_layout: the class answers for these, by properties of its own.
+        dispatch_device, dispatch_layout: the class answers for these, as `prim.device` and `prim.layout` or by properties of its own.
 
     Errors: RuntimeError for a class without `__torch_dispatch__` and for another policy.
     """
     from .. import strided
 
-    if dispatch_sizes_strides_policy not in (None, "sizes", "strides"):
-        raise RuntimeError(f"_make_wrapper_subclass: expected the policy 'sizes' or 'strides', got {dispatch_sizes_strides_policy!r}")
+    _check_policy(dispatch_sizes_strides_policy)
     if memory_format is not None and strides is None:
         from .. import empty
 
         strides = empty(tuple(size), device="meta", memory_format=memory_format).stride()
     made = _make(cls, tuple(size), strides=None if strides is None else tuple(strides), storage_offset=storage_offset, dtype=dtype, device=device, pin_memory=pin_memory, requires_grad=requires_grad, storage_size=storage_size)  # fmt: skip
+    answer(cls, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     if layout is not None and layout is not strided:
         made._own_layout = layout
         if "layout" not in cls.__dict__:
             cls.layout = property(lambda self: self.__dict__.get("_own_layout", strided))
-    if dispatch_sizes_strides_policy is not None:
-        _answers_sizes(cls, dispatch_sizes_strides_policy == "strides")
     return made

@@ -292,3 +292,155 @@ def test_deepcopies_of_wrappers():
     assert type(copied) is Wrapped and copied.requires_grad and copied.inner is not x.inner
     assert copied.note == ["kept"] and copied.note is not x.note
     assert copied.inner.tolist() == [1, 1] and copied.inner.data_ptr() != x.inner.data_ptr()
+
+
+def test_a_mode_that_knows_no_class_leaves_its_calls_to_it():
+    W, heard = wrapped(), []
+
+    class Plain(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            heard.append((str(func), len(types)))
+            return NotImplemented if W in types else func(*args, **(kwargs or {}))
+
+    w = W(torch.ones(2))
+    with Plain():
+        assert isinstance(w * 2, W)
+    assert heard == [("aten.mul.Tensor", 1), ("aten.mul.Tensor", 0)]
+
+    class Nothing(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with Nothing(), pytest.raises(TypeError, match="returned NotImplemented"):
+        torch.ones(2) * 2
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_graphs_are_of_what_a_class_calls(mode):
+    W = wrapped()
+
+    def f(a, y):
+        return (W(a) * y).inner, y + y
+
+    graph = torch.fx.experimental.proxy_tensor.make_fx(f, tracing_mode=mode)(torch.zeros(4), torch.ones(4))
+    assert [str(node.target) for node in graph.graph.nodes if node.op == "call_function"] == ["aten.mul.Tensor", "aten.add.Tensor"]
+    assert graph(torch.ones(4), torch.full((4,), 3.0))[0].tolist() == [3.0] * 4
+
+
+class Counted(torch.Tensor):
+    """With memory of its own; the call itself is left to the base."""
+
+    seen = []
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.seen.append(str(func))
+        return super().__torch_dispatch__(func, types, list(args), kwargs)
+
+
+def test_the_base_computes_on_the_memory_of_the_class():
+    for x in (Counted(torch.ones(2)), torch.Tensor._make_subclass(Counted, torch.ones(2))):
+        Counted.seen.clear()
+        y = x + x
+        assert (type(y), y.tolist(), Counted.seen) == (torch.Tensor, [2.0, 2.0], ["aten.add.Tensor"])
+        version = x._version
+        x.add_(1)
+        assert x.as_subclass(torch.Tensor).tolist() == [2.0, 2.0] and x._version == version + 1
+        x.resize_(3)
+        assert x.shape == (3,)
+    x = torch.Tensor._make_subclass(Counted, torch.ones(2), True)
+    assert x.neg().requires_grad
+
+
+def test_calls_that_no_class_takes_need_memory():
+    from cresset.utils._mode_utils import no_dispatch
+
+    w = wrapped()(torch.ones(2))
+    for call in (lambda: w + 1, lambda: w.view(2), lambda: w.detach(), lambda: torch.stack([w, w])):
+        with no_dispatch(), pytest.raises(RuntimeError, match="no memory"):
+            call()
+
+
+def test_a_class_has_no_numbers_of_its_own():
+    w = wrapped()(torch.ones(2))
+    assert repr(w) == "Wrapped(..., size=(2,))"
+    for read in (w.tolist, w.numpy, w.untyped_storage().data_ptr):
+        with pytest.raises(RuntimeError, match="no numbers of its own|no memory"):
+            read()
+    with pytest.raises(RuntimeError, match="has no memory"):
+        torch.empty(2).set_(w.untyped_storage(), 0, (2,), (1,))
+
+
+def test_a_tensor_has_one_object():
+    class Other(torch.Tensor):
+        pass
+
+    w = wrapped()(torch.ones(2))
+    for make in (lambda: torch.Tensor._make_subclass(Other, w), lambda: w.as_subclass(Other)):
+        with pytest.raises(RuntimeError, match="already"):
+            make()
+    assert type(w * 2) is type(w)
+
+
+@pytest.mark.parametrize("returned", ["text", 3, 2.5, [1]])
+def test_wrong_results_are_errors(returned):
+    class Wrong(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return returned
+
+    x = Wrong(torch.zeros(1))
+    for call in (x.neg, x.detach, lambda: x.add_(1), lambda: torch.max(x, 0), lambda: torch.split(x, 1)):
+        with pytest.raises(RuntimeError, match="__torch_dispatch__ returned"):
+            call()
+
+
+@pytest.mark.parametrize("wrapper", [True, False])
+def test_classes_answer_for_what_they_say(wrapper):
+    def made(answers, **options):
+        class Answering(torch.Tensor):
+            @staticmethod
+            def __new__(cls):
+                if wrapper:
+                    return torch.Tensor._make_wrapper_subclass(cls, (3, 3), **options)
+                return torch.Tensor._make_subclass(cls, torch.zeros(3, 3), False, **options)
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                return answers.get(func.overloadpacket, NotImplemented)
+
+        return Answering()
+
+    prim, aten = torch.ops.prim, torch.ops.aten
+    assert made({prim.device: torch.device("meta")}, dispatch_device=True).device == torch.device("meta")
+    assert made({prim.layout: torch.sparse_csr}, dispatch_layout=True).layout is torch.sparse_csr
+    x = made({aten.sym_size: (5, 6), aten.dim: 2, aten.sym_storage_offset: 3}, dispatch_sizes_strides_policy="sizes")
+    assert (x.size(), x.dim(), x.storage_offset()) == ((5, 6), 2, 3)
+    for ask in (lambda x: x.device, lambda x: x.layout, lambda x: x.size(), lambda x: x.storage_offset()):
+        with pytest.raises(TypeError, match="NotImplemented"):
+            ask(made({}, dispatch_device=True, dispatch_layout=True, dispatch_sizes_strides_policy="sizes"))
+
+
+def test_gradients_of_what_a_class_holds():
+    class Inside(wrapped()):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            plain = tree_map_only(Inside, lambda w: w.inner, args)
+            with torch.overrides.enable_reentrant_dispatch():
+                return tree_map_only(torch.Tensor, Inside, func(*plain, **(kwargs or {})))
+
+    inner = torch.ones(2, requires_grad=True)
+    out = Inside(inner) * 2
+    assert not out.requires_grad and out.inner.requires_grad
+    out.inner.sum().backward()
+    assert inner.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_list_of_tensors_that_take_over_is_an_index():
+    class Taking(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "taken"
+
+    a, t = torch.rand(3), Taking()
+    assert [a[[t, t]], a[[0, t]], a[t], a[(t,)]] == ["taken"] * 4
