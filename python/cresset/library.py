@@ -565,7 +565,12 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema, alias_analysis="", *, tags=()):
-        """Defines an operator by its schema; returns its name. RuntimeError for one that is there, and for text that cannot be read."""
+        """Defines an operator by its schema; returns its name. Calls stay in graphs of TorchScript, as with PyTorch's alias analysis CONSERVATIVE, which may be
+        named.
+
+        Errors: RuntimeError for one that is there, for text that cannot be read, and for another alias analysis than "", FROM_SCHEMA and CONSERVATIVE."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Library.define: expected the alias analysis FROM_SCHEMA or CONSERVATIVE, got {alias_analysis}")
         if self.kind == "IMPL":
             raise RuntimeError("Library.define: a library of the kind IMPL defines nothing")
         owner, named, _ = schema.partition("(")[0].partition("::")
@@ -580,6 +585,8 @@ class Library:
         and gradients go through it), or "Autograd". A later function takes the place of an earlier one, whatever `allow_override` is."""
         if not callable(fn):
             raise TypeError(f"impl: expected a callable, got {type(fn)}")
+        if dispatch_key and self.dispatch_key and _key_name(dispatch_key) != _key_name(self.dispatch_key):
+            raise RuntimeError(f"impl: the key {dispatch_key} of {op_name} is inconsistent with that of the library, {self.dispatch_key}")
         if with_keyset:
             fn = _with_keys(fn)
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
@@ -629,6 +636,10 @@ def _scoped_library(*args, **kwargs):
         library._destroy()
 
 
+def _key_name(key):
+    return key.name if isinstance(key, _keys.DispatchKey) else key
+
+
 def _with_keys(fn):
     """The function, which takes the keys of the call first."""
 
@@ -639,14 +650,14 @@ def _with_keys(fn):
 
 
 def _set(op, key, fn, undone=None):
-    if fn is fallthrough_kernel:
-        return
-    key = key.name if isinstance(key, _keys.DispatchKey) else key
+    key = _key_name(key)
     if key not in _keys.DispatchKey.__members__:
         raise RuntimeError(f"could not parse dispatch key '{key}': expected one of {', '.join((*_KEYS.values(), *_ALL, 'Autograd'))}")
     if isinstance(op, _OfLibrary):
-        number = _cresset._implement(op.entry, key, fn)
+        number = _cresset._implement(op.entry, key, None if fn is fallthrough_kernel else fn)
         (undone if undone is not None else _kept).append(functools.partial(_cresset._unimplement, number))
+    elif fn is fallthrough_kernel:  # of an operator of this module, whose keys without a function are passed by
+        return
     elif key.startswith("Autograd"):
         op._autograd, op._sees_all = fn, True
         if undone is not None:
@@ -732,11 +743,11 @@ class _OfLibrary:
         return op
 
 
-def define(qualname, schema, *, lib=None, tags=()):
+def define(qualname, schema, *, lib=None, tags=(), alias_analysis=""):
     """Defines an operator "namespace::name" by its schema, "(Tensor x) -> Tensor": for good, or for the life of the library `lib`.
     `define(lib, "name(Tensor x) -> Tensor")` is a decorator of its function.
 
-    Errors: ValueError for other names and schemas, and for a library of another namespace.
+    Errors: ValueError for other names and schemas, and for a library of another namespace; those of `Library.define`.
 
     >>> torch.library.define("example::half", "(Tensor x) -> Tensor")
     >>> torch.library.impl("example::half", "cpu", lambda x: x / 2)
@@ -744,13 +755,15 @@ def define(qualname, schema, *, lib=None, tags=()):
     tensor([0.5000])
     """
     if isinstance(qualname, Library):
-        qualname.define(schema, tags=tags)
+        qualname.define(schema, alias_analysis, tags=tags)
 
         def put(function):
             qualname.impl(schema.partition("(")[0].strip(), function)
             return function
 
         return put
+    if alias_analysis:
+        raise TypeError("define: alias_analysis goes with a library as the first argument")
     namespace, name = _name(qualname)
     if not schema.lstrip().startswith("("):
         raise ValueError(f'define: expected a schema like "(Tensor x) -> Tensor", got "{schema}"')

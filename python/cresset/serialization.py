@@ -226,8 +226,34 @@ def _allowed_wrapper(*arguments):
         raise pickle.UnpicklingError(f"load: the file makes an impossible {name}: {error}") from error
 
 
-#: Functions by which a file makes a tensor of an allowed class that holds others.
-_OF_WRAPPERS = {"torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2, "torch._utils._rebuild_wrapper_subclass": _allowed_wrapper}
+def _nested_by(function):
+    """The function that makes a nested tensor of a file's parts, once these are looked at."""
+
+    def allowed(*arguments):
+        from cresset._core import admission as _admission
+
+        try:
+            return _admission._rebuilt(function, arguments)
+        except (TypeError, ValueError, RuntimeError, OverflowError, IndexError) as error:
+            raise pickle.UnpicklingError(f"load: the file makes an impossible nested tensor: {error}") from error
+
+    return allowed
+
+
+def _nested_class():
+    from cresset.nested._internal.nested_tensor import NestedTensor
+
+    return NestedTensor
+
+
+_NESTED_CLASS = "torch.nested._internal.nested_tensor.NestedTensor"
+#: Functions by which a file makes a tensor of an allowed class that holds others, or a nested one.
+_OF_WRAPPERS = {
+    "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
+    "torch._utils._rebuild_wrapper_subclass": _allowed_wrapper,
+    "torch._utils._rebuild_nested_tensor": _nested_by(_utils._rebuild_nested_tensor),
+    "torch.nested._internal.nested_tensor._rebuild_njt": _nested_by(_utils._rebuild_njt),
+}
 
 
 def _known_global(module, name):
@@ -242,6 +268,8 @@ def _known_global(module, name):
         return torch.nn.Parameter
     if f"{module}.{name}" in _OF_WRAPPERS:
         return _OF_WRAPPERS[f"{module}.{name}"]
+    if f"{module}.{name}" == _NESTED_CLASS:
+        return _nested_class()
     if module == "torch" and name in STORAGE_CLASSES:
         return StorageType(name)
     raise pickle.UnpicklingError(f"load: the file uses `{module}.{name}` as a value, which data may not")
@@ -734,7 +762,7 @@ def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_
         full = f"{module}.{wanted}"
         return names[full] if full in names else _known_global(module, wanted)
 
-    admitted = {*names, *_OF_WRAPPERS}
+    admitted = {*names, *_OF_WRAPPERS, _NESTED_CLASS}
     return _cresset._io_load(source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in admitted, resolve, place)
 
 

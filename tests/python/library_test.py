@@ -442,6 +442,36 @@ class Rules(unittest.TestCase):
         self.assertTrue(newer.is_backward_compatible_with(older))
         self.assertFalse(older.is_backward_compatible_with(newer))
 
+    def test_a_key_may_be_passed_by(self):
+        library = torch.library.Library("aten", "IMPL")
+        library.impl("mm", torch.library.fallthrough_kernel, "AutocastCPU")
+        a = torch.ones(2, 2)
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual((torch.mm(a, a).dtype, torch.matmul(a, a).dtype), (torch.float32, torch.bfloat16))
+            library._destroy()
+            self.assertEqual(torch.mm(a, a).dtype, torch.bfloat16)
+
+    def test_arguments_of_libraries_are_checked(self):
+        library = torch.library.Library("library_test_checks", "DEF")
+        self.addCleanup(library._destroy)
+        with self.assertRaisesRegex(RuntimeError, "alias analysis FROM_SCHEMA or CONSERVATIVE, got PURE"):
+            library.define("f(Tensor x) -> Tensor", "PURE")
+        library.define("f(Tensor x) -> Tensor", "CONSERVATIVE")
+        of_cpu = torch.library.Library("aten", "IMPL", "CPU")
+        with self.assertRaisesRegex(RuntimeError, "inconsistent"):
+            of_cpu.impl("sum", lambda x: x, "Conjugate")
+
+    def test_operators_take_symbols_as_numbers(self):
+        from cresset._subclasses.fake_tensor import FakeTensorMode
+        from cresset.fx.experimental.symbolic_shapes import ShapeEnv
+
+        library = torch.library.Library("library_test_symbols", "DEF")
+        self.addCleanup(library._destroy)
+        library.define("squares(SymInt a, SymInt b) -> SymInt")
+        library.impl("squares", lambda a, b: a * a + b * b, "CompositeExplicitAutograd")
+        a, b = FakeTensorMode(shape_env=ShapeEnv()).from_tensor(torch.rand(2, 3)).shape
+        self.assertEqual(int(torch.ops.library_test_symbols.squares(a, b)), 13)
+
 
 if __name__ == "__main__":
     unittest.main()

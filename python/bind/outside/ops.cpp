@@ -50,7 +50,7 @@ std::map<int64_t, std::unique_ptr<dispatch::Library>>& registrations() {
   return all;
 }
 
-// _implement(entry, key, function): the function as the kernel for a key; gives the number that _unimplement takes back.
+// _implement(entry, key, function): the function as the kernel for a key, or for None that there is none; gives the number that _unimplement takes back.
 PyObject* implement(PyObject*, PyObject* args) {
   return guarded([&] {
     const char *entry, *key;
@@ -59,7 +59,8 @@ PyObject* implement(PyObject*, PyObject* args) {
     const dispatch::FunctionSchema& schema = dispatch::find_op(entry).schema();
     auto library = std::make_unique<dispatch::Library>(dispatch::Library::implementations, schema.ns, std::string(key), "torch.library", 0);
     const std::string name = schema.overload.empty() ? schema.name : schema.name + "." + schema.overload;
-    library->impl(name, dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack); }));
+    if (function == Py_None) library->impl(name, dispatch::CppFunction::makeFallthrough());
+    else library->impl(name, dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack); }));
     static int64_t next = 0;
     registrations().emplace(++next, std::move(library));
     return PyLong_FromLongLong(next);

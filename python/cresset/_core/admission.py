@@ -17,6 +17,7 @@ import fractions
 import functools
 import operator
 import pathlib
+import itertools
 import pickle
 import re
 import sys
@@ -121,6 +122,15 @@ def _check_nested(parts):
         raise pickle.UnpicklingError("load: the file makes a nested tensor of other things than values, offsets and lengths")
     if any(type(value) is not torch.Tensor for value in (parts.get("_metadata_cache") or {}).values()):
         raise pickle.UnpicklingError("load: the file gives other things than empty tensors as the lengths of a nested tensor")
+    values, offsets, lengths, at = parts["values"], parts["offsets"], parts.get("lengths"), parts.get("_ragged_idx", 1)
+    if offsets.is_meta or not 1 <= at <= values.dim():  # nothing to look at, or refused by the class
+        return
+    whole = all(t.dim() == 1 and t.dtype in (torch.int32, torch.int64) for t in (offsets, offsets if lengths is None else lengths))
+    starts = offsets.tolist() if whole else []
+    counts = [after - start for start, after in itertools.pairwise(starts)] if lengths is None or not whole else lengths.tolist()
+    fits = len(counts) == len(starts) - 1 and all(0 <= n and 0 <= start and start + n <= values.shape[at - 1] for start, n in zip(starts, counts, strict=False))
+    if not whole or not fits:
+        raise pickle.UnpicklingError(f"load: the file makes a nested tensor whose components do not lie within its {values.shape[at - 1]} rows")
 
 
 def _check_geometry(function, storage, offset, size, stride, *rest):

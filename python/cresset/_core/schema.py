@@ -17,6 +17,7 @@ _KINDS = {
     "ScalarType": torch.dtype, "Device": (torch.device, str), "Layout": torch.layout, "MemoryFormat": torch.memory_format, "Generator": torch.Generator,
     "Any": object,
 }  # fmt: skip
+_SYMBOLS = {"int": "SymInt", "SymInt": "SymInt", "float": "SymFloat", "SymFloat": "SymFloat", "bool": "SymBool", "SymBool": "SymBool"}
 _CLASSES = "__torch__.torch.classes."  # what the names of registered classes begin with
 _PLAIN_VALUES = (torch.Tensor, bool, float, str, list, tuple, dict)
 _NOTHING = object()
@@ -67,6 +68,8 @@ class Argument:
     def _one(self, value):
         if isinstance(value, bool) and self.base in ("int", "SymInt", "float"):
             return self.base != "float"
+        if self.base in _SYMBOLS and isinstance(value, getattr(torch, _SYMBOLS[self.base])):
+            return True
         if self.base.startswith(_CLASSES):
             return not isinstance(value, _PLAIN_VALUES)
         return isinstance(value, _KINDS[self.base])

@@ -71,7 +71,7 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None):
                 f"as_nested_tensor: got a nested tensor in the layout {ts.layout}, expected {torch.jagged if jagged else torch.strided}; make one from its unbind()"
             )
         return ts.to(dtype=dtype or ts.dtype, device=device or ts.device)
-    if not isinstance(ts, (list, tuple, torch.Tensor)) or not all(isinstance(t, torch.Tensor) for t in ts):
+    if not isinstance(ts, torch.Tensor) and not (isinstance(ts, (list, tuple)) and all(isinstance(t, torch.Tensor) for t in ts)):
         raise TypeError(f"as_nested_tensor: expected a list of tensors, or one tensor, got {type(ts).__name__}")
     if isinstance(ts, torch.Tensor):
         if ts.dim() < 2:

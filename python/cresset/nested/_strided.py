@@ -63,7 +63,7 @@ class StridedNestedTensor(torch.Tensor):
 
     def is_contiguous(self, memory_format=None):
         """Whether the components lie in one buffer, one after the other, each contiguous."""
-        return _buffer(self) is not None
+        return not self._parts or _buffer(self) is not None
 
     def values(self):
         """All elements, one component after the other; gradients pass through."""
@@ -275,6 +275,8 @@ def _getitem(x, index):
 
 @_function("to_padded_tensor")
 def _to_padded_tensor(x, padding, output_size=None):
+    if not len(x) and output_size is None:
+        return torch.empty(0, dtype=x.dtype, device=x.device)
     longest = [max(column) for column in x._columns]
     size = [len(x), *longest] if output_size is None else list(output_size)
     if len(size) != x.dim() or any(a < b for a, b in zip(size, [len(x), *longest], strict=True)):

@@ -325,24 +325,63 @@ class CopiesTest(Nested):
             if x.layout == torch.jagged:
                 self.assertIn(b"ctorch._tensor\n_rebuild_from_type_v2\n", file.getvalue())
                 self.assertNotIn(b"_Raggedness", file.getvalue())
-            file.seek(0)
-            loaded = torch.load(file, weights_only=False)
-            self.assertEqual((loaded.layout, loaded.requires_grad), (x.layout, x.requires_grad))
+            for weights_only in (True, False):
+                file.seek(0)
+                loaded = torch.load(file, weights_only=weights_only)
+                self.assertEqual((loaded.layout, loaded.requires_grad), (x.layout, x.requires_grad))
+                self.assert_components(loaded.detach(), parts())
             for y in (loaded, pickle.loads(pickle.dumps(x)), copy.deepcopy(x), x.clone(), x.detach()):
                 self.assert_components(y.detach(), parts())
 
     def test_a_damaged_file_is_refused(self):
-        from cresset._utils import _rebuild_njt
+        from cresset._utils import _rebuild_nested_tensor, _rebuild_njt
+
+        def numbers(*values):
+            return torch.tensor(values)
+
+        sound = {"values": torch.zeros(4, 2), "offsets": numbers(0, 1, 4), "requires_grad": False}
+        damages = [{"values": [1], "offsets": 2}] + [
+            {**sound, **change}
+            for change in (
+                {"offsets": numbers(0, 1, 400)}, {"offsets": numbers(0, -1, 4)}, {"offsets": numbers(3, 1, 4)}, {"offsets": torch.zeros(3)}, {"lengths": numbers(1)},
+                {"lengths": numbers(1, 1000)}, {"lengths": numbers(-1, 2)}, {"_ragged_idx": 7}, {"more": 1},
+            )
+        ]  # fmt: skip
+        calls = [(_rebuild_njt, (damage,)) for damage in damages]
+        buffer = torch.zeros(4)
+        for sizes, strides, offset in (([5, 2], [2, 1], 0), ([2, 2], [1000, 1], 0), ([2, 2], [2, 1], 10**9), ([2, 2], [2, 1], -5), ([2**62, 4], [4, 1], 0)):
+            calls.append((_rebuild_nested_tensor, (buffer, numbers(sizes), numbers(strides), numbers(offset))))
 
         class Damaged:
-            def __reduce__(self):
-                return _rebuild_njt, ({"values": [1], "offsets": 2},)
+            def __init__(self, call):
+                self.call = call
 
-        file = io.BytesIO()
-        torch.save(Damaged(), file)
-        file.seek(0)
-        with self.assertRaisesRegex(pickle.UnpicklingError, "nested"):
-            torch.load(file, weights_only=False)
+            def __reduce__(self):
+                return self.call
+
+        for call in calls:
+            file = io.BytesIO()
+            torch.save(Damaged(call), file)
+            for weights_only in (True, False) if call[0] is _rebuild_njt else (True,):
+                file.seek(0)
+                with self.assertRaisesRegex((pickle.UnpicklingError, RuntimeError), "nested|NestedTensor"):
+                    torch.load(file, weights_only=weights_only)
+
+    def test_edges(self):
+        for layout in (torch.strided, torch.jagged):
+            with self.assertRaisesRegex(RuntimeError, "two dimensions at least, got 0"):
+                torch.nested.as_nested_tensor(torch.tensor(3.0), layout=layout)
+        empty = torch.nested.nested_tensor([])
+        self.assertTrue(empty.is_contiguous())
+        self.assertEqual(torch.nested.to_padded_tensor(empty, 0).tolist(), [])
+
+    def test_a_component_is_normalised_as_a_whole(self):
+        x = jagged()
+        self.assertEqual(x.dim(), 3)
+        norm = torch.nn.functional.layer_norm
+        self.assert_components(norm(x, (x.size(1), x.size(2))), [norm(t, t.shape) for t in parts()])
+        with self.assertRaisesRegex(RuntimeError, "no weight"):
+            norm(x, (x.size(1), x.size(2)), torch.ones(3))
 
     def test_contiguous_closes_gaps(self):
         dense = torch.arange(24.0).reshape(2, 4, 3)

@@ -591,5 +591,26 @@ class ChunksOfRandomNumbers(unittest.TestCase):
         self.assertEqual(len(set(numbers.flatten().tolist())), 5)
 
 
+class PartsThatDiffer(unittest.TestCase):
+    def test_of_a_whole_that_is_the_same(self):
+        row, whole = torch.rand(4, 3), torch.zeros(3, 3)
+        for scatter in (
+            lambda s: torch.select_scatter(whole, s, 0, 1),
+            lambda s: torch.diagonal_scatter(whole, s),
+            lambda s: torch.slice_scatter(whole, s[None], 0, 1, 2),
+        ):
+            self.assertTrue(torch.equal(torch.vmap(scatter)(row), torch.stack([scatter(s) for s in row])))
+            twice = torch.vmap(torch.vmap(scatter))(row[None].expand(2, 4, 3))
+            self.assertTrue(torch.equal(twice[1], torch.vmap(scatter)(row)))
+
+    def test_rows_of_weights(self):
+        weights = torch.eye(6)[torch.tensor([[0, 3], [5, 1]])]  # each draws the one place that has a weight
+        for in_dims, x in ((0, weights), (1, weights.movedim(0, 1))):
+            drawn = torch.vmap(lambda w: torch.multinomial(w, 2, replacement=True), in_dims, randomness="different")(x)
+            self.assertEqual(drawn.tolist(), [[[0, 0], [3, 3]], [[5, 5], [1, 1]]])
+        with self.assertRaisesRegex(RuntimeError, "randomness='same'"):
+            torch.vmap(lambda w: torch.multinomial(w, 1), randomness="same")(weights)
+
+
 if __name__ == "__main__":
     unittest.main()

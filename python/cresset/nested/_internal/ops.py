@@ -547,6 +547,14 @@ def _products(a, b):
 def _normalisation(name):
     def run(x, normalized_shape, *args, **kwargs):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        if x._ragged.number in shape:  # each component as a whole, which takes no weights
+            eps = kwargs.pop("eps", None)
+            if tuple(x._sizes[-len(shape) :]) != shape or any(given is not None for given in (*args, *kwargs.values())):
+                raise RuntimeError(f"{name}: along the ragged dimension expected normalized_shape to end the shape {tuple(x.shape)}, and no weight")
+            named = {} if eps is None else {"eps": eps}
+            whole = [getattr(torch.nn.functional, name)(part, part.shape[-len(shape) :], **named) for part in components(x)]
+            owner = x if x._lengths is None else _compact(x)
+            return wrapped(torch.cat(whole, x._ragged_idx - 1), owner._offsets, None, x._ragged_idx)
         _last_is_dense(name, x, len(shape))
         return _like(x, getattr(torch.nn.functional, name)(values_of(x), shape, *args, **kwargs))
 

@@ -51,6 +51,10 @@ class _Place:
 @contextlib.contextmanager
 def _exchanged(module, values, tie_weights, strict):
     tied = _tied_names(module) if tie_weights or strict else {}
+    for name, value in values.items() if tie_weights else ():
+        others = [n for n in tied.get(name, ()) if n != name and n in values and values[n] is not value]
+        if others:
+            raise ValueError(f"functional_call: got several values for the tied names {[name, *others]}; pass one, or tie_weights=False")
     if strict:
         known = set(tied)
         unexpected = sorted(set(values) - known)
@@ -60,9 +64,6 @@ def _exchanged(module, values, tie_weights, strict):
             raise RuntimeError(f"functional_call of {type(module).__name__}: missing keys {missing}, unexpected keys {unexpected}")
     chosen = {}
     for name, value in values.items():
-        others = [n for n in tied.get(name, ()) if n != name and n in values and values[n] is not value] if tie_weights else []
-        if others:
-            raise ValueError(f"functional_call: got several values for the tied names {[name, *others]}; pass one, or tie_weights=False")
         for alias in tied.get(name, [name]) if tie_weights else [name]:
             if alias == name or alias not in values:
                 chosen[alias] = value
