@@ -51,6 +51,7 @@ class Writer {
       thread(log);
       for (const Event& e : log.events) event(log, e);
     }
+    arrows();
     for (const ThreadLog& log : trace_.threads)
       for (const MemoryEvent& e : log.memory) memory(log, e);
     out_ += "\n  ],\n  \"traceName\": " + json_text(title_) +
@@ -109,6 +110,21 @@ class Writer {
     }
     out_ += "}}";
     number_++;
+  }
+  // From the calls to the nodes that they recorded.
+  void arrows() {
+    const ForwardCalls forward(trace_);
+    int64_t id = 0;
+    for (const ThreadLog& log : trace_.threads)
+      for (const Event& e : log.events) {
+        const ForwardCalls::Call from = e.scope == Scope::BackwardFunction ? forward.of(log, e) : ForwardCalls::Call();
+        if (!from.event) continue;
+        const std::string which = ", \"id\": " + std::to_string(++id) + ", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"pid\": " + pid_ + ", \"tid\": ";
+        open_object("s");
+        out_ += which + std::to_string(from.log->system_thread) + ", \"ts\": " + micros(from.event->start_ns) + "}";
+        open_object("f");
+        out_ += which + std::to_string(log.system_thread) + ", \"ts\": " + micros(e.start_ns) + ", \"bp\": \"e\"}";
+      }
   }
   void memory(const ThreadLog& log, const MemoryEvent& e) {
     open_object("i");

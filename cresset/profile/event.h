@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cresset/base/device.h"
@@ -78,6 +79,21 @@ struct Trace {
   int64_t length_ns = 0;
   bool shapes = false, memory = false, flops = false, stack = false;
   std::vector<ThreadLog> threads;
+};
+
+// The calls that recorded the nodes of the graph, for the events in which these run.
+class ForwardCalls {
+ public:
+  struct Call {
+    const ThreadLog* log = nullptr;
+    const Event* event = nullptr;
+  };
+  explicit ForwardCalls(const Trace& trace);
+  // Of a node's event: the last outermost call under its number before it, on its thread where there is one; none for other events.
+  Call of(const ThreadLog& log, const Event& event) const;
+
+ private:
+  std::unordered_map<int64_t, std::vector<Call>> calls_;
 };
 
 }  // namespace cresset::profile

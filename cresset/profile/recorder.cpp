@@ -475,7 +475,31 @@ Trace stop() {
     slot->recording = 0;
   }
   std::sort(trace.threads.begin(), trace.threads.end(), [](const ThreadLog& a, const ThreadLog& b) { return a.thread < b.thread; });
+  const ForwardCalls forward(trace);
+  for (ThreadLog& log : trace.threads)
+    for (Event& event : log.events)
+      if (const ThreadLog* of = forward.of(log, event).log) event.forward_thread = of->thread;
   return trace;
+}
+
+ForwardCalls::ForwardCalls(const Trace& trace) {
+  for (const ThreadLog& log : trace.threads)
+    for (const Event& event : log.events) {
+      if (!event.op || event.scope != Scope::Function || event.sequence_nr < 0) continue;
+      const Event* outer = event.parent < 0 ? nullptr : &log.events[static_cast<size_t>(event.parent)];
+      if (!outer || !outer->op || outer->sequence_nr != event.sequence_nr) calls_[event.sequence_nr].push_back({&log, &event});
+    }
+}
+ForwardCalls::Call ForwardCalls::of(const ThreadLog& log, const Event& event) const {
+  Call best;
+  const auto at = calls_.find(event.sequence_nr);
+  if (event.op || at == calls_.end()) return best;
+  for (const Call& call : at->second) {
+    if (call.event->start_ns > event.start_ns) continue;
+    const bool nearer = best.log && (call.log == &log) != (best.log == &log) ? call.log == &log : !best.log || call.event->start_ns >= best.event->start_ns;
+    if (nearer) best = call;
+  }
+  return best;
 }
 
 void pause() { recorder().paused = true; }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <map>
 
 #include <cstdio>
 #include <fstream>
@@ -57,6 +58,26 @@ TEST(ChromeTrace, EventsHaveTimesThreadsShapesAndTypes) {
   EXPECT_EQ(event(document, "a \"step\"\n")["cat"], "user_annotation");
   EXPECT_EQ(event(document, "[memory]")["args"]["Bytes"], 32);
   EXPECT_EQ(event(document, "process_name")["ph"], "M");
+}
+
+TEST(ChromeTrace, ArrowsGoFromCallsToTheirNodes) {
+  start({});
+  const Tensor x = ones({2}, TensorOptions().requires_grad(true));
+  const Tensor y = x.exp();
+  y.sum().backward();
+  const json document = json::parse(chrome_trace(stop(), "title"));
+  std::map<double, std::string> names;
+  std::map<int, std::string> from, to;
+  for (const auto& e : document["traceEvents"])
+    if (e["ph"] == "X") names.emplace(e["ts"], e["name"]);  // the steps within a call may begin with it
+  for (const auto& e : document["traceEvents"])
+    if (e["ph"] == "s" || e["ph"] == "f") (e["ph"] == "s" ? from : to)[e["id"]] = names[e["ts"]];
+  std::map<std::string, std::string> arrows;
+  for (const auto& [id, name] : to) arrows[name] = from[id];
+  EXPECT_EQ(arrows["ExpBackward0"], "aten::exp");
+  EXPECT_EQ(arrows["SumBackward0"], "aten::sum");
+  EXPECT_EQ(event(document, "ExpBackward0")["args"]["Fwd thread id"], event(document, "SumBackward0")["args"]["Fwd thread id"]);
+  EXPECT_GT(event(document, "ExpBackward0")["args"]["Fwd thread id"].get<int>(), 0);
 }
 
 TEST(ChromeTrace, AFileThatCannotBeWrittenLeavesNothing) {
