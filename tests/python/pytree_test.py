@@ -134,6 +134,17 @@ class Structures(unittest.TestCase):
                 pytree.enum_object_hook({"__enum__": True, "fqn": name, "name": member})
         self.assertNotIn("antigravity", sys.modules)
 
+    def test_sizes_hold_what_stands_for_numbers(self):
+        size = torch.Size([1, 2])
+        leaves, spec = pytree.tree_flatten((size,))
+        self.assertEqual((leaves, type(pytree.tree_unflatten(leaves, spec)[0])), ([1, 2], torch.Size))
+        self.assertEqual(pytree.tree_map(lambda n: None, (size,)), ((None, None),))
+        self.assertEqual(torch.fx._pytree.tree_flatten_spec((size,), spec), [1, 2])
+        found = torch.max(torch.ones(2), 0)
+        self.assertEqual(len(torch.fx._pytree.tree_flatten_spec(found, pytree.tree_structure(found))), 2)
+        graph = torch.fx.experimental.proxy_tensor.make_fx(lambda s: torch.randint(3, s))(torch.Size([2, 2]))
+        self.assertEqual(graph(torch.Size([2, 2])).shape, (2, 2))
+
     def test_the_context_of_constants(self):
         pytree.register_constant(Label)
         context = pytree.tree_structure(Label("a")).context

@@ -38,6 +38,8 @@ def tree_flatten_spec(pytree, spec, exact_structural_match=False):
         return [pytree]
     kind = spec.type
     lookup = namedtuple if isinstance(pytree, tuple) and hasattr(pytree, "_fields") else kind
+    if lookup not in SUPPORTED_NODES and issubclass(lookup, tuple) and lookup.__module__ in ("cresset", "torch", "cresset.return_types"):
+        lookup = tuple  # sizes, and the named results of operators
     if lookup not in SUPPORTED_NODES and lookup in _registered:
         children, context = _registered[lookup][0](pytree)
         if context != spec.context:

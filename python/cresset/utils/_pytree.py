@@ -205,6 +205,8 @@ def tree_unflatten(leaves, treespec):
             return defaultdict(spec.context[0], zip(spec.context[1], children, strict=True))
         if spec.type is deque:
             return deque(children, maxlen=spec.context)
+        if spec.type is _cresset.Size and not all(isinstance(child, int) for child in children):
+            return tuple(children)  # what stands for numbers, as a tracer's places do
         if issubclass(spec.type, dict):
             return spec.type(zip(spec.context, children, strict=True))
         return spec.type(*children) if hasattr(spec.type, "_fields") else spec.type(children)
