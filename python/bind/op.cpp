@@ -118,6 +118,9 @@ Overload overload_of(const std::string& entry_name, const OpData& op) {
   for (size_t i = 0; i < o.schema->arguments.size(); i++) {
     const Argument& a = o.schema->arguments[i];
     o.arguments.push_back(plan_of(a, op.numbers_as_tensors));
+    const std::string_view text = o.entry->schema;
+    const bool is_number = a.type.kind == TypeKind::Int && !a.type.list;
+    o.arguments.back().is_index = is_number && (text.find("int " + a.name) != text.npos || text.find("int? " + a.name) != text.npos);
     o.positional += !a.keyword_only;
     o.outs += a.keyword_only && a.writes;
     if (a.name == "self") o.self = static_cast<Py_ssize_t>(i);
@@ -222,7 +225,13 @@ bool place(const OpData& op, const Overload& o, const Call& call, Fit& fit) {
     if (fit.objects[index]) return fit.fail("got `", PyUnicode_AsUTF8(name), "` twice");
     fit.objects[index] = value;
   }
-  if ((out != nullptr) != (o.outs > 1)) return fit.fail(out ? "has no argument `out`" : "expects `out`");
+  size_t named_outs = 0;  // as operators are called that graphs and modes name
+  for (Py_ssize_t i = 0; o.outs > 1 && i < n; i++) {
+    const Argument& a = *o.arguments[static_cast<size_t>(i)].argument;
+    named_outs += fit.objects[i] && a.keyword_only && a.writes;
+  }
+  const bool by_name = !out && o.outs > 1 && named_outs == o.outs;
+  if (!by_name && (out != nullptr) != (o.outs > 1)) return fit.fail(out ? "has no argument `out`" : "expects `out`");
   if (out) {
     if (!PyTuple_Check(out) && !PyList_Check(out)) return fit.fail("expects a tuple of ", o.outs, " tensors as `out`");
     fit.outs = checked(PySequence_Tuple(out));
@@ -270,6 +279,8 @@ bool fit_overload(const OpData& op, const Overload& o, const Call& call, bool re
       continue;
     }
     Value& v = fit.stack.emplace_back();
+    std::optional<SymbolsAsNumbers> number;
+    if (CRESSET_UNLIKELY(a.is_index && is_symbol(fit.objects[i]))) number.emplace();
     if (!read_value(fit.objects[i], a.argument->type, relaxed, a.numbers, v))
       return fit.fail("argument `", PyUnicode_AsUTF8(a.name), "`: expected ", dispatch::type_name(a.argument->type), ", got ",
                       Py_TYPE(fit.objects[i])->tp_name);

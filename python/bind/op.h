@@ -21,7 +21,8 @@ struct ArgumentPlan {
   PyObject* name;
   PyObject* others[4];  // further names that users may give, NumPy's among them
   const dispatch::Argument* argument;
-  bool numbers;  // a Python number counts as a tensor
+  bool numbers;           // a Python number counts as a tensor
+  bool is_index = false;  // "int" in the schema, and not "SymInt": a symbol given for it is its number in the example
 };
 
 struct Overload {

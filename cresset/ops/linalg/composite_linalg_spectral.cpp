@@ -291,7 +291,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
     }
   } else {
     const bool graph = known && (differentiates(a) || differentiates(b));
-    const double least = rcond.value_or(epsilon(a) * static_cast<double>(std::max(m, n)));
+    double least = rcond.value_or(epsilon(a) * static_cast<double>(std::max(m, n)));
+    // LAPACK takes these for no tolerance, and the unit roundoff then.
+    if ((name == "gelsd" && (least <= 0 || least >= 1)) || (name == "gelss" && least < 0)) least = epsilon(a) / 2;
     if (name == "gelsy" && known && !graph && !((a.impl()->layers() | b.impl()->layers()) & layer_bit(Layer::Vmap))) {
       rank = cresset::full(batch, std::min(m, n), rank.options());
       x = plain_solution(matrix, right, least, rank);

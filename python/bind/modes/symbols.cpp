@@ -53,8 +53,8 @@ Ref symbol_number(PyObject* symbol) {
   return checked(PyObject_CallOneArg(t_as_numbers ? specialized : number_of, symbol));
 }
 bool symbols_read() { return std::exchange(t_read, false); }
-SymbolsAsNumbers::SymbolsAsNumbers() { t_as_numbers = true; }
-SymbolsAsNumbers::~SymbolsAsNumbers() { t_as_numbers = false; }
+SymbolsAsNumbers::SymbolsAsNumbers() : before_(std::exchange(t_as_numbers, true)) {}
+SymbolsAsNumbers::~SymbolsAsNumbers() { t_as_numbers = before_; }
 
 PyObject* wrap_symbol(const Tensor& t, int64_t value) {
   Ref number = checked(PyLong_FromLongLong(value));

@@ -20,6 +20,9 @@ class SymbolsAsNumbers {
  public:
   SymbolsAsNumbers();
   ~SymbolsAsNumbers();
+
+ private:
+  const bool before_;
 };
 
 // Whether the sizes of the tensor may be symbols.

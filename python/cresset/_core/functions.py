@@ -376,7 +376,7 @@ _sum_to_size = _Tensor.sum_to_size
 
 
 def _size(sizes):
-    return list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
+    return list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], (int, _torch.SymInt)) else list(sizes)
 
 
 def _named(function, name):

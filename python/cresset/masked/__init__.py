@@ -15,7 +15,7 @@ def _dims(input, dim):
     """The dimensions that `dim` names, from the first one; all for None or an empty list."""
     if dim is None or dim == () or dim == []:
         return tuple(range(input.dim()))
-    given, most = (dim,) if isinstance(dim, int) else tuple(dim), max(input.dim(), 1)
+    given, most = (int(dim),) if isinstance(dim, (int, torch.SymInt)) else tuple(dim), max(input.dim(), 1)
     for d in given:
         if not -most <= d < most:
             raise IndexError(f"dimension out of range, got {d}, expected a value in [{-most}, {most - 1}]")

@@ -201,5 +201,28 @@ def test_views_without_gradients_are_seen_in_whole_composites():
     assert [str(n.target) for n in make_fx(lambda x: torch.stack([x, x]))(x).graph.nodes if n.op == "call_function"] == ["aten.stack.default"]
 
 
+def test_symbols_for_dimensions_and_counts_are_their_numbers():
+    x = torch.rand(3, 4)
+    for f, args in (
+        (lambda x, n, d: torch.chunk(x, n, d), (2, 1)),
+        (lambda x, n, d: torch.unsafe_chunk(x, n, d), (2, 1)),
+        (lambda x, d: torch.unbind_copy(x, d), (1,)),
+        (lambda x, s: x.sum_to_size(s), (4,)),
+        (lambda x, d: torch.masked.var(x, dim=d), (1,)),
+        (lambda x, s: torch.nn.functional.interpolate(x[None], size=s, mode="area"), ((2,),)),
+    ):
+        graph = make_fx(f, tracing_mode="symbolic")(x, *args)
+        torch.testing.assert_close(graph(x, *args), f(x, *args))
+
+
+def test_several_results_are_written_by_name():
+    values, indices = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    for mode in ("real", "symbolic"):
+        graph = make_fx(lambda x, v, i: torch.kthvalue(x, 1, out=(v, i)), tracing_mode=mode)(X, values, indices)
+        assert [n.target for n in graph.graph.nodes if n.op == "call_function"][0] is torch.ops.aten.kthvalue.values
+    found = torch.ops.aten.kthvalue.values(X, 1, values=values, indices=indices)
+    assert found[0] is values and values.tolist() == X.min(1).values.tolist()
+
+
 if __name__ == "__main__":
     unittest.main()

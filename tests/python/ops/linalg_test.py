@@ -441,6 +441,15 @@ class Inverses(Case):
         with self.assertRaisesRegex(RuntimeError, "driver"):
             L.lstsq(torch.eye(2), torch.eye(2), driver="best")
 
+    def test_tolerances_of_least_squares_that_are_none(self):
+        a, b = torch.tensor([[2.0, 0], [0, 3]], dtype=torch.float64), torch.ones(2, 1, dtype=torch.float64)
+        for driver, rcond in (("gelsd", 1.0), ("gelsd", 1.5), ("gelsd", 0.0), ("gelsd", -1), ("gelss", -1)):
+            found = L.lstsq(a, b, rcond=rcond, driver=driver)
+            self.assertTrue(torch.allclose(found.solution, b / torch.tensor([[2.0], [3]], dtype=torch.float64)))
+            self.assertEqual(found.rank.item(), 2)
+            self.assertEqual(L.lstsq(a[:, :1] @ torch.ones(1, 2, dtype=a.dtype), b, rcond=rcond, driver=driver).rank.item(), 1)
+        self.assertEqual(L.lstsq(a, b, rcond=1.0, driver="gelss").rank.item(), 0)
+
     def test_least_squares_of_a_batch_of_every_rank(self):
         for dtype in DTYPES:
             for m, n in ((6, 4), (4, 4), (4, 6)):

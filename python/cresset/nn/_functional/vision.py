@@ -239,7 +239,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         if isinstance(size, (list, tuple)):
             if len(size) != n:
                 raise ValueError(f"interpolate: Input of shape {tuple(input.shape)} takes a size of {n} numbers, got {tuple(size)}")
-            if not all(isinstance(s, int) for s in size):
+            if not all(isinstance(s, (int, torch.SymInt)) for s in size):
                 raise TypeError(f"expected size to be one of int or tuple of ints, got {size}")
             size = list(size)
         else:
