@@ -1,5 +1,8 @@
 # The profiler, a library of its own: programs that do not profile do not load it (docs/records/0025-profiler.md).
 file(GLOB profile_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/profile/*.cpp)
+# Texts are written once a recording.
+set(profile_texts ${CMAKE_SOURCE_DIR}/cresset/profile/chrome_trace.cpp ${CMAKE_SOURCE_DIR}/cresset/profile/execution_trace.cpp)
+set_source_files_properties(${profile_texts} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os> SKIP_PRECOMPILE_HEADERS ON)
 add_library(cresset_profile SHARED ${profile_sources})
 set_target_properties(cresset_profile PROPERTIES EXPORT_NAME profile)
 cresset_declare_units(cresset_profile)

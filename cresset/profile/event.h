@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "cresset/base/device.h"
@@ -93,7 +92,7 @@ class ForwardCalls {
   Call of(const ThreadLog& log, const Event& event) const;
 
  private:
-  std::unordered_map<int64_t, std::vector<Call>> calls_;
+  std::vector<Call> calls_;  // by number
 };
 
 }  // namespace cresset::profile

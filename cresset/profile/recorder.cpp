@@ -487,14 +487,16 @@ ForwardCalls::ForwardCalls(const Trace& trace) {
     for (const Event& event : log.events) {
       if (!event.op || event.scope != Scope::Function || event.sequence_nr < 0) continue;
       const Event* outer = event.parent < 0 ? nullptr : &log.events[static_cast<size_t>(event.parent)];
-      if (!outer || !outer->op || outer->sequence_nr != event.sequence_nr) calls_[event.sequence_nr].push_back({&log, &event});
+      if (!outer || !outer->op || outer->sequence_nr != event.sequence_nr) calls_.push_back({&log, &event});
     }
+  std::stable_sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) { return a.event->sequence_nr < b.event->sequence_nr; });
 }
 ForwardCalls::Call ForwardCalls::of(const ThreadLog& log, const Event& event) const {
   Call best;
-  const auto at = calls_.find(event.sequence_nr);
-  if (event.op || at == calls_.end()) return best;
-  for (const Call& call : at->second) {
+  if (event.op) return best;
+  auto at = std::lower_bound(calls_.begin(), calls_.end(), event.sequence_nr, [](const Call& call, int64_t n) { return call.event->sequence_nr < n; });
+  for (; at != calls_.end() && at->event->sequence_nr == event.sequence_nr; ++at) {
+    const Call& call = *at;
     if (call.event->start_ns > event.start_ns) continue;
     const bool nearer = best.log && (call.log == &log) != (best.log == &log) ? call.log == &log : !best.log || call.event->start_ns >= best.event->start_ns;
     if (nearer) best = call;
