@@ -71,7 +71,7 @@ class TestRows(unittest.TestCase):
             (ADD.replace('"primitive"', '"composite"'), 7,
              "a composite row has no `grad`: it is made of other ops and inherits theirs"),
             (ADD + '    autocast = { cpu = "lowest" }\n', 8, '`autocast` takes none, lower, single, promote, refuse, got "lowest"'),
-            (ADD + '    draw = "often"\n', 8, '`draw` takes sized, element, batched, in_place, mask, dropout, composite, got "often"'),
+            (ADD + '    draw = "often"\n', 8, '`draw` takes sized, element, batched, in_place, mask, dropout, composite, rows, got "often"'),
             (ADD + '    float8 = { kernel = "add_stub", unless = "odd" }\n', 8, '`float8` takes empty, alone, coo, got "odd"'),
             (ADD.replace(', "inplace"', "") + '    fast = { inplace = "in_place" }\n', 8, "`fast` names a form that the row does not have: inplace"),
             (ADD.replace('"primitive"', '"fused"'), 3, "a fused row needs `decomposition`, the composite that computes the same"),
