@@ -18,9 +18,7 @@ namespace {
 using kernels::Strided;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-void check_real(const char* op, const Tensor& t) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(!t.is_complex(), op, ": complex numbers have no order, got dtype ", t.scalar_type());
-}
+void check_real(const char* op, const Tensor& t) { CRESSET_CHECK(!t.is_complex(), op, ": complex numbers have no order, got dtype ", t.scalar_type()); }
 
 void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, std::optional<std::string_view> side, const std::optional<Tensor>& sorter) {
   const char* op = "searchsorted";

@@ -104,7 +104,7 @@ void check_has_elements(const char* op, const Tensor& self, IntArrayRef dim) {
 }
 
 void check_ordered(const char* op, const Tensor& self) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
+  CRESSET_CHECK(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
 }
 
 uint64_t one_dim(const Tensor& self, int64_t dim) { return uint64_t{1} << wrap_dim(dim, self.dim()); }

@@ -21,7 +21,7 @@ OutSpecs with_indices(OutSpec values) {
 }
 
 void check_real(const char* op, const Tensor& self) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
+  CRESSET_CHECK(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
 }
 
 OutSpec one_along(const Tensor& self, int64_t dim, bool keepdim) {
