@@ -246,13 +246,14 @@ def _nested_class():
     return NestedTensor
 
 
-_NESTED_CLASS = "torch.nested._internal.nested_tensor.NestedTensor"
+_NESTED = _to_file(_utils._rebuild_njt.__module__)  # the module of PyTorch that files name
+_NESTED_CLASS = f"{_NESTED}.NestedTensor"
 #: Functions by which a file makes a tensor of an allowed class that holds others, or a nested one.
 _OF_WRAPPERS = {
     "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
     "torch._utils._rebuild_wrapper_subclass": _allowed_wrapper,
     "torch._utils._rebuild_nested_tensor": _nested_by(_utils._rebuild_nested_tensor),
-    "torch.nested._internal.nested_tensor._rebuild_njt": _nested_by(_utils._rebuild_njt),
+    f"{_NESTED}._rebuild_njt": _nested_by(_utils._rebuild_njt),
 }
 
 
