@@ -123,7 +123,9 @@ Socket Socket::connect(const std::string& host, uint16_t port, Deadline deadline
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(200));
   } while (std::chrono::steady_clock::now() < deadline);
-  throw DistNetworkError(str("dist: could not connect to ", peer, " in time: ", reason(error)));
+  const std::string what = str("dist: could not connect to ", peer, " in time: ", reason(error));
+  if (error == EINPROGRESS) throw DistTimeoutError(what);
+  throw DistNetworkError(what);
 }
 
 Socket Socket::accept(Deadline deadline) const {
@@ -169,7 +171,7 @@ void Socket::send(const void* data, size_t bytes, Deadline deadline) const {
     const size_t sent = try_send(at, bytes);
     at += sent;
     bytes -= sent;
-    if (sent == 0) CRESSET_CHECK_AS(DistNetworkError, wait_writable(*this, deadline), "dist: sending to ", peer_, ": ", kTimeUp);
+    if (sent == 0) CRESSET_CHECK_AS(DistTimeoutError, wait_writable(*this, deadline), "dist: sending to ", peer_, ": ", kTimeUp);
   }
 }
 
@@ -178,7 +180,7 @@ void Socket::receive(void* data, size_t bytes, Deadline deadline) const {
     const size_t got = try_receive(at, bytes);
     at += got;
     bytes -= got;
-    if (got == 0) CRESSET_CHECK_AS(DistNetworkError, wait_readable(*this, deadline), "dist: receiving from ", peer_, ": ", kTimeUp);
+    if (got == 0) CRESSET_CHECK_AS(DistTimeoutError, wait_readable(*this, deadline), "dist: receiving from ", peer_, ": ", kTimeUp);
   }
 }
 

@@ -77,6 +77,7 @@ std::string Http::post(const std::string& path, const std::string& body, Deadlin
     first = best_;
   }
   std::string reason;
+  CURLcode code = CURLE_OK;
   for (size_t tried = 0; tried < endpoints_.size(); tried++) {
     const size_t number = (first + tried) % endpoints_.size();
     const std::string url = endpoints_[number] + path;
@@ -96,7 +97,7 @@ std::string Http::post(const std::string& path, const std::string& body, Deadlin
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, message);
-    const CURLcode code = curl_easy_perform(handle);
+    code = curl_easy_perform(handle);
     long status = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
@@ -116,6 +117,7 @@ std::string Http::post(const std::string& path, const std::string& body, Deadlin
   }
   curl_slist_free_all(headers);
   curl_easy_cleanup(handle);
+  if (code == CURLE_OPERATION_TIMEDOUT) throw DistTimeoutError("etcd: " + reason);
   throw DistNetworkError("etcd: " + reason);
 }
 

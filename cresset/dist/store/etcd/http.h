@@ -21,7 +21,7 @@ class Http {
   Http(const Http&) = delete;
 
   // The answer of the first endpoint that can be reached; `on_line` gets it while it comes. Nothing that may have been received is sent again.
-  // Errors: DistNetworkError.
+  // Errors: DistNetworkError; DistTimeoutError where the answer is late.
   std::string post(const std::string& path, const std::string& body, Deadline deadline, const OnLine& on_line = {});
   // The address by which the endpoint sees this process.
   std::string own_host(Deadline deadline);
