@@ -171,6 +171,109 @@ TEST(Rendezvous, TheFirstNodeServesTheProcesses) {
   EXPECT_NE(error_of([&] { process_store({1, 2, empty}, "127.0.0.1", milliseconds(50)); }).find("master"), std::string::npos);
 }
 
+// The wait of node 0 of two at the end of a round: what it warned about, and whether it ended well before its timeout of a minute.
+struct Wait {
+  std::string warning;
+  bool early = false;
+  int lost = 0;
+};
+Wait wait_of_first(const intrusive_ptr<Store>& store, milliseconds life, milliseconds timeout = seconds(60), const std::function<bool()>& stop = {}) {
+  Wait found;
+  EndOptions o;
+  o.life = life;
+  o.timeout = timeout;
+  o.warn = [&](const std::string& text) { found.warning += text + "\n"; };
+  o.stop = stop;
+  const auto began = std::chrono::steady_clock::now();
+  found.lost = end_together({0, 2, store}, o);
+  found.early = std::chrono::steady_clock::now() - began < seconds(30);
+  return found;
+}
+
+TEST(EndOfRound, IsReachedByAllNodesTogether) {
+  const auto store = make_intrusive<HashStore>();
+  const Round second{1, 2, store};
+  const auto heart = show_life(second, milliseconds(20));
+  auto first = std::async(std::launch::async, [&] { return wait_of_first(store, milliseconds(500)); });
+  EXPECT_EQ(first.wait_for(milliseconds(900)), std::future_status::timeout);  // the other lives and has not ended
+  EXPECT_EQ(end_together(second, {}), 0);
+  const Wait wait = first.get();
+  EXPECT_TRUE(wait.early);
+  EXPECT_EQ(wait.warning, "");
+}
+
+TEST(EndOfRound, ANodeWhoseHeartStandsStillIsNamedAndNotWaitedFor) {
+  const auto store = make_intrusive<HashStore>();
+  auto heart = show_life({1, 2, store}, milliseconds(20));
+  std::this_thread::sleep_for(milliseconds(100));
+  heart = nullptr;
+  const Wait wait = wait_of_first(store, milliseconds(300));
+  EXPECT_TRUE(wait.early);
+  EXPECT_EQ(wait.lost, 1);
+  EXPECT_EQ(wait.warning, str("rendezvous: no sign of life for 300 ms from node 1 (127.0.0.1, process ", getpid(), "); the job ends without it\n"));
+}
+
+TEST(EndOfRound, OnesThatLiveAreWaitedForUpToTheTimeout) {
+  const auto store = make_intrusive<HashStore>();
+  const auto heart = show_life({1, 2, store}, milliseconds(20));
+  EXPECT_NE(wait_of_first(store, milliseconds(500), milliseconds(800)).warning.find("still running after 800 ms: node 1 (127.0.0.1"), std::string::npos);
+  // So is one of a kind of rendezvous that has no hearts.
+  const auto silent = make_intrusive<HashStore>();
+  EXPECT_EQ(wait_of_first(silent, milliseconds(100), milliseconds(300)).warning, "rendezvous: still running after 300 ms: node 1; this node ends without it\n");
+}
+
+TEST(EndOfRound, ANodeThatBeginsAgainIsNotCountedAsGone) {
+  const auto store = make_intrusive<HashStore>();
+  auto node = [&] { return std::make_unique<Rendezvous>([&](milliseconds) { return store->clone(); }, fast(2, 2)); };
+  auto a = node(), b = node();
+  auto other = std::async(std::launch::async, [&] { return b->next(); });
+  const Round of_a = a->next();
+  other.get();
+  auto again = std::async(std::launch::async, [&] { return b->next(); });
+  while (a->beginning_again() == 0) std::this_thread::sleep_for(milliseconds(5));
+  EndOptions o;
+  o.life = milliseconds(100);
+  o.timeout = milliseconds(500);
+  std::string warning;
+  o.warn = [&](const std::string& text) { warning += text; };
+  end_together(of_a, o);
+  EXPECT_NE(warning.find("still running after 500 ms"), std::string::npos) << warning;
+  a->next();
+  again.get();
+}
+
+TEST(EndOfRound, IsLeftWhereTheCallerSaysSo) {
+  const auto store = make_intrusive<HashStore>();
+  EXPECT_EQ(wait_of_first(store, milliseconds(100), seconds(60), [] { return true; }).warning, "");
+}
+
+TEST(EndOfRound, AStoreThatIsSilentOrGoneEndsTheWait) {
+  const uint16_t port = free_port();
+  const pid_t host = fork();
+  if (host == 0) {
+    TCPStoreOptions o;
+    o.port = port;
+    o.isServer = true;
+    TCPStore serves("127.0.0.1", o);
+    for (;;) pause();
+  }
+  TCPStoreOptions o;
+  o.port = port;
+  const auto store = make_intrusive<TCPStore>("127.0.0.1", o);
+  kill(host, SIGSTOP);
+  waitpid(host, nullptr, WUNTRACED);
+  Wait wait = wait_of_first(store, milliseconds(500));
+  EXPECT_TRUE(wait.early);
+  EXPECT_NE(wait.warning.find(str("from the node with the store; this node ends without it: dist: receiving from the store at 127.0.0.1:", port)),
+            std::string::npos)
+      << wait.warning;
+  kill(host, SIGKILL);
+  waitpid(host, nullptr, 0);
+  wait = wait_of_first(store, seconds(60));
+  EXPECT_TRUE(wait.early);
+  EXPECT_EQ(wait.warning, "");
+}
+
 TEST(Rendezvous, GoesOnAtTheSuccessorOfALostStore) {
   const std::vector<Endpoint> list = {{"127.0.0.1", free_port()}, {"127.0.0.1", free_port()}};
   auto host = std::make_shared<Endpoints>(list, milliseconds(500));
@@ -194,12 +297,13 @@ TEST(Rendezvous, GoesOnAtTheSuccessorOfALostStore) {
 // A node of a job, in a process of its own.
 class Node {
  public:
-  Node(const std::string& endpoints, const std::string& nodes, int restarts, const std::string& script) {
+  Node(const std::string& endpoints, const std::string& nodes, int restarts, const std::string& script, milliseconds beat = seconds(1)) {
     pid_ = fork();
     if (pid_ != 0) return;
     setenv("CRESSET_DIST_SECRET", "of the test", 1);
     LaunchOptions o = parse_launch_options({"--rdzv-backend=c10d", "--rdzv-endpoint", endpoints, "--nnodes", nodes, "--max-restarts", std::to_string(restarts),
-                                            "--rdzv-conf", "last_call_timeout=1,keep_alive_interval=1,join_timeout=60", "/bin/sh", "-c", script});
+                                            "--rdzv-conf", "last_call_timeout=1,join_timeout=60", "/bin/sh", "-c", script});
+    o.rounds.beat = beat;
     int code = 2;
     try {
       code = launch(o).failed_rank < 0 ? 0 : 1;
@@ -209,6 +313,7 @@ class Node {
   ~Node() {
     if (pid_ > 0) end(SIGKILL);
   }
+  pid_t pid() const { return pid_; }
   int wait() {
     int status = 0;
     waitpid(std::exchange(pid_, 0), &status, 0);
@@ -269,6 +374,22 @@ TEST_F(Elastic, WithoutRestartsLeftTheJobEndsOnAllNodes) {
   Node first(endpoints, "2", 0, script), second(endpoints, "2", 0, script);
   EXPECT_NE(first.wait(), 0);
   EXPECT_NE(second.wait(), 0);
+}
+
+// One whose processes have ended, and which is stopped or killed before it sees that, keeps the others no longer than its heart may stand still.
+TEST_F(Elastic, ALauncherThatIsLostAtTheEndIsNotWaitedFor) {
+  for (const char* const how : {"STOP", "KILL"})
+    for (const int lost : {0, 1}) {
+      std::remove(path.c_str());
+      const std::string script = str("echo $GROUP_RANK >> ", path, "; while [ $(wc -l < ", path, ") -lt 2 ]; do sleep 0.01; done; [ $GROUP_RANK = ", lost,
+                                     " ] && { echo $PPID >> ", path, "; kill -", how, " $PPID; }; exit 0");
+      const auto began = std::chrono::steady_clock::now();
+      Node first(endpoints, "2", 0, script, milliseconds(200)), second(endpoints, "2", 0, script, milliseconds(200));
+      while (lines_of(path).size() != 3) std::this_thread::sleep_for(milliseconds(10));
+      const int stopped = std::stoi(lines_of(path)[2]);
+      EXPECT_EQ((first.pid() == stopped ? second : first).wait(), 0) << how << " of node " << lost;
+      EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(60)) << how << " of node " << lost;
+    }
 }
 
 TEST_F(Elastic, TheLossOfTheStoresHostIsSurvived) {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "cresset/base/warning.h"
 #include "cresset/dist/elastic/endpoints.h"
 #include "cresset/dist/store/etcd_store.h"
 #include "cresset/dist/store/tcp_store.h"
@@ -211,7 +212,6 @@ LaunchResult launch_static(const LaunchOptions& o, const std::string& secret) {
 constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kShort = std::chrono::milliseconds(20);
 constexpr auto kSlow = std::chrono::seconds(10);
-constexpr auto kEndTogether = std::chrono::minutes(5);
 
 // The place of this node, which all nodes of a round find together; the first of them serves the store of the processes. Errors: DistStoreError where a
 // node has gone since the round began.
@@ -241,23 +241,23 @@ Place place_in(const Round& round, const LaunchOptions& o, int restarts, intrusi
   return place;
 }
 
-// Whether all nodes of the round have ended well; false where one begins again. A store that is lost has been with a node that has ended.
-bool ended_together(const Round& round, Rendezvous& rendezvous) {
-  try {
-    round.store->add("ended", 1);
-    for (const Deadline end = after(kEndTogether); std::chrono::steady_clock::now() < end && !told_to_end; std::this_thread::sleep_for(kShort)) {
-      if (round.store->add("ended", 0) >= round.size) return true;
-      if (rendezvous.beginning_again() > 0) return false;
-    }
-  } catch (const DistNetworkError&) {}
-  return true;
+// Waits for the processes of the other nodes; how many nodes have been lost meanwhile, or none where one begins again, and this node with it.
+std::optional<int> ended_together(const Round& round, Rendezvous& rendezvous, std::chrono::milliseconds life) {
+  bool again = false;
+  EndOptions o;
+  o.life = life;
+  o.warn = [](const std::string& text) { warn(text); };
+  o.stop = [&] { return told_to_end || (again = rendezvous.beginning_again() > 0) || rendezvous.closed(); };
+  const int lost = end_together(round, o);
+  return again ? std::nullopt : std::optional(lost);
 }
 
-// Says that this node leaves; the one with a store does so when all others have, or have had the time for it.
-void leave(const Round& round, bool serves) {
+// Says that this node leaves; the one with a store does so when all others that are left have, or have had the time for it.
+void leave(const Round& round, bool serves, int lost) {
   try {
-    round.store->add("left", 1);
-    for (const Deadline end = after(kSlow); serves && round.store->add("left", 0) < round.size && std::chrono::steady_clock::now() < end && !told_to_end;)
+    const intrusive_ptr<Store> store = brief(round.store);
+    store->add("left", 1);
+    for (const Deadline end = after(kSlow); serves && store->add("left", 0) < round.size - lost && std::chrono::steady_clock::now() < end && !told_to_end;)
       std::this_thread::sleep_for(kShort);
   } catch (const DistError&) {}
 }
@@ -298,14 +298,15 @@ LaunchResult launch_elastic(const LaunchOptions& o, const std::string& secret) {
     if (told_to_end) return result;
     const bool failed = result.failed_rank >= 0;
     if (!failed && !called && !closed) {
-      if (!ended_together(round, rendezvous)) continue;
+      const std::optional<int> lost = ended_together(round, rendezvous, rounds.life());
+      if (!lost) continue;
       if (round.rank == 0) rendezvous.close();
-      leave(round, serves);
+      leave(round, serves, *lost);
       return result;
     }
     if (closed || (failed && restarts++ == o.max_restarts)) {
       rendezvous.close();
-      leave(round, serves);
+      leave(round, serves, 0);
       CRESSET_CHECK_AS(RendezvousClosedError, failed, "cresset-run: another node has ended the job '", o.run_id, "' after a failure");
       return result;
     }

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <thread>
 
 namespace cresset::distributed {
 
@@ -14,6 +17,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kPause = std::chrono::milliseconds(20);
 constexpr std::chrono::milliseconds kSuccession = std::chrono::seconds(10);  // those that are left are there already
+constexpr const char* kAllEnded = "all ended";
+std::string heart_key(int rank) { return str("heart/", rank); }
+std::string launcher_key(int rank) { return str("launcher/", rank); }
+std::string ended_key(int rank) { return str("ended/", rank); }
+std::string again_key(int rank) { return str("again/", rank); }
 
 std::string join(const std::vector<int64_t>& numbers) {
   std::string text;
@@ -61,17 +69,119 @@ ProcessStore process_store(const Round& round, const std::string& host, std::chr
   return found;
 }
 
+intrusive_ptr<Heart> show_life(const Round& round, std::chrono::milliseconds beat) {
+  round.store->set(launcher_key(round.rank), str(round.store->ownHost(), ", process ", getpid()));
+  return make_intrusive<Heart>(round.store, heart_key(round.rank), beat);
+}
+
+namespace {
+
+// The other nodes of a round, as far as they have not ended.
+class OtherNodes {
+ public:
+  OtherNodes(const Round& round, std::chrono::milliseconds life) : life_(life) {
+    for (int rank = 0; rank < round.size; rank++)
+      if (rank != round.rank) nodes_[rank];
+  }
+
+  bool empty() const { return nodes_.empty(); }
+  int lost() const { return lost_; }
+  // Drops those that have ended. What is known of those whose hearts have stood still for too long, which are dropped too; no text where there are none.
+  std::string look(Store& store) {
+    std::string gone;
+    for (auto at = nodes_.begin(); at != nodes_.end();) {
+      const bool ended = store.check({ended_key(at->first)}), still = !ended && stands_still(store, at->first, at->second);
+      if (still) {
+        gone += (gone.empty() ? "" : ", ") + named(store, at->first);
+        lost_++;
+      }
+      at = ended || still ? nodes_.erase(at) : std::next(at);
+    }
+    return gone;
+  }
+  // Begins to watch the hearts anew: they could not beat while the store was silent.
+  void forget() {
+    for (auto& [rank, seen] : nodes_) seen = {};
+  }
+  std::string described(Store& store) const {
+    std::string text;
+    for (const auto& [rank, seen] : nodes_) text += (text.empty() ? "" : ", ") + named(store, rank);
+    return text;
+  }
+
+ private:
+  struct Seen {
+    int64_t beats = -1;
+    Clock::time_point when;
+  };
+  std::map<int, Seen> nodes_;
+  const std::chrono::milliseconds life_;
+  int lost_ = 0;
+
+  bool stands_still(Store& store, int rank, Seen& last) const {
+    const int64_t beats = store.add(heart_key(rank), 0);
+    if (beats != last.beats) last = {beats, Clock::now()};
+    return beats > 0 && Clock::now() - last.when >= life_ && !store.check({again_key(rank)});
+  }
+  static std::string named(Store& store, int rank) {
+    const std::string key = launcher_key(rank);
+    return str("node ", rank, store.check({key}) ? " (" + store.get_to_str(key) + ")" : "");
+  }
+};
+
+}  // namespace
+
+int end_together(const Round& round, const EndOptions& o) {
+  const intrusive_ptr<Store> store = brief(round.store);
+  const auto warn = [&](const std::string& text) {
+    if (o.warn) o.warn(text);
+  };
+  OtherNodes others(round, o.life);
+  const Deadline end = after(o.timeout);
+  Clock::time_point next_look{};
+  std::optional<Clock::time_point> silent_since;
+  for (;; std::this_thread::sleep_for(kPause)) {
+    try {
+      if (o.stop && o.stop()) return others.lost();
+      if (Clock::now() >= next_look) {
+        store->set(ended_key(round.rank), std::string());
+        const std::string gone = others.look(*store);
+        if (!gone.empty()) warn(str("rendezvous: no sign of life for ", o.life.count(), " ms from ", gone, "; the job ends without it"));
+        if (others.empty()) store->set(kAllEnded, std::string());
+        next_look = Clock::now() + o.life / 4;
+      }
+      if (store->check({kAllEnded})) return others.lost();
+      silent_since.reset();
+      if (Clock::now() < end) continue;
+      warn(str("rendezvous: still running after ", o.timeout.count(), " ms: ", others.described(*store), "; this node ends without it"));
+      return others.lost();
+    } catch (const DistTimeoutError& e) {
+      others.forget();
+      const Clock::time_point now = Clock::now();
+      if (!silent_since) silent_since = now;
+      if (now - *silent_since < o.life && now < end) continue;
+      const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - *silent_since);
+      warn(str("rendezvous: no answer for ", silence.count(), " ms from the node with the store; this node ends without it: ", e.what()));
+      return others.lost() + 1;
+    } catch (const DistNetworkError&) {
+      return others.lost();  // the node with the store has ended, or is gone
+    }
+  }
+}
+
 Rendezvous::Rendezvous(RendezvousConnect connect, RendezvousOptions options) : connect_(std::move(connect)), options_(std::move(options)) {
   CRESSET_CHECK_VALUE(options_.min_nodes > 0 && options_.min_nodes <= options_.max_nodes, "rendezvous: expected 0 < least <= largest number of nodes, got ",
                       options_.min_nodes, " and ", options_.max_nodes);
   attach(options_.connect_timeout);
 }
-Rendezvous::~Rendezvous() { stop_beating(); }
+Rendezvous::~Rendezvous() = default;
 
 void Rendezvous::attach(std::chrono::milliseconds time) {
   base_ = connect_(time);
   store_ = make_intrusive<PrefixStore>(str("cresset.rendezvous.", options_.launcher, ".", options_.run_id), base_);
+  brief_ = brief(store_);
   round_ = -1;
+  last_.store = nullptr;
 }
 
 Round Rendezvous::next(const std::function<bool()>& stop) {
@@ -80,10 +190,10 @@ Round Rendezvous::next(const std::function<bool()>& stop) {
     try {
       return next_over_this_store(end, stop);
     } catch (const DistNetworkError&) {
-      stop_beating();
+      heart_ = nullptr;
       if (Clock::now() >= end) throw;
     } catch (...) {
-      stop_beating();
+      heart_ = nullptr;
       throw;
     }
     attach(std::min(kSuccession, options_.connect_timeout));  // the store is lost: on with its successor
@@ -93,19 +203,21 @@ Round Rendezvous::next(const std::function<bool()>& stop) {
 Round Rendezvous::next_over_this_store(Deadline end, const std::function<bool()>& stop) {
   round_ = std::max(store_->add("round", 0), round_ + 1);
   if (took_part_) store_->add(key("again"), 1);
+  if (last_.store) last_.store->set(again_key(last_.rank), std::string());
   for (;;) {
     const int64_t number = store_->add(key("joined"), 1);
     for (int64_t now = store_->add("round", 0); now < round_; now = store_->add("round", 0))
       store_->compareSet("round", std::to_string(now), std::to_string(round_));
     store_->set(key(str("node/", number)), str(base_->ownHost(), " ", getpid()));
-    start_beating(number);
+    heart_ = make_intrusive<Heart>(store_, key(str("beat/", number)), options_.beat);
     const std::vector<int64_t> order = wait_for_final(end, stop);
     const auto place = std::find(order.begin(), order.end(), number);
     if (place != order.end()) {
-      size_ = static_cast<int>(order.size());
       took_part_ = true;
-      return {static_cast<int>(place - order.begin()), size_,
-              make_intrusive<PrefixStore>(str("cresset.rendezvous.", options_.launcher, ".", options_.run_id, ".", round_), base_)};
+      last_ = {static_cast<int>(place - order.begin()), static_cast<int>(order.size()),
+               make_intrusive<PrefixStore>(str("cresset.rendezvous.", options_.launcher, ".", options_.run_id, ".", round_), base_)};
+      heart_ = show_life(last_, options_.beat);
+      return last_;
     }
     // This round began without us: its nodes begin the next one when they see that a node waits for it.
     round_++;
@@ -130,7 +242,7 @@ std::vector<int64_t> Rendezvous::wait_for_final(Deadline end, const std::functio
       const int64_t count = store_->add(key(str("beat/", number)), 0);
       Seen& last = seen[number];
       if (last.count != count) last = {count, now};
-      if (now - last.when < options_.beat * options_.missed_beats) alive.push_back(number);
+      if (now - last.when < options_.life()) alive.push_back(number);
     }
     if (alive.size() < static_cast<size_t>(options_.min_nodes)) enough_since = kNever;
     else if (enough_since == kNever) enough_since = now;
@@ -151,8 +263,8 @@ std::vector<int64_t> Rendezvous::wait_for_final(Deadline end, const std::functio
 int64_t Rendezvous::waiting() {
   if (!took_part_) return 0;
   try {
-    return store_->add(str(round_ + 1, "/", size_ < options_.max_nodes ? "joined" : "again"), 0);
-  } catch (const DistNetworkError&) { stop_beating(); }
+    return store_->add(str(round_ + 1, "/", last_.size < options_.max_nodes ? "joined" : "again"), 0);
+  } catch (const DistNetworkError&) { heart_ = nullptr; }
   try {
     attach(std::chrono::milliseconds(0));
   } catch (const DistNetworkError&) {  // the processes may well end without it
@@ -160,46 +272,22 @@ int64_t Rendezvous::waiting() {
   return 0;
 }
 
-int64_t Rendezvous::beginning_again() { return store_->add(str(round_ + 1, "/again"), 0); }
+int64_t Rendezvous::beginning_again() { return brief_->add(str(round_ + 1, "/again"), 0); }
 
 bool Rendezvous::closed() {
   try {
-    return store_->check({"closed"});
+    return brief_->check({"closed"});
   } catch (const DistNetworkError&) { return false; }
 }
 
 bool Rendezvous::close() {
-  stop_beating();
+  heart_ = nullptr;
+  const intrusive_ptr<Store> store = store_->clone();
+  store->setTimeout(std::min(store->getTimeout(), options_.life()));
   try {
-    store_->set("closed", std::string("1"));
+    store->set("closed", std::string("1"));
     return true;
   } catch (const DistError&) { return false; }  // no node is left
-}
-
-void Rendezvous::start_beating(int64_t number) {
-  stop_beating();
-  stop_beating_ = false;
-  heart_ = std::thread([this, store = store_->clone(), name = key(str("beat/", number))] {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (!stop_beating_) {
-      lock.unlock();
-      try {
-        store->add(name, 1);
-      } catch (const DistError&) { return; }
-      lock.lock();
-      stopped_.wait_for(lock, options_.beat, [this] { return stop_beating_; });
-    }
-  });
-}
-
-void Rendezvous::stop_beating() {
-  if (!heart_.joinable()) return;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stop_beating_ = true;
-  }
-  stopped_.notify_all();
-  heart_.join();
 }
 
 }  // namespace cresset::distributed
