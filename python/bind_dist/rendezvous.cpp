@@ -9,6 +9,8 @@ namespace {
 
 using distributed::Store;
 
+using distributed::Heart;
+
 // A launcher's part in the rounds of its job, and the store of the processes that it serves.
 struct Launcher final : RefCounted {
   std::unique_ptr<distributed::Rendezvous> rounds;
@@ -123,20 +125,63 @@ PyObject* process_store(PyObject* self, PyObject* const* args, Py_ssize_t count)
   });
 }
 
+// heart(store, rank, beat): kept as long as this node lives in a round whose store that is
+PyObject* heart(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return in_rendezvous([&] {
+    Arguments a("heart", args, count, 3);
+    distributed::Round round;
+    round.store = held<Store>(a.object());
+    round.rank = static_cast<int>(a.integer());
+    const auto beat = a.time();
+    return hold<Heart>(without_interpreter([&] { return distributed::show_life(round, beat); }));
+  });
+}
+// end_together(rank, size, store, life, timeout, warn, stop): `warn` is called with text, `stop` for whether the wait ends; signals are handled meanwhile
+PyObject* end_together(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return in_rendezvous([&]() -> PyObject* {
+    Arguments a("end_together", args, count, 7);
+    distributed::Round round;
+    round.rank = static_cast<int>(a.integer());
+    round.size = static_cast<int>(a.integer());
+    round.store = held<Store>(a.object());
+    distributed::EndOptions o;
+    o.life = a.time();
+    o.timeout = a.time();
+    o.warn = [warn = a.object()](const std::string& text) {
+      const Gil locked;
+      if (!Ref(PyObject_CallFunction(warn, "s#", text.data(), static_cast<Py_ssize_t>(text.size())))) throw PythonError();
+    };
+    o.stop = [stop = a.object()] {
+      const Gil locked;
+      if (PyErr_CheckSignals() < 0) throw PythonError();
+      const Ref found(PyObject_CallNoArgs(stop));
+      const int truth = found ? PyObject_IsTrue(found.get()) : -1;
+      if (truth < 0) throw PythonError();
+      return truth == 1;
+    };
+    without_interpreter([&] { distributed::end_together(round, o); });
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef heart_methods[] = {{}};
 PyMethodDef launcher_methods[] = {{"next", next, METH_NOARGS, nullptr},
                                   {"process_store", reinterpret_cast<PyCFunction>(process_store), METH_FASTCALL, nullptr},
                                   entry<Launcher, 0, [](LauncherPtr l, Arguments&) { return [l] { return l->rounds->waiting(); }; }>("waiting"),
                                   entry<Launcher, 0, [](LauncherPtr l, Arguments&) { return [l] { return l->rounds->closed(); }; }>("closed"),
                                   entry<Launcher, 0, [](LauncherPtr l, Arguments&) { return [l] { return l->rounds->close(); }; }>("close"),
                                   {}};
-PyMethodDef functions[] = {{"rendezvous", reinterpret_cast<PyCFunction>(rendezvous), METH_FASTCALL, nullptr},
+PyMethodDef functions[] = {{"heart", reinterpret_cast<PyCFunction>(heart), METH_FASTCALL, nullptr},
+                           {"end_together", reinterpret_cast<PyCFunction>(end_together), METH_FASTCALL, nullptr},
+                           {"rendezvous", reinterpret_cast<PyCFunction>(rendezvous), METH_FASTCALL, nullptr},
                            {"set_rendezvous_errors", set_rendezvous_errors, METH_O, "The classes of errors of rendezvous, by kind."},
                            {}};
 
 }  // namespace
 
 bool add_rendezvous(PyObject* module) {
-  return add_held<Launcher>(module, "_cresset_dist._Launcher", launcher_methods) && PyModule_AddFunctions(module, functions) == 0;
+  return add_held<Launcher>(module, "_cresset_dist._Launcher", launcher_methods) && add_held<Heart>(module, "_cresset_dist._Heart", heart_methods) &&
+         PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace cresset::python

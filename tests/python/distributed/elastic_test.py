@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import cresset.distributed as dist
+from cresset.distributed.elastic.agent.server import LocalElasticAgent, WorkerSpec
+from cresset.distributed.elastic.multiprocessing import DefaultLogsSpecs
 from cresset.distributed.elastic.rendezvous import (
     RendezvousClosedError,
     RendezvousConnectionError,
@@ -188,6 +190,107 @@ class Launches(unittest.TestCase):
         began = time.monotonic()
         self.assertNotEqual(agent.wait(timeout=30), 0)
         self.assertLess(time.monotonic() - began, 15)
+
+
+class EndsOfRounds(unittest.TestCase):
+    """A node whose processes have ended waits for the others; one whose launcher is lost then, it names and does not wait for."""
+
+    def agents(self, timeout, **options):
+        store = dist.HashStore()
+        made = []
+        for _ in range(2):
+            handler = C10dRendezvousHandler(store, parameters(least=2, most=2, **options))
+            made.append(LocalElasticAgent(WorkerSpec("role", 1, handler, entrypoint="/bin/true"), DefaultLogsSpecs(), exit_barrier_timeout=timeout))
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda agent: agent._rendezvous(agent._worker_group), made))
+        return made
+
+    def waited(self, agent):
+        began = time.monotonic()
+        agent._exit_barrier()
+        return time.monotonic() - began
+
+    def test_nodes_end_together(self):
+        one, other = self.agents(60)
+        with ThreadPoolExecutor() as pool, self.assertNoLogs("torchelastic.agent", "WARNING"):
+            first = pool.submit(self.waited, one)
+            time.sleep(0.5)
+            self.assertFalse(first.done())
+            self.assertLess(self.waited(other) + first.result(), 30)
+
+    def test_a_lost_launcher_is_named(self):
+        one, other = self.agents(60, keep_alive_interval=0.1, keep_alive_max_attempt=5)
+        rank = other.get_worker_group().group_rank
+        other.get_worker_group().spec.rdzv_handler._launcher = None  # its heart ends with it
+        with self.assertLogs("torchelastic.agent", "WARNING") as logs:
+            self.assertLess(self.waited(one), 30)
+        self.assertRegex(logs.output[0], rf"no sign of life for 500 ms from node {rank} \(127\.0\.0\.1, process {os.getpid()}\)")
+
+    def test_one_that_lives_is_waited_for_up_to_the_timeout(self):
+        one, _other = self.agents(1, keep_alive_interval=0.05, keep_alive_max_attempt=10)
+        with self.assertLogs("torchelastic.agent", "WARNING") as logs:
+            self.assertGreaterEqual(self.waited(one), 1)
+        self.assertRegex(logs.output[0], "still running after 1000 ms: node [01] ")
+
+    def test_a_job_that_is_closed_is_not_waited_for(self):
+        one, other = self.agents(60)
+        other.get_worker_group().spec.rdzv_handler.shutdown()
+        with self.assertNoLogs("torchelastic.agent", "WARNING"):
+            self.assertLess(self.waited(one), 30)
+
+
+LAST_ACT = """
+import os, signal, sys, time
+rank = os.environ["GROUP_RANK"]
+open(os.path.join(sys.argv[1], f"node {rank}"), "w").close()
+while len([name for name in os.listdir(sys.argv[1]) if name.startswith("node")]) < 2: time.sleep(0.01)
+if rank == sys.argv[2]:
+    os.kill(os.getppid(), getattr(signal, sys.argv[3]))
+"""
+
+
+class LaunchersLostAtTheEnd(unittest.TestCase):
+    """The last act of a process is to stop or kill its launcher."""
+
+    def ended(self, kind, lost, how):
+        """What the other launcher says."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, port = os.path.join(folder, "train.py"), free_port()
+            with open(path, "w") as file:
+                file.write(LAST_ACT)
+            agents = []
+            for node in range(2):
+                place = {"c10d": ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job"],
+                         "static": ["--node-rank", str(node), "--master-addr", "127.0.0.1", "--master-port", str(port)]}[kind]  # fmt: skip
+                command = [sys.executable, "-m", "cresset.distributed.run", "--nnodes", "2", *place, "--rdzv-conf", "keep_alive_interval=0.2,read_timeout=20",
+                           path, folder, str(lost), how]  # fmt: skip
+                environment = {**os.environ, "CRESSET_DIST_SECRET": "of the test", "OMP_NUM_THREADS": "1"}
+                agents.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment))
+            try:
+                end = time.monotonic() + 90
+                while all(agent.poll() in (None, -signal.SIGKILL) for agent in agents):
+                    self.assertLess(time.monotonic(), end, "the other launcher still waits")
+                    time.sleep(0.02)
+                (left,) = [agent for agent in agents if agent.poll() not in (None, -signal.SIGKILL)]
+                said = left.communicate()[1]
+                self.assertEqual(left.returncode, 0, said)
+                return said
+            finally:
+                for agent in agents:
+                    agent.kill()
+                    agent.wait()
+                    agent.stderr.close()
+
+    def test_a_node_that_is_stopped_is_named(self):
+        for kind in ("c10d", "static"):
+            with self.subTest(kind):
+                self.assertRegex(self.ended(kind, 1, "SIGSTOP"), r"no sign of life for 600 ms from node 1 \(127\.0\.0\.1, process \d+\)|no answer for \d+ ms")
+
+    def test_a_node_with_the_store_that_is_stopped_is_named(self):
+        self.assertRegex(self.ended("static", 0, "SIGSTOP"), r"no answer for \d+ ms from the node with the store.*the store at 127\.0\.0\.1:\d+")
+
+    def test_a_node_that_is_killed_is_named(self):
+        self.assertRegex(self.ended("static", 1, "SIGKILL"), r"no sign of life for 600 ms from node 1 ")
 
 
 def _meet(handlers):

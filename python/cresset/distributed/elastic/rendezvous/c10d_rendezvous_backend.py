@@ -56,7 +56,8 @@ class C10dRendezvousHandler(RendezvousHandler):
         self._params, self._kind, self._local_addr = params, kind, local_addr
         hosts = params.get_as_bool("is_host")
         beat = float(params.get("keep_alive_interval", 5))
-        self._patience = _milliseconds(beat * int(params.get("keep_alive_max_attempt", 3)) + 10)
+        self._life = beat * int(params.get("keep_alive_max_attempt", 3))
+        self._patience = _milliseconds(self._life + 10)
         self._launcher = _cresset_dist.rendezvous(
             place._native() if isinstance(place, Store) else place, -1 if hosts is None else int(hosts), params.run_id, params.min_nodes, params.max_nodes,
             _milliseconds(float(params.get("join_timeout", params.get("timeout", 600)))), _milliseconds(float(params.get("read_timeout", 60))),

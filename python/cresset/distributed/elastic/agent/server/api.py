@@ -8,13 +8,15 @@ import logging
 import signal
 import time
 
-from cresset.distributed._stores import DistError, DistStoreError
+import _cresset_dist
+from cresset.distributed._stores import DistError, Store, _milliseconds
 from cresset.distributed.elastic.multiprocessing import SignalException
 from cresset.distributed.elastic.rendezvous import RendezvousConnectionError, RendezvousGracefulExitError
 
 __all__ = ["ElasticAgent", "RunResult", "SimpleElasticAgent", "Worker", "WorkerGroup", "WorkerSpec", "WorkerState"]
 
 _log = logging.getLogger("torchelastic.agent")
+_LIFE = 15  # seconds that a launcher may give no sign of life, of a rendezvous that says nothing else
 
 
 @dataclasses.dataclass
@@ -246,15 +248,19 @@ class SimpleElasticAgent(ElasticAgent):
             return 0
 
     def _exit_barrier(self):
-        """Waits for the other nodes, so that the one with the store leaves last."""
-        group = self._worker_group
+        """Waits for the other nodes, so that the one with the store leaves last: up to `exit_barrier_timeout` seconds for those that live, and for one whose
+        launcher has been stopped or killed as long as the rendezvous does (`keep_alive_interval` times `keep_alive_max_attempt`); a warning names it.
+        """
+        group, handler = self._worker_group, self._worker_group.spec.rdzv_handler
         try:
-            if self._store.add("agents at the end", 1) == group.group_world_size:
-                self._store.set("all agents at the end", "1")
-            import datetime
+            _cresset_dist.end_together(
+                group.group_rank, group.group_world_size, _native(self._store), _milliseconds(getattr(handler, "_life", _LIFE)),
+                _milliseconds(self._exit_barrier_timeout), _log.warning, handler.is_closed,
+            )  # fmt: skip
+        except DistError as error:
+            _log.warning("the store of the job has failed after the processes of this node have ended: %s", error)
 
-            self._store.wait(["all agents at the end"], datetime.timedelta(seconds=self._exit_barrier_timeout))
-        except DistStoreError as error:
-            _log.warning("not all nodes have ended within %s s: %s", self._exit_barrier_timeout, error)
-        except DistError:
-            _log.info("the node with the store has left")
+
+def _native(store):
+    """The store as C++ sees it; any object with the methods of stores is one."""
+    return store._native() if isinstance(store, Store) else _cresset_dist.python_store(store)
