@@ -55,8 +55,10 @@ distributed::RendezvousConnect connect_of(Arguments& a, std::chrono::millisecond
   PyObject* const place = a.object();
   const int64_t hosts = a.integer();
   if (holds<Store>(place))
-    return [store = held<Store>(place)](std::chrono::milliseconds) {
-      store->getNumKeys();  // a lost one is an error here
+    return [store = held<Store>(place)](std::chrono::milliseconds time) {
+      const auto asked = distributed::brief(store);
+      asked->setTimeout(std::clamp(time, asked->getTimeout(), store->getTimeout()));
+      asked->getNumKeys();  // a lost one is an error here
       return store;
     };
   const std::string text = Arguments::text_of(place);

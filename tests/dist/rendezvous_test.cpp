@@ -274,6 +274,36 @@ TEST(EndOfRound, AStoreThatIsSilentOrGoneEndsTheWait) {
   EXPECT_EQ(wait.warning, "");
 }
 
+// Asked while its processes run, which it watches in between.
+TEST(Rendezvous, AStoreThatIsLateDoesNotHoldTheLauncher) {
+  const uint16_t port = free_port();
+  const pid_t host = fork();
+  TCPStoreOptions o;
+  o.port = port;
+  o.isServer = host == 0;
+  const auto store = make_intrusive<TCPStore>("127.0.0.1", o);
+  if (host == 0)
+    for (;;) pause();
+  Rendezvous node([&](milliseconds) { return store->clone(); }, fast(1, 1));
+  const Round round = node.next();
+  EXPECT_EQ(node.waiting(), 0);
+  kill(host, SIGSTOP);
+  waitpid(host, nullptr, WUNTRACED);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(node.waiting(), 0);
+  EXPECT_FALSE(node.closed());
+  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(30));
+  kill(host, SIGCONT);
+  // Its heart goes on when the store does.
+  const int64_t beats = round.store->add("heart/0", 0);
+  const auto end = std::chrono::steady_clock::now() + seconds(60);
+  while (round.store->add("heart/0", 0) < beats + 3 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now(), end);
+  EXPECT_EQ(node.waiting(), 0);
+  kill(host, SIGKILL);
+  waitpid(host, nullptr, 0);
+}
+
 TEST(Rendezvous, GoesOnAtTheSuccessorOfALostStore) {
   const std::vector<Endpoint> list = {{"127.0.0.1", free_port()}, {"127.0.0.1", free_port()}};
   auto host = std::make_shared<Endpoints>(list, milliseconds(500));

@@ -212,6 +212,7 @@ LaunchResult launch_static(const LaunchOptions& o, const std::string& secret) {
 constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kShort = std::chrono::milliseconds(20);
 constexpr auto kSlow = std::chrono::seconds(10);
+constexpr auto kStoreTimeout = std::chrono::minutes(1);  // of a store in a launcher that may be stopped, as in Python
 
 // The place of this node, which all nodes of a round find together; the first of them serves the store of the processes. Errors: DistStoreError where a
 // node has gone since the round began.
@@ -270,7 +271,10 @@ LaunchResult launch_elastic(const LaunchOptions& o, const std::string& secret) {
   rounds.max_nodes = o.max_nodes == 0 ? o.nodes : o.max_nodes;
   rounds.connect_timeout = rounds.join_timeout;
   std::shared_ptr<Endpoints> endpoints;
-  if (o.rendezvous == "c10d") endpoints = std::make_shared<Endpoints>(parse_endpoints(o.endpoints));
+  if (o.rendezvous == "c10d") {
+    endpoints = std::make_shared<Endpoints>(parse_endpoints(o.endpoints));
+    endpoints->set_store_timeout(kStoreTimeout);
+  }
   EtcdStoreOptions etcd;
   etcd.endpoints = o.endpoints;
   etcd.life = std::chrono::hours(2);

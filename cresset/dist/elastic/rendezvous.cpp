@@ -182,6 +182,7 @@ void Rendezvous::attach(std::chrono::milliseconds time) {
   brief_ = brief(store_);
   round_ = -1;
   last_.store = nullptr;
+  silent_since_.reset();
 }
 
 Round Rendezvous::next(const std::function<bool()>& stop) {
@@ -263,10 +264,16 @@ std::vector<int64_t> Rendezvous::wait_for_final(Deadline end, const std::functio
 int64_t Rendezvous::waiting() {
   if (!took_part_) return 0;
   try {
-    return store_->add(str(round_ + 1, "/", last_.size < options_.max_nodes ? "joined" : "again"), 0);
-  } catch (const DistNetworkError&) { heart_ = nullptr; }
+    const int64_t count = brief_->add(str(round_ + 1, "/", last_.size < options_.max_nodes ? "joined" : "again"), 0);
+    silent_since_.reset();
+    return count;
+  } catch (const DistTimeoutError&) {
+    if (!silent_since_) silent_since_ = Clock::now();
+    if (Clock::now() - *silent_since_ < base_->getTimeout()) return 0;
+  } catch (const DistNetworkError&) {}
   try {
     attach(std::chrono::milliseconds(0));
+    heart_ = nullptr;
   } catch (const DistNetworkError&) {  // the processes may well end without it
   }
   return 0;

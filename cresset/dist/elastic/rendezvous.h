@@ -2,6 +2,7 @@
 // How the launchers of a job meet: in rounds over a store, each with the nodes that are there.
 
 #include <functional>
+#include <optional>
 
 #include "cresset/dist/elastic/endpoints.h"
 #include "cresset/dist/elastic/heart.h"
@@ -80,7 +81,8 @@ class CRESSET_API Rendezvous {
   // holds something else than a round, those of `connect`.
   Round next(const std::function<bool()>& stop = {});
   // How many nodes wait for the next round: new ones, where this round has room for more, and nodes of this round that begin again; 0 before the
-  // first round. Where the store is lost, its successor is asked; 0 where there is none yet.
+  // first round. A brief request: 0 where the store is late. Where it is lost, or has been silent for as long as its own timeout, its successor is asked; 0
+  // where there is none yet.
   int64_t waiting();
   // How many nodes of this round begin again; a brief request. Errors: DistNetworkError.
   int64_t beginning_again();
@@ -96,6 +98,7 @@ class CRESSET_API Rendezvous {
   int64_t round_ = -1;
   Round last_;  // without a store where that is lost
   bool took_part_ = false;
+  std::optional<Deadline> silent_since_;
   intrusive_ptr<Heart> heart_;
 
   void attach(std::chrono::milliseconds time);
