@@ -7,9 +7,8 @@ namespace cresset::python {
 
 namespace {
 
-using distributed::Store;
-
 using distributed::Heart;
+using distributed::Store;
 
 // A launcher's part in the rounds of its job, and the store of the processes that it serves.
 struct Launcher final : RefCounted {

@@ -53,7 +53,10 @@ class PythonStore final : public Store {
     const Ref time(module ? PyObject_CallMethod(module.get(), "timedelta", "iid", 0, 0, static_cast<double>(timeout.count()) * 1000.0) : nullptr);
     if (!time || !Ref(PyObject_CallMethod(object_.get(), "wait", "OO", list.get(), time.get()))) throw_python_error("store: wait");
   }
-  intrusive_ptr<Store> clone() override { return make_intrusive<PythonStore>(object_.get()); }
+  intrusive_ptr<Store> clone() override {
+    const Gil locked;
+    return make_intrusive<PythonStore>(object_.get());
+  }
 
  private:
   static std::string text(const Ref& o, const char* method) {

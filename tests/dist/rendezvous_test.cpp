@@ -194,8 +194,8 @@ TEST(EndOfRound, IsReachedByAllNodesTogether) {
   const auto store = make_intrusive<HashStore>();
   const Round second{1, 2, store};
   const auto heart = show_life(second, milliseconds(20));
-  auto first = std::async(std::launch::async, [&] { return wait_of_first(store, milliseconds(500)); });
-  EXPECT_EQ(first.wait_for(milliseconds(900)), std::future_status::timeout);  // the other lives and has not ended
+  auto first = std::async(std::launch::async, [&] { return wait_of_first(store, milliseconds(1000)); });
+  EXPECT_EQ(first.wait_for(milliseconds(1500)), std::future_status::timeout);  // the other lives and has not ended
   EXPECT_EQ(end_together(second, {}), 0);
   const Wait wait = first.get();
   EXPECT_TRUE(wait.early);
@@ -216,7 +216,7 @@ TEST(EndOfRound, ANodeWhoseHeartStandsStillIsNamedAndNotWaitedFor) {
 TEST(EndOfRound, OnesThatLiveAreWaitedForUpToTheTimeout) {
   const auto store = make_intrusive<HashStore>();
   const auto heart = show_life({1, 2, store}, milliseconds(20));
-  EXPECT_NE(wait_of_first(store, milliseconds(500), milliseconds(800)).warning.find("still running after 800 ms: node 1 (127.0.0.1"), std::string::npos);
+  EXPECT_NE(wait_of_first(store, milliseconds(1000), milliseconds(1500)).warning.find("still running after 1500 ms: node 1 (127.0.0.1"), std::string::npos);
   // So is one of a kind of rendezvous that has no hearts.
   const auto silent = make_intrusive<HashStore>();
   EXPECT_EQ(wait_of_first(silent, milliseconds(100), milliseconds(300)).warning, "rendezvous: still running after 300 ms: node 1; this node ends without it\n");

@@ -165,6 +165,9 @@ int end_together(const Round& round, const EndOptions& o) {
       return others.lost() + 1;
     } catch (const DistNetworkError&) {
       return others.lost();  // the node with the store has ended, or is gone
+    } catch (const Error& e) {
+      warn(str("rendezvous: the store of the job has failed; this node ends without the others: ", e.what()));
+      return others.lost();
     }
   }
 }

@@ -64,7 +64,7 @@ struct CRESSET_API EndOptions {
 };
 // Says that the processes of this node have ended well, and blocks until those of all nodes of the round have, or the store is gone with its node. A node
 // that has not ended and whose heart has stood still for `life` is named in a warning and no longer waited for; one that has no heart, or has begun again,
-// is waited for up to `timeout`. A store that is silent for `life` ends the wait, with a warning. Requests to the store are brief.
+// is waited for up to `timeout`. A store that is silent for `life` or fails ends the wait, with a warning. Requests to the store are brief.
 // Returns how many nodes were lost so.
 CRESSET_API int end_together(const Round& round, const EndOptions& options);
 

@@ -227,16 +227,27 @@ class EndsOfRounds(unittest.TestCase):
         self.assertRegex(logs.output[0], rf"no sign of life for 500 ms from node {rank} \(127\.0\.0\.1, process {os.getpid()}\)")
 
     def test_one_that_lives_is_waited_for_up_to_the_timeout(self):
-        one, _other = self.agents(1, keep_alive_interval=0.05, keep_alive_max_attempt=10)
+        one, _other = self.agents(2, keep_alive_interval=0.05, keep_alive_max_attempt=20)
         with self.assertLogs("torchelastic.agent", "WARNING") as logs:
-            self.assertGreaterEqual(self.waited(one), 1)
-        self.assertRegex(logs.output[0], "still running after 1000 ms: node [01] ")
+            self.assertGreaterEqual(self.waited(one), 2)
+        self.assertRegex(logs.output[0], "still running after 2000 ms: node [01] ")
 
     def test_a_job_that_is_closed_is_not_waited_for(self):
         one, other = self.agents(60)
         other.get_worker_group().spec.rdzv_handler.shutdown()
         with self.assertNoLogs("torchelastic.agent", "WARNING"):
             self.assertLess(self.waited(one), 30)
+
+    def test_a_store_that_fails_is_warned_about(self):
+        class Fails(dist.Store):
+            def set(self, key, value):
+                raise OSError("no space")
+
+        one, _other = self.agents(60)
+        one._store = Fails()
+        with self.assertLogs("torchelastic.agent", "WARNING") as logs:
+            self.assertLess(self.waited(one), 30)
+        self.assertRegex(logs.output[0], "the store of the job has failed; .*no space")
 
 
 LAST_ACT = """

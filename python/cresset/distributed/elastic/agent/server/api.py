@@ -9,9 +9,9 @@ import signal
 import time
 
 import _cresset_dist
-from cresset.distributed._stores import DistError, Store, _milliseconds
+from cresset.distributed._stores import Store, _milliseconds
 from cresset.distributed.elastic.multiprocessing import SignalException
-from cresset.distributed.elastic.rendezvous import RendezvousConnectionError, RendezvousGracefulExitError
+from cresset.distributed.elastic.rendezvous import RendezvousConnectionError, RendezvousError, RendezvousGracefulExitError
 
 __all__ = ["ElasticAgent", "RunResult", "SimpleElasticAgent", "Worker", "WorkerGroup", "WorkerSpec", "WorkerState"]
 
@@ -257,8 +257,8 @@ class SimpleElasticAgent(ElasticAgent):
                 group.group_rank, group.group_world_size, _native(self._store), _milliseconds(getattr(handler, "_life", _LIFE)),
                 _milliseconds(self._exit_barrier_timeout), _log.warning, handler.is_closed,
             )  # fmt: skip
-        except DistError as error:
-            _log.warning("the store of the job has failed after the processes of this node have ended: %s", error)
+        except RendezvousError as error:
+            _log.warning("the rendezvous has failed after the processes of this node have ended: %s", error)
 
 
 def _native(store):
