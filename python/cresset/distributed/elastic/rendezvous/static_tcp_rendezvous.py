@@ -21,7 +21,7 @@ class StaticTCPRendezvous(RendezvousHandler):
     0
     """
 
-    def __init__(self, master_addr, master_port, rank, world_size, run_id, timeout, keep_alive_interval=5, keep_alive_max_attempt=3):
+    def __init__(self, master_addr, master_port, rank, world_size, run_id, timeout, *, keep_alive_interval=5, keep_alive_max_attempt=3):
         self.master_addr, self.master_port, self.rank, self.world_size, self.run_id = master_addr, master_port, rank, world_size, run_id
         self.timeout, self._store, self._heart = datetime.timedelta(seconds=timeout), None, None
         self._beat, self._life = keep_alive_interval, keep_alive_interval * keep_alive_max_attempt
@@ -75,5 +75,5 @@ def create_rdzv_handler(params: RendezvousParameters):
         raise ValueError(f"static rendezvous: expected a port in the endpoint, got {params.endpoint!r}")
     return StaticTCPRendezvous(
         host, port, int(params.config["rank"]), params.max_nodes, params.run_id, float(params.config.get("timeout", 600)),
-        float(params.get("keep_alive_interval", 5)), params.get_as_int("keep_alive_max_attempt", 3),
+        keep_alive_interval=float(params.get("keep_alive_interval", 5)), keep_alive_max_attempt=params.get_as_int("keep_alive_max_attempt", 3),
     )  # fmt: skip
