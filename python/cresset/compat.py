@@ -44,20 +44,6 @@ def _ours(name):
     return _BOUND[root] + name[len(root) :]
 
 
-class _Loader(importlib.abc.Loader):
-    """Hands out the module that Cresset has under the name, and leaves its own spec alone."""
-
-    def __init__(self, module):
-        self.module, self.spec = module, module.__spec__
-
-    def create_module(self, spec):
-        return self.module
-
-    def exec_module(self, module):
-        module.__spec__ = self.spec
-        module.__loader__ = self.spec.loader
-
-
 class _SpawnLoader(importlib.abc.Loader):
     """Loads multiprocessing.spawn with what children need to know."""
 
@@ -219,9 +205,9 @@ class _Finder(importlib.abc.MetaPathFinder):
                 raise
             module = world.module(name) if world is not None else None
             if module is not None:
-                return importlib.machinery.ModuleSpec(name, _Loader(module), is_package=hasattr(module, "__path__"))
+                return _missing.bound_spec(name, module)
             raise ModuleNotFoundError(f"No module named {name!r} in Cresset yet ({_missing.WHERE})", name=name) from None
-        return importlib.machinery.ModuleSpec(name, _Loader(module), is_package=hasattr(module, "__path__"))
+        return _missing.bound_spec(name, module)
 
 
 def _spec_of_part(name, path, target):

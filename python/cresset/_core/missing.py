@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 
 WHERE = "python -m cresset --absent lists what is not there"
 fallbacks = []  # functions of (module, name) that give (what it is,), or ()
@@ -46,11 +46,33 @@ class _Loader(type(__spec__.loader)):
         vars(module).setdefault("__getattr__", lambda name: found(module.__name__, name))
 
 
+class Bound:
+    """Hands out the module that Cresset has under the name of another package, and leaves its own spec alone."""
+
+    def __init__(self, module):
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec
+        module.__loader__ = self.spec.loader
+
+
+def bound_spec(name, module):
+    """Spec under which `import name` gives a module that is there."""
+    return ModuleSpec(name, Bound(module), is_package=hasattr(module, "__path__"))
+
+
 class _Files:
-    """Finds the modules that have a file, whose missing names are looked up here unless they have a `__getattr__` of their own."""
+    """Finds the modules that have a file, whose missing names are looked up here unless they have a `__getattr__` of their own. Where a program has set
+    `sys.modules["torch"]` to Cresset, the modules of `torch` are Cresset's too: from their files they would be loaded a second time."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if name.startswith("torch.") and sys.modules.get("torch") is sys.modules["cresset"]:
+            return bound_spec(name, importlib.import_module("cresset" + name[len("torch") :]))
         spec = PathFinder.find_spec(name, path, target) if name.startswith("cresset.") else None
         if spec is not None and type(spec.loader) is _Loader.__base__:
             spec.loader.__class__ = _Loader
@@ -67,8 +89,6 @@ class _Finder:
         package, _, inner = name.partition(".")
         if package != "cresset" or self._table(inner) is None:
             return None
-        from importlib.machinery import ModuleSpec
-
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):

@@ -520,7 +520,7 @@ def std(self, dim=None, *, correction=None, keepdim=False):
 
 
 def sum(self, *, dtype=None):
-    return torch.sum(self, list(range(self.dim())), dtype=dtype)
+    return torch.sum(self, [], dtype=dtype)
 
 
 def nansum(self, dim=None, keepdim=False, *, dtype=None):

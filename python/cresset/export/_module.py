@@ -13,6 +13,8 @@ from .graph_signature import ConstantArgument, InputKind, OutputKind
 class GuardsFn(nn.Module):
     """Checks the arguments of an exported program, and returns nothing. Errors: AssertionError with the fact that does not hold."""
 
+    _is_impure = True  # it stays, though nothing uses its result
+
     def __init__(self, checks):
         super().__init__()
         self.checks = checks
@@ -142,8 +144,6 @@ def _inputs(program, graph, attributes):
         if spec.kind is InputKind.USER_INPUT:
             mapped[node] = graph.create_node("placeholder", node.name, name=node.name)
             mapped[node].meta = dict(node.meta)
-    for node, spec in pairs:
-        if spec.kind is InputKind.USER_INPUT:
             continue
         is_constant = spec.kind is not InputKind.PARAMETER and (spec.kind is InputKind.CONSTANT_TENSOR or not spec.persistent)
         tensor = (program.constants if is_constant else program.state_dict)[spec.target]

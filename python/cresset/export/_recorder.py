@@ -465,7 +465,7 @@ _BODIES = {"cond": _of_cond, "while_loop": _of_while_loop, "map_impl": _of_map, 
 
 @contextlib.contextmanager
 def modules_noted(recorder, root, observers):
-    """In its scope the recorder knows which modules are running. `observers`: path -> function (args, kwargs, result, how many modules ran)."""
+    """In its scope the recorder knows which modules are running. `observers`: path -> function (number of the call from 0, args, kwargs, result)."""
     paths = {}
     for path, module in root.named_modules():
         paths.setdefault(module, path)
@@ -476,14 +476,14 @@ def modules_noted(recorder, root, observers):
         if path is None:
             return original(module, *args, **kwargs)
         times = calls[path] = calls.get(path, 0) + 1
-        key = "L__self__" + path.replace(".", "_") + (f"@{times - 1}" if times > 1 else "")
+        key = f"L__self__{path}" + (f"@{times - 1}" if times > 1 else "")
         recorder.stack.append((key, (path, type_name(type(module)))))
         try:
             result = original(module, *args, **kwargs)
         finally:
             recorder.stack.pop()
-        if path in observers and times == 1:
-            observers[path](args, kwargs, result)
+        if path in observers:
+            observers[path](times - 1, args, kwargs, result)
         return result
 
     nn.Module.__call__ = noted

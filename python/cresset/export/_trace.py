@@ -231,12 +231,13 @@ class _Run:
         """For the modules whose calls are kept: they note arguments and results."""
 
         def observer(path):
-            def note(args, kwargs, result):
+            def note(call, args, kwargs, result):
                 from .exported_program import ModuleCallSignature
 
                 leaves, in_spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
                 results, out_spec = pytree.tree_flatten(result)
-                self.signatures[path] = ModuleCallSignature([self._argument(v) for v in leaves], [self._argument(v) for v in results], in_spec, out_spec)
+                title = f"{path}@{call}" if call else path
+                self.signatures[title] = ModuleCallSignature([self._argument(v) for v in leaves], [self._argument(v) for v in results], in_spec, out_spec)
 
             return note
 
@@ -301,7 +302,8 @@ class _Run:
             for path, _ in node.meta.get("nn_module_stack", {}).values():
                 seen[path] = True
         known = [path for path, _ in self.module.named_modules(remove_duplicate=False)]
-        return [path for path in known if path in seen or path in self.signatures]
+        again = [title for title in self.signatures if "@" in title]
+        return [path for path in known if path in seen or path in self.signatures] + again
 
     def state(self):
         """The state by path, as the module's `state_dict`, and what else the graph needs."""

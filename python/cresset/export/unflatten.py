@@ -16,7 +16,7 @@ from . import _paths
 from ._module import same_nesting
 from .graph_signature import InputKind, OutputKind
 
-__all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
+__all__ = ["FlatArgsAdapter", "InterpreterModule", "InterpreterModuleDispatcher", "UnflattenedModule", "unflatten"]
 
 
 class FlatArgsAdapter(abc.ABC):
@@ -67,6 +67,37 @@ class InterpreterModule(nn.Module):
     def print_readable(self, print_output=True, include_stride=False, include_device=False, colored=False):
         """Prints the graph as code, and returns it."""
         return torch.fx.GraphModule(self, self.graph).print_readable(print_output, include_stride, include_device, colored)
+
+
+class InterpreterModuleDispatcher(nn.Module):
+    """A module that a program calls several times with a signature that is kept: each call runs the part that was exported for it.
+
+    >>> class Twice(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.inner = nn.ReLU()
+    ...     def forward(self, x):
+    ...         return self.inner(self.inner(x) - 1)
+    >>> program = torch.export.export(Twice(), (torch.ones(2),), preserve_module_call_signature=("inner",))
+    >>> type(torch.export.unflatten(program).inner).__name__
+    'InterpreterModuleDispatcher'
+    """
+
+    def __init__(self, call_modules):
+        super().__init__()
+        first = call_modules[0]
+        self._parameters, self._buffers, self._modules = first._parameters, first._buffers, first._modules
+        self._non_persistent_buffers_set = first._non_persistent_buffers_set
+        self._call_modules, self._next = tuple(call_modules), 0
+
+    def forward(self, *args, **kwargs):
+        part = self._call_modules[self._next]
+        self._next = (self._next + 1) % len(self._call_modules)
+        return part(*args, **kwargs)
+
+    def call_modules(self):
+        """The parts, in the order of the calls."""
+        return list(self._call_modules)
 
 
 class UnflattenedModule(InterpreterModule):
@@ -134,7 +165,7 @@ class _Builder:
         pairs = list(zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True))
         self.weights = {node: spec.target for node, spec in pairs if spec.kind is not InputKind.USER_INPUT}
         self.arguments = [node for node, spec in pairs if spec.kind is InputKind.USER_INPUT]
-        self.made = {}
+        self.parts, self.places = {}, {}  # path of a module -> its calls; the modules and names where they stand
 
     def build(self, root):
         whole = _Call("", "", 0)
@@ -153,6 +184,11 @@ class _Builder:
             else:
                 root.graph.call_function(torch.ops.aten.copy_.default, (root.graph.create_node("get_attr", spec.target), value))
         root.graph.output(tuple(results))
+        for path, parts in self.parts.items():
+            if len(parts) > 1 and self.signatures.get(path) is not None:
+                dispatcher = InterpreterModuleDispatcher(parts)
+                for owner, name in self.places[path]:
+                    owner._modules[name] = dispatcher
 
     def _add(self, whole, node):
         call = whole
@@ -196,9 +232,15 @@ class _Builder:
             setattr(module, node.target, _paths.get(self.program.graph_module, node.target))
             mapped[node] = module.graph.create_node("get_attr", node.target)
         else:
-            target = self.weights[node]
+            target = self.weights[self._written(node)]
             mapped[node] = module.graph.create_node("get_attr", target[len(path) + 1 :] if path else target)
         return mapped[node]
+
+    def _written(self, node):
+        """The weight or buffer that a node writes and returns."""
+        while node not in self.weights and node.op == "call_function" and getattr(getattr(node.target, "_schema", None), "is_mutable", False):
+            node = node.args[0]
+        return node
 
     def _filled(self, module, call, inputs):
         """Writes the graph of a call into its module; returns what stands for each node."""
@@ -214,44 +256,61 @@ class _Builder:
         return mapped
 
     def _called(self, module, path, part, mapped):
-        signature = self.signatures.get(part.path)
+        again = part.key.rpartition("@")[2] if "@" in part.key else ""
+        signature = self.signatures.get(f"{part.path}@{again}" if again else part.path)
         inputs, outputs = self._ports(part)
         if signature is not None:
             by_name = {n.name: n for n in self.program.graph.nodes}
             inputs = [by_name.get(getattr(a, "name", None), a) for a in signature.inputs]
             outputs = [by_name.get(getattr(a, "name", None), a) for a in signature.outputs]
         name = part.path[len(path) + 1 :] if path else part.path
-        child, name = self._child(module, name, part.key, signature)
-        if not len(child.graph.nodes):
-            inner = self._filled(
-                child, part, [n if isinstance(n, torch.fx.Node) else None for n in inputs] if signature is None else self._leaves(child, inputs)
-            )
-            results = [self._mapped(child, part.path, inner, n) if isinstance(n, torch.fx.Node) else n.value for n in outputs]
-            child.graph.output(results[0] if len(results) == 1 and signature is None else tuple(results))
+        child, owner, last = self._child(module, name, again, signature)
+        inner = self._filled(child, part, inputs if signature is None else self._leaves(inputs))
+        results = [self._mapped(child, part.path, inner, n) if isinstance(n, torch.fx.Node) else n.value for n in outputs]
+        child.graph.output(results[0] if len(results) == 1 and signature is None else tuple(results))
+        title = self._settled(part.path, child, owner, last, again)
         given = [self._mapped(module, path, mapped, n) if isinstance(n, torch.fx.Node) else n.value for n in inputs]
         args, kwargs = pytree.tree_unflatten(given, signature.in_spec) if signature is not None else (tuple(given), {})
-        node = module.graph.create_node(
-            "call_module", name, tuple(args), kwargs, name="_" + name.replace(".", "_") if name[0].isdigit() else name.replace(".", "_")
-        )
+        place = f"{name}_{again}" if again else name
+        place = place.replace(".", "_")
+        target = ".".join((*name.split(".")[:-1], title))
+        node = module.graph.create_node("call_module", target, tuple(args), kwargs, name=f"_{place}" if place[0].isdigit() else place)
         self._results(module, node, outputs, signature, mapped)
 
     @staticmethod
-    def _leaves(child, inputs):
+    def _leaves(inputs):
         return [n if isinstance(n, torch.fx.Node) else torch.fx.Graph().placeholder(f"constant_{i}") for i, n in enumerate(inputs)]
 
-    def _child(self, module, name, key, signature):
-        """The module of a call; later calls of one that ran before are modules of their own that share its state."""
-        again = key.rpartition("@")[2] if "@" in key else ""
-        first = _paths.get(module, name) if _paths.has(module, name) else None
-        title = f"{name}@{again}" if again and isinstance(first, InterpreterModule) else name
+    @staticmethod
+    def _child(module, name, again, signature):
+        """A module for a call, the one that is to hold it, and its name there. A later call shares the state of the first."""
+        *prefix, last = name.split(".")
+        owner = _paths.holder(module, prefix)
+        first = owner._modules.get(last)
         made = InterpreterModule(torch.fx.Graph(), signature)
         if first is not None:
             made._parameters, made._buffers, made._non_persistent_buffers_set = first._parameters, first._buffers, first._non_persistent_buffers_set
-            made._modules = dict(first._modules) if title != name else first._modules
-        *prefix, last = title.split(".")
-        owner = _paths.holder(module, prefix)
-        owner._modules[last] = made
-        return made, title
+            made._modules = dict(first._modules) if again and isinstance(first, InterpreterModule) else first._modules
+        return made, owner, last
+
+    def _settled(self, path, child, owner, last, again):
+        """Puts the module of a call into its place, and returns its name there: that of an earlier call which does the same, or whose place it shares
+        because its signature is kept."""
+        first = owner._modules.get(last)
+        self.parts.setdefault(path, []).append(child)
+        if (owner, last) not in self.places.setdefault(path, []):
+            self.places[path].append((owner, last))
+        if not isinstance(first, InterpreterModule):
+            owner._modules[last] = child
+            return last
+        if child.signature is not None:
+            return last
+        titles = [t for t in owner._modules if t == last or t.startswith(f"{last}@")]
+        same = next((t for t in titles if isinstance(owner._modules[t], InterpreterModule) and _do_the_same(owner._modules[t], child)), None)
+        title = same or (f"{last}@{again}" if again else last)
+        if same is None:
+            owner._modules[title] = child
+        return title
 
     @staticmethod
     def _results(module, node, outputs, signature, mapped):
@@ -262,6 +321,30 @@ class _Builder:
             if isinstance(output, torch.fx.Node):
                 function, args = (operator.getitem, (node, i)) if signature is None else (_leaf, (node, i))
                 mapped[output] = module.graph.create_node("call_function", function, args)
+
+
+def _do_the_same(first, second):
+    """Whether two modules run the same operators and modules on the same values."""
+    if len(first.graph.nodes) != len(second.graph.nodes) or first.signature is not None:
+        return False
+    known = {}
+
+    def settled(value):
+        return known.get(value, value) if isinstance(value, torch.fx.Node) else value
+
+    for a, b in zip(first.graph.nodes, second.graph.nodes, strict=True):
+        if a.op != b.op or a.op != "placeholder" and not _have_the_same_target(first, a, second, b):
+            return False
+        if a.op != "placeholder" and torch.fx.node.map_arg((b.args, b.kwargs), settled) != (a.args, a.kwargs):
+            return False
+        known[b] = a
+    return True
+
+
+def _have_the_same_target(first, a, second, b):
+    if a.op in ("call_module", "get_attr") and _paths.has(first, a.target) and _paths.has(second, b.target):
+        return _paths.get(first, a.target) is _paths.get(second, b.target)
+    return a.target == b.target
 
 
 def _leaf(result, index):
