@@ -228,10 +228,13 @@ Tensor base_with(const FunctionalImpl& self, const Tensor& value) {
   return cresset::empty_strided(base.sizes(), base.strides(), base.options()).copy_(part);
 }
 
-void change(const OpEntry& op, const Stack& arguments, FunctionalImpl& self) {
-  const Tensor value = changed_value(op, arguments, !self.views().empty());
+void set_value(FunctionalImpl& self, const Tensor& value) {
   if (self.views().empty()) self.set_value(value);
   else self.set_base(base_with(self, value));
+}
+
+void change(const OpEntry& op, const Stack& arguments, FunctionalImpl& self) {
+  set_value(self, changed_value(op, arguments, !self.views().empty()));
 }
 
 // The operator of the same name without its underscore.
@@ -297,6 +300,14 @@ FunctionalScope::~FunctionalScope() {
 
 Tensor to_functional(const Tensor& t) { return fresh(t); }
 Tensor from_functional(const Tensor& t) { return unwrapped(t); }
+void set_functional(const Tensor& wrapper, const Tensor& value) {
+  FunctionalImpl* f = as_functional(wrapper);
+  CRESSET_CHECK_VALUE(f, "set_functional: expected a wrapper of functionalize, got ", wrapper);
+  CRESSET_CHECK_VALUE(value.sizes() == f->value().sizes() && value.scalar_type() == f->value().scalar_type(), "set_functional: expected a value of shape ",
+                      f->value().sizes(), " and dtype ", f->value().scalar_type(), ", got ", value);
+  const Below below;
+  set_value(*f, value);
+}
 bool is_changed(const Tensor& wrapper) {
   const FunctionalImpl* f = as_functional(wrapper);
   return f && f->base()->changes > 0;

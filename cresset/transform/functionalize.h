@@ -26,6 +26,8 @@ class CRESSET_API FunctionalScope {
 // A wrapper of `t`; and the value behind a wrapper, `t` itself if it is none.
 CRESSET_API Tensor to_functional(const Tensor& t);
 CRESSET_API Tensor from_functional(const Tensor& t);
+// Gives the tensor behind a wrapper another value, of its sizes and dtype; views of it see the change.
+CRESSET_API void set_functional(const Tensor& wrapper, const Tensor& value);
 // Whether the tensor behind the wrapper has been changed since it was made.
 CRESSET_API bool is_changed(const Tensor& wrapper);
 

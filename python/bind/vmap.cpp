@@ -156,6 +156,13 @@ PyObject* below_functional(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* is_functional(PyObject*, PyObject* t) {
   return guarded([&] { return PyBool_FromLong(as_functional(tensor_argument(t)) != nullptr); });
 }
+PyObject* set_functional(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    CRESSET_CHECK_VALUE(count == 2, "set_functional: expected 2 arguments, got ", count);
+    func::set_functional(tensor_argument(args[0]), tensor_argument(args[1]));
+    Py_RETURN_NONE;
+  });
+}
 PyObject* is_changed(PyObject*, PyObject* t) {
   return guarded([&] { return PyBool_FromLong(func::is_changed(tensor_argument(t))); });
 }
@@ -167,6 +174,7 @@ PyMethodDef functions[] = {{"in_vmap", in_vmap, METH_NOARGS, nullptr},
                            {"from_functional", from_functional, METH_O, nullptr},
                            {"is_functional", is_functional, METH_O, nullptr},
                            {"below_functional", reinterpret_cast<PyCFunction>(below_functional), METH_FASTCALL, nullptr},
+                           {"set_functional", reinterpret_cast<PyCFunction>(set_functional), METH_FASTCALL, nullptr},
                            {"is_changed", is_changed, METH_O, nullptr},
                            {"innermost_value", innermost_value, METH_O, nullptr},
                            {"vmap_randomness", vmap_randomness, METH_O, nullptr},

@@ -85,6 +85,10 @@ class _Context:
         return getattr(self.__dict__["_ctx"], name)
 
 
+def _nothing(*args, **kwargs):
+    """What an operator that returns nothing does to tensors without data."""
+
+
 class _Recorded(torch.autograd.Function):
     """A call whose gradient is the operator's formula. Tensors come one by one, so that the graph knows each."""
 
@@ -182,6 +186,10 @@ class _Defined(_OpOverload):
             return _function_vmap.by_rule(self._vmap, self.name(), values, self._form.arguments)
         if "CompositeImplicitAutograd" in self._kernels and self._kernel(tensors) is None:
             return self._spread(self._kernels["CompositeImplicitAutograd"], values)
+        if any(map(_cresset.is_functional, tensors)):
+            from ._higher_order_ops.auto_functionalize import functionalized
+
+            return functionalized(self, self._form.arguments, values)
         if (
             self._autograd is not None
             and not _keys.is_below_autograd()
@@ -251,13 +259,15 @@ class _Defined(_OpOverload):
         if key in self._disabled:
             return self._initial
         if self._checks_aliases and any(map(_cresset._faking, tensors)):
+            if self._fake is None and not self._form.returns:
+                return _nothing
             if self._fake is None:
                 raise RuntimeError(f"{self.name()}: tensors without data need a function that gives the shapes of results; register one by register_fake")
             return self._fake
         if key == "Meta" and self._fake is not None:
             return self._fake
-        if "Meta" in self._kernels and any(map(_cresset._faking, tensors)):
-            return self._kernels["Meta"]
+        if any(map(_cresset._faking, tensors)) and (self._fake or "Meta" in self._kernels):
+            return self._fake or self._kernels["Meta"]
         return self._kernels.get(key) or (None if key == "Meta" and self._checks_aliases else self._kernels.get("CompositeExplicitAutograd"))
 
     def _computed(self, values, tensors=None):

@@ -41,6 +41,9 @@ class _Namespace(_types.ModuleType):
         found = self.__dict__[name] = _Packet(name, entries or {}, made, namespace=self.__name__.rpartition(".")[2])
         return found
 
+    def __iter__(self):
+        return iter(dict.fromkeys([*self._entries, *self._made, *_defined.get(self.__name__.rpartition(".")[2], ())]))
+
     def __dir__(self):
         return [*super().__dir__(), *self._entries, *self._made]
 

@@ -236,6 +236,7 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   if (target == "torch.ops.higher_order.map_impl") return over_slices(graph, n, false, block, names);
   // Gradient modes make no difference to values.
   if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
+  if (target == "torch.ops.higher_order.auto_functionalized_v2") return written(graph, n, block, names);
   if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
   if (target == "torch.ops.aten.copy.default") return copy(graph, n, block, names);
   const Spelling* spelling = spelling_of(target);
@@ -330,6 +331,85 @@ void GraphReader::copy(const Field& graph, const Field& n, Block& block, Names& 
   outputs(graph, n, *graph_.create("copy_", {fresh, input(n, "src", names, block)}, block.return_node()), names);
 }
 
+namespace {
+
+// The tensors and numbers that a higher-order operator hands to its graphs.
+std::vector<Field> operands_of(const Field& f) {
+  if (f.has("as_tensors")) return list_of(f.at("as_tensors"), [](const Field& t) { return t; });
+  if (f.has("as_sym_ints")) return list_of(f.at("as_sym_ints"), [](const Field& t) { return t; });
+  if (f.has("as_ints") && f.at("as_ints").json().empty()) return {};
+  f.fail("expected a list of tensors or sizes");
+}
+
+}  // namespace
+
+// A custom operator that writes its arguments: it gets copies, and the node's last results are what it leaves in them.
+void GraphReader::written(const Field& graph, const Field& n, Block& block, Names& names) {
+  std::string target;
+  std::map<std::string, Field> given;
+  n.at("inputs").each([&](const Field& f) {
+    if (f.at("arg").has("as_operator")) target = f.at("arg").at("as_operator").text();
+    else given.emplace(f.at("name").text(), f.at("arg"));
+  });
+  if (target.empty()) n.at("inputs").fail("expected the operator that writes its arguments");
+  const dispatch::OpHandle op = dispatch::find_op_or_null(operator_of(target));
+  if (!op) return foreign(graph, n, target, block, names);
+  Node* const end = block.return_node();
+  std::vector<Value*> bases;
+  const auto at = [&](const std::string& name) -> const Field& {
+    const auto found = given.find(name);
+    if (found == given.end()) n.at("inputs").fail("expected the argument '", name, "'");
+    return found->second;
+  };
+  const auto value = [&](const std::string& name) { return argument(at(name), names, end); };
+  const auto number = [&](const std::string& name) { return at(name).at("as_int").integer(); };
+  for (const Field& f : operands_of(at("_all_bases"))) {
+    const auto found = names.find(name_in(f));
+    if (found == names.end()) f.fail("the value '", name_in(f), "' is used before it is defined");
+    bases.push_back(graph_.create("clone", {found->second}, end)->output());
+  }
+  const auto part = [&](const std::string& prefix) -> Value* {
+    const Field& index = at(prefix + "_base_index");
+    if (index.has("as_none")) return graph_.none();
+    const int64_t i = index.at("as_int").integer();
+    if (i < 0 || i >= static_cast<int64_t>(bases.size())) index.fail("expected the number of one of ", bases.size(), " tensors, got ", i);
+    Value* base = bases[static_cast<size_t>(i)];
+    if (given.count(prefix + "_size"))
+      return graph_.create("as_strided", {base, value(prefix + "_size"), value(prefix + "_stride"), value(prefix + "_storage_offset")}, end)->output();
+    if (!given.count(prefix + "_slice_dim")) return base;
+    const auto cut = [&](const char* what) { return value(prefix + "_slice_" + what); };
+    return graph_.create("slice.Tensor", {base, cut("dim"), cut("start"), cut("end"), graph_.constant(int64_t{1})}, end)->output();
+  };
+  std::vector<Value*> inputs;
+  for (const dispatch::Argument& a : op.schema().arguments) {
+    const std::string prefix = "_" + a.name;
+    if (given.count(prefix + "_length")) {
+      std::vector<Value*> parts;
+      for (int64_t i = 0; i < number(prefix + "_length"); i++) parts.push_back(part(prefix + "_" + std::to_string(i)));
+      Node* list = graph_.create(NodeKind::List, std::move(parts), end);
+      list->output()->set_type(Type::list(TypeKind::Tensor));
+      inputs.push_back(list->output());
+    } else if (given.count(prefix + "_base_index")) {
+      inputs.push_back(part(prefix));
+    } else if (given.count(a.name) || !a.has_default) {
+      inputs.push_back(value(a.name));
+    } else {
+      inputs.push_back(graph_.constant(a.default_value));
+    }
+  }
+  Node* made = graph_.create(op, std::move(inputs), end);
+  const std::vector<Field> list = list_of(n.at("outputs"), [](const Field& f) { return f; });
+  const size_t own = std::max<size_t>(made->outputs().size(), 1);
+  if (list.size() != own + bases.size()) n.at("outputs").fail("expected ", own + bases.size(), ", got ", list.size());
+  for (size_t i = 0; i < list.size(); i++) {
+    if (list[i].has("as_none")) continue;
+    if (i < own && made->outputs().empty()) list[i].fail("the operator ", op.entry().name, " returns nothing");
+    Value* result = i < own ? made->output(i) : bases[i - own];
+    if (i < own) result->set_type(type_of(graph, list[i]));
+    define(list[i].choice().second, result, names);
+  }
+}
+
 void GraphReader::outputs(const Field& graph, const Field& n, Node& made, Names& names) {
   const std::vector<Field> list = list_of(n.at("outputs"), [](const Field& f) { return f; });
   if (list.size() == 1 && list[0].has("as_tensors")) {
@@ -377,18 +457,6 @@ std::vector<Value*> GraphReader::nested(const Field& function, const std::vector
   depth_--;
   return out;
 }
-
-namespace {
-
-// The tensors and numbers that a higher-order operator hands to its graphs.
-std::vector<Field> operands_of(const Field& f) {
-  if (f.has("as_tensors")) return list_of(f.at("as_tensors"), [](const Field& t) { return t; });
-  if (f.has("as_sym_ints")) return list_of(f.at("as_sym_ints"), [](const Field& t) { return t; });
-  if (f.has("as_ints") && f.at("as_ints").json().empty()) return {};
-  f.fail("expected a list of tensors or sizes");
-}
-
-}  // namespace
 
 void GraphReader::condition(const Field& graph, const Field& n, Block& block, Names& names) {
   const std::vector<Field> inputs = inputs_of(n);

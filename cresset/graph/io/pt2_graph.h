@@ -33,6 +33,7 @@ class GraphReader {
   Value* input(const Field& node, std::string_view name, const Names& names, Block& block);
   void resize(const Field& graph, const Field& node, const char* mode, bool antialias, Block& block, Names& names);
   void copy(const Field& graph, const Field& node, Block& block, Names& names);
+  void written(const Field& graph, const Field& node, Block& block, Names& names);
   void condition(const Field& graph, const Field& node, Block& block, Names& names);
   // The values of a list of tensors and sizes.
   std::vector<Value*> operands(const Field& list, const Names& names) const;

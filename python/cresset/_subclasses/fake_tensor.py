@@ -239,6 +239,20 @@ class FakeTensorMode:
                 out._is_buffer, out.persistent = True, tensor.persistent
         return out
 
+    def _adopted(self, tensor, source=None, symbolic_context=None):
+        """A fake tensor like one of another mode, whose symbolic sizes are those of its example."""
+        import cresset
+
+        from ..fx.experimental.symbolic_shapes import hint_int
+
+        numbers = [[hint_int(n) for n in counts] for counts in (tensor.shape, tensor.stride())]
+        with unset_fake_temporarily():
+            meta = cresset.empty_strided(*numbers, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
+            out = FakeTensor(self, meta, tensor.device)
+        if symbolic_context is not None:
+            self.shape_env.make_symbolic(out, meta, source, symbolic_context)
+        return out
+
     def memory_stats(self, device="cpu"):
         """The bytes that the tensors of the mode would take on `device`, now and at most so far: `allocated_bytes`, `peak_allocated_bytes`.
 

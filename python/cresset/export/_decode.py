@@ -315,6 +315,8 @@ class GraphReader:
             return [self.named(p) if p.choice()[0] == "as_name" else p.choice()[1].of(int, float, bool) for p in value.each()]
         if kind == "as_graph":
             return self._nested(value)
+        if kind == "as_operator":
+            return _target(value)
         return plain(kind, value)
 
     def named(self, place):

@@ -21,7 +21,8 @@ def decomposed(program, table):
     """The functional program. `table`: operator -> function; None for the core operators."""
     core = default_decompositions()
     whole = set() if table is None else {n.target for n in program.graph.nodes if n.target in core and n.target not in table and _stays_whole(n.target)}
-    root, graph = _traced(program, dict(core if table is None else table), whole)
+    own = {op: function for op, function in (table or {}).items() if function is not core.get(op) and _is_composite(op)}
+    root, graph = _traced(program, dict(core if table is None else table), own, whole)
     placeholders = graph.find_nodes(op="placeholder")
     inputs = []
     for node, old, spec in zip(placeholders, program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True):
@@ -51,13 +52,18 @@ def _stays_whole(target):
     return target._opname not in _TAKEN_APART and all(a.alias_info is None for a in target._schema.arguments)
 
 
+def _is_composite(op):
+    """Whether what is heard of an operator is what its body calls."""
+    return hasattr(op, "has_kernel_for_dispatch_key") and op.has_kernel_for_dispatch_key("CompositeImplicitAutograd")
+
+
 class _Functional(torch.fx.Interpreter):
     """Runs the graph on wrappers whose values are exchanged where they would be written. Operators that write statistics without saying so in their schema
     do it by `copy_`; tensors made from nothing are made outside of it."""
 
-    def __init__(self, program, whole):
+    def __init__(self, program, own, whole):
         super().__init__(program.graph_module, graph=program.graph)
-        self.whole = whole
+        self.own, self.whole = own, whole
         self.writes = any(isinstance(n.target, OpOverload) and n.target._schema.is_mutable for n in program.graph.nodes)
 
     def flat(self, arguments):
@@ -76,6 +82,8 @@ class _Functional(torch.fx.Interpreter):
         return results
 
     def call_function(self, target, args, kwargs):
+        if target in self.own:
+            return self.own[target](*args, **kwargs)
         if target in self.whole:
             args, kwargs = tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs))
             return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
@@ -131,7 +139,7 @@ def _renamed(arg, name):
     return arg if isinstance(arg, ConstantArgument) else type(arg)(name)
 
 
-def _traced(program, table, whole):
+def _traced(program, table, own, whole):
     values = [n.meta["val"] for n in program.graph.find_nodes(op="placeholder")]
     fakes = [v for v in values if isinstance(v, torch.Tensor)]
     mode = torch._subclasses.fake_tensor.maybe_get_fake_mode(fakes[0]) if fakes else None
@@ -139,7 +147,7 @@ def _traced(program, table, whole):
     def run(*tensors):
         given = iter(tensors)
         arguments = [next(given) if isinstance(v, torch.Tensor) else v for v in values]
-        return _Functional(program, whole).flat(arguments)
+        return _Functional(program, own, whole).flat(arguments)
 
     detached = [v.detach() for v in fakes]
     with torch.no_grad(), mode if mode is not None else torch.no_grad():

@@ -124,6 +124,8 @@ def plain(value, where):
         return {"as_complex": {"real": value.real, "imag": value.imag}}
     if isinstance(value, str):
         return {"as_string": value}
+    if hasattr(value, "_schema"):
+        return {"as_operator": f"torch.ops.{value}"}
     if isinstance(value, torch.dtype):
         return {"as_scalar_type": DTYPES[value]}
     if isinstance(value, torch.device):
@@ -212,6 +214,7 @@ class GraphWriter:
             inputs = [
                 {"name": _PYTHON_NAMES.get(i, "") if _is_python(node.target) else "", "arg": self.argument(a), "kind": 1} for i, a in enumerate(node.args)
             ]
+            inputs += [{"name": k, "arg": self.argument(v), "kind": 2} for k, v in node.kwargs.items()]
             single = isinstance(_value(node), torch.Tensor) if not _is_python(node.target) else None
         else:
             inputs = [{"name": a.name, "arg": self.argument(v, a.type), "kind": 1} for a, v in zip(schema.arguments, node.args, strict=False)]

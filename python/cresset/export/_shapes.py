@@ -5,7 +5,7 @@ import math
 import cresset as torch
 
 from .._dynamo.exc import UserError, UserErrorType
-from .._subclasses.fake_tensor import FakeTensorMode
+from .._subclasses.fake_tensor import FakeTensorMode, is_fake
 from ..fx.experimental._dims import DimDynamic, StatelessSymbolicContext
 from ..fx.experimental._guards import suggested_fixes
 from ..fx.experimental.symbolic_shapes import RestartTrace, ShapeEnv, ValueRanges
@@ -37,6 +37,7 @@ class Shapes:
         specs = _specs(given, dynamic_shapes)
         self.specs = dict(zip(names, _aligned(specs, leaves), strict=True))
         self.deferred, self.dims, self.exprs, self.named, self.derived = deferred, {}, {}, {}, {}
+        self.adopted = {}  # id of a fake tensor of another mode -> it, and what stands for it
         self.owners = {}  # the tensors that have a Dim, and where
         self.env = ShapeEnv(prefer_deferred_runtime_asserts_over_guards=deferred, duck_shape=False)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.env)
@@ -47,22 +48,30 @@ class Shapes:
         """The stand-in of an argument while the module runs."""
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        plain = leaf.detach().requires_grad_(leaf.requires_grad)
+        plain = leaf if is_fake(leaf) else leaf.detach().requires_grad_(leaf.requires_grad)
         spec = self.specs[name]
         if not any(_is_dynamic(s) for s in spec):
-            fake = self.mode.from_tensor(plain, static_shapes=True)
+            fake = self.like(plain)
         else:
             context = _Known([DimDynamic.DYNAMIC if _is_dynamic(s) else DimDynamic.STATIC for s in spec])
             context.places = {
                 f"{name}.size()[{d}]": self.env.replace(self._expr(f"{name}.size()[{d}]", s, leaf.shape[d])) for d, s in enumerate(spec) if _is_dynamic(s)
             }
-            fake = self.mode.from_tensor(plain, symbolic_context=context, source=name)
+            fake = self.like(plain, source=name, symbolic_context=context)
         recorder.know(fake, node)
         for d, size in enumerate(fake.shape):
             recorder.learn(size, node, d)
             if d < len(spec) and isinstance(spec[d], Dim):
                 self.owners.setdefault((spec[d].root or spec[d]).__name__, set()).add((id(leaf), d))
         return fake
+
+    def like(self, tensor, **symbolic):
+        """The stand-in of a tensor, which may be a fake one itself; its sizes are fixed without a context."""
+        if is_fake(tensor) and not symbolic:
+            return self.adopted.setdefault(id(tensor), (tensor, self.mode._adopted(tensor)))[1]
+        if is_fake(tensor):
+            return self.mode._adopted(tensor, **symbolic)
+        return self.mode.from_tensor(tensor, **(symbolic or {"static_shapes": True}))
 
     def _expr(self, place, spec, size):
         """The expression of a size."""

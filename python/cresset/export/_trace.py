@@ -132,7 +132,7 @@ class _Run:
 
     def trace(self, names, leaves, in_spec, shapes):
         recorder = self.recorder
-        self._lift_state()
+        self._lift_state(shapes)
         fakes = []
         for name, leaf in zip(names, leaves, strict=True):
             node = recorder.graph.create_node("placeholder", name, name=name)
@@ -169,7 +169,7 @@ class _Run:
                 advice = "the script needs a number that depends on data; give it as an argument that is no tensor, or compute with torch.where"
                 raise _refusal(self.strict)(f"{text}{advice}") from error
 
-    def _lift_state(self):
+    def _lift_state(self, shapes):
         """Parameters and buffers are the first inputs of the graph, whether they are used or not."""
         recorder = self.recorder
         shared = {}
@@ -178,7 +178,7 @@ class _Run:
             for path, tensor in getattr(self.module, listing)(remove_duplicate=False):
                 title = f"{prefix}_{path.replace('.', '_')}"
                 node = recorder.graph.create_node("placeholder", title, name=title)
-                fake = recorder.mode.from_tensor(tensor, static_shapes=True)
+                fake = shapes.like(tensor)
                 node.meta["val"] = fake
                 recorder.know(fake, node)
                 recorder.fakes[id(tensor)] = fake

@@ -1,12 +1,19 @@
 """Tables of decompositions for `ExportedProgram.run_decompositions`."""
 
+from .. import ops
 from . import _bodies
 
 __all__ = ["CustomDecompTable"]
 
 
+def _of_libraries():
+    """Operators of libraries that have a function of other operators."""
+    found = (op for names in ops._defined.values() for packet in names.values() for op in getattr(packet, "_overloads", {}).values())
+    return {op: op._kernels["CompositeImplicitAutograd"] for op in found if "CompositeImplicitAutograd" in op._kernels}
+
+
 class CustomDecompTable(dict):
-    """Operator to the function that computes it from others; made with the operators that are no core ones.
+    """Operator to the function that computes it from others; made with the operators that are no core ones, those of libraries among them.
 
     >>> table = torch.export.CustomDecompTable()
     >>> _ = table.pop(torch.ops.aten.addcmul.default, None)
@@ -15,7 +22,7 @@ class CustomDecompTable(dict):
     def __init__(self):
         from .._decomp import core_aten_decompositions
 
-        super().__init__({**core_aten_decompositions(), **_bodies.table()})
+        super().__init__({**core_aten_decompositions(), **_bodies.table(), **_of_libraries()})
 
     def copy(self):
         """Another table of the same entries."""
