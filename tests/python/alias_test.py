@@ -36,6 +36,25 @@ class Alias(unittest.TestCase):
             """)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("[0.0, 2.0]\n", "", 0))
 
+    def test_a_plain_entry_has_the_same_modules(self):
+        code = """if True:
+            import sys, cresset
+            sys.modules["torch"] = cresset
+            import torch, torch.nn.functional as F
+            from torch import nn
+            assert F is cresset.nn.functional and torch.nn is nn is cresset.nn and cresset.nn.__spec__.name == "cresset.nn"
+            class Program(nn.Module):
+                def forward(self, x):
+                    return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+            print(torch.export.export(Program(), (torch.ones(2),)).module()(-torch.ones(2)).tolist())
+            try:
+                import torch.nothing_there
+            except ModuleNotFoundError as error:
+                print(error)
+            """
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("[-2.0, -2.0]\nNo module named 'cresset.nothing_there'\n", ""))
+
     def test_an_installed_lightning_is_itself(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("lightning", "pytorch_lightning"):

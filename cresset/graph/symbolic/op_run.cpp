@@ -565,23 +565,39 @@ class OpRun {
     }
   }
 
-  // Numbers that are equal in the example and not at the point: pairs of sizes, and sizes with numbers of the program.
+  // Numbers that are equal in the example and not at the point: pairs of sizes, and sizes with numbers of the program. Sizes of two tensors in one place
+  // come first, those of one tensor last.
   std::vector<Sym> equalities() {
-    std::vector<int64_t> numbers = seen_;
-    for (const Geometry& g : geometries_) numbers.insert(numbers.end(), g.sizes.begin(), g.sizes.end());
+    struct Number {
+      int64_t value;
+      size_t tensor, place;  // counted from the last dimension
+    };
+    constexpr size_t kNone = SIZE_MAX;
+    std::vector<Number> numbers;
+    for (const int64_t v : seen_) numbers.push_back({v, kNone, kNone});
+    for (size_t t = 0; t < geometries_.size(); t++)
+      for (size_t d = geometries_[t].sizes.size(); d-- > 0;) numbers.push_back({geometries_[t].sizes[d], t, geometries_[t].sizes.size() - d});
     for (const Value& v : inputs_) {
-      if (v.is<int64_t>()) numbers.push_back(v.to_int());
+      if (v.is<int64_t>()) numbers.push_back({v.to_int(), kNone, kNone});
       if (v.is<std::vector<int64_t>>())
-        for (const int64_t i : v.to_int_list()) numbers.push_back(i);
+        for (const int64_t i : v.to_int_list()) numbers.push_back({i, kNone, kNone});
     }
-    std::vector<Sym> out;
+    std::vector<std::pair<int, Sym>> ranked;
     for (size_t i = 0; i < numbers.size(); i++)
       for (size_t j = 0; j < i; j++) {
-        const auto &a = env_.at_points(numbers[i])[1], &b = env_.at_points(numbers[j])[1];
+        const auto &a = env_.at_points(numbers[i].value)[1], &b = env_.at_points(numbers[j].value)[1];
         if (!a || !b || *a != *b) continue;
-        const Sym d = env_.lift(numbers[i]).integer() - env_.lift(numbers[j]).integer();
-        if (!d.constant() && std::find(out.begin(), out.end(), d) == out.end()) out.push_back(d);
+        const Sym d = env_.lift(numbers[i].value).integer() - env_.lift(numbers[j].value).integer();
+        if (d.constant()) continue;
+        const bool is_known = numbers[i].tensor != kNone && numbers[j].tensor != kNone;
+        const int rank = !is_known ? 2 : numbers[i].tensor == numbers[j].tensor ? 3 : numbers[i].place == numbers[j].place ? 0 : 1;
+        const auto same = std::find_if(ranked.begin(), ranked.end(), [&](const auto& r) { return r.second == d || r.second == Sym(0) - d; });
+        if (same == ranked.end()) ranked.emplace_back(rank, d);
+        else same->first = std::min(same->first, rank);
       }
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Sym> out;
+    for (auto& r : ranked) out.push_back(std::move(r.second));
     return out;
   }
 
@@ -610,6 +626,10 @@ class OpRun {
     for (const Sym& d : needed)
       if (const auto b = solved({d}); b && at_bindings(*b)) return equal({d});
     if (needed.empty()) return find_divisibility() || specialize_needed();
+    constexpr size_t kFew = 12;
+    for (size_t i = 1; i < needed.size() && needed.size() <= kFew; i++)
+      for (size_t j = 0; j < i; j++)
+        if (const auto b = solved({needed[j], needed[i]}); b && at_bindings(*b)) return equal({needed[j], needed[i]});
     // Several at once: all of them, less those that are not needed.
     if (const auto b = solved(needed); b && at_bindings(*b)) {
       for (size_t i = needed.size(); i-- > 0 && needed.size() > 1;) {
@@ -842,11 +862,12 @@ bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
   Stack results;
   const Tensor self = arguments[0].is_tensor() ? arguments[0].to_tensor() : Tensor();
   if (name == "nonzero") {
-    const int64_t u = length();
+    const int64_t u = std::get<int64_t>(value(size_symbol(most_elements(self.sizes()))));
     results.push_back(made({self.dim(), u}, kLong, self).t());
   } else if (name == "masked_select" || name == "_masked_select") {
-    results.push_back(made({std::get<int64_t>(value(selected(*arguments[1].to_tensor().impl(), static_cast<int64_t>(arguments[1].to_tensor()._version()))))},
-                           self.scalar_type(), self));
+    const Tensor mask = arguments[1].to_tensor();
+    const int64_t most = mask.sizes() == self.sizes() ? most_elements(self.sizes()) : kInfinity;
+    results.push_back(made({std::get<int64_t>(value(selected(*mask.impl(), static_cast<int64_t>(mask._version()), most)))}, self.scalar_type(), self));
   } else if (name == "bincount") {
     const Tensor weights = arguments[1].is_tensor() ? arguments[1].to_tensor() : Tensor();
     results.push_back(made({length()}, !weights.defined() ? kLong : weights.scalar_type() == kFloat ? kFloat : kDouble, self));
@@ -883,20 +904,26 @@ bool ShapeEnv::reaches(int64_t place, int64_t size) {
 }
 
 // How many a mask selects: the same symbol for the same memory with the same writes.
-Expr ShapeEnv::selected(const TensorImpl& mask, int64_t version) {
+Expr ShapeEnv::selected(const TensorImpl& mask, int64_t version, int64_t upper) {
   Selected wanted{mask.storage(), {mask.sizes().vec(), mask.strides().vec(), {mask.storage_offset(), version}}, {}};
   for (const Selected& known : selected_)
     if (known.storage == wanted.storage && known.geometry == wanted.geometry) return known.count;
-  wanted.count = size_symbol();
+  wanted.count = size_symbol(upper);
   selected_.push_back(wanted);
   return wanted.count;
 }
 
-// A size of which nothing is known but that it is one.
-Expr ShapeEnv::size_symbol() {
+// A size of which nothing is known but that it is at most `upper`.
+Expr ShapeEnv::size_symbol(int64_t upper) {
   const Expr s = create_unbacked(Kind::Int);
-  constrain(*s.integer().as_symbol(), {0, kInfinity});
+  constrain(*s.integer().as_symbol(), {0, upper});
   return s;
+}
+
+int64_t ShapeEnv::most_elements(IntArrayRef sizes) {
+  Sym product = 1;
+  for (const int64_t n : sizes) product = product * lift(n).integer();
+  return bounds(product, ranges).upper;
 }
 
 }  // namespace cresset::graph

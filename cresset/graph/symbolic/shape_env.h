@@ -32,7 +32,9 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   // u0, u1, ... (zuf0 for floats).
   Expr create_unbacked(Kind kind);
   // u0 that is a size: at least 0.
-  Expr size_symbol();
+  Expr size_symbol(int64_t upper = kInfinity);
+  // The largest number of elements that sizes may have.
+  int64_t most_elements(IntArrayRef sizes);
   // How many symbols of one tensor there will be at most: their values at the point keep products within 64 bits.
   void expect_rank(size_t rank);
   void constrain(const std::string& name, Range range);
@@ -97,7 +99,7 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   // One symbol of `difference` = 0 by the others.
   std::optional<std::pair<std::string, Sym>> solution(const Sym& difference) const;
   void replace(const std::string& name, const Sym& by);
-  Expr selected(const TensorImpl& mask, int64_t version);
+  Expr selected(const TensorImpl& mask, int64_t version, int64_t upper);
   // Moves the point to where every equality and divisibility holds, and live tensors with it.
   void settle();
   bool fit_facts(Bindings& point) const;

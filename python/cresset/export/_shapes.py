@@ -37,6 +37,7 @@ class Shapes:
         specs = _specs(given, dynamic_shapes)
         self.specs = dict(zip(names, _aligned(specs, leaves), strict=True))
         self.deferred, self.dims, self.exprs, self.named, self.derived = deferred, {}, {}, {}, {}
+        self.bounds, self.definitions = [], {}  # (expression, least, most) for each dimension; the Dim of a name
         self.adopted = {}  # id of a fake tensor of another mode -> it, and what stands for it
         self.owners = {}  # the tensors that have a Dim, and where
         self.env = ShapeEnv(prefer_deferred_runtime_asserts_over_guards=deferred, duck_shape=False)
@@ -79,6 +80,7 @@ class Shapes:
             return self.exprs[place]
         if isinstance(spec, _DimHint):
             made = self._symbol(place, size, spec.min, spec.max)
+            self.bounds.append((made, spec.min, spec.max))
             if spec.type == "DYNAMIC":
                 self.named[place] = (made, spec.min, spec.max)
         else:
@@ -95,8 +97,12 @@ class Shapes:
             if not root.min <= number <= root.max:
                 raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} is {size} in the example, which {root!r} does not allow")
             made = self._symbol(place, number, root.min, root.max)
-            self.dims[root.__name__] = (made, number)
+            self.dims[root.__name__], self.definitions[root.__name__] = (made, number), root
             self.named[root.__name__] = (made, root.min, root.max)
+            self.bounds.append((made, root.min, root.max))
+        first = self.definitions[root.__name__]
+        if (first.min, first.max) != (root.min, root.max):
+            raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} is {root!r}, and elsewhere the same name stands for {first!r}")
         expr, known = self.dims[root.__name__]
         if known != number:
             raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} makes {root.__name__} {number}, elsewhere in the example it is {known}")
@@ -127,26 +133,33 @@ class Shapes:
 
     def check(self):
         """Errors: UserError where the program allows less than the Dims say."""
-        wrong, names = [], {}
+        wrong, names, concerned = [], {}, set()
         ranges = {name: (low, high) for name, _, low, high, _, _ in self.env._env.symbols}
         for name, (expr, low, high) in self.named.items():
             names[str(expr)] = name
-            number = self.env.replace(expr).constant
-            if number is not None:
-                wrong.append(f"{name} was to be dynamic, and the program makes it {number}")
+            now = self.env.replace(expr)
+            if now.constant is not None:
+                wrong.append(f"{name} was to be dynamic, and the program makes it {now.constant}")
                 continue
-            wrong += self._relations(name, expr)
-            found = ranges.get(str(self.env.replace(expr)))
-            if found is not None and (found[0] > max(low or 0, 2) or found[1] < (math.inf if high is None or high is _NO_BOUND else high)):
-                wrong.append(
-                    f"{name} was to be from {low or 0} to {'any size' if high is None or high is _NO_BOUND else high}, the program takes it from {found[0]} to {found[1]}"
-                )
+            found = self._relations(name, expr)
+            allowed, given = ranges.get(str(now)), self._given(now)
+            if allowed is not None and (low, high) != (None, None) and (allowed[0] > max(given[0], 2) or allowed[1] < given[1]):
+                says = f"from {low or 0} to {'any size' if high is _NO_BOUND else high}"
+                found.append(f"{name} was to be {says}, the program takes it from {allowed[0]} to {allowed[1]}")
+            wrong += found
+            if found:
+                concerned.add(name)
         if wrong:
-            fixes = [line for line in suggested_fixes(self.env, names) if line] + [
+            fixes = [line for line in suggested_fixes(self.env, names) if line and line.partition(" = ")[0].removeprefix("_") in concerned] + [
                 f"{name} = {self.env.replace(e).constant}" for name, (e, _, _) in self.named.items() if self.env.replace(e).constant is not None
             ]
             text = "\n  ".join(dict.fromkeys(fixes))
             raise UserError(UserErrorType.CONSTRAINT_VIOLATION, f"export: {'; '.join(wrong)}.\nSuggested fixes:\n  {text}\n")
+
+    def _given(self, expr):
+        """The range that is left of those that were given for all the dimensions which the program makes equal."""
+        same = [(low or 0, math.inf if high is None or high is _NO_BOUND else high) for e, low, high in self.bounds if self.env.replace(e) == expr]
+        return max((low for low, _ in same), default=0), min((high for _, high in same), default=math.inf)
 
     def _relations(self, name, expr):
         """How the program relates a Dim to others, or that it must be a multiple: more than the Dim says."""
@@ -156,7 +169,8 @@ class Shapes:
         if now != expr:
             others = [n for n, (e, _) in self.dims.items() if str(e) in now.symbols]
             # A tensor given twice is one to the user.
-            return [] if any(self.owners[name] & self.owners[n] for n in others) else [f"{name} and {' and '.join(others)} must always be related"]
+            is_free = not others or any(self.owners[name] & self.owners[n] for n in others)
+            return [] if is_free else [f"{name} and {' and '.join(others)} must always be related"]
         multiple = [guard for guard, _ in self.env._env.guards if guard.symbols == [symbol] and str(guard).startswith("Eq(Mod(")]
         return [f"{name} was to be any size, and the program needs {multiple[0]}".replace(symbol, name)] if multiple else []
 
@@ -250,7 +264,8 @@ def _walk(value, spec, place, found):
             raise _wrong(f"{place}: expected a dict of {list(keys)}, got {spec!r}")
         inner = [spec[key] for key in keys]
     else:
-        inner = [spec[k] for k in sorted(spec)] if isinstance(spec, dict) else spec
+        alike = pytree._parts(spec) if type(spec) is type(value) else None
+        inner = alike[2] if alike is not None else [spec[k] for k in sorted(spec)] if isinstance(spec, dict) else spec
         if not isinstance(inner, (tuple, list)) or len(inner) != len(children):
             raise _wrong(f"{place}: expected one for each of the {len(children)} parts, got {spec!r}")
     for i, (child, part) in enumerate(zip(children, inner, strict=True)):

@@ -264,12 +264,12 @@ def _fixes(message):
 
     found, roots = {}, {}
     for name, value in re.findall(r"^\s*(\w+) = (.+?)\s*$", message.partition("Suggested fixes:")[2], re.MULTILINE):
-        made = re.fullmatch(r"Dim\(['\"](\w+)['\"](?:, min=(\d+))?(?:, max=(\d+))?\)", value)
+        made = re.fullmatch(r"Dim\(['\"](\w+)['\"](?:, min=(\d+))?(?:, max=(\d+|oo))?\)", value)
         linear = re.fullmatch(r"(?:(\d+)\*)?(\w+)(?: ([+-]) (\d+))?", value)
         if value.lstrip("-").isdigit():
             found[name] = int(value)
         elif made:
-            found[name] = roots[name] = Dim(made[1], min=made[2] and int(made[2]), max=made[3] and int(made[3]))
+            found[name] = roots[name] = Dim(made[1], min=made[2] and int(made[2]), max=int(made[3]) if (made[3] or 'oo') != 'oo' else None)
         elif linear:
             factor, root, sign, offset = linear.groups()
             base = roots.setdefault(root, Dim(root))

@@ -153,6 +153,9 @@ def suggested_fixes(env, names):
             continue
         multiple = _multiple(env, symbol)
         if multiple:
+            least, most = -(-max(low, 0) // multiple), math.inf if high == math.inf else high // multiple
+            ends = ([f"min={least}"] if least > 1 else []) + ([] if most == math.inf else [f"max={most}"])
+            lines += [f"_{name} = Dim('_{name}', {', '.join(ends)})"] if ends else []
             lines.append(f"{name} = {multiple}*_{name}")
             continue
         ends = ([] if low in (-math.inf, 0, 2) else [f"min={low}"]) + ([] if high == math.inf else [f"max={high}"])
