@@ -1,5 +1,6 @@
 """Programs without writes, their operators replaced by those of a table: the graph runs again on fake tensors, functionalized, below autograd."""
 
+import copy
 import functools
 import operator
 
@@ -8,7 +9,8 @@ import _cresset
 import cresset as torch
 
 from .._core.operators import OpOverload
-from ..fx.experimental.proxy_tensor import handle_sym_dispatch, make_fx
+from ..fx.experimental.proxy_tensor import get_proxy_mode, handle_sym_dispatch, make_fx
+from ..fx.traceback import preserve_node_meta
 from ..utils._pytree import tree_leaves, tree_map_only
 from ._bodies import bodies
 from .exported_program import ExportedProgram, Verifier, default_decompositions
@@ -22,7 +24,7 @@ def decomposed(program, table):
     core = default_decompositions()
     whole = set() if table is None else {n.target for n in program.graph.nodes if n.target in core and n.target not in table and _stays_whole(n.target)}
     own = {op: function for op, function in (table or {}).items() if function is not core.get(op) and _is_composite(op)}
-    root, graph = _traced(program, dict(core if table is None else table), own, whole)
+    root, graph, named = _traced(program, dict(core if table is None else table), own, whole)
     placeholders = graph.find_nodes(op="placeholder")
     inputs = []
     for node, old, spec in zip(placeholders, program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True):
@@ -37,7 +39,7 @@ def decomposed(program, table):
     _tidy(graph)
     return ExportedProgram(
         torch.fx.GraphModule(root, graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, program.range_constraints,
-        program.module_call_graph, program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
+        _calls(program.module_call_graph, named), program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
     )  # fmt: skip
 
 
@@ -61,9 +63,11 @@ class _Functional(torch.fx.Interpreter):
     """Runs the graph on wrappers whose values are exchanged where they would be written. Operators that write statistics without saying so in their schema
     do it by `copy_`; tensors made from nothing are made outside of it."""
 
-    def __init__(self, program, own, whole):
+    def __init__(self, program, own, whole, named):
         super().__init__(program.graph_module, graph=program.graph)
-        self.own, self.whole = own, whole
+        self.own, self.whole, self.named = own, whole, named
+        signatures = [e.signature for e in program.module_call_graph if e.signature is not None]
+        self.asked = {a.name for s in signatures for a in (*s.inputs, *s.outputs)}  # names that signatures of modules have
         self.writes = any(isinstance(n.target, OpOverload) and n.target._schema.is_mutable for n in program.graph.nodes)
 
     def flat(self, arguments):
@@ -80,6 +84,14 @@ class _Functional(torch.fx.Interpreter):
             if isinstance(argument, torch.Tensor) and _cresset.is_changed(wrapper):
                 argument.copy_(_cresset.from_functional(wrapper))
         return results
+
+    def run_node(self, n):
+        value = super().run_node(n)
+        if n.op == "call_function" and n.name in self.asked and isinstance(value, torch.Tensor):
+            slot = get_proxy_mode().tracer.slot_of(_cresset.from_functional(value))
+            if slot is not None:
+                self.named[n.name] = slot.node
+        return value
 
     def call_function(self, target, args, kwargs):
         if target in self.own:
@@ -139,18 +151,30 @@ def _renamed(arg, name):
     return arg if isinstance(arg, ConstantArgument) else type(arg)(name)
 
 
+def _calls(entries, named):
+    """The calls of modules, their signatures with the nodes that the old ones have become. `named`: name -> node."""
+    made = copy.deepcopy(entries)
+    for entry in made:
+        for argument in (*entry.signature.inputs, *entry.signature.outputs) if entry.signature is not None else ():
+            if argument.name in named:
+                argument.name = named[argument.name].name
+    return made
+
+
 def _traced(program, table, own, whole):
     values = [n.meta["val"] for n in program.graph.find_nodes(op="placeholder")]
     fakes = [v for v in values if isinstance(v, torch.Tensor)]
     mode = torch._subclasses.fake_tensor.maybe_get_fake_mode(fakes[0]) if fakes else None
 
+    named = {}
+
     def run(*tensors):
         given = iter(tensors)
         arguments = [next(given) if isinstance(v, torch.Tensor) else v for v in values]
-        return _Functional(program, own, whole).flat(arguments)
+        return _Functional(program, own, whole, named).flat(arguments)
 
     detached = [v.detach() for v in fakes]
-    with torch.no_grad(), mode if mode is not None else torch.no_grad():
+    with torch.no_grad(), preserve_node_meta(), mode if mode is not None else torch.no_grad():
         made = make_fx(run, decomposition_table=table)(*detached)
     graph = made.graph
     tensor_nodes = iter(graph.find_nodes(op="placeholder"))
@@ -163,7 +187,7 @@ def _traced(program, table, own, whole):
             continue
         with graph.inserting_after(last) if last is not None else graph.inserting_before(next(iter(graph.nodes), first)):
             last = graph.create_node("placeholder", f"constant_{len(graph.nodes)}")
-    return made, graph
+    return made, graph, named
 
 
 def _outputs(graph, placeholders, signature):

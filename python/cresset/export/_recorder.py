@@ -24,6 +24,9 @@ _MOST_KNOWN = 64  # elements of a constant tensor whose values answer questions 
 _MODULES = os.path.join(PACKAGE, "nn", "modules") + os.sep
 
 
+_KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quantization_tag")  # what nodes of graphs that run again hand on
+
+
 class Recorder:
     """Listens while a module runs on fake tensors. `nodes` tells the node of a tensor by its identity; tensors are kept alive for that."""
 
@@ -32,6 +35,7 @@ class Recorder:
         self.root, self.lifted_from_outer = nn.Module() if outer is None else outer.root, {}
         self.nodes, self.kept, self.fakes = {}, [], {}
         self.constants, self.names = {}, {}  # name -> tensor; identity of a module's own tensor -> its path
+        self.origin = None  # the node of a graph that runs again
         self.stack, self.counts = [], {}  # the modules that are running: (key, (path, class))
         self.first_user_input = self.mark = None
         self.results = []
@@ -268,12 +272,15 @@ class Recorder:
         if like is not None:
             node.meta.update({k: like.meta[k] for k in ("nn_module_stack", "stack_trace", "torch_fn") if k in like.meta})
             return
-        node.meta["nn_module_stack"] = dict(self.stack)
-        trace = self._trace()
-        if trace:
-            node.meta["stack_trace"] = trace
         self.counts[name] = self.counts.get(name, 0) + 1
+        node.meta["nn_module_stack"] = dict(self.stack)
         node.meta["torch_fn"] = f"{name}_{self.counts[name]}", f"builtin_function_or_method.{name}"
+        if self.origin is not None and "stack_trace" in self.origin.meta:
+            node.meta.update({k: self.origin.meta[k] for k in _KEPT if k in self.origin.meta})
+        elif trace := self._trace():
+            node.meta["stack_trace"] = trace
+        if self.origin is not None and "custom" in self.origin.meta:
+            node.meta["custom"] = self.origin.meta["custom"]
 
     # ---- functions in calls -----------------------------------------------------------------------------------------------
 

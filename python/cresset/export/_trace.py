@@ -10,6 +10,7 @@ from .. import nn
 from .._dynamo.exc import Unsupported, UserError
 from .._subclasses.fake_tensor import DataDependentOutputException
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from ..fx.graph import _PyTreeCodeGen
 from ..utils import _pytree as pytree
 from . import _regions, _shapes
 from ._recorder import PACKAGE as _PACKAGE, Recorder, modules_noted
@@ -50,6 +51,8 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
             continue
     _regions.wrap(recorder, run)
     graph_module = torch.fx.GraphModule(run.root, recorder.graph)
+    if isinstance(module, torch.fx.GraphModule) and "custom" in module.meta:
+        graph_module.meta["custom"] = module.meta["custom"]
     signature = ExportGraphSignature(run.input_specs(), run.output_specs())
     entries = [ModuleCallEntry("", run.signature(in_spec, list(names)))]
     entries += [ModuleCallEntry(path, run.signatures.get(path)) for path in run.paths_that_ran() if path]
@@ -145,7 +148,7 @@ class _Run:
         recorder.mark = mark
         recorder.first_user_input = recorder.first_user_input or mark
         args, kwargs = pytree.tree_unflatten(fakes, in_spec)
-        with self._swapped(), modules_noted(recorder, self.module, self._observers()), _fresh_constants(recorder):
+        with self._swapped(), _replayed(self.module, recorder), modules_noted(recorder, self.module, self._observers()), _fresh_constants(recorder):
             result = self._called(args, kwargs)
             self._written_buffers()
         shapes.ran(recorder)
@@ -312,6 +315,42 @@ class _Run:
         state.update({path: tensor for path, tensor in self.module.named_buffers(remove_duplicate=False) if path in persistent})
         constants = {path: tensor for _, what in self.inputs if isinstance(what, tuple) and len(what) == 3 for _, path, tensor in [what] if path not in state}
         return state, {**constants, **self.recorder.constants}
+
+
+class _Replay(torch.fx.Interpreter):
+    """Runs a graph so that the recorder knows which node it is at."""
+
+    def __init__(self, module, recorder):
+        super().__init__(module)
+        self.recorder, self.extra_traceback = recorder, False
+
+    def run_node(self, n):
+        self.recorder.origin = n
+        try:
+            return super().run_node(n)
+        finally:
+            self.recorder.origin = None
+
+
+@contextlib.contextmanager
+def _replayed(module, recorder):
+    """In its scope a module that is a graph runs node by node, so that what is noted on its nodes stays."""
+    if not isinstance(module, torch.fx.GraphModule):
+        yield
+        return
+    cls, code = type(module), type(module).forward
+
+    def forward(self, *args, **kwargs):
+        if isinstance(self.graph._codegen, _PyTreeCodeGen):
+            results = _Replay(self, recorder).run(*pytree.tree_leaves((args, kwargs)), enable_io_processing=False)
+            return self.graph.process_outputs(results)
+        return _Replay(self, recorder).run(*args) if not kwargs else code(self, *args, **kwargs)
+
+    cls.forward = forward
+    try:
+        yield
+    finally:
+        cls.forward = code
 
 
 def _own_tensors(module):

@@ -22,20 +22,24 @@ class CustomDecompTable(dict):
     def __init__(self):
         from .._decomp import core_aten_decompositions
 
+        self.has_materialized = False
         super().__init__({**core_aten_decompositions(), **_bodies.table(), **_of_libraries()})
 
     def copy(self):
         """Another table of the same entries."""
         made = CustomDecompTable.__new__(CustomDecompTable)
+        made.has_materialized = self.has_materialized
         dict.update(made, self)
         return made
 
     def items(self):
         """Pairs of operator and function."""
+        self.has_materialized = True
         return super().items()
 
     def keys(self):
         """The operators."""
+        self.has_materialized = True
         return super().keys()
 
     def pop(self, *args):
@@ -48,4 +52,5 @@ class CustomDecompTable(dict):
 
     def materialize(self):
         """The same entries as a plain dictionary."""
+        self.has_materialized = True
         return dict(self)

@@ -168,6 +168,19 @@ class ExportedProgram:
     def example_inputs(self, value):
         if value is not None and not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], tuple) and isinstance(value[1], dict)):
             raise ValueError(f"example_inputs: expected a pair of a tuple and a dict, got {value!r}")
+        if value is None:
+            self._example_inputs = None
+            return
+        from ._module import same_nesting
+
+        spec = self._module_call_graph[0].signature.in_spec
+        args, kwargs = value
+        names = spec.child(1).context
+        if set(kwargs) != set(names):
+            raise ValueError(f"example_inputs: expected the keyword arguments {list(names)}, got {list(kwargs)}")
+        _, found = pytree.tree_flatten((args, {name: kwargs[name] for name in names}))
+        if not same_nesting(found, spec):
+            raise ValueError(f"example_inputs: the program was exported for arguments nested as {spec}, got {found}")
         self._example_inputs = value
 
     @property

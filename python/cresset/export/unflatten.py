@@ -149,6 +149,20 @@ def _share(root, state):
             setattr(_paths.get(root, ".".join(prefix)) if prefix else root, name, _paths.get(root, first))
 
 
+class _Box:
+    """Holds a value from the module that computes it to one that uses it."""
+
+    value = None
+
+    def put(self, value):
+        """Keeps a value."""
+        self.value = value
+
+    def take(self):
+        """The value that was kept last."""
+        return self.value
+
+
 class _Call:
     """One call of a module: what ran in it, and the calls within."""
 
@@ -165,6 +179,7 @@ class _Builder:
         pairs = list(zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True))
         self.weights = {node: spec.target for node, spec in pairs if spec.kind is not InputKind.USER_INPUT}
         self.arguments = [node for node, spec in pairs if spec.kind is InputKind.USER_INPUT]
+        self.makers = {}  # node -> the module that computes it, and the node there
         self.parts, self.places = {}, {}  # path of a module -> its calls; the modules and names where they stand
 
     def build(self, root):
@@ -231,6 +246,8 @@ class _Builder:
         if node.op == "get_attr":
             setattr(module, node.target, _paths.get(self.program.graph_module, node.target))
             mapped[node] = module.graph.create_node("get_attr", node.target)
+        elif self._written(node) not in self.weights:
+            mapped[node] = self._handed_over(module, node)
         else:
             target = self.weights[self._written(node)]
             mapped[node] = module.graph.create_node("get_attr", target[len(path) + 1 :] if path else target)
@@ -241,6 +258,19 @@ class _Builder:
         while node not in self.weights and node.op == "call_function" and getattr(getattr(node.target, "_schema", None), "is_mutable", False):
             node = node.args[0]
         return node
+
+    def _handed_over(self, module, node):
+        """A value that another module computes, such as a buffer between two writes, and that no signature has: it leaves it in a box."""
+        name = f"_value_{node.name}"
+        maker, made = self.makers[node]
+        if name not in vars(maker):
+            setattr(maker, name, _Box())
+            with maker.graph.inserting_after(made):
+                box = maker.graph.create_node("get_attr", name)
+            with maker.graph.inserting_after(box):
+                maker.graph.call_function(_Box.put, (box, made))
+        setattr(module, name, vars(maker)[name])
+        return module.graph.call_function(_Box.take, (module.graph.create_node("get_attr", name),))
 
     def _filled(self, module, call, inputs):
         """Writes the graph of a call into its module; returns what stands for each node."""
@@ -253,6 +283,7 @@ class _Builder:
                 self._called(module, call.path, part, mapped)
             else:
                 mapped[part] = module.graph.node_copy(part, lambda n: self._mapped(module, call.path, mapped, n))
+                self.makers[part] = module, mapped[part]
         return mapped
 
     def _called(self, module, path, part, mapped):

@@ -69,9 +69,67 @@ class Unflattened(unittest.TestCase):
         tree = unflatten(program)
         self.assertEqual([tree(torch.zeros(1)).item() for _ in range(2)], [1.0, 2.0])
 
+    def test_functional_programs_keep_modules_signatures_and_lines(self):
+        class State(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.seen, self.layer = nn.Buffer(torch.ones(1)), nn.Linear(1, 1)
+
+            def forward(self, x, write):
+                if write:
+                    self.seen.add_(1)
+                return self.layer(x) + self.seen
+
+        class Program(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.state = State()
+
+            def forward(self, x):
+                return self.state(self.state(x, True) + 1, False)
+
+        model, x = Program(), torch.ones(1, 1)
+        want = [model(x).item() for _ in range(2)]
+        model.state.seen.fill_(1)
+        program = export(model, (x,), preserve_module_call_signature=("state",)).run_decompositions()
+        product = next(n for n in program.graph.nodes if "addmm" in n.name)
+        self.assertEqual([path for path, _ in product.meta["nn_module_stack"].values()], ["", "state", "state.layer"])
+        self.assertIn("return self.layer(x) + self.seen", product.meta["stack_trace"])
+        self.assertEqual(product.meta["torch_fn"][0], "linear_1")
+        names = {n.name for n in program.graph.nodes}
+        for entry in program.module_call_graph[1:]:
+            for argument in (*entry.signature.inputs, *entry.signature.outputs) if entry.signature else ():
+                self.assertTrue(not argument.name or argument.name in names)
+        tree = unflatten(program)
+        self.assertEqual([tree(x).item() for _ in range(2)], want)
+
+    def test_what_is_noted_on_nodes_stays_in_a_second_export(self):
+        program = export(nn.Linear(2, 2), (torch.ones(1, 2),))
+        program.graph_module.meta["custom"] = {"made": "here"}
+        call = next(n for n in program.graph.nodes if n.op == "call_function")
+        call.meta["custom"] = {"tag": 1}
+        again = export(program.module(), (torch.ones(1, 2),))
+        second = next(n for n in again.graph.nodes if n.op == "call_function")
+        self.assertEqual(again.graph_module.meta["custom"], {"made": "here"})
+        self.assertEqual([n.name for n in again.graph.nodes if "custom" in n.meta], [second.name])
+        for key in ("custom", "stack_trace", "nn_module_stack", "torch_fn"):
+            self.assertEqual(second.meta[key], call.meta[key])
+
+    def test_example_inputs_fit_the_program(self):
+        class Program(nn.Module):
+            def forward(self, a, *, x, y):
+                return a + x - y
+
+        one = torch.ones(1)
+        program = export(Program(), (one,), {"y": one, "x": one})
+        program.example_inputs = ((one,), {"x": one, "y": one})
+        for wrong in ((one,), ((one,), {}), ((), {"x": one, "y": one}), ((one,), {"x": one, "y": (one,)})):
+            with self.assertRaises(ValueError):
+                program.example_inputs = wrong
+
     def test_the_check_of_arguments_stays_and_inputs_keep_their_order(self):
         module = export(nn.Linear(2, 2), (torch.ones(1, 2),)).module()
-        self.assertEqual([n.name for n in module.graph.nodes][:4], ["weight", "bias", "input", "_guards_fn"])
+        self.assertEqual([n.name for n in module.graph.nodes][:4], ["weight", "bias", "input_1", "_guards_fn"])
         self.assertFalse(module.graph.eliminate_dead_code())
 
 
