@@ -40,6 +40,7 @@ class Recorder:
         self.first_user_input = self.mark = None
         self.results = []
         self.env, self.known = mode.shape_env, {}  # symbols; text of an expression -> its node, or (node, dimension)
+        self.functions = {}  # symbol -> (node, dimension, factor, offset) of a size that is a linear function of it
         self.casts = {}  # node -> the dtype of autocast, where that was on
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
         self._root = None
@@ -66,8 +67,15 @@ class Recorder:
 
     def learn(self, size, node, dim):
         """A size of a tensor, where it is a symbol, can be asked for there."""
-        if isinstance(size, torch.SymInt) and size.node.expr.is_symbol:
-            self.known.setdefault(str(size.node.expr), (node, dim))
+        if not isinstance(size, torch.SymInt):
+            return
+        expr = size.node.expr
+        if expr.is_symbol:
+            self.known.setdefault(str(expr), (node, dim))
+        elif len(expr.symbols) == 1:
+            at_0, at_1, at_9 = (expr.evaluate({expr.symbols[0]: n}) for n in (0, 1, 9))
+            if at_0 is not None and at_1 > at_0 and at_9 == at_0 + 9 * (at_1 - at_0):
+                self.functions.setdefault(expr.symbols[0], (node, dim, at_1 - at_0, at_0))
 
     def symbols(self, value):
         """The node that computes a symbolic number."""
@@ -99,9 +107,16 @@ class Recorder:
     def _of_symbol(self, name, found):
         if found is None and self.outer is not None:
             raise NotImplementedError(f"export: the size {name} from around a function of an operator of control flow")
+        if found is None and name in self.functions:
+            source, dim, factor, offset = self.functions[name]
+            size = self._size_node(source, dim)
+            less = self._arithmetic("sub", [size, offset], ("mul", factor, name)) if offset else size
+            return self._arithmetic("floordiv", [less, factor], name)
         if found is None:
             raise RuntimeError(f"export: no tensor of the graph has the size {name}")
-        source, dim = found
+        return self._size_node(*found)
+
+    def _size_node(self, source, dim):
         with self.graph.inserting_before(self.mark) if source.op == "placeholder" else self.graph.inserting_after(source):
             node = self.graph.create_node("call_function", torch.ops.aten.sym_size.int, (source, dim), name="sym_size_int")
         node.meta["val"] = source.meta["val"].shape[dim]

@@ -6,6 +6,7 @@
 """
 
 import abc
+import itertools
 import operator
 
 import cresset as torch
@@ -130,10 +131,11 @@ class UnflattenedModule(InterpreterModule):
         return pytree.tree_leaves((args, kwargs))
 
     def forward(self, *args, **kwargs):
-        if self.flat_args_adapter is not None:
-            leaves, spec = pytree.tree_flatten((args, kwargs))
-            if not same_nesting(spec, self.signature.in_spec):
-                leaves = self.flat_args_adapter.adapt(self.signature.in_spec, spec, leaves)
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        if not same_nesting(spec, self.signature.in_spec):
+            if self.flat_args_adapter is None:
+                raise TypeError(f"the program was exported for arguments nested as {self.signature.in_spec}, got {spec}; a flat_args_adapter could change them")
+            leaves = self.flat_args_adapter.adapt(self.signature.in_spec, spec, leaves)
             args, kwargs = pytree.tree_unflatten(leaves, self.signature.in_spec)
         kwargs = {k: kwargs[k] for k in self.signature.in_spec.child(1).context if k in kwargs} | kwargs
         return super().forward(*args, **kwargs)
@@ -246,11 +248,14 @@ class _Builder:
         if node.op == "get_attr":
             setattr(module, node.target, _paths.get(self.program.graph_module, node.target))
             mapped[node] = module.graph.create_node("get_attr", node.target)
+        elif isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            mapped[node] = module.graph.node_copy(node, lambda n: self._mapped(module, path, mapped, n))
         elif self._written(node) not in self.weights:
             mapped[node] = self._handed_over(module, node)
         else:
             target = self.weights[self._written(node)]
             mapped[node] = module.graph.create_node("get_attr", target[len(path) + 1 :] if path else target)
+        mapped[node].meta = dict(node.meta)
         return mapped[node]
 
     def _written(self, node):
@@ -297,16 +302,29 @@ class _Builder:
         name = part.path[len(path) + 1 :] if path else part.path
         child, owner, last = self._child(module, name, again, signature)
         inner = self._filled(child, part, inputs if signature is None else self._leaves(inputs))
-        results = [self._mapped(child, part.path, inner, n) if isinstance(n, torch.fx.Node) else n.value for n in outputs]
+        results = [self._mapped(child, part.path, inner, n) if isinstance(n, torch.fx.Node) else getattr(n, "value", None) for n in outputs]
         child.graph.output(results[0] if len(results) == 1 and signature is None else tuple(results))
         title = self._settled(part.path, child, owner, last, again)
-        given = [self._mapped(module, path, mapped, n) if isinstance(n, torch.fx.Node) else n.value for n in inputs]
-        args, kwargs = pytree.tree_unflatten(given, signature.in_spec) if signature is not None else (tuple(given), {})
+        given = [self._mapped(module, path, mapped, n) if isinstance(n, torch.fx.Node) else getattr(n, "value", None) for n in inputs]
+        args, kwargs = self._nested(module, given, signature.in_spec) if signature is not None else (tuple(given), {})
         place = f"{name}_{again}" if again else name
         place = place.replace(".", "_")
         target = ".".join((*name.split(".")[:-1], title))
         node = module.graph.create_node("call_module", target, tuple(args), kwargs, name=f"_{place}" if place[0].isdigit() else place)
         self._results(module, node, outputs, signature, mapped)
+
+    @staticmethod
+    def _nested(module, given, spec):
+        """The arguments of a call. Containers are built while it runs: those within nodes are none that programs know."""
+        if all(child.is_leaf() for part in spec.children for child in part.children):
+            return pytree.tree_unflatten(given, spec)
+        name = next(name for name in (f"_spec_{i}" for i in itertools.count()) if name not in vars(module))
+        setattr(module, name, spec)
+        graph = module.graph
+        whole = graph.call_function(pytree.tree_unflatten, (given, graph.create_node("get_attr", name)))
+        args, kwargs = (graph.call_function(operator.getitem, (whole, i)) for i in (0, 1))
+        plain = tuple(graph.call_function(operator.getitem, (args, i)) for i in range(spec.child(0).num_children))
+        return plain, {key: graph.call_function(operator.getitem, (kwargs, key)) for key in spec.child(1).context}
 
     @staticmethod
     def _leaves(inputs):
@@ -345,13 +363,17 @@ class _Builder:
 
     @staticmethod
     def _results(module, node, outputs, signature, mapped):
+        values = [n.meta.get("val") if isinstance(n, torch.fx.Node) else getattr(n, "value", None) for n in outputs]
         if signature is None and len(outputs) == 1:
             mapped[outputs[0]] = node
+            node.meta["val"] = values[0]
             return
+        node.meta["val"] = tuple(values) if signature is None else pytree.tree_unflatten(values, signature.out_spec)
         for i, output in enumerate(outputs):
             if isinstance(output, torch.fx.Node):
                 function, args = (operator.getitem, (node, i)) if signature is None else (_leaf, (node, i))
                 mapped[output] = module.graph.create_node("call_function", function, args)
+                mapped[output].meta["val"] = values[i]
 
 
 def _do_the_same(first, second):

@@ -103,6 +103,30 @@ class Unflattened(unittest.TestCase):
         tree = unflatten(program)
         self.assertEqual([tree(x).item() for _ in range(2)], want)
 
+    def test_modules_get_containers_of_the_program(self):
+        class Inner(nn.Module):
+            def forward(self, pair, *, named):
+                assert type(named) is dict and type(pair) is tuple
+                return {"sum": pair[0] + named["x"], "difference": pair[1] - named["x"]}
+
+        class Program(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, x, y):
+                made = self.inner((x, y), named={"x": y})
+                return made["sum"] * made["difference"]
+
+        x, y = torch.randn(3), torch.randn(3)
+        tree = unflatten(export(Program(), (x, y), preserve_module_call_signature=("inner",)))
+        self.assertTrue(torch.equal(tree(x, y), Program()(x, y)))
+        tree.inner = Inner()
+        self.assertTrue(torch.equal(tree(x, y), Program()(x, y)))
+        self.assertTrue(all("val" in n.meta for n in tree.graph.nodes if n.op in ("placeholder", "call_module")))
+        with self.assertRaisesRegex(TypeError, "flat_args_adapter"):
+            tree((x, y))
+
     def test_what_is_noted_on_nodes_stays_in_a_second_export(self):
         program = export(nn.Linear(2, 2), (torch.ones(1, 2),))
         program.graph_module.meta["custom"] = {"made": "here"}
@@ -201,6 +225,18 @@ class Ranges(unittest.TestCase):
         fixed = torch.export.dynamic_shapes.refine_dynamic_shapes_from_suggested_fixes(str(caught.exception), shapes)
         self.assertEqual((fixed[0][0].root.min, fixed[0][0].fn(2)), (3, 6))
         export(Program(), (torch.ones(15),), dynamic_shapes=fixed)
+
+
+class Functions(unittest.TestCase):
+    def test_a_root_that_is_no_size_itself(self):
+        class Program(nn.Module):
+            def forward(self, x, y):
+                return y[: (x.size(0) - 3) // 2]
+
+        size = 2 * Dim("half", max=100) + 3
+        program = export(Program(), (torch.ones(11), torch.ones(11)), dynamic_shapes=((size,), (size,)))
+        self.assertEqual([n.name for n in program.graph.nodes if n.op == "call_function"], ["sym_size_int", "sub", "floordiv", "slice_1"])
+        self.assertEqual(program.module()(torch.ones(15), torch.arange(15.0)).tolist(), [0, 1, 2, 3, 4, 5])
 
 
 class CustomOperators(unittest.TestCase):
