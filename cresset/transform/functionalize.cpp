@@ -233,9 +233,7 @@ void set_value(FunctionalImpl& self, const Tensor& value) {
   else self.set_base(base_with(self, value));
 }
 
-void change(const OpEntry& op, const Stack& arguments, FunctionalImpl& self) {
-  set_value(self, changed_value(op, arguments, !self.views().empty()));
-}
+void change(const OpEntry& op, const Stack& arguments, FunctionalImpl& self) { set_value(self, changed_value(op, arguments, !self.views().empty())); }
 
 // The operator of the same name without its underscore.
 const OpEntry& out_of_place(const OpEntry& op) {

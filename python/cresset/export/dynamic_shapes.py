@@ -269,7 +269,7 @@ def _fixes(message):
         if value.lstrip("-").isdigit():
             found[name] = int(value)
         elif made:
-            found[name] = roots[name] = Dim(made[1], min=made[2] and int(made[2]), max=int(made[3]) if (made[3] or 'oo') != 'oo' else None)
+            found[name] = roots[name] = Dim(made[1], min=made[2] and int(made[2]), max=int(made[3]) if (made[3] or "oo") != "oo" else None)
         elif linear:
             factor, root, sign, offset = linear.groups()
             base = roots.setdefault(root, Dim(root))
