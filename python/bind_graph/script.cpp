@@ -58,6 +58,8 @@ const python::Capi& capi() {
   return *table;
 }
 PyObject* helper(const char* name) {
+  // A program that loads an archive need not have imported the module that names them.
+  if (!helpers) checked(PyImport_ImportModule("cresset.jit._api"));
   PyObject* const f = helpers ? PyDict_GetItemString(helpers, name) : nullptr;
   CRESSET_CHECK(f, "cresset.jit has not named its helper ", name);
   return f;
@@ -154,9 +156,11 @@ SugarPtr sugar_of(PyObject* o) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(what); i++) s->overloads.push_back(handle(PyTuple_GET_ITEM(what, i), HandleKind::Function).function);
     return s;
   }
-  if (kind == "flag") {  // (name of an argument, function without it, function with it)
-    const SugarPtr s = sugar_text(SugarKind::Overloads, string_of(PyTuple_GET_ITEM(what, 0)));
-    for (const int i : {1, 2}) s->overloads.push_back(handle(PyTuple_GET_ITEM(what, i), HandleKind::Function).function);
+  if (kind == "flags") {  // (names of arguments, a function for each choice of theirs: the first is the lowest bit)
+    const SugarPtr s = sugar(SugarKind::Overloads);
+    PyObject *const names = PyTuple_GET_ITEM(what, 0), *const forms = PyTuple_GET_ITEM(what, 1);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) s->keys.push_back(string_of(PyTuple_GET_ITEM(names, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(forms); i++) s->overloads.push_back(handle(PyTuple_GET_ITEM(forms, i), HandleKind::Function).function);
     return s;
   }
   if (kind == "torch") return torch_namespace();
@@ -361,6 +365,8 @@ PyObject* class_add(PyObject*, PyObject* args) {
       f->cls = &cls;
     } else if (what == "static") {
       cls.statics[string_of(item(0))] = handle(item(1), HandleKind::Function).function;
+    } else if (what == "function") {
+      cls.functions[string_of(item(0))] = sugar_of(item(1));
     } else if (what == "finder") {
       auto held = std::make_shared<Held>(item(0));
       cls.find_more = [held](const std::string& name) -> Function* {

@@ -257,7 +257,9 @@ Ref to_python(const Datum& v, const Type& type) {
   if (v.isDouble()) return checked(PyFloat_FromDouble(v.toDouble()));
   if (v.isComplexDouble()) return checked(PyComplex_FromDoubles(v.toComplexDouble().real(), v.toComplexDouble().imag()));
   if (v.isString()) return text(v.to_string());
-  if (v.is<ScalarType>()) return checked(PyLong_FromLong(static_cast<long>(v.to_dtype())));  // ints in TorchScript
+  // Ints in TorchScript.
+  if (v.is<ScalarType>()) return checked(PyLong_FromLong(static_cast<long>(v.to_dtype())));
+  if (v.is<Layout>()) return checked(PyLong_FromLong(static_cast<long>(v.to_layout())));
   const Type& t = type.kind() == TypeKind::Optional ? type.elements()[0] : type;
   const auto element = [&](size_t i) {
     return t.kind() == TypeKind::List || t.kind() == TypeKind::Dict || t.kind() == TypeKind::Tuple ? t.elements()[i] : Type();

@@ -46,6 +46,10 @@ void assigned_by(const Ast& a, std::set<std::string>& names) {
     default: break;
   }
 }
+bool is_module(const Type& type) {
+  const ClassType* const cls = class_of(type);
+  return cls && cls->kind == ClassKind::Module;
+}
 bool contains(const Ast& a, AstKind kind) {
   if (a.kind == kind) return true;
   if (a.kind != AstKind::Block && a.kind != AstKind::If && a.kind != AstKind::For && a.kind != AstKind::While && a.kind != AstKind::With) return false;
@@ -196,7 +200,9 @@ void Emitter::assign_name(const std::string& name, SugarPtr value, const Range& 
       const auto found = f->names.find(name);
       if (found != f->names.end() && !(f->narrowed.count(name) && !f->assigned.count(name))) outer = found->second;
     }
-    if (outer && outer->kind == SugarKind::Value && !is_subtype(value->value->type(), outer->value->type()))
+    // Loops over modules are written out: their variable is another module in each trip.
+    const bool are_modules = unrolled_ && outer && outer->kind == SugarKind::Value && is_module(value->value->type()) && is_module(outer->value->type());
+    if (outer && outer->kind == SugarKind::Value && !are_modules && !is_subtype(value->value->type(), outer->value->type()))
       fail("Variable '" + name + "' had type " + annotation_text(outer->value->type()) + " and gets a value of type " + annotation_text(value->value->type()) +
                "; annotate its first assignment with a type that holds both, such as Optional or Union",
            range);
@@ -302,7 +308,10 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
     else if (const auto u = unify(x->type(), y->type())) type = *u;
     else if (a.exits) x = nullptr, type = y->type();
     else if (b.exits) y = nullptr, type = x->type();
-    else
+    else if (is_module(x->type()) && is_module(y->type())) {
+      frame_->gone[name] = "one branch with the same module";
+      continue;
+    } else
       fail("Type mismatch: " + name + " is set to type " + annotation_text(x->type()) + " in the true branch and type " + annotation_text(y->type()) +
                " in the false branch",
            range);
@@ -392,7 +401,8 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
             fail("Because loops over containers of modules and tuples are unrolled, they cannot have break or continue within", a.range);
           return unrolled(a, *it.unrolled, 0, rest ? *rest : Body());
         }
-        return loop_node(a.range, a[2], it.length, constant(Datum(true)), [&](Value* i) { assign(a[0], it.element(i), a[0].range); }, nullptr, {});
+        return loop_node(
+            a.range, a[2], it.length, constant(Datum(true)), [&](Value* i) { assign(a[0], it.element(i), a[0].range); }, nullptr, {}, &a[0]);
       }
       return loop(a);
     }
@@ -476,10 +486,10 @@ Flow Emitter::loop(const Ast& a) {
 }
 
 Flow Emitter::loop_node(const Range& range, const Ast& body, Value* trips, Value* start, const std::function<void(Value*)>& begin, const Ast* go_on,
-                        const std::map<std::string, Type>& refined) {
+                        const std::map<std::string, Type>& refined, const Ast* target) {
   std::set<std::string> assigned;
   assigned_by(body, assigned);
-  // The target of a for loop is assigned too.
+  if (target) assigned_to(*target, assigned);
   const bool returns = contains(body, AstKind::Return);
   std::vector<std::string> carried;
   std::vector<Value*> inputs{trips, start};
@@ -583,7 +593,7 @@ void Emitter::leave(const Range& range, SugarPtr s) {
   Value* v = as_value(s, range, hint);
   if (!returns_) {
     returns_ = v->type();
-  } else if (Value* c = convert(v, *returns_, range, false)) {
+  } else if (Value* c = convert(v, *returns_, range, !infer_return_)) {
     v = c;
   } else if (infer_return_) {
     const auto u = unify(v->type(), *returns_);
@@ -634,8 +644,10 @@ Flow Emitter::with(const Ast& a, size_t at) {
   if (!cls || !cls->method("__enter__") || !cls->method("__exit__"))
     fail("with: expected an object with __enter__ and __exit__, got " + annotation_text(object->type()), a[at].range);
   const SugarPtr entered = method(object, "__enter__", {}, a[at].range);
+  make("prim::Enter", {object}, a[at].range, TypeKind::None);
   if (target) assign(*target, entered, a[at].range);
   const Flow f = with(a, at + 2);
+  make("prim::Exit", {object}, a[at].range, TypeKind::None);
   Value* none = constant(Datum());
   method(object, "__exit__", {none, none, none}, a[at].range);
   return f;
@@ -739,7 +751,7 @@ void Emitter::assign_item(const Ast& target, SugarPtr s) {
     method(object, "__setitem__", {value(target[1]), as_value(s, target.range)}, target.range);
     return;
   }
-  if (target.kids.size() != 2 || target[1].kind == AstKind::Slice) fail("slices of lists cannot be assigned", target.range);
+  if (target.kids.size() != 2 || slice_parts(target[1])) fail("slices of lists cannot be assigned", target.range);
   const Type* element = object->type().kind() == TypeKind::List   ? &object->type().elements()[0]
                         : object->type().kind() == TypeKind::Dict ? &object->type().elements()[1]
                                                                   : nullptr;
@@ -783,7 +795,12 @@ const char* operator_on(const char* name, const Value& x, const Value& y) {
                                                                   {"aten::__or__", "aten::bitwise_or"},
                                                                   {"aten::__xor__", "aten::bitwise_xor"},
                                                                   {"aten::__lshift__", "aten::bitwise_left_shift"},
-                                                                  {"aten::__rshift__", "aten::bitwise_right_shift"}};
+                                                                  {"aten::__rshift__", "aten::bitwise_right_shift"},
+                                                                  {"aten::__iand__", "aten::bitwise_and_"},
+                                                                  {"aten::__ior__", "aten::bitwise_or_"},
+                                                                  {"aten::__ixor__", "aten::bitwise_xor_"},
+                                                                  {"aten::__ilshift__", "aten::bitwise_left_shift_"},
+                                                                  {"aten::__irshift__", "aten::bitwise_right_shift_"}};
   if (!x.type().is_tensor() && !y.type().is_tensor()) return name;
   const auto found = kOfBits.find(name);
   return found == kOfBits.end() ? name : found->second;
@@ -797,16 +814,15 @@ void Emitter::augmented(const Ast& a) {
     const Type hint = left->type();
     SugarPtr right = expression(a[1], hint.kind() == TypeKind::List ? &hint : nullptr);
     Value* r = as_value(right, a[1].range);
-    const bool list_add = left->type().kind() == TypeKind::List && a.text == "+";
-    in_place = (left->type().is_tensor() && inplace && !find_candidates(inplace).empty()) || list_add;
+    const bool changes_list = left->type().kind() == TypeKind::List && (a.text == "+" || a.text == "*");
+    in_place = (left->type().is_tensor() && inplace && !find_candidates(inplace).empty()) || changes_list;
     if (left->type().kind() == TypeKind::Class) {
-      static const std::map<std::string, std::string> kMagic = {{"+", "__iadd__"}, {"-", "__isub__"}, {"*", "__imul__"}, {"/", "__itruediv__"}};
-      ClassType* cls = class_of(left->type());
-      const auto found = kMagic.find(a.text);
-      if (found != kMagic.end() && cls->method(found->second)) return as_value(method(left, found->second, {r}, a.range), a.range);
-      static const std::map<std::string, std::string> kPlain = {{"+", "__add__"}, {"-", "__sub__"}, {"*", "__mul__"}, {"/", "__truediv__"}};
-      const auto other = kPlain.find(a.text);
-      if (other != kPlain.end()) return as_value(method(left, other->second, {r}, a.range), a.range);
+      static const std::map<std::string, std::string> kMagic = {{"+", "add"}, {"-", "sub"},     {"*", "mul"},    {"/", "truediv"}, {"//", "floordiv"},
+                                                                {"%", "mod"}, {"**", "pow"},    {"@", "matmul"}, {"&", "and"},     {"|", "or"},
+                                                                {"^", "xor"}, {"<<", "lshift"}, {">>", "rshift"}};
+      const std::string& magic = kMagic.at(a.text);
+      const bool changes = class_of(left->type())->method("__i" + magic + "__") != nullptr;
+      return as_value(method(left, (changes ? "__i" : "__") + magic + "__", {r}, a.range), a.range);
     }
     return as_value(call_op(in_place ? inplace : operator_on(plain, *left, *r), {left, r}, a.range), a.range);
   };
@@ -842,7 +858,7 @@ void Emitter::augmented(const Ast& a) {
       method(object, "__setitem__", {at, combine(left, in_place)}, a.range);
       return;
     }
-    if (target.kids.size() != 2 || target[1].kind == AstKind::Slice) fail("slices of lists cannot be assigned", target.range);
+    if (target.kids.size() != 2 || slice_parts(target[1])) fail("slices of lists cannot be assigned", target.range);
     Value* at = value(target[1]);
     Value* left = as_value(call_op("aten::__getitem__", {object, at}, a.range), a.range);
     Value* result = combine(left, in_place);

@@ -1,6 +1,7 @@
 #pragma once
 // From trees to graphs: one function at a time, with types.
 
+#include <array>
 #include <set>
 
 #include "cresset/graph/script/sugar.h"
@@ -52,8 +53,9 @@ class Emitter {
   Flow merge(const Range& range, Node* n, Frame& yes, const Flow& a, Frame& no, const Flow& b);
   Flow loop(const Ast& a);
   Flow unrolled(const Ast& a, std::vector<SugarPtr> items, size_t at, const Body& then);
+  // `target`: what each trip assigns before the body.
   Flow loop_node(const Range& range, const Ast& body, Value* trips, Value* start, const std::function<void(Value*)>& begin, const Ast* condition,
-                 const std::map<std::string, Type>& refined);
+                 const std::map<std::string, Type>& refined, const Ast* target = nullptr);
   Flow with(const Ast& a, size_t at);
   void assign(const Ast& target, SugarPtr value, const Range& range);
   void assign_name(const std::string& name, SugarPtr value, const Range& range);
@@ -84,8 +86,13 @@ class Emitter {
   SugarPtr list_literal(const Ast& a, const Type* hint);
   SugarPtr dict_literal(const Ast& a, const Type* hint);
   SugarPtr comprehension(const Ast& a, const Type* hint);
-  SugarPtr subscript(const Ast& a);
-  SugarPtr slice_sequence(Value* v, const Ast& slice);
+  SugarPtr subscript(const Ast& a, const Type* hint);
+  // The bounds and the step of a slice, written out or a variable; null where they go without saying. None: the index is no slice.
+  using SliceParts = std::array<SugarPtr, 3>;
+  std::optional<SliceParts> slice_parts(const Ast& index);
+  std::vector<Value*> slice_inputs(std::vector<Value*> inputs, const SliceParts& parts, const Range& range);
+  SugarPtr slice_items(const std::vector<SugarPtr>& items, const SliceParts& parts, const Range& range);
+  SugarPtr module_part(Value* v, ClassType& cls, const Ast& a, const Type* hint);
   Value* tensor_index(Value* v, const Ast& a, std::vector<Value*>* indices, bool& has_indices);
   SugarPtr tuple_items(const SugarPtr& s, const Range& range);  // as a Tuple sugar, or null
   std::optional<std::vector<SugarPtr>> items_of(const SugarPtr& s, const Range& range);
@@ -113,8 +120,8 @@ class Emitter {
   SugarPtr call_type(const Type& type, const Arguments& arguments, const Range& range);
   SugarPtr call_object(Value* object, const Arguments& arguments, const Range& range);
   SugarPtr call_module(Value* object, ClassType& cls, const Arguments& arguments, const Range& range);
-  // Whether a call sets the flag that chooses between two functions. Errors: it is not known while compiling.
-  bool is_set(const Sugar& callee, const Arguments& arguments, const Range& range);
+  // Whether a call sets a flag that chooses between functions. Errors: it is not known while compiling.
+  bool is_set(const std::string& flag, const Sugar& callee, const Arguments& arguments, const Range& range);
   SugarPtr call_overloads(const std::vector<Function*>& list, Value* self, const Arguments& arguments, const Range& range);
   SugarPtr cast(const std::string& type, const Arguments& arguments, const Range& range, const Type* hint);
   SugarPtr method(Value* object, const std::string& name, std::vector<Value*> arguments, const Range& range);

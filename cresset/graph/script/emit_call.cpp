@@ -92,6 +92,7 @@ SugarPtr Emitter::tensor_attribute(Value* t, const std::string& name, const Rang
                                                          {"real", {"aten::real", {}}},
                                                          {"imag", {"aten::imag", {}}},
                                                          {"is_leaf", {"aten::is_leaf", {}}},
+                                                         {"retains_grad", {"aten::retains_grad", {}}},
                                                          {"name", {"prim::name", {}}}};
   if (const auto found = kProperties.find(name); found != kProperties.end()) {
     if (!find_candidates(found->second.op).empty()) return call_op(found->second.op, {t}, range);
@@ -106,14 +107,21 @@ SugarPtr Emitter::tensor_attribute(Value* t, const std::string& name, const Rang
   static const std::map<std::string, std::string> kRenamed = {{"ndimension", "dim"}, {"nelement", "numel"}, {"__and__", "bitwise_and"}};
   const auto renamed = kRenamed.find(name);
   const std::string op = "aten::" + (renamed == kRenamed.end() ? name : renamed->second);
-  static const std::set<std::string> kSpecial = {"tolist", "double",  "float", "half", "bfloat16", "int",  "long", "bool",    "short",      "char",  "byte",
-                                                 "cfloat", "cdouble", "cpu",   "cuda", "size",     "item", "type", "__len__", "new_tensor", "numpy", "stride"};
+  static const std::set<std::string> kSpecial = {"tolist", "double", "float", "half",    "bfloat16",   "int",   "long",  "bool",
+                                                 "short",  "char",   "byte",  "cfloat",  "cdouble",    "chalf", "cpu",   "cuda",
+                                                 "size",   "item",   "type",  "__len__", "new_tensor", "numpy", "stride"};
   if (kSpecial.count(name)) {
     const SugarPtr s = sugar_text(SugarKind::Special, "tensor." + name);
     s->self = t;
     return s;
   }
-  if (find_candidates(op).empty()) fail("'Tensor' has no attribute and no method '" + name + "'", range);
+  if (find_candidates(op).empty()) {
+    Function* const f = library_function(name);
+    if (!f || f->schema.arguments.empty() || !f->schema.arguments[0].type.is_tensor()) fail("'Tensor' has no attribute and no method '" + name + "'", range);
+    const SugarPtr s = sugar(f);
+    s->self = t;
+    return s;
+  }
   const SugarPtr s = sugar_text(SugarKind::Builtin, op);
   s->self = t;
   return s;
@@ -135,6 +143,7 @@ SugarPtr Emitter::try_attribute(Value* object, ClassType& cls, const std::string
     return s;
   }
   if (const auto found = cls.statics.find(name); found != cls.statics.end()) return sugar(found->second);
+  if (const auto found = cls.functions.find(name); found != cls.functions.end()) return found->second;
   if (cls.kind == ClassKind::Interface) {
     for (const Schema& m : cls.interface)
       if (short_name(m.name) == name) {
@@ -262,7 +271,11 @@ SugarPtr Emitter::call(const SugarPtr& callee, Arguments arguments, const Range&
     case SugarKind::Class: return call_class(*callee->cls, arguments, range);
     case SugarKind::TypeName: return call_type(callee->type, arguments, range);
     case SugarKind::Overloads:
-      if (!callee->text.empty()) return call_function(*callee->overloads[is_set(*callee, arguments, range) ? 1 : 0], callee->self, arguments, range);
+      if (!callee->keys.empty()) {
+        size_t choice = 0;
+        for (size_t i = 0; i < callee->keys.size(); i++) choice |= size_t{is_set(callee->keys[i], *callee, arguments, range)} << i;
+        return call_function(*callee->overloads.at(choice), callee->self, arguments, range);
+      }
       return call_overloads(callee->overloads, callee->self, arguments, range);
     case SugarKind::Constant:
     case SugarKind::Value: return call_object(as_value(callee, range), arguments, range);
@@ -271,18 +284,18 @@ SugarPtr Emitter::call(const SugarPtr& callee, Arguments arguments, const Range&
   }
 }
 
-bool Emitter::is_set(const Sugar& callee, const Arguments& arguments, const Range& range) {
+bool Emitter::is_set(const std::string& flag_name, const Sugar& callee, const Arguments& arguments, const Range& range) {
   const Schema& s = callee.overloads[0]->schema;
   SugarPtr given;
   for (const auto& [name, value] : arguments.keywords)
-    if (name == callee.text) given = value;
-  const int place = s.index_of(callee.text);
+    if (name == flag_name) given = value;
+  const int place = s.index_of(flag_name);
   if (place >= 0 && static_cast<size_t>(place) < arguments.positional.size()) given = arguments.positional[static_cast<size_t>(place)];
   if (!given) return false;
   const Datum* flag = given->kind == SugarKind::Constant                               ? &given->datum
                       : given->kind == SugarKind::Value && given->value->is_constant() ? given->value->constant()
                                                                                        : nullptr;
-  if (!flag || !flag->isBool()) fail(callee.text + " decides what type the result has: expected True, False or a constant of the module", range);
+  if (!flag || !flag->isBool()) fail(flag_name + " decides what type the result has: expected True, False or a constant of the module", range);
   return flag->toBool();
 }
 
@@ -368,6 +381,12 @@ SugarPtr Emitter::call_module(Value* object, ClassType& cls, const Arguments& ar
   }
   Function* forward = cls.method("forward");
   if (!forward) fail("Module '" + short_name(cls.name) + "' has no method forward to call", range);
+  // Layers of recurrent networks take packed sequences by a method of their own.
+  if (!arguments.positional.empty() && arguments.positional[0]->kind == SugarKind::Value) {
+    const std::string& given = arguments.positional[0]->value->type().name();
+    if (given.size() > 14 && given.compare(given.size() - 14, 14, "PackedSequence") == 0)
+      if (Function* const packed = cls.method("forward__packed")) forward = packed;
+  }
   if (cls.pre_hooks.empty() && cls.hooks.empty()) return call_function(*forward, object, arguments, range);
   Arguments current = arguments;
   if (!arguments.keywords.empty()) fail("modules with hooks are called with positional arguments", range);
@@ -420,7 +439,12 @@ SugarPtr Emitter::call_op(const std::string& name, std::vector<Value*> positiona
   return call_builtin(name, nullptr, arguments, range);
 }
 
-SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Arguments& arguments, const Range& range, Function* other) {
+SugarPtr Emitter::call_builtin(const std::string& asked, Value* self, const Arguments& arguments, const Range& range, Function* other) {
+  // Archives call the operators of bits by the names of Python's operators, for tensors, too.
+  Value* const first = self                                                                                ? self
+                       : arguments.positional.empty() || arguments.positional[0]->kind != SugarKind::Value ? nullptr
+                                                                                                           : arguments.positional[0]->value;
+  const std::string name = first ? operator_on(asked.c_str(), *first, *first) : asked;
   const std::vector<Candidate>& candidates = find_candidates(name);
   const auto is_enum = [](const SugarPtr& s) {
     if (s->kind == SugarKind::Constant) return s->datum.object() && dynamic_cast<const EnumObject*>(s->datum.object()->get()) != nullptr;
@@ -444,7 +468,8 @@ SugarPtr Emitter::call_builtin(const std::string& name, Value* self, const Argum
     Type result = find_builtin(exact)->result;
     if (exact == "aten::_unwrap_optional" || exact == "prim::unchecked_unwrap_optional")
       result = inputs[0]->type().kind() == TypeKind::Optional ? inputs[0]->type().elements()[0] : inputs[0]->type();
-    if (exact == "aten::wait" && inputs[0]->type().kind() == TypeKind::Future) result = inputs[0]->type().elements()[0];
+    if ((exact == "aten::wait" || exact == "prim::awaitable_wait") && inputs[0]->type().kind() == TypeKind::Future) result = inputs[0]->type().elements()[0];
+    if (exact == "prim::awaitable_nowait" || exact == "prim::future") result = Type::future(inputs[0]->type());
     return sugar(make(exact.c_str(), inputs, range, result));
   }
   std::string reasons;
@@ -785,7 +810,7 @@ SugarPtr Emitter::cast(const std::string& type, const Arguments& arguments, cons
     const SugarPtr s = arguments.positional[0];
     if (s->kind == SugarKind::Value &&
         (s->value->type().kind() == TypeKind::List || s->value->type().kind() == TypeKind::String || s->value->type().kind() == TypeKind::Dict))
-      return call_op("aten::list", {s->value}, range);
+      return call_op(s->value->type().kind() == TypeKind::Dict ? "aten::keys" : "aten::list", {s->value}, range);
     const Iterable it = iterable(s, range);
     if (it.unrolled) {
       std::vector<Value*> elements;
@@ -852,7 +877,10 @@ SugarPtr Emitter::cast(const std::string& type, const Arguments& arguments, cons
   }
   if (type == "bool") return sugar(to_bool(v, range));
   if (type == "complex") {
-    if (arguments.positional.size() == 1 && arguments.keywords.empty()) return call_op("aten::Complex", {v}, range);
+    if (arguments.positional.size() == 1 && arguments.keywords.empty()) {
+      ClassType* const cls = class_of(v->type());
+      return cls && cls->method("__complex__") ? method(v, "__complex__", {}, range) : call_op("aten::Complex", {v}, range);
+    }
     Value* w = as_value(arguments.positional.size() > 1 ? arguments.positional[1] : arguments.keywords[0].second, range);
     return call_op("aten::Complex", {v, w}, range);
   }
@@ -964,7 +992,18 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
     if (cls) return method(v, "__len__", {}, range);
     return call_op("aten::len", {v}, range);
   }
-  if (what == "print") return print_call(arguments, range);
+  if (what == "print") {
+    if (!arguments.keywords.empty()) fail("print: keyword arguments, such as " + arguments.keywords[0].first + ", are not part of TorchScript", range);
+    return print_call(arguments, range);
+  }
+  if (what == "slice") {
+    const size_t n = arguments.positional.size();
+    if (n < 1 || n > 3 || !arguments.keywords.empty()) fail("slice: expected 1 to 3 bounds", range);
+    const SugarPtr s = sugar(SugarKind::Slice);
+    s->items.resize(3);
+    for (size_t i = 0; i < n; i++) s->items[n == 1 ? 1 : i] = arguments.positional[i];
+    return s;
+  }
   if (what == "int" || what == "float" || what == "bool" || what == "str" || what == "list" || what == "tuple" || what == "dict" || what == "complex")
     return cast(what, arguments, range, hint);
   if (what == "abs" || what == "round" || what == "min" || what == "max" || what == "sorted" || what == "sum" || what == "any" || what == "all" ||
@@ -983,6 +1022,7 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
         if (what == "min" || what == "max") return call_builtin("aten::" + what, nullptr, arguments, range);
       }
       if (v->type().kind() == TypeKind::Class) return method(v, "__" + what + "__", {}, range);
+      if (what == "sorted" && v->type().kind() == TypeKind::String) v = as_value(cast("list", arguments, range, nullptr), range);
       if (what == "sorted" && v->type().kind() == TypeKind::List) {
         Value* copy = as_value(call_op("aten::sorted", {v}, range), range);
         for (const auto& [key, s] : arguments.keywords) {
@@ -999,10 +1039,11 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
     return call_builtin("aten::" + what, nullptr, arguments, range);
   if (what == "fork") return fork(arguments, range, "prim::fork");
   if (what == "_awaitable") return fork(arguments, range, "prim::awaitable");
+  if (what == "_awaitable_nowait") return sugar(make("prim::awaitable_nowait", {one(0)}, range, Type::future(one(0)->type())));
   if (what == "wait" || what == "future.wait" || what == "future.value" || what == "_awaitable_wait") {
     Value* f = callee->self ? callee->self : one(0);
     if (f->type().kind() != TypeKind::Future) fail("wait: expected a Future, got a value of type " + annotation_text(f->type()), range);
-    return sugar(make("aten::wait", {f}, range, f->type().elements()[0]));
+    return sugar(make(what == "_awaitable_wait" ? "prim::awaitable_wait" : "aten::wait", {f}, range, f->type().elements()[0]));
   }
   if (what == "module.items" || what == "module.keys" || what == "module.values" || what == "module.children" || what == "module.named_children" ||
       what == "module.parameters" || what == "module.named_parameters" || what == "module.buffers" || what == "module.named_buffers" ||
@@ -1050,9 +1091,10 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
   if (what.compare(0, 7, "tensor.") == 0) {
     const std::string name = what.substr(7);
     Value* t = callee->self;
-    static const std::map<std::string, ScalarType> kCasts = {{"double", kDouble}, {"float", kFloat}, {"half", kHalf},           {"bfloat16", kBFloat16},
-                                                             {"int", kInt},       {"long", kLong},   {"bool", kBool},           {"short", kShort},
-                                                             {"char", kChar},     {"byte", kByte},   {"cfloat", kComplexFloat}, {"cdouble", kComplexDouble}};
+    static const std::map<std::string, ScalarType> kCasts = {{"double", kDouble},    {"float", kFloat}, {"half", kHalf},           {"bfloat16", kBFloat16},
+                                                             {"int", kInt},          {"long", kLong},   {"bool", kBool},           {"short", kShort},
+                                                             {"char", kChar},        {"byte", kByte},   {"cfloat", kComplexFloat}, {"cdouble", kComplexDouble},
+                                                             {"chalf", kComplexHalf}};
     if (const auto found = kCasts.find(name); found != kCasts.end())
       return call_op("aten::to", {t, constant(Datum(found->second)), constant(Datum(false)), constant(Datum(false)), constant(Datum())}, range);
     if (name == "cpu" || name == "cuda") {

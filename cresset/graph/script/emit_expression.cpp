@@ -7,13 +7,29 @@
 
 namespace cresset::graph::script {
 
+namespace {
+
+// The type of the elements of a literal that nothing annotates: one that holds values of both.
+Type either_of(const Type& a, const Type& b) {
+  if (const auto u = unify(a, b)) return *u;
+  return type_of_text("Union[" + annotation_text(a) + ", " + annotation_text(b) + "]", nullptr);
+}
+
+std::optional<int64_t> constant_int(const SugarPtr& s) {
+  if (s->kind == SugarKind::Constant && s->datum.isInt()) return s->datum.toInt();
+  if (s->kind == SugarKind::Value && s->value->is_constant() && s->value->constant()->isInt()) return s->value->constant()->toInt();
+  return std::nullopt;
+}
+
+}  // namespace
+
 SugarPtr Emitter::expression(const Ast& a, const Type* hint) {
   switch (a.kind) {
     case AstKind::Name: return name(a);
     case AstKind::Literal: return sugar_constant(a.value);
     case AstKind::Attribute: return attribute(expression(a[0]), a.text, a.range);
     case AstKind::Call: return call(a, hint);
-    case AstKind::Subscript: return subscript(a);
+    case AstKind::Subscript: return subscript(a, hint);
     case AstKind::Unary: {
       if (a.text == "not") {
         const Condition c = condition(a);
@@ -139,6 +155,7 @@ Value* Emitter::as_value(const SugarPtr& s, const Range& range, const Type* hint
                                                           {SugarKind::Exception, "an exception"},
                                                           {SugarKind::Overloads, "a function with overloads"},
                                                           {SugarKind::Zip, "an iterable"},
+                                                          {SugarKind::Slice, "a slice"},
                                                           {SugarKind::Super, "super()"}};
   const auto found = kNames.find(s->kind);
   fail(str(found == kNames.end() ? "this" : found->second, " cannot be used as a value", s->text.empty() ? "" : " (" + s->text + ")"), range);
@@ -288,14 +305,16 @@ Condition Emitter::identity(const Ast& a, bool is) {
 
 Condition Emitter::instance_of(const Ast& call, const Ast& object, const Ast& types) {
   std::vector<Type> wanted;
+  std::vector<std::string> texts;
+  bool any_elements = false;  // of a class of Python without arguments: every list, every dict
   const auto add = [&](const Ast& t) {
-    if (t.kind == AstKind::Name && !find(t.text)) {
-      // Classes of Python without arguments: every list, every dict.
-      if (t.text == "list" || t.text == "List") return wanted.push_back(Type::list(Type()));
-      if (t.text == "tuple" || t.text == "Tuple") return wanted.push_back(Type::object("tuple"));
-      if (t.text == "dict" || t.text == "Dict") return wanted.push_back(Type::dict(Type(), Type()));
-    }
-    wanted.push_back(annotation(t));
+    static const std::map<std::string, std::pair<const char*, Type>> kOpen = {
+        {"list", {"list", Type::list(Type())}}, {"tuple", {"tuple", Type::object("tuple")}}, {"dict", {"dict", Type::dict(Type(), Type())}},
+        {"List", {"list", Type::list(Type())}}, {"Tuple", {"tuple", Type::object("tuple")}}, {"Dict", {"dict", Type::dict(Type(), Type())}}};
+    const auto open = t.kind == AstKind::Name && !find(t.text) ? kOpen.find(t.text) : kOpen.end();
+    any_elements = any_elements || open != kOpen.end();
+    wanted.push_back(open != kOpen.end() ? open->second.second : annotation(t));
+    texts.push_back(open != kOpen.end() ? open->second.first : annotation_text(wanted.back()));
   };
   if (types.kind == AstKind::Tuple || types.kind == AstKind::List)
     for (const AstPtr& t : types.kids) add(*t);
@@ -320,7 +339,7 @@ Condition Emitter::instance_of(const Ast& call, const Ast& object, const Ast& ty
   for (const Type& p : parts) (is_one(p) ? yes : no).push_back(p);
   if (!parts.empty() && (yes.empty() || no.empty())) return {nullptr, no.empty(), {}, {}};
   std::vector<Value*> inputs{v};
-  for (const Type& w : wanted) inputs.push_back(constant(Datum(annotation_text(w))));
+  for (const std::string& text : texts) inputs.push_back(constant(Datum(text)));
   Condition c;
   c.value = make("prim::isinstance", inputs, call.range, TypeKind::Bool);
   if (object.kind == AstKind::Name) {
@@ -330,6 +349,7 @@ Condition Emitter::instance_of(const Ast& call, const Ast& object, const Ast& ty
         return Type::optional(list[0].kind() == TypeKind::None ? list[1] : list[0]);
       return Type::union_of(std::move(list));
     };
+    if (parts.empty() && any_elements) return c;  // what they hold is not known
     if (parts.empty()) {
       if (wanted.size() == 1) c.yes[object.text] = wanted[0];
       else c.yes[object.text] = Type::union_of(wanted);
@@ -423,6 +443,11 @@ SugarPtr Emitter::binary(const Ast& a, const Type* hint) {
       const Attribute* const part = owner->attribute(x->constant()->to_string());
       const ClassType* const cls = part ? class_of(part->type) : nullptr;
       s = sugar(constant(Datum(cls && cls->kind == ClassKind::Module)));
+    } else if (owner && owner->container == "ModuleDict" && x->type().kind() == TypeKind::String) {
+      std::vector<Value*> keys;
+      const std::vector<SugarPtr> items = *iterable(sugar(y), a.range).unrolled;
+      for (const SugarPtr& key : items) keys.push_back(as_value(key, a.range));
+      s = call_op("aten::__contains__", {list_of_values(keys, TypeKind::String, a.range), x}, a.range);
     } else if (y->type().kind() == TypeKind::Class) {
       s = method(y, "__contains__", {x}, a.range);
     } else if (y->type().kind() == TypeKind::Tuple) {
@@ -499,12 +524,7 @@ SugarPtr Emitter::list_literal(const Ast& a, const Type* hint) {
       }
       fail("expected elements of type " + annotation_text(element) + " as annotated, got " + annotation_text(e->type()), a.range);
     }
-    const auto u = unify(element, e->type());
-    if (!u)
-      fail("Lists must contain only a single type: got " + annotation_text(element) + " and " + annotation_text(e->type()) +
-               "; annotate the list with a Union to hold both",
-           a.range);
-    element = *u;
+    element = either_of(element, e->type());
   }
   return sugar(list_of_values(elements, element, a.range));
 }
@@ -526,12 +546,13 @@ SugarPtr Emitter::dict_literal(const Ast& a, const Type* hint) {
       parts[i] = c;
       continue;
     }
-    const auto u = hinted ? std::nullopt : unify(t, parts[i]->type());
-    if (!u || i % 2 == 0)
-      fail(std::string("Dict ") + (i % 2 ? "values" : "keys") + " must contain only a single type: got " + annotation_text(t) + " and " +
-               annotation_text(parts[i]->type()),
-           a.range);
-    t = *u;
+    if (!hinted && i % 2) {
+      t = either_of(t, parts[i]->type());
+      continue;
+    }
+    fail(std::string("Dict ") + (i % 2 ? "values" : "keys") + " must contain only a single type: got " + annotation_text(t) + " and " +
+             annotation_text(parts[i]->type()),
+         a.range);
   }
   Node* n = create(NodeKind::Dict, parts, a.range);
   n->output()->set_type(Type::dict(key, item));
@@ -544,15 +565,23 @@ SugarPtr Emitter::comprehension(const Ast& a, const Type* hint) {
   const Ast &target = a[1 + shift], &over = a[2 + shift];
   const Iterable it = iterable(expression(over), over.range);
   if (it.unrolled) {
-    if (is_dict) fail("dict comprehensions over tuples are not part of TorchScript", a.range);
     std::vector<Value*> elements;
     for (const SugarPtr& item : *it.unrolled) {
       Frame frame;
       frame.parent = frame_;
       frame_ = &frame;
       assign(target, item, target.range);
-      elements.push_back(value(a[0]));
+      for (size_t i = 0; i <= shift; i++) elements.push_back(value(a[i]));
       frame_ = frame.parent;
+    }
+    if (is_dict) {
+      Node* const made = create(NodeKind::Dict, elements, a.range);
+      if (!elements.empty()) {
+        Type item = elements[1]->type();
+        for (size_t i = 3; i < elements.size(); i += 2) item = either_of(item, elements[i]->type());
+        made->output()->set_type(Type::dict(elements[0]->type(), item));
+      }
+      return sugar(made->output());
     }
     return sugar(list_of_values(elements, elements.empty() ? Type(TypeKind::Tensor) : elements[0]->type(), a.range));
   }
@@ -734,39 +763,83 @@ Emitter::Iterable Emitter::iterable(const SugarPtr& s, const Range& range) {
   }
 }
 
-SugarPtr Emitter::slice_sequence(Value* v, const Ast& s) {
-  std::vector<Value*> parts{v};
-  for (size_t i = 0; i < 3; i++) parts.push_back(s.kid(i) ? value(*s.kid(i)) : constant(i == 2 ? Datum(int64_t{1}) : Datum()));
-  return call_op("aten::slice", parts, s.range);
+std::optional<Emitter::SliceParts> Emitter::slice_parts(const Ast& index) {
+  SliceParts parts;
+  if (index.kind == AstKind::Slice) {
+    for (size_t i = 0; i < parts.size(); i++)
+      if (index.kid(i)) parts[i] = expression(*index.kid(i));
+    return parts;
+  }
+  const SugarPtr s = index.kind == AstKind::Name ? find(index.text) : nullptr;
+  if (!s || s->kind != SugarKind::Slice) return std::nullopt;
+  std::copy(s->items.begin(), s->items.end(), parts.begin());
+  return parts;
+}
+std::vector<Value*> Emitter::slice_inputs(std::vector<Value*> inputs, const SliceParts& parts, const Range& range) {
+  for (size_t i = 0; i < parts.size(); i++) inputs.push_back(parts[i] ? as_value(parts[i], range) : constant(i == 2 ? Datum(int64_t{1}) : Datum()));
+  return inputs;
+}
+SugarPtr Emitter::slice_items(const std::vector<SugarPtr>& items, const SliceParts& parts, const Range& range) {
+  Datum bounds[3];
+  for (size_t i = 0; i < parts.size(); i++) {
+    if (!parts[i] || (parts[i]->kind == SugarKind::Constant && parts[i]->datum.is_none())) continue;
+    const auto n = constant_int(parts[i]);
+    if (!n) fail("slices of tuples and of containers of modules need constant bounds", range);
+    bounds[i] = Datum(*n);
+  }
+  const SugarPtr t = sugar(SugarKind::Tuple);
+  for (const size_t i : slice_of(bounds[0], bounds[1], bounds[2], static_cast<int64_t>(items.size())).places()) t->items.push_back(items[i]);
+  return t;
 }
 
-SugarPtr Emitter::subscript(const Ast& a) {
+SugarPtr Emitter::module_part(Value* v, ClassType& cls, const Ast& a, const Type* hint) {
+  const SugarPtr i = expression(a[1]);
+  const bool by_key = cls.container.empty() && as_value(i, a[1].range)->type().kind() == TypeKind::String;
+  const bool is_dict = by_key || cls.container == "ModuleDict" || cls.container == "ParameterDict";
+  const auto chosen = [&]() -> SugarPtr {
+    // An interface says what all of them have in common.
+    const ClassType* const wanted = hint ? class_of(*hint) : nullptr;
+    if (!wanted || cls.container[0] == 'P') return nullptr;
+    for (const Attribute& part : cls.attributes) {
+      const ClassType* const of = class_of(part.type);
+      if (of && of->kind == ClassKind::Module && !is_subtype(part.type, *hint))
+        fail("module '" + part.name + "' of " + short_name(cls.name) + " is not of the annotated type " + annotation_text(*hint), a.range);
+    }
+    Value* const key = convert(as_value(i, a[1].range), is_dict ? TypeKind::String : TypeKind::Int, a[1].range, true);
+    if (!key) fail(std::string("modules are looked up by ") + (is_dict ? "strings" : "ints"), a[1].range);
+    return sugar(make("prim::ModuleContainerIndex", {v, key}, a.range, *hint));
+  };
+  if (cls.container.empty())
+    if (SugarPtr found = chosen()) return found;
+  if (is_dict) {
+    const Datum* const key = i->kind == SugarKind::Constant                           ? &i->datum
+                             : i->kind == SugarKind::Value && i->value->is_constant() ? i->value->constant()
+                                                                                      : nullptr;
+    if (key && key->isString() && cls.attribute(key->to_string()))
+      return sugar(make("prim::GetAttr", {v, constant(*key)}, a.range, cls.attribute(key->to_string())->type));
+    if (!key)
+      if (SugarPtr found = chosen()) return found;
+    fail("Key Error: modules of a ModuleDict are looked up by string literals that name one, or by variables where an interface is annotated", a.range);
+  }
+  const auto n = constant_int(i);
+  if (!n)
+    if (SugarPtr found = chosen()) return found;
+  if (!n) fail("Unable to extract a constant index: modules of a list are looked up by int literals, or by variables where an interface is annotated", a.range);
+  const auto items = *iterable(sugar(v), a.range).unrolled;
+  const auto count = static_cast<int64_t>(items.size());
+  if (*n < -count || *n >= count) fail(str("the index ", *n, " is out of range for ", count, " modules"), a.range);
+  return items[static_cast<size_t>(*n < 0 ? *n + count : *n)];
+}
+
+SugarPtr Emitter::subscript(const Ast& a, const Type* hint) {
   const SugarPtr object = expression(a[0]);
   if (object->kind == SugarKind::TypeName || object->kind == SugarKind::Special) return sugar_type(annotation(a));
-  const auto index_constant = [&](const Ast& index) -> std::optional<int64_t> {
-    const SugarPtr i = expression(index);
-    if (i->kind == SugarKind::Constant && i->datum.isInt()) return i->datum.toInt();
-    if (i->kind == SugarKind::Value && i->value->is_constant() && i->value->constant()->isInt()) return i->value->constant()->toInt();
-    return std::nullopt;
-  };
   const bool is_tuple = object->kind == SugarKind::Tuple || (object->kind == SugarKind::Constant && object->datum.isTuple()) ||
                         (object->kind == SugarKind::Value && object->value->type().kind() == TypeKind::Tuple);
   if (is_tuple && a.kids.size() == 2) {
     const Ast& index = a[1];
-    if (index.kind == AstKind::Slice) {
-      const auto items = *items_of(object, a.range);
-      Datum parts[3];
-      for (size_t i = 0; i < 3; i++)
-        if (index.kid(i)) {
-          const auto n = index_constant(*index.kid(i));
-          if (!n) fail("slices of tuples need constant bounds", index.range);
-          parts[i] = Datum(*n);
-        }
-      const SugarPtr t = sugar(SugarKind::Tuple);
-      for (const size_t i : slice_of(parts[0], parts[1], parts[2], static_cast<int64_t>(items.size())).places()) t->items.push_back(items[i]);
-      return t;
-    }
-    if (const auto n = index_constant(index)) {
+    if (const auto parts = slice_parts(index)) return slice_items(*items_of(object, a.range), *parts, index.range);
+    if (const auto n = constant_int(expression(index))) {
       const auto count = static_cast<int64_t>(object->kind == SugarKind::Value ? object->value->type().elements().size() : items_of(object, a.range)->size());
       if (*n < -count || *n >= count) fail(str("Tuple index out of range: got ", *n, " for ", count, " elements"), a.range);
       const auto at = static_cast<size_t>(*n < 0 ? *n + count : *n);
@@ -791,29 +864,13 @@ SugarPtr Emitter::subscript(const Ast& a) {
   if (a.kids.size() != 2) fail("only tensors take several indices", a.range);
   ClassType* cls = class_of(v->type());
   if (cls && cls->kind == ClassKind::Module && !cls->container.empty()) {
-    const SugarPtr i = expression(a[1]);
-    if (cls->container == "ModuleDict" || cls->container == "ParameterDict") {
-      if (i->kind == SugarKind::Constant && i->datum.isString() && cls->attribute(i->datum.to_string()))
-        return sugar(make("prim::GetAttr", {v, constant(i->datum)}, a.range, cls->attribute(i->datum.to_string())->type));
-      fail("Key Error: modules of a ModuleDict are looked up by string literals that name one", a.range);
-    }
-    const auto items = *iterable(sugar(v), a.range).unrolled;
-    if (a[1].kind == AstKind::Slice) {
-      const SugarPtr t = sugar(SugarKind::Tuple);
-      Datum parts[3];
-      for (size_t k = 0; k < 3; k++)
-        if (a[1].kid(k)) parts[k] = Datum(*index_constant(*a[1].kid(k)));
-      for (const size_t k : slice_of(parts[0], parts[1], parts[2], static_cast<int64_t>(items.size())).places()) t->items.push_back(items[k]);
-      return t;
-    }
-    const auto n = index_constant(a[1]);
-    const auto count = static_cast<int64_t>(items.size());
-    if (!n) fail("Unable to extract a constant index: modules of a list are looked up by int literals", a.range);
-    if (*n < -count || *n >= count) fail(str("the index ", *n, " is out of range for ", count, " modules"), a.range);
-    return items[static_cast<size_t>(*n < 0 ? *n + count : *n)];
+    const auto parts = slice_parts(a[1]);
+    return parts ? slice_items(*iterable(sugar(v), a.range).unrolled, *parts, a[1].range) : module_part(v, *cls, a, hint);
   }
+  // Classes of archives are not known to be containers.
+  if (cls && cls->kind == ClassKind::Module && hint && class_of(*hint) && !cls->method("__getitem__")) return module_part(v, *cls, a, hint);
   if (cls) return method(v, "__getitem__", {value(a[1])}, a.range);
-  if (a[1].kind == AstKind::Slice) return slice_sequence(v, a[1]);
+  if (const auto parts = slice_parts(a[1])) return call_op("aten::slice", slice_inputs({v}, *parts, a[1].range), a[1].range);
   return call_op("aten::__getitem__", {v, value(a[1])}, a.range);
 }
 
@@ -822,21 +879,26 @@ Value* Emitter::tensor_index(Value* v, const Ast& a, std::vector<Value*>* indice
   struct Part {
     const Ast* ast;
     SugarPtr sugar;
+    std::optional<SliceParts> slice;
   };
   std::vector<Part> parts;
   for (size_t i = 1; i < a.kids.size(); i++) {
     const Ast& k = a[i];
-    if (k.kind == AstKind::Slice || k.kind == AstKind::Ellipsis) {
-      parts.push_back({&k, nullptr});
+    if (k.kind == AstKind::Ellipsis) {
+      parts.push_back({&k, nullptr, {}});
+      continue;
+    }
+    if (auto slice = slice_parts(k)) {
+      parts.push_back({&k, nullptr, std::move(slice)});
       continue;
     }
     SugarPtr s = expression(k);
     const auto items = a.kids.size() == 2 ? items_of(s, k.range) : std::nullopt;
     if (!items) {
-      parts.push_back({&k, s});
+      parts.push_back({&k, s, {}});
       continue;
     }
-    for (const SugarPtr& item : *items) parts.push_back({&k, item});
+    for (const SugarPtr& item : *items) parts.push_back({&k, item, {}});
   }
   const auto takes_dimension = [](const Part& p) {
     if (p.ast->kind == AstKind::Ellipsis && !p.sugar) return false;
@@ -855,14 +917,7 @@ Value* Emitter::tensor_index(Value* v, const Ast& a, std::vector<Value*>* indice
       continue;
     }
     if (!p.sugar) {
-      const Ast& s = *p.ast;
-      if (s.kid(0) || s.kid(1) || s.kid(2)) {
-        std::vector<Value*> inputs{v, constant(Datum(dim))};
-        for (size_t k = 0; k < 3; k++) inputs.push_back(s.kid(k) ? value(*s.kid(k)) : constant(k == 2 ? Datum(int64_t{1}) : Datum()));
-        v = as_value(call_op("aten::slice", inputs, a.range), a.range);
-      } else {
-        v = as_value(call_op("aten::slice", {v, constant(Datum(dim)), constant(Datum()), constant(Datum()), constant(Datum(int64_t{1}))}, a.range), a.range);
-      }
+      v = as_value(call_op("aten::slice", slice_inputs({v, constant(Datum(dim))}, *p.slice, p.ast->range), a.range), a.range);
       dim++;
       continue;
     }

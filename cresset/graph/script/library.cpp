@@ -40,6 +40,135 @@ def _transformer_encoder_layer_fwd(src: Tensor, embed_dim: int, num_heads: int, 
     x = y + torch.linear(torch.gelu(x) if use_gelu else torch.relu(x), ffn_weight_2, ffn_bias_2)
     return x if norm_first else torch.layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
 )"},
+    {"numpy_T", R"(
+def numpy_T(self: Tensor) -> Tensor:
+    return self.permute([i for i in range(self.dim() - 1, -1, -1)])
+)"},
+    // Functions of torch.nn.init, as archives call them.
+    {"_no_grad_zero_", R"(
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    with torch.no_grad():
+        return tensor.zero_()
+)"},
+    {"_no_grad_fill_", R"(
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    with torch.no_grad():
+        return tensor.fill_(val)
+)"},
+    {"_no_grad_uniform_", R"(
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Optional[Generator] = None) -> Tensor:
+    with torch.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+)"},
+    {"_no_grad_normal_", R"(
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Optional[Generator] = None) -> Tensor:
+    with torch.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+)"},
+    // As archives call it, which have padded the input before.
+    {"stft", R"(
+def stft(self: Tensor, n_fft: int, hop_length: Optional[int] = None, win_length: Optional[int] = None, window: Optional[Tensor] = None,
+         normalized: bool = False, onesided: Optional[bool] = None, return_complex: Optional[bool] = None,
+         align_to_window: Optional[bool] = None) -> Tensor:
+    return torch.stft(self, n_fft, hop_length, win_length, window, False, "constant", normalized, onesided, return_complex, align_to_window)
+)"},
+    {"fill_diagonal_", R"(
+def fill_diagonal_(self: Tensor, fill_value: number, wrap: bool = False) -> Tensor:
+    if self.dim() < 2:
+        raise RuntimeError("fill_diagonal_: expected at least 2 dimensions, got {}".format(self.dim()))
+    steps = 1
+    for d in range(self.dim()):
+        if self.dim() > 2 and self.size(d) != self.size(0):
+            raise RuntimeError("fill_diagonal_: expected dimensions of one length, got {}".format(self.size()))
+        steps += self.stride(d)
+    if self.dim() == 2 and wrap:
+        flat = [i for i in range(0, self.numel(), self.size(1) + 1)]
+        for i in flat:
+            self[i // self.size(1), i % self.size(1)] = fill_value
+        return self
+    self.as_strided([min(self.size())], [sum(self.stride())], self.storage_offset()).fill_(fill_value)
+    return self
+)"},
+    {"float_power_", R"(
+def float_power_(self: Tensor, exponent: number) -> Tensor:
+    return self.copy_(torch.float_power(self, exponent))
+)"},
+    {"nonzero_numpy", R"(
+def nonzero_numpy(self: Tensor) -> List[Tensor]:
+    return torch.unbind(torch.nonzero(self if self.dim() > 0 else self.unsqueeze(0)), 1)
+)"},
+    // Without values to choose from, the places that are true.
+    {"where", R"(
+def where(condition: Tensor) -> List[Tensor]:
+    return torch.nonzero_numpy(condition)
+)"},
+    {"pad_sequence", R"(
+def pad_sequence(sequences: List[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+    if padding_side != "left" and padding_side != "right":
+        raise RuntimeError("pad_sequence: expected padding_side to be left or right, got " + padding_side)
+    if len(sequences) == 0:
+        raise RuntimeError("pad_sequence: received an empty list of sequences")
+    longest = max([s.size(0) for s in sequences])
+    rows: List[Tensor] = []
+    for s in sequences:
+        gap = s.new_full([longest - s.size(0)] + s.size()[1:], padding_value)
+        rows.append(torch.cat([gap, s]) if padding_side == "left" else torch.cat([s, gap]))
+    return torch.stack(rows, 0 if batch_first else 1)
+)"},
+    {"_pack_padded_sequence", R"(
+def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Tuple[Tensor, Tensor]:
+    x = input.transpose(0, 1) if batch_first else input
+    if lengths.dim() != 1 or lengths.numel() != x.size(1):
+        raise RuntimeError("pack_padded_sequence: expected a length for each of the batch, got {} lengths, batch_size={}".format(lengths.numel(), x.size(1)))
+    steps: List[int] = lengths.to(torch.int64).tolist()
+    if len(steps) == 0 or min(steps) <= 0:
+        raise RuntimeError("pack_padded_sequence: expected lengths above 0, got {}".format(steps))
+    for i in range(1, len(steps)):
+        if steps[i] > steps[i - 1]:
+            raise RuntimeError("pack_padded_sequence: expected lengths in decreasing order, or enforce_sorted=False")
+    if steps[0] > x.size(0):
+        raise RuntimeError("expected lengths of at most {}, the size of the input, got {}".format(x.size(0), steps[0]))
+    inside = torch.arange(steps[0]).unsqueeze(1) < lengths.unsqueeze(0)
+    return x[:steps[0]][inside], inside.to(torch.int64).sum(1)
+)"},
+    {"_pad_packed_sequence", R"(
+def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: number, total_length: int) -> Tuple[Tensor, Tensor]:
+    count = int(batch_sizes[0])
+    inside = torch.arange(count).unsqueeze(0) < batch_sizes.unsqueeze(1)
+    steps = max(total_length, batch_sizes.size(0))
+    out = data.new_full([steps, count] + data.size()[1:], padding_value)
+    places = inside.nonzero()
+    out = out.index_put([places[:, 0], places[:, 1]], data)
+    return out.transpose(0, 1) if batch_first else out, inside.to(torch.int64).sum(0)
+)"},
+    {"reflection_pad1d", R"(
+def reflection_pad1d(self: Tensor, padding: List[int]) -> Tensor:
+    return torch.pad(self, padding, "reflect")
+)"},
+    {"reflection_pad2d", R"(
+def reflection_pad2d(self: Tensor, padding: List[int]) -> Tensor:
+    return torch.pad(self, padding, "reflect")
+)"},
+    {"reflection_pad3d", R"(
+def reflection_pad3d(self: Tensor, padding: List[int]) -> Tensor:
+    return torch.pad(self, padding, "reflect")
+)"},
+    {"replication_pad1d", R"(
+def replication_pad1d(self: Tensor, padding: List[int]) -> Tensor:
+    return torch.pad(self, padding, "replicate")
+)"},
+    {"replication_pad2d", R"(
+def replication_pad2d(self: Tensor, padding: List[int]) -> Tensor:
+    return torch.pad(self, padding, "replicate")
+)"},
+    {"replication_pad3d", R"(
+def replication_pad3d(self: Tensor, padding: List[int]) -> Tensor:
+    return torch.pad(self, padding, "replicate")
+)"},
+    {"unique_dim_consecutive", R"(
+def unique_dim_consecutive(self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
+    return torch.unique_consecutive(self, return_inverse, return_counts, dim)
+)"},
     // Casts by name: archives of before 2020 call them.
     {"_cast_Byte", R"(
 def _cast_Byte(self: Tensor, non_blocking: bool = False) -> Tensor:

@@ -152,9 +152,9 @@ Type type_of_text(const std::string& text, Resolver* resolver, const Range& rang
 
 SugarPtr builtin_name(const std::string& name) {
   static const std::set<std::string> kSpecial = {
-      "range", "enumerate", "zip", "len", "print", "isinstance", "hasattr",  "getattr", "int",      "float",          "bool",         "str", "list",
-      "tuple", "dict",      "abs", "min", "max",   "sorted",     "sum",      "any",     "all",      "round",          "divmod",       "pow", "ord",
-      "chr",   "hex",       "oct", "bin", "hash",  "super",      "reversed", "complex", "annotate", "unchecked_cast", "uninitialized"};
+      "range", "enumerate", "zip",   "len", "print", "isinstance", "hasattr", "getattr",  "int",     "float",    "bool",           "str",          "list",
+      "tuple", "dict",      "slice", "abs", "min",   "max",        "sorted",  "sum",      "any",     "all",      "round",          "divmod",       "pow",
+      "ord",   "chr",       "hex",   "oct", "bin",   "hash",       "super",   "reversed", "complex", "annotate", "unchecked_cast", "uninitialized"};
   if (kSpecial.count(name)) return special(name);
   if (name == "math") return math_namespace();
   static const std::set<std::string> kTypes = {"List", "Dict", "Optional", "Tuple", "Union", "Future", "Any", "Final", "Tensor"};
@@ -220,13 +220,17 @@ SugarPtr torch_attribute(const std::string& home, const std::string& name) {
     if (name == "Tensor") return special("Tensor");
   }
   if (home == "torch.jit") {
-    static const std::set<std::string> kNames = {"annotate", "isinstance", "is_scripting",    "is_tracing", "fork",
-                                                 "wait",     "_awaitable", "_awaitable_wait", "Future",     "Final"};
+    static const std::set<std::string> kNames = {"annotate",   "isinstance",      "is_scripting",      "is_tracing", "fork", "wait",
+                                                 "_awaitable", "_awaitable_wait", "_awaitable_nowait", "Future",     "Final"};
     if (kNames.count(name)) return special(name);
     if (name == "_fork") return special("fork");
     if (name == "_wait") return special("wait");
   }
   if (home == "torch.autograd" && name == "grad") return special("autograd.grad");
+  if (home == "torch.autograd" && name == "backward") return sugar_text(SugarKind::Builtin, "aten::backward");
+  if (home == "torch" && name == "Size") return special("list");
+  static const std::set<std::string> kInPlaceBits = {"__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__"};
+  if (home == "torch" && kInPlaceBits.count(name)) return sugar_text(SugarKind::Builtin, "aten::" + name);
   if (home == "torch" &&
       (name == "jit" || name == "nn" || name == "autograd" || name == "ops" || name == "_C" || name == "special" || name == "linalg" || name == "fft"))
     return nullptr;

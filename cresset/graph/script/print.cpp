@@ -171,10 +171,29 @@ class Printer {
   }
   static std::string text_of(const Value* v) { return v->constant()->to_string(); }
 
+  static bool is_builtin(const Node& n, std::string_view name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
+  static bool is_call_of(const Node& n, std::string_view method) { return n.kind() == NodeKind::Call && short_name(n.target()) == method; }
   void block(const Block& b) {
-    for (const auto& n : b.nodes()) {
-      if (n->kind() == NodeKind::Return) break;
-      node(*n);
+    std::vector<size_t> entered;  // where the with statements begin that the text is in
+    const auto& nodes = b.nodes();
+    for (auto at = nodes.begin(); at != nodes.end() && (*at)->kind() != NodeKind::Return; ++at) {
+      const Node& n = **at;
+      const auto next = std::next(at);
+      if (is_call_of(n, "__enter__") && next != nodes.end() && is_builtin(**next, "prim::Enter")) {
+        note_place(n);
+        const bool named = !n.output()->uses().empty() && n.output()->type().kind() != TypeKind::None;
+        line("with " + operand(n.input(0)) + (named ? " as " + name(n.output()) : "") + ":");
+        indent_ += "  ";
+        entered.push_back(out_.size());
+        at = next;
+      } else if (!entered.empty() && is_builtin(n, "prim::Exit") && next != nodes.end() && is_call_of(**next, "__exit__")) {
+        if (out_.size() == entered.back()) line("pass");
+        entered.pop_back();
+        indent_.resize(indent_.size() - 2);
+        at = next;
+      } else if (!is_builtin(n, "prim::Enter") && !is_builtin(n, "prim::Exit")) {
+        node(n);
+      }
     }
   }
   void give(const Node& n, const std::string& expression) {
@@ -308,6 +327,8 @@ class Printer {
       if (is_identifier(attribute) && !is_reserved(attribute)) return give(n, operand(n.input(0)) + "." + attribute);
       return give(n, "getattr(" + operand(n.input(0)) + ", " + literal(Datum(attribute), {}) + ")");
     }
+    if (b == "prim::ModuleContainerIndex")
+      return line(name(n.output()) + " : " + type(n.output()->type()) + " = " + operand(n.input(0)) + "[" + operand(n.input(1)) + "]");
     if (b == "prim::SetAttr") return line(operand(n.input(0)) + "." + text_of(n.input(1)) + " = " + operand(n.input(2)));
     if (b == "prim::CreateObject") {
       ClassType* cls = find_class(text_of(n.input(0)));
@@ -343,10 +364,10 @@ class Printer {
       std::string types;
       for (size_t i = 1; i < n.inputs().size(); i++) {
         const std::string t = text_of(n.input(i));
-        referred_.add(type_of_text(t == "tuple" ? "Any" : t, nullptr));
+        referred_.add(type_of_text(t == "tuple" || t == "list" || t == "dict" ? "Any" : t, nullptr));
         types += (i > 1 ? ", " : "") + t;
       }
-      return give(n, "isinstance(" + operand(n.input(0)) + ", " + (n.inputs().size() > 2 ? "[" + types + "]" : types) + ")");
+      return give(n, "isinstance(" + operand(n.input(0)) + ", " + (n.inputs().size() > 2 ? "(" + types + ")" : types) + ")");
     }
     if (b == "prim::fork" || b == "prim::awaitable") {
       Function* f = find_function(text_of(n.input(0)));
@@ -358,6 +379,12 @@ class Printer {
       line("  return " +
            (is_method ? "(" + operand(n.input(1)) + ")." + short_name(f->name) + "(" + operands(n, 2) + ")" : f->name + "(" + operands(n, 1) + ")"));
       return give(n, std::string(b == "prim::fork" ? "fork" : "awaitable") + "(" + closure + ")");
+    }
+    if (b == "prim::future") {
+      const std::string closure = fresh("forked_function");
+      line("def " + closure + "():");
+      line("  return " + operand(n.input(0)));
+      return give(n, "fork(" + closure + ")");
     }
     if (b == "prim::EnumName") return give(n, operand(n.input(0)) + ".name");
     if (b == "prim::EnumValue") return give(n, operand(n.input(0)) + ".value");
@@ -389,13 +416,19 @@ class Printer {
     for (const std::string& e : list) s += (s.empty() ? "" : ", ") + e;
     return s;
   }
-  void assign_all(const std::vector<std::string>& targets, const std::vector<const Value*>& values, const std::vector<Type>& types) {
+  void assign_all(const std::vector<std::string>& targets, const std::vector<const Value*>& values, const std::vector<Type>& types, bool apart = false) {
     std::vector<std::string> left, right;
     for (size_t i = 0; i < targets.size(); i++) {
       std::string v = operand(values[i]);
       if (v == targets[i]) continue;
-      if (values[i]->type() != types[i] && is_subtype(values[i]->type(), types[i]) && types[i].kind() != TypeKind::Any)
-        v = "annotate(" + type(types[i]) + ", " + v + ")";
+      if (values[i]->type() != types[i] && is_subtype(values[i]->type(), types[i])) {
+        // Names that a branch gives out are read by none of its values, so that they can be annotated one by one.
+        if (types[i].kind() == TypeKind::Union && apart) {
+          line(targets[i] + " : " + type(types[i]) + " = " + v);
+          continue;
+        }
+        v = (types[i].kind() == TypeKind::Any ? "unchecked_cast(" : "annotate(") + type(types[i]) + ", " + v + ")";
+      }
       left.push_back(targets[i]);
       right.push_back(std::move(v));
     }
@@ -418,7 +451,7 @@ class Printer {
       const size_t at = out_.size();
       block(*n.blocks()[i]);
       std::vector<const Value*> values(n.blocks()[i]->results().begin(), n.blocks()[i]->results().end());
-      assign_all(targets, values, types);
+      assign_all(targets, values, types, true);
       if (out_.size() == at) line("pass");
       indent_ = before;
     }

@@ -19,6 +19,7 @@ enum class SugarKind : uint8_t {
   Constant,   // datum
   Overloads,  // several functions, of which the arguments choose
   Zip,        // text: range, enumerate or zip, over `items`
+  Slice,      // items: where it starts, where it stops, its step; null where they go without saying
   Super,
 };
 
@@ -33,8 +34,8 @@ struct Sugar {
   Type type;
   Datum datum;
   std::vector<SugarPtr> items;
-  std::vector<std::string> keys;  // of a Tuple that is a container with names
-  // With `text`, two of them: without and with the flag of that name. Of a Builtin, one for arguments that the operator takes no longer.
+  std::vector<std::string> keys;  // of a Tuple that is a container with names; of Overloads, the flags that choose
+  // With keys, one for each choice of the flags, the first of which is the lowest bit. Of a Builtin, one for arguments that the operator takes no longer.
   std::vector<Function*> overloads;
   std::function<SugarPtr(const std::string& name, const Range& range)> attribute;  // of a Namespace
 

@@ -399,6 +399,21 @@ thread_local Depth t_depth;
 thread_local std::weak_ptr<const Graph> t_last_graph;
 constexpr int kMaxCalls = 200;
 
+// The program, with __exit__ of what it has entered where an exception leaves it.
+Datum run_with_exits(Program& program, std::vector<Datum> arguments) {
+  const size_t before = entered_objects().size();
+  try {
+    return std::move(program.run(std::move(arguments))[0]);
+  } catch (...) {
+    while (entered_objects().size() > before) {
+      const Datum object = std::move(entered_objects().back());
+      entered_objects().pop_back();
+      object_of(object)->cls->method("__exit__")->run({object, Datum(), Datum(), Datum()});
+    }
+    throw;
+  }
+}
+
 // Errors get their places in the outermost program of a thread; gradients are recorded afterwards as they were before.
 Datum run_outermost(const Function& function, Program& program, std::vector<Datum> arguments) {
   struct Deeper {
@@ -411,7 +426,7 @@ Datum run_outermost(const Function& function, Program& program, std::vector<Datu
   const bool grad = GradMode::is_enabled();
   failure_places().clear();
   try {
-    return std::move(program.run(std::move(arguments))[0]);
+    return run_with_exits(program, std::move(arguments));
   } catch (const ScriptRaise& e) {
     GradMode::set_enabled(grad);
     throw ScriptRaise(trace_of_failure() + (e.python_class.empty() ? "RuntimeError" : short_name(e.python_class)) + ": " + e.original, e.python_class,

@@ -51,6 +51,7 @@ class CRESSET_API ClassType {
   std::map<std::string, Datum> constants;
   std::map<std::string, Type> constant_types;
   std::map<std::string, Function*> methods, statics;
+  std::map<std::string, SugarPtr> functions;  // attributes of a module that are functions: operators and the like
   std::vector<std::string> method_order;
   std::vector<Property> properties;
   std::vector<std::pair<std::string, Datum>> members;  // of an enum

@@ -43,6 +43,9 @@ std::string python_repr(const Datum& value);
 bool less(const Datum& a, const Datum& b);
 inline bool same(const Datum& a, const Datum& b) { return a == b; }
 
+// Objects of the with statements that this thread is in, the innermost last: their __exit__ runs when an exception leaves the program.
+std::vector<Datum>& entered_objects();
+
 // Characters of UTF-8 text.
 std::vector<std::string> letters(const std::string& s);
 // [start, stop) in steps within n elements, as Python's slices.

@@ -338,6 +338,105 @@ def _interpolate(input: Tensor, wanted: Optional[List[int]], factors: Optional[L
     raise NotImplementedError("interpolate: mode {} does not go with an input of {} dimensions".format(mode, input.dim()))
 """
 
+# Arguments that say what a function returns: a text for each choice of theirs, whose name has those that are set.
+FLAGS = {"unique": ("return_inverse", "return_counts"), "unique_consecutive": ("return_inverse", "return_counts"), "lu": ("get_infos",)}
+
+_CHOSEN = """
+def _unique_of(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: Optional[int]) -> Tuple[Tensor, Tensor, Tensor]:
+    if dim is None:
+        return torch._unique2(input, sorted, return_inverse, return_counts)
+    return torch.unique_dim(input, dim, sorted, return_inverse, return_counts)
+"""
+_RETURNED = (
+    ("", "Tensor", "found[0]"),
+    ("_with_inverse", "Tuple[Tensor, Tensor]", "found[0], found[1]"),
+    ("_with_counts", "Tuple[Tensor, Tensor]", "found[0], found[2]"),
+    ("_with_inverse_with_counts", "Tuple[Tensor, Tensor, Tensor]", "found"),
+)
+_UNIQUE = """
+def unique{suffix}(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> {type}:
+    found = _unique_of(input, sorted, return_inverse, return_counts, dim)
+    return {result}
+def unique_consecutive{suffix}(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None) -> {type}:
+    found = torch.unique_consecutive(input, return_inverse, return_counts, dim)
+    return {result}
+"""
+_LU = """
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Tuple[Tensor, Tensor]:
+    found = torch._lu_with_info(A, pivot, False)
+    return found[0], found[1]
+def lu_with_get_infos(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
+    return torch._lu_with_info(A, pivot, False)
+"""
+_SEQUENCES = """
+def _permuted(state: Tensor, order: Optional[Tensor]) -> Tensor:
+    return state if order is None else state.index_select(1, order)
+def invert_permutation(permutation: Optional[Tensor]) -> Optional[Tensor]:
+    if permutation is None:
+        return None
+    return torch.empty_like(permutation).scatter_(0, permutation, torch.arange(permutation.numel(), device=permutation.device))
+def pad_sequence(sequences: Union[Tensor, List[Tensor]], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+    if isinstance(sequences, Tensor):
+        sequences = torch.unbind(sequences)
+    return torch.pad_sequence(sequences, batch_first, padding_value, padding_side)
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> List[Tensor]:
+    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [rows[i, :int(lengths[i])] for i in range(rows.size(0))]
+def pack_padded_sequence(input: Tensor, lengths: Union[Tensor, List[int]], batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
+    if isinstance(lengths, Tensor):
+        steps = lengths.to(torch.int64)
+    else:
+        steps = torch.as_tensor(lengths, dtype=torch.int64, device=torch.device("cpu"))
+    order: Optional[Tensor] = None
+    if not enforce_sorted:
+        steps, places = torch.sort(steps, -1, True)
+        order = places.to(input.device)
+        input = input.index_select(0 if batch_first else 1, places.to(input.device))
+    data, sizes = torch._pack_padded_sequence(input, steps, batch_first)
+    return PackedSequence(data, sizes, order, invert_permutation(order))
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    length = sequence.batch_sizes.size(0)
+    if total_length is not None:
+        if total_length < length:
+            raise ValueError("pad_packed_sequence: expected total_length of at least the longest sequence, got {} and {}".format(total_length, length))
+        length = total_length
+    padded, lengths = torch._pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value, length)
+    back = sequence.unsorted_indices
+    if back is not None:
+        return padded.index_select(0 if batch_first else 1, back), lengths[back.cpu()]
+    return padded, lengths
+def pack_sequence(sequences: List[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    lengths = torch.tensor([s.size(0) for s in sequences])
+    return pack_padded_sequence(pad_sequence(sequences), lengths, False, enforce_sorted)
+def unpack_sequence(packed_sequences: PackedSequence) -> List[Tensor]:
+    padded, lengths = pad_packed_sequence(packed_sequences, True)
+    return unpad_sequence(padded, lengths, True)
+"""
+_INITIALS = """
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    return torch._no_grad_fill_(tensor, val)
+def zeros_(tensor: Tensor) -> Tensor:
+    return torch._no_grad_zero_(tensor)
+def ones_(tensor: Tensor) -> Tensor:
+    return torch._no_grad_fill_(tensor, 1.0)
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Optional[Generator] = None) -> Tensor:
+    return torch._no_grad_uniform_(tensor, a, b, generator)
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Optional[Generator] = None) -> Tensor:
+    return torch._no_grad_normal_(tensor, mean, std, generator)
+def _fan_sum(tensor: Tensor) -> int:
+    if tensor.dim() < 2:
+        raise ValueError("fan in and fan out need a tensor of at least 2 dimensions, got {}".format(tensor.dim()))
+    field = 1
+    for size in tensor.size()[2:]:
+        field *= size
+    return (tensor.size(0) + tensor.size(1)) * field
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Optional[Generator] = None) -> Tensor:
+    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(_fan_sum(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Optional[Generator] = None) -> Tensor:
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(_fan_sum(tensor))), generator)
+"""
 _POOLS = """
 def max_pool{n}d(input: Tensor, kernel_size: BroadcastingList{n}[int], stride: Optional[BroadcastingList{n}[int]] = None,
                padding: BroadcastingList{n}[int] = 0, dilation: BroadcastingList{n}[int] = 1, ceil_mode: bool = False,
@@ -434,6 +533,8 @@ def _resized():
 
 FUNCTIONAL = (
     _COMMON
+    + (_CHOSEN + "".join(_UNIQUE.format(suffix=suffix, type=type_, result=result) for suffix, type_, result in _RETURNED) + _LU).replace("\n\n", "\n")
+    + (_SEQUENCES + _INITIALS).replace("\n\n", "\n")
     + _resized()
     + "".join(_POOLS.format(n=n, unpool=_UNPOOL[n]) for n in (1, 2, 3)).replace("\n\n", "\n")
     + "".join(_FRACTIONAL.format(n=n) for n in (2, 3)).replace("\n\n", "\n")

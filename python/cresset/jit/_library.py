@@ -6,7 +6,7 @@ import re
 
 import _cresset_graph as _graph
 
-from ._functional import FUNCTIONAL
+from ._functional import FLAGS, FUNCTIONAL
 
 _RNN = """
 def forward(self, input: Tensor, hx: Optional[{state}] = None) -> Tuple[Tensor, {state}]:
@@ -25,6 +25,25 @@ _LSTM_INITIAL = """    if hx is None:
         h, c = hx
         if not batched:
             h, c = h.unsqueeze(1), c.unsqueeze(1)"""
+# Of a packed sequence: the states in the order of the caller, whose longest sequence need not be first.
+_PACKED = """
+def forward__packed(self, input: PackedSequence, hx: Optional[{state}] = None) -> Tuple[PackedSequence, {state}]:
+    x, sizes, order, back = input
+{packed_state}
+    weights = [{weights}]
+    result = torch.{op}(x, sizes, {given}, weights, {bias}, {layers}, {dropout}, self.training, {bidirectional})
+    return PackedSequence(result[0], sizes, order, back), {packed_final}
+"""
+_LSTM_PACKED = """    if hx is None:
+        h = torch.zeros([{count}, int(sizes[0]), {out}], dtype=x.dtype, device=x.device)
+        c = torch.zeros([{count}, int(sizes[0]), {hidden}], dtype=x.dtype, device=x.device)
+    else:
+        h, c = hx
+        h, c = _permuted(h, order), _permuted(c, order)"""
+_RNN_PACKED = """    if hx is None:
+        h = torch.zeros([{count}, int(sizes[0]), {out}], dtype=x.dtype, device=x.device)
+    else:
+        h = _permuted(hx, order)"""
 _RNN_INITIAL = """    if hx is None:
         h = torch.zeros([{count}, x.size({batch_dim}), {out}], dtype=x.dtype, device=x.device)
     else:
@@ -48,7 +67,9 @@ def _rnn(module):
         if lstm
         else "    return output, result[1] if batched else result[1].squeeze(1)"
     )
-    return {"forward": _RNN.format(**fields)}
+    fields["packed_state"] = (_LSTM_PACKED if lstm else _RNN_PACKED).format(**fields)
+    fields["packed_final"] = "(_permuted(result[1], back), _permuted(result[2], back))" if lstm else "_permuted(result[1], back)"
+    return {"forward": _RNN.format(**fields), "forward__packed": _PACKED.format(**fields)}
 
 
 def _cell(module):
@@ -536,37 +557,48 @@ class Names:
             return ("namespace", math, "math")
         from ..nn import functional as home
 
+        if name == "PackedSequence":
+            return ("type", self.type(name))
         return functional(getattr(home, name, None)) or ("function", function(name)) if name in _texts() else None
 
     def type(self, expression):
-        return None
+        from ..nn.utils.rnn import PackedSequence
+        from ._resolve import named_tuple_text
+
+        return named_tuple_text(PackedSequence) if expression == "PackedSequence" else None
 
 
 @functools.cache
 def function(name):
-    """The compiled function of `torch.nn.functional`."""
+    """The compiled function of `torch.nn.functional`, `torch.functional`, `torch.nn.init` or `torch.nn.utils.rnn`."""
     from ._resolve import unit
 
     return _graph.script_unit_define(unit, f"__torch__.torch.nn.functional.{name}", _texts()[name], "torch/nn/functional.py", 1, Names(), None, {})
 
 
-def functional(fn):
-    """The meaning of a function of `torch.nn.functional` for the compiler; None where it has no text here."""
+def _homes():
     import cresset as torch
 
+    return torch.nn.functional, torch.functional, torch.nn.init, torch.nn.utils.rnn
+
+
+def functional(fn):
+    """The meaning of a function for the compiler that has a text here; None for others."""
     name = getattr(fn, "__name__", "")
-    if name not in _texts() or fn not in (getattr(torch.nn.functional, name, None), getattr(torch.functional, name, None)):
+    if name not in _texts() or not any(fn is getattr(home, name, None) for home in _homes()):
         return None
-    if f"{name}_with_indices" in _texts():
-        return ("flag", ("return_indices", function(name), function(f"{name}_with_indices")))
+    flags = FLAGS.get(name, ("return_indices",) if f"{name}_with_indices" in _texts() else ())
+    if flags:
+        chosen = [[flag for i, flag in enumerate(flags) if choice >> i & 1] for choice in range(2 ** len(flags))]
+        return ("flags", (flags, tuple(function("_with_".join([name, *(flag.removeprefix("return_") for flag in on)])) for on in chosen)))
     if f"{name}__1" in _texts():
         forms = [name, *(form for i in range(1, 6) if (form := f"{name}__{i}") in _texts())]
         return ("overloads", tuple(map(function, forms)))
     return ("function", function(name))
 
 
-def method_text(module, name):
-    """The text of a method of a layer of `torch.nn`; None where its Python is compiled."""
+def method_text(module, name, form=None):
+    """The text of a method of a layer of `torch.nn`, or of a form of it; None where its Python is compiled."""
     for cls in type(module).__mro__:
         if name in vars(cls):
             known = (
@@ -582,5 +614,5 @@ def method_text(module, name):
             owner = (
                 cls if cls.__name__ in MODULES else next(c for c in type(module).__mro__ if c.__name__ in MODULES and c.__module__.startswith("cresset.nn."))
             )
-            return MODULES[owner.__name__](module).get(name)
+            return MODULES[owner.__name__](module).get(form or name)
     return None

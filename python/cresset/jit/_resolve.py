@@ -8,6 +8,7 @@ import math
 import re
 import types
 import typing
+import warnings
 
 import _cresset_graph as _graph
 
@@ -21,7 +22,7 @@ _functions = {}
 _SPECIAL = {"no_grad": "no_grad", "enable_grad": "enable_grad", "device": "device"}
 _JIT = {
     "annotate": "annotate", "isinstance": "isinstance", "is_scripting": "is_scripting", "is_tracing": "is_tracing", "fork": "fork", "wait": "wait",
-    "_fork": "fork", "_wait": "wait", "_awaitable": "_awaitable", "_awaitable_wait": "_awaitable_wait",
+    "_fork": "fork", "_wait": "wait", "_awaitable": "_awaitable", "_awaitable_wait": "_awaitable_wait", "_awaitable_nowait": "_awaitable_nowait",
 }  # fmt: skip
 
 
@@ -270,6 +271,10 @@ def _describe_class(cls):
         return ("exception", qualified_name(cls) if cls.__module__ != "builtins" else cls.__name__)
     if cls in (torch.no_grad, torch.enable_grad, torch.device):
         return ("special", cls.__name__)
+    if cls is torch.Size:
+        return ("special", "list")
+    if issubclass(cls, torch.nn.Module):
+        return ("namespace", cls, cls.__name__)
     if cls is torch.autograd.profiler.record_function:
         return ("special", "ignored_context")
     if issubclass(cls, torch.Tensor) or cls in (torch.dtype, torch.Generator):
@@ -303,6 +308,8 @@ def _describe_function(fn, name, script_function):
         return ("special", what)
     if fn is torch.autograd.grad:
         return ("special", "autograd.grad")
+    if fn is warnings.warn:
+        return ("builtin", "aten::warn")
     if fn is torch.jit._unwrap_optional:
         return ("builtin", "aten::_unwrap_optional")
     if fn is torch._assert:
@@ -329,8 +336,8 @@ def _describe_function(fn, name, script_function):
 
 def _operator_names(home, name):
     last = home.rpartition(".")[2]
-    if home == "cmath" and name == "phase":
-        yield "aten::angle"
+    if home == "cmath" and name in ("phase", "rect"):
+        yield {"phase": "aten::angle", "rect": "aten::polar"}[name]
     if last in ("linalg", "fft", "special"):
         yield f"aten::{last}_{name}"
     for ns in ("aten", "prim"):
@@ -338,11 +345,13 @@ def _operator_names(home, name):
 
 
 def attribute_of(obj, name):
-    """The description of an attribute of a module of Python."""
+    """The description of an attribute of a module of Python, or of a class of modules, of which static methods are functions."""
+    if isinstance(obj, type) and not isinstance(inspect.getattr_static(obj, name, None), staticmethod):
+        return None
     if obj is torch or getattr(obj, "__name__", "") == "torch":
         if name in _SPECIAL:
             return ("special", _SPECIAL[name])
-        if name in ("tensordot", "norm"):  # the operators of these names take lists of dimensions alone
+        if name in ("tensordot", "norm", "unique_consecutive"):  # the operators of these names have other arguments, or results
             obj = torch.functional
     try:
         found = getattr(obj, name)

@@ -259,6 +259,13 @@ void add_list_builtins() {
   add_builtin(
       "aten::mul.left_t(t[] l, int n) -> t[]", [](Inputs in, size_t, Datum& out) { out = repeated(*in[0], as_int(*in[1])); }, false);
   add_builtin(
+      "aten::mul_.t(t[](a!) l, int n) -> t[](a!)",
+      [](Inputs in, size_t, Datum& out) {
+        elements(*in[0]) = list_of(repeated(*in[0], as_int(*in[1]))).elements;
+        out = *in[0];
+      },
+      false);
+  add_builtin(
       "aten::mul.right_(int n, t[] l) -> t[]", [](Inputs in, size_t, Datum& out) { out = repeated(*in[1], as_int(*in[0])); }, false);
   add_builtin("aten::sort.any(t[](a!) self, bool reverse=False) -> ()", sort_list, false);
   add_builtin(

@@ -236,6 +236,13 @@ void add_power() {
   add_builtin("aten::pow.int_to_int(int a, int b) -> int", [](Inputs in, size_t, Datum& out) { put(out, int_power(as_int(*in[0]), as_int(*in[1]))); });
 }
 
+const Tensor& implicit_number(const Datum& v) {
+  const Tensor& t = v.to_tensor();
+  CRESSET_CHECK(!t.requires_grad(), "Cannot input a tensor that requires grad as a scalar argument");
+  CRESSET_CHECK(t.dim() == 0, "Cannot input a tensor of dimension other than 0 as a scalar argument: got one of ", t.dim(), " dimensions");
+  return t;
+}
+
 void add_bits() {
 #define CRESSET_BITS(name, op)                                                                                                                              \
   add_builtin("aten::__" name "__.bool(bool a, bool b) -> bool", [](Inputs in, size_t, Datum& out) { put(out, (as_int(*in[0]) op as_int(*in[1])) != 0); }); \
@@ -277,8 +284,14 @@ void add_conversions() {
   for (const char* t : {"Tensor", "Scalar", "int", "bool", "float"})
     add_builtin((std::string("aten::Float.") + t + "(" + t + " a) -> float").c_str(), to_float);
   for (const char* t : {"Tensor", "int", "float", "Scalar", "bool"}) add_builtin((std::string("aten::Bool.") + t + "(" + t + " a) -> bool").c_str(), to_bool);
-  add_builtin("aten::IntImplicit(Tensor a) -> int", to_int);
-  add_builtin("aten::FloatImplicit(Tensor a) -> float", to_float);
+  // A tensor where a number is asked for, which no cast in the text has made one.
+  add_builtin("aten::IntImplicit(Tensor a) -> int", [](Inputs in, size_t, Datum& out) {
+    const Tensor& t = implicit_number(*in[0]);
+    CRESSET_CHECK(!isFloatingType(t.scalar_type()) && !isComplexType(t.scalar_type()), "Cannot input a tensor of type ", t.scalar_type(),
+                  " as an integral argument: convert it with int()");
+    put(out, t.item().toLong());
+  });
+  add_builtin("aten::FloatImplicit(Tensor a) -> float", [](Inputs in, size_t, Datum& out) { put(out, implicit_number(*in[0]).item().toDouble()); });
   add_builtin("aten::ScalarImplicit(Tensor a) -> Scalar", [](Inputs in, size_t, Datum& out) { out = Datum(in[0]->to_tensor().item()); });
   add_builtin("aten::Int.str(str a) -> int", [](Inputs in, size_t, Datum& out) {
     const std::string& s = in[0]->to_string();
@@ -309,6 +322,12 @@ void add_conversions() {
                                        {"bool_int", "bool", "int"}})
     add_builtin((std::string("aten::Complex.") + overload + "(" + a + " x, " + b + " y) -> complex").c_str(),
                 [](Inputs in, size_t, Datum& out) { put(out, complex<double>(as_float(*in[0]), as_float(*in[1]))); });
+  for (const auto& [overload, a, b] :
+       {std::array<const char*, 3>{"int", "int", "int"}, {"float", "float", "float"}, {"int_float", "int", "float"}, {"float_int", "float", "int"}})
+    add_builtin((std::string("aten::polar.") + overload + "(" + a + " a, " + b + " b) -> complex").c_str(), [](Inputs in, size_t, Datum& out) {
+      const std::complex<double> r = std::polar(as_float(*in[0]), as_float(*in[1]));
+      put(out, complex<double>(r.real(), r.imag()));
+    });
 }
 
 }  // namespace

@@ -28,8 +28,33 @@ ScriptObject& object(const Datum& v, const char* what) {
 }
 
 void get_attribute(Inputs in, size_t, Datum& out) { out = object(*in[0], "attribute").slot(in[1]->to_string()); }
+// A module of a container by its place, which may count from the end, or by its key.
+void module_of_container(Inputs in, size_t, Datum& out) {
+  ScriptObject& o = object(*in[0], "container of modules");
+  if (in[1]->isString()) {
+    const Attribute* const a = o.cls->attribute(in[1]->to_string());
+    CRESSET_CHECK_INDEX(a && class_of(a->type), "KeyError: the ModuleDict has no module ", python_repr(*in[1]));
+    out = o.slot(a->name);
+    return;
+  }
+  std::vector<const std::string*> names;
+  for (const Attribute& a : o.cls->attributes)
+    if (const ClassType* const part = class_of(a.type); part && part->kind == ClassKind::Module) names.push_back(&a.name);
+  const auto count = static_cast<int64_t>(names.size());
+  const int64_t i = as_int(*in[1]);
+  CRESSET_CHECK_INDEX(i >= -count && i < count, "the index ", i, " is out of range for ", count, " modules");
+  out = o.slot(*names[static_cast<size_t>(i < 0 ? i + count : i)]);
+}
 void set_attribute(Inputs in, size_t, Datum& out) {
   object(*in[0], "attribute").slot(in[1]->to_string()) = *in[2];
+  out = Datum();
+}
+void enter(Inputs in, size_t, Datum& out) {
+  entered_objects().push_back(*in[0]);
+  out = Datum();
+}
+void leave(Inputs, size_t, Datum& out) {
+  if (!entered_objects().empty()) entered_objects().pop_back();
   out = Datum();
 }
 void create_object(Inputs in, size_t, Datum& out) {
@@ -68,7 +93,13 @@ const Type& cached_type(const std::string& text) {
 }
 void is_instance(Inputs in, size_t n, Datum& out) {
   bool is = false;
-  for (size_t i = 1; i < n && !is; i++) is = value_fits(*in[0], cached_type(in[i]->to_string()));
+  for (size_t i = 1; i < n && !is; i++) {
+    const std::string& text = in[i]->to_string();
+    if (text == "tuple") is = in[0]->isTuple();
+    else if (text == "list") is = in[0]->isList() && !in[0]->isTuple() && !in[0]->isString();
+    else if (text == "dict") is = in[0]->isGenericDict();
+    else is = value_fits(*in[0], cached_type(text));
+  }
   put(out, is);
 }
 
@@ -124,8 +155,11 @@ void add_object_builtins() {
     register_builtin({name, least, most, std::move(result), false, run, Builtin::Effect::Inputs});
   };
   add_reading("prim::GetAttr", 2, 2, {}, get_attribute);
+  add_reading("prim::ModuleContainerIndex", 2, 2, {}, module_of_container);
   add_writing("prim::SetAttr", 3, 3, {}, set_attribute);
   add_reading("prim::CreateObject", 1, 1, {}, create_object);
+  add("prim::Enter", 1, 1, TypeKind::None, enter);
+  add("prim::Exit", 1, 1, TypeKind::None, leave);
   add("prim::CallMethod", 2, INT_MAX, {}, call_method);
   add("prim::CallNative", 1, INT_MAX, {}, call_native);
   add_writing("prim::RaiseException", 1, 2, {}, raise);
@@ -138,7 +172,8 @@ void add_object_builtins() {
   });
   add("prim::isinstance", 2, INT_MAX, TypeKind::Bool, is_instance, true);
   add("prim::fork", 1, INT_MAX, {}, start_call<fork_call>);
-  add("prim::future", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = Datum(intrusive_ptr<dispatch::Object>(make_intrusive<FutureObject>(*in[0]))); });
+  for (const char* done : {"prim::future", "prim::awaitable_nowait"})
+    add(done, 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = Datum(intrusive_ptr<dispatch::Object>(make_intrusive<FutureObject>(*in[0]))); });
   add("aten::wait", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = waited(*in[0]); });
   add("prim::awaitable", 1, INT_MAX, {}, start_call<delay_call>);
   add("prim::awaitable_wait", 1, 1, {}, [](Inputs in, size_t, Datum& out) { out = waited(*in[0]); });
@@ -170,6 +205,11 @@ void add_object_builtins() {
     print_handler().load()(line);
     out = Datum();
   });
+}
+
+std::vector<Datum>& entered_objects() {
+  thread_local std::vector<Datum> objects;
+  return objects;
 }
 
 void set_print_handler(PrintHandler to) { print_handler() = to; }

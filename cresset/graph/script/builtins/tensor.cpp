@@ -50,6 +50,13 @@ ScalarType dtype_of_numbers(const std::vector<Scalar>& numbers) {
   if (is_complex) return get_default_dtype() == kDouble ? kComplexDouble : kComplexFloat;
   return is_bool ? kBool : is_int ? kLong : get_default_dtype();
 }
+// Of a list without numbers: what it could hold.
+ScalarType dtype_of_elements(const Datum& list) {
+  const auto* const o = list.object() ? dynamic_cast<const dispatch::ListObject*>(list.object()->get()) : nullptr;
+  if (!o) return get_default_dtype();
+  if (!o->elements.empty()) return dtype_of_elements(o->elements[0]);
+  return o->element == dispatch::ElementKind::Int ? kLong : o->element == dispatch::ElementKind::Bool ? kBool : get_default_dtype();
+}
 Tensor tensor_from(const Datum& data, const Datum& dtype, const Datum& device) {
   std::vector<int64_t> sizes;
   std::vector<Scalar> numbers;
@@ -62,7 +69,7 @@ Tensor tensor_from(const Datum& data, const Datum& dtype, const Datum& device) {
     else if (inferred == kLong || inferred == kBool) static_cast<int64_t*>(t.data_ptr())[i] = numbers[i].toLong();
     else static_cast<double*>(t.data_ptr())[i] = numbers[i].toDouble();
   }
-  t = t.to(dtype.is_none() ? inferred : dtype.to_dtype());
+  t = t.to(!dtype.is_none() ? dtype.to_dtype() : numbers.empty() ? dtype_of_elements(data) : inferred);
   return device.is_none() ? t : t.to(device.to_device());
 }
 void make_tensor(Inputs in, size_t, Datum& out) {
@@ -130,6 +137,7 @@ void add_facts() {
   CRESSET_FACT("aten::is_complex(Tensor self) -> bool", bool(isComplexType(t.scalar_type())))
   CRESSET_FACT("aten::is_contiguous(Tensor self) -> bool", bool(t.is_contiguous()))
   CRESSET_FACT("aten::is_leaf(Tensor self) -> bool", bool(t.is_leaf()))
+  CRESSET_FACT("aten::retains_grad(Tensor self) -> bool", t.retains_grad())
   CRESSET_FACT("aten::is_signed(Tensor self) -> bool", t.is_signed())
   CRESSET_FACT("aten::is_conj(Tensor self) -> bool", t.is_conj())
   CRESSET_FACT("aten::is_neg(Tensor self) -> bool", t.is_neg())

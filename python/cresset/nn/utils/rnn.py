@@ -26,6 +26,7 @@ class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorte
     """
 
     __slots__ = ()
+    __annotations__ = {"data": torch.Tensor, "batch_sizes": torch.Tensor, "sorted_indices": torch.Tensor | None, "unsorted_indices": torch.Tensor | None}
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
         if batch_sizes is None and isinstance(data, (list, tuple)) and len(data) == 2:
