@@ -264,6 +264,8 @@ class _Builder:
             described = ("error", str(error))
         if described[0] == "function":
             _graph.script_class_add(self.cls, "static", name, described[1])
+        elif described[0] in ("builtin", "overloads", "flags"):
+            _graph.script_class_add(self.cls, "function", name, described)
         else:
             _graph.script_class_add(self.cls, "failed", name, described[1] if described[0] == "error" else "it is a function of Python")
 
@@ -281,8 +283,6 @@ class _Builder:
         if forward is not None and getattr(forward, "__name__", "") != "_forward_unimplemented" and self._defines_forward():
             out.append("forward")
         for name in dir(m):
-            if name.startswith("__"):
-                continue
             member = inspect.getattr_static(m, name, None)
             use = _marks.use_of(member)
             if use is not None and use[0] == _marks.Use.EXPORT and name not in out:
@@ -311,11 +311,15 @@ class _Builder:
         if name == "forward" and _graph.script_class_info(self.cls)["container"] == "Sequential" and not self._defines_forward():
             return self._sequential()
         member = self._member(name)
+        if name.endswith("__packed") and _library.method_text(self.module, "forward", name) is not None:
+            return self._compile(name, self._member("forward"))
         if isinstance(member, property) or member is None:
             return self._property(name, member)
         if isinstance(member, staticmethod):
             self._callable(name, member.__func__)
             return None
+        if isinstance(member, classmethod):  # bound to the module: there are no values that are classes
+            return self._compile(name, member.__func__)
         if inspect.isfunction(member) and member.__module__ == "cresset.nn.modules.container":
             return None
         if not inspect.isfunction(member) or (name in vars(Module) and name in vars(Module) and member is vars(Module)[name]):
@@ -351,7 +355,7 @@ class _Builder:
         qualified = f"{self.name}.{key}"
         if use is not None and use[0] in (_marks.Use.IGNORE, _marks.Use.UNUSED, _marks.Use.DROP):
             return self._keep(key, self._dropped(qualified, fn, use[0]))
-        text = _library.method_text(self.module, name) if key == name else None
+        text = _library.method_text(self.module, "forward" if name.endswith("__packed") else name, name) if key == name else None
         if text is not None:
             text = text.strip("\n") + "\n"
             function = _graph.script_unit_define(_resolve.unit, qualified, text, f"torch/nn/modules/{name}", 1, _library.Names(), self.cls, {})

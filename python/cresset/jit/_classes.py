@@ -8,7 +8,7 @@ import _cresset_graph as _graph
 
 from ..nn import Module
 from . import _marks, _resolve
-from ._definition import defaults_of
+from ._definition import defaults_of, native
 
 _originals = {}  # qualified name -> class of Python
 
@@ -39,7 +39,7 @@ def _names_of(cls):
 
 def _methods(cls, handle, around):
     name = _graph.script_class_info(handle)["name"]
-    texts = {}
+    texts, found = {}, {}  # `found`: what is compiled when something asks for it, as it need not be TorchScript
     if dataclasses.is_dataclass(cls):
         texts.update(_dataclass_texts(cls))
     made = {}
@@ -48,6 +48,8 @@ def _methods(cls, handle, around):
             continue
         if isinstance(member, staticmethod):
             made[key] = ("static", member.__func__)
+        elif isinstance(member, classmethod):  # bound to the object: there are no values that are classes
+            found[key] = member.__func__
         elif isinstance(member, property):
             made[key] = ("property", member)
         elif inspect.isfunction(member) and not (dataclasses.is_dataclass(cls) and key in ("__repr__", "__match_args__", "__hash__", "__replace__")):
@@ -64,14 +66,33 @@ def _methods(cls, handle, around):
     def method(key, fn):
         use = _marks.use_of(fn)
         if use is not None and use[0] != _marks.Use.EXPORT:
-            text = f"def {key}(self) -> None:\n    raise NotImplementedError('{key} is left to Python: it was not compiled')\n"
-            _graph.script_class_add(handle, "method", key, define(key, fn, text, "<unused>", 1, {}, handle))
-            return
+            rows, result = native(fn, key, skip_self=True, otherwise="Any")
+            head = ", ".join(["self", *(f"{name}: {type_}" for name, type_, *_ in rows)])
+            text = f"def {key}({head}) -> {result}:\n    raise NotImplementedError('{key} is left to Python: it was not compiled')\n"
+            return add(key, define(key, fn, text, "<unused>", 1, defaults_of(fn), handle))
         source, file, line = _resolve.source_of(fn)
-        _graph.script_class_add(handle, "method", key, define(key, fn, source, file, line, defaults_of(fn), handle))
+        return add(key, define(key, fn, source, file, line, defaults_of(fn), handle))
+
+    def add(key, function):
+        _graph.script_class_add(handle, "method", key, function)
+        return function
+
+    def generated(key, text):
+        return add(key, define(key, None, text[0], "<dataclass>", 1, text[1], handle))
+
+    def find(key):
+        if key not in found:
+            return None
+        what = found.pop(key)
+        return method(key, what) if inspect.isfunction(what) else generated(key, what)
 
     for key, text in texts.items():
-        _graph.script_class_add(handle, "method", key, define(key, None, text[0], "<dataclass>", 1, text[1], handle))
+        if key == "__init__":
+            generated(key, text)
+        else:
+            found[key] = text
+    if found:
+        _graph.script_class_add(handle, "finder", find)
     for key, (kind, member) in made.items():
         if kind == "method":
             method(key, member)
@@ -102,10 +123,13 @@ def _hint_names(cls):
 def _dataclass_texts(cls):
     """`__init__`, `__eq__` and the orders of a dataclass, as text."""
     fields = [f for f in dataclasses.fields(cls) if f.init]
-    names = {f.name: f"{f.type if isinstance(f.type, str) else _resolve.type_text(f.type)}" for f in fields}
-    defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
+    own_types = {f.name: f.type.type if isinstance(f.type, dataclasses.InitVar) else f.type for f in cls.__dataclass_fields__.values()}
+    given = [f for f in cls.__dataclass_fields__.values() if f in fields or isinstance(f.type, dataclasses.InitVar)]
+    names = {f.name: f"{t if isinstance(t := own_types[f.name], str) else _resolve.type_text(t)}" for f in given}
+    defaults = {f.name: f.default for f in given if f.default is not dataclasses.MISSING}
     parameters = ", ".join(f"{n}: {t}" for n, t in names.items())
-    body = [f"self.{n} = {n}" for n in names] + (["self.__post_init__()"] if hasattr(cls, "__post_init__") else [])
+    after = ", ".join(f.name for f in given if f not in fields)
+    body = [f"self.{f.name} = {f.name}" for f in fields] + ([f"self.__post_init__({after})"] if hasattr(cls, "__post_init__") else [])
     texts = {"__init__": (f"def __init__(self, {parameters}):\n" + textwrap.indent("\n".join(body) or "pass", "    ") + "\n", defaults)}
     own = vars(cls)
     if cls.__dataclass_params__.eq and "__eq__" in own:

@@ -31,8 +31,8 @@ def defaults_of(fn):
     return {name: p.default for name, p in signature.parameters.items() if p.default is not inspect.Parameter.empty}
 
 
-def native(fn, name, skip_self=False):
-    """A function that Python runs: its annotations are its types."""
+def native(fn, name, skip_self=False, otherwise="Tensor"):
+    """A function that Python runs: its annotations are its types, and `otherwise` that of arguments without one."""
     hints, resolver = {}, _resolve.Resolver(fn)
     for key, annotation in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         hints[key] = resolver.type(annotation) if isinstance(annotation, str) else _resolve.type_text(annotation)
@@ -41,7 +41,7 @@ def native(fn, name, skip_self=False):
         if skip_self and index == 0:
             continue
         has_default = p.default is not inspect.Parameter.empty
-        rows.append((key, hints.get(key) or "Tensor", has_default, p.default if has_default else None))
+        rows.append((key, hints.get(key) or otherwise, has_default, p.default if has_default else None))
     return rows, hints.get("return") or ("None" if "return" in hints else "Tensor")
 
 

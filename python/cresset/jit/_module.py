@@ -12,7 +12,7 @@ from . import _marks, _tracing
 from ._function import ScriptFunction
 
 _INTERNAL = frozenset(Module().__dict__) | {"_is_full_backward_hook", "_non_persistent_buffers_set"}
-_MAGIC = frozenset({"__len__", "__getitem__", "__contains__"})
+_MAGIC = frozenset({"__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__"})
 
 
 class _Slots(collections.abc.MutableMapping):
@@ -351,7 +351,7 @@ class RecursiveScriptModule(ScriptModule):
     def _magic(self, name):
         method = self._find_method(name)
         if method is None:
-            raise TypeError(f"'{self.original_name}' object has no {name}")
+            raise NotImplementedError(f"'{self.original_name}' has no compiled {name}: mark it with torch.jit.export")
         return method
 
     def _has_magic(self, name):
@@ -376,7 +376,7 @@ class RecursiveScriptModule(ScriptModule):
         return list(items.values())[index]
 
     def __contains__(self, key):
-        return key in self._items()
+        return key in self._items() if self._info["container"] else self._magic("__contains__")(key)
 
     def keys(self):
         return self._items().keys()

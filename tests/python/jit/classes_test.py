@@ -1,0 +1,309 @@
+"""Classes: methods of all kinds, dataclasses, with statements; modules that are chosen when the program runs, and packed sequences."""
+
+import dataclasses
+import subprocess
+import sys
+from typing import Any, List, NamedTuple, Optional
+
+import pytest
+from language_test import again
+
+import cresset as torch
+from cresset import nn
+
+
+class Bound:
+    def __init__(self, x: int):
+        self.x = x
+
+    @classmethod
+    def double(cls, x: int) -> int:
+        return x * 2
+
+    @classmethod
+    def made(cls, x: int):
+        return cls(x)
+
+    @torch.jit.unused
+    def left_out(self, q, n: int = 3) -> int:
+        return q.nothing
+
+    def go(self) -> int:
+        return self.double(self.x)
+
+
+def bound(x: int):
+    return Bound(x).go()
+
+
+def left_out(x: int):
+    if x > 0:
+        return Bound(x).x
+    return Bound(x).left_out("a")
+
+
+def test_class_methods_are_bound_to_the_object():
+    compiled = torch.jit.script(bound)
+    assert compiled(4) == again(compiled)(4) == 8
+
+
+def test_unused_methods_keep_their_arguments():
+    compiled = torch.jit.script(left_out)
+    assert compiled(1) == 1
+    with pytest.raises(torch.jit.Error, match="left to Python"):
+        compiled(-1)
+
+
+class Methods(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.apply_ = torch.relu
+        self.resize = nn.functional.interpolate
+
+    @staticmethod
+    def plus(x: int) -> int:
+        return x + 1
+
+    @classmethod
+    def times(cls, x: int) -> int:
+        return x * 3
+
+    def forward(self, x: torch.Tensor, n: int):
+        return self.apply_(x), self.plus(n), Methods.plus(n), self.times(n), self.resize(x, scale_factor=2.0).shape
+
+
+def test_modules_have_static_and_class_methods_and_operators():
+    compiled = torch.jit.script(Methods())
+    for f in (compiled, again(compiled)):
+        x, *rest = f(torch.tensor([[[-1.0, 2.0]]]), 4)
+        assert x.tolist() == [[[0, 2]]] and rest == [5, 5, 12, [1, 1, 4]]
+
+
+class Sized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.items = [1, 2]
+
+    @torch.jit.export
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @torch.jit.export
+    def __contains__(self, k: int) -> bool:
+        return k in self.items
+
+    @torch.jit.export
+    def __getitem__(self, k: int) -> int:
+        return self.items[k]
+
+    @torch.jit.export
+    def __setitem__(self, k: int, v: int) -> None:
+        self.items[k] = v
+
+    def forward(self, x: int):
+        self[0] = x
+        return len(self), 2 in self, self[0]
+
+
+class Plain(nn.Module):
+    def forward(self, x: int):
+        return x
+
+
+def test_exported_methods_of_python_are_those_of_the_compiled_module():
+    compiled = torch.jit.script(Sized())
+    assert compiled(7) == (2, True, 7)
+    assert len(compiled) == 2 and 2 in compiled and 5 not in compiled and compiled[0] == 7
+    compiled.__setitem__(1, 9)
+    assert compiled[1] == 9
+    plain = torch.jit.script(Plain())
+    for refused in (lambda: len(plain), lambda: 1 in plain, lambda: plain[0]):
+        with pytest.raises(NotImplementedError):
+            refused()
+
+
+@dataclasses.dataclass
+class Fields:
+    x: torch.Tensor
+    n: Optional[torch.Tensor] = None
+    start: dataclasses.InitVar[int] = 2
+
+    def __post_init__(self, start: int):
+        self.x = self.x + start
+
+
+def fields(x: torch.Tensor):
+    f = Fields(x, start=3)
+    return f.x, f.n is None
+
+
+def test_dataclasses_need_no_comparison_and_take_initial_values():
+    x, is_none = torch.jit.script(fields)(torch.ones(1))
+    assert x.tolist() == [4] and is_none
+
+
+class Context:
+    def __init__(self, log: List[str]):
+        self.log = log
+
+    def __enter__(self) -> int:
+        self.log.append("in")
+        return 5
+
+    def __exit__(self, kind: Any, value: Any, trace: Any):
+        self.log.append("out")
+
+
+def entered(x: int, log: List[str]):
+    with Context(log) as k:
+        with Context(log):
+            if x < 0:
+                raise ValueError("negative")
+            x += k
+    return x
+
+
+@pytest.mark.parametrize("change", [lambda f: f, again])
+def test_exceptions_leave_with_statements_by_their_exit(change):
+    compiled = change(torch.jit.script(entered))
+    log = torch.jit.script(["start"])
+    assert compiled(1, log) == 6 and list(log) == ["start", "in", "in", "out", "out"]
+    log = torch.jit.script(["start"])
+    with pytest.raises(torch.jit.Error, match="negative"):
+        compiled(-1, log)
+    assert list(log) == ["start", "in", "in", "out", "out"]
+    assert "with" in torch.jit.script(entered).code
+
+
+@torch.jit.interface
+class Adds(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class One(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+class Many(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n = 10
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.n
+
+
+class Other(nn.Module):
+    def forward(self, x: int) -> int:
+        return x
+
+
+class Chooses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([One(), Many()])
+        self.named = nn.ModuleDict({"one": One(), "many": Many()})
+
+    def forward(self, x: torch.Tensor, i: int, k: str):
+        part: Adds = self.parts[i]
+        named: Adds = self.named[k]
+        x = part.forward(x) + named.forward(x)
+        for j in range(2):
+            each: Adds = self.parts[j]
+            x = each.forward(x)
+        return x + torch.jit.annotate(Adds, self.parts[0]).forward(x), k in self.named
+
+
+class ChoosesOther(Chooses):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([One(), Other()])
+
+
+def test_modules_of_one_interface_are_chosen_while_the_program_runs():
+    compiled = torch.jit.script(Chooses())
+    for f in (compiled, again(compiled)):
+        assert f(torch.zeros(1), 0, "many")[0].tolist() == [45] and f(torch.zeros(1), 1, "one")[1] is True
+        for refused in ((5, "one"), (0, "none")):
+            with pytest.raises(RuntimeError):
+                f(torch.zeros(1), *refused)
+    with pytest.raises(RuntimeError, match="module '1' of ModuleList is not of the annotated type"):
+        torch.jit.script(ChoosesOther())
+
+
+class Loops(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([nn.ReLU(), nn.Tanh()])
+        self.named = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+
+    def forward(self, x: torch.Tensor):
+        found = {k: m(x) for k, m in self.named.items()}
+        for part in self.parts:
+            if x.sum() > 100:
+                return found, x
+            x = part(x)
+        return found, x
+
+
+def test_loops_over_modules_of_several_classes_may_return():
+    found, x = torch.jit.script(Loops())(torch.zeros(1))
+    assert x.tolist() == [0] and {k: v.tolist() for k, v in found.items()} == {"a": [0], "b": [0]}
+
+
+class Packs(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        y, state = self.layer(packed)
+        padded, n = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, padding_value=-1.0, total_length=4)
+        return padded, n, state
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers_take_packed_sequences(layer):
+    torch.manual_seed(0)
+    module = Packs(layer(2, 3, num_layers=2, bidirectional=True, batch_first=True))
+    compiled, arguments = torch.jit.script(module), (torch.randn(3, 3, 2), torch.tensor([1, 3, 2]))
+    flat = lambda r: [r[0], r[1], *(r[2] if isinstance(r[2], tuple) else (r[2],))]  # noqa: E731
+    for f in (compiled, again(compiled)):
+        for got, expected in zip(flat(f(*arguments)), flat(module(*arguments)), strict=True):
+            torch.testing.assert_close(got, expected)
+
+
+def padded(xs: List[torch.Tensor]):
+    a = nn.utils.rnn.pad_sequence(xs, batch_first=True, padding_value=2.0)
+    b = nn.utils.rnn.pad_sequence(xs, padding_side="left")
+    c = nn.utils.rnn.unpad_sequence(a, torch.tensor([2, 1]), batch_first=True)
+    d = nn.utils.rnn.unpack_sequence(nn.utils.rnn.pack_sequence(xs))
+    return a, b, c, d
+
+
+def test_sequences_are_padded_and_packed():
+    xs = [torch.tensor([1.0, 2.0]), torch.tensor([3.0])]
+    compiled = torch.jit.script(padded)
+    for f in (compiled, again(compiled)):
+        a, b, c, d = f(xs)
+        assert a.tolist() == [[1, 2], [3, 2]] and b.tolist() == [[1, 0], [2, 3]]
+        assert [x.tolist() for x in c] == [x.tolist() for x in d] == [[1, 2], [3]]
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+def point(x: int) -> Point:
+    return Point(x, 2)
+
+
+def test_an_archive_alone_gives_values_of_python(tmp_path):
+    torch.jit.script(point).save(str(tmp_path / "point.pt"))
+    program = f"import cresset as torch; p = torch.jit.load({str(tmp_path / 'point.pt')!r})(3); print(p.x, p.y)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}, check=False)
+    assert done.stdout == "3 2\n", done.stderr
