@@ -77,15 +77,15 @@ Datum to_datum(PyObject* o, const Type& type) {
       if (o == Py_None) return Datum(Tensor());
       break;
     case TypeKind::Int:
-      if (PyLong_Check(o) && !PyBool_Check(o)) return Datum(read_int(o));
+      if (PyLong_Check(o)) return Datum(read_int(o));  // True is an int of Python
       if (capi().read_constant(o, constant)) return constant;
       if (capi().is_tensor(o) && capi().tensor_of(o).dim() == 0 && isIntegralType(capi().tensor_of(o).scalar_type(), false))
         return Datum(capi().tensor_of(o).item());
-      if (!PyBool_Check(o) && !PyFloat_Check(o) && PyIndex_Check(o)) return Datum(read_int(checked(PyNumber_Index(o)).get()));
+      if (!PyFloat_Check(o) && PyIndex_Check(o)) return Datum(read_int(checked(PyNumber_Index(o)).get()));
       break;
     case TypeKind::Float:
       if (PyFloat_Check(o)) return Datum(PyFloat_AS_DOUBLE(o));
-      if (PyLong_Check(o) && !PyBool_Check(o)) return Datum(static_cast<double>(read_int(o)));
+      if (PyLong_Check(o)) return Datum(static_cast<double>(read_int(o)));
       if (capi().is_tensor(o) && capi().tensor_of(o).dim() == 0) return Datum(capi().tensor_of(o).item().toDouble());
       break;
     case TypeKind::Bool:
@@ -121,8 +121,8 @@ Datum to_datum(PyObject* o, const Type& type) {
         // Types that take values of others, too, take their own alone here.
         try {
           if ((t.kind() == TypeKind::Float && !PyFloat_Check(o)) || (t.kind() == TypeKind::Bool && !PyBool_Check(o)) ||
-              (t.kind() == TypeKind::Complex && !PyComplex_Check(o)) || (t.kind() == TypeKind::Tuple && !PyTuple_Check(o)) ||
-              (t.kind() == TypeKind::Tensor && o == Py_None))
+              (t.kind() == TypeKind::Int && PyBool_Check(o)) || (t.kind() == TypeKind::Complex && !PyComplex_Check(o)) ||
+              (t.kind() == TypeKind::Tuple && !PyTuple_Check(o)) || (t.kind() == TypeKind::Tensor && o == Py_None))
             continue;
           return to_datum(o, t);
         } catch (const TypeError&) {}

@@ -16,6 +16,7 @@ constexpr const char* kBroke = "$broke";
 void assigned_by(const Ast& a, std::set<std::string>& names);
 void assigned_to(const Ast& target, std::set<std::string>& names) {
   if (target.kind == AstKind::Name) names.insert(target.text);
+  if (const std::string path = attribute_path(target); !path.empty()) names.insert(path);
   if (target.kind == AstKind::Tuple || target.kind == AstKind::List || target.kind == AstKind::Starred)
     for (const AstPtr& k : target.kids) assigned_to(*k, names);
 }
@@ -182,6 +183,10 @@ const std::string* Emitter::why_gone(const std::string& name) const {
 }
 void Emitter::refine(const std::map<std::string, Type>& types) {
   for (const auto& [name, type] : types) {
+    if (name.find('.') != std::string::npos) {
+      frame_->names[name] = sugar_type(type);
+      continue;
+    }
     const SugarPtr s = find(name);
     if (!s || s->kind != SugarKind::Value || s->value->type() == type || type.kind() == TypeKind::Any) continue;
     Value* v = make("prim::unchecked_cast", {s->value}, Range(), type);
@@ -526,6 +531,8 @@ Flow Emitter::loop_node(const Range& range, const Ast& body, Value* trips, Value
     frame.names[carried[k]] = sugar(p);
   }
   frame.names[kBroke] = sugar(constant(Datum(false)));
+  for (const std::string& n : assigned)
+    if (n.find('.') != std::string::npos) frame.gone[n] = "loop that assigns it";
   refine(refined);
   begin(i);
   statements(body, 0, nullptr);
@@ -697,6 +704,12 @@ void Emitter::destructure(const Ast& target, SugarPtr v) {
 }
 
 void Emitter::assign_attribute(const Ast& target, Value* v) {
+  // An attribute of the name has its own type again, whatever conditions have said: it may be that of the same object.
+  for (Frame* f = frame_; f; f = f->parent)
+    std::erase_if(f->names, [&](const auto& entry) {
+      const size_t dot = entry.first.find('.');
+      return dot != std::string::npos && entry.first.compare(dot + 1, std::string::npos, target.text) == 0;
+    });
   Value* object = value(target[0]);
   ClassType* cls = class_of(object->type());
   if (!cls) fail("a value of type " + annotation_text(object->type()) + " has no attributes to assign", target.range);

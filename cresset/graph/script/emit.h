@@ -172,6 +172,9 @@ class Emitter {
   std::map<std::string, Value*> constants_;
 };
 
+// "self.x" of an attribute of a variable, by which conditions narrow its type; empty for other expressions.
+inline std::string attribute_path(const Ast& a) { return a.kind == AstKind::Attribute && a[0].kind == AstKind::Name ? a[0].text + "." + a.text : ""; }
+
 // The name of the operator of two values that the symbol of the name stands for.
 const char* operator_on(const char* name, const Value& x, const Value& y);
 

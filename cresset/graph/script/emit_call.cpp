@@ -379,6 +379,11 @@ SugarPtr Emitter::call_module(Value* object, ClassType& cls, const Arguments& ar
     }
     return x ? x : arguments.positional.at(0);
   }
+  if (const auto forms = cls.overloads.find("forward"); forms != cls.overloads.end() && cls.pre_hooks.empty() && cls.hooks.empty()) {
+    std::vector<Function*> list;
+    for (const std::string& name : forms->second) list.push_back(cls.method(name));
+    return call_overloads(list, object, arguments, range);
+  }
   Function* forward = cls.method("forward");
   if (!forward) fail("Module '" + short_name(cls.name) + "' has no method forward to call", range);
   // Layers of recurrent networks take packed sequences by a method of their own.

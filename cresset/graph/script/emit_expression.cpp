@@ -27,7 +27,13 @@ SugarPtr Emitter::expression(const Ast& a, const Type* hint) {
   switch (a.kind) {
     case AstKind::Name: return name(a);
     case AstKind::Literal: return sugar_constant(a.value);
-    case AstKind::Attribute: return attribute(expression(a[0]), a.text, a.range);
+    case AstKind::Attribute: {
+      const SugarPtr found = attribute(expression(a[0]), a.text, a.range);
+      const std::string path = attribute_path(a);
+      const SugarPtr narrowed = path.empty() ? nullptr : find(path);
+      if (!narrowed || found->kind != SugarKind::Value || found->value->type() == narrowed->type) return found;
+      return sugar(make("prim::unchecked_cast", {found->value}, a.range, narrowed->type));
+    }
     case AstKind::Call: return call(a, hint);
     case AstKind::Subscript: return subscript(a, hint);
     case AstKind::Unary: {
@@ -294,6 +300,8 @@ Condition Emitter::identity(const Ast& a, bool is) {
     if (rest && operand.kind == AstKind::Name) {
       (is ? c.no : c.yes)[operand.text] = *rest;
       (is ? c.yes : c.no)[operand.text] = TypeKind::None;
+    } else if (const std::string path = attribute_path(operand); rest && !path.empty()) {
+      (is ? c.no : c.yes)[path] = *rest;
     }
     return c;
   }

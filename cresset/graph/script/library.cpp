@@ -44,6 +44,14 @@ def _transformer_encoder_layer_fwd(src: Tensor, embed_dim: int, num_heads: int, 
 def numpy_T(self: Tensor) -> Tensor:
     return self.permute([i for i in range(self.dim() - 1, -1, -1)])
 )"},
+    {"chalf", R"(
+def chalf(self: Tensor) -> Tensor:
+    return self.to(torch.complex32)
+)"},
+    {"linalg_diagonal", R"(
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    return torch.diagonal(A, offset, dim1, dim2)
+)"},
     // Functions of torch.nn.init, as archives call them.
     {"_no_grad_zero_", R"(
 def _no_grad_zero_(tensor: Tensor) -> Tensor:

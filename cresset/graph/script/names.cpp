@@ -204,6 +204,7 @@ SugarPtr torch_attribute(const std::string& home, const std::string& name) {
                                                             {"int8", kChar},
                                                             {"uint8", kByte},
                                                             {"bool", kBool},
+                                                            {"complex32", kComplexHalf},
                                                             {"complex64", kComplexFloat},
                                                             {"cfloat", kComplexFloat},
                                                             {"complex128", kComplexDouble},

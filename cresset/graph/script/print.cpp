@@ -357,6 +357,7 @@ class Printer {
     if (b == "prim::Uninitialized") return give(n, "uninitialized(" + type(n.output()->type()) + ")");
     if (b == "prim::unchecked_cast") {
       const bool wider = is_subtype(n.input(0)->type(), n.output()->type());
+      if (wider && is_named_apart(n.output()->type())) return line(name(n.output()) + " : " + type(n.output()->type()) + " = " + operand(n.input(0)));
       return give(n, (wider ? "annotate(" : "unchecked_cast(") + type(n.output()->type()) + ", " + operand(n.input(0)) + ")");
     }
     if (b == "prim::dtype_of_int") return give(n, operand(n.input(0)));
@@ -416,6 +417,11 @@ class Printer {
     for (const std::string& e : list) s += (s.empty() ? "" : ", ") + e;
     return s;
   }
+  // In PyTorch `annotate` leaves these values the type that they had, and only a variable has the wider one.
+  static bool is_named_apart(const Type& type) {
+    const ClassType* const cls = class_of(type);
+    return type.kind() == TypeKind::Union || (cls && cls->kind == ClassKind::Interface);
+  }
   void assign_all(const std::vector<std::string>& targets, const std::vector<const Value*>& values, const std::vector<Type>& types, bool apart = false) {
     std::vector<std::string> left, right;
     for (size_t i = 0; i < targets.size(); i++) {
@@ -423,7 +429,7 @@ class Printer {
       if (v == targets[i]) continue;
       if (values[i]->type() != types[i] && is_subtype(values[i]->type(), types[i])) {
         // Names that a branch gives out are read by none of its values, so that they can be annotated one by one.
-        if (types[i].kind() == TypeKind::Union && apart) {
+        if (is_named_apart(types[i]) && apart) {
           line(targets[i] + " : " + type(types[i]) + " = " + v);
           continue;
         }

@@ -406,7 +406,7 @@ Datum run_with_exits(Program& program, std::vector<Datum> arguments) {
     return std::move(program.run(std::move(arguments))[0]);
   } catch (...) {
     while (entered_objects().size() > before) {
-      const Datum object = std::move(entered_objects().back());
+      const Datum object = std::move(entered_objects().back().object);
       entered_objects().pop_back();
       object_of(object)->cls->method("__exit__")->run({object, Datum(), Datum(), Datum()});
     }

@@ -4,6 +4,7 @@
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/graph/script/unit.h"
+#include "cresset/transform/autocast.h"
 
 namespace cresset::graph::script {
 
@@ -41,10 +42,15 @@ std::string python_str(const Datum& value);
 std::string python_repr(const Datum& value);
 // Python's order of two values of one type.
 bool less(const Datum& a, const Datum& b);
-inline bool same(const Datum& a, const Datum& b) { return a == b; }
+// dtypes and layouts are the ints that they are in archives.
+bool same(const Datum& a, const Datum& b);
 
 // Objects of the with statements that this thread is in, the innermost last: their __exit__ runs when an exception leaves the program.
-std::vector<Datum>& entered_objects();
+struct Entered {
+  Datum object;
+  std::shared_ptr<autocast> region;  // of an object that stands for one
+};
+std::vector<Entered>& entered_objects();
 
 // Characters of UTF-8 text.
 std::vector<std::string> letters(const std::string& s);

@@ -275,7 +275,7 @@ def _describe_class(cls):
         return ("special", "list")
     if issubclass(cls, torch.nn.Module):
         return ("namespace", cls, cls.__name__)
-    if cls is torch.autograd.profiler.record_function:
+    if cls in (torch.autograd.profiler.record_function, torch.profiler.record_function):
         return ("special", "ignored_context")
     if issubclass(cls, torch.Tensor) or cls in (torch.dtype, torch.Generator):
         return ("special", "Tensor")
@@ -284,6 +284,8 @@ def _describe_class(cls):
         return ("type", text) if text else ("error", f"a field of {cls.__name__} has a type that TorchScript has not")
     if issubclass(cls, enum.Enum):
         return ("class", enum_class(cls))
+    if cls is torch.autocast:
+        from ._contexts import autocast as cls
     handle = class_handle(cls)
     return ("class", handle) if handle is not None else ("error", f"class {cls.__name__} cannot be used in TorchScript")
 

@@ -307,3 +307,58 @@ def test_an_archive_alone_gives_values_of_python(tmp_path):
     program = f"import cresset as torch; p = torch.jit.load({str(tmp_path / 'point.pt')!r})(3); print(p.x, p.y)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}, check=False)
     assert done.stdout == "3 2\n", done.stderr
+
+
+class Narrows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n: Optional[int] = 3
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.n is None:
+            return x
+        for _ in range(2):
+            x = x + self.n
+        if self.n is not None and self.n > 2:
+            self.n = None
+        return x
+
+
+class Forgets(Narrows):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.n is not None:
+            self.n = None
+            return x + self.n
+        return x
+
+
+def test_conditions_narrow_attributes_until_they_are_assigned():
+    compiled = torch.jit.script(Narrows())
+    assert compiled(torch.zeros(1)).tolist() == [6] and compiled(torch.zeros(1)).tolist() == [0]
+    with pytest.raises(RuntimeError, match="Optional"):
+        torch.jit.script(Forgets())
+
+
+class Overloaded(nn.Module):
+    @torch.jit._overload_method
+    def forward(self, x: int) -> int: ...  # noqa: F811
+
+    @torch.jit._overload_method
+    def forward(self, x: List[int]) -> int: ...  # noqa: F811
+
+    def forward(self, x):  # noqa: F811
+        return x + 1 if isinstance(x, int) else x[0]
+
+
+class Calls(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Overloaded()
+
+    def forward(self, x: int):
+        return self.part(x), self.part([x])
+
+
+def test_modules_are_called_by_the_signatures_above_forward():
+    compiled = torch.jit.script(Calls())
+    assert compiled(3) == again(compiled)(3) == (4, 3)

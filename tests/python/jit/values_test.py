@@ -303,3 +303,40 @@ def test_functions_of_init_compile():
     compiled = torch.jit.script(initialized)
     for f in (compiled, again(compiled)):
         assert [t.tolist() for t in f(torch.zeros(1, 2, requires_grad=True))] == [[[2.5, 2.5]], [[1, 1]], [[0, 0]]]
+
+
+def passed(x: float, n: int, xs: List[int]):
+    return x, n, xs
+
+
+def test_true_is_a_number_where_one_is_asked_for():
+    assert torch.jit.script(passed)(True, True, [True]) == (1.0, 1, [1])
+
+
+def of_dtypes(x: torch.Tensor):
+    known = [torch.float32, torch.int64]
+    return x.dtype in known, x.dtype is torch.float32, known.index(x.dtype)
+
+
+def test_dtypes_of_archives_are_those_of_tensors():
+    compiled = torch.jit.script(of_dtypes)
+    assert compiled(torch.ones(1)) == again(compiled)(torch.ones(1)) == (True, True, 0)
+
+
+def mixed(x: torch.Tensor, fails: bool):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x @ x
+        with torch.autocast("cpu", enabled=False):
+            z = x @ x
+        if fails:
+            raise ValueError("within")
+    return y.dtype == torch.bfloat16, z.dtype == torch.float32, (x @ x).dtype == torch.float32
+
+
+def test_mixed_precision_begins_and_ends_with_its_block():
+    compiled = torch.jit.script(mixed)
+    for f in (compiled, again(compiled)):
+        assert f(torch.ones(2, 2), False) == (True, True, True)
+        with pytest.raises(torch.jit.Error, match="within"):
+            f(torch.ones(2, 2), True)
+        assert not torch.is_autocast_enabled("cpu")

@@ -85,7 +85,10 @@ bool numbers_equal(const Datum& a, const Datum& b) {
   if (a.isDouble() || b.isDouble()) return as_float(a) == as_float(b);
   return as_int(a) == as_int(b);
 }
-bool any_equal(const Datum& a, const Datum& b) {
+
+}  // namespace
+
+bool same(const Datum& a, const Datum& b) {
   if (a.is_number() && b.is_number()) return numbers_equal(a, b);
   // dtypes and the like are ints in files.
   if (a.is<ScalarType>() && b.is<int64_t>()) return static_cast<int64_t>(a.to_dtype()) == b.to_int();
@@ -94,10 +97,13 @@ bool any_equal(const Datum& a, const Datum& b) {
   if (b.is<Layout>() && a.is<int64_t>()) return static_cast<int64_t>(b.to_layout()) == a.to_int();
   return a == b;
 }
+
+namespace {
+
 template <bool Equal> void add_equality(const char* name) {
   const std::string s = std::string("aten::") + name;
-  const BuiltinFn numbers = [](Inputs in, size_t, Datum& out) { put(out, any_equal(*in[0], *in[1]) == Equal); };
-  const BuiltinFn any = [](Inputs in, size_t, Datum& out) { put(out, any_equal(*in[0], *in[1]) == Equal); };
+  const BuiltinFn numbers = [](Inputs in, size_t, Datum& out) { put(out, same(*in[0], *in[1]) == Equal); };
+  const BuiltinFn any = [](Inputs in, size_t, Datum& out) { put(out, same(*in[0], *in[1]) == Equal); };
   const auto add = [&](const char* overload, const char* a, const char* b, BuiltinFn run) {
     add_builtin((s + overload + "(" + a + " a, " + b + " b) -> bool").c_str(), run);
   };

@@ -50,7 +50,13 @@ void set_attribute(Inputs in, size_t, Datum& out) {
   out = Datum();
 }
 void enter(Inputs in, size_t, Datum& out) {
-  entered_objects().push_back(*in[0]);
+  Entered entered{*in[0], nullptr};
+  if (ScriptObject* const o = object_of(*in[0]); o && unmangled(o->cls->name) == "__torch__.torch.amp.autocast_mode.autocast") {
+    const Datum& dtype = o->slot("fast_dtype");
+    const auto fast = dtype.isInt() ? static_cast<ScalarType>(dtype.toInt()) : dtype.to_dtype();
+    entered.region = std::make_shared<autocast>(Device(o->slot("device").to_string()).type(), fast, o->slot("_enabled").toBool());
+  }
+  entered_objects().push_back(std::move(entered));
   out = Datum();
 }
 void leave(Inputs, size_t, Datum& out) {
@@ -132,7 +138,7 @@ bool is_same_object(const Datum& a, const Datum& b) {
     const auto none = [](const Datum& v) { return v.is_none() || (v.is_tensor() && !v.to_tensor().defined()); };
     return none(a) && none(b);
   }
-  if (a.is<ScalarType>() || b.is<ScalarType>() || a.isBool()) return a == b;
+  if (a.is<ScalarType>() || b.is<ScalarType>() || a.isBool()) return same(a, b);
   return a.is(b);
 }
 
@@ -207,8 +213,8 @@ void add_object_builtins() {
   });
 }
 
-std::vector<Datum>& entered_objects() {
-  thread_local std::vector<Datum> objects;
+std::vector<Entered>& entered_objects() {
+  thread_local std::vector<Entered> objects;
   return objects;
 }
 

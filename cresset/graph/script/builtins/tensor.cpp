@@ -295,6 +295,9 @@ void add_functions() {
   for (const char* t : {"bool", "float", "int", "complex"})
     add_builtin((std::string("aten::as_tensor.") + t + "(" + t + " t, *, ScalarType? dtype=None, Device? device=None) -> Tensor").c_str(), as_tensor, false);
   add_builtin("aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor, false);
+  add_builtin(
+      "aten::get_autocast_dtype(str device_type) -> ScalarType",
+      [](Inputs in, size_t, Datum& out) { out = Datum(amp::get_autocast_dtype(Device(in[0]->to_string()).type())); }, false);
   add_builtin("prim::tolist(Tensor self, int dims, int kind) -> Any", to_list, false);
   const BuiltinFn wrapped = [](Inputs in, size_t, Datum& out) {
     Tensor t = scalar_tensor(in[0]->to_scalar(), in[0]->isBool() ? kBool : in[0]->isDouble() ? kDouble : in[0]->isComplexDouble() ? kComplexDouble : kLong);
