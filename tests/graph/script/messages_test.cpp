@@ -67,9 +67,10 @@ const Golden kGolden[] = {
     {"xs[0:1] = [1]\n    return xs", "slices of lists cannot be assigned", "xs[0:1]"},
     {"1 = n", "expected a name, an attribute or an element to assign to", "1"},
     // sequences
-    {"return [1, 'a']", "Lists must contain only a single type", "[1, 'a']"},
+    {"return xs[n:n + slice(2)]", "a slice cannot be used as a value", "slice(2)"},
     {"return {'a': 1, 2: 3}", "Dict keys must contain only a single type", "{'a': 1, 2: 3}"},
-    {"return {'a': 1, 'b': 'c'}", "Dict values must contain only a single type", "{'a': 1, 'b': 'c'}"},
+    {"d: Dict[str, int] = {'a': 1, 'b': 'c'}\n    return d", "Dict values must contain only a single type", "{'a': 1, 'b': 'c'}"},
+    {"print(n, end='')\n    return n", "print: keyword arguments, such as end, are not part of TorchScript", "print(n, end='')"},
     {"return t[2]", "Tuple index out of range: got 2 for 2 elements", "t[2]"},
     {"return t[n]", "a tuple of several types needs a constant index", "t[n]"},
     {"for i in n:\n        pass\n    return n", "a value of type int is not iterable", "n"},
