@@ -17,6 +17,20 @@ namespace {
 constexpr int64_t kNewestVersion = 10;
 
 // The texts of an archive, compiled when something asks for a name in them.
+// Named parts of a profile, which archives begin by an object of C++ that only the profiler of PyTorch has: here they are blocks alone.
+constexpr const char* kRecorded = "__torch__.torch.autograd.profiler.record_function";
+constexpr const char* kRecordFunction = R"(class record_function:
+  name : str
+  args : Optional[str]
+  def __init__(self: __torch__.torch.autograd.profiler.record_function, name: str, args: Optional[str]=None) -> NoneType:
+    self.name = name
+    self.args = args
+  def __enter__(self: __torch__.torch.autograd.profiler.record_function) -> __torch__.torch.autograd.profiler.record_function:
+    return self
+  def __exit__(self: __torch__.torch.autograd.profiler.record_function, exc_type: Any, exc_value: Any, traceback: Any) -> NoneType:
+    return None
+)";
+
 class Code final : public std::enable_shared_from_this<Code> {
  public:
   Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants, int64_t version)
@@ -32,6 +46,7 @@ class Code final : public std::enable_shared_from_this<Code> {
     for (AstPtr& a : parse_source(source)) {
       if (a->kind != AstKind::Class && a->kind != AstKind::Def) continue;  // old archives import
       const std::string name = home + "." + a->text;
+      if (name == kRecorded && source->text != kRecordFunction) add_text(home, kRecordFunction, "<record_function>", "");
       definitions_.emplace(name, std::shared_ptr<const Ast>(std::move(a)));
     }
   }

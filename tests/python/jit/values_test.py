@@ -1,8 +1,10 @@
 """Values as programs write them: literals of several types, slices that are variables, variables of loops, types that are asked for."""
 
 import cmath
+import io
 import math
 import warnings
+import zipfile
 from typing import Any, Dict, List, Tuple, Union
 
 import pytest
@@ -255,6 +257,40 @@ def test_archives_of_pytorch_name_operators_as_it_does():
     unit.backward_(x * 3)
     assert x.grad == 3
     assert unit.filled(torch.ones(2, requires_grad=True)).tolist() == [2, 2]
+
+
+RECORDED = """def forward(self: __torch__.PlaceholderModule, x: Tensor) -> Tensor:
+    _0 = __torch__.torch.autograd.profiler.record_function.__new__(__torch__.torch.autograd.profiler.record_function)
+    _1 = (_0).__init__("a", None, )
+    with _0:
+      _2 = torch.add(x, 1)
+    return _2
+"""
+PROFILER = """class record_function:
+  record : Optional[__torch__.torch.classes.profiler._RecordFunction]
+  def __enter__(self: __torch__.torch.autograd.profiler.record_function) -> NoneType:
+    self.record = ops.profiler._record_function_enter_new("a", None)
+"""
+
+
+def plus_one(x: torch.Tensor):
+    return x + 1
+
+
+def test_archives_with_named_parts_of_a_profile_are_read():
+    file, out = io.BytesIO(), io.BytesIO()
+    torch.jit.save(torch.jit.script(plus_one), file)
+    with zipfile.ZipFile(file) as archive, zipfile.ZipFile(out, "w") as changed:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name.endswith("code/__torch__.py"):
+                text = data.decode()
+                data = text[: text.index("def forward")].encode() + RECORDED.encode()
+            if not name.endswith(".debug_pkl"):
+                changed.writestr(name, data)
+        home = name.partition("/")[0]
+        changed.writestr(f"{home}/code/__torch__/torch/autograd/profiler.py", PROFILER)
+    assert torch.jit.load(io.BytesIO(out.getvalue()))(torch.ones(1)).tolist() == [2]
 
 
 def uniques(x: torch.Tensor):
