@@ -145,6 +145,8 @@ class Code final : public std::enable_shared_from_this<Code> {
         const Ast &target = *line->kids[1], &value = *line->kids[0];
         if (target.kind == AstKind::Name && target.text == "__parameters__") parameters = strings(value);
         else if (target.kind == AstKind::Name && target.text == "__buffers__") buffers = strings(value);
+        else if (target.kind == AstKind::Name && (target.text == "__forward_pre_hooks__" || target.text == "__forward_hooks__"))
+          for (const AstPtr& e : value.kids) (target.text == "__forward_hooks__" ? cls.hooks : cls.pre_hooks).push_back(e->value.to_string());
         else if (target.kind == AstKind::Name && cls.kind == ClassKind::Enum) {
           CRESSET_CHECK(value.kind == AstKind::Literal, "archive: members of enums are literals");
           cls.members.emplace_back(target.text, value.value);
@@ -178,6 +180,23 @@ class Code final : public std::enable_shared_from_this<Code> {
       cls.methods[method] = f;
       cls.method_order.push_back(method);
     }
+    if (!(cls.hooks.empty() && cls.pre_hooks.empty()) && cls.methods.count("forward") && !cls.methods.count(kCallWithHooks)) add_call_with_hooks(cls);
+  }
+  // The method by which Python calls a module with hooks.
+  void add_call_with_hooks(ClassType& cls) {
+    std::string head = "self", inner;
+    const Schema& forward = cls.methods.at("forward")->schema;
+    for (size_t i = 1; i < forward.arguments.size(); i++) {
+      const SchemaArgument& a = forward.arguments[i];
+      head += ", " + a.name + ": " + annotation_text(a.type);
+      inner += (i > 1 ? ", " : "") + a.name;
+    }
+    auto source = std::make_shared<Source>();
+    source->text = "def " + std::string(kCallWithHooks) + "(" + head + "):\n    return self(" + inner + ")\n";
+    source->file = "<hooks>";
+    std::vector<AstPtr> parsed = parse_source(source);
+    cls.methods[kCallWithHooks] = define(cls.name + "." + kCallWithHooks, std::shared_ptr<const Ast>(std::move(parsed[0])), &cls);
+    cls.method_order.push_back(kCallWithHooks);
   }
   std::string name_of(const ClassType& cls) const {
     for (const auto& [name, c] : classes_)

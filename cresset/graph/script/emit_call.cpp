@@ -28,6 +28,7 @@ SugarPtr Emitter::attribute(const SugarPtr& object, const std::string& name, con
         return s;
       }
       if (const auto found = cls.statics.find(name); found != cls.statics.end()) return sugar(found->second);
+      if (Function* const method = cls.kind == ClassKind::Module ? cls.method(name) : nullptr) return sugar(method);  // hooks in archives
       fail("class " + short_name(cls.name) + " has no static method '" + name + "'", range);
     }
     case SugarKind::Tuple:

@@ -567,6 +567,11 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& pl
       if (a.is_buffer) buffers += types.literal(Datum(a.name), {}) + ", ";
     }
     s += "  __parameters__ = [" + parameters + "]\n  __buffers__ = [" + buffers + "]\n";
+    for (const auto& [what, hooks] : {std::pair("__forward_pre_hooks__", &cls.pre_hooks), std::pair("__forward_hooks__", &cls.hooks)}) {
+      std::string names;
+      for (const std::string& hook : *hooks) names += types.literal(Datum(hook), {}) + ", ";
+      if (!names.empty()) s += std::string("  ") + what + " = [" + names + "]\n";
+    }
   }
   // Names that are no identifiers stand among the others, as the order of attributes is that of submodules and parameters.
   const auto is_plain = [](const Attribute& a) { return is_identifier(a.name) && !is_reserved(a.name); };
@@ -581,6 +586,7 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& pl
   }
   for (const std::string& m : cls.method_order) {
     Function* f = cls.methods.at(m);
+    if (to_save && m == kCallWithHooks) continue;  // made again where the hooks are read
     if (f->native) {
       CRESSET_CHECK(!to_save || !f->is_ignored, "save: '", m, "', a Python function, cannot be saved: compile it, or mark it with torch.jit.unused");
       continue;

@@ -31,6 +31,9 @@ class Resolver {
   virtual std::optional<Type> type(const std::string& expression, const Range& range) = 0;
 };
 
+// The method of modules with hooks that a call from Python runs.
+inline constexpr const char* kCallWithHooks = "__call_hooked__";
+
 enum class ClassKind : uint8_t { Class, Module, Interface, Enum };
 
 struct Attribute {

@@ -3,7 +3,7 @@
 import dataclasses
 import subprocess
 import sys
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import pytest
 from language_test import again
@@ -362,3 +362,29 @@ class Calls(nn.Module):
 def test_modules_are_called_by_the_signatures_above_forward():
     compiled = torch.jit.script(Calls())
     assert compiled(3) == again(compiled)(3) == (4, 3)
+
+
+def adds_one(self, input: Tuple[torch.Tensor]) -> Tuple[torch.Tensor]:
+    return (input[0] + 1,)
+
+
+def doubles(self, input: Tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
+    return output * 2
+
+
+class Within(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, x: torch.Tensor):
+        return self.part(x)
+
+
+def test_hooks_are_saved():
+    module = One()
+    module.register_forward_pre_hook(adds_one)
+    module.register_forward_hook(doubles)
+    for f in (again(torch.jit.script(module)), again(torch.jit.script(Within(module))), again(again(torch.jit.script(module)))):
+        assert f(torch.ones(1)).tolist() == [6]
+    assert again(torch.jit.script(module)).forward(torch.ones(1)).tolist() == [2]
