@@ -238,11 +238,19 @@ class Printer {
       default: CRESSET_CHECK(false, "a node of an unknown operator cannot be written: ", n.op_name());
     }
   }
+  static bool is_hook(const Function& f) {
+    const std::string name = short_name(f.name);
+    const auto has = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), name) != list.end(); };
+    return has(f.cls->pre_hooks) || has(f.cls->hooks);
+  }
   void call(const Node& n) {
     Function* f = find_function(n.target());
     CRESSET_CHECK(f, "there is no function ", n.target());
-    if (f->cls && f->cls->methods.count(short_name(f->name)) && !n.inputs().empty() && class_of(n.input(0)->type()) == f->cls)
+    if (f->cls && f->cls->methods.count(short_name(f->name)) && !n.inputs().empty() && class_of(n.input(0)->type()) == f->cls) {
+      // PyTorch finds hooks by the class alone.
+      if (is_hook(*f)) return give(n, f->cls->name + "." + short_name(f->name) + "(" + operands(n) + ")");
       return give(n, "(" + operand(n.input(0)) + ")." + short_name(f->name) + "(" + operands(n, 1) + ")");
+    }
     if (const std::string op = library_operator(f->name); !op.empty()) return give(n, "torch." + op + "(" + operands(n) + ")");
     referred_.add(f);
     give(n, f->name + "(" + operands(n) + ")");
