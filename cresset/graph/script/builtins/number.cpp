@@ -249,6 +249,13 @@ const Tensor& implicit_number(const Datum& v) {
   return t;
 }
 
+int64_t implicit_int(const Datum& v) {
+  const Tensor& t = implicit_number(v);
+  CRESSET_CHECK(!isFloatingType(t.scalar_type()) && !isComplexType(t.scalar_type()), "Cannot input a tensor of type ", t.scalar_type(),
+                " as an integral argument: convert it with int()");
+  return t.item().toLong();
+}
+
 void add_bits() {
 #define CRESSET_BITS(name, op)                                                                                                                              \
   add_builtin("aten::__" name "__.bool(bool a, bool b) -> bool", [](Inputs in, size_t, Datum& out) { put(out, (as_int(*in[0]) op as_int(*in[1])) != 0); }); \
@@ -291,12 +298,7 @@ void add_conversions() {
     add_builtin((std::string("aten::Float.") + t + "(" + t + " a) -> float").c_str(), to_float);
   for (const char* t : {"Tensor", "int", "float", "Scalar", "bool"}) add_builtin((std::string("aten::Bool.") + t + "(" + t + " a) -> bool").c_str(), to_bool);
   // A tensor where a number is asked for, which no cast in the text has made one.
-  add_builtin("aten::IntImplicit(Tensor a) -> int", [](Inputs in, size_t, Datum& out) {
-    const Tensor& t = implicit_number(*in[0]);
-    CRESSET_CHECK(!isFloatingType(t.scalar_type()) && !isComplexType(t.scalar_type()), "Cannot input a tensor of type ", t.scalar_type(),
-                  " as an integral argument: convert it with int()");
-    put(out, t.item().toLong());
-  });
+  add_builtin("aten::IntImplicit(Tensor a) -> int", [](Inputs in, size_t, Datum& out) { put(out, implicit_int(*in[0])); });
   add_builtin("aten::FloatImplicit(Tensor a) -> float", [](Inputs in, size_t, Datum& out) { put(out, implicit_number(*in[0]).item().toDouble()); });
   add_builtin("aten::ScalarImplicit(Tensor a) -> Scalar", [](Inputs in, size_t, Datum& out) { out = Datum(in[0]->to_tensor().item()); });
   add_builtin("aten::Int.str(str a) -> int", [](Inputs in, size_t, Datum& out) {
