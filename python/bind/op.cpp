@@ -526,6 +526,12 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
     return Py_BuildValue("O(s)", package_function(getter), data_of(self).name.c_str());
   });
 }
+// The class that programs are told: an operator is a function of C, its method a method of C, for isinstance and inspect.
+PyObject* op_class(PyObject* self, void*) {
+  return Ref::share(reinterpret_cast<PyObject*>(Py_TYPE(self) == op_type ? &PyCFunction_Type : &PyMethodDescr_Type)).release();
+}
+PyObject* op_owner(PyObject*, void*) { return Ref::share(Py_None).release(); }
+PyObject* op_objclass(PyObject*, void*) { return Ref::share(reinterpret_cast<PyObject*>(tensor_type)).release(); }
 PyObject* op_self(PyObject* self, PyObject*) { return Ref::share(self).release(); }
 PyMethodDef op_methods[] = {
     {"__reduce__", op_reduce, METH_NOARGS, nullptr}, {"__copy__", op_self, METH_NOARGS, nullptr}, {"__deepcopy__", op_self, METH_O, nullptr}, {}};
@@ -533,7 +539,16 @@ PyGetSetDef op_properties[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                                {"__qualname__", op_name, nullptr, nullptr, nullptr},
                                {"__module__", op_module, nullptr, nullptr, nullptr},
                                {"__doc__", op_doc, nullptr, nullptr, nullptr},
+                               {"__class__", op_class, nullptr, nullptr, nullptr},
+                               {"__self__", op_owner, nullptr, nullptr, nullptr},
                                {}};
+PyGetSetDef method_properties[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
+                                   {"__qualname__", op_name, nullptr, nullptr, nullptr},
+                                   {"__module__", op_module, nullptr, nullptr, nullptr},
+                                   {"__doc__", op_doc, nullptr, nullptr, nullptr},
+                                   {"__class__", op_class, nullptr, nullptr, nullptr},
+                                   {"__objclass__", op_objclass, nullptr, nullptr, nullptr},
+                                   {}};
 PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, call), READONLY, nullptr}, {}};
 PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                           {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
@@ -545,7 +560,7 @@ PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_
                               {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
                               {Py_tp_descr_get, reinterpret_cast<void*>(op_bind)},
                               {Py_tp_methods, op_methods},
-                              {Py_tp_getset, op_properties},
+                              {Py_tp_getset, method_properties},
                               {Py_tp_members, op_members},
                               {}};
 

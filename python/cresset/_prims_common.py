@@ -33,3 +33,34 @@ def make_contiguous_strides_for(shape, row_major=True):
     if not row_major and len(steps) > 1:
         steps[-2:] = 1, max(shape[-2], 1)
     return tuple(steps)
+
+
+def dtype_to_type(dtype):
+    """The type of Python whose values a dtype has.
+
+    Errors: ValueError for what is no dtype of numbers.
+
+    >>> dtype_to_type(torch.float16)
+    <class 'float'>
+    """
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"dtype_to_type: expected a dtype, got {dtype!r}")
+    if dtype is torch.bool:
+        return bool
+    return complex if dtype.is_complex else float if dtype.is_floating_point else int
+
+
+def type_to_dtype(typ):
+    """The dtype of tensors made of numbers of a type of Python.
+
+    Errors: ValueError for another type.
+
+    >>> type_to_dtype(int), type_to_dtype(float)
+    (torch.int64, torch.float32)
+    """
+    if typ in (bool, int):
+        return torch.bool if typ is bool else torch.int64
+    if typ in (float, complex):
+        real = torch.get_default_dtype()
+        return real if typ is float else real.to_complex()
+    raise ValueError(f"type_to_dtype: expected bool, int, float or complex, got {typ!r}")

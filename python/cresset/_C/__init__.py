@@ -101,6 +101,17 @@ def parse_ir(text):
     return graph_of_text(text)
 
 
+def _jit_try_infer_type(value):
+    """The type of TorchScript that a value is of, as tracing infers it: `success()`, then `type()` or `reason()`.
+
+    >>> torch._C._jit_try_infer_type([1, None]).type()
+    List[Optional[int]]
+    """
+    from ..jit._infer import inferred
+
+    return inferred(value)
+
+
 def _create_function_from_graph(name, graph):
     """A function that runs a graph of TorchScript."""
     from ..jit._definition import function_of_graph

@@ -78,6 +78,11 @@ class ArgumentType:
         items = isinstance(self._listed, str) and self._listed == "?"
         return ArgumentType(self.base, False, items)
 
+    @property
+    def annotation_str(self):
+        """Its text, as annotations have it."""
+        return str(self)
+
     def __str__(self):
         if self._optional:
             return f"Optional[{self.getElementType()}]"

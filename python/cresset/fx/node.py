@@ -464,7 +464,7 @@ def _changes_arguments(target):
 
 def _draws(target):
     """Whether a function draws random numbers."""
-    name = resolve_name(target) if not isinstance(target, types.BuiltinFunctionType) else None
+    name = resolve_name(target) if type(target) is not types.BuiltinFunctionType else None
     if _is_operator_of_torch(target):
         name = f"torch.{getattr(target, 'overloadpacket', target).__name__}"
     return name in _RANDOM

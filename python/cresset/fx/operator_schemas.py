@@ -1,6 +1,7 @@
 """Arguments of calls in the form that the signature of the function gives them."""
 
 import collections.abc
+import contextlib
 import functools
 import inspect
 import numbers
@@ -38,59 +39,69 @@ class ArgsKwargsPair(typing.NamedTuple):
 # ---- signatures of operators ------------------------------------------------------------------------------------------------
 
 
-class _Types(dict):
-    """The types of signatures as text, for `eval`."""
-
-    def __missing__(self, name):
-        return getattr(torch, name, typing.Any)
-
-
-_TYPES = _Types(
-    Tensor=torch.Tensor, Number=numbers.Number, ints=list[int], floats=list[float], bools=list[bool], Sequence=collections.abc.Sequence,
-    Any=typing.Any, dtype=torch.dtype, layout=torch.layout, device=torch.device, Generator=torch.Generator, memory_format=torch.memory_format,
-    int=int, float=float, bool=bool, str=str, complex=complex, tuple=tuple, list=list, inf=float("inf"), nan=float("nan"), torch=torch,
-    return_types=torch.return_types,
-)  # fmt: skip
+_TYPES = {
+    "Tensor": torch.Tensor, "Device": torch.device, "Generator": torch.Generator, "Layout": torch.layout, "number": numbers.Number, "NoneType": type(None),
+    "int": int, "float": float, "bool": bool, "str": str, "complex": complex, "t": typing.TypeVar("t"), "Any": typing.Any, "List": typing.List,
+    "Dict": typing.Dict, "Tuple": typing.Tuple, "Optional": typing.Optional, "Union": typing.Union, "Storage": torch.UntypedStorage,
+}  # fmt: skip
 
 
-def _parsed(line):
-    """The signature of a line of text; None where it is none."""
-    name, _, rest = line.partition("(")
+def _torchscript_type_to_python_type(ts_type):
+    """The type of Python that a type of schemas and TorchScript stands for: `List[int]`, `Optional[torch.Tensor]`, `numbers.Number`."""
     try:
-        space = {}
-        exec(compile(f"def function({rest}: ...", "<signature>", "exec"), _TYPES, space)
-    except (SyntaxError, TypeError, AttributeError, NameError):
-        return None
-    signature = inspect.signature(space["function"])
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
-        return None
-    return signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "out"])
+        return eval(ts_type.annotation_str, dict(_TYPES))
+    except (NameError, SyntaxError) as error:
+        raise NotImplementedError(f"the type {ts_type.annotation_str} of TorchScript has no type of Python") from error
+
+
+def _parameter(argument):
+    name = {"self": "input", "from": "from_"}.get(argument.name, argument.name)
+    default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty
+    kind = inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=default, annotation=_torchscript_type_to_python_type(argument.type))
+
+
+def _torchscript_schema_to_signature(ts_schema):
+    """The signature of a schema, with `input` for `self`; several results are a tuple of their types."""
+    results = [_torchscript_type_to_python_type(r.type) for r in ts_schema.returns]
+    return inspect.Signature([_parameter(a) for a in ts_schema.arguments], return_annotation=results[0] if len(results) == 1 else tuple(results) or None)
+
+
+def _schemas(op):
+    """The schemas of an operator."""
+    name = getattr(op, "__name__", "")
+    if type(op) is type(torch.add) or (isinstance(op, types.FunctionType) and getattr(torch, name, None) is op):
+        op = next((packet for known in (name, name.removeprefix("_")) if (packet := getattr(torch.ops.aten, known, None)) is not None), None)
+    if not _is_operator_of_torch(op):
+        return []
+    overloads = [getattr(op, name) for name in op.overloads()] if hasattr(op, "overloads") else [op]
+    return [schema for overload in overloads if (schema := getattr(overload, "_schema", None)) is not None]
 
 
 @functools.lru_cache(None)
 def _signatures(op):
-    doc = (getattr(op, "_call", op).__doc__ or "").split("\n\n")[0]
-    found = [_parsed(line) for line in doc.split("\n") if "->" in line]
-    return tuple(dict.fromkeys(s for s in found if s is not None))
+    """Pairs of a signature and its schema; overloads of types that Python does not have are left out."""
+    found = []
+    for schema in _schemas(op):
+        with contextlib.suppress(NotImplementedError, ValueError):
+            found.append((_torchscript_schema_to_signature(schema), schema))
+    return tuple(found)
 
 
 @compatibility(is_backward_compatible=False)
 def get_signature_for_torch_op(op, return_schemas=False):
-    """The signatures of an operator, one for each overload, without `out`; None for what is no operator.
+    """The signatures of an operator, one for each overload; None for what is no operator.
 
     Args:
         op: the function, as torch.add or torch.ops.aten.add.
-        return_schemas: return their texts too.
+        return_schemas: return their schemas too.
 
-    >>> len(torch.fx.operator_schemas.get_signature_for_torch_op(torch.add))
-    2
+    >>> torch.fx.operator_schemas.get_signature_for_torch_op(torch.relu)[0].parameters
+    mappingproxy(OrderedDict({'input': <Parameter "input: cresset.Tensor">}))
     """
-    is_operator = type(op) is type(torch.add) or _is_operator_of_torch(op)
-    found = list(_signatures(op)) if is_operator else None
-    found = found or None
-    if return_schemas:
-        return found, None if found is None else [str(signature) for signature in found]
-    return found
+    found = _signatures(op) or None
+    signatures = found and [signature for signature, _ in found]
+    return (signatures, found and [schema for _, schema in found]) if return_schemas else signatures
 
 
 @compatibility(is_backward_compatible=False)
@@ -179,8 +190,9 @@ def normalize_function(target, args, kwargs=None, arg_types=None, kwarg_types=No
     {'input': 1}
     """
     kwargs = {} if kwargs is None else kwargs
-    if isinstance(target, types.FunctionType):
-        return _of_python_function(target, args, kwargs, normalize_to_only_use_kwargs)
+    of_text = isinstance(target, types.FunctionType) and _of_python_function(target, args, kwargs, normalize_to_only_use_kwargs)
+    if of_text:
+        return of_text
     candidates = get_signature_for_torch_op(target) if callable(target) else None
     if not candidates:
         return None

@@ -21,7 +21,7 @@ from .._core.operators import takes_numbers
 from .._modes import stack as _stack
 from ..nn import Module
 from ..overrides import TorchFunctionMode
-from . import _builder, _resolve, _tracing
+from . import _builder, _infer, _resolve, _tracing
 from ._function import ScriptFunction
 from ._module import RecursiveScriptModule, ScriptModule
 
@@ -562,22 +562,6 @@ def _parameter_names(fn, count):
 # ---- inputs and outputs -----------------------------------------------------------------------------------------------------
 
 
-def _input_type(value):
-    if isinstance(value, torch.Tensor):
-        return "Tensor"
-    if isinstance(value, tuple):
-        return f"Tuple[{', '.join(_input_type(v) for v in value)}]"
-    if isinstance(value, list):
-        return f"List[{_input_type(value[0]) if value else 'Tensor'}]"
-    if isinstance(value, dict):
-        return f"Dict[{type(next(iter(value))).__name__}, {_input_type(next(iter(value.values())))}]"
-    if isinstance(value, (bool, int, float, str)):
-        return type(value).__name__
-    if value is None:
-        return "NoneType"
-    raise RuntimeError(f"an input of type '{type(value).__name__}' cannot be traced; inputs are tensors and lists, dicts and tuples of them")
-
-
 def _know_input(frame, value, text):
     if isinstance(value, torch.Tensor):
         frame.know(value, text)
@@ -707,7 +691,7 @@ def _begin(tracer, names, args):
 
     frame = tracer.frame = _Frame()
     for name, value in zip(names, args, strict=True):
-        frame.parameters.append((name, _input_type(value)))
+        frame.parameters.append((name, _infer.type_text(value)))
         _know_input(frame, value, name)
     return frame
 

@@ -110,11 +110,11 @@ class Types(unittest.TestCase):
                 self.weight = nn.Parameter(torch.ones(3))
 
             def forward(self, x):
-                return torch.add(torch.relu(x * self.weight), 1)
+                return torch.add(nn.functional.relu(x * self.weight), 1)
 
         annotated = AnnotateTypesWithSchema(fx.symbolic_trace(Module())).transform()
         kinds = {node.name: node.type for node in annotated.graph.nodes}
-        self.assertEqual((kinds["weight"], kinds["relu"], kinds["add"]), (torch.Tensor,) * 3)
+        self.assertEqual((kinds["weight"], kinds["relu"], kinds["add"]), (torch.Tensor, torch.Tensor, None))
         without = AnnotateTypesWithSchema(fx.symbolic_trace(Module()), annotate_functionals=False, annotate_get_attrs=False).transform()
         self.assertEqual({node.type for node in without.graph.nodes}, {None})
         self.assertTrue(torch.equal(annotated(X), X + 1))

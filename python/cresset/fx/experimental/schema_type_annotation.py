@@ -8,7 +8,6 @@ from cresset import nn
 
 from .._paths import found_at
 from ..interpreter import Transformer
-from ..operator_schemas import get_signature_for_torch_op
 
 __all__ = ["AnnotateTypesWithSchema"]
 
@@ -16,13 +15,13 @@ _OF_SEVERAL = (nn.RNNBase, nn.LSTMCell, nn.MultiheadAttention, nn.AdaptiveLogSof
 
 
 class AnnotateTypesWithSchema(Transformer):
-    """Gives nodes the type of their value where the operator or module that they call says it, or the attribute that they get has one.
+    """Gives nodes the type of their value where the function or module that they call says it, or the attribute that they get has one.
 
     Args:
         module: the GraphModule.
         annotate_functionals, annotate_modules, annotate_get_attrs: of which kinds of nodes.
 
-    >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x))
+    >>> traced = torch.fx.symbolic_trace(lambda x: torch.nn.functional.relu(x))
     >>> annotated = torch.fx.experimental.schema_type_annotation.AnnotateTypesWithSchema(traced).transform()
     >>> [node.type for node in annotated.graph.nodes if node.op == "call_function"] == [torch.Tensor]
     True
@@ -55,11 +54,16 @@ def _typed(proxy, kind):
 
 
 def _result_of_function(target):
-    """The type of which the values of all overloads are; None where they differ or nothing is known."""
-    if isinstance(target, types.FunctionType):
+    """The type that a function of Python declares; operators are functions of C, which say nothing."""
+    if not isinstance(target, types.FunctionType):
+        return None
+    if target.__module__ != "cresset.nn.functional":
         return _declared(target)
-    kinds = {signature.return_annotation for signature in get_signature_for_torch_op(target) or ()}
-    return kinds.pop() if len(kinds) == 1 else None
+    name = target.__name__
+    if name.endswith("_with_indices"):
+        return tuple[torch.Tensor, torch.Tensor]
+    # No type where a flag decides: the indices of a maximum, the weights of an attention.
+    return None if "max_pool" in name or name == "multi_head_attention_forward" else torch.Tensor
 
 
 def _result_of_module(module):
