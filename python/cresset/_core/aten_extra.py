@@ -155,6 +155,16 @@ def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     return out
 
 
+@_operator("_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)")
+def reshape_alias(self, size, stride):
+    return _row("as_strided")(self, size, stride, None)
+
+
+@_operator("_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor")
+def reshape_alias_copy(self, size, stride):
+    return _row("clone")(_row("as_strided")(self, size, stride, None)).contiguous()
+
+
 # ---- other arguments of rows --------------------------------------------------------------------------------------------------
 
 

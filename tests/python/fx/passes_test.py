@@ -84,6 +84,12 @@ class Splitting(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "cycle"):
             split_module(traced, None, lambda n: n.name == "cos")
 
+    def test_parts_of_exported_programs_return_what_the_program_does(self):
+        program = torch.export.export(nn.ReLU(), (X,)).module()
+        for node in program.graph.nodes:
+            node.tag = "only"
+        self.assertIsInstance(split_by_tags(program, ["only"])(X), torch.Tensor)
+
     def test_by_tag(self):
         traced = fx.symbolic_trace(Net())
         for node in traced.graph.nodes:
@@ -197,6 +203,27 @@ class Managers(unittest.TestCase):
         result = CSEPass()(fx.symbolic_trace(lambda x: torch.sin(x) * torch.sin(x) + torch.rand_like(x) * torch.rand_like(x)))
         self.assertEqual((result.modified, calls(result.graph_module).count("sin"), calls(result.graph_module).count("rand_like")), (True, 1, 2))
 
+    def test_common_subexpressions_of_a_list_of_operators_stay(self):
+        aten = torch.ops.aten
+        for banned in ([aten.sin], [aten.sin.default]):
+            traced = fx.symbolic_trace(lambda x: aten.sin.default(x) + aten.sin.default(x))
+            self.assertFalse(CSEPass(banned_ops=banned)(traced).modified)
+
+    def test_passes_in_a_circle_are_named(self):
+        def first(gm):
+            return gm
+
+        def second(gm):
+            return gm
+
+        circle = [this_before_that_pass_constraint(first, second), this_before_that_pass_constraint(second, first)]
+        with self.assertRaisesRegex(RuntimeError, "Circular dependency detected within .*first.*second"):
+            PassManager([first, second], constraints=circle).solve_constraints()
+
+    def test_checks_of_exported_programs_are_no_dead_code(self):
+        program = torch.export.export(nn.ReLU(), (X,)).module()
+        self.assertTrue(all(n.is_impure() for n in program.graph.find_nodes(op="call_module", target="_guards_fn")))
+
 
 class Forms(unittest.TestCase):
     def test_arguments_of_functions(self):
@@ -234,6 +261,21 @@ class Folding(unittest.TestCase):
         self.assertTrue(torch.allclose(fused(value), model(value), atol=1e-5))
         self.assertEqual(len(list(optimize_for_inference(model).children())), 4)
         self.assertEqual(len(list(model.children())), 7)
+
+    def test_nodes_keep_their_notes(self):
+        class Module(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(3))
+
+            def forward(self, x):
+                return x - (self.weight + self.weight)
+
+        traced = fx.symbolic_trace(Module())
+        for i, node in enumerate(traced.graph.nodes):
+            node.meta["place"] = i
+        folded = split_const_subgraphs(traced)
+        self.assertEqual([n.meta["place"] for n in folded.graph.nodes if n.op != "output"], [0, 2, 3])
 
     def test_constants(self):
         class Constant(nn.Module):

@@ -4,6 +4,7 @@ import unittest
 
 from cresset.fx.passes.utils.common import compare_graphs
 from cresset.fx.passes.utils.matcher_utils import SubgraphMatcher
+from cresset.fx.passes.utils.matcher_with_name_node_map_utils import SubgraphMatcherWithNameNodeMap, _split_to_graph_and_name_node_map
 from cresset.fx.subgraph_rewriter import replace_pattern_with_filters
 
 import cresset as torch
@@ -105,6 +106,41 @@ class Matching(unittest.TestCase):
         one, same, other = (fx.symbolic_trace(f).graph for f in (lambda x: x + 1, lambda y: y + 1, lambda x: x + 2))
         self.assertTrue(compare_graphs(one, same))
         self.assertFalse(compare_graphs(one, other))
+
+
+class NamedNodes(unittest.TestCase):
+    def test_patterns_of_exported_programs_name_nodes(self):
+        class Pattern(nn.Module):
+            def forward(self, x):
+                act = torch.relu(x)
+                return act.neg(), {"act": act}
+
+        class Program(nn.Module):
+            def forward(self, x):
+                return torch.relu(x + 1).neg() * 2
+
+        pattern, program = (torch.export.export(module(), (X,)).module() for module in (Pattern, Program))
+        (match,) = SubgraphMatcherWithNameNodeMap(pattern).match(program.graph)
+        self.assertEqual({name: str(node.target) for name, node in match.name_node_map.items()}, {"act": "aten.relu.default"})
+        split, names = _split_to_graph_and_name_node_map(pattern)
+        self.assertEqual(list(names), ["act"])
+        self.assertTrue(torch.equal(split(X)[0], X.relu().neg()))
+
+
+class Arguments(unittest.TestCase):
+    def test_defaults_of_the_schema_stand_for_arguments_not_given(self):
+        aten = torch.ops.aten
+        pattern = fx.symbolic_trace(lambda x, size, step, pad: aten.max_pool2d_with_indices.default(x, size, step, pad)).graph
+        for program in (lambda x: aten.max_pool2d_with_indices.default(x, [2, 2]), lambda x: aten.max_pool2d_with_indices.default(x, [2, 2], padding=[1, 1])):
+            self.assertEqual(len(SubgraphMatcher(pattern).match(fx.symbolic_trace(program).graph)), 1)
+
+    def test_lists_of_other_lengths_differ(self):
+        aten = torch.ops.aten
+        graph = fx.symbolic_trace(lambda x, y: aten._reshape_alias_copy.default(x, [1, y.shape[0]], [y.shape[1], y.shape[1]])).graph
+        pattern = fx.symbolic_trace(lambda x, y, b: aten._reshape_alias_copy.default(x, [b, y.shape[0], y.shape[1]], [y.shape[1]])).graph
+        self.assertEqual(SubgraphMatcher(pattern).match(graph), [])
+        strided = aten._reshape_alias_copy.default(X, [2, 2], [3, 1])
+        self.assertEqual((strided.tolist(), strided.stride()), (X[:, :2].tolist(), (2, 1)))
 
 
 if __name__ == "__main__":

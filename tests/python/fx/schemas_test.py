@@ -8,9 +8,10 @@ import types
 import typing
 import unittest
 
+from cresset.fx.operator_schemas import _torchscript_type_to_python_type, get_signature_for_torch_op, normalize_function
+
 import cresset as torch
 from cresset import fx
-from cresset.fx.operator_schemas import _torchscript_type_to_python_type, get_signature_for_torch_op, normalize_function
 
 X = torch.ones(2, 2)
 

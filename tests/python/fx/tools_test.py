@@ -207,6 +207,43 @@ class InPlace(unittest.TestCase):
 
         self.check(later, ["mul.Tensor", "neg.default", "add_.Tensor"], X)
 
+    def test_scatters_become_copies_into_views(self):
+        aten = torch.ops.aten
+
+        def put(x):
+            return aten.select_scatter.default(aten.mul.Tensor(x, x), aten.neg.default(x).select(0, 1), 0, 0)
+
+        self.check(put, ["mul.Tensor", "neg.default", "select.int", "copy_.default"], X)
+
+        def there_already(x):
+            y = aten.mul.Tensor(x, x)
+            return aten.select_scatter.default(y, aten.add.Tensor(aten.select.int(y, 0, 1), 1), 0, 1)
+
+        self.check(there_already, ["mul.Tensor", "select.int", "add_.Tensor"], X)
+
+        def elsewhere(x):
+            y = aten.mul.Tensor(x, x)
+            return aten.select_scatter.default(y, aten.select.int(y, 0, 1), 0, 0)
+
+        self.check(elsewhere, ["mul.Tensor", "select.int", "select_scatter.default"], X)
+
+    def test_memory_that_is_read_or_overlaps_stays(self):
+        aten = torch.ops.aten
+
+        def transposed(x):
+            y = aten.mul.Tensor(x, x)
+            return aten.add.Tensor(y, aten.t.default(y))
+
+        self.check(transposed, ["mul.Tensor", "t.default", "add.Tensor"], X[:, :2])
+        windows = lambda x: aten.add.Tensor(aten.as_strided.default(aten.mul.Tensor(x, x), [2, 2], [1, 1]), 1)  # noqa: E731
+        self.check(windows, ["mul.Tensor", "as_strided.default", "add.Tensor"], X)
+
+        def same(x):
+            y = aten.mul.Tensor(x, x)
+            return aten.add.Tensor(y, aten.view.default(y, [2, 3]))
+
+        self.check(same, ["mul.Tensor", "view.default", "add_.Tensor"], X)
+
 
 class MetaTracing(unittest.TestCase):
     def test_shapes_decide(self):

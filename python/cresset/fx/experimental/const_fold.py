@@ -125,6 +125,7 @@ def _late(old, known, attributes):
         copies[node] = graph.node_copy(node)
     for node, name in attributes.items():
         copies[node] = graph.get_attr(name)
+        copies[node].meta = dict(node.meta)
     for node in old.nodes:
         if node not in copies and (node not in known or not known.issuperset(node.users)):
             copies[node] = graph.node_copy(node, copies.__getitem__)

@@ -111,6 +111,7 @@ def split_by_tags(gm, tags, return_fqn_mapping=False, return_tuple=False, GraphM
             setattr(root, used.target, getattr_recursive(gm, used.target))
             main_env[used] = main.get_attr(used.target)
     main.output(map_arg(output.args[0], main_env.__getitem__))
+    main._codegen = copy.deepcopy(gm.graph._codegen)
     made = GraphModuleCls(root, main)
     return (made, paths) if return_fqn_mapping else made
 

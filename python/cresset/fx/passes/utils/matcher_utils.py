@@ -4,10 +4,10 @@ import copy
 import inspect
 from dataclasses import dataclass, field
 
-from ....utils import _pytree as pytree
 from ..._compatibility import compatibility
 from ..._paths import found_at
 from ...node import Node
+from ...operator_schemas import _torchscript_schema_to_signature
 
 __all__ = ["SubgraphMatcher", "InternalMatch"]
 
@@ -132,12 +132,19 @@ class SubgraphMatcher:
         return False
 
     def _arguments_match(self, pn, gn, match, node_name_match):
-        mine, other = _arguments(pn), _arguments(gn)
-        if mine[1] != other[1]:
-            mine, other = _named_arguments(pn), _named_arguments(gn)
-            if mine is None or other is None or mine[1] != other[1]:
-                return False
-        return all(self._match_nodes(p, g, match, node_name_match) for p, g in zip(mine[0], other[0], strict=True))
+        mine, other = _arguments(pn, gn)
+        return mine is not None and other is not None and self._parts_match(mine, other, match, node_name_match)
+
+    def _parts_match(self, mine, other, match, node_name_match):
+        """Whether two arguments match: lists and dictionaries by their parts; a parameter of the pattern stands for a whole list of constants."""
+        both = lambda kinds: isinstance(mine, kinds) and isinstance(other, kinds)  # noqa: E731
+        if both((list, tuple)):
+            return len(mine) == len(other) and all(self._parts_match(p, g, match, node_name_match) for p, g in zip(mine, other))
+        if both(dict):
+            return mine.keys() == other.keys() and all(self._parts_match(mine[key], other[key], match, node_name_match) for key in mine)
+        if both(slice):
+            return all(self._parts_match(getattr(mine, end), getattr(other, end), match, node_name_match) for end in ("start", "stop", "step"))
+        return self._match_nodes(mine, other, match, node_name_match)
 
     def match(self, graph, node_name_match=""):
         """The places that are like the pattern, from the end of the graph to its beginning.
@@ -168,21 +175,26 @@ class SubgraphMatcher:
         return self._remove_overlapping_matches(matches) if self.remove_overlapping_matches else matches
 
 
-def _arguments(node):
-    """The leaves of a node's arguments, nodes among them, and their structure."""
-    return pytree.tree_flatten((tuple(node.args), dict(sorted(node.kwargs.items()))), is_leaf=lambda value: isinstance(value, Node))
+def _arguments(pn, gn):
+    """The arguments of a node of the pattern and of a node of the graph, in the same form: with all that the operator or the function has, where they
+    differ in how many are given and in which way."""
+    if len(pn.args) == len(gn.args) and pn.kwargs.keys() == gn.kwargs.keys():
+        return (pn.args, pn.kwargs), (gn.args, gn.kwargs)
+    return _named_arguments(pn), _named_arguments(gn)
 
 
 def _named_arguments(node):
-    """The same once all arguments have the names that the function gives them; None where no single signature is known."""
+    """All arguments by name, with defaults for those not given; None where no single signature is known."""
     if node.op != "call_function":
         return None
+    schema = getattr(node.target, "_schema", None)
     try:
-        bound = inspect.signature(node.target).bind(*node.args, **node.kwargs)
-    except (TypeError, ValueError):
+        signature = inspect.signature(node.target) if schema is None else _torchscript_schema_to_signature(schema)
+        bound = signature.bind(*node.args, **(node.kwargs if schema is None else {("input" if key == "self" else key): v for key, v in node.kwargs.items()}))
+    except (TypeError, ValueError, NotImplementedError):
         return None
     bound.apply_defaults()
-    return pytree.tree_flatten(dict(bound.arguments), is_leaf=lambda value: isinstance(value, Node))
+    return dict(bound.arguments)
 
 
 def _validated(matches):

@@ -1,5 +1,8 @@
 """Patterns that name some of their nodes."""
 
+import copy
+
+from ....utils import _pytree as pytree
 from ..._compatibility import compatibility
 from ...graph_module import GraphModule
 from ...node import Node
@@ -10,14 +13,17 @@ __all__ = ["SubgraphMatcherWithNameNodeMap"]
 
 def _split_to_graph_and_name_node_map(gm):
     """The module with its output but for the last value, a dictionary, and that dictionary: {name: node}."""
-    import copy
-
     gm = copy.deepcopy(gm)
     output = gm.graph.output_node()
-    *results, names = output.args[0]
+    info = getattr(gm.graph._codegen, "pytree_info", None)
+    structured = info is not None and info.out_spec is not None  # the graph gives leaves, and its code puts them together
+    *results, names = pytree.tree_unflatten(output.args[0], info.out_spec) if structured else output.args[0]
     if not isinstance(names, dict) or not all(isinstance(k, str) and isinstance(v, Node) for k, v in names.items()):
         raise AssertionError(f"expected the last result of the pattern to be a dictionary of names and values, got {names!r}")
-    output.args = (tuple(results),)
+    values, spec = pytree.tree_flatten(tuple(results))
+    output.args = (tuple(values) if structured else tuple(results),)
+    if structured:
+        gm.graph._codegen.pytree_info = info._replace(out_spec=spec)
     gm.recompile()
     return gm, dict(names)
 

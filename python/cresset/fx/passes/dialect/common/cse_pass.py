@@ -42,13 +42,14 @@ class CSEPass(PassBase):
     """
 
     def __init__(self, banned_ops=None):
-        self.banned_ops = set() if banned_ops is None else banned_ops
+        self.banned_ops = () if banned_ops is None else banned_ops
         super().__init__()
 
     def _is_kept_apart(self, node):
         target = node.target
         packet = getattr(target, "overloadpacket", target)
-        return node.op != "call_function" or {target, packet} & self.banned_ops or _changes_arguments(target) or _draws(target) or node.is_impure()
+        banned = any(op in self.banned_ops for op in (target, packet))
+        return node.op != "call_function" or banned or _changes_arguments(target) or _draws(target) or node.is_impure()
 
     def call(self, graph_module):
         """The module with fewer calls, and whether there are fewer."""
