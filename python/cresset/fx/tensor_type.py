@@ -48,6 +48,13 @@ class TensorType:
         return cls(args[0] if len(args) == 1 and isinstance(args[0], tuple) else args)
 
 
+def _is_variable(size):
+    """Whether this stands for a size that is to be found, which may be any."""
+    from .experimental.unification import Var
+
+    return isinstance(size, Var)
+
+
 @compatibility(is_backward_compatible=False)
 def is_consistent(t1, t2):
     """Whether one value can have both types.
@@ -56,7 +63,7 @@ def is_consistent(t1, t2):
     >>> torch.fx.tensor_type.is_consistent(TensorType((1, Dyn)), TensorType((1, 2)))
     True
     """
-    if t1 == t2 or t1 == Dyn or t2 == Dyn:
+    if t1 == t2 or t1 == Dyn or t2 == Dyn or _is_variable(t1) or _is_variable(t2):
         return True
     if isinstance(t1, TensorType) and isinstance(t2, TensorType):
         return len(t1.__args__) == len(t2.__args__) and all(is_consistent(a, b) for a, b in zip(t1.__args__, t2.__args__, strict=True))

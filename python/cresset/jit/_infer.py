@@ -25,29 +25,26 @@ def type_text(value):
         return f"Tuple[{', '.join(map(type_text, value)) or '()'}]"
     if isinstance(value, list):
         if not value:
-            raise NoType("List trace inputs must have elements")
-        return f"List[{_common(value, 'List inputs to traced functions must have consistent element type')}]"
+            raise NoType("an empty list says no type of its elements")
+        return f"List[{_common(value, 'elements of a list')}]"
     if isinstance(value, dict):
         if not value:
-            raise NoType("Dictionary inputs must have entries")
-        keys, values = (_common(part, "Dictionary inputs to traced functions must have consistent type") for part in (value, value.values()))
+            raise NoType("an empty dictionary says no type of its keys and values")
+        keys, values = _common(value, "keys of a dictionary"), _common(value.values(), "values of a dictionary")
         if keys not in _KEYS:
-            raise NoType(f"Cannot create dict for key type '{keys}', only int, float, complex, Tensor, device and string keys are supported")
+            raise NoType(f"keys of a dictionary of type {keys}, expected one of {', '.join(_KEYS)}")
         return f"Dict[{keys}, {values}]"
     if isinstance(value, torch.nn.Module):
-        raise NoType("Cannot infer concrete type of torch.nn.Module")
-    raise NoType(
-        "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of traced functions, but instead got "
-        f"value of type {type(value).__name__}."
-    )
+        raise NoType("a module has no type that an example could tell")
+    raise NoType(f"a value of type '{type(value).__name__}' cannot be traced; inputs are tensors and lists, dicts and tuples of them")
 
 
-def _common(values, complaint):
+def _common(values, what):
     """The type of all values; beside None it is an optional one."""
     texts = list(dict.fromkeys(map(type_text, values)))
     some = [text for text in texts if text != "NoneType"]
     if len(some) > 1:
-        raise NoType(f"{complaint}. Found {some[0]} and {some[1]}")
+        raise NoType(f"{what} of the types {some[0]} and {some[1]}, expected one type")
     return texts[0] if len(texts) == 1 else f"Optional[{some[0]}]"
 
 

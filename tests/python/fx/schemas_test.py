@@ -78,7 +78,7 @@ class InferredTypes(unittest.TestCase):
             self.assertEqual(_torchscript_type_to_python_type(found.type()), kind)
 
     def test_values_without_a_type_have_a_reason(self):
-        for value, reason in ([1, "a"], "consistent element type. Found int and str"), ([], "must have elements"), (object(), "of type object"):
+        for value, reason in ([1, "a"], "the types int and str"), ([], "empty list"), (object(), "of type 'object'"):
             found = torch._C._jit_try_infer_type(value)
             self.assertFalse(found.success())
             self.assertIn(reason, found.reason())

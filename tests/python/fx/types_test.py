@@ -2,7 +2,9 @@
 
 import unittest
 
+import pytest
 from cresset.fx.experimental.graph_gradual_typechecker import GraphTypeChecker
+from cresset.fx.experimental.refinement_types import Equality, Refine
 from cresset.fx.experimental.unify_refinements import infer_symbolic_types
 from cresset.fx.tensor_type import Dyn
 from cresset.fx.tensor_type import TensorType as T
@@ -58,8 +60,16 @@ class Checker(unittest.TestCase):
             self.assertEqual(checked(function, given), [result])
         self.assertRaises(TypeError, checked, lambda x: torch.transpose(x, 0, 1), T((1,)))
         self.assertRaises(TypeError, checked, lambda x: torch.reshape(x, [5, 2]), T((2, 6)))
+        self.assertRaises(TypeError, checked, lambda x: torch.reshape(x, [1, 2, -1]), T((Dyn, 5)))
         with self.assertRaisesRegex(RuntimeError, "No inference rule.*register_inference_rule"):
             checked(lambda x: torch.cos(x), Dyn)
+
+
+class Channels(unittest.TestCase):
+    def test_the_declared_result_of_a_normalisation_has_its_channels(self):
+        traced = fx.symbolic_trace(nn.Sequential(nn.BatchNorm2d(1)))
+        list(traced.graph.nodes)[1].type = T((2, 2, Dyn, 4))
+        self.assertRaises(TypeError, GraphTypeChecker({}, traced).type_check)
 
 
 class Refinement(unittest.TestCase):
@@ -78,7 +88,24 @@ class Refinement(unittest.TestCase):
             node.type = T((Dyn, 3, 4))
         flat.type = T((Dyn, 12))
         infer_symbolic_types(traced)
-        self.assertEqual({str(n.type.__args__[0]) for n in (x, y, add, flat)}, {str(x.type.__args__[0])})
+        self.assertEqual(str(flat.type.__args__[0]), str(add.type.__args__[0]))
+        self.assertEqual([str(n.type.__args__[0]) for n in (x, y)], ["~0", "~1"])  # each may be 1, and widened
+
+    def test_sizes_that_both_summands_have_are_those_of_the_sum(self):
+        traced = fx.symbolic_trace(lambda x, y: x + y)
+        for node, kind in zip(traced.graph.nodes, (T((1, 2, 3, Dyn)), T((2, 3, 4)), T((1, 2, 3, Dyn)))):
+            node.type = kind
+        refined = Refine(traced)
+        refined.refine()
+        self.assertEqual(refined.constraints, [Equality(1, 1), Equality(2, 2), Equality(3, 3)])
+
+    def test_sizes_after_convolutions_are_expressions(self):
+        sympy = pytest.importorskip("sympy")
+        traced = fx.symbolic_trace(nn.Sequential(nn.Conv2d(3, 6, 5)))
+        for node, kind in zip(traced.graph.nodes, (T((4, 3, Dyn, Dyn)), T((4, 6, Dyn, Dyn)))):
+            node.type = kind
+        infer_symbolic_types(traced)
+        self.assertEqual(list(traced.graph.nodes)[1].type, T((4, 6, *(sympy.floor(sympy.Symbol(f"~{i}") - 4) for i in (0, 1)))))
 
 
 if __name__ == "__main__":

@@ -138,6 +138,8 @@ def reshape_inference_rule(n):
     known = [math.prod(s for s in t.__args__ if s != Dyn) for t in (kind, result)]
     holes = [sum(s == Dyn for s in t.__args__) for t in (kind, result)]
     fits = known[0] == known[1] if holes == [0, 0] else all(h or known[i] % max(known[1 - i], 1) == 0 for i, h in enumerate(holes))
+    # With open sizes on both sides the known parts are multiples of each other, one way or the other.
+    fits = fits and (0 in holes or 0 in known or max(known) % min(known) == 0)
     if not fits:
         raise TypeError(f"Cannot reshape in node {n} from {kind} to {result}")
     return TensorType(tuple(known[0] // known[1] if s == Dyn else s for s in result.__args__)) if holes == [0, 1] else result
@@ -177,7 +179,12 @@ def calculate_out_dimension(d_in, module_instance, index):
         return Dyn
     m = module_instance
     padding, kernel, stride, dilation = (v[index] if isinstance(v, tuple) else v for v in (m.padding, m.kernel_size, m.stride, m.dilation))
-    return (d_in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+    reach = d_in + 2 * padding - dilation * (kernel - 1) - 1
+    if isinstance(d_in, int):
+        return reach // stride + 1
+    import sympy  # of which symbols are
+
+    return sympy.floor(reach / stride + 1)
 
 
 def _fit(n, size, expected, module):
@@ -199,8 +206,10 @@ def conv2d_inference_rule(n, module_instance):
 def bn2d_inference_rule(n, module_instance):
     """Normalisation, which keeps all sizes."""
     given = n.args[0].type = expand_to_tensor_dim(n.args[0].type, 4)
-    _fit(n, given.__args__[1], module_instance.num_features, module_instance)
-    return get_greatest_upper_bound(given, expand_to_tensor_dim(n.type, 4))
+    result = expand_to_tensor_dim(n.type, 4)
+    for kind in (given, result):
+        _fit(n, kind.__args__[1], module_instance.num_features, module_instance)
+    return get_greatest_upper_bound(given, result)
 
 
 @register_inference_rule(nn.ReLU)

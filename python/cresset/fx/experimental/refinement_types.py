@@ -1,5 +1,6 @@
 """Open sizes of types as variables, and the equalities between them that operators imply."""
 
+import itertools
 import operator
 
 import cresset as torch
@@ -42,10 +43,6 @@ def _all(rank, rank_of_result):
     return range(rank) if rank == rank_of_result else ()
 
 
-def _all_but_last(rank, _):
-    return range(rank - 1)
-
-
 def _channels_too(rank, _):
     return range(rank - 2)
 
@@ -54,7 +51,7 @@ def _first(*_):
     return (0,)
 
 
-_KEPT = {nn.Conv2d: _first, nn.Linear: _all_but_last, nn.ReLU: _all, nn.BatchNorm2d: _all, nn.MaxPool2d: _channels_too, nn.AdaptiveAvgPool2d: _channels_too}
+_KEPT = {nn.Conv2d: _first, nn.Linear: _first, nn.ReLU: _all, nn.BatchNorm2d: _all, nn.MaxPool2d: _channels_too, nn.AdaptiveAvgPool2d: _channels_too}
 
 
 class Refine:
@@ -66,23 +63,26 @@ class Refine:
     >>> refined = torch.fx.experimental.refinement_types.Refine(traced)
     >>> refined.refine()
     >>> len(refined.constraints)
-    3
+    2
     """
 
     def __init__(self, traced):
         self.traced, self.constraints = traced, []
+        self._numbers = itertools.count()
 
     def refine(self):
         """Walk through the graph."""
         modules = dict(self.traced.named_modules())
         for node in self.traced.graph.nodes:
+            if node.op == "output":
+                node.type = torch.fx.map_arg(node.args[0], lambda used: used.type)
             node.type = self.replace_dyn_with_fresh_var(node.type)
             self.constraints += self._implied(node, modules)
 
     def replace_dyn_with_fresh_var(self, typ):
         """A type whose open sizes are new variables."""
         if typ is Dyn:
-            return Var()
+            return Var(next(self._numbers))
         if isinstance(typ, TensorType):
             return TensorType(tuple(self.replace_dyn_with_fresh_var(size) for size in typ.__args__))
         return type(typ)(map(self.replace_dyn_with_fresh_var, typ)) if isinstance(typ, (list, tuple)) else typ
@@ -90,31 +90,22 @@ class Refine:
     def _implied(self, node, modules):
         given = [a.type for a in node.args if isinstance(a, Node)]
         match node.op, node.target:
-            case "output", _:
-                return [Equality(node.type, given[0])] if given and node.type is not None else []
             case "call_module", target:
                 kept = _KEPT.get(type(modules[target]))
                 return [] if kept is None else _equal(given[0], node.type, kept)
             case "call_function", (torch.add | operator.add) if len(given) == 2:
-                return self._of_sum(node, *given)
+                return _of_sum(node, *given)
             case "call_function", torch.flatten if isinstance(given[0], TensorType):
                 return _equal(given[0], node.type, lambda rank, _: range(*_span(node, rank)[:1]))
         return []
 
-    def _of_sum(self, node, one, other):
-        """Sizes that broadcasting has left alone are those of the result."""
-        found = []
-        pairs = [(node.meta.get(str(a), a.type) if node.meta.get("broadcast") else a.type, a.type) for a in node.args]
-        for widened, own in pairs:
-            if isinstance(own, TensorType) and isinstance(widened, TensorType) and len(own.__args__) == len(widened.__args__):
-                same = [i for i, (a, b) in enumerate(zip(own.__args__, widened.__args__)) if a == b or isinstance(a, Var)]
-                stretched = isinstance(one, TensorType) and isinstance(other, TensorType) and any(1 in (a, b) for a, b in _from_the_right(one, other))
-                found += [] if stretched else _equal(own, node.type, lambda *_, same=same: same)
-        return found
-
-
-def _from_the_right(one, other):
-    return zip(reversed(one.__args__), reversed(other.__args__))
+def _of_sum(node, one, other):
+    """Sizes that both summands have are those of the result; one that is open may still be widened."""
+    kinds = one, other, node.type
+    if not all(isinstance(kind, TensorType) for kind in kinds):
+        return []
+    columns = list(itertools.zip_longest(*(reversed(kind.__args__) for kind in kinds), fillvalue=1))[::-1]
+    return [Equality(a if b == 1 else b, c) for a, b, c in columns if a == b or 1 in (a, b)]
 
 
 def _span(node, rank):

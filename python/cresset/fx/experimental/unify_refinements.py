@@ -1,6 +1,12 @@
 """Open sizes of types found from the equalities that operators imply."""
 
+import contextlib
+
+import cresset as torch
+from cresset import nn
+
 from ..tensor_type import TensorType
+from .graph_gradual_typechecker import calculate_out_dimension
 from .refinement_types import Refine
 from .unification import Var, unify
 
@@ -24,7 +30,7 @@ def infer_symbolic_types_single_pass(traced):
 
 
 def infer_symbolic_types(traced):
-    """`infer_symbolic_types_single_pass` until nothing changes, which broadcasting may need two rounds for.
+    """`infer_symbolic_types_single_pass` until nothing changes, which broadcasting may need two rounds for; sizes that stay open are symbols of sympy.
 
     >>> traced = torch.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
     >>> next(iter(traced.graph.nodes)).type = torch.fx.tensor_type.TensorType((2, 3))
@@ -32,6 +38,28 @@ def infer_symbolic_types(traced):
     """
     for _ in range(2):
         infer_symbolic_types_single_pass(traced)
+    with contextlib.suppress(ImportError):  # without sympy variables stay what they are
+        _put_symbols(traced)
+
+
+def _put_symbols(traced):
+    """Makes the variables symbols of sympy, and writes the sizes after convolutions as expressions of those before them."""
+    import sympy
+
+    def symbolic(size):
+        return sympy.Symbol(str(size)) if isinstance(size, Var) else size
+
+    for node in traced.graph.nodes:
+        if isinstance(node.type, TensorType):
+            node.type = TensorType(tuple(map(symbolic, node.type.__args__)))
+        elif isinstance(node.type, (list, tuple)):
+            node.type = type(node.type)(symbolic(part) for part in node.type)
+        module = traced.get_submodule(node.target) if node.op == "call_module" else None
+        if isinstance(module, nn.Conv2d) and isinstance(node.args[0].type, TensorType) and isinstance(node.type, TensorType):
+            image = (calculate_out_dimension(size, module, i) for i, size in enumerate(node.args[0].type.__args__[2:]))
+            node.type = TensorType((*node.type.__args__[:2], *image))
+        if node.op == "output":
+            node.type = torch.fx.map_arg(node.args[0], lambda used: used.type)
 
 
 def convert_eq(list_of_eq):

@@ -58,7 +58,7 @@ def _topological_sort_passes(passes, constraints):
     while turn:
         free = [p for p in turn if all(q in found for q in needs[p])]
         if not free:
-            raise RuntimeError(f"Circular dependency detected within the following passes: {passes}")
+            raise RuntimeError(f"constraints on the order of passes go in a circle, among {passes}")
         found += free
         turn = [p for p in turn if p not in free]
     return found
