@@ -4,8 +4,13 @@ import collections
 import dataclasses
 import enum
 import json
+import os
+import pickle
+import subprocess
 import sys
 import unittest
+
+import pytest
 
 import cresset as torch
 
@@ -63,7 +68,8 @@ class Kinds(unittest.TestCase):
 
 class Files(unittest.TestCase):
     def test_structures_come_back(self):
-        for tree in (1, [1, (2,)], {"a": [1], "b": {}}, collections.OrderedDict(z=1), collections.deque([1, 2], maxlen=3)):
+        plain = collections.defaultdict(list, a=1)
+        for tree in (1, [1, (2,)], {"a": [1], "b": {}}, collections.OrderedDict(z=1), collections.deque([1, 2], maxlen=3), plain, torch.Size([1])):
             spec = pytree.tree_structure(tree)
             self.assertEqual(pytree.treespec_loads(pytree.treespec_dumps(spec)), spec)
 
@@ -78,6 +84,99 @@ class Files(unittest.TestCase):
             pytree.treespec_loads("[7, {}]")
         with self.assertRaises(TypeError):
             pytree.treespec_dumps(3)
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+class NamedTuples(unittest.TestCase):
+    def test_the_class_is_the_context(self):
+        spec = pytree.tree_structure(Pair(1, 2))
+        self.assertEqual((spec.type, spec.context), (collections.namedtuple, Pair))
+        self.assertEqual(spec, pytree.TreeSpec(collections.namedtuple, Pair, [pytree.treespec_leaf()] * 2))
+        self.assertEqual(pytree.tree_unflatten([1, 2], spec), Pair(1, 2))
+        self.assertEqual(pytree.treespec_pprint(spec), "Pair(a=*, b=*)")
+        self.assertEqual(torch.fx._pytree.tree_flatten_spec((Pair(1, 2),), pytree.tree_structure((Pair(0, 0),))), [1, 2])
+
+    def test_a_name_lets_files_have_them(self):
+        spec = pytree.tree_structure([Pair(1, 2)])
+        with self.assertRaisesRegex(NotImplementedError, "_register_namedtuple"):
+            pytree.treespec_dumps(spec)
+        self.addCleanup(pytree._deregister_pytree_node, Pair)
+        pytree._register_namedtuple(Pair, serialized_type_name="pytree_test.Pair")
+        self.assertIn('{"type": "collections.namedtuple", "context": "pytree_test.Pair"', pytree.treespec_dumps(spec))
+        self.assertEqual(pytree.treespec_loads(pytree.treespec_dumps(spec)), spec)
+
+    def test_structures_are_leaves_and_pickles(self):
+        spec = pytree.tree_structure({"a": Pair(1, [2])})
+        self.assertEqual(pytree.tree_leaves([spec]), [spec])
+        self.assertEqual(pickle.loads(pickle.dumps(spec)), spec)
+
+
+class SeveralTrees(unittest.TestCase):
+    def test_keys_may_have_another_order(self):
+        self.assertEqual(pytree.tree_map(lambda x, y: (x, y), {"a": 1, "b": 2}, {"b": [20], "a": 10}), {"a": (1, 10), "b": (2, [20])})
+        ordered = collections.OrderedDict(b=20, a=10)
+        self.assertEqual(pytree.tree_map(lambda x, y: x + y, {"a": 1, "b": 2}, ordered), {"a": 11, "b": 22})
+        self.assertEqual(pytree.tree_map_with_path(lambda path, x, y: x + y, {"a": 1, "b": 2}, ordered), {"a": 11, "b": 22})
+        self.assertEqual(pytree._broadcast_to_and_flatten({"a": 1, "b": 2}, pytree.tree_structure({"b": [0, 0], "a": 0})), [2, 2, 1])
+
+    def test_other_containers_do_not_fit(self):
+        for first, second in (((1, 2), [1, 2]), ((1, 2), Pair(1, 2)), (Pair(1, 2), (1, 2)), ([1], [1, 2]), ({"a": 1}, {"b": 1}), ([1], 1), ({"a": 1}, 1)):
+            with self.assertRaises(ValueError):
+                pytree.tree_map(lambda x, y: x, first, second)
+        self.assertEqual(pytree.tree_map_(lambda x, y: None, [1], [[1, 2]]), [1])
+
+
+class Deprecated(unittest.TestCase):
+    def test_old_names_warn(self):
+        class Own:
+            pass
+
+        functions = (lambda own: ([], None), lambda children, context: Own())
+        self.addCleanup(pytree._deregister_pytree_node, Own)
+        with self.assertWarns(FutureWarning):
+            pytree._register_pytree_node(Own, *functions)
+        with self.assertWarns(UserWarning):
+            pytree._private_register_pytree_node(Own, *functions)
+        with self.assertRaises(ValueError):
+            pytree.register_pytree_node(Own, *functions)
+        with self.assertWarns(FutureWarning):
+            self.assertEqual(pytree.tree_structure([1]).children_specs, pytree.tree_structure([1]).children())
+
+
+class Optree(unittest.TestCase):
+    def test_without_optree_there_is_no_such_module(self):
+        code = (
+            "import sys; sys.modules['optree'] = None; import cresset.utils._pytree\ntry: import cresset.utils._cxx_pytree\nexcept ImportError: print('none')"
+        )
+        found = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        )
+        self.assertEqual(found.stdout, "none\n")
+
+    def test_the_same_functions_over_optree(self):
+        pytest.importorskip("optree")
+        from cresset.utils import _cxx_pytree as cxx
+
+        self.assertEqual(cxx.__all__, pytree.__all__)
+        self.assertEqual(cxx.tree_leaves({"b": 1, "a": [2, None]}), [1, 2, None])
+        self.assertEqual(cxx.tree_map(lambda x, y: (x, y), {"a": 1, "b": 2}, {"b": [1], "a": 2}), {"a": (1, 2), "b": (2, [1])})
+        spec = cxx.tree_structure({"a": Pair(1, torch.Size([2]))})
+        self.assertIsInstance(spec, cxx.PyTreeSpec)
+        self.assertEqual(pytree.tree_unflatten([1, 2], spec), {"a": Pair(1, torch.Size([2]))})
+        plain = cxx.tree_structure({"a": [1]})
+        self.assertEqual(cxx.treespec_loads(cxx.treespec_dumps(plain)), plain)
+        self.assertEqual(cxx._broadcast_to_and_flatten((1, 2), cxx.tree_structure(([0, 0], 0))), [1, 1, 2])
+
+        class Own:
+            def __init__(self, value):
+                self.value = value
+
+        pytree.register_pytree_node(Own, lambda own: ([own.value], None), lambda children, _: Own(*children))
+        self.addCleanup(pytree._deregister_pytree_node, Own)
+        self.assertEqual(cxx.tree_map(lambda x: x + 1, Own(1)).value, 2)
+        self.assertRaises(NotImplementedError, cxx.tree_flatten_with_path, [1])
 
 
 class Structures(unittest.TestCase):
@@ -166,4 +265,5 @@ class Structures(unittest.TestCase):
         self.assertEqual(pytree.tree_leaves([Tag("a"), 1]), [1])
         with self.assertRaises(ValueError):
             pytree.register_dataclass(int)
-        self.assertIsInstance(pytree.tree_structure(1), pytree.LeafSpec)
+        with self.assertWarns(FutureWarning):
+            self.assertIsInstance(pytree.tree_structure(1), pytree.LeafSpec)

@@ -124,7 +124,7 @@ def same_nesting(found, spec):
         return all(same_nesting(found.child(places[key]), spec.child(i)) for i, key in enumerate(spec.context))
     if spec.type is not None and found.context != spec.context:
         return False
-    return all(same_nesting(a, b) for a, b in zip(found.children, spec.children, strict=True))
+    return all(same_nesting(a, b) for a, b in zip(found.children(), spec.children(), strict=True))
 
 
 def _default_names(in_spec):

@@ -37,14 +37,19 @@ def tree_flatten_spec(pytree, spec, exact_structural_match=False):
     if spec.is_leaf():
         return [pytree]
     kind = spec.type
-    lookup = namedtuple if isinstance(pytree, tuple) and hasattr(pytree, "_fields") else kind
-    if lookup not in SUPPORTED_NODES and issubclass(lookup, tuple) and lookup.__module__ in ("cresset", "torch", "cresset.return_types"):
+    lookup = kind
+    if (
+        lookup not in SUPPORTED_NODES
+        and isinstance(lookup, type)
+        and issubclass(lookup, tuple)
+        and lookup.__module__ in ("cresset", "torch", "cresset.return_types")
+    ):
         lookup = tuple  # sizes, and the named results of operators
     if lookup not in SUPPORTED_NODES and lookup in _registered:
         children, context = _registered[lookup][0](pytree)
         if context != spec.context:
             raise ValueError(f"expected a {kind.__name__} of {spec.context!r}, got one of {context!r}")
-        return [leaf for child, part in zip(children, spec.children_specs, strict=True) for leaf in tree_flatten_spec(child, part, exact_structural_match)]
+        return [leaf for child, part in zip(children, spec.children(), strict=True) for leaf in tree_flatten_spec(child, part, exact_structural_match)]
     if lookup not in SUPPORTED_NODES:
         raise RuntimeError(
             f"{type(pytree)} does not have a flatten_fn_spec associated with it. Please register one with torch.fx._pytree.register_pytree_flatten_spec."
@@ -55,7 +60,7 @@ def tree_flatten_spec(pytree, spec, exact_structural_match=False):
         raise ValueError(f"expected a {kind.__name__} of {spec.num_children} as {spec!r}, got {pytree!r}") from error
     if exact_structural_match and not (SUPPORTED_NODES_EXACT_MATCH.get(lookup) or (lambda *_: True))(pytree, spec):
         raise RuntimeError(f"Cannot flatten pytree {pytree}, given spec: {spec}")
-    return [leaf for child, part in zip(children, spec.children_specs, strict=False) for leaf in tree_flatten_spec(child, part, exact_structural_match)]
+    return [leaf for child, part in zip(children, spec.children(), strict=False) for leaf in tree_flatten_spec(child, part, exact_structural_match)]
 
 
 def _sequence(values, spec):

@@ -273,7 +273,7 @@ class Tracer(TracerBase):
         if starred or code.co_kwonlyargcount:
             root_fn = _patch_function(root_fn, len(args))
         leaves, in_spec = pytree.tree_flatten(tuple(args))
-        if all(child.is_leaf() for child in in_spec.children_specs):
+        if all(child.is_leaf() for child in in_spec.children()):
             return root_fn, args
         return self._flat(root_fn, list(code.co_varnames[:count]), leaves, in_spec)
 

@@ -96,8 +96,8 @@ def get_signature_for_torch_op(op, return_schemas=False):
         op: the function, as torch.add or torch.ops.aten.add.
         return_schemas: return their schemas too.
 
-    >>> torch.fx.operator_schemas.get_signature_for_torch_op(torch.relu)[0].parameters
-    mappingproxy(OrderedDict({'input': <Parameter "input: cresset.Tensor">}))
+    >>> list(torch.fx.operator_schemas.get_signature_for_torch_op(torch.add)[0].parameters)
+    ['input', 'other', 'alpha']
     """
     found = _signatures(op) or None
     signatures = found and [signature for signature, _ in found]

@@ -1,31 +1,30 @@
 """Trees of lists, tuples, named tuples and dictionaries: their leaves, their structure, and back."""
 
+import copyreg
 import dataclasses
 import enum
 import json
 import sys
 import types
 import typing
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import _cresset
 
 __all__ = [
-    "TreeSpec",
-    "register_pytree_node",
-    "tree_all",
-    "tree_any",
-    "tree_flatten",
-    "tree_leaves",
-    "tree_map",
-    "tree_map_only",
-    "tree_structure",
-    "tree_unflatten",
-]
+    "PyTree", "Context", "FlattenFn", "UnflattenFn", "DumpableContext", "ToDumpableContextFn", "FromDumpableContextFn", "PyTreeSpec", "TreeSpec", "LeafSpec",
+    "keystr", "key_get", "register_pytree_node", "tree_is_leaf", "tree_flatten", "tree_flatten_with_path", "tree_unflatten", "tree_iter", "tree_leaves",
+    "tree_leaves_with_path", "tree_structure", "tree_map", "tree_map_with_path", "tree_map_", "tree_map_only", "tree_map_only_", "tree_all", "tree_any",
+    "tree_all_only", "tree_any_only", "treespec_dumps", "treespec_loads", "treespec_pprint", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance",
+    "is_structseq", "is_structseq_class", "is_structseq_instance",
+]  # fmt: skip
 
 
-class TreeSpec(namedtuple("TreeSpec", "type context children")):
+class TreeSpec:
     """The structure of a tree: the container's type, its keys, and the structures within; a leaf has the type None.
+
+    Named tuples have the type `collections.namedtuple` and their class as the context.
 
     >>> torch.utils._pytree.tree_structure([1, (2, 3)])
     TreeSpec(list, None, [*,
@@ -33,35 +32,43 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
         *])])
     """
 
-    __slots__ = ()
+    __slots__ = ("type", "_context", "_children", "num_leaves", "num_nodes", "__weakref__")
+
+    def __init__(self, type, context=None, children_specs=()):
+        self.__setstate__((type, context, list(children_specs)))
+
+    def __setstate__(self, state):
+        self.type, self._context, self._children = state
+        self.num_leaves = 1 if self.type is None else sum(child.num_leaves for child in self._children)
+        self.num_nodes = 1 + sum(child.num_nodes for child in self._children)
 
     @property
-    def num_leaves(self):
-        """How many leaves the tree has."""
-        return 1 if self.type is None else sum(child.num_leaves for child in self.children)
+    def context(self):
+        """The container's keys, or what else its class needs besides the children."""
+        return self._context
 
     def is_leaf(self):
         """Whether this is the structure of a value that is no container."""
         return self.type is None
 
     @property
-    def num_nodes(self):
-        """How many containers and leaves the tree has."""
-        return 1 + sum(child.num_nodes for child in self.children)
-
-    @property
     def num_children(self):
         """How many children the outermost container has."""
-        return len(self.children)
+        return len(self._children)
+
+    def children(self):
+        """The structures of the children, as a list."""
+        return list(self._children)
 
     @property
     def children_specs(self):
-        """The structures of the children, as a list."""
-        return list(self.children)
+        """The structures of the children; `children()` gives them too, without a warning."""
+        warnings.warn("TreeSpec.children_specs: a name of the past; children() gives all, child(index) one of them", FutureWarning, stacklevel=2)
+        return list(self._children)
 
     def child(self, index):
         """The structure of one child."""
-        return self.children[index]
+        return self._children[index]
 
     def unflatten(self, leaves):
         """Puts leaves into this structure."""
@@ -74,17 +81,27 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
         """
         return _up_to(self, tree)
 
+    def __eq__(self, other):
+        if self is other:
+            return True
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        return self.type is other.type and self._context == other._context and self._children == other._children
+
     def __hash__(self):
-        return hash((self.type, _hashable(self.context), self.children))
+        return hash((self.type, _hashable(self._context), tuple(self._children)))
+
+    def __reduce__(self):
+        return copyreg.__newobj__, (TreeSpec,), (self.type, self._context, self._children)
+
+    def __copy__(self):
+        return self
 
     def __repr__(self):
         if self.type is None:
             return "*"
-        name, context = self.type.__name__, self.context
-        if hasattr(self.type, "_fields"):
-            name, context = "namedtuple", self.type
-        children = ",\n".join(repr(child) for child in self.children).replace("\n", "\n  ")
-        return f"TreeSpec({name}, {context}, [{children}])"
+        children = ",\n".join(map(repr, self._children)).replace("\n", "\n  ")
+        return f"TreeSpec({self.type.__name__}, {self._context}, [{children}])"
 
 
 def _hashable(context):
@@ -99,10 +116,11 @@ def _hashable(context):
         return type(context)
 
 
-_LEAF = TreeSpec(None, None, ())
+_LEAF = TreeSpec(None)
 _files = {}  # the names of containers in files, with how to write and read their contexts
 _named_children = {}  # container: how to take it apart into pairs of a key and a child
 _registered = {}  # container: how to take it apart, and how to put it together
+_listeners = []  # called with each class that is registered from now on
 CONSTANT_NODES = set()
 STANDARD_DICT_TYPES = frozenset((dict, OrderedDict, defaultdict))
 BUILTIN_TYPES = STANDARD_DICT_TYPES | {tuple, list, namedtuple, deque}
@@ -134,19 +152,50 @@ def register_pytree_node(
         raise TypeError(f"register_pytree_node: expected a class, got {type(cls).__name__}")
     if cls in _registered or cls in BUILTIN_TYPES:
         raise ValueError(f"{cls} is a registered pytree node already.")
+    _register(cls, flatten_fn, unflatten_fn, serialized_type_name, to_dumpable_context, from_dumpable_context, flatten_with_keys_fn)
+
+
+def _register(cls, flatten_fn, unflatten_fn, serialized_type_name=None, to_dumpable_context=None, from_dumpable_context=None, flatten_with_keys_fn=None):
     if (to_dumpable_context is None) != (from_dumpable_context is None):
         raise ValueError(f"register_pytree_node of {cls}: to_dumpable_context and from_dumpable_context go together")
     _registered[cls] = flatten_fn, unflatten_fn
     _files[cls] = serialized_type_name, to_dumpable_context, from_dumpable_context
     if flatten_with_keys_fn is not None:
         _named_children[cls] = flatten_with_keys_fn
+    for listener in _listeners:
+        listener(cls)
+
+
+def _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs):
+    """`register_pytree_node`, by which a class that is registered already is registered anew, with a warning."""
+    if cls in _registered:
+        warnings.warn(f"register_pytree_node of {cls}: it was registered already, and the new functions take the place of the old ones", stacklevel=2)
+    _register(cls, flatten_fn, unflatten_fn, **kwargs)
+
+
+def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **kwargs):
+    """The old name of `register_pytree_node`; functions of texts have no effect."""
+    warnings.warn("torch.utils._pytree._register_pytree_node: a name of the past; register_pytree_node does the same", FutureWarning, stacklevel=2)
+    if to_str_fn is not None or maybe_from_str_fn is not None:
+        warnings.warn("_register_pytree_node: to_str_fn and maybe_from_str_fn have no effect", FutureWarning, stacklevel=2)
+    _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs)
+
+
+def _register_namedtuple(cls, *, serialized_type_name):
+    """Give a class of named tuples a name for `treespec_dumps`."""
+    _files[cls] = serialized_type_name, None, None
 
 
 def _parts(tree):
     """The kind of a container, its context and its children; None for a leaf."""
     kind = type(tree)
-    if kind in (list, tuple, _cresset.Size) or (isinstance(tree, tuple) and (hasattr(kind, "_fields") or kind.__module__ == "cresset.return_types")):
+    if kind in (list, tuple, _cresset.Size):
         return kind, None, list(tree)
+    if isinstance(tree, tuple) and kind not in _registered:
+        if hasattr(kind, "_fields"):
+            return namedtuple, kind, list(tree)
+        if kind.__module__ == "cresset.return_types":
+            return kind, None, list(tree)
     if kind in (dict, OrderedDict):
         keys = list(tree)
         return kind, keys, [tree[key] for key in keys]
@@ -177,7 +226,7 @@ def tree_flatten(tree, is_leaf=None):
             leaves.append(value)
             return _LEAF
         kind, context, children = parts
-        return TreeSpec(kind, context, tuple([visit(child) for child in children]))
+        return TreeSpec(kind, context, [visit(child) for child in children])
 
     return leaves, visit(tree)
 
@@ -190,7 +239,7 @@ def tree_unflatten(leaves, treespec):
     >>> torch.utils._pytree.tree_unflatten([1, 2], torch.utils._pytree.tree_structure((0, [0])))
     (1, [2])
     """
-    leaves = list(leaves)
+    treespec, leaves = _own_spec(treespec), list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(f"tree_unflatten: got {len(leaves)} leaves, expected {treespec.num_leaves}")
     rest = iter(leaves)
@@ -198,9 +247,11 @@ def tree_unflatten(leaves, treespec):
     def build(spec):
         if spec.type is None:
             return next(rest)
-        children = [build(child) for child in spec.children]
+        children = [build(child) for child in spec._children]
         if spec.type in _registered:
             return _registered[spec.type][1](children, spec.context)
+        if spec.type is namedtuple:
+            return spec.context(*children)
         if spec.type is defaultdict:
             return defaultdict(spec.context[0], zip(spec.context[1], children, strict=True))
         if spec.type is deque:
@@ -209,9 +260,19 @@ def tree_unflatten(leaves, treespec):
             return tuple(children)  # what stands for numbers, as a tracer's places do
         if issubclass(spec.type, dict):
             return spec.type(zip(spec.context, children, strict=True))
-        return spec.type(*children) if hasattr(spec.type, "_fields") else spec.type(children)
+        return spec.type(children)
 
     return build(treespec)
+
+
+def _own_spec(treespec):
+    """The structure, made of one of `torch.utils._cxx_pytree` where it is of that kind. Errors: TypeError for what is no structure."""
+    if isinstance(treespec, TreeSpec):
+        return treespec
+    optree = sys.modules.get("optree")
+    if optree is None or not isinstance(treespec, optree.PyTreeSpec):
+        raise TypeError(f"expected a TreeSpec, got {type(treespec).__name__}")
+    return tree_structure(optree.tree_unflatten(treespec, [0] * treespec.num_leaves))
 
 
 def tree_leaves(tree, is_leaf=None):
@@ -233,19 +294,13 @@ def tree_structure(tree, is_leaf=None):
 
 
 def tree_map(func, tree, *rests, is_leaf=None):
-    """Apply a function to the leaves of a tree, or to those of several trees of one structure.
+    """Apply a function to the leaves of a tree, or to those and the parts of other trees at their places.
 
     >>> torch.utils._pytree.tree_map(lambda x, y: x + y, [1, (2,)], [10, (20,)])
     [11, (22,)]
     """
     leaves, spec = tree_flatten(tree, is_leaf)
-    columns = [leaves]
-    for rest in rests:
-        more, other = tree_flatten(rest, is_leaf)
-        if other != spec:
-            raise ValueError(f"tree_map: got trees of different structures, {spec!r} and {other!r}")
-        columns.append(more)
-    return tree_unflatten([func(*row) for row in zip(*columns, strict=True)], spec)
+    return tree_unflatten([func(*row) for row in zip(leaves, *map(spec.flatten_up_to, rests), strict=True)], spec)
 
 
 def _chosen(kind):
@@ -267,7 +322,7 @@ def map_only(type_or_types_or_pred, /):
     return lambda func: lambda leaf: func(leaf) if meant(leaf) else leaf
 
 
-def tree_map_only(type_or_types_or_pred, func, tree, is_leaf=None):
+def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
     """Apply a function to the leaves of a type, of one of several, or for which a condition holds, and leave the others.
 
     >>> torch.utils._pytree.tree_map_only(int, lambda x: -x, [1, "a"])
@@ -319,11 +374,13 @@ def tree_map_(func, tree, *rests, is_leaf=None):
     1
     [1]
     """
-    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    leaves, spec = tree_flatten(tree, is_leaf)
+    for row in zip(leaves, *map(spec.flatten_up_to, rests), strict=True):
+        func(*row)
     return tree
 
 
-def tree_map_only_(type_or_types_or_pred, func, tree, is_leaf=None):
+def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
     """Call a function with the leaves of a type, or of one of several, and return the tree as it is.
 
     >>> torch.utils._pytree.tree_map_only_(int, print, [1, "a"])
@@ -334,7 +391,7 @@ def tree_map_only_(type_or_types_or_pred, func, tree, is_leaf=None):
     return tree
 
 
-def tree_all_only(type_or_types, pred, tree, is_leaf=None):
+def tree_all_only(type_or_types, /, pred, tree, is_leaf=None):
     """Whether all leaves of a type satisfy a condition.
 
     >>> torch.utils._pytree.tree_all_only(int, lambda x: x > 0, [1, "a"])
@@ -343,7 +400,7 @@ def tree_all_only(type_or_types, pred, tree, is_leaf=None):
     return all(map(pred, filter(_chosen(type_or_types), tree_leaves(tree, is_leaf))))
 
 
-def tree_any_only(type_or_types, pred, tree, is_leaf=None):
+def tree_any_only(type_or_types, /, pred, tree, is_leaf=None):
     """Whether a leaf of a type satisfies a condition.
 
     >>> torch.utils._pytree.tree_any_only(int, lambda x: x > 1, [1, "a"])
@@ -366,31 +423,77 @@ def _up_to(spec, tree):
     if spec.type is None:
         return [tree]
     parts = _parts(tree)
-    if (
-        parts is None
-        or parts[0] is not spec.type
-        or len(parts[2]) != len(spec.children)
-        or (parts[0] in (dict, OrderedDict) and set(parts[1]) != set(spec.context))
-    ):
-        raise ValueError(f"flatten_up_to: expected a {spec.type.__name__} of {len(spec.children)}, got {type(tree).__name__}")
-    children = [tree[key] for key in spec.context] if spec.type in (dict, OrderedDict) else parts[2]
-    return [leaf for child, part in zip(spec.children, children, strict=True) for leaf in _up_to(child, part)]
+    kind, context, children = parts if parts is not None else (type(tree), None, [])
+    dictionaries = STANDARD_DICT_TYPES.issuperset((spec.type, kind))
+    if parts is None or not (kind is spec.type or dictionaries):
+        raise ValueError(f"flatten_up_to: expected a {spec.type.__name__}, got {getattr(kind, '__name__', kind)} in {tree!r}")
+    if len(children) != len(spec._children):
+        raise ValueError(f"flatten_up_to: expected a {spec.type.__name__} of {len(spec._children)}, got one of {len(children)}")
+    if dictionaries:
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        if set(keys) != set(tree):
+            raise ValueError(f"flatten_up_to: expected the keys {keys}, got {list(tree)}")
+        children = [tree[key] for key in keys]
+    elif kind is not deque and context != spec.context:
+        raise ValueError(f"flatten_up_to: expected a {spec.type.__name__} with {spec.context!r}, got one with {context!r}")
+    return [leaf for child, part in zip(spec._children, children, strict=True) for leaf in _up_to(child, part)]
 
 
-def _broadcast_to_and_flatten(tree, spec, is_leaf=None):
+def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
     """The leaves of a tree repeated for all leaves that a structure has below them; None where they do not fit."""
+    spec = _own_spec(treespec)
     if tree_is_leaf(tree, is_leaf):
         return [tree] * spec.num_leaves
     kind, context, children = _parts(tree)
-    if spec.type is not kind or len(children) != len(spec.children) or context != spec.context:
+    if len(children) != len(spec._children):
         return None
-    found = [_broadcast_to_and_flatten(child, part, is_leaf) for child, part in zip(children, spec.children, strict=True)]
+    if STANDARD_DICT_TYPES.issuperset((spec.type, kind)):
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        if set(keys) != set(tree):
+            return None
+        children = [tree[key] for key in keys]
+    elif spec.type is not kind or context != spec.context:
+        return None
+    found = [_broadcast_to_and_flatten(child, part, is_leaf) for child, part in zip(children, spec._children, strict=True)]
     return None if any(leaves is None for leaves in found) else [leaf for leaves in found for leaf in leaves]
 
 
 # ---- structures in files, and classes as containers -------------------------------------------------------------------------
 
-_BUILT_IN_NAMES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in (list, tuple, dict, OrderedDict, defaultdict, deque)}
+_BUILT_IN_NAMES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in (list, tuple, dict, namedtuple, OrderedDict, defaultdict, deque)}
+_BUILT_IN_NAMES["torch.Size"] = _cresset.Size
+_NAMES_OF_BUILT_IN = {kind: name for name, kind in _BUILT_IN_NAMES.items()}
+
+
+def _written(spec):
+    """The context of a structure as JSON can hold it. Errors: NotImplementedError for a class of named tuples without a name for files."""
+    if spec.type is namedtuple:
+        name = _files.get(spec.context, (None,))[0]
+        if name is None:
+            raise NotImplementedError(f"treespec_dumps: the named tuple {spec.context} has no name for files; _register_namedtuple gives it one")
+        return name
+    if spec.type is defaultdict:
+        factory, keys = spec.context
+        owner = None if factory is None else factory.__module__
+        return {"default_factory_module": owner, "default_factory_name": owner and factory.__qualname__, "dict_context": keys}
+    write = _files.get(spec.type, (None, None))[1]
+    return json.dumps(spec.context, cls=EnumEncoder) if write is None else write(spec.context)
+
+
+def _read(kind, context, kinds):
+    """The context of a structure that `_written` wrote. A factory of missing values is a class of a module that is imported already."""
+    if kind is namedtuple:
+        if context not in kinds:
+            raise NotImplementedError(f"treespec_loads: no named tuple is registered as {context!r}")
+        return kinds[context]
+    if kind is defaultdict and isinstance(context, dict):
+        home, name = context["default_factory_module"], context["default_factory_name"]
+        factory = None if home is None else getattr(sys.modules.get(home), name, None)
+        if home is not None and not isinstance(factory, type):
+            raise NotImplementedError(f"treespec_loads: {home}.{name} is no class of a module that is imported")
+        return [factory, context["dict_context"]]
+    read = _files.get(kind, (None, None, None))[2]
+    return json.loads(context, object_hook=enum_object_hook) if read is None else read(context)
 
 
 class EnumEncoder(json.JSONEncoder):
@@ -440,19 +543,17 @@ def treespec_dumps(treespec, protocol=None):
     >>> torch.utils._pytree.treespec_loads(torch.utils._pytree.treespec_dumps(spec)) == spec
     True
     """
-    if not isinstance(treespec, TreeSpec):
-        raise TypeError(f"treespec_dumps: expected a TreeSpec, got {type(treespec).__name__}")
+    treespec = _own_spec(treespec)
     if protocol not in (None, 1):
         raise ValueError(f"treespec_dumps: expected protocol 1, got {protocol!r}")
 
     def described(spec):
         if spec.type is None:
             return {"type": None, "context": None, "children_spec": []}
-        name, write, _ = _files.get(spec.type, (f"{spec.type.__module__}.{spec.type.__qualname__}", None, None))
-        if name is None or (spec.type not in _files and name not in _BUILT_IN_NAMES):
+        name = _NAMES_OF_BUILT_IN.get(spec.type) or _files.get(spec.type, (None,))[0]
+        if name is None:
             raise NotImplementedError(f"treespec_dumps: {spec.type} has no name for files; register it with serialized_type_name")
-        context = json.dumps(spec.context, cls=EnumEncoder) if write is None else write(spec.context)
-        return {"type": name, "context": context, "children_spec": [described(child) for child in spec.children]}
+        return {"type": name, "context": _written(spec), "children_spec": [described(child) for child in spec._children]}
 
     return json.dumps((1, described(treespec)))
 
@@ -476,9 +577,7 @@ def treespec_loads(serialized):
         if found["type"] not in kinds:
             raise NotImplementedError(f"treespec_loads: no container is registered as {found['type']!r}")
         kind = kinds[found["type"]]
-        read = _files.get(kind, (None, None, None))[2]
-        context = json.loads(found["context"], object_hook=enum_object_hook) if read is None else read(found["context"])
-        return TreeSpec(kind, context, tuple(built(child) for child in found["children_spec"]))
+        return TreeSpec(kind, _read(kind, found["context"], kinds), [built(child) for child in found["children_spec"]])
 
     return built(content)
 
@@ -648,8 +747,8 @@ def _keys(tree, parts):
         return [MappingKey(key) for key in tree]
     if kind in _named_children:
         return [key for key, _ in _named_children[kind](tree)[0]]
-    if hasattr(kind, "_fields"):
-        return [GetAttrKey(name) for name in kind._fields]
+    if kind is namedtuple:
+        return [GetAttrKey(name) for name in context._fields]
     return [SequenceKey(i) for i in range(len(children))]
 
 
@@ -689,7 +788,7 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None):
     {'a': [3, 4]}
     """
     leaves, spec = tree_flatten_with_path(tree, is_leaf)
-    others = [tree_flatten(rest, is_leaf)[0] for rest in rests]
+    others = [spec.flatten_up_to(rest) for rest in rests]
     return tree_unflatten([func(path, leaf, *more) for (path, leaf), *more in zip(leaves, *others, strict=True)], spec)
 
 
@@ -698,18 +797,24 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None):
 
 class _LeafKind(type):
     def __instancecheck__(cls, spec):
+        warnings.warn("isinstance(spec, LeafSpec): a way of the past; spec.is_leaf() says it", FutureWarning, stacklevel=2)
         return isinstance(spec, TreeSpec) and spec.type is None
 
 
 class LeafSpec(TreeSpec, metaclass=_LeafKind):
-    """The structure of a leaf: `LeafSpec()` makes it, and it is an instance.
+    """The structure of a leaf: `LeafSpec()` makes it, and `is_leaf()` tells it.
 
-    >>> isinstance(torch.utils._pytree.tree_structure(1), torch.utils._pytree.LeafSpec)
+    >>> torch.utils._pytree.LeafSpec() == torch.utils._pytree.tree_structure(1)
     True
     """
 
+    __slots__ = ()
+
     def __new__(cls):
         return _LEAF
+
+    def __init__(self):
+        pass
 
 
 T, S, U, R = (typing.TypeVar(name) for name in "TSUR")
@@ -736,7 +841,7 @@ def treespec_tuple(iterable=()):
     >>> torch.utils._pytree.treespec_tuple([torch.utils._pytree.treespec_leaf()])
     TreeSpec(tuple, None, [*])
     """
-    return TreeSpec(tuple, None, tuple(iterable))
+    return TreeSpec(tuple, None, iterable)
 
 
 def treespec_dict(mapping=(), /, **kwargs):
@@ -746,7 +851,7 @@ def treespec_dict(mapping=(), /, **kwargs):
     TreeSpec(dict, ['a'], [*])
     """
     found = dict(mapping, **kwargs)
-    return TreeSpec(dict, list(found), tuple(found.values()))
+    return TreeSpec(dict, list(found), found.values())
 
 
 def treespec_pprint(treespec):
@@ -757,9 +862,11 @@ def treespec_pprint(treespec):
     """
     if treespec.type is None:
         return "*"
-    kind, parts = treespec.type, [treespec_pprint(child) for child in treespec.children]
+    kind, parts = treespec.type, [treespec_pprint(child) for child in treespec._children]
     if kind in _registered:
         return f"{kind.__name__}({', '.join(parts)})"
+    if kind is namedtuple:
+        return f"{treespec.context.__name__}({', '.join(f'{name}={part}' for name, part in zip(treespec.context._fields, parts, strict=True))})"
     if issubclass(kind, dict):
         keys = treespec.context[1] if kind is defaultdict else treespec.context
         return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, parts, strict=True)) + "}"
@@ -841,7 +948,6 @@ def is_structseq(obj):
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
-_register_pytree_node = register_pytree_node
 pytree_to_str, str_to_pytree = treespec_dumps, treespec_loads
 
 
@@ -849,15 +955,37 @@ class _SupportedNodes:
     """The containers that are known."""
 
     def __contains__(self, kind):
-        return kind in BUILTIN_TYPES or kind in _registered
+        return kind in BUILTIN_TYPES or kind in _registered or kind is _cresset.Size
 
     def __iter__(self):
-        return iter((*BUILTIN_TYPES, *_registered))
+        return iter((*BUILTIN_TYPES, _cresset.Size, *_registered))
+
+    def __len__(self):
+        return sum(1 for _ in self)
 
     def __getitem__(self, kind):
-        if kind not in _registered:
+        if kind in _registered:
+            return NodeDef(kind, *_registered[kind], _named_children.get(kind))
+        if kind not in self:
             raise KeyError(kind)
-        return NodeDef(kind, *_registered[kind], _named_children.get(kind))
+
+        def flatten(tree):
+            _, context, children = _parts(tree)
+            return children, context
+
+        def flatten_with_keys(tree):
+            parts = _parts(tree)
+            return list(zip(_keys(tree, parts), parts[2], strict=True)), parts[1]
+
+        return NodeDef(kind, flatten, lambda values, context: TreeSpec(kind, context, [_LEAF] * len(values)).unflatten(values), flatten_with_keys)
+
+    def get(self, kind, default=None):
+        return self[kind] if kind in self else default
+
+    def items(self):
+        return [(kind, self[kind]) for kind in self]
+
+    keys = __iter__
 
 
 class NodeDef(typing.NamedTuple):

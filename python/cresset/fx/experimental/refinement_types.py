@@ -99,6 +99,7 @@ class Refine:
                 return _equal(given[0], node.type, lambda rank, _: range(*_span(node, rank)[:1]))
         return []
 
+
 def _of_sum(node, one, other):
     """Sizes that both summands have are those of the result; one that is open may still be widened."""
     kinds = one, other, node.type
