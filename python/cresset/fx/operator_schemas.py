@@ -166,8 +166,8 @@ def type_matches(signature_type, argument_type):
         return argument_type is element or argument_type in (list, tuple)
     if signature_type is numbers.Number and argument_type in (int, float, complex, bool):
         return True
-    if signature_type is float and argument_type is int:
-        return False
+    if signature_type is int and argument_type is torch.dtype:  # which schemas have as a number
+        return True
     return inspect.isclass(argument_type) and inspect.isclass(signature_type) and issubclass(argument_type, signature_type)
 
 

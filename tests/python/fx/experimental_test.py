@@ -64,6 +64,18 @@ class Rewriting(unittest.TestCase):
         self.assertEqual([n.target for n in traced.graph.find_nodes(op="call_module")], ["0", "1.linear"])
         self.assertEqual(len(traced.graph.find_nodes(op="call_function", target=torch._assert)), 1)
 
+    def test_texts_of_several_lines_keep_them(self):
+        class Module(nn.Module):
+            def forward(self, x):
+                message = """
+too
+  large"""
+                assert x.sum() < LIMIT, message
+                return x
+
+        with self.assertRaisesRegex(AssertionError, "^\ntoo\n  large$"):
+            rewritten(Module())(X)
+
     def test_outer_variables(self):
         limit = torch.tensor(4.0)
 

@@ -6,8 +6,8 @@ import unittest
 from cresset.fx.experimental.const_fold import split_const_subgraphs
 from cresset.fx.experimental.normalize import NormalizeArgs, NormalizeOperators
 from cresset.fx.experimental.optimization import fuse, optimize_for_inference
-from cresset.fx.operator_schemas import check_for_mutable_operation, normalize_function, normalize_module
-from cresset.fx.passes import graph_manipulation
+from cresset.fx.operator_schemas import check_for_mutable_operation, normalize_function, normalize_module, type_matches
+from cresset.fx.passes import graph_manipulation, param_fetch
 from cresset.fx.passes.dialect.common.cse_pass import CSEPass
 from cresset.fx.passes.fake_tensor_prop import FakeTensorProp
 from cresset.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -55,6 +55,14 @@ class Shapes(unittest.TestCase):
         traced = fx.symbolic_trace(lambda x: torch.topk(x, 2))
         FakeTensorProp(traced).propagate(torch.empty(2, 3, device="meta"))
         self.assertEqual([tuple(t.shape) for t in list(traced.graph.nodes)[1].meta["val"]], [(2, 2), (2, 2)])
+
+    def test_modules_with_other_targets_run_them(self):
+        traced = fx.symbolic_trace(lambda a, b: a + b)
+        graph_manipulation.replace_target_nodes_with(traced, "call_function", operator.add, "call_function", operator.mul)
+        self.assertEqual(traced(3, 4), 12)
+
+    def test_attributes_of_layers_name_them_as_programs_do(self):
+        self.assertEqual(param_fetch.extract_attrs_for_lowering(nn.Conv2d(1, 1, 1))["name"], "torch.nn.modules.conv.Conv2d")
 
     def test_bytes(self):
         traced = fx.symbolic_trace(Net())
@@ -226,6 +234,10 @@ class Managers(unittest.TestCase):
 
 
 class Forms(unittest.TestCase):
+    def test_dtypes_are_numbers_of_schemas(self):
+        self.assertTrue(type_matches(int, torch.dtype))
+        self.assertFalse(type_matches(int, float))
+
     def test_arguments_of_functions(self):
         kinds = {"arg_types": (torch.Tensor, torch.Tensor), "kwarg_types": {"alpha": int}}
         found = normalize_function(torch.add, (X, X), {"alpha": 2}, normalize_to_only_use_kwargs=True, **kinds)

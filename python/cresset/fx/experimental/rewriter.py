@@ -3,7 +3,6 @@
 import ast
 import copy
 import inspect
-import textwrap
 import types
 
 import cresset as torch
@@ -27,7 +26,10 @@ class AST_Rewriter(ast.NodeTransformer):  # noqa: N801  PyTorch's name
 
     def rewrite(self, fn):
         """The changed function; it has the globals, defaults and outer variables of the given one. Errors: OSError where there is no source."""
-        tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
+        source = inspect.getsource(fn)
+        tree = ast.parse(f"if True:\n{source}" if source[:1].isspace() else source)  # lines of texts within keep their beginnings
+        if source[:1].isspace():
+            tree.body = tree.body[0].body
         (definition,) = tree.body
         definition.decorator_list = []
         outer = fn.__code__.co_freevars

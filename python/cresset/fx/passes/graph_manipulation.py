@@ -10,7 +10,7 @@ __all__ = ["replace_target_nodes_with", "size_bytes", "get_size_of_all_nodes", "
 
 @compatibility(is_backward_compatible=False)
 def replace_target_nodes_with(fx_module, old_op, old_target, new_op, new_target):
-    """Let all nodes of an op and a target have others; compile the module afterwards.
+    """Let all nodes of an op and a target have others, and compile the module anew.
 
     >>> traced = torch.fx.symbolic_trace(lambda x: torch.sin(x))
     >>> torch.fx.passes.graph_manipulation.replace_target_nodes_with(traced, "call_function", torch.sin, "call_function", torch.cos)
@@ -23,6 +23,7 @@ def replace_target_nodes_with(fx_module, old_op, old_target, new_op, new_target)
             new = graph.create_node(new_op, new_target, old.args, dict(old.kwargs), old.name, old.type)
         old.replace_all_uses_with(new, propagate_meta=True)
         graph.erase_node(old)
+    fx_module.recompile()
 
 
 @compatibility(is_backward_compatible=False)

@@ -4,6 +4,7 @@ from cresset import nn
 
 from .._compatibility import compatibility
 from ..graph_module import GraphModule
+from ..node import _public
 
 __all__ = ["default_matching", "extract_attrs_for_lowering", "lift_lowering_attrs_to_nodes"]
 
@@ -48,7 +49,7 @@ def extract_attrs_for_lowering(mod):
     version, names, matching = module_fetch_book[kind]
     if version < mod._version:
         raise RuntimeError(f"Fetcher version {version} try to fetch {kind} version {mod._version}, please upgrade the module_fetch_book")
-    return {"name": f"{kind.__module__}.{kind.__name__}", **{name: getattr(mod, matching(name, mod._version)) for name in names}}
+    return {"name": f"{_public(kind.__module__)}.{kind.__name__}", **{name: getattr(mod, matching(name, mod._version)) for name in names}}
 
 
 @compatibility(is_backward_compatible=False)

@@ -153,8 +153,11 @@ class CapabilityBasedPartitioner:
             if now is None or node.op != "call_function" or node.target is not operator.getitem or not isinstance(node.args[0], Node):
                 continue
             home = self._owner.get(node.args[0])
-            if home not in (None, now) and len(node.all_input_nodes) == 1:
-                self._parts[now].remove_node(node)
+            if home == now or len(node.all_input_nodes) != 1:
+                continue
+            self._parts[now].remove_node(node)
+            del self._owner[node]
+            if home is not None:
                 self._parts[home].add_node(node)
                 self._owner[node] = home
 
