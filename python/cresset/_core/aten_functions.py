@@ -16,7 +16,9 @@ def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=Non
 
 
 def _assert_scalar(value, text):
-    if not value:
+    if isinstance(value, torch.SymBool):  # holds from now on, where only the data tells
+        value.node.expect_true()
+    elif not value:
         raise RuntimeError(text)
 
 

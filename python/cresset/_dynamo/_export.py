@@ -1,10 +1,11 @@
 """`torch._dynamo.export`: one graph of a function's own arguments."""
 
 import collections
+import functools
 
-import cresset as torch
-
-from ..fx import GraphModule
+from ..fx import GraphModule, Interpreter
+from ..fx import traceback as fx_traceback
+from ..fx.experimental.proxy_tensor import make_fx
 from ..utils._pytree import tree_flatten, tree_unflatten
 from . import eval_frame
 
@@ -39,14 +40,16 @@ def exported(function, args, kwargs, aten_graph):
     outputs = [next((i for i, leaf in enumerate(made["results"]) if leaf is value), None) for value in flat]
     graph = made["graph"]
 
-    def forward(*args, **kwargs):
+    def forward(*args, run=graph, **kwargs):
         leaves, _ = tree_flatten((args, kwargs))
-        found = graph(*[value if i is None else leaves[i] for i, value in zip(inputs, made["inputs"], strict=True)])
+        found = run(*[value if i is None else leaves[i] for i, value in zip(inputs, made["inputs"], strict=True)])
         return tree_unflatten([value if i is None else found[i] for i, value in zip(outputs, flat, strict=True)], spec)
 
     module = GraphModule(graph, graph.graph)
     module.forward = forward
     guards = [line for *_, entry in compiler.region.entries() for line in entry.guards.text().splitlines()]
     if aten_graph:
-        module = torch.fx.experimental.proxy_tensor.make_fx(forward)(*args, **kwargs)
+        # Nodes of operators keep what is noted on the nodes that they come from.
+        with fx_traceback.preserve_node_meta():
+            module = make_fx(functools.partial(forward, run=Interpreter(graph).run))(*args, **kwargs)
     return ExportResult(module, guards)

@@ -8,6 +8,7 @@ import sys
 import unittest
 
 from cresset._dynamo.testing import CompileCounter
+from cresset.fx.passes.utils.source_matcher_utils import check_subgraphs_connected, get_source_partitions
 
 import cresset as torch
 from cresset import nn
@@ -199,6 +200,22 @@ class Told(unittest.TestCase):
         graph, guards = torch._dynamo.export(lambda x: x.sin() + 1)(X)
         self.assertTrue(torch.equal(graph(X), X.sin() + 1))
         self.assertTrue(guards)
+
+    def test_export_notes_the_layers_and_functions_that_nodes_come_from(self):
+        class Module(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.act, self.second = nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2)
+
+            def forward(self, x):
+                return nn.functional.relu(self.second(self.act(self.first(x))))
+
+        for operators in (False, True):
+            graph, _ = torch._dynamo.export(Module(), aten_graph=operators)(X)
+            found = get_source_partitions(graph.graph, [nn.Linear, nn.ReLU, nn.functional.relu])
+            self.assertEqual({source: len(parts) for source, parts in found.items()}, {nn.Linear: 2, nn.ReLU: 1, nn.functional.relu: 1})
+            self.assertTrue(check_subgraphs_connected(found[nn.Linear][0], found[nn.ReLU][0]))
+            self.assertFalse(check_subgraphs_connected(found[nn.ReLU][0], found[nn.functional.relu][0]))
 
     def test_copies_of_compiled_modules(self):
         compiled = torch.compile(nn.Linear(3, 2), backend="eager")

@@ -70,6 +70,22 @@ class Shapes(unittest.TestCase):
         self.assertEqual(list(traced.graph.nodes)[1].size_bytes, (32, 32 + 64))
 
 
+class Symbols(unittest.TestCase):
+    def test_asserted_conditions_hold_from_then_on_in_the_fake_mode(self):
+        class Module(nn.Module):
+            def forward(self, x, y):
+                n = x.item()
+                torch._check_is_size(n)
+                torch._check(n + 1 < y.size(0))
+                return y[: n + 1]
+
+        program = torch.export.export(Module(), (torch.tensor(4), torch.randn(10)))
+        fakes = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
+        with fakes[0].fake_mode:
+            (found,) = (fx.Interpreter(program.module()).run(*fakes),)
+        self.assertEqual(found.dim(), 1)
+
+
 class Splitting(unittest.TestCase):
     def test_by_number(self):
         net, paths = Net(), {}

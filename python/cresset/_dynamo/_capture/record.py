@@ -160,6 +160,7 @@ class Tracer:
         node = self.graph.create_node(op, target, args, kwargs)
         self.capture.note_writes()
         node.stack_trace = self.capture.stack_trace()
+        node.meta["source_fn_stack"] = [(node.name, self.capture.layer() or target)]
         self.num_ops += 1
         self._track(out, node)
         return node

@@ -126,6 +126,14 @@ class World:
             for m in self.where
         )
 
+    def layer(self):
+        """The class of the layer of torch.nn whose forward is running; None outside of one."""
+        for m in reversed(self.where):
+            owner = m.slots[0] if m.code.co_name == "forward" and m.slots else None
+            if isinstance(owner, torch.nn.Module) and type(owner).__module__.startswith("cresset.nn.modules"):
+                return type(owner)
+        return None
+
     # ---- bringing values in -----------------------------------------------------------------------------------------------
 
     def bring(self, value, place):
