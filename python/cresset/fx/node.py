@@ -41,6 +41,9 @@ def _side_effects():
             torch._check_value,
             torch.sym_constrain_range,
             torch.sym_constrain_range_for_size,
+            torch.amp._enter_autocast,
+            torch.amp._exit_autocast,
+            torch._C._set_grad_enabled,
         ]
         for name in ("_assert_async", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_functional_assert_async"):
             packet = getattr(aten, name, None)
@@ -423,7 +426,7 @@ class Node:
         """
         op, target = self.op, self.target
         if op == "call_function":
-            return _changes_arguments(target) or target in _side_effects() or (impure_random and _draws(target))
+            return _changes_arguments(target) or _reaches_outside(target) or target in _side_effects() or (impure_random and _draws(target))
         if op != "call_module":
             return op in ("placeholder", "output")
         owner = self.graph.owning_module
@@ -455,11 +458,23 @@ def _changes_arguments(target):
     """Whether an operator of the table writes into an argument."""
     if not _is_operator_of_torch(target):
         return False
-    schema = getattr(target, "_schema", None)
-    if schema is not None and hasattr(schema, "is_mutable"):
-        return bool(schema.is_mutable)
     packet = getattr(target, "overloadpacket", target)
+    if packet is target and getattr(packet, "overloads", list)() == ["default"]:
+        target = packet.default
+    if getattr(getattr(target, "_schema", None), "is_mutable", False):
+        return True
     return packet.__name__.endswith("_") and not packet.__name__.endswith("__")
+
+
+def _reaches_outside(target):
+    """Whether an operator of the table sends values, waits for them, or notes a time."""
+    return _is_operator_of_torch(target) and str(getattr(target, "overloadpacket", target)) in _REACHING_OUTSIDE
+
+
+_REACHING_OUTSIDE = frozenset(
+    [f"_c10d_functional.{name}" for name in ("wait_tensor", "isend", "irecv", "batch_p2p_ops")]
+    + [f"profiler.{name}" for name in ("_record_function_enter", "_record_function_enter_new", "_record_function_exit")]
+)
 
 
 def _draws(target):

@@ -35,6 +35,16 @@ class FunctionsOfC(unittest.TestCase):
             for protocol in (0, 2, 5):
                 self.assertIs(pickle.loads(pickle.dumps(op, protocol)), op)
 
+    def test_what_reaches_outside_is_no_dead_code(self):
+        graph, library = fx.Graph(), torch.library.Library("schemas_test", "DEF")
+        library.define("write(Tensor(a!) x) -> ()")
+        x = graph.placeholder("x")
+        collectives = torch.ops._c10d_functional
+        for target in (collectives.wait_tensor, collectives.wait_tensor.default, torch.ops.schemas_test.write, torch.ops.schemas_test.write.default,
+                       torch.amp._enter_autocast, torch._C._set_grad_enabled, torch.ops.aten.add.out):  # fmt: skip
+            self.assertTrue(graph.call_function(target, (x,)).is_impure(), target)
+        self.assertFalse(graph.call_function(collectives.all_reduce.default, (x, "sum", "0")).is_impure())
+
     def test_random_operators_are_known_in_graphs(self):
         traced = fx.symbolic_trace(lambda x: torch.rand_like(x))
         self.assertTrue([n for n in traced.graph.nodes if n.op == "call_function"][0].is_impure())
