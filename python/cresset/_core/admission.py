@@ -58,6 +58,11 @@ _MODULES = frozenset("_codecs builtins collections copyreg datetime decimal frac
 _HARMLESS = frozenset("math cmath operator functools itertools statistics".split())
 
 
+# Modules of C in PyTorch whose functions are operators, and the class whose functions the others are.
+_OF_OPERATORS = frozenset(f"torch._C.{name}" for name in ("_nn", "_fft", "_linalg", "_special", "_sparse", "_nested"))
+_FUNCTIONS = types.SimpleNamespace(__module__="torch._C", __qualname__="_VariableFunctionsClass")
+
+
 class _Unset:
     """Stands for what a class does not have."""
 
@@ -192,6 +197,10 @@ class Unpickler(pickle._Unpickler):
             return self._allowed[full]
         if (module, name) in (("_codecs", "encode"), ("codecs", "encode")):
             return _codecs_encode
+        if module == "torch._C" and name in ("_VariableFunctionsClass", "TensorBase"):
+            return torch.Tensor if name == "TensorBase" else _FUNCTIONS
+        if module in _OF_OPERATORS and name in torch._operators:
+            return torch._operators[name]
         found = self._find(module, name)
         if found is not None:
             return found
@@ -233,7 +242,7 @@ class Unpickler(pickle._Unpickler):
     def _check_function(self, function, full):
         home = getattr(function, "__module__", None) or "builtins"
         top = home.partition(".")[0]
-        if function in _CONSTRUCTORS or function is getattr or home == "copyreg" or top in _HARMLESS or top in ("cresset", "_cresset", "numpy"):
+        if function in _CONSTRUCTORS or function is getattr or home == "copyreg" or top in _HARMLESS or top in ("cresset", "_cresset", "torch", "numpy"):
             return
         if top in sys.stdlib_module_names or isinstance(function, types.BuiltinFunctionType):
             raise self._refusal(full)
@@ -264,6 +273,8 @@ class Unpickler(pickle._Unpickler):
         if function in _REBUILDERS:
             return self._keep(_rebuilt(function, arguments))
         if function is _codecs_encode:
+            return function(*arguments)
+        if (function is torch._operator or function is torch._operator_method) and len(arguments) == 1 and type(arguments[0]) is str:
             return function(*arguments)
         if function is getattr:
             return self._member(*arguments)
@@ -300,7 +311,10 @@ class Unpickler(pickle._Unpickler):
                 raise pickle.UnpicklingError(f"load: the file gives {function.__name__} elements that are no pairs")
 
     def _member(self, holder, name, *rest):
-        """Nested classes and methods of classes are found by getattr in pickles before protocol 4."""
+        """Nested classes and methods of classes are found by getattr in pickles before protocol 4, operators and their methods in all."""
+        operators = torch._operators if holder is _FUNCTIONS else torch._methods if holder is torch.Tensor else {}
+        if not rest and type(name) is str and name in operators:
+            return operators[name]
         if rest or not issubclass(type(holder), type) or type(name) is not str:
             raise self._refusal("builtins.getattr", "call")
         value = _Unset if name.startswith("__") else _looked_up(holder, name)

@@ -298,6 +298,19 @@ class Objects(unittest.TestCase):
         back = again([nn.functional.relu, functools.partial(nn.functional.leaky_relu, negative_slope=0.5), operator.itemgetter(1), act, Net.forward])
         self.assertEqual((back[1](torch.tensor(-2.0)).item(), back[2]([1, 2]), back[3], back[4]), (-1, 2, act, Net.forward))
 
+    def test_operators_are_values(self):
+        values = [torch.relu, nn.functional.gelu, torch.linalg.inv, torch.Tensor.add]
+        self.assertTrue(all(a is b for a, b in zip(again(values), values, strict=True)))
+        module = nn.TransformerEncoderLayer(4, 1, 4, dropout=0.0, activation=nn.functional.gelu)
+        self.assertIs(again(module).activation, nn.functional.gelu)
+
+    def test_operators_by_the_names_that_they_have_in_pytorch(self):
+        names = b"ctorch._C._nn\ngelu\nctorch._C._linalg\nlinalg_inv\n"
+        members = b"c__builtin__\ngetattr\nctorch._C\n%s\n\x8c%c%s\x86R"
+        content = b"\x80\x04](" + names + members % (b"_VariableFunctionsClass", 4, b"relu") + members % (b"TensorBase", 3, b"add") + b"e."
+        found = torch.load(io.BytesIO(replaced(written(0), content)), weights_only=False)
+        self.assertEqual(found, [nn.functional.gelu, torch.linalg.inv, torch.relu, torch.Tensor.add])
+
     def test_exceptions_keep_their_arguments(self):
         self.assertEqual(again(Failed("a", 1)).args, ("a", 1))
 
