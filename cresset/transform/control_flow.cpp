@@ -29,8 +29,9 @@ void check_alike(const char* who, const char* left, const Tensors& a, const char
 bool any_batched(const Tensors& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return as_batched(t) != nullptr; });
 }
-bool any_fake(const Tensors& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_fake(t) || (t.defined() && t.is_meta()); });
+// Functions of tensors without data run once each: no predicate is known, nor a number of steps.
+bool without_data(const Tensors& tensors) {
+  return layer_state().fake_mode || std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_fake(t) || (t.defined() && t.is_meta()); });
 }
 
 const void* memory_of(const Tensor& t) { return t.defined() && !as_batched(t) && t.has_storage() ? t.impl()->storage().get() : nullptr; }
@@ -103,13 +104,27 @@ Tensors slices(const Tensors& xs, int64_t dim, int64_t i) {
   return out;
 }
 
+Tensors copies(Tensors tensors) {
+  for (Tensor& t : tensors) t = t.clone();
+  return tensors;
+}
+
 Tensors joined(Tensors a, const Tensors& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
 
-Tensors stacked(const std::vector<Tensors>& rows) {
+// One row for each of `n` slices; without data the first stands for all.
+Tensors stacked(const std::vector<Tensors>& rows, int64_t n) {
   Tensors out;
+  if (static_cast<int64_t>(rows.size()) < n) {
+    for (const Tensor& row : rows[0]) {
+      std::vector<int64_t> sizes = row.sizes().vec();
+      sizes.insert(sizes.begin(), n);
+      out.push_back(row.unsqueeze(0).expand(sizes).clone(MemoryFormat::Contiguous));
+    }
+    return out;
+  }
   for (size_t k = 0; k < rows[0].size(); k++) {
     Tensors column;
     for (const Tensors& row : rows) column.push_back(row[k]);
@@ -153,18 +168,19 @@ Tensors prefixes(const Function& combine, const Tensors& xs) {
 
 Tensors cond(const Tensor& predicate, const Function& true_fn, const Function& false_fn, const Tensors& operands) {
   check_predicate("cond", predicate);
-  if (as_batched(predicate) || any_fake({predicate})) return both(predicate, true_fn, false_fn, operands);
+  if (as_batched(predicate) || without_data({predicate}) || without_data(operands)) return both(predicate, true_fn, false_fn, operands);
   check_branches(true_fn, false_fn, operands);
   return predicate.item().toBool() ? true_fn(operands) : false_fn(operands);
 }
 
 Tensors while_loop(const Function& condition, const Function& body, Tensors carried) {
-  for (;;) {
+  for (bool stepped = false;; stepped = true) {
     const Tensors answer = checked_call("while_loop", "cond_fn", condition, carried);
     CRESSET_CHECK_AS(ControlFlowError, answer.size() == 1 && answer[0].defined() && answer[0].scalar_type() == kBool && answer[0].numel() == 1,
                      "while_loop: expected cond_fn to return one bool, got ", answer.size() == 1 ? facts(answer[0]) : str(answer.size(), " tensors"));
     const Tensor& go_on = answer[0];
-    if (!any_fake({go_on}) && !physical(go_on).any().item().toBool()) return carried;
+    const bool once = without_data({go_on}) || without_data(carried);
+    if (!once && !physical(go_on).any().item().toBool()) return stepped ? carried : copies(carried);
     Tensors next = checked_call("while_loop", "body_fn", body, carried);
     check_alike("while_loop", "the results of body_fn", next, "the carried tensors", carried);
     if (as_batched(go_on)) {
@@ -172,28 +188,30 @@ Tensors while_loop(const Function& condition, const Function& body, Tensors carr
       for (size_t i = 0; i < next.size(); i++) next[i] = cresset::where(p, next[i], carried[i]);
     }
     carried = std::move(next);
-    if (any_fake({go_on})) return carried;
+    if (once) return carried;
   }
 }
 
 Tensors map(const Function& f, const Tensors& xs, const Tensors& others) {
   const int64_t n = num_slices("map", xs, 0);
+  const int64_t steps = without_data(xs) || without_data(others) ? 1 : n;
   std::vector<Tensors> rows;
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < steps; i++) {
     rows.push_back(checked_call("map", "f", f, joined(slices(xs, 0, i), others)));
     check_alike("map", "the results for each slice", rows.back(), "those for the first", rows[0]);
   }
-  return stacked(rows);
+  return stacked(rows, n);
 }
 
 ScanResult scan(const Function& combine, const Tensors& init, const Tensors& xs, int64_t dim, bool reverse) {
   CRESSET_CHECK(!init.empty(), "scan: expected at least one tensor to begin with, got none");
   if (xs.empty()) return {init, {}};
   const int64_t n = num_slices("scan", xs, dim);
+  const int64_t steps = without_data(xs) || without_data(init) ? 1 : n;
   Tensors carry = init;
-  std::vector<Tensors> rows(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t at = reverse ? n - 1 - i : i;
+  std::vector<Tensors> rows(static_cast<size_t>(steps));
+  for (int64_t i = 0; i < steps; i++) {
+    const int64_t at = reverse ? steps - 1 - i : i;
     const Tensors out = checked_call("scan", "combine_fn", combine, joined(carry, slices(xs, dim, at)));
     CRESSET_CHECK_AS(ControlFlowError, out.size() >= carry.size(), "scan: expected combine_fn to return ", carry.size(), " tensors to carry, got ", out.size());
     const auto end_of_carry = out.begin() + static_cast<std::ptrdiff_t>(carry.size());
@@ -202,7 +220,7 @@ ScanResult scan(const Function& combine, const Tensors& init, const Tensors& xs,
     carry = std::move(next);
     rows[static_cast<size_t>(at)].assign(end_of_carry, out.end());
   }
-  return {carry, stacked(rows)};
+  return {carry, stacked(rows, n)};
 }
 
 Tensors associative_scan(const Function& combine, const Tensors& xs, int64_t dim, bool reverse) {

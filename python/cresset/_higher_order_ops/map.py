@@ -80,7 +80,7 @@ def map(f, xs, *args):
     leaves, spec = tree_flatten(xs)
     if not leaves or any(not isinstance(leaf, Tensor) for leaf in leaves):
         raise RuntimeError(f"map: expected xs to be tensors, possibly in tuples, lists and dicts, got {xs!r}")
-    if any(leaf.dim() == 0 for leaf in leaves) or len({leaf.shape[0] for leaf in leaves}) != 1 or leaves[0].shape[0] == 0:
+    if any(leaf.dim() == 0 for leaf in leaves) or any(leaf.shape[0] != leaves[0].shape[0] for leaf in leaves) or leaves[0].shape[0] == 0:
         raise RuntimeError(f"map: expected xs to have the same first size, at least 1, got shapes {[tuple(leaf.shape) for leaf in leaves]}")
     others, others_spec = tree_flatten(args)
 

@@ -80,8 +80,8 @@ def along(who, leaves, dim, error):
             raise error(f"{who}: expected xs to be tensors, possibly in tuples, lists and dicts, got {type(leaf).__name__}")
         if not -leaf.dim() <= dim < leaf.dim():
             raise IndexError(f"{who}: expected dim from {-leaf.dim()} to {leaf.dim() - 1} for a tensor of shape {tuple(leaf.shape)}, got {dim}")
-    sizes = {leaf.shape[dim] for leaf in leaves}
-    if len(sizes) > 1 or 0 in sizes:
+    sizes = [leaf.shape[dim] for leaf in leaves]
+    if any(size != sizes[0] for size in sizes) or sizes[0] == 0:
         raise error(f"{who}: expected xs to have the same size along dim {dim}, at least 1, got shapes {[tuple(leaf.shape) for leaf in leaves]}")
     return [leaf.movedim(dim, 0) if dim else leaf for leaf in leaves]
 
