@@ -30,6 +30,7 @@ Tensor fake_like(FakeMode& mode, const Tensor& t) {
     return t;
   }
   CRESSET_CHECK_NOT_IMPLEMENTED(t.layout() == kStrided, "fake_like: layout ", t.layout(), " has no fake tensors");
+  CRESSET_CHECK_NOT_IMPLEMENTED(t.has_storage(), "fake_like: a wrapper of vmap or functionalize has no fake tensor; make one of its value");
   const Tensor fake(mode.remembered(intrusive_ptr<TensorImpl>::share(t.impl()), [&] {
     const Tensor made = made_like(mode, t);
     return intrusive_ptr<TensorImpl>::share(made.impl());

@@ -153,6 +153,20 @@ PyObject* below_functional(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return wrap(func::to_functional(tensor_argument(made.get())));
   });
 }
+// with_functional(on, function): what the function returns, with the layer of the scope that it runs in left out, or back in
+PyObject* with_functional(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    CRESSET_CHECK_VALUE(count == 2, "with_functional: expected 2 arguments, got ", count);
+    const int on = PyObject_IsTrue(args[0]);
+    if (on < 0) throw PythonError();
+    LayerState& state = layer_state();
+    const uint8_t hidden = state.hidden, bit = layer_bit(Layer::Functionalize);
+    state.set_hidden(static_cast<uint8_t>(on ? hidden & ~bit : hidden | bit));
+    PyObject* const found = PyObject_CallNoArgs(args[1]);
+    state.set_hidden(hidden);
+    return checked(found).release();
+  });
+}
 PyObject* is_functional(PyObject*, PyObject* t) {
   return guarded([&] { return PyBool_FromLong(as_functional(tensor_argument(t)) != nullptr); });
 }
@@ -175,6 +189,7 @@ PyMethodDef functions[] = {{"in_vmap", in_vmap, METH_NOARGS, nullptr},
                            {"is_functional", is_functional, METH_O, nullptr},
                            {"below_functional", reinterpret_cast<PyCFunction>(below_functional), METH_FASTCALL, nullptr},
                            {"set_functional", reinterpret_cast<PyCFunction>(set_functional), METH_FASTCALL, nullptr},
+                           {"with_functional", reinterpret_cast<PyCFunction>(with_functional), METH_FASTCALL, nullptr},
                            {"is_changed", is_changed, METH_O, nullptr},
                            {"innermost_value", innermost_value, METH_O, nullptr},
                            {"vmap_randomness", vmap_randomness, METH_O, nullptr},

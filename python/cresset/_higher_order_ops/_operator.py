@@ -1,12 +1,12 @@
 """Operators over functions: their names, the rules that modes have for them, and functions of trees as functions of tensors."""
 
-from _cresset import Tensor, set_control_flow_error
+from _cresset import Tensor, from_functional, is_changed, is_functional, set_control_flow_error, to_functional, with_functional
 
 from .. import _subclasses  # noqa: F401  names the classes of fake tensors and of their errors
 from .._core.operators import OperatorBase
 from .._dynamo.exc import UncapturedHigherOrderOpError
 from ..utils._python_dispatch import _get_current_dispatch_mode
-from ..utils._pytree import tree_flatten, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 set_control_flow_error(UncapturedHigherOrderOpError)
 
@@ -59,12 +59,35 @@ class HigherOrderOperator(OperatorBase):
         """The innermost mode's rule for it, or a node of the graph that is being traced, or its result."""
         from . import _capture
 
+        if any(isinstance(leaf, Tensor) and is_functional(leaf) for leaf in tree_leaves(args)):
+            return self._of_values(args)
         mode = _get_current_dispatch_mode()
         rule = next((self._rules[kind] for kind in type(mode).__mro__ if kind in self._rules), None) if mode is not None else None
         if rule is not None:
             return rule(mode, *args)
         tracing = _capture.tracing_mode()
         return self.run(*args) if tracing is None else self.trace(tracing, *args)
+
+    def _of_values(self, args):
+        """Under functionalize: the operator on values, with functions that change nothing in place; its results are wrappers."""
+
+        def value(arg):
+            return from_functional(arg) if isinstance(arg, Tensor) else self._without_changes(arg) if callable(arg) else arg
+
+        values = tree_map(value, args)
+        results = with_functional(False, lambda: self(*values))
+        return tree_map(lambda r: to_functional(r) if isinstance(r, Tensor) else r, results)
+
+    def _without_changes(self, function):
+        def call(*inputs):
+            wrappers = [to_functional(t) if isinstance(t, Tensor) else t for t in inputs]
+            results = with_functional(True, lambda: function(*wrappers))
+            for i, wrapper in enumerate(wrappers):
+                if isinstance(wrapper, Tensor) and is_changed(wrapper):
+                    raise UncapturedHigherOrderOpError(f"{self}: a function writes its input {i}; clone it there, and return what it became")
+            return tree_map(lambda r: from_functional(r) if isinstance(r, Tensor) else r, results)
+
+        return call
 
     def run(self, *args):
         """The result, by the operators of its functions."""
