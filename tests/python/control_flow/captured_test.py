@@ -4,6 +4,7 @@ import unittest
 
 from cresset._dynamo.exc import UncapturedHigherOrderOpError
 from cresset._higher_order_ops import associative_scan, map, scan, while_loop
+from cresset.func import functionalize
 from cresset.functorch.compile import aot_function, min_cut_rematerialization_partition, nop
 from cresset.fx.experimental.proxy_tensor import make_fx
 from cresset.utils._pytree import tree_leaves
@@ -78,6 +79,103 @@ class Nodes(Case):
     def test_branches_that_do_not_fit_are_errors(self):
         with self.assertRaises(UncapturedHigherOrderOpError):
             make_fx(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: (x, x), (x,)))(X)
+
+
+class WithoutData(Case):
+    """Fake inputs: each function runs once, whatever a predicate from around it holds."""
+
+    def test_a_predicate_with_data_beside_operands_without(self):
+        for holds in (True, False):
+            pred, around = torch.tensor(holds), X + 1
+
+            def inner(x):
+                return torch.cond(pred, lambda x: x.sin() + around, lambda x: x.cos(), (x,))
+
+            def outer(x):
+                return torch.cond(pred, inner, lambda x: x - 1, (x,))
+
+            for mode in ("symbolic", "fake", "real"):
+                self.captured(outer, X, tracing_mode=mode, _allow_non_fake_inputs=True)
+
+    def test_no_operands_at_all(self):
+        pred, around = torch.tensor(True), X + 1
+        f = lambda x: x + torch.cond(pred, lambda: around.sin(), lambda: around.cos(), ())  # noqa: E731
+        for mode in ("symbolic", "fake", "real"):
+            self.captured(f, X, tracing_mode=mode, _allow_non_fake_inputs=True)
+
+    def test_numbers_of_slices_stay_open(self):
+        longer = torch.linspace(0, 1, 15).reshape(5, 3)
+        for f in (lambda xs: map(lambda x: x.sin() + 1, xs), lambda xs: scan(lambda c, x: (c + x, c * x), torch.ones_like(xs[0]), xs)):
+            self.captured(f, X, others=[(longer,)], tracing_mode="symbolic")
+        self.captured(lambda p, xs: torch.cond(p, lambda xs: map(lambda x: x * 2, xs), lambda xs: xs + 1, (xs,)),
+                      torch.tensor(True), X, others=[(torch.tensor(False), longer)], tracing_mode="symbolic")  # fmt: skip
+
+    def test_a_loop_whose_condition_has_data_ends(self):
+        go_on = torch.tensor(True)
+        fakes = torch._subclasses.fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
+        (out,) = while_loop(lambda x: go_on.clone(), lambda x: (x + 1,), (fakes.from_tensor(X),))
+        self.assertEqual(out.shape, X.shape)
+
+
+class UnderFunctionalize(Case):
+    """Bodies get tensors whose changes are new values; the graph has none in place."""
+
+    def check(self, function, *inputs, others=()):
+        for options in ({}, {"tracing_mode": "symbolic", "_allow_non_fake_inputs": True}):
+            graph = self.captured(functionalize(function), *inputs, others=others, **options)
+            for module in graph.modules():
+                for node in module.graph.nodes:
+                    self.assertFalse(getattr(getattr(node.target, "_schema", None), "is_mutable", False), node.target)
+
+    def test_changes_within_bodies(self):
+        def twice(x):
+            y = x.clone()
+            y.add_(1).mul_(2)
+            y[0] += 1
+            return y
+
+        self.check(lambda xs, y: map(lambda x, y: twice(x) + y, xs, y), X, W)
+        self.check(lambda x: torch.cond(x.sum() > 0, twice, lambda x: twice(x).neg_(), (x,)), X, others=[(X + 1,)])
+        self.check(lambda x: while_loop(lambda x: twice(x).sum() < 50, lambda x: (twice(x),), (x,)), X)
+        self.check(lambda c, xs: scan(lambda c, x: (twice(c), twice(x) + c), c, xs), W, X)
+
+    def test_loops_within_loops(self):
+        def outer(i, x):
+            j, x = while_loop(lambda j, x: j < 2, lambda j, x: (j + 1, x.clone().add_(W)), (torch.zeros_like(i), x))
+            return i + 1, x
+
+        self.check(lambda i, x: while_loop(lambda i, x: i < 3, outer, (i, x)), torch.tensor(0), X, others=[(torch.tensor(2), X)])
+
+    def test_a_body_that_writes_its_input_is_an_error(self):
+        with self.assertRaises(UncapturedHigherOrderOpError):
+            make_fx(functionalize(lambda x: torch.cond(x.sum() > 0, lambda x: x.add_(1).sin(), lambda x: x.cos(), (x,))))(X.clone())
+
+
+class Compiled(Case):
+    """Under torch.compile the outermost call is one node, and its functions are captured once."""
+
+    def compiled(self, function, *inputs):
+        graphs = []
+        backend = lambda graph, examples: graphs.append(graph) or graph  # noqa: E731
+        self.same(torch.compile(function, backend=backend, fullgraph=True)(*inputs), function(*inputs))
+        return graphs[0]
+
+    def test_operators_of_bodies_are_nodes_of_bodies_alone(self):
+        graph = self.compiled(lambda i, x: while_loop(lambda i, x: i > 0, lambda i, x: (i - 1, x * 2), (i, x)), torch.tensor(2), X)
+        self.assertEqual(targets(graph), ["while_loop", *["<built-in function getitem>"] * 2])
+
+    def test_loops_within_loops(self):
+        def outer(i, j, x):
+            i, j, x = while_loop(lambda i, j, x: j > 0, lambda i, j, x: (i.clone(), j - 1, x + 3), (i, j, x))
+            return i - 1, j.clone(), x * 2
+
+        graph = self.compiled(lambda i, j, x: while_loop(lambda i, j, x: i > 0, outer, (i, j, x)), torch.tensor(2), torch.tensor(2), X)
+        self.assertEqual(targets(graph).count("while_loop"), 1)
+
+    def test_branches_within_branches(self):
+        inner = lambda i, x: torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))  # noqa: E731
+        graph = self.compiled(lambda i, x: torch.cond(i > 0, inner, lambda i, x: x + 1, (i, x)), torch.tensor(2), X)
+        self.assertEqual(targets(graph)[1:], ["cond", "<built-in function getitem>"])
 
 
 class Gradients(Case):

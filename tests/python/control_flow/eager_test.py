@@ -79,6 +79,13 @@ class WhileLoop(Case):
         self.same(while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), X)), (torch.tensor(3), X * 8))
         self.same(while_loop(lambda i, x: i < 0, lambda i, x: (i + 1, x * 2), (torch.tensor(0), X)), (torch.tensor(0), X))
 
+    def test_a_loop_without_steps_copies_what_it_carries(self):
+        (same,) = while_loop(lambda x: x.sum() > 100, lambda x: (x * 2,), (X,))
+        self.assertNotEqual(same.data_ptr(), X.data_ptr())
+        # so that a loop may be the body of another
+        outer = lambda i, x: (i + 1, while_loop(lambda x: x.sum() > 100, lambda x: (x * 2,), (x,))[0])  # noqa: E731
+        self.same(while_loop(lambda i, x: i < 2, outer, (torch.tensor(0), X)), (torch.tensor(2), X))
+
     def test_ints_and_trees_are_carried(self):
         got = while_loop(lambda i, d: i < 3, lambda i, d: (i + 1, {"a": d["a"] * 2}), (0, {"a": X}))
         self.assertEqual(got[0], 3)

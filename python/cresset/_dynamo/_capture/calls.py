@@ -1051,6 +1051,8 @@ def _apply_of(cls):
 def as_node(machine, function, args, kwargs):
     """A call that becomes one node, whatever it does."""
     tracer = machine.world.tracer
+    if tracer.in_region:
+        return function(*args, **kwargs)
     with tracer.silence():
         out = function(*args, **kwargs)
     tracer.node(function, args, kwargs, out)

@@ -97,6 +97,7 @@ class Tracer:
         self.constants = 0
         self.symbols = {}  # text of an expression -> node
         self.written = set()  # ids of fakes that are written to
+        self.in_region = False  # calls are those of a region, which is captured as a whole
 
     # ---- nodes ------------------------------------------------------------------------------------------------------------
 
@@ -220,6 +221,8 @@ class Tracer:
 
     def operator(self, function, *args):
         """A function of `operator` on tensors: one node of that name."""
+        if self.in_region:
+            return function(*args)
         with self.silence():
             return self.called(function, args, {}, target=function)
 

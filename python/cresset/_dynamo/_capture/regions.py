@@ -15,6 +15,9 @@ def captured(machine, function, args, kwargs):
     flat, spec = tree_flatten((tuple(args), dict(kwargs)))
     numbers = [i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)]
     flat = [leaf if isinstance(leaf, Tensor) else calls.callback(machine, leaf) for leaf in flat]
+    if tracer.in_region:  # its operators are nodes of the region around it
+        given, named = tree_unflatten(flat, spec)
+        return function(*given, **named)
     found = []
 
     def run(*tensors):
@@ -26,7 +29,11 @@ def captured(machine, function, args, kwargs):
         return tree_flatten(found[0])[0]
 
     with tracer.silence():
-        module = make_fx(run, _allow_non_fake_inputs=True)(*[flat[i] for i in numbers])
+        tracer.in_region = True
+        try:
+            module = make_fx(run, _allow_non_fake_inputs=True)(*[flat[i] for i in numbers])
+        finally:
+            tracer.in_region = False
     if any(callable(leaf) and not isinstance(leaf, Tensor) for leaf in tree_flatten(found[0])[0]):
         raise Break("a transform that gives a function")
     _copy(tracer, module, [flat[i] for i in numbers], tree_flatten(found[0])[0])
