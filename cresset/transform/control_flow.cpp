@@ -167,6 +167,7 @@ Tensors prefixes(const Function& combine, const Tensors& xs) {
 }  // namespace
 
 Tensors cond(const Tensor& predicate, const Function& true_fn, const Function& false_fn, const Tensors& operands) {
+  if (!predicate.defined()) return both(predicate, true_fn, false_fn, operands);
   check_predicate("cond", predicate);
   if (as_batched(predicate) || without_data({predicate}) || without_data(operands)) return both(predicate, true_fn, false_fn, operands);
   check_branches(true_fn, false_fn, operands);

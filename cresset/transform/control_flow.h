@@ -14,7 +14,8 @@ class CRESSET_API ControlFlowError : public Error {
   using Error::Error;
 };
 
-// `true_fn(operands)` where the one element of `predicate` is true, else `false_fn(operands)`. Under vmap with a predicate of each element both run.
+// `true_fn(operands)` where the one element of `predicate` is true, else `false_fn(operands)`. Under vmap with a predicate of each element both run, and
+// without a predicate, of operands without data: the results of `true_fn` are like those of either.
 // Errors: more than one element; ControlFlowError for branches that give other numbers, sizes or dtypes of tensors, which is found before either runs
 // on data.
 CRESSET_API Tensors cond(const Tensor& predicate, const Function& true_fn, const Function& false_fn, const Tensors& operands);

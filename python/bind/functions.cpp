@@ -218,12 +218,12 @@ std::function<Tensors(const Tensors&)> branch_of(PyObject* f) {
   };
 }
 
-// control_cond(predicate, true function, false function, operands): results
+// control_cond(predicate or None, true function, false function, operands): results
 PyObject* control_cond(PyObject*, PyObject* args) {
   PyObject *predicate, *true_fn, *false_fn, *operands;
   if (!PyArg_ParseTuple(args, "OOOO", &predicate, &true_fn, &false_fn, &operands)) return nullptr;
   return guarded([&] {
-    const Tensor p = tensor_argument(predicate);
+    const Tensor p = predicate == Py_None ? Tensor() : tensor_argument(predicate);
     const Tensors at = tensor_list(operands);
     return tuple_of(released([&] { return func::cond(p, branch_of(true_fn), branch_of(false_fn), at); })).release();
   });

@@ -27,13 +27,15 @@ def is_below_autograd(mode):
 
 
 def _tracer_class():
-    from ..fx.experimental.proxy_tensor import PythonKeyTracer
+    from ..fx.experimental._proxy_symbols import asked
+    from ..fx.experimental._proxy_tracer import PythonKeyTracer, is_sym
 
     class BodyTracer(PythonKeyTracer):
-        """Tracer of a function whose unknown tensors become inputs, in `lifted`."""
+        """Tracer of a function whose unknown tensors become inputs, in `lifted`; `around` is that of the graph which calls it."""
 
-        def __init__(self):
+        def __init__(self, around):
             super().__init__()
+            self.around, self.fake_mode = around, around.fake_mode
             self.lifted, self.num_inputs = {}, 0
 
         def constant_node(self, tensor):
@@ -42,6 +44,14 @@ def _tracer_class():
             if known is None:
                 known = self.lifted[id(tensor)] = (tensor, self.add_input(tensor))
             return known[1]
+
+        def number_from_around(self, value):
+            """A size of a tensor from around the function, which becomes an input."""
+            for slot in list(self.around._order):
+                if slot.tensor.layout is torch.strided and any(is_sym(size) and size.node.expr == value.node.expr for size in slot.tensor.shape):
+                    self.constant_node(slot.tensor)
+                    return asked(self, value.node.expr)
+            return None
 
         def add_input(self, tensor):
             """A placeholder before all other nodes but placeholders."""
@@ -65,8 +75,7 @@ class Traced:
     def __init__(self, mode, function, inputs, *, single=False):
         from ..fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 
-        self.tracer = _tracer_class()()
-        self.tracer.fake_mode = mode.tracer.fake_mode
+        self.tracer = _tracer_class()(mode.tracer)
         self.single = single
         for tensor in inputs:
             self.tracer.add_input(tensor)

@@ -5,6 +5,7 @@ import warnings
 import _cresset
 from _cresset import Tensor
 
+from .._core.symbolic import SymBool
 from ..utils._pytree import tree_flatten
 from . import _capture
 from ._operator import Body, HigherOrderOperator, check_callable, same_structure
@@ -17,9 +18,11 @@ class CondOp(HigherOrderOperator):
         super().__init__("cond")
 
     def run(self, pred, true_fn, false_fn, operands):
-        """One of the branches."""
+        """One of the branches; both where the predicate is a condition on open sizes."""
         true_fn, false_fn = (_listed(branch) for branch in (true_fn, false_fn))
-        return _cresset.control_cond(pred, true_fn, false_fn, list(operands))
+        if not isinstance(pred, (Tensor, SymBool)):
+            return tuple((true_fn if pred else false_fn)(*operands))
+        return _cresset.control_cond(pred if isinstance(pred, Tensor) else None, true_fn, false_fn, list(operands))
 
     def trace(self, mode, pred, true_fn, false_fn, operands):
         """A node with a module for each branch."""
@@ -52,7 +55,7 @@ def _listed(branch):
 
 
 def _check_predicate(pred):
-    if not isinstance(pred, (bool, int, float, Tensor)):
+    if not isinstance(pred, (bool, int, float, SymBool, Tensor)):
         raise RuntimeError(f"cond: expected pred to be a bool or a tensor, got {type(pred).__name__}: {pred}")
     if isinstance(pred, Tensor) and pred.numel() != 1:
         raise RuntimeError(f"cond: expected pred to be a bool or a tensor of one element, got one of shape {tuple(pred.shape)}")
@@ -61,7 +64,7 @@ def _check_predicate(pred):
 def cond(pred, true_fn, false_fn, operands=()):
     """`true_fn(*operands)` where `pred` is true, else `false_fn(*operands)`: the choice stays open in graphs that are captured.
 
-    `pred` is a bool, or a tensor of one element; `operands` a tuple or list of trees of tensors. The branches return trees of the same structure, whose
+    `pred` is a bool, a condition on sizes that are open, or a tensor of one element; `operands` a tuple or list of trees of tensors. The branches return trees of the same structure, whose
     tensors have the same shapes and dtypes; they write none of their inputs and return none of them as they are. They may use tensors from around
     them; gradients reach those, too. Under `vmap` with a predicate for each example both branches run.
 
@@ -76,7 +79,7 @@ def cond(pred, true_fn, false_fn, operands=()):
     leaves, spec = tree_flatten(tuple(operands)) if isinstance(operands, (tuple, list)) else ([None], None)
     if any(not isinstance(leaf, Tensor) for leaf in leaves):
         raise RuntimeError(f"cond: expected operands to be a tuple of tensors, possibly in tuples, lists and dicts, got {operands!r}")
-    if not isinstance(pred, Tensor):
+    if not isinstance(pred, (Tensor, SymBool)):
         warnings.warn("cond: pred is a number of Python's, so that only one branch is run, and captured", UserWarning, stacklevel=2)
         return (true_fn if pred else false_fn)(*operands)
     branches = [Body("cond", name, function, spec, allow_ints=True) for name, function in (("true_fn", true_fn), ("false_fn", false_fn))]

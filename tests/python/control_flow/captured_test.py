@@ -1,6 +1,7 @@
 """Control flow in graphs: functions become modules, tensors from around them inputs, gradients calls of the same operator."""
 
 import unittest
+import warnings
 
 from cresset._dynamo.exc import UncapturedHigherOrderOpError
 from cresset._higher_order_ops import associative_scan, map, scan, while_loop
@@ -110,6 +111,34 @@ class WithoutData(Case):
         self.captured(lambda p, xs: torch.cond(p, lambda xs: map(lambda x: x * 2, xs), lambda xs: xs + 1, (xs,)),
                       torch.tensor(True), X, others=[(torch.tensor(False), longer)], tracing_mode="symbolic")  # fmt: skip
 
+    def test_a_condition_on_sizes_is_a_predicate(self):
+        f = lambda x: torch.cond(x.shape[0] > 3, lambda x: x.sin() * x.shape[0], lambda x: x.cos(), (x,))  # noqa: E731
+        with warnings.catch_warnings(action="ignore"):  # run as it is, the predicate is a bool
+            graph = self.captured(f, X, others=[(torch.ones(4, 3),)], tracing_mode="symbolic")
+            self.assertEqual(targets(graph)[-2:], ["cond", "<built-in function getitem>"])
+
+            class Module(torch.nn.Module):
+                forward = staticmethod(f)
+
+            program = torch.export.export(Module(), (X,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+            for n in (2, 3, 4):
+                self.same(program.module()(torch.ones(n, 3)), f(torch.ones(n, 3)))
+
+    def test_a_condition_on_a_number_of_the_data_is_a_predicate(self):
+        class Module(torch.nn.Module):
+            def forward(self, x):
+                found = x.nonzero()
+                return torch.cond(found.size(0) > 3, lambda x: x + 1, lambda x: x + 3, (found,)) * 2
+
+        program = torch.export.export(Module(), (torch.ones(7),))
+        for x in (torch.ones(7), torch.eye(7)[0]):
+            with warnings.catch_warnings(action="ignore"):
+                self.same(program.module()(x), Module()(x))
+
+    def test_a_size_of_a_tensor_from_around_a_function(self):
+        f = lambda p, x: torch.cond(p, lambda y: y * x.shape[0], lambda y: y - x.shape[0], (x[0],))  # noqa: E731
+        self.captured(f, torch.tensor(True), X, others=[(torch.tensor(False), torch.ones(4, 3))], tracing_mode="symbolic")
+
     def test_a_loop_whose_condition_has_data_ends(self):
         go_on = torch.tensor(True)
         fakes = torch._subclasses.fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
@@ -171,6 +200,22 @@ class Compiled(Case):
 
         graph = self.compiled(lambda i, j, x: while_loop(lambda i, j, x: i > 0, outer, (i, j, x)), torch.tensor(2), torch.tensor(2), X)
         self.assertEqual(targets(graph).count("while_loop"), 1)
+
+    def test_sizes_that_functions_use_stay_open(self):
+        # sizes of operands, of tensors from around a function, and of what is no operand at all
+        for f in (
+            lambda x: torch.cond(x.sum() > 7, lambda x: x * x.shape[0], lambda x: x - x.shape[0], (x,)),
+            lambda x: torch.cond(x.sum() > 7, lambda y: y * x.shape[0], lambda y: y - x.shape[0], (x[0],)),
+            lambda x: torch.cond(x.shape[0] > 3, lambda x: x * x.shape[0], lambda x: x - x.shape[0], (x,)),
+            lambda x: torch.vmap(lambda y: y * x.shape[0])(x),
+            lambda x: torch.func.grad(lambda y: (y * x.shape[0] * x).sum())(x),
+            lambda x: torch.func.jvp(lambda y: y * x.shape[0], (x,), (x,))[1],
+        ):
+            compiled = torch.compile(f, dynamic=True, backend="eager")
+            for n in (3, 4, 5):
+                x = torch.ones(n, 2)
+                with warnings.catch_warnings(action="ignore"):
+                    self.same(compiled(x), f(x))
 
     def test_branches_within_branches(self):
         inner = lambda i, x: torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))  # noqa: E731

@@ -15,7 +15,7 @@ from _cresset import Tensor
 
 import cresset as torch
 
-from ...utils._pytree import tree_flatten
+from ...utils._pytree import tree_flatten, tree_map
 from ..decorators import is_marked
 from . import places as P
 from .record import LEAVES, is_refused, plain_number
@@ -1061,8 +1061,15 @@ def as_node(machine, function, args, kwargs):
 
 def region(machine, function, args, kwargs):
     """A call of a function of the package that calls functions of the program in its own way, as transforms do: it is captured as operators."""
+    transforms = machine.world.transforms
     if not any(isinstance(leaf, Tensor) for leaf in tree_flatten((args, kwargs))[0]):
-        return function(*args, **kwargs)  # it makes a function
+        made = function(*args, **kwargs)
+        transforms[id(made)] = made, function, args, kwargs
+        return made
+    if id(function) in transforms:  # made anew of functions that are executed within the capture, as what they use from around them has to be
+        _, maker, given, named = transforms[id(function)]
+        given, named = tree_map(lambda leaf: callback(machine, leaf), (given, named))
+        function = maker(*given, **named)
     from .regions import captured
 
     return captured(machine, function, args, kwargs)

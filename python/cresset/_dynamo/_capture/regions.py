@@ -1,9 +1,15 @@
 """Parts of a graph that are captured as operators: transforms of functions (vmap, grad, jvp), control flow, and what else calls functions in its own way."""
 
+import contextlib
+
 from _cresset import Tensor
 
 from ... import fx
-from ...fx.experimental.proxy_tensor import make_fx
+from ..._core.symbolic import SymBool
+from ...fx.experimental import proxy_tensor
+from ...fx.experimental._proxy_symbols import UnknownNumber
+from ...fx.experimental._proxy_tracer import PythonKeyTracer
+from ..._subclasses.fake_tensor import maybe_get_fake_mode
 from ...utils._pytree import tree_flatten, tree_unflatten
 from . import calls
 from .signals import Break
@@ -14,7 +20,7 @@ def captured(machine, function, args, kwargs):
     tracer = machine.world.tracer
     flat, spec = tree_flatten((tuple(args), dict(kwargs)))
     numbers = [i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)]
-    flat = [leaf if isinstance(leaf, Tensor) else calls.callback(machine, leaf) for leaf in flat]
+    flat = [leaf if isinstance(leaf, Tensor) else bool(leaf) if isinstance(leaf, SymBool) else calls.callback(machine, leaf) for leaf in flat]
     if tracer.in_region:  # its operators are nodes of the region around it
         given, named = tree_unflatten(flat, spec)
         return function(*given, **named)
@@ -31,22 +37,51 @@ def captured(machine, function, args, kwargs):
     with tracer.silence():
         tracer.in_region = True
         try:
-            module = make_fx(run, _allow_non_fake_inputs=True)(*[flat[i] for i in numbers])
+            module, given = _graph_of(run, [flat[i] for i in numbers])
+        except UnknownNumber as error:
+            raise Break(f"a size from around a function: {error}") from None
         finally:
             tracer.in_region = False
     if any(callable(leaf) and not isinstance(leaf, Tensor) for leaf in tree_flatten(found[0])[0]):
         raise Break("a transform that gives a function")
-    _copy(tracer, module, [flat[i] for i in numbers], tree_flatten(found[0])[0])
+    _copy(tracer, module, given, tree_flatten(found[0])[0])
     return found[0]
 
 
+class _RegionTracer(PythonKeyTracer):
+    """Numbers of symbolic shapes that no tensor of the region has become inputs."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.inputs = list(inputs)
+        self.fake_mode = next((mode for mode in map(maybe_get_fake_mode, inputs) if mode is not None), None)
+
+    def number_from_around(self, value):
+        first = next((node for node in self.graph.nodes if node.op != "placeholder"), None)
+        with self.graph.inserting_before(first) if first is not None else contextlib.nullcontext():
+            node = self.create_node("placeholder", f"number{len(self.inputs)}", (), {})
+        self.inputs.append(value)
+        return node
+
+
+def _graph_of(function, tensors):
+    """The graph of a function of tensors, and its inputs: the tensors, then numbers of symbolic shapes."""
+    tracer = _RegionTracer(tensors)
+    mode = proxy_tensor.ProxyTorchDispatchMode(tracer)
+    with mode:
+        module = proxy_tensor.dispatch_trace(
+            proxy_tensor.wrap_key(proxy_tensor.fake_signature(function, len(tensors)), tuple(tensors), tracer), tracer, (fx.PH,) * len(tensors)
+        )
+    return module, tracer.inputs
+
+
 def _copy(tracer, module, inputs, outputs):
-    """Adds the nodes of a graph, whose inputs are known tensors; `outputs` are its results."""
+    """Adds the nodes of a graph, whose inputs are known tensors and numbers; `outputs` are its results."""
     nodes, given = {}, iter(inputs)
     tracer._note_modes()
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            nodes[node] = tracer.node_of(next(given))
+            nodes[node] = tracer.argument(next(given))
         elif node.op == "get_attr":
             value = module
             for part in node.target.split("."):

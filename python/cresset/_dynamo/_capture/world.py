@@ -90,6 +90,7 @@ class World:
         self.attributes = {}  # id of an outside object -> (object, {name: value})
         self.global_writes = {}  # id of a dict of globals -> (place, {name: value})
         self.made_functions = set()
+        self.transforms = {}  # id of a function that a transform made -> (it, the transform, its arguments)
         self.keep = []
         self.handled = []  # errors whose handlers run, the innermost last
         self.where = []  # machines that run, the innermost last

@@ -14,6 +14,10 @@ _FUNCTIONS = {
 }
 
 
+class UnknownNumber(RuntimeError):
+    """A graph needs a number that none of its tensors has."""
+
+
 def lifted(tracer, args, kwargs):
     """The arguments of a call with symbolic numbers where integers and floats stand for them."""
     env = getattr(tracer.fake_mode, "shape_env", None)
@@ -30,7 +34,7 @@ def is_at_most(number, limit):
 def build(tracer, value):
     """The node of a symbolic number: a size, stride or offset of a tensor that has a node, or arithmetic on such.
 
-    RuntimeError for a symbol that no tensor of the graph has.
+    Errors: UnknownNumber for a symbol that no tensor of the graph has.
     """
     env = value.node.shape_env
     return _node(tracer, env, value.node.expr)
@@ -39,7 +43,7 @@ def build(tracer, value):
 def _node(tracer, env, expr):
     known = tracer.symbols.get(expr)
     if known is None:
-        known = tracer.symbols[expr] = _known_by_now(tracer, env, expr) or _asked(tracer, expr) or _computed(tracer, env, expr)
+        known = tracer.symbols[expr] = _known_by_now(tracer, env, expr) or asked(tracer, expr) or _computed(tracer, env, expr)
         known.meta.setdefault("val", env.wrap(expr))
     return known
 
@@ -49,7 +53,7 @@ def _known_by_now(tracer, env, expr):
     return next((node for other, node in tracer.symbols.items() if env.replace(other) == expr), None)
 
 
-def _asked(tracer, expr):
+def asked(tracer, expr):
     """A node that asks a tensor for it: sizes first, and for a symbol that is none strides and offsets. Products are computed from sizes: another argument
     may have other strides."""
     aten = torch.ops.aten
@@ -70,7 +74,10 @@ def _asked(tracer, expr):
 def _computed(tracer, env, expr):
     tree = expr.tree()
     if isinstance(tree, str):
-        raise RuntimeError(f"make_fx: the graph needs the number {expr}, and none of its tensors has it as a size, stride or offset")
+        found = tracer.number_from_around(env.wrap(expr))
+        if found is not None:
+            return found
+        raise UnknownNumber(f"make_fx: the graph needs the number {expr}, and none of its tensors has it as a size, stride or offset")
     return _arithmetic(tracer, env, tree)
 
 

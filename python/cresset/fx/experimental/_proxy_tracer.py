@@ -154,6 +154,10 @@ class PythonKeyTracer(Tracer):
             node = build(self, value)
         return node
 
+    def number_from_around(self, value):
+        """The node of a symbolic number that none of the graph's tensors has; None where there is none."""
+        return None
+
     def unwrap_proxy(self, e):
         """The proxy of a tensor or symbolic number that is known; the value itself for any other."""
         if isinstance(e, _Tensor):
