@@ -56,7 +56,6 @@ _method("storage_offset(Tensor self) -> int", "storage_offset")
 _method("is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool", "is_contiguous")
 _method("is_non_overlapping_and_dense(Tensor self) -> bool", "is_non_overlapping_and_dense")
 _method("lift(Tensor self) -> Tensor", "clone")
-_method("lift_fresh_copy(Tensor self) -> Tensor", "clone")
 _method("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "view")
 
 
@@ -78,6 +77,14 @@ def linalg_matrix_exp(self):
 @_operator("lift_fresh(Tensor(a) self) -> Tensor(a)")
 def lift_fresh(self):
     return self
+
+
+@_operator("lift_fresh_copy(Tensor self) -> Tensor")
+def lift_fresh_copy(self):
+    from .creation import _as_fake
+
+    # A constant of a graph stays one where the graph is run on fake tensors.
+    return _as_fake(self).clone()
 
 
 @_operator("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")

@@ -189,7 +189,7 @@ def _as_fake(out):
         return out
     from .._subclasses.fake_tensor import FakeTensorMode
 
-    return FakeTensorMode._of(mode).from_tensor(out)
+    return FakeTensorMode._of(mode).from_tensor(out, static_shapes=True)
 
 
 def _copied(tensor, dtype, device):
