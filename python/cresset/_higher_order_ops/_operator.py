@@ -105,11 +105,14 @@ def _by_name(name):
     return operators[name]
 
 
+_of_results = object()  # the place of a tensor among what a function returned
+
+
 class Body:
     """A function of trees as one of tensors: what C++ calls. It keeps how the last result was built, so that results can be built like it."""
 
-    def __init__(self, who, name, function, spec, *, allow_ints=False):
-        self.who, self.name, self.function, self.spec, self.allow_ints = who, name, function, spec, allow_ints
+    def __init__(self, who, name, function, spec, *, allows=()):
+        self.who, self.name, self.function, self.spec, self.allows = who, name, function, spec, allows
         self.out_spec = self.constants = None
 
     def __call__(self, *tensors):
@@ -119,16 +122,16 @@ class Body:
         """Tensors of an output of the function, in order."""
         leaves, self.out_spec = tree_flatten(output)
         for leaf in leaves:
-            if not isinstance(leaf, Tensor) and not (self.allow_ints and isinstance(leaf, int)):
-                wanted = "tensors and ints" if self.allow_ints else "tensors"
+            if not isinstance(leaf, (Tensor, *self.allows)):
+                wanted = " and ".join(("tensors", *("None" if kind is type(None) else f"{kind.__name__}s" for kind in self.allows)))
                 raise UncapturedHigherOrderOpError(f"{self.who}: expected {self.name} to return {wanted} in containers, got {type(leaf).__name__}")
-        self.constants = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        self.constants = [_of_results if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
     def rebuilt(self, results):
         """Tensors in the structure of the last output."""
         results = iter(results)
-        return tree_unflatten([next(results) if constant is None else constant for constant in self.constants], self.out_spec)
+        return tree_unflatten([next(results) if constant is _of_results else constant for constant in self.constants], self.out_spec)
 
 
 def same_structure(who, first, second):

@@ -82,7 +82,7 @@ def cond(pred, true_fn, false_fn, operands=()):
     if not isinstance(pred, (Tensor, SymBool)):
         warnings.warn("cond: pred is a number of Python's, so that only one branch is run, and captured", UserWarning, stacklevel=2)
         return (true_fn if pred else false_fn)(*operands)
-    branches = [Body("cond", name, function, spec, allow_ints=True) for name, function in (("true_fn", true_fn), ("false_fn", false_fn))]
+    branches = [Body("cond", name, function, spec, allows=(int,)) for name, function in (("true_fn", true_fn), ("false_fn", false_fn))]
     results = cond_op(pred, *branches, leaves)
     same_structure("cond", *branches)
     return next(b for b in branches if b.out_spec is not None).rebuilt(results)

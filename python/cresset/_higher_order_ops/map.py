@@ -67,7 +67,7 @@ map_impl = MapImpl()
 def map(f, xs, *args):
     """`f(x, *args)` for each slice `x` of `xs` along the first dimension, the results stacked.
 
-    `xs` is a tree of tensors with the same first size, at least 1; `args` are the same for each slice. `f` returns a tree of tensors, none of which
+    `xs` is a tree of tensors with the same first size, at least 1; `args` are the same for each slice. `f` returns a tree of tensors and None, none of which
     is an input as it is, and writes no input. Gradients reach `xs`, `args` and tensors that `f` uses from around it.
 
     Errors: RuntimeError for what cannot be sliced or called, `torch._dynamo.exc.UncapturedHigherOrderOpError`, a RuntimeError, for functions that do not fit.
@@ -87,5 +87,5 @@ def map(f, xs, *args):
     def whole(*arguments):
         return f(tree_unflatten(list(arguments[: len(leaves)]), spec), *tree_unflatten(list(arguments[len(leaves) :]), others_spec))
 
-    body = Body("map", "f", whole, tree_flatten(tuple(leaves) + tuple(others))[1])
+    body = Body("map", "f", whole, tree_flatten(tuple(leaves) + tuple(others))[1], allows=(type(None),))
     return body.rebuilt(map_impl(body, leaves, others))

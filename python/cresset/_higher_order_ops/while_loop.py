@@ -3,6 +3,8 @@
 import _cresset
 from _cresset import Tensor
 
+import cresset as torch
+
 from .._core.creation import tensor
 from .._dynamo.exc import UncapturedHigherOrderOpError
 from ..utils._pytree import tree_flatten, tree_unflatten
@@ -26,10 +28,46 @@ class WhileLoopOp(HigherOrderOperator):
         """A node with a module for the condition and one for the body."""
         carried, more = list(carried_inputs), list(additional_inputs)
         modules, lifted = _capture.modules_of(mode, [cond_fn, body_fn], [*carried, *more], singles=(0,))
-        if _capture.is_below_autograd(mode) and _capture.needs_gradient([*carried, *more, *lifted]):
-            raise NotImplementedError("while_loop: gradients of a loop that is being captured are not supported; use scan, which has a fixed number of steps")
-        results = _capture.unheard(self.run, *modules, carried, [*more, *lifted])
-        return _capture.record(mode, self, ("while_loop_cond_graph", "while_loop_body_graph"), modules, ((), (tuple(carried), (*more, *lifted))), results)
+        n, more = len(carried), [*more, *lifted]
+
+        def call(*tensors):
+            first, others = tensors[:n], tensors[n:]
+            results = _capture.unheard(self.run, *modules, first, others)
+            return _capture.record(mode, self, ("while_loop_cond_graph", "while_loop_body_graph"), modules, ((), (first, others)), results)
+
+        def pullback(tensors, grads):
+            return self._pullback(*modules, tensors[:n], tensors[n:], grads)
+
+        tensors = [*carried, *more]
+        if _capture.is_below_autograd(mode) and _capture.needs_gradient(tensors):
+            return _capture.Recorded.apply(call, pullback, *tensors)
+        return call(*tensors)
+
+    def _pullback(self, cond_fn, body_fn, carried, more, grads):
+        """Gradients of the carried tensors and of others: a loop back through the steps, each of which begins with what was carried there, computed again.
+
+        So nothing is kept whose size is the number of steps, which only the data tells.
+        """
+        n, m = len(carried), len(more)
+        zero = torch.zeros((), dtype=torch.int64)
+
+        def counted(step, *tensors):
+            return [step + 1, *body_fn(*tensors)]
+
+        steps = self(lambda _, *tensors: cond_fn(*tensors), counted, [zero, *carried], more)[0]
+        pull = _capture.pullback_of(body_fn, n + m)
+
+        def back(left, *tensors):
+            grads, sums, (last, *first), others = tensors[:n], tensors[n : n + m], tensors[n + m : n + m + n + 1], tensors[n + m + n + 1 :]
+            at = left - 1
+            state = self(
+                lambda step, *tensors: step < tensors[n], lambda step, *tensors: counted(step, *tensors[:n], *tensors[n + 1 :]), [last, *first], [at, *others]
+            )[1:]
+            found = pull(*state, *others, *grads)
+            return [at, *found[:n], *(a + b for a, b in zip(sums, found[n:], strict=True))]
+
+        sums = [torch.zeros_like(t) for t in more]
+        return self(lambda left, *_: left > 0, back, [steps, *grads, *sums], [zero, *carried, *more])[1:]
 
 
 while_loop_op = WhileLoopOp()
@@ -82,15 +120,15 @@ def while_loop(cond_fn, body_fn, carried_inputs):
         if not isinstance(leaf, (Tensor, int)):
             raise AssertionError(f"while_loop: expected tensors and ints to be carried, got {type(leaf).__name__}")
     carried = _Carried(leaves, spec)
-    body = Body("while_loop", "body_fn", lambda *tensors: body_fn(*carried.tree(tensors)), tree_flatten(tuple(carried.tensors()))[1], allow_ints=True)
+    body = Body("while_loop", "body_fn", lambda *tensors: body_fn(*carried.tree(tensors)), tree_flatten(tuple(carried.tensors()))[1], allows=(int,))
 
     def step(*tensors):
         results = body(*tensors)
-        if len(body.constants) != len(leaves) or any((c is None) != isinstance(leaf, Tensor) for c, leaf in zip(body.constants, leaves)):
+        if len(body.constants) != len(leaves) or any(isinstance(c, int) == isinstance(leaf, Tensor) for c, leaf in zip(body.constants, leaves)):
             raise UncapturedHigherOrderOpError(
                 f"while_loop: expected body_fn to return as many tensors and ints as are carried, {len(leaves)}, got {len(body.constants)}"
             )
-        carried.leaves = [c if leaf is not None and c is not None else leaf for c, leaf in zip(body.constants, leaves)]
+        carried.leaves = [c if isinstance(c, int) else leaf for c, leaf in zip(body.constants, leaves)]
         return results
 
     results = while_loop_op(lambda *tensors: _condition(cond_fn, carried, tensors), step, carried.tensors())

@@ -67,6 +67,7 @@ class Nodes(Case):
         )
         self.assertEqual([name for name, _ in graph.named_children()], ["while_loop_cond_graph_0", "while_loop_body_graph_0"])
         self.assertIn("map_impl", targets(self.captured(lambda xs, y: map(lambda x, y: x.sin() + y, xs, y), X, W)))
+        self.captured(lambda xs: map(lambda x: (x.sin(), None), xs)[0], X)
         step = lambda c, x: (c + x, c * x)  # noqa: E731
         self.assertIn("scan", targets(self.captured(lambda c, xs: scan(step, c, xs), W, X)))
         self.captured(lambda c, xs: scan(step, c, xs, dim=1, reverse=True), torch.ones(2), X)
@@ -138,6 +139,11 @@ class WithoutData(Case):
     def test_a_size_of_a_tensor_from_around_a_function(self):
         f = lambda p, x: torch.cond(p, lambda y: y * x.shape[0], lambda y: y - x.shape[0], (x[0],))  # noqa: E731
         self.captured(f, torch.tensor(True), X, others=[(torch.tensor(False), torch.ones(4, 3))], tracing_mode="symbolic")
+
+    def test_a_constant_of_a_branch(self):
+        f = lambda x: torch.cond(x.sum() > 0, lambda x: x + torch.tensor([0.25, 0.5, 1.0]), lambda x: x.cos(), (x,))  # noqa: E731
+        for mode in ("fake", "symbolic"):
+            self.captured(f, X, others=[(X + 1,)], tracing_mode=mode)
 
     def test_a_loop_whose_condition_has_data_ends(self):
         go_on = torch.tensor(True)
@@ -249,6 +255,32 @@ class Gradients(Case):
     def test_of_scans(self):
         self.check(lambda c, x, w: scan(lambda c, x: (c * x * w, c + x.sin()), c, x), W, X, W + 1)
         self.check(lambda c, x: scan(lambda c, x: (c * x, c + x.sin()), c, x, reverse=True), W, X)
+
+    def test_of_loops(self):
+        def f(i, x, w, steps):
+            return while_loop(lambda i, x: i < steps, lambda i, x: (i + 1, (x * w).sin() + i), (i, x))[1]
+
+        # the number of steps stays open in the graph of the gradient, too
+        for options in ({}, {"tracing_mode": "fake"}, {"tracing_mode": "symbolic"}):
+            derivative = lambda *inputs: torch.autograd.grad(f(*inputs).sum(), inputs[1:3], allow_unused=True, materialize_grads=True)  # noqa: E731
+            graph = make_fx(derivative, **options)(torch.tensor(0), X.requires_grad_(), W.requires_grad_(), torch.tensor(3))
+            for first, steps in ((0, 3), (1, 2), (0, 5), (4, 2)):
+                inputs = torch.tensor(first), X, W, torch.tensor(steps)
+                self.same(graph(*inputs), derivative(*inputs))
+        X.requires_grad_(False), W.requires_grad_(False)
+        self.check(lambda x, w: while_loop(lambda x: x.sum() < 9, lambda x: (x + w * w,), (x,)), X, W)
+        self.check(lambda x, w: while_loop(lambda x: x.sum() < 9, lambda x: while_loop(lambda x: x.sum() < 2, lambda x: (x + w,), (x * w + 1,)), (x,)), X, W)
+
+    def test_of_loops_over_a_module(self):
+        layer = torch.nn.Linear(3, 3)
+        f = lambda i, x: while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, layer(x).sin()), (i, x))[1]  # noqa: E731
+        compiled = torch.compile(f, backend="aot_eager", fullgraph=True)
+        for function in (f, compiled):
+            function(torch.tensor(0), X).sum().backward()
+        twice = layer.weight.grad.clone()
+        layer.zero_grad()
+        f(torch.tensor(0), X).sum().backward()
+        self.same(twice, layer.weight.grad * 2)
 
     def test_of_associative_scans(self):
         self.check(lambda x: associative_scan(lambda a, b: a * b, x, 1, combine_mode="generic"), X)

@@ -115,6 +115,12 @@ class Map(Case):
         self.same(got["o"], X * 2)
         self.same(got["p"][0], X.sum(1) * 2)
 
+    def test_none_stays_none(self):
+        self.assertIsNone(map(lambda x: None, X))
+        found, nothing = map(lambda x: (x + 1, None), X)
+        self.same(found, X + 1)
+        self.assertIsNone(nothing)
+
     def test_gradients_and_vmap(self):
         x, w = X.clone().requires_grad_(), torch.ones(3, requires_grad=True)
         self.same(torch.autograd.grad(map(lambda x, y: x * y * w, x, torch.ones(3)).sum(), (x, w)), (torch.ones(2, 3), X.sum(0)))
