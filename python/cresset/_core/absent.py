@@ -208,7 +208,6 @@ WINGS = {
                         "write_file",
     },
     "Triton kernels": {
-        "_higher_order_ops.out_dtype": "out_dtype",
         "sparse._triton_ops": "broadcast_batch_dims launch_kernel prepare_inputs ptr_stride_extractor tile_to_blocksize",
         "sparse._triton_ops_meta": "get_meta minimize update",
     },

@@ -183,13 +183,10 @@ def _of_numbers(data, dtype):
 
 def _as_fake(out):
     """The fake tensor of one that was just made, in a fake mode."""
-    mode = _cresset._fake_swap(None)
-    _cresset._fake_swap(mode)
-    if mode is None or _cresset._fake_mode_of(out) is not None:
-        return out
-    from .._subclasses.fake_tensor import FakeTensorMode
+    from .._subclasses.fake_tensor import active_mode
 
-    return FakeTensorMode._of(mode).from_tensor(out, static_shapes=True)
+    mode = active_mode()
+    return out if mode is None or _cresset._fake_mode_of(out) is not None else mode.from_tensor(out, static_shapes=True)
 
 
 def _copied(tensor, dtype, device):

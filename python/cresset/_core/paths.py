@@ -19,7 +19,7 @@ HOMES = {
     "_inductor.decomposition": {"_decomp": "register_decomposition"},
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
     "_classes": {"_core.script_classes": "ScriptObject classes"},
-    "_ops": {"_core.operators": "OpOverload OpOverloadPacket OperatorBase", "": "ops"},
+    "_ops": {"_core.operators": "OpOverload OpOverloadPacket OperatorBase", "_higher_order_ops": "HigherOrderOperator", "": "ops"},
     "cuda.memory": {"cuda": "empty_cache max_memory_allocated max_memory_reserved mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats memory_summary "
                             "reset_peak_memory_stats"},
     "cuda.random": {"cuda": "get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all seed seed_all set_rng_state set_rng_state_all"},

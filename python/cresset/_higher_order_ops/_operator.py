@@ -1,8 +1,9 @@
 """Operators over functions: their names, the rules that modes have for them, and functions of trees as functions of tensors."""
 
-from _cresset import Tensor, from_functional, is_changed, is_functional, set_control_flow_error, to_functional, with_functional
+from _cresset import Tensor, float32, from_functional, is_changed, is_functional, set_control_flow_error, to_functional, with_functional
 
-from .. import _subclasses  # noqa: F401  names the classes of fake tensors and of their errors
+from .._modes import stack as _stack
+from .._subclasses import fake_tensor as _fake
 from .._core.operators import OperatorBase
 from .._dynamo.exc import UncapturedHigherOrderOpError
 from ..utils._python_dispatch import _get_current_dispatch_mode
@@ -10,22 +11,33 @@ from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 set_control_flow_error(UncapturedHigherOrderOpError)
 
+_ALONE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd", "CPU")  # keys of the rule that computes
+
 operators = {}  # `torch.ops.higher_order`, by name
 
 
 class HigherOrderOperator(OperatorBase):
-    """An operator whose arguments are functions, too; `torch.ops.higher_order` has it by its name.
+    """An operator whose arguments are functions, too; `torch.ops.higher_order` has it by its name, the first of that name.
 
-    Errors: ValueError for a name that is taken.
+    A subclass for a program's own operator calls `super().__call__`, which takes the rule of `py_impl` for what is active: a class of modes, fake
+    tensors, or, with `DispatchKey.CompositeExplicitAutograd`, nothing.
+
+    >>> class Twice(torch._ops.HigherOrderOperator):
+    ...     def __call__(self, x):
+    ...         return super().__call__(x)
+    >>> twice = Twice("twice")
+    >>> @twice.py_impl(torch._C.DispatchKey.CompositeExplicitAutograd)
+    ... def compute(x):
+    ...     return x * 2
+    >>> twice(torch.ones(2))
+    tensor([2., 2.])
     """
 
     def __init__(self, name, *, cacheable=False):
-        if name in operators:
-            raise ValueError(f"HigherOrderOperator: torch.ops.higher_order has {name!r} already")
         self._name = self.__name__ = self.__qualname__ = name
         self.__module__ = "torch.ops.higher_order"
         self._rules, self._cacheable = {}, cacheable
-        operators[name] = self
+        operators.setdefault(name, self)
 
     def name(self):
         """The name under which `torch.ops.higher_order` has it."""
@@ -41,7 +53,10 @@ class HigherOrderOperator(OperatorBase):
         return self._cacheable
 
     def py_impl(self, key):
-        """A decorator: the function runs in place of this operator where `key`, a class of modes, is the innermost mode."""
+        """A decorator: the function runs in place of this operator where `key`, a class of modes, is the innermost mode, which it gets first and does not hear it.
+
+        `FakeTensorMode` is for fake tensors, `DispatchKey.CompositeExplicitAutograd` for where no other rule is in force.
+        """
 
         def register(rule):
             self._rules[key] = rule
@@ -49,33 +64,48 @@ class HigherOrderOperator(OperatorBase):
 
         return register
 
+    def fallthrough(self, key):
+        """Nothing: where there is no rule for a key, that of the next is taken anyway."""
+
     def __str__(self):
         return self._name
 
     def __repr__(self):
         return f"<HigherOrderOperator {self._name}>"
 
-    def __call__(self, *args):
+    def __call__(self, *args, **kwargs):
         """The innermost mode's rule for it, or a node of the graph that is being traced, or its result."""
         from . import _capture
 
-        if any(isinstance(leaf, Tensor) and is_functional(leaf) for leaf in tree_leaves(args)):
-            return self._of_values(args)
+        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        if any(map(is_functional, tensors)):
+            return self._of_values(args, kwargs)
         mode = _get_current_dispatch_mode()
-        rule = next((self._rules[kind] for kind in type(mode).__mro__ if kind in self._rules), None) if mode is not None else None
+        rule = self._rule_of(type(mode))
         if rule is not None:
-            return rule(mode, *args)
+            with _stack.without(lambda other: other is mode):
+                return rule(mode, *args, **kwargs)
         tracing = _capture.tracing_mode()
-        return self.run(*args) if tracing is None else self.trace(tracing, *args)
+        if tracing is not None:
+            return self.trace(tracing, *args, **kwargs)
+        rule = self._rule_of(_fake.FakeTensorMode) if self._rules else None
+        if rule is not None:
+            mode = next((found for found in map(_fake.maybe_get_fake_mode, tensors) if found is not None), None) or _fake.active_mode()
+            if mode is not None:
+                return rule(mode, *args, **kwargs)
+        return self.run(*args, **kwargs)
 
-    def _of_values(self, args):
+    def _rule_of(self, kind):
+        return next((self._rules[base] for base in kind.__mro__ if base in self._rules), None)
+
+    def _of_values(self, args, kwargs):
         """Under functionalize: the operator on values, with functions that change nothing in place; its results are wrappers."""
 
         def value(arg):
-            return from_functional(arg) if isinstance(arg, Tensor) else self._without_changes(arg) if callable(arg) else arg
+            return from_functional(arg) if isinstance(arg, Tensor) else self._without_changes(arg) if is_function(arg) else arg
 
-        values = tree_map(value, args)
-        results = with_functional(False, lambda: self(*values))
+        values, named = tree_map(value, (args, kwargs))
+        results = with_functional(False, lambda: self(*values, **named))
         return tree_map(lambda r: to_functional(r) if isinstance(r, Tensor) else r, results)
 
     def _without_changes(self, function):
@@ -89,16 +119,24 @@ class HigherOrderOperator(OperatorBase):
 
         return call
 
-    def run(self, *args):
+    def run(self, *args, **kwargs):
         """The result, by the operators of its functions."""
+        for key, rule in self._rules.items():
+            if getattr(key, "name", None) in _ALONE:
+                return rule(*args, **kwargs)
         raise NotImplementedError(f"{self}: has no rule for what is active, and does not run by itself")
 
-    def trace(self, mode, *args):
+    def trace(self, mode, *args, **kwargs):
         """The result, with what the graph of `mode` gets for it; by default the operators of its functions."""
-        return self.run(*args)
+        return self.run(*args, **kwargs)
 
     def __reduce__(self):
         return _by_name, (self._name,)
+
+
+def is_function(value):
+    """Whether an argument of such an operator is a function of tensors; overloads and dtypes are values."""
+    return callable(value) and not isinstance(value, (OperatorBase, type(float32)))
 
 
 def _by_name(name):

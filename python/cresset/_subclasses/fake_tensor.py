@@ -299,6 +299,13 @@ def maybe_get_fake_mode(t):
     return None if handle is None else FakeTensorMode._of(handle)
 
 
+def active_mode():
+    """The mode in whose scope the thread is; None outside of one."""
+    handle = _cresset._fake_swap(None)
+    _cresset._fake_swap(handle)
+    return None if handle is None else FakeTensorMode._of(handle)
+
+
 @contextlib.contextmanager
 def unset_fake_temporarily():
     """In its scope tensors are made with data, whatever mode is active; yields that mode.

@@ -408,7 +408,7 @@ def _target(place):
     if parts[:2] != ["torch", "ops"] or len(parts) not in (4, 5) or any(p.startswith("__") and p.endswith("__") and p[2:-2] not in _DUNDER for p in parts):
         place.fail(f"{name!r} names no operator")
     if parts[2] == "higher_order":
-        from .._higher_order_ops import _operator, wrap  # noqa: F401  which names them
+        from .._higher_order_ops import _operator, out_dtype, wrap  # noqa: F401  which names them
 
         if parts[3] not in _operator.operators:
             place.fail(f"this library has no operator {name!r}")

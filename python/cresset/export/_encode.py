@@ -136,6 +136,8 @@ def plain(value, where):
         return {"as_layout": STRIDED}
     if isinstance(value, torch.memory_format):
         return {"as_memory_format": MEMORY_FORMATS[value]}
+    if hasattr(value, "_schema"):
+        return {"as_operator": f"torch.ops.{value}"}
     raise ValueError(f"save: {where}: the format cannot hold {type(value).__name__} {value!r}")
 
 

@@ -16,6 +16,7 @@ from .. import fx, nn
 from .._modes import stack as _stack
 from .._modes.stack import ABOVE_LAYERS
 from .._subclasses.fake_tensor import unset_fake_temporarily
+from ..utils._pytree import tree_leaves
 from . import _spellings
 
 _tensor = torch.tensor  # the function itself: another stands in its place while a module runs
@@ -251,7 +252,7 @@ class Recorder:
 
     def write(self, func, args, kwargs, result, listed=False):
         """Adds the node of a call, and those that take its result apart; returns the result, or with `listed` these nodes."""
-        name = getattr(func, "_opname", None) or func._schema.name
+        name = func.name() if getattr(func, "namespace", None) == "higher_order" else getattr(func, "_opname", None) or func._schema.name
         if self.env is not None:
             args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}
         node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=name)
@@ -412,7 +413,7 @@ class Recorder:
 
 def _patched():
     """Operators that Python defines are heard like those of the dispatcher. Returns their own calls, to be put back."""
-    from .._higher_order_ops._operator import HigherOrderOperator
+    from .._higher_order_ops._operator import HigherOrderOperator, is_function
     from ..library import _Defined
 
     own = [
@@ -428,13 +429,16 @@ def _patched():
         finally:
             _cresset._listen(ABOVE_LAYERS, heard)
 
-    def higher_order(op, *args):
+    def higher_order(op, *args, **kwargs):
         heard = _cresset._listen(ABOVE_LAYERS, None)
         try:
-            if not isinstance(heard, Recorder) or op.name() not in _BODIES:
-                _cresset._listen(ABOVE_LAYERS, heard)
-                return own[1][2](op, *args)
-            return heard.higher_order(op, args)
+            if isinstance(heard, Recorder) and op.name() in _BODIES:
+                return heard.higher_order(op, args)
+            if isinstance(heard, Recorder) and not any(map(is_function, tree_leaves((args, kwargs)))):
+                args = _known(heard, args)
+                return heard.write(op, args, kwargs, own[1][2](op, *args, **kwargs))
+            _cresset._listen(ABOVE_LAYERS, heard)
+            return own[1][2](op, *args, **kwargs)
         finally:
             _cresset._listen(ABOVE_LAYERS, heard)
 
