@@ -66,6 +66,7 @@ bool is_differentiated(const Tensor& t) { return t.defined() && (t.requires_grad
 std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, const Stack& rest) {
   using Put = std::function<Tensor(const Tensor&, const Tensor&)>;
   const std::string& name = op.function_schema().name;
+  const bool copies = t_mode == kViewsAreCopies;
   const auto scatter = [&rest](const char* scatter_name) -> Put {
     const OpEntry& by = dispatch::find_op(scatter_name).entry();
     return [&by, rest](const Tensor& whole, const Tensor& part) {
@@ -81,37 +82,45 @@ std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, 
   if (name == "slice") return scatter("slice_scatter");
   if (name == "diagonal") return scatter("diagonal_scatter");
   if (name == "as_strided") return scatter("as_strided_scatter");
-  if (name == "t") return [](const Tensor&, const Tensor& part) { return part.t(); };
+  if (name == "t") return [copies](const Tensor&, const Tensor& part) { return copies ? cresset::t_copy(part) : part.t(); };
   if (name == "transpose") {
     const int64_t a = rest[0].to_int(), b = rest[1].to_int();
-    return [a, b](const Tensor&, const Tensor& part) { return part.transpose(a, b); };
+    return [copies, a, b](const Tensor&, const Tensor& part) { return copies ? cresset::transpose_copy(part, a, b) : part.transpose(a, b); };
   }
   if (name == "permute") {
     const std::vector<int64_t> dims = rest[0].to_int_list();
     std::vector<int64_t> back(dims.size());
     for (size_t i = 0; i < dims.size(); i++)
       back[static_cast<size_t>(dims[i] < 0 ? dims[i] + static_cast<int64_t>(dims.size()) : dims[i])] = static_cast<int64_t>(i);
-    return [back](const Tensor&, const Tensor& part) { return part.permute(back); };
+    return [copies, back](const Tensor&, const Tensor& part) { return copies ? cresset::permute_copy(part, back) : part.permute(back); };
   }
   if (name == "alias") return [](const Tensor&, const Tensor& part) { return part; };
   const bool reshapes = name == "squeeze" || name == "unsqueeze" || std::string_view(op.name) == "view" || name == "_unsafe_view";
-  if (reshapes) return [](const Tensor& whole, const Tensor& part) { return part.reshape(whole.sizes()); };
-  return nullptr;
+  if (!reshapes) return nullptr;
+  return [copies](const Tensor& whole, const Tensor& part) {
+    return copies && part.is_contiguous() ? cresset::view_copy(part, whole.sizes()) : part.reshape(whole.sizes());
+  };
 }
 
 // One of several views as the view that it is alone: those of one operator cannot be changed while gradients are recorded.
 FunctionalImpl::View single_view(const OpEntry& op, const Stack& arguments, const std::vector<Tensor>& all, size_t i) {
+  const bool copies = t_mode == kViewsAreCopies;
   const std::string name = op.function_schema().name;
   const bool unbinds = name == "unbind";
   const int64_t dim = arguments[unbinds ? 1 : 2].to_int(), at = static_cast<int64_t>(i);
-  if (unbinds)
-    return {[dim, at](const Tensor& t) { return t.select(dim, at); },
-            [dim, at](const Tensor& whole, const Tensor& part) { return cresset::select_scatter(whole, part, dim, at); }};
+  if (unbinds) {
+    FunctionalImpl::View step([dim, at](const Tensor& t) { return t.select(dim, at); },
+                              [dim, at](const Tensor& whole, const Tensor& part) { return cresset::select_scatter(whole, part, dim, at); });
+    if (copies) step.look = [dim, at](const Tensor& t) { return cresset::select_copy(t, dim, at); };
+    return step;
+  }
   int64_t start = 0;
   for (size_t k = 0; k < i; k++) start += all[k].size(dim);
-  const int64_t length = all[i].size(dim);
-  return {[dim, start, length](const Tensor& t) { return t.narrow(dim, start, length); },
-          [dim, start, length](const Tensor& whole, const Tensor& part) { return cresset::slice_scatter(whole, part, dim, start, start + length); }};
+  const int64_t end = start + all[i].size(dim);
+  FunctionalImpl::View step([dim, start, end](const Tensor& t) { return t.narrow(dim, start, end - start); },
+                            [dim, start, end](const Tensor& whole, const Tensor& part) { return cresset::slice_scatter(whole, part, dim, start, end); });
+  if (copies) step.look = [dim, start, end](const Tensor& t) { return cresset::slice_copy(t, dim, start, end); };
+  return step;
 }
 
 // The operator that gives a copy in place of a view: t_copy for t.
@@ -157,7 +166,6 @@ Stack make_views(const OpEntry& op, const Stack& arguments) {
   std::vector<Tensor> views;
   for (size_t i = 0; i < all.size(); i++) {
     FunctionalImpl::View step = single_view(op, arguments, all, i);
-    if (copy) step.look = [look = step.look](const Tensor& t) { return look(t).clone(MemoryFormat::Contiguous); };
     views.push_back(view_of(self, std::move(step), all[i], copy != nullptr));
   }
   return {views};
@@ -195,7 +203,9 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
     const Tensor& source = values[1].to_tensor();
     if (any_layout || before.is_contiguous()) return source.expand(before.sizes()).to(before.options()).clone(MemoryFormat::Contiguous);
   } else if (op.function_schema().name == "fill_" && !values[1].is_tensor() && (any_layout || before.is_contiguous())) {
-    return cresset::fill(before, cresset::scalar_tensor(values[1].to_scalar(), before.options()));
+    return cresset::fill(before, values[1].to_scalar());
+  } else if (op.function_schema().name == "zero_") {
+    return cresset::zeros_like(before);
   }
   if (const OpEntry* form = functional_form(op)) {
     Stack again = values;
@@ -283,11 +293,16 @@ void functionalize_layer(const OpEntry& op, Stack& stack) {
   for (Value& v : results) stack.push_back(std::move(v));
 }
 
+// Wrappers may be used outside of a scope, too.
+void register_layer() {
+  static const bool registered = (dispatch::set_layer_fallback(Layer::Functionalize, functionalize_layer), true);
+  (void)registered;
+}
+
 }  // namespace
 
 FunctionalScope::FunctionalScope(Remove remove) : saved_mode_(t_mode), saved_layers_(layer_state().included) {
-  static const bool registered = (dispatch::set_layer_fallback(Layer::Functionalize, functionalize_layer), true);
-  (void)registered;
+  register_layer();
   t_mode = remove == Remove::MutationsAndViews ? kViewsAreCopies : 1;
   layer_state().included |= layer_bit(Layer::Functionalize);
 }
@@ -296,7 +311,10 @@ FunctionalScope::~FunctionalScope() {
   layer_state().included = saved_layers_;
 }
 
-Tensor to_functional(const Tensor& t) { return fresh(t); }
+Tensor to_functional(const Tensor& t) {
+  register_layer();
+  return fresh(t);
+}
 Tensor from_functional(const Tensor& t) { return unwrapped(t); }
 void set_functional(const Tensor& wrapper, const Tensor& value) {
   FunctionalImpl* f = as_functional(wrapper);

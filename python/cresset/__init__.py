@@ -198,6 +198,10 @@ _lazy.update(
 )
 _lazy.update(classes="_core.script_classes", ScriptObject="_core.script_classes")
 _lazy.update({f"_sym_{name}": "_core.symbolic" for name in "sqrt cos cosh sin sinh tan tanh asin acos atan log2".split()})
+_lazy.update(
+    {f"_{name}": "func._functionalize"
+     for name in ("enable_functionalization", "disable_functionalization", "to_functional_tensor", "from_functional_tensor", "is_functional_tensor", "sync")}
+)  # fmt: skip
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

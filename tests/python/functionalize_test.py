@@ -5,6 +5,7 @@ import unittest
 
 import pytest
 from cresset.func import functionalize, grad, hessian, jacfwd, jvp, vmap
+from cresset.fx.experimental.proxy_tensor import make_fx
 from cresset.utils._pytree import tree_leaves
 
 import cresset as torch
@@ -143,6 +144,65 @@ class Functionalize(Case):
         for seed in range(300):
             with self.subTest(seed=seed):
                 self.check(program(seed), X, torch.linspace(-2, 2, 12).view(2, 3, 2))
+
+    def test_graphs_hold_neither_changes_nor_views(self):
+        def f(x):
+            y = x.clone()
+            y.fill_(3)
+            y.t()[0].add_(1)
+            y.transpose(0, 1).mul_(2)
+            y.permute(1, 0).unsqueeze(0).add_(x.t())
+            first, second = y.split(2)
+            first.add_(second)
+            y.unbind(0)[1].sub_(first[0])
+            y.view(-1)[3:].squeeze().add_(1)
+            z = y.clone()
+            z.zero_()
+            return y, z, second + 1
+
+        for remove in REMOVE:
+            graph = make_fx(functionalize(f, remove=remove))(X)
+            self.same(graph(X), f(X))
+            names = [n.target.__name__.partition(".")[0] for n in graph.graph.nodes if n.op == "call_function" and hasattr(n.target, "_schema")]
+            self.assertFalse([name for name in names if name.endswith("_")])
+            if remove == "mutations_and_views":
+                self.assertFalse({"view", "t", "transpose", "permute", "unsqueeze", "squeeze", "split", "unbind", "select", "slice"} & set(names))
+
+
+class Parts(Case):
+    """The parts of functionalize, under PyTorch's names."""
+
+    def test_a_function_by_hand(self):
+        for reapply_views in (True, False):
+            x = X.clone()
+            wrapper = torch._to_functional_tensor(x)
+            torch._enable_functionalization(reapply_views=reapply_views)
+            try:
+                part = wrapper[0]
+                wrapper.add_(1)
+                self.assertTrue(torch._is_functional_tensor(torch.zeros(2)))
+            finally:
+                torch._disable_functionalization()
+            torch._sync(part)
+            self.same([torch._from_functional_tensor(t) for t in (wrapper, part)], [X + 1, X[0] + 1])
+            self.same(x, X)
+            self.assertIs(torch._from_functional_tensor(torch._to_functional_tensor(x)), x)
+
+    def test_a_wrapper_works_outside_of_the_scope(self):
+        wrapper = torch._to_functional_tensor(X)
+        self.assertTrue(torch._is_functional_tensor(wrapper + 1))
+        self.same(torch._from_functional_tensor(wrapper + 1), X + 1)
+
+    def test_mistakes(self):
+        torch._enable_functionalization()
+        try:
+            self.assertRaisesRegex(RuntimeError, "enabled already", torch._enable_functionalization)
+        finally:
+            torch._disable_functionalization()
+        for function in (torch._from_functional_tensor, torch._sync):
+            self.assertRaisesRegex(RuntimeError, "expected a wrapper", function, X)
+        self.assertRaisesRegex(RuntimeError, "no wrapper already", torch._to_functional_tensor, torch._to_functional_tensor(X))
+        self.assertRaises(TypeError, torch._to_functional_tensor, 3)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Functions without changes in place: a tensor under functionalize is a wrapper whose value is exchanged where it would be written."""
 
 import functools
+import threading
 
 import _cresset
 from _cresset import Tensor
@@ -55,3 +56,63 @@ def functionalize(func, *, remove="mutations"):
         return output
 
     return wrapped
+
+
+# ---- the parts of functionalize, under PyTorch's names for them -----------------------------------------------------------
+
+
+class _Scopes(threading.local):
+    active = None
+
+
+_scopes = _Scopes()
+
+
+def _enable_functionalization(*, reapply_views=False):
+    """From now on tensors that operators make are wrappers; views are copies unless `reapply_views`. Errors: RuntimeError where that is so already.
+
+    >>> x = torch.zeros(2)
+    >>> wrapper = torch._to_functional_tensor(x)
+    >>> torch._enable_functionalization()
+    >>> wrapper.add_(1)
+    tensor([1., 1.])
+    >>> torch._disable_functionalization()
+    >>> torch._from_functional_tensor(wrapper), x
+    (tensor([1., 1.]), tensor([0., 0.]))
+    """
+    if _scopes.active is not None:
+        raise RuntimeError("_enable_functionalization: it is enabled already; call _disable_functionalization first")
+    _scopes.active = _cresset.enter_functional(not reapply_views)
+
+
+def _disable_functionalization():
+    """Ends what `_enable_functionalization` began."""
+    scope, _scopes.active = _scopes.active, None
+    if scope is not None:
+        _cresset.exit_functional(scope)
+
+
+def _to_functional_tensor(t):
+    """A wrapper of `t`. Errors: TypeError for no tensor, RuntimeError for a wrapper."""
+    if not isinstance(t, Tensor):
+        raise TypeError(f"_to_functional_tensor: expected a tensor, got {type(t).__name__}")
+    if _cresset.is_functional(t):
+        raise RuntimeError("_to_functional_tensor: expected a tensor that is no wrapper already")
+    return _cresset.to_functional(t)
+
+
+def _from_functional_tensor(t):
+    """The value behind a wrapper, after all changes up to now. Errors: RuntimeError for what is none."""
+    if not _is_functional_tensor(t):
+        raise RuntimeError("_from_functional_tensor: expected a wrapper, as _to_functional_tensor gives")
+    return _cresset.from_functional(t)
+
+
+def _is_functional_tensor(t):
+    """Whether a tensor is a wrapper."""
+    return isinstance(t, Tensor) and _cresset.is_functional(t)
+
+
+def _sync(t):
+    """Makes a view see the changes of its base. Errors: RuntimeError for what is no wrapper."""
+    _from_functional_tensor(t)
