@@ -80,7 +80,14 @@ void compute_known(const OpEntry& op, Stack& inputs, const Stack& results) {
     if (!few) return;
   }
   const FakeModeScope off(nullptr);
-  for (Value& v : inputs) v = map_tensors(v, [](const Tensor& t) { return Tensor(known_values(*t.impl())); });
+  bool known = true;  // resize_ has forgotten them
+  for (Value& v : inputs)
+    v = map_tensors(v, [&](const Tensor& t) {
+      const Tensor values(known_values(*t.impl()));
+      known = known && values.defined();
+      return values;
+    });
+  if (!known) return;
   call_boxed(op, inputs);
   for (size_t i = 0; i < results.size() && i < inputs.size(); i++) {
     if (!results[i].is_tensor() || !inputs[i].is_tensor() || !inputs[i].to_tensor().defined()) continue;

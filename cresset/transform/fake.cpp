@@ -14,6 +14,7 @@ namespace {
 
 Tensor made_like(FakeMode& mode, const Tensor& t) {
   Tensor fake(mode.fake_of(*t.impl()));
+  if (SymbolicShapes* const shapes = is_fake(t) ? mode.shapes() : nullptr) shapes->made(intrusive_ptr<TensorImpl>::share(fake.impl()));
   if (!t.requires_grad()) return fake;
   fake.requires_grad_();
   if (t.is_leaf()) return fake;
@@ -25,9 +26,10 @@ Tensor made_like(FakeMode& mode, const Tensor& t) {
 
 Tensor fake_like(FakeMode& mode, const Tensor& t) {
   CRESSET_CHECK(t.defined(), "fake_like: the input is an undefined tensor");
-  if (is_fake(t)) {
-    CRESSET_CHECK_AS(MixedFakeError, fake_mode_of(t).get() == &mode, "Mixing fake modes NYI: fake_like got ", t, " of another mode");
-    return t;
+  if (const intrusive_ptr<FakeMode> own = fake_mode_of(t)) {
+    if (own.get() == &mode) return t;
+    CRESSET_CHECK_AS(MixedFakeError, own->shapes() == mode.shapes(), "Mixing fake modes NYI: fake_like got ", t,
+                     " of another mode, whose sizes are symbols of another ShapeEnv");
   }
   CRESSET_CHECK_NOT_IMPLEMENTED(t.layout() == kStrided, "fake_like: layout ", t.layout(), " has no fake tensors");
   CRESSET_CHECK_NOT_IMPLEMENTED(t.has_storage(), "fake_like: a wrapper of vmap or functionalize has no fake tensor; make one of its value");

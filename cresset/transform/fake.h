@@ -21,7 +21,8 @@ inline bool is_fake(const Tensor& t) { return t.defined() && is_fake(*t.impl());
 CRESSET_API intrusive_ptr<FakeMode> fake_mode_of(const Tensor& t);
 
 // A fake tensor like `t`: shape, strides, dtype, device, whether it is a leaf and requires gradients, its gradient. The same tensor for the same
-// one, and tensors that share memory get fakes that do. Errors: `t` is fake itself and of another mode.
+// one, and tensors that share memory get fakes that do. A fake `t` of another mode keeps its sizes. Errors: they are symbols that `mode`
+// does not know.
 CRESSET_API Tensor fake_like(FakeMode& mode, const Tensor& t);
 // A fake tensor on `device` of the shape, strides and dtype of a meta tensor.
 CRESSET_API Tensor fake_on(FakeMode& mode, const Tensor& meta, Device device);

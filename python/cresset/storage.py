@@ -28,7 +28,12 @@ def _typed(storage, dtype):
 
 
 def _text(storage, what):
-    values = "..." if storage.device.type == "meta" else " " + "\n ".join(str(value) for value in storage)
+    from ._subclasses.fake_tensor import DataDependentOutputException
+
+    try:
+        values = "..." if storage.device.type == "meta" else " " + "\n ".join(str(value) for value in storage)
+    except (NotImplementedError, DataDependentOutputException):  # that of a fake tensor, or on a device out of reach
+        values = "..."
     return f"{values}\n[{what} of size {len(storage)}]"
 
 

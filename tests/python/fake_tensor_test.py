@@ -10,6 +10,7 @@ from cresset._subclasses import FakeTensorMode as SameMode
 from cresset._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
+    FakeCopyMode,
     FakeTensor,
     FakeTensorDeviceMismatchError,
     FakeTensorMode,
@@ -17,6 +18,8 @@ from cresset._subclasses.fake_tensor import (
     maybe_get_fake_mode,
     unset_fake_temporarily,
 )
+from cresset.fx.experimental.proxy_tensor import make_fx
+from cresset.fx.experimental.symbolic_shapes import ShapeEnv
 
 import cresset as torch
 from cresset import nn
@@ -100,6 +103,49 @@ class Making(unittest.TestCase):
         self.assertEqual(repr(f), "Parameter(FakeTensor(..., size=(2,), requires_grad=True))")
         self.assertFalse(self.mode.from_tensor(p * 2).is_leaf)
         self.assertEqual(p.sum().item(), 2)
+
+    def test_from_a_fake_tensor_of_another_mode(self):
+        other = FakeTensorMode()
+        first, column = other.from_tensor(self.x.t()), other.from_tensor(self.x[:, 1])
+        self.assertIs(first.fake_mode, other)
+        self.assertEqual((first.stride(), column.storage_offset()), ((1, 3), 1))
+        self.assertEqual(first.untyped_storage()._cdata, column.untyped_storage()._cdata)
+        # sizes that are symbols stay so, where both modes know them
+        env = ShapeEnv()
+        symbolic = FakeTensorMode(shape_env=env).from_tensor(torch.ones(7, 3))
+        again = FakeTensorMode(shape_env=env).from_tensor(symbolic)
+        self.assertEqual(str(again.shape), str(symbolic.shape))
+        with self.assertRaisesRegex(AssertionError, "symbols of another ShapeEnv"):
+            FakeTensorMode().from_tensor(symbolic)
+
+    def test_a_copy_of_a_module(self):
+        module = nn.BatchNorm1d(3)
+        with FakeCopyMode(self.mode):
+            made = copy.deepcopy(module)
+        for (_, real), (_, fake) in zip(module.state_dict().items(), made.state_dict().items(), strict=True):
+            self.assertIsInstance(fake, FakeTensor)
+            self.assertEqual((fake.shape, fake.dtype), (real.shape, real.dtype))
+        self.assertTrue(isinstance(made.weight, nn.Parameter) and made.weight.requires_grad)
+
+    def test_a_trace_of_open_sizes(self):
+        x = FakeTensorMode(shape_env=ShapeEnv()).from_tensor(torch.ones(7, 3))
+        graph = make_fx(lambda x: x * x.shape[0])(x)
+        self.assertTrue(torch.equal(graph(torch.ones(4, 3)), torch.full((4, 3), 4.0)))
+
+    def test_known_values_are_forgotten_by_resize(self):
+        with self.mode:
+            x = torch.tensor([1])
+            self.assertIsNotNone(x.constant)
+            self.assertEqual(x.resize_([2]).shape, (2,))
+        self.assertIsNone(x.constant)
+
+    def test_storages_have_a_text(self):
+        self.assertEqual(str(self.x.untyped_storage()).split("\n")[0], "...")
+
+    def test_bags_of_a_table_on_meta(self):
+        with self.mode:
+            table = nn.EmbeddingBag(10, 3, mode="sum", device="meta")
+            self.assertEqual(table(torch.tensor([1, 2, 4, 5]), torch.tensor([0, 2])).shape, (2, 3))
 
 
 class Refusals(unittest.TestCase):

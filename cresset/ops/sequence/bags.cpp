@@ -70,6 +70,9 @@ Tensor& embedding_renorm_(Tensor& self, const Tensor& indices, double max_norm, 
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq,
                                                          int64_t mode, bool sparse, const std::optional<Tensor>& per_sample_weights, bool include_last_offset,
                                                          std::optional<int64_t> padding_idx) {
+  if (weight.is_meta() && !(indices.is_meta() && offsets.is_meta()))
+    return composite::embedding_bag(weight, indices.to(kMeta), offsets.to(kMeta), scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+                                    padding_idx);
   CRESSET_CHECK(weight.dim() == 2 && indices.dim() == 1 && offsets.dim() == 1, "embedding_bag: expected a matrix, indices and offsets in one dimension, got ",
                 weight.sizes(), ", ", indices.sizes(), " and ", offsets.sizes());
   CRESSET_CHECK(is_integral_type(indices.scalar_type(), false) && is_integral_type(offsets.scalar_type(), false),

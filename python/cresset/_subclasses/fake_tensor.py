@@ -10,7 +10,10 @@ import weakref
 import _cresset
 from _cresset import Tensor, _disabled_torch_function_impl
 
+from ..overrides import TorchFunctionMode
+
 __all__ = [
+    "FakeCopyMode",
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensor",
@@ -153,6 +156,33 @@ class FakeTensor(Tensor, metaclass=_FakeMeta):
         raise RuntimeError("a FakeTensor has no data to be saved")
 
 
+class FakeCopyMode(TorchFunctionMode):
+    """In its scope copies of tensors, as `copy.deepcopy` of a module makes them, are fake tensors of a mode.
+
+    >>> import copy
+    >>> fake = torch._subclasses.fake_tensor
+    >>> with fake.FakeCopyMode(fake.FakeTensorMode()):
+    ...     layer = copy.deepcopy(nn.Linear(2, 3))
+    >>> layer.bias
+    Parameter(FakeTensor(..., size=(3,), requires_grad=True))
+    """
+
+    def __init__(self, fake_mode):
+        super().__init__()
+        self.fake_mode = fake_mode
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is Tensor.clone:
+            return func(self.fake_mode.from_tensor(args[0], static_shapes=True), **kwargs)
+        if func is not Tensor.__deepcopy__:
+            return func(*args, **kwargs)
+        tensor, memo = args
+        if id(tensor) not in memo:
+            memo[id(tensor)] = self.fake_mode.from_tensor(tensor, static_shapes=True)
+        return memo[id(tensor)]
+
+
 class FakeTensorMode:
     """Makes the tensors fake that are made in its scope, on any device.
 
@@ -205,7 +235,7 @@ class FakeTensorMode:
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
         """A fake tensor like `tensor`; the same one for the same tensor. Parameters stay parameters, and shared memory is shared.
 
-        In a mode with a `shape_env` its sizes are symbols, unless `static_shapes`; `source` names it in guards, and `symbolic_context` says which
+        A fake tensor of another mode keeps its sizes. In a mode with a `shape_env` those of others are symbols, unless `static_shapes`; `source` names it in guards, and `symbolic_context` says which
         dimensions are.
 
         >>> fake = torch._subclasses.fake_tensor
@@ -223,10 +253,10 @@ class FakeTensorMode:
             with unset_fake_temporarily():
                 return FakeTensor(self, cresset.empty((), dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad), tensor.device)
         out = _cresset._fake_from_tensor(self._handle, tensor)
-        if out is not tensor and symbolic and tensor.layout is _cresset.strided:
+        if out is not tensor and symbolic and tensor.layout is _cresset.strided and not is_fake(tensor):
             self.shape_env.make_symbolic(out, tensor, source, symbolic_context)
             self._symbolic[id(tensor)] = weakref.ref(tensor), weakref.ref(out)
-        elif self.shape_env is not None:
+        elif self.shape_env is not None and not is_fake(tensor):
             for size in (*out.shape, out.numel()):
                 if isinstance(size, int):
                     self.shape_env._env.note_constant(size)

@@ -493,6 +493,8 @@ class _MakefxTracer:
                 mode = fakes.FakeTensorMode(allow_fallback_kernels=True, allow_non_fake_inputs=self.allow, shape_env=ShapeEnv(), static_shapes=static)
             tracer.fake_mode = self.fake_tensor_mode = mode
             flat = [self._fake_input(mode, i, leaf) for i, leaf in enumerate(flat)]
+        else:  # numbers of the symbolic shapes that the arguments have are nodes
+            tracer.fake_mode = next((m for m in map(fakes.maybe_get_fake_mode, flat) if m is not None), None)
         for _ in range(_MAX_RESTARTS):
             try:
                 return self._trace_flat(f, flat, spec, mode, tracer)
