@@ -87,7 +87,8 @@ class Call {
       }
       along.push_back(dispatch::map_tensors(arguments_[i], [&](const Tensor& t) {
         const Tensor found = tangent(t);
-        return found.defined() ? found : cresset::zeros_like(t);
+        if (found.defined()) return found;
+        return t.impl()->is_wrapped_number() ? wrapped_scalar_tensor(0) : cresset::zeros_like(t);  // who listens hears a number, too
       }));
     }
     return along;

@@ -95,6 +95,10 @@ class Graphs(unittest.TestCase):
         self.same(torch.func.vmap(lambda x: torch.dot(x, x) + x.sum()), X)
         self.same(torch.func.hessian(lambda x: (x**3).sum()), X)
 
+    def test_tangents_beside_numbers(self):
+        for mode in ("real", "fake", "symbolic"):
+            self.same(lambda x: torch.func.jvp(lambda x: (x + 1).sin() * 2 - 1 / (x + 2), (x,), (x,)), X, tracing_mode=mode)
+
     def test_modules_and_their_training_step(self):
         m = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.LayerNorm(4), nn.Linear(4, 2))
         self.same(m, X)
