@@ -158,7 +158,7 @@ PyObject* symbolic_shape(PyObject* self) {
 // The same Size again, as long as the sizes are the same.
 PyObject* get_shape(PyObject* self, void*) {
   if (overridden(self)) return overridden_get(self, "shape");
-  if (has_symbols(tensor_of(self))) return guarded([&] { return symbolic_shape(self); });
+  if (has_symbolic_sizes(tensor_of(self))) return guarded([&] { return symbolic_shape(self); });
   PyObject*& known = object_of(self)->shape;
   const IntArrayRef sizes = tensor_of(self).sizes();
   bool same = known && PyTuple_GET_SIZE(known) == static_cast<Py_ssize_t>(sizes.size());
@@ -170,13 +170,13 @@ PyObject* get_shape(PyObject* self, void*) {
   }
   return Ref::share(known).release();
 }
-PyObject* get_strides(const Tensor& t) { return has_symbols(t) ? wrap_symbols(t, t.strides(), false) : wrap(t.strides()); }
+PyObject* get_strides(const Tensor& t) { return has_symbolic_sizes(t) ? wrap_symbols(t, t.strides(), false) : wrap(t.strides()); }
 PyObject* get_ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* get_itemsize(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
 PyObject* get_nbytes(const Tensor& t) {
   CRESSET_CHECK(t.layout() == Layout::Strided, "nbytes: a sparse tensor has none of its own; add up those of its ",
                 "indices and values, or take numel() * element_size() for the dense size");
-  if (has_symbols(t)) {
+  if (has_symbolic_sizes(t)) {
     const Ref numel = checked(wrap_symbol(t, t.numel()));
     const Ref itemsize = checked(PyLong_FromSize_t(t.element_size()));
     return PyNumber_Multiply(numel.get(), itemsize.get());

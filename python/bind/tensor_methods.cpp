@@ -38,11 +38,11 @@ PyObject* is_neg(const Tensor& t) { return PyBool_FromLong(is_negative_view(*t.i
 
 // ---- geometry ----------------------------------------------------------------------------------------------------------
 
-PyObject* size_number(const Tensor& t, int64_t v) { return has_symbols(t) ? wrap_symbol(t, v) : PyLong_FromLongLong(v); }
+PyObject* size_number(const Tensor& t, int64_t v) { return has_symbolic_sizes(t) ? wrap_symbol(t, v) : PyLong_FromLongLong(v); }
 PyObject* storage_offset(const Tensor& t) { return size_number(t, t.storage_offset()); }
 // Of symbols: their product, which the number of elements may be too large for.
 PyObject* numel(const Tensor& t) {
-  if (!has_symbols(t)) return PyLong_FromLongLong(t.numel());
+  if (!has_symbolic_sizes(t)) return PyLong_FromLongLong(t.numel());
   Ref product = checked(PyLong_FromLong(1));
   for (const int64_t size : t.sizes()) {
     const Ref factor = checked(wrap_symbol(t, size));
@@ -83,7 +83,7 @@ template <bool Sizes> PyObject* list_or_entry(PyObject* self, PyObject* const* a
     CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse,
                   is_mkldnn(t) ? "tensors in the mkldnn layout do not have strides" : "Sparse CSR tensors do not have strides");
     if (n + named == 0 || args[0] == Py_None)
-      if (has_symbols(t)) return wrap_symbols(t, Sizes ? t.sizes() : t.strides(), Sizes);
+      if (has_symbolic_sizes(t)) return wrap_symbols(t, Sizes ? t.sizes() : t.strides(), Sizes);
     if (n + named == 0 || args[0] == Py_None) return Sizes ? wrap_size(t.sizes()) : wrap(t.strides());
     const int64_t d = to_index(args[0], "dim");
     return size_number(t, Sizes ? t.size(d) : t.stride(d));
@@ -419,7 +419,7 @@ Py_ssize_t tensor_length(PyObject* self) {
   return guarded(
       [&]() -> Py_ssize_t {
         CRESSET_CHECK_TYPE(tensor_of(self).dim() > 0, "len() of a 0-d tensor");
-        if (!has_symbols(tensor_of(self))) return tensor_of(self).sizes()[0];
+        if (!has_symbolic_sizes(tensor_of(self))) return tensor_of(self).sizes()[0];
         const Ref n = checked(wrap_symbol(tensor_of(self), tensor_of(self).sizes()[0]));
         const Py_ssize_t number = PyNumber_AsSsize_t(n.get(), PyExc_OverflowError);
         if (number == -1 && PyErr_Occurred()) throw PythonError();

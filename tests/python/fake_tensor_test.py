@@ -132,6 +132,17 @@ class Making(unittest.TestCase):
         graph = make_fx(lambda x: x * x.shape[0])(x)
         self.assertTrue(torch.equal(graph(torch.ones(4, 3)), torch.full((4, 3), 4.0)))
 
+    def test_open_sizes_within_transforms(self):
+        def f(x):
+            self.assertIsInstance(x.shape[0], torch.SymInt)
+            self.assertEqual([type(n) for n in (x.size(0), x.numel(), x.stride(0), *x.stride()[:1])], [torch.SymInt] * 4)
+            return x * 2 if x.shape[0] == 3 else x * x.numel()  # the number of the example decides
+
+        vmap, functionalize = torch.vmap, torch.func.functionalize
+        x = torch.ones(3, 3, 3, 5)
+        for function in (f, functionalize(f), vmap(f), vmap(functionalize(f)), functionalize(vmap(f)), vmap(vmap(f))):
+            self.assertTrue(torch.equal(make_fx(function, tracing_mode="symbolic")(x)(x), x * 2))
+
     def test_known_values_are_forgotten_by_resize(self):
         with self.mode:
             x = torch.tensor([1])

@@ -1,5 +1,8 @@
 #include "python/bind/modes/symbols.h"
 
+#include "cresset/core/batched.h"
+#include "cresset/core/functional.h"
+
 namespace cresset::python {
 
 PyTypeObject *sym_int_type, *sym_float_type, *sym_bool_type;
@@ -56,10 +59,16 @@ bool symbols_read() { return std::exchange(t_read, false); }
 SymbolsAsNumbers::SymbolsAsNumbers() : before_(std::exchange(t_as_numbers, true)) {}
 SymbolsAsNumbers::~SymbolsAsNumbers() { t_as_numbers = before_; }
 
+SymbolicShapes* shapes_of(const Tensor& t) {
+  if (const BatchedImpl* const batched = as_batched(t)) return shapes_of(batched->value());
+  if (FunctionalImpl* const wrapper = as_functional(t)) return shapes_of(wrapper->value());
+  return t.defined() && has_symbols(t) ? t.impl()->storage()->fake_mode()->shapes() : nullptr;
+}
+
 PyObject* wrap_symbol(const Tensor& t, int64_t value) {
   Ref number = checked(PyLong_FromLongLong(value));
   if (!lift || (value < kLeastSymbol && value > -kLeastSymbol)) return number.release();
-  const Ref env = checked(PyLong_FromVoidPtr(t.impl()->storage()->fake_mode()->shapes()));
+  const Ref env = checked(PyLong_FromVoidPtr(shapes_of(t)));
   return checked(PyObject_CallFunctionObjArgs(lift, env.get(), number.get(), nullptr)).release();
 }
 
@@ -67,7 +76,7 @@ PyObject* wrap_symbol(const Tensor& t, const Scalar& value) {
   if (value.isIntegral(false)) return wrap_symbol(t, value.toLong());
   const Ref number = checked(wrap(value));
   if (!lift || !value.isFloatingPoint()) return Ref::share(number.get()).release();
-  const Ref env = checked(PyLong_FromVoidPtr(t.impl()->storage()->fake_mode()->shapes()));
+  const Ref env = checked(PyLong_FromVoidPtr(shapes_of(t)));
   return checked(PyObject_CallFunctionObjArgs(lift, env.get(), number.get(), nullptr)).release();
 }
 
@@ -79,7 +88,7 @@ PyObject* wrap_symbols(const Tensor& t, IntArrayRef values, bool size) {
 }
 
 PyObject* symbol_item(const Tensor& t) {
-  const Ref env = checked(PyLong_FromVoidPtr(t.impl()->storage()->fake_mode()->shapes()));
+  const Ref env = checked(PyLong_FromVoidPtr(shapes_of(t)));
   return checked(PyObject_CallFunctionObjArgs(item, env.get(), constant(t.scalar_type()), nullptr)).release();
 }
 

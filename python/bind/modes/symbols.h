@@ -25,9 +25,15 @@ class SymbolsAsNumbers {
   const bool before_;
 };
 
-// Whether the sizes of the tensor may be symbols.
+// Whether the tensor itself is a fake one whose sizes may be symbols.
 inline bool has_symbols(const Tensor& t) {
   return CRESSET_UNLIKELY(t.impl()->backend() == kFakeBackend) && t.has_storage() && t.impl()->storage()->fake_mode()->shapes();
+}
+// The symbols of the sizes of a tensor, or of the value that vmap or functionalize wraps; null where sizes are numbers.
+SymbolicShapes* shapes_of(const Tensor& t);
+inline bool has_symbolic_sizes(const Tensor& t) {
+  constexpr uint8_t kWrappers = layer_bit(Layer::Vmap) | layer_bit(Layer::Functionalize);
+  return CRESSET_UNLIKELY(t.impl()->layers() & kWrappers) ? shapes_of(t) != nullptr : has_symbols(t);
 }
 // A size, stride or number of elements of such a tensor: an int or a SymInt.
 PyObject* wrap_symbol(const Tensor& t, int64_t value);
