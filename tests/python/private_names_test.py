@@ -88,6 +88,11 @@ class Operators(unittest.TestCase):
         self.assertFalse(aten.detach.default(x).requires_grad)
         self.assertEqual((aten._local_scalar_dense(torch.tensor(3)), aten.sym_size.int(x, 0), aten.detach.overloads()), (3, 2, ["default"]))
         self.assertRaises(AttributeError, lambda: aten.detach.no)
+        ones = torch.ones(2, 3)
+        for dense in (ones, ones.t(), ones[1:], torch.ones(()), torch.ones(0, 3), torch.empty_strided((2, 1), (1, 7))):
+            self.assertIs(aten.is_non_overlapping_and_dense.default(dense), True)
+        for other in (ones[:, ::2], torch.ones(3).expand(2, 3), torch.empty_strided((2, 2), (1, 1))):
+            self.assertIs(aten.is_non_overlapping_and_dense.default(other), False)
         self.assertRaises(OSError, torch.ops.load_library, "/nowhere/lib.so")
 
 

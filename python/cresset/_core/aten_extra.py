@@ -54,7 +54,6 @@ _method("dim(Tensor self) -> int", "dim")
 _method("numel(Tensor self) -> int", "numel")
 _method("storage_offset(Tensor self) -> int", "storage_offset")
 _method("is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool", "is_contiguous")
-_method("is_non_overlapping_and_dense(Tensor self) -> bool", "is_non_overlapping_and_dense")
 _method("lift(Tensor self) -> Tensor", "clone")
 _method("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "view")
 
@@ -72,6 +71,20 @@ def zero(self):
 @_operator("linalg_matrix_exp(Tensor self) -> Tensor")
 def linalg_matrix_exp(self):
     return _row("matrix_exp")(self)
+
+
+@_operator("is_non_overlapping_and_dense(Tensor self) -> bool")
+def is_non_overlapping_and_dense(self):
+    if self.layout is not _cresset.strided:
+        return False
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(self.stride(), self.shape) if size != 1):
+        if size == 0:
+            return True
+        if stride != expected:
+            return self.numel() == 0
+        expected *= size
+    return True
 
 
 @_operator("lift_fresh(Tensor(a) self) -> Tensor(a)")

@@ -5,6 +5,7 @@ for the plain number (`int(s)`, `bool(s > 2)`) records a guard: the program goes
 """
 
 import math as _math
+import numbers as _numbers
 
 __all__ = ["SymBool", "SymFloat", "SymInt", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
            "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"]  # fmt: skip
@@ -166,7 +167,7 @@ class SymBool(_Symbolic):
         self.node = node
 
     def __bool__(self):
-        return self.node.bool_()
+        return bool(self.node.bool_())
 
     def __int__(self):
         return int(bool(self))
@@ -230,9 +231,11 @@ _add_operators()
 
 
 def _number(value):
-    if not isinstance(value, (int, float, SymInt, SymFloat)):
-        raise AssertionError(f"expected a number, got {type(value)}")
-    return value
+    if isinstance(value, (int, float, SymInt, SymFloat)):
+        return value
+    if isinstance(value, _numbers.Real):  # NumPy's
+        return int(value) if isinstance(value, _numbers.Integral) else float(value)
+    raise AssertionError(f"expected a number, got {type(value)}")
 
 
 def sym_int(a):
@@ -281,9 +284,10 @@ def sym_min(a, b):
 
 
 def _extreme(operation, plain, a, b):
-    if isinstance(_number(a), _Symbolic):
-        return a.node.combine(operation, _number(b))
-    if isinstance(_number(b), _Symbolic):
+    a, b = _number(a), _number(b)
+    if isinstance(a, _Symbolic):
+        return a.node.combine(operation, b)
+    if isinstance(b, _Symbolic):
         return b.node.combine(operation, a)
     out = plain(a, b)
     return float(out) if isinstance(a, float) or isinstance(b, float) else out

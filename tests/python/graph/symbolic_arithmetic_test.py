@@ -156,3 +156,18 @@ def test_divisors_that_are_zero_in_the_example():
             with pytest.raises(ZeroDivisionError, match=f"{message}, which {told}"):
                 divide(left, right)
     assert not env.guards
+
+
+def test_numbers_of_numpy_have_extremes():
+    np = pytest.importorskip("numpy")
+    s = symbols(4, 6)[1][0]
+    for got, expected in (
+        (torch.sym_max(np.int64(10), 12), 12),
+        (torch.sym_max(np.int64(14), 12.5), 14.0),
+        (torch.sym_min(np.float32(3), 2), 2.0),
+        (torch.sym_min(s, np.int64(3)), 3),
+    ):
+        assert got == expected
+        assert isinstance(got, torch.SymInt) or type(got) is type(expected)
+    with pytest.raises(AssertionError, match="expected a number"):
+        torch.sym_max(np.ones(1), 1)

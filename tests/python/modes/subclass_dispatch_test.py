@@ -103,6 +103,14 @@ def test_a_mode_gets_the_call_before_the_class():
     assert W.seen == ["exp.default"]
 
 
+def test_strides_and_offset_may_follow_the_sizes():
+    class Plain(torch.Tensor):
+        __torch_dispatch__ = classmethod(lambda cls, *args: NotImplemented)
+
+    made = torch.Tensor._make_wrapper_subclass(Plain, (2, 3), (1, 2), 4, dtype=torch.float64)
+    assert (made.shape, made.stride(), made.storage_offset(), made.dtype) == ((2, 3), (1, 2), 4, torch.float64)
+
+
 def test_a_class_that_takes_nothing_over_is_an_error_that_names_it():
     class Refuses(torch.Tensor):
         @staticmethod
