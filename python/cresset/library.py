@@ -23,6 +23,7 @@ from ._core import dispatch_keys as _keys, schema as _schema
 from ._core.operator_schema import FunctionSchema as _FunctionSchema
 from ._core.operators import OpOverload as _OpOverload
 from ._core.tag import Tag as _Tag
+from ._library.infer_schema import infer_schema
 from .autograd import _function_vmap
 from .utils._pytree import tree_flatten
 
@@ -40,19 +41,6 @@ def fallthrough_kernel():
     'fallthrough_kernel'
     """
     raise NotImplementedError("fallthrough_kernel is a mark for impl, not to be called.")
-
-
-def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
-    """The schema of a function with annotations, as text; `mutates_args` names the tensors it changes, or is "unknown". Of
-    the tags "inplace" and "out" say that the function returns the tensors that it changes.
-
-    Errors: ValueError for arguments that do not go with a tag, for parameters without annotations, and for types that schemas have none for.
-
-    >>> def f(x: torch.Tensor, n: int = 2) -> torch.Tensor: ...
-    >>> torch.library.infer_schema(f, mutates_args=())
-    '(Tensor x, SymInt n=2) -> Tensor'
-    """
-    return _schema.inferred(prototype_function, mutates_args, op_name, tags)
 
 
 # ---- the operator ---------------------------------------------------------------------------------------------------------

@@ -1,12 +1,8 @@
-"""Schemas of operators that programs define: text read into arguments, calls bound to them, and text made of annotations."""
+"""Schemas of operators that programs define: text read into arguments, and calls bound to them."""
 
-import collections.abc
 import dataclasses
 import functools
-import inspect
 import re
-import types
-import typing
 
 import _cresset
 
@@ -220,104 +216,3 @@ def parse(text, namespace):
     if not is_plain:
         form.arguments  # noqa: B018  which says what cannot be read
     return form
-
-
-# ---- of annotations -------------------------------------------------------------------------------------------------------
-
-_PLAIN = {torch.Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", torch.dtype: "ScalarType", torch.device: "Device"}
-
-
-def _type_text(hint):
-    """The schema's type of an annotation, or None."""
-    if hint in _PLAIN:
-        return _PLAIN[hint]
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        if set(args) in ({int, float, bool}, {int, float}, {int, float, bool, complex}):
-            return "Scalar"
-        rest = [a for a in args if a is not type(None)]
-        if len(rest) == len(args) - 1:
-            inner = _type_text(rest[0]) if len(rest) == 1 else _type_text(typing.Union[tuple(rest)])
-            return None if inner is None or inner.endswith("?") else inner + "?"
-        return None
-    if origin in (list, collections.abc.Sequence) and len(args) == 1:
-        inner = _type_text(args[0])
-        return None if inner is None or "[" in inner else inner + "[]"
-    return None
-
-
-def _returned(hint, fail):
-    if hint is None or hint is type(None):
-        return "()"
-    if typing.get_origin(hint) is tuple:
-        parts = [_type_text(a) for a in typing.get_args(hint)]
-        if None not in parts and parts:
-            return f"({', '.join(parts)})"
-    elif _type_text(hint) in ("Tensor", "Tensor[]", "SymInt", "float", "bool", "Scalar"):
-        return _type_text(hint)
-    raise fail(f"Return has unsupported type {hint}. The valid types are: Tensor, List[Tensor], int, float, bool, Number, and tuples of them.")
-
-
-def _written(value, fail, name):
-    if value is None or isinstance(value, (bool, int, float)):
-        return repr(value)
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, torch.dtype):
-        return str(value).removeprefix("torch.")
-    if isinstance(value, torch.device):
-        return f'"{value}"'
-    raise fail(f"Parameter {name} has a default of a type that schemas lack, {type(value)}.")
-
-
-def inferred(function, mutates_args, op_name=None, tags=()):
-    """The schema's text of a function with annotations. The tags `inplace` and `out` say that it returns what it changes."""
-    kinds = {getattr(tag, "name", tag) for tag in (tags if isinstance(tags, (list, tuple, set, frozenset)) else (tags,))}
-    signature = inspect.signature(function)
-
-    def fail(text):
-        return ValueError(f"infer_schema(func): {text} Got func with signature {signature})")
-
-    try:
-        hints = typing.get_type_hints(function)
-    except NameError as error:
-        raise fail(f"Unsupported type annotation: {error}.") from None
-    parts, keyword, seen = [], False, set()
-    changed, by_position = [], False
-    for place, (name, parameter) in enumerate(signature.parameters.items()):
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise fail("schemas have no positional-only arguments, *args or **kwargs.")
-        if parameter.kind == parameter.KEYWORD_ONLY and not keyword:
-            keyword = True
-            parts.append("*")
-        if name not in hints:
-            raise fail(f"Parameter {name} must have a type annotation.")
-        text = _type_text(hints[name])
-        if text is None:
-            raise fail(
-                f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them."
-            )
-        mutated = name in mutates_args if mutates_args != "unknown" else text.startswith("Tensor")
-        if mutated:
-            if not text.startswith("Tensor"):
-                raise fail(f"Parameter {name} is in mutates_args but is no tensor or list of tensors")
-            text = f"Tensor(a{place}!){text[6:]}"
-            changed.append(text)
-            by_position = by_position or not keyword
-        seen.add(name)
-        parts.append(f"{text} {name}" + ("" if parameter.default is parameter.empty else f"={_written(parameter.default, fail, name)}"))
-    unknown = set() if mutates_args == "unknown" else set(mutates_args) - seen
-    if unknown:
-        raise fail(f"{unknown} in mutates_args are no arguments of the function; name those that it writes, or pass 'unknown'.")
-    if "return" not in hints:
-        raise fail("the function has no return annotation.")
-    if "inplace" in kinds and (mutates_args == "unknown" or list(mutates_args) != list(signature.parameters)[:1]):
-        raise fail(f"Tag.inplace: expected the first argument alone in mutates_args, got {mutates_args}.")
-    if "out" in kinds and by_position:
-        raise fail("Tag.out: written arguments have to be keyword-only.")
-    if "out" in kinds and not changed:
-        raise fail("Tag.out: expected a written keyword-only tensor argument.")
-    if kinds & {"inplace", "out"}:
-        returned = changed[0] if len(changed) == 1 else f"({', '.join(changed)})"
-        return f"{op_name or ''}({', '.join(parts)}) -> {returned}"
-    return f"{op_name or ''}({', '.join(parts)}) -> {_returned(hints['return'], fail)}"
