@@ -200,25 +200,6 @@ class _Defined(_OpOverload):
         plain = [v for v, a in zip(values, self._form.arguments) if not a.keyword]
         return function(*plain, **{a.name: v for v, a in zip(values, self._form.arguments) if a.keyword})
 
-    def _result(self, out):
-        """The result of a function, where it fits the schema. RuntimeError and TypeError for anything else."""
-        if self._form.returns == ["Tensor"] and isinstance(out, torch.Tensor):
-            return out
-        returns = self._form.returns
-        if len(returns) > 1 and not isinstance(out, (tuple, list)):
-            raise TypeError(f"{self.name()}: expected {len(returns)} results, got {type(out).__name__}")
-        if len(returns) > 1 and len(out) != len(returns):
-            raise RuntimeError(f"{self.name()}: expected {len(returns)} results, got {len(out)}")
-        for kind, value in zip(returns, out if len(returns) > 1 else [out]):
-            if (
-                kind.partition(" ")[0].partition("(")[0] == "Tensor"
-                and "[" not in kind
-                and "?" not in kind
-                and not isinstance(value, (torch.Tensor, type(None)))
-            ):
-                raise RuntimeError(f"{self.name()}: expected a Tensor as result, got {type(value).__name__}")
-        return out
-
     def _run(self, kernel, tensors, plain, named):
         if kernel is not self._fake:
             return kernel(*plain, **named)
@@ -282,7 +263,7 @@ class _Defined(_OpOverload):
         plain, named = self._given(values)
         before = _cresset._set_grad_enabled(False)
         try:
-            out = self._result(self._run(kernel, tensors, plain, named))
+            out = self._form.results_of(self._run(kernel, tensors, plain, named), self.name())
         finally:
             _cresset._set_grad_enabled(before)
         if self._checks_aliases and not self._form.returns:

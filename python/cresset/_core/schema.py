@@ -8,17 +8,11 @@ import _cresset
 
 import cresset as torch
 
-_KINDS = {
-    "Tensor": torch.Tensor, "int": int, "SymInt": int, "float": (float, int), "bool": bool, "str": str, "Scalar": (int, float, bool, complex),
-    "ScalarType": torch.dtype, "Device": (torch.device, str), "Layout": torch.layout, "MemoryFormat": torch.memory_format, "Generator": torch.Generator,
-    "Any": object,
-}  # fmt: skip
-_SYMBOLS = {"int": "SymInt", "SymInt": "SymInt", "float": "SymFloat", "SymFloat": "SymFloat", "bool": "SymBool", "SymBool": "SymBool"}
-_CLASSES = "__torch__.torch.classes."  # what the names of registered classes begin with
-_PLAIN_VALUES = (torch.Tensor, bool, float, str, list, tuple, dict)
+from . import schema_values as _values
+
 _NOTHING = object()
 # PyTorch's numbers of dtypes, in texts.
-_DTYPES = dict(zip(map(str, (*range(12), 15, *range(23, 30))), "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
+DTYPES = dict(zip(map(str, (*range(12), 15, *range(23, 30))), "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
                    "bfloat16 float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64".split()))  # fmt: skip
 
 
@@ -38,6 +32,11 @@ class Argument:
     nested: bool = False  # a list of lists
 
     @property
+    def is_optional_to_give(self):
+        """Whether there is a default."""
+        return self.default is not _NOTHING
+
+    @property
     def type(self):
         inner = self.base + ("?" if self.optional_items else "")
         return inner + ("[]" if self.listed else "") + ("[]" if self.nested else "") + ("?" if self.optional else "")
@@ -45,30 +44,6 @@ class Argument:
     def has_default(self, value):
         """Whether a value is the default."""
         return self.default is not _NOTHING and not isinstance(value, torch.Tensor) and value == self.default
-
-    def accepts(self, value):
-        if value is None:
-            return self.optional
-        if self.listed:
-            if isinstance(value, int) and not isinstance(value, bool) and self.base in ("int", "SymInt"):
-                return True
-            return isinstance(value, (list, tuple)) and all(self._all(v) if self.nested else self._item(v) for v in value)
-        return self._one(value)
-
-    def _all(self, value):
-        return isinstance(value, (list, tuple)) and all(map(self._item, value))
-
-    def _item(self, value):
-        return (value is None and self.optional_items) or self._one(value)
-
-    def _one(self, value):
-        if isinstance(value, bool) and self.base in ("int", "SymInt", "float"):
-            return self.base != "float"
-        if self.base in _SYMBOLS and isinstance(value, getattr(torch, _SYMBOLS[self.base])):
-            return True
-        if self.base.startswith(_CLASSES):
-            return not isinstance(value, _PLAIN_VALUES)
-        return isinstance(value, _KINDS[self.base])
 
 
 class Schema:
@@ -96,19 +71,47 @@ class Schema:
             if part == "*":
                 keyword = True
                 continue
-            found = _ARGUMENT.match(part)
-            if found is None or not (found[1] in _KINDS or found[1].startswith(_CLASSES)):
-                raise RuntimeError(f"schema: cannot read the argument {part!r} of {self.text!r}; types are {', '.join(_KINDS)}")
-            base, alias, first, listed, nested, other_alias, second, argument, default = found.groups()
-            alias = alias or other_alias
-            items, whole = (first, second) if listed else (None, first or second)
-            made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword, nested=bool(nested))
-            if listed and listed[1:-1]:
-                made.listed_size = int(listed[1:-1])
-            if default is not None:
-                made.default = _default(default.strip(), base, bool(listed))
-            arguments.append(made)
+            arguments.append(self._argument(part, keyword))
         return arguments, _split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
+
+    @functools.cached_property
+    def _results(self):
+        return [self._argument(part if _ARGUMENT.match(part) else f"{part} result", False) for part in self.returns]
+
+    def _argument(self, part, keyword):
+        found = _ARGUMENT.match(part)
+        if found is None or not _values.is_kind(found[1]):
+            raise RuntimeError(f"schema: cannot read the argument {part!r} of {self.text!r}; types are {', '.join(sorted(_values.KINDS))}")
+        base, alias, first, listed, nested, other_alias, second, argument, default = found.groups()
+        alias = alias or other_alias
+        items, whole = (first, second) if listed else (None, first or second)
+        made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword, nested=bool(nested))
+        if listed and listed[1:-1]:
+            made.listed_size = int(listed[1:-1])
+        if default is not None:
+            made.default = _default(default.strip(), base, bool(listed))
+        return made
+
+    def results_of(self, out, title):
+        """The results of a function as the schema has them. RuntimeError and TypeError for anything else."""
+        if len(self.returns) == 1:
+            return out if self.returns[0] == "Tensor" and isinstance(out, torch.Tensor) else self._result(self._results[0], out, title)
+        if not self.returns:
+            if out is not None:
+                raise RuntimeError(f"{title}: expected None, as the schema has no results, got {type(out).__name__}")
+            return None
+        if not isinstance(out, (tuple, list)):
+            raise TypeError(f"{title}: expected {len(self.returns)} results, got {type(out).__name__}")
+        if len(out) != len(self.returns):
+            raise RuntimeError(f"{title}: expected {len(self.returns)} results, got {len(out)}")
+        return tuple(self._result(result, value, title) for result, value in zip(self._results, out, strict=True))
+
+    @staticmethod
+    def _result(result, value, title):
+        found = _values.taken(value, result)
+        if found is _values.UNFIT:
+            raise RuntimeError(f"{title}: expected a {result.type} as result, got {type(value).__name__}")
+        return found
 
     @functools.cached_property
     def _only_tensors(self):
@@ -131,30 +134,16 @@ class Schema:
         values = []
         for place, argument in enumerate(self.arguments):
             value = given.get(argument.name, argument.default)
-            if argument.listed_size and isinstance(value, (int, float)) and not isinstance(value, bool):
-                value = [value] * argument.listed_size
             if value is _NOTHING:
                 raise RuntimeError(f"{title}() is missing value for argument '{argument.name}'. Declaration: {self.text}")
-            if argument.base == "float":
-                value = _as_float(value)
-            elif argument.base == "ScalarType" and str(value) in _DTYPES:
-                value = getattr(torch, _DTYPES[str(value)])
-            if value is None and argument.type == "Tensor":
-                raise NotImplementedError(f"Could not run '{title}' with an undefined tensor as argument '{argument.name}': no backend has a function for it")
-            if not argument.accepts(value):
+            fitting = _values.taken(value, argument)
+            if fitting is _values.UNFIT:
                 raise RuntimeError(
                     f"{title}() Expected a value of type '{argument.type}' for argument '{argument.name}' but instead found type '{type(value).__name__}'.\n"
                     f"Position: {place}\nValue: {value!r}\nDeclaration: {self.text}"
                 )
-            values.append(value)
+            values.append(fitting)
         return values
-
-
-def _as_float(value):
-    """Integers where the schema has floating point numbers."""
-    if isinstance(value, (list, tuple)):
-        return [_as_float(v) for v in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 _HEAD = re.compile(r"[^(]*\((.*)\) -> (.+)$", re.DOTALL)
@@ -189,8 +178,8 @@ def _default(text, base, listed):
         return text[1:-1]
     if text[0] == "[":
         return [_default(part, base, False) for part in _split(text[1:-1])]
-    if base == "ScalarType" and text in _DTYPES:
-        return getattr(torch, _DTYPES[text])
+    if base == "ScalarType" and text in DTYPES:
+        return getattr(torch, DTYPES[text])
     try:
         return float(text) if base in ("float",) or re.search(r"[.e]|inf|nan", text) else int(text)
     except ValueError:
