@@ -161,6 +161,7 @@ _lazy.update(
             "jit",
             "_C",
             "__config__",
+            "_library",
             "_decomp",
             "_dynamo",
             "_functorch",
@@ -192,7 +193,8 @@ _lazy.update(
 )
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
 _lazy.update(quasirandom=None, __future__=None, Storage="storage", monitor=None, thread_safe_generator="random")
-_lazy.update(fork="jit", wait="jit", parse_schema="_C", parse_ir="_C")
+_lazy.update(fork="jit", wait="jit", parse_schema="_C", parse_ir="_C", Argument="_C", FunctionSchema="_C")
+_lazy.update({f"{name}Type": "_C" for name in "Any Bool Class Complex DeviceObj Dict Float Int List Number Optional String SymInt Tensor".split()})
 _lazy.update(
     export=None, futures=None, graph=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag"
 )

@@ -175,6 +175,24 @@ from ._core.script_classes import ScriptObject as ScriptObject, classes as class
 from . import mps as mps, mtia as mtia, profiler as profiler, xpu as xpu
 from . import functorch as functorch, monitor as monitor, quasirandom as quasirandom
 from ._C import parse_ir as parse_ir, parse_schema as parse_schema
+from ._C import (
+    Argument as Argument,
+    FunctionSchema as FunctionSchema,
+    AnyType as AnyType,
+    BoolType as BoolType,
+    ClassType as ClassType,
+    ComplexType as ComplexType,
+    DeviceObjType as DeviceObjType,
+    DictType as DictType,
+    FloatType as FloatType,
+    IntType as IntType,
+    ListType as ListType,
+    NumberType as NumberType,
+    OptionalType as OptionalType,
+    StringType as StringType,
+    SymIntType as SymIntType,
+    TensorType as TensorType,
+)
 from .jit import fork as fork, wait as wait
 from .random import thread_safe_generator as thread_safe_generator
 from .storage import Storage as Storage

@@ -69,8 +69,21 @@ def __getattr__(name):
         from .._core import dispatch_keys
 
         return getattr(dispatch_keys, name)
-    from .._core import missing
+    from .._core import dispatch_keys, missing, operator_schema
 
+    if name in operator_schema.CLASSES:
+        return operator_schema.CLASSES[name]
+    if name in ("Argument", "FunctionSchema"):
+        return getattr(operator_schema, name)
+
+    if name == "_after_autograd_keyset":
+        return dispatch_keys.AFTER_AUTOGRAD
+    if name == "_ExcludeDispatchKeyGuard":
+        return dispatch_keys.excluding_set
+    if name == "_dispatch_key_parse":
+        return dispatch_keys.parsed
+    if name == "_parse_dispatch_key":
+        return dispatch_keys.DispatchKey.__members__.get
     return missing.found(__name__, name)
 
 
@@ -136,10 +149,39 @@ def _dispatch_has_kernel(qualified):
 
 def _dispatch_has_kernel_for_dispatch_key(qualified, key):
     """Whether an operator has a function for a key."""
+    return _overload_that_is(qualified).has_kernel_for_dispatch_key(key)
+
+
+def _dispatch_has_kernel_for_any_dispatch_key(qualified, keys):
+    """Whether an operator has a function for one of a set of keys."""
+    return _overload_that_is(qualified).has_kernel_for_any_dispatch_key(keys)
+
+
+def _dispatch_keys(tensor):
+    """The keys of calls with a tensor."""
+    from .._core.dispatch_keys import keys_of
+
+    return keys_of([tensor])
+
+
+def _dispatch_key_name(key):
+    """The name of a key."""
+    return key.name
+
+
+def _dispatch_find_schema_or_throw(name, overload):
+    """The schema of an operator "ns::name" and the name of an overload. RuntimeError where there is none."""
+    found = _overload_named(f"{name}.{overload}" if overload else name)
+    if found is None:
+        raise RuntimeError(f"could not find a schema for {name}{'.' if overload else ''}{overload}")
+    return found._schema
+
+
+def _overload_that_is(qualified):
     overload = _overload_named(qualified)
     if overload is None:
         raise RuntimeError(f"operator {qualified} does not exist")
-    return overload.has_kernel_for_dispatch_key(key)
+    return overload
 
 
 class _DisableTorchDispatch:

@@ -62,37 +62,66 @@ class DispatchKeySet:
         return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
 
 
-class _Below(threading.local):
-    depth = 0
+_BACKENDS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS"}
+OF_GRADIENTS = frozenset(name for name in _NAMES if name.startswith("Autograd"))
+LAYERS = (*OF_GRADIENTS, "ADInplaceOrView", "AutocastCPU", "AutocastCUDA", "FuncTorchBatched")  # which calls of operators of programs may leave out
+AFTER_AUTOGRAD = DispatchKeySet(*(key for key in DispatchKey if key.name not in (*OF_GRADIENTS, "AutocastCPU", "AutocastCUDA", "FuncTorchBatched")))
 
 
-_below = _Below()
+class _Excluded(threading.local):
+    names = frozenset()
 
 
-def is_below_autograd():
-    """Whether calls of operators that programs define go past their functions for gradients, in this thread."""
-    return _below.depth > 0
+_excluded = _Excluded()
+
+
+def is_excluded(name):
+    """Whether calls of operators that programs define go past a key, in this thread."""
+    return name in _excluded.names
 
 
 @contextlib.contextmanager
-def below_autograd():
-    """A scope whose calls go past functions for gradients, and record none."""
-    from .. import no_grad
+def excluding(names):
+    """A scope whose calls go past these keys. Without those of gradients nothing is recorded, without those of autocast nothing is cast."""
+    from .. import autocast, no_grad
 
-    _below.depth += 1
+    before, names = _excluded.names, frozenset(names)
+    _excluded.names = before | (names | {"Autograd"} if names & OF_GRADIENTS else names)
     try:
-        with no_grad():
+        with contextlib.ExitStack() as scopes:
+            if names & OF_GRADIENTS:
+                scopes.enter_context(no_grad())
+            for kind in ("cpu", "cuda"):
+                if f"Autocast{kind.upper()}" in names:
+                    scopes.enter_context(autocast(kind, enabled=False))
             yield
     finally:
-        _below.depth -= 1
+        _excluded.names = before
+
+
+def below_autograd():
+    """A scope whose calls go past functions for gradients, and record none."""
+    return excluding(OF_GRADIENTS)
+
+
+def excluding_set(keys):
+    """A scope whose calls go past the keys of a set."""
+    return excluding(key.name for key in keys._keys)
 
 
 def keys_of(tensors):
     """The keys of a call with these tensors."""
     keys = set()
     for tensor in tensors:
-        name = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS"}.get(tensor.device.type, "PrivateUse1")
+        name = _BACKENDS.get(tensor.device.type, "PrivateUse1")
         keys |= {DispatchKey[name], DispatchKey.ADInplaceOrView}
         if f"Autograd{name}" in DispatchKey.__members__:
             keys.add(DispatchKey[f"Autograd{name}"])
     return DispatchKeySet(*(keys or {DispatchKey.CPU}))
+
+
+def parsed(name):
+    """The key of a name. RuntimeError for a name that none has."""
+    if name not in DispatchKey.__members__:
+        raise RuntimeError(f"could not parse dispatch key: {name}")
+    return DispatchKey[name]

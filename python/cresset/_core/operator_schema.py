@@ -53,10 +53,26 @@ def _text_of(value, like):
 
 
 class ArgumentType:
-    """The type of an argument or a result; its text is PyTorch's: `Optional[Tensor]`, `List[int]`, `number`."""
+    """The type of an argument or a result; its text is PyTorch's: `Optional[Tensor]`, `List[int]`, `number`. It is an object of the class of its kind."""
 
-    def __init__(self, base, listed=False, optional=False):
-        self.base, self._listed, self._optional = base, listed, optional
+    def __new__(cls, base=None, listed=False, optional=False, is_real=False):
+        found = object.__new__(cls)
+        found._set(base, listed, optional, is_real)
+        if cls is ArgumentType:
+            found.__class__ = CLASSES[found.kind()]
+        return found
+
+    def _set(self, base, listed, optional, is_real):
+        self.base, self._listed, self._optional, self._is_real = base, listed, optional, is_real
+
+    @classmethod
+    def get(cls):
+        """The type of the kind; RuntimeError for kinds that are made of others."""
+        if cls.base is None:
+            raise RuntimeError(f"{cls.__name__}: is made of another type, as {cls.__name__}(TensorType.get())")
+        return ArgumentType(cls.base)
+
+    base = None
 
     def kind(self):
         """`OptionalType`, `ListType`, `TensorType`, `IntType` ..."""
@@ -66,17 +82,22 @@ class ArgumentType:
             return "ListType"
         if self.base.startswith("__torch__."):
             return "ClassType"
-        shown = _SHOWN.get(self.base, self.base)
-        return {"str": "StringType", "Device": "DeviceObjType"}.get(shown, shown[:1].upper() + shown[1:] + "Type")
+        shown = self.base if self._is_real else _SHOWN.get(self.base, self.base)
+        name = {"str": "StringType", "Device": "DeviceObjType"}.get(shown, f"{shown[:1].upper()}{shown[1:].partition('(')[0]}Type")
+        return name if name in CLASSES else "AnyType"
 
     def getElementType(self):
         """The type within the optional or the list."""
         if self._optional:
-            return ArgumentType(self.base, self._listed)
+            return ArgumentType(self.base, self._listed, is_real=self._is_real)
         if self._listed == "[]":
-            return ArgumentType(self.base, True)
+            return ArgumentType(self.base, True, is_real=self._is_real)
         items = isinstance(self._listed, str) and self._listed == "?"
-        return ArgumentType(self.base, False, items)
+        return ArgumentType(self.base, False, items, self._is_real)
+
+    def isSubtypeOf(self, other):
+        """Whether values of the type are values of another."""
+        return self == other or other.kind() == "AnyType" or (other.kind() == "OptionalType" and self.isSubtypeOf(other.getElementType()))
 
     @property
     def annotation_str(self):
@@ -88,8 +109,9 @@ class ArgumentType:
             return f"Optional[{self.getElementType()}]"
         if self._listed:
             return f"List[{self.getElementType()}]"
-        return _SHOWN.get(self.base, self.base)
+        return self.base if self._is_real else _SHOWN.get(self.base, self.base)
 
+    annotation_str = property(__str__)
     __repr__ = __str__
 
     def __eq__(self, other):
@@ -97,6 +119,29 @@ class ArgumentType:
 
     def __hash__(self):
         return hash(str(self))
+
+
+class ListType(ArgumentType):
+    """Lists of a type."""
+
+    def __new__(cls, element):
+        return ArgumentType(element.base, "[]" if element._listed else "?" if element._optional else True)
+
+
+class OptionalType(ArgumentType):
+    """A type, or None."""
+
+    def __new__(cls, element):
+        return ArgumentType(element.base, element._listed, True)
+
+
+_BASES = {"TensorType": "Tensor", "IntType": "int", "FloatType": "float", "BoolType": "bool", "NumberType": "Scalar", "StringType": "str", "AnyType": "Any",
+          "DeviceObjType": "Device", "ComplexType": "complex", "ClassType": None, "DictType": None, "GeneratorType": "Generator", "StreamType": "Stream",
+          "StorageType": "Storage", "ScalarTypeType": "ScalarType", "LayoutType": "Layout", "MemoryFormatType": "MemoryFormat", "SymIntType": "SymInt"}  # fmt: skip
+CLASSES = {
+    "ListType": ListType, "OptionalType": OptionalType,
+    **{name: type(name, (ArgumentType,), {"__doc__": f"The type {base or name}.", "__module__": __name__, "base": base}) for name, base in _BASES.items()},
+}  # fmt: skip
 
 
 class AliasInfo:
@@ -120,7 +165,10 @@ class Argument:
         base, alias, first, listed, nested, other_alias, second, name, default = found.groups()
         items, optional = (first, second) if listed else (None, first or second)
         self.name = name or ""
-        self.type = self.real_type = ArgumentType(base, (nested or ("?" if items else True)) if listed else False, bool(optional))
+        kind = base, (nested or ("?" if items else True)) if listed else False, bool(optional)
+        self.type = self.real_type = ArgumentType(*kind)
+        if base in _SHOWN and _SHOWN[base] == "int" and base != "SymInt":
+            self.real_type = ArgumentType(*kind, is_real=True)
         self.N = int(listed[1:-1]) if listed and listed[1:-1] else None
         self._spread = self.N if self.N and not isinstance(default, type(None)) and default[:1] not in "[N" else 0
         self.kwarg_only = keyword

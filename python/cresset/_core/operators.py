@@ -42,7 +42,7 @@ class OpOverload(OperatorBase):
         self._overloadpacket, self._overloadname, self._entry = packet, overload, entry
         self._namespace, self._opname = packet._namespace, packet.__name__
         self._name = packet._qualified_op_name + ("" if overload == "default" else f".{overload}")
-        self.__name__ = f"{packet.__name__}.{overload}"
+        self.__name__, self.__qualname__ = f"{packet.__name__}.{overload}", self._name
         self.__module__ = packet.__module__
         self._call = call or _cresset.make_op(packet.__name__, [entry], packet.__name__ in takes_numbers)
         self._op = self._call
@@ -103,18 +103,28 @@ class OpOverload(OperatorBase):
     def has_kernel_for_dispatch_key(self, key):
         """Whether there is a function for a key of `torch._C.DispatchKey`, or its name."""
         name = str(key).rpartition(".")[2]
-        if name == "CompositeImplicitAutograd":
-            return self._can_decompose()
-        return key in self.py_kernels or (self._entry is not None and name in ("CPU", "Meta", "AutogradCPU") and not self._can_decompose())
+        if name in ("CompositeImplicitAutograd", "Autograd"):
+            return self._can_decompose() or name == "Autograd"
+        return key in self.py_kernels or (self._entry is not None and name in ("CPU", "Meta") and not self._can_decompose())
+
+    def has_kernel_for_any_dispatch_key(self, keys):
+        """Whether there is a function for one of a set of keys."""
+        return any(self.has_kernel_for_dispatch_key(key) for key in keys._keys)
 
     def py_impl(self, key):
-        """Decorator: the function that a mode's class, or a key, calls in place of the operator."""
+        """Decorator: the function that a mode's class, or a key, calls in place of the operator. AssertionError where a class has one."""
+        if isinstance(key, type) and key in self.py_kernels:
+            raise AssertionError(f"{self}: {key} has a function already")
 
         def register(function):
             self.py_kernels[key] = function
             return function
 
         return register
+
+    def py_functionalize_impl(self, function):
+        """Decorator: keeps a function for PyTorch's wrappers of functional tensors, which are not made here; it is never called."""
+        return function
 
     def redispatch(self, keyset, *args, **kwargs):
         """The call itself."""
@@ -191,6 +201,10 @@ class OpOverloadPacket(OperatorBase):
             with contextlib.suppress(RuntimeError, TypeError):
                 return getattr(self, overload)._call(*args, **kwargs)
         raise refused from None
+
+    @property
+    def _schemas(self):
+        return {"" if name == "default" else name: getattr(self, name)._schema for name in self.overloads()}
 
     def overloads(self):
         """The names of the overloads."""
