@@ -20,18 +20,15 @@ import cresset as torch
 
 from . import ops
 from ._core import dispatch_keys as _keys, schema as _schema
-from ._core.operator_schema import FunctionSchema as _FunctionSchema
 from ._core.operators import OpOverload as _OpOverload
 from ._core.tag import Tag as _Tag
+from ._library.checks import OpCheckError, opcheck  # noqa: F401
 from ._library.infer_schema import infer_schema
-from .autograd import _function_vmap
-from .utils._pytree import tree_flatten
+from ._library.operators import Defined as _Defined, OfLibrary as _OfLibrary, Packet as _Packet, cast as _cast, fakes as _fakes, key_of_device as _key_of_device
+from ._library.operators import tensors_of as _tensors
 
 __all__ = ["Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl", "impl_abstract", "infer_schema",
            "register_autocast", "register_fake", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton"]  # fmt: skip
-
-_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS"}
-_ALL = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
 
 
 def fallthrough_kernel():
@@ -41,289 +38,6 @@ def fallthrough_kernel():
     'fallthrough_kernel'
     """
     raise NotImplementedError("fallthrough_kernel is a mark for impl, not to be called.")
-
-
-# ---- the operator ---------------------------------------------------------------------------------------------------------
-
-
-def _has_memory(tensor):
-    return not tensor._is_batched and tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.numel() > 0
-
-
-_NO_CONTAINERS = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device})
-
-
-def _tensors(values):
-    found = []
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif type(value) not in _NO_CONTAINERS:
-            found += [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
-    return found
-
-
-class _Context:
-    """Context of a formula: places to keep things, and which arguments want gradients."""
-
-    def __init__(self, ctx, needs):
-        self.__dict__.update(_ctx=ctx, needs_input_grad=needs)
-
-    def __getattr__(self, name):
-        return getattr(self.__dict__["_ctx"], name)
-
-
-def _nothing(*args, **kwargs):
-    """What an operator that returns nothing does to tensors without data."""
-
-
-class _Recorded(torch.autograd.Function):
-    """A call whose gradient is the operator's formula. Tensors come one by one, so that the graph knows each."""
-
-    @staticmethod
-    def forward(ctx, op, values, *tensors):
-        out = op._computed(values)
-        needs = tuple(any(t.requires_grad for t in _tensors([v])) for v in values)
-        ctx.op, ctx.kinds = op, [(len(_tensors([v])), isinstance(v, (list, tuple)) and not isinstance(v, torch.Tensor)) for v in values]
-        ctx.seen = _Context(ctx, needs)
-        if op._setup is not None:
-            plain = [v for v, a in zip(values, op._form.arguments) if not a.keyword]
-            named = {a.name: v for v, a in zip(values, op._form.arguments) if a.keyword}
-            if named:
-                op._setup(ctx=ctx.seen, inputs=tuple(plain), keyword_only_inputs=named, output=out)
-            else:
-                op._setup(ctx=ctx.seen, inputs=tuple(plain), output=out)
-        changed = [v for v, a in zip(values, op._form.arguments) if a.mutated and isinstance(v, torch.Tensor)]
-        if changed:
-            ctx.mark_dirty(*changed)
-        ctx.listed = isinstance(out, list)
-        return tuple(out) if ctx.listed else out
-
-    @staticmethod
-    def backward(ctx, *grads):
-        op = ctx.op
-        if op._backward is None:
-            raise RuntimeError(f"Trying to backward through {op} but register_autograd gave it no formula.")
-        found = op._backward(ctx.seen, list(grads)) if ctx.listed else op._backward(ctx.seen, *grads)
-        found = found if isinstance(found, tuple) else (found,)
-        kinds = [kind for kind, a in zip(ctx.kinds, op._form.arguments) if not a.keyword]
-        if len(found) != len(kinds):
-            raise RuntimeError(f"{op}: the formula returned {len(found)} gradients for {len(kinds)} arguments")
-        flat = []
-        for grad, (count, listed) in zip(found, kinds):
-            if listed:
-                flat += list(grad) if grad is not None else [None] * count
-            elif count:
-                flat.append(grad)
-        rest = sum(count for (count, _), a in zip(ctx.kinds, op._form.arguments) if a.keyword)
-        return (None, None, *flat, *[None] * rest)
-
-
-class _Defined(_OpOverload):
-    """One overload of an operator that a program defined: the functions that compute it, by kind of device, and its formula."""
-
-    is_view = False
-
-    def __init__(self, namespace, schema, tags=(), packet=None):
-        self._namespace, self._form, self._overloadpacket, self._entry = namespace, schema, packet, None
-        self._opname, self._overloadname, self._kernels, self._given_tags = schema.name, schema.overload, {}, tags
-
-    # Made when they are asked for: programs define operators by the thousand, and most have none of these.
-    _fake = _backward = _setup = _autograd = _vmap = _initial = None
-    _checks_aliases = False
-    _autocast, _torch_dispatch, py_kernels = (functools.cached_property(lambda self: {}) for _ in range(3))
-    _disabled = functools.cached_property(lambda self: set())
-    _call = _op = property(lambda self: self.__call__)
-    __name__ = property(lambda self: f"{self._opname}.{self._overloadname}")
-
-    @functools.cached_property
-    def tags(self):
-        """Its members of `torch.Tag`."""
-        return list(self._given_tags)
-
-    def has_kernel_for_dispatch_key(self, key):
-        """Whether there is a function for a key of `torch._C.DispatchKey`, or its name."""
-        name = str(key).rpartition(".")[2]
-        return name in self._kernels or (name == "Meta" and self._fake is not None) or (name.startswith("Autograd") and self._autograd is not None)
-
-    @functools.cached_property
-    def _schema(self):
-        return _FunctionSchema(self._form.text, self._namespace)
-
-    def name(self):
-        """namespace::name, with the overload where it has one."""
-        overload = "" if self._form.overload == "default" else f".{self._form.overload}"
-        return f"{self._namespace}::{self._form.name}{overload}"
-
-    @property
-    def default(self):
-        """This overload, where it is the operator's only one."""
-        if self._form.overload != "default":
-            raise AttributeError(f"{self} has no overload 'default'", name="default", obj=self)
-        return self
-
-    def __call__(self, *args, **kwargs):
-        if _cresset._taken_over(args, kwargs):
-            return _cresset._hand_over(self, args, kwargs)
-        values = self._form.bind(args, kwargs, self.name())
-        tensors = _tensors(values)
-        if self._autocast and (dtype := self._autocast_dtype(tensors)) is not None:
-            with torch.autocast(tensors[0].device.type, enabled=False):
-                return self._spread(self, torch.utils._pytree.tree_map(lambda v: _cast(v, dtype), values))
-        if self._vmap is not None and any(_cresset.batched_parts(t) for t in tensors):
-            return _function_vmap.by_rule(self._vmap, self.name(), values, self._form.arguments)
-        if "CompositeImplicitAutograd" in self._kernels and self._kernel(tensors) is None:
-            return self._spread(self._kernels["CompositeImplicitAutograd"], values)
-        if any(map(_cresset.is_functional, tensors)):
-            from ._higher_order_ops.auto_functionalize import functionalized
-
-            return functionalized(self, self._form.arguments, values)
-        if (
-            self._autograd is not None
-            and not _keys.is_below_autograd()
-            and (self._sees_all or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)))
-        ):
-            return self._spread(self._autograd, values)
-        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-            out = _Recorded.apply(self, values, *tensors)
-            return list(out) if self._form.returns == ["Tensor[]"] else out
-        return self._computed(values, tensors)
-
-    _sees_all = False
-
-    def _autocast_dtype(self, tensors):
-        """The dtype that inputs are cast to now; None where they stay."""
-        kind = tensors[0].device.type if tensors else "cpu"
-        return self._autocast.get(kind) if kind in self._autocast and torch.is_autocast_enabled(kind) else None
-
-    def _spread(self, function, values):
-        plain = [v for v, a in zip(values, self._form.arguments) if not a.keyword]
-        return function(*plain, **{a.name: v for v, a in zip(values, self._form.arguments) if a.keyword})
-
-    def _run(self, kernel, tensors, plain, named):
-        if kernel is not self._fake:
-            return kernel(*plain, **named)
-        _fakes.append(_FakeContext(tensors))
-        try:
-            return kernel(*plain, **named)
-        finally:
-            _fakes.pop()
-
-    @functools.cached_property
-    def _all_given(self):
-        return all(not a.keyword and a.default is _schema._NOTHING for a in self._form.arguments)
-
-    def _given(self, values):
-        """The arguments of a call by place and by name, without those at the end that have their defaults."""
-        if self._all_given:
-            return values, {}
-        pairs = list(zip(values, self._form.arguments))
-        plain = [(v, a) for v, a in pairs if not a.keyword]
-        while plain and plain[-1][1].has_default(plain[-1][0]):
-            plain.pop()
-        return [v for v, _ in plain], {a.name: v for v, a in pairs if a.keyword and not a.has_default(v)}
-
-    def _kernel(self, tensors):
-        key = _KEYS.get(tensors[0].device.type, "CPU") if tensors else "CPU"
-        if key in self._disabled:
-            return self._initial
-        if self._checks_aliases and any(map(_cresset._faking, tensors)):
-            if self._fake is None and not self._form.returns:
-                return _nothing
-            if self._fake is None:
-                raise RuntimeError(f"{self.name()}: tensors without data need a function that gives the shapes of results; register one by register_fake")
-            return self._fake
-        if key == "Meta" and self._fake is not None:
-            return self._fake
-        if any(map(_cresset._faking, tensors)) and (self._fake or "Meta" in self._kernels):
-            return self._fake or self._kernels["Meta"]
-        return self._kernels.get(key) or (None if key == "Meta" and self._checks_aliases else self._kernels.get("CompositeExplicitAutograd"))
-
-    def _computed(self, values, tensors=None):
-        tensors = _tensors(values) if tensors is None else tensors
-        if _cresset._is_heard():
-            from ._modes.stack import present
-
-            plain, named = self._given(values)
-            with torch.no_grad():
-                return present(self, *plain, **named)
-        if _cresset._hears_subclasses() and any(type(t) is not torch.Tensor for t in tensors):
-            from ._modes.stack import _types_of
-            from ._modes.subclasses import hear
-
-            plain, named = self._given(values)
-            if _types_of(plain, named):
-                return hear(self, tuple(plain), named)
-        kernel = self._kernel(tensors) or self._kernels.get("CompositeImplicitAutograd")
-        if kernel is None:
-            kind = tensors[0].device.type.upper() if tensors else "CPU"
-            there = [*self._kernels, *(["Meta"] if self._fake else [])]
-            kind_of_error = RuntimeError if self._checks_aliases and tensors and tensors[0].is_meta else NotImplementedError
-            raise kind_of_error(f"Could not run '{self.name()}' with arguments from the '{kind}' backend: it has functions for {there or 'none'}")
-        plain, named = self._given(values)
-        before = _cresset._set_grad_enabled(False)
-        try:
-            out = self._form.results_of(self._run(kernel, tensors, plain, named), self.name())
-        finally:
-            _cresset._set_grad_enabled(before)
-        if self._checks_aliases and not self._form.returns:
-            for value, argument in zip(values, self._form.arguments):
-                if argument.mutated:
-                    for tensor in _tensors([value]):
-                        if not tensor.is_inference():
-                            torch.autograd.graph.increment_version(tensor)
-        if self._checks_aliases and kernel is not self._fake:
-            # By the storage itself, as fake tensors have no memory to tell apart.
-            given = [t.untyped_storage()._cdata for t in tensors if _has_memory(t)]
-            for t in _tensors([out]):
-                if any(t is other for other in tensors) or (given and _has_memory(t) and t.untyped_storage()._cdata in given):
-                    raise RuntimeError(
-                        f"{self.name()}: expected outputs that alias no input and share no memory with one another, got one that does; return a clone"
-                    )
-        return out
-
-
-def _cast(value, dtype):
-    """A tensor of floating point numbers in another dtype; anything else as it is."""
-    is_float = isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype is not torch.float64
-    return value.to(dtype) if is_float else value
-
-
-_Defined.__name__ = _Defined.__qualname__ = "OpOverload"
-
-
-class _Packet(ops._Packet):
-    """All overloads of an operator that a program defined."""
-
-    def __init__(self, namespace, name):
-        self.__name__, self._namespace, self._overloads = name, namespace, {}
-
-    def __call__(self, *args, **kwargs):
-        if _cresset._taken_over(args, kwargs):
-            return _cresset._hand_over(self, args, kwargs)
-        if len(self._overloads) == 1:
-            return next(iter(self._overloads.values()))(*args, **kwargs)
-        said = []
-        for overload in self._overloads.values():
-            try:
-                overload._form.bind(args, kwargs, overload.name())
-            except RuntimeError as error:
-                said.append(str(error))
-                continue
-            return overload(*args, **kwargs)
-        raise RuntimeError("\n".join(said))
-
-    def __getattr__(self, overload):
-        found = None if overload.startswith("__") else self.__dict__["_overloads"].get(overload)
-        if found is None:
-            raise AttributeError(f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
-        return found
-
-    def __repr__(self):
-        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
-
-    def __str__(self):
-        return f"{self._namespace}.{self.__name__}"
 
 
 class _Place:
@@ -350,6 +64,9 @@ def _add(namespace, text, tags=()):
     schema = _schema.parse(text, namespace)
     if not schema.name:
         raise RuntimeError(f"schema: an operator needs a name, got {text!r}")
+    if ".default" in text.partition("(")[0]:
+        raise RuntimeError(f"schema: 'default' is the overload without a name; leave it out, got {text!r}")
+    tags = _checked_tags(tags)
     packet = ops._defined.setdefault(namespace, {}).get(schema.name)
     if packet is None:
         packet = ops._defined[namespace][schema.name] = _Packet(namespace, schema.name)
@@ -358,11 +75,19 @@ def _add(namespace, text, tags=()):
         raise RuntimeError(
             f"define: expected a new name and overload, got {schema.text} at {_place()}, which is there already as {there._form.text}, defined at {there._where}"
         )
-    made = packet._overloads[schema.overload] = _Defined(namespace, schema, (tags,) if isinstance(tags, _Tag) else tags, packet)
+    made = packet._overloads[schema.overload] = _Defined(namespace, schema, tags, packet)
     made._where = _place()
     for key, fn, undone in _pending.pop(made.name(), ()):
         _set(made, key, fn, undone)
     return made
+
+
+def _checked_tags(tags):
+    """Tags in a tuple. TypeError for what is none."""
+    tags = (tags,) if isinstance(tags, _Tag) else tuple(tags)
+    if not all(isinstance(tag, _Tag) for tag in tags):
+        raise TypeError(f"tags: expected members of torch.Tag, got {tags}")
+    return tags
 
 
 def _found(op):
@@ -374,13 +99,15 @@ def _found(op):
     if isinstance(op, _Packet):
         return op.default
     if isinstance(op, _OpOverload) and op._entry is not None:
-        return _OfLibrary(op)
+        return _OfLibrary(op, _set)
     if isinstance(op, ops._Packet):
         return _found(op.default)
     if not isinstance(op, str):
         raise ValueError(f"expected the name of an operator that was defined here, got {op!r}")
     namespace, name = _name(op)
     name, _, overload = name.partition(".")
+    if overload == "default":
+        raise RuntimeError(f"'default' is the overload without a name; leave it out, got {op!r}")
     packet = ops._defined.get(namespace, {}).get(name)
     if packet is None and (namespace == "aten" or ops._of_libraries(namespace, name)):
         packet = getattr(getattr(ops, namespace), name, None)
@@ -393,11 +120,11 @@ def _found(op):
 
 
 def _name(qualified):
-    if qualified.startswith("::"):
-        raise RuntimeError(f"expected a namespace before '::', got {qualified!r}")
     parts = qualified.split("::")
-    if len(parts) != 2 or not all(re.fullmatch(r"[\w.]+", part) for part in parts):
+    if len(parts) != 2:
         raise ValueError(f"expected a name of the form 'namespace::name', got {qualified!r}")
+    if not all(re.fullmatch(r"[^\W\d]\w*(\.\w+)?", part) for part in parts):
+        raise RuntimeError(f"expected a name of the form 'namespace::name' of letters, digits and underscores, got {qualified!r}")
     return parts
 
 
@@ -415,6 +142,9 @@ def _Switched(disabled, key, enabled):
 # ---- custom operators -----------------------------------------------------------------------------------------------------
 
 
+_of_functions = {}  # "namespace::name" -> its CustomOpDef
+
+
 class CustomOpDef:
     """An operator made by `custom_op`: call it, and register what else it needs.
 
@@ -424,11 +154,18 @@ class CustomOpDef:
     """
 
     def __init__(self, namespace, name, schema, fn, tags=None):
-        self._namespace, self._name, self._init_fn = namespace, name, fn
-        ops._defined.get(namespace, {}).pop(name.partition(".")[0], None)  # a program may define it anew
-        self._schema = schema
-        self._op = _add(namespace, f"{namespace}::{name}{schema}", tags or ())
+        self._namespace, self._name, self._init_fn, self._schema = namespace, name, fn, schema
+        before = _of_functions.get(self._qualname)
+        if before is None and name.partition(".")[0] in ops._defined.get(namespace, {}):
+            raise RuntimeError(f"custom_op: {self._qualname} is there already, defined at {_found(self._qualname)._where}")
+        if before is not None:  # a program may define it anew
+            ops._defined.get(namespace, {}).pop(name.partition(".")[0], None)
+        tags = (_Tag.pt2_compliant_tag, *(tag for tag in _checked_tags(tags or ()) if tag is not _Tag.pt2_compliant_tag))
+        self._op = _add(namespace, f"{namespace}::{name}{schema}", tags)
         self._op._checks_aliases, self._op._initial = True, fn
+        if before is not None:
+            before._op = self._op
+        _of_functions[self._qualname] = self
         functools.update_wrapper(self, fn) if hasattr(fn, "__name__") else None
 
     @property
@@ -468,7 +205,7 @@ class CustomOpDef:
 
     def set_kernel_enabled(self, device_type, enabled=True):
         """A context in which the function that was registered for a kind of device is off, so that the first one runs, or on."""
-        key = _KEYS.get(device_type, device_type)
+        key = _KERNEL_KEYS.get(device_type, device_type)
         return _Switched(self._op._disabled, key, enabled)
 
     def register_vmap(self, func=None):
@@ -498,13 +235,36 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     """
 
     def make(function):
-        text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        text = infer_schema(function, mutates_args=mutates_args, tags=tags or ()) if schema is None else schema
         namespace, short = _name(name)
+        if namespace in _RESERVED:
+            raise ValueError(f"custom_op: {namespace} is a reserved namespace, choose another one")
+        if not text.lstrip().startswith("("):
+            raise RuntimeError(f'custom_op: expected a schema like "(Tensor x) -> Tensor", got {text!r}')
+        form = _schema.parse(f"{namespace}::{short}{text}", namespace)
+        written = {a.name for a in form.arguments if a.mutated}
+        if schema is not None and (mutates_args == "unknown" or set(mutates_args) != written):
+            raise ValueError(f"custom_op: the schema {schema!r} writes {written or 'nothing'}, and mutates_args is {mutates_args!r}; they have to agree")
+        if any(a.keyword and a.base == "Tensor" and not a.mutated for a in form.arguments):
+            raise NotImplementedError(f"custom_op: tensors that are given by keyword alone have no gradients; let them be given by place, got {form.text}")
+        _check_device_types(form, device_types)
         made = CustomOpDef(namespace, short, text, function, tags)
         made.register_kernel(device_types, function)
         return made
 
     return make if fn is None else make(fn)
+
+
+_RESERVED = ("prim", "_")
+_KERNEL_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS"}
+
+
+def _check_device_types(form, device_types):
+    """ValueError for functions of some devices alone, of an operator that has neither tensors nor a device to tell them by."""
+    if device_types is None or any(a.base == "Tensor" for a in form.arguments):
+        return
+    if not any(a.name == "device" and a.type == "Device" for a in form.arguments):
+        raise ValueError(f"{form.text}: an operator without tensors needs an argument `device: torch.device` to have functions by kinds of devices")
 
 
 # ---- the pieces -----------------------------------------------------------------------------------------------------------
@@ -528,8 +288,12 @@ class Library:
     def __init__(self, ns, kind, dispatch_key=""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
-        if ns in ("prim", "_"):
+        if ns in _RESERVED and (kind != "IMPL" or ns != "_"):
             raise ValueError(f"Library: {ns} is a reserved namespace, choose another one")
+        if dispatch_key:
+            _keys.parsed(_key_name(dispatch_key))
+        if dispatch_key and kind != "IMPL":
+            raise RuntimeError(f"Library: a key goes with the kind IMPL, got {dispatch_key} with {kind}")
         if kind == "DEF":
             if ns in Library._owned:
                 raise RuntimeError(f"Library: another library defines the namespace {ns}; use the kind FRAGMENT to add to it")
@@ -557,28 +321,42 @@ class Library:
             raise RuntimeError(f"Library.define: the schema names the namespace {owner.strip()}, and the library is of {self.ns}")
         made = _add(self.ns, schema, tags)
         self._made.append(made)
-        return made._form.name
+        return f"{self.ns}::{made._form.name}" if named else made._form.name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
         """The function of an operator for a kind of device: "CPU", "Meta", "CompositeExplicitAutograd" (all of them), "CompositeImplicitAutograd" (all,
         and gradients go through it), or "Autograd". A later function takes the place of an earlier one, whatever `allow_override` is."""
         if not callable(fn):
             raise TypeError(f"impl: expected a callable, got {type(fn)}")
+        if not isinstance(op_name, (str, _OpOverload)):
+            raise RuntimeError(f"impl: expected the name of an operator, or an OpOverload, got {type(op_name).__name__}")
+        if isinstance(op_name, str) and "::" in op_name and self.ns != op_name.partition("::")[0]:
+            raise RuntimeError(f"impl: the name {op_name} is of another namespace than the library, {self.ns}")
         if dispatch_key and self.dispatch_key and _key_name(dispatch_key) != _key_name(self.dispatch_key):
             raise RuntimeError(f"impl: the key {dispatch_key} of {op_name} is inconsistent with that of the library, {self.dispatch_key}")
         if with_keyset:
             fn = _with_keys(fn)
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        named = op_name if isinstance(op_name, (_OpOverload, ops._Packet)) else op_name if "::" in op_name else f"{self.ns}::{op_name}"
+        named = op_name if isinstance(op_name, _OpOverload) or "::" in op_name else f"{self.ns}::{op_name}"
+        if isinstance(named, str) and named.endswith(".default"):
+            raise RuntimeError(f"impl: 'default' is the overload without a name; leave it out, got {op_name!r}")
         if isinstance(named, str) and not _is_there(named):  # its definition may come later
-            _pending.setdefault(named.removesuffix(".default"), []).append((key, fn, self._undone))
+            if "." in named and named.partition(".")[0].partition("::")[2] in ops._defined.get(self.ns, {}):
+                raise RuntimeError(f"impl: operator {named} does not exist")
+            _pending.setdefault(named, []).append((key, fn, self._undone))
             return
         _set(_found(named), key, fn, self._undone)
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
-        """The function of all operators of other libraries for a key. Errors: RuntimeError: layers and devices take fallbacks in C++
-        (TORCH_LIBRARY_IMPL(_, key, m)), and operators of this module have none."""
-        raise RuntimeError(f"Library.fallback: {dispatch_key or self.dispatch_key or 'the key'}: register fallbacks in C++, by TORCH_LIBRARY_IMPL(_, key, m)")
+        """The function of all operators for a key, by a library of the namespace "_": `fallthrough_kernel` alone, for keys without a function are passed by.
+        Errors: RuntimeError for other functions, which are registered in C++ (TORCH_LIBRARY_IMPL(_, key, m)), and for a library of another namespace."""
+        if self.ns != "_":
+            raise RuntimeError(f"Library.fallback: expected a library of the namespace '_', got {self.ns!r}")
+        key = _key_name(dispatch_key or self.dispatch_key)
+        if key:
+            _keys.parsed(key)
+        if fn is not fallthrough_kernel:
+            raise RuntimeError(f"Library.fallback: {key or 'the key'}: register fallbacks in C++, by TORCH_LIBRARY_IMPL(_, key, m)")
 
     def register_symm_mem_args(self, op_name, arg_names):
         """Says which arguments are symmetric memory, which compilers ask. RuntimeError for an operator that is not there, ValueError for other names."""
@@ -631,16 +409,12 @@ def _with_keys(fn):
 def _set(op, key, fn, undone=None):
     key = _key_name(key)
     if key not in _keys.DispatchKey.__members__:
-        raise RuntimeError(f"could not parse dispatch key '{key}': expected one of {', '.join((*_KEYS.values(), *_ALL, 'Autograd'))}")
+        raise RuntimeError(f"could not parse dispatch key '{key}': expected one of torch._C.DispatchKey, as CPU, Meta, CompositeExplicitAutograd or Autograd")
     if isinstance(op, _OfLibrary):
         number = _cresset._implement(op.entry, key, None if fn is fallthrough_kernel else fn)
         (undone if undone is not None else _kept).append(functools.partial(_cresset._unimplement, number))
     elif fn is fallthrough_kernel:  # of an operator of this module, whose keys without a function are passed by
         return
-    elif key.startswith("Autograd"):
-        op._autograd, op._sees_all = fn, True
-        if undone is not None:
-            undone.append(lambda: setattr(op, "_autograd", None))
     else:
         op._kernels[key] = fn
         if undone is not None:
@@ -680,48 +454,6 @@ def _is_there(qualified):
 _kept = []  # what takes back functions that stay
 
 
-class _OfLibrary:
-    """An operator of C++, built in or of a shared library, that gets functions of Python."""
-
-    def __init__(self, overload):
-        self.overload, self.entry = overload, overload._entry
-        self._form = _schema.parse(str(overload._schema), overload._namespace)
-
-    def name(self):
-        return self.overload.name()
-
-    def __call__(self, *args, **kwargs):
-        return self.overload(*args, **kwargs)
-
-    _autograd, _kernels, _backward, _undone = True, {}, None, None
-
-    @property
-    def _fake(self):
-        return None
-
-    @_fake.setter
-    def _fake(self, function):
-        _set(self, "Meta", function, self._undone)
-
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
-        if name == "_setup":  # after _backward
-            formula = self._formula()
-            _set(self, "Autograd", formula, self._undone)
-
-    def _formula(self):
-        """The function for the layer of gradients: the operator below it, with the formula recorded."""
-        op = _Defined(self.overload._namespace, self._form)
-        op._backward, op._setup = self._backward, self._setup
-
-        def below(*args, **kwargs):
-            with _keys.below_autograd():
-                return _cresset._call_below_autograd(self.overload, args, kwargs)
-
-        op._kernels["CompositeExplicitAutograd"] = below
-        return op
-
-
 def define(qualname, schema, *, lib=None, tags=(), alias_analysis=""):
     """Defines an operator "namespace::name" by its schema, "(Tensor x) -> Tensor": for good, or for the life of the library `lib`.
     `define(lib, "name(Tensor x) -> Tensor")` is a decorator of its function.
@@ -743,6 +475,10 @@ def define(qualname, schema, *, lib=None, tags=(), alias_analysis=""):
         return put
     if alias_analysis:
         raise TypeError("define: alias_analysis goes with a library as the first argument")
+    if not isinstance(qualname, str):
+        raise ValueError(f"define: expected a name of the form 'namespace::name', got {qualname!r}")
+    if not isinstance(schema, str):
+        raise TypeError(f"define: expected the schema as text, got {type(schema).__name__}")
     namespace, name = _name(qualname)
     if not schema.lstrip().startswith("("):
         raise ValueError(f'define: expected a schema like "(Tensor x) -> Tensor", got "{schema}"')
@@ -772,11 +508,15 @@ def impl(qualname, types, func=None, *, lib=None):
             return function
 
         return put if func is None or isinstance(func, str) else put(func)
+    if isinstance(qualname, str) and not _is_there(qualname):  # its definition may come later
+        _name(qualname)
+        return _later(qualname, _keys_named(types), func, _notes_of(lib, "impl"))
     op, undone = _found(qualname), _notes_of(lib, "impl")
 
     def register(function):
-        for kind in (types,) if isinstance(types, str) else types:
-            key = "CompositeExplicitAutograd" if kind == "default" else _KEYS.get(kind, kind)
+        if not callable(function):
+            raise TypeError(f"impl: expected a callable, got {type(function)}")
+        for key in _keys_named(types):
             _set(op, key, function, undone)
         return function
 
@@ -784,6 +524,29 @@ def impl(qualname, types, func=None, *, lib=None):
         return register
     register(func)
     return None
+
+
+def _keys_of_kinds(kinds):
+    """Names of keys: of kinds of devices, or of None, which stands for all."""
+    kinds = () if kinds is None else (kinds,) if isinstance(kinds, str) else kinds
+    return [_key_of_device(kind) for kind in kinds] if kinds else ["CompositeExplicitAutograd"]
+
+
+def _keys_named(kinds):
+    """Names of keys: as they are, of kinds of devices, or of "default", which stands for all."""
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    given = [kind for kind in kinds if kind in _keys.DispatchKey.__members__]
+    return given or ["CompositeExplicitAutograd" if kind == "default" else _key_of_device(kind) for kind in kinds]
+
+
+def _later(name, keys, function, undone):
+    """Functions that wait for the definition of an operator; a decorator where there is none yet."""
+
+    def register(function):
+        _pending.setdefault(name, []).extend((key, function, undone) for key in keys)
+        return function
+
+    return register if function is None else register(function)
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
@@ -794,16 +557,17 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     >>> op(torch.ones(1))
     tensor([1.])
     """
-    found, undone = _found(op) if not isinstance(op, str) or _is_there(op) else None, _notes_of(lib, "register_kernel")
+    undone = _notes_of(lib, "register_kernel")
+    if isinstance(op, str) and not _is_there(op):
+        _name(op)
+        return _later(op, _keys_of_kinds(device_types), func, undone)
+    found = _found(op)
+    if found._checks_aliases if isinstance(found, _Defined) else False:
+        _check_device_types(found._form, device_types)
 
     def register(function):
-        if found is None:
-            keys = [device_types] if isinstance(device_types, str) else device_types or ["default"]
-            _pending.setdefault(op, []).extend(("CompositeExplicitAutograd" if k == "default" else _KEYS.get(k, k), function, undone) for k in keys)
-            return function
-        kinds = ["default"] if device_types is None else [device_types] if isinstance(device_types, str) else device_types
-        for kind in kinds:
-            _set(found, "CompositeExplicitAutograd" if kind == "default" else _KEYS.get(kind, kind), function, undone)
+        for key in _keys_of_kinds(device_types):
+            _set(found, key, function, undone)
         return function
 
     return register if func is None else register(func)
@@ -818,6 +582,9 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
     torch.Size([3])
     """
     found, undone = _found(op), _notes_of(lib, "register_fake")
+
+    if isinstance(found, _Defined) and found._can_decompose():
+        raise RuntimeError(f"register_fake: {found.name()} has a composite function, which is run on tensors without data, too")
 
     def register(function):
         _assign(found, "_fake", function, undone)
@@ -855,12 +622,17 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
         found = _found(op)
     except RuntimeError as error:
         raise AttributeError(str(error)) from None
-    written = [a.name for a in found._form.arguments if a.mutated]
-    if written or any("(" in r and "!" in r for r in found._form.returns):
-        raise RuntimeError(f"register_autograd: {found.name()} writes to {', '.join(written)}, and formulas are for operators that write nothing")
+    if not found._form.returns or any(a.mutated for a in found._form.arguments) or any("(" in r for r in found._form.returns):
+        raise RuntimeError(f"register_autograd: formulas are for operators that have results, which share no memory, and write nothing, got {found._form.text}")
+    _refuse_keyword_tensors(found, "register_autograd")
     undone = _notes_of(lib, "register_autograd")
     for name, value in (("_backward", backward), ("_setup", setup_context)):
         _assign(found, name, value, undone)
+
+
+def _refuse_keyword_tensors(op, caller):
+    if any(a.keyword and a.base == "Tensor" for a in op._form.arguments):
+        raise NotImplementedError(f"{caller}: tensors that are given by keyword alone have no rules; let them be given by place, got {op._form.text}")
 
 
 def register_vmap(op, func=None, /, *, lib=None):
@@ -875,6 +647,7 @@ def register_vmap(op, func=None, /, *, lib=None):
     tensor([3., 3.])
     """
     found, undone = _found(op), _notes_of(lib, "register_vmap")
+    _refuse_keyword_tensors(found, "register_vmap")
 
     def register(function):
         _assign(found, "_vmap", function, undone)
@@ -900,8 +673,6 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
     found, undone = _found(op), _notes_of(lib, "register_torch_dispatch")
 
     def register(function):
-        if torch_dispatch_class in found._torch_dispatch:
-            raise RuntimeError(f"{torch_dispatch_class} already has a function registered to {found.name()}")
         found._torch_dispatch[torch_dispatch_class] = function
         if undone is not None:
             undone.append(functools.partial(found._torch_dispatch.pop, torch_dispatch_class, None))
@@ -913,7 +684,7 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
     """Inputs of floating point numbers are cast to a dtype where autocast is on for their kind of device.
 
-    Errors: ValueError for kinds of devices other than "cpu" and "cuda", and for no dtype.
+    Errors: ValueError for kinds of devices other than "cpu", "cuda" and "xpu", and for no dtype.
 
     >>> op = torch.library.custom_op("example::halved", lambda x: x / 2, mutates_args=(), schema="(Tensor x) -> Tensor")
     >>> torch.library.register_autocast(op, "cpu", torch.bfloat16)
@@ -921,47 +692,37 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
     ...     op(torch.ones(1)).dtype
     torch.bfloat16
     """
-    if device_type not in ("cpu", "cuda"):
-        raise ValueError(f"register_autocast: expected the kind of device 'cpu' or 'cuda', got {device_type!r}")
+    if device_type not in ("cpu", "cuda", "xpu"):
+        raise ValueError(f"register_autocast: expected the kind of device 'cpu', 'cuda' or 'xpu', got {device_type!r}")
     if not isinstance(cast_inputs, torch.dtype):
         raise ValueError(f"register_autocast: expected a dtype for inputs, got {cast_inputs!r}")
     found, undone = _found(op), _notes_of(lib, "register_autocast")
+    if isinstance(found, _OfLibrary):
+        _set(found, f"Autocast{device_type.upper()}", _casting(found.overload, device_type, cast_inputs), undone)
+        return
     found._autocast[device_type] = cast_inputs
     if undone is not None:
         undone.append(functools.partial(found._autocast.pop, device_type, None))
 
 
+def _casting(overload, kind, dtype):
+    """The function of an operator for autocast: the operator, of inputs in a dtype."""
+
+    def call(*args, **kwargs):
+        args, kwargs = torch.utils._pytree.tree_map(lambda v: _cast(v, dtype), (args, kwargs))
+        with torch.autocast(kind, enabled=False):
+            return overload(*args, **kwargs)
+
+    return call
+
+
 def get_ctx():
-    """The context of a rule that `register_fake` names, while it runs: it makes sizes that depend on data, which is an error elsewhere.
+    """The context of a rule that `register_fake` names, while it runs, which makes sizes that depend on data; None elsewhere.
 
-    >>> torch.library.get_ctx().new_dynamic_size()
-    Traceback (most recent call last):
-    RuntimeError: new_dynamic_size: there is no ShapeEnv here, so that sizes cannot depend on data
+    >>> torch.library.get_ctx() is None
+    True
     """
-    return _fakes[-1] if _fakes else _FakeContext([])
-
-
-_fakes = []  # contexts of the rules that run
-
-
-class _FakeContext:
-    """Context of a rule for fake tensors: makes sizes that depend on data."""
-
-    def __init__(self, tensors):
-        mode = next((t.fake_mode for t in tensors if getattr(t, "fake_mode", None) is not None), None)
-        self._shape_env = getattr(mode, "shape_env", None)
-
-    def new_dynamic_size(self, *, min=0, max=None):
-        """A size between two numbers that only the data tells. RuntimeError where shapes are numbers alone."""
-        if self._shape_env is None:
-            raise RuntimeError("new_dynamic_size: there is no ShapeEnv here, so that sizes cannot depend on data")
-        from .fx.experimental import symbolic_shapes
-
-        size = self._shape_env.create_unbacked_symint()
-        symbolic_shapes._constrain_range_for_size(size, min=min, max=max) if hasattr(symbolic_shapes, "_constrain_range_for_size") else None
-        return size
-
-    create_unbacked_symint = new_dynamic_size
+    return _fakes[-1] if _fakes else None
 
 
 def get_kernel(op, dispatch_key):
@@ -1014,106 +775,8 @@ def triton_op(name, fn=None, /, *, mutates_args, schema=None):
     """
 
     def make(function):
-        return custom_op(name, function, mutates_args=mutates_args, schema=schema)
+        made = custom_op(name, function, mutates_args=mutates_args, schema=schema)
+        made.register_fake(function)
+        return made
 
     return make if fn is None else make(fn)
-
-
-def opcheck(
-    op,
-    args,
-    kwargs=None,
-    *,
-    test_utils=("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"),
-    raise_exception=True,
-    rtol=None,
-    atol=None,
-):
-    """Tests an operator with some arguments: whether it changes only what its schema says, whether a gradient has a formula, and whether results on the
-    device "meta" have the shapes and dtypes of the real ones.
-
-    Returns {test: "SUCCESS" or what went wrong}. Errors: what went wrong, with `raise_exception`.
-
-    >>> op = torch.library.custom_op("example::cube", lambda x: x**3, mutates_args=(), schema="(Tensor x) -> Tensor")
-    >>> torch.library.opcheck(op, (torch.ones(2),), test_utils="test_schema")
-    {'test_schema': 'SUCCESS'}
-    """
-    found, kwargs = _found(op), kwargs or {}
-    tests = {"test_schema": _test_schema, "test_autograd_registration": _test_formula, "test_faketensor": _test_fake, "test_aot_dispatch_dynamic": _test_traced}
-    chosen = [test_utils] if isinstance(test_utils, str) else list(test_utils)
-    results = {}
-    for name in chosen:
-        if name not in tests:
-            raise ValueError(f"opcheck: expected tests out of {sorted(tests)}, got {name!r}")
-        try:
-            tests[name](found, args, kwargs)
-            results[name] = "SUCCESS"
-        except Exception as error:
-            if raise_exception:
-                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error}") from error
-            results[name] = error
-    return results
-
-
-class OpCheckError(Exception):
-    """Failure that `opcheck` found."""
-
-
-def _copied(values):
-    return torch.utils._pytree.tree_map(lambda v: v.detach().clone().requires_grad_(v.requires_grad) if isinstance(v, torch.Tensor) else v, values)
-
-
-def _test_schema(op, args, kwargs):
-    args, kwargs = _copied((args, kwargs))
-    values = op._form.bind(args, kwargs, op.name())
-    before = [t.detach().clone() for t in _tensors(values)]
-    with torch.no_grad():
-        op(*args, **kwargs)
-    numbered = [a for a, v in zip(op._form.arguments, values) for _ in _tensors([v])]
-    for argument, tensor, old in zip(numbered, _tensors(values), before):
-        if not argument.mutated and not torch.equal(torch.nan_to_num(tensor.detach()), torch.nan_to_num(old)):
-            raise RuntimeError(f"Argument {argument.name} was written, which the schema does not say")
-
-
-def _test_formula(op, args, kwargs):
-    args, kwargs = _copied((args, kwargs))
-    if not any(t.requires_grad for t in _tensors([args, kwargs])) or op._autograd is not None or "CompositeImplicitAutograd" in op._kernels:
-        return
-    if op._backward is None:
-        raise AssertionError("The operator has inputs that require gradients, but no formula was registered by register_autograd")
-
-
-def _test_fake(op, args, kwargs):
-    with torch.no_grad():
-        real = _tensors([op(*_copied(args), **_copied(kwargs))])
-        fake = _tensors([op(*torch.utils._pytree.tree_map(_meta, args), **torch.utils._pytree.tree_map(_meta, kwargs))])
-    facts = [[(tuple(t.shape), t.dtype) for t in side] for side in (real, fake)]
-    if facts[0] != facts[1]:
-        raise AssertionError(f"results are {facts[0]}, on the device meta {facts[1]}")
-
-
-def _test_traced(op, args, kwargs):
-    """The operator in a program that was traced on fake tensors gives the same results, and the same gradients."""
-    from .fx.experimental.proxy_tensor import make_fx
-    from .utils._pytree import tree_flatten, tree_unflatten
-
-    leaves, spec = tree_flatten((args, kwargs))
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-
-    def run(*tensors):
-        filled = list(leaves)
-        for place, tensor in zip(places, tensors):
-            filled[place] = tensor
-        plain, named = tree_unflatten(filled, spec)
-        return op(*plain, **named)
-
-    given = [leaves[place].detach() for place in places]
-    with torch.no_grad():
-        traced = make_fx(run, tracing_mode="fake")(*_copied(given))
-        for mine, theirs in zip(_tensors([traced(*_copied(given))]), _tensors([run(*_copied(given))])):
-            if not torch.allclose(torch.nan_to_num(mine), torch.nan_to_num(theirs)):
-                raise AssertionError("the traced program gives other results than the operator")
-
-
-def _meta(value):
-    return value.detach().to("meta") if isinstance(value, torch.Tensor) else value

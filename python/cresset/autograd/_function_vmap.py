@@ -55,9 +55,27 @@ def by_rule(rule, name, args, declared):
         raise RuntimeError(f"{name}: the rule for vmap has to return two things, the results and the dimensions of their batch, got {type(result).__name__}")
     output, out_dims = result
     if not isinstance(output, (list, tuple)):
+        if isinstance(out_dims, (list, tuple)):
+            raise RuntimeError(f"{name}: the rule for vmap returned the dimensions {out_dims} for one result; it takes one dimension")
         return _wrapped(output, out_dims, level)
     several = out_dims if isinstance(out_dims, (list, tuple)) else [out_dims] * len(output)
     return type(output)(_wrapped(o, d, level) for o, d in zip(output, several, strict=True))
+
+
+def each_element(op, info, in_dims, *args, **kwargs):
+    """A rule for operators that have none: the operator of each element of the batch in turn."""
+
+    def element(value, dim, i):
+        if isinstance(value, list):
+            return [element(v, d, i) for v, d in zip(value, dim, strict=True)] if isinstance(dim, list) else value
+        return value if dim is None else value.select(dim, i)
+
+    results = [op(*(element(v, d, i) for v, d in zip(args, in_dims, strict=True)), **kwargs) for i in range(info.batch_size)]
+    if isinstance(results[0], Tensor):
+        return torch.stack(results), 0
+    if not isinstance(results[0], (list, tuple)) or not all(isinstance(r, Tensor) for r in results[0]):
+        raise RuntimeError(f"vmap: {op} has results that are no tensors, and no rule; give it one by register_vmap")
+    return type(results[0])(torch.stack(several) for several in zip(*results, strict=True)), 0
 
 
 def apply(cls, args):
@@ -95,7 +113,9 @@ def apply(cls, args):
 
 
 def _wrapped(value, dim, level):
-    return value if dim is None or not isinstance(value, Tensor) else _cresset.wrap_batched(value, dim, level)
+    if dim is None or not isinstance(value, Tensor):
+        return value
+    return _cresset.wrap_batched(value, dim % value.dim() if dim < 0 else dim, level)
 
 
 class _Outside:

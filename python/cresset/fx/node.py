@@ -142,7 +142,7 @@ def _assigned_name(function):
 
 
 def _is_operator_of_torch(func):
-    return type(func).__name__ in ("_Overload", "_MethodOverload", "_Packet", "_MethodPacket", "OpOverload", "OpOverloadPacket", "_Defined")
+    return type(func).__name__ in ("_Overload", "_MethodOverload", "_MethodPacket", "OpOverload", "OpOverloadPacket")
 
 
 def _type_repr(obj):

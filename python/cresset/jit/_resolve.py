@@ -14,6 +14,7 @@ import _cresset_graph as _graph
 
 import cresset as torch
 
+from .._library.operators import Packet as _Packet
 from . import _library, _marks
 
 unit = _graph.script_unit_new()
@@ -215,7 +216,7 @@ def describe(obj, name, constant=False):
         return _describe_class(obj)
     if isinstance(obj, torch.library.CustomOpDef):
         return ("function", _defined_operator(getattr(getattr(torch.ops, obj._namespace), obj._name.partition(".")[0])))
-    if type(obj).__name__ == "_Packet":
+    if isinstance(obj, _Packet):
         return ("function", _defined_operator(obj))
     if type(obj).__name__ == "OpOverloadPacket":
         return ("builtin", str(obj).replace(".", "::", 1))
@@ -235,7 +236,7 @@ def describe(obj, name, constant=False):
 def operator_of(namespace, name):
     """The handle of the operator `namespace::name` that a program defined in Python; None where there is none."""
     packet = getattr(getattr(torch.ops, namespace), name, None)
-    return _defined_operator(packet) if type(packet).__name__ == "_Packet" else None
+    return _defined_operator(packet) if isinstance(packet, _Packet) else None
 
 
 @functools.cache

@@ -1,0 +1,177 @@
+"""Operators of programs in programs that are traced, exported, compiled, transformed or run again."""
+
+import io
+import unittest
+
+from cresset.fx.experimental.proxy_tensor import make_fx
+
+import cresset as torch
+from cresset import library
+
+
+def add_one(x):
+    x.add_(1)
+
+
+def add_to(x, y):
+    x.add_(y)
+    return y * 2
+
+
+written = library.custom_op("programs_test::written", add_one, mutates_args={"x"}, schema="(Tensor(a!) x) -> ()")
+both = library.custom_op("programs_test::both", add_to, mutates_args={"x"}, schema="(Tensor(a!) x, Tensor y) -> Tensor")
+both.register_fake(lambda x, y: torch.empty_like(y))
+plus = library.custom_op(
+    "programs_test::plus", lambda x, n=1.0: torch.from_numpy(x.detach().numpy() + n).to(x.dtype), mutates_args=(), schema="(Tensor x, float n=1.0) -> Tensor"
+)
+plus.register_fake(lambda x, n=1.0: torch.empty_like(x))
+plus.register_autograd(lambda ctx, grad: (grad, None))
+
+
+def targets(graph_module):
+    return [str(node.target) for node in graph_module.graph.nodes if node.op == "call_function"]
+
+
+class Model(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def exported(function, x=None):
+    return torch.export.export(Model(function), (torch.zeros(3) if x is None else x,))
+
+
+class Writing(unittest.TestCase):
+    """Operators that write to their arguments."""
+
+    def test_in_traces(self):
+        for mode in ("real", "fake", "symbolic"):
+            traced = make_fx(lambda x: (written(x), x + 1)[1], tracing_mode=mode)(torch.zeros(3))
+            self.assertEqual(targets(traced), ["programs_test.written.default", "aten.add.Tensor"])
+            x = torch.zeros(3)
+            self.assertEqual((traced(x).tolist(), x.tolist()), ([2, 2, 2], [1, 1, 1]))
+
+    def test_in_exported_programs(self):
+        program = exported(lambda x: (written(x), x + 1)[1])
+        self.assertEqual(targets(program.graph_module), ["programs_test.written.default", "aten.add.Tensor"])
+        for module in (program.module(), program.run_decompositions().module()):
+            x = torch.zeros(3)
+            self.assertEqual((module(x).tolist(), x.tolist()), ([2, 2, 2], [1, 1, 1]))
+        x = torch.ones(3)
+        self.assertEqual(exported(lambda x: both(x.clone(), x)).run_decompositions().module()(x).tolist(), [2, 2, 2])
+
+    def test_in_compiled_programs(self):
+        for backend in ("eager", "aot_eager", "inductor"):
+            with self.subTest(backend=backend):
+                torch._dynamo.reset()
+                compiled = torch.compile(lambda x: (written(x), both(x, x * 1), x * 2)[1:], fullgraph=True, backend=backend)
+                x = torch.zeros(3)
+                first, second = compiled(x)
+                self.assertEqual((first.tolist(), second.tolist(), x.tolist()), ([2, 2, 2], [4, 4, 4], [2, 2, 2]))
+
+    def test_unused_calls_stay(self):
+        traced = make_fx(lambda x: (written(x), plus(x), x + 1)[2])(torch.zeros(3))
+        traced.graph.eliminate_dead_code()
+        self.assertEqual(targets(traced), ["programs_test.written.default", "aten.add.Tensor"])
+
+
+class Reading(unittest.TestCase):
+    def test_files_of_exported_programs(self):
+        buffer = io.BytesIO()
+        torch.export.save(exported(lambda x: plus(x, 3.0).sin()), buffer)
+        buffer.seek(0)
+        self.assertEqual(torch.export.load(buffer).module()(torch.ones(3)).tolist(), torch.full((3,), 4.0).sin().tolist())
+
+    def test_decompositions_keep_operators(self):
+        program = exported(lambda x: plus(x).sin()).run_decompositions()
+        self.assertEqual(targets(program.graph_module), ["programs_test.plus.default", "aten.sin.default"])
+        with library._scoped_library("programs_test", "FRAGMENT") as lib:
+            lib.define("explicit(Tensor x) -> Tensor")
+            lib.impl("explicit", lambda x: x.sin() + 1, "CompositeExplicitAutograd")
+            program = exported(lambda x: torch.ops.programs_test.explicit(x)).run_decompositions()
+            self.assertEqual(targets(program.graph_module), ["programs_test.explicit.default"])
+
+    def test_gradients_of_compiled_and_repeated_programs(self):
+        def f(x):
+            return plus(x.sin()).cos().sum()
+
+        x = torch.ones(3, requires_grad=True)
+        expected = torch.autograd.grad(f(x), x)[0].tolist()
+        for backend in ("eager", "aot_eager", "inductor"):
+            torch._dynamo.reset()
+            self.assertEqual(torch.autograd.grad(torch.compile(f, fullgraph=True, backend=backend)(x), x)[0].tolist(), expected)
+        found = torch.autograd.grad(torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False), x)[0]
+        self.assertEqual(found.tolist(), expected)
+        self.assertEqual(torch.func.grad(f)(x.detach()).tolist(), expected)
+
+    def test_in_scripts(self):
+        import linecache
+
+        text = "def f(x: torch.Tensor):\n    return torch.ops.programs_test.plus(x, 3.0)\n"
+        linecache.cache["<programs_test>"] = (len(text), None, text.splitlines(True), "<programs_test>")
+        space = {"torch": torch}
+        exec(compile(text, "<programs_test>", "exec"), space)
+        self.assertEqual(torch.jit.script(space["f"])(torch.ones(1)).item(), 4)
+
+
+class Objects(unittest.TestCase):
+    """What overloads, packets and schemas tell of themselves."""
+
+    def test_overloads(self):
+        overload, packet = torch.ops.programs_test.plus.default, torch.ops.programs_test.plus
+        self.assertEqual(
+            (
+                overload.name(),
+                overload.__name__,
+                overload.__qualname__,
+                overload._name,
+                overload.__module__,
+                overload.namespace,
+                overload._opname,
+                overload._overloadname,
+            ),
+            (
+                "programs_test::plus",
+                "plus.default",
+                "programs_test::plus",
+                "programs_test::plus",
+                "torch._ops.programs_test",
+                "programs_test",
+                "plus",
+                "default",
+            ),
+        )
+        self.assertEqual((torch.ops.aten.add.Tensor.__qualname__, torch.ops.aten.sin.default.__qualname__), ("aten::add.Tensor", "aten::sin"))
+        self.assertEqual(
+            (type(packet).__name__, packet.__module__, packet._qualified_op_name), ("OpOverloadPacket", "torch._ops.programs_test", "programs_test::plus")
+        )
+        self.assertEqual([str(s) for s in packet._schemas.values()], ["programs_test::plus(Tensor x, float n=1.) -> Tensor"])
+        for function in (packet.op, packet._op, overload.op, overload._op):
+            self.assertEqual(function(torch.ones(1)).item(), 2)
+        self.assertRaises(AttributeError, lambda: overload.default)
+
+    def test_views_and_composites(self):
+        with library._scoped_library("programs_test", "FRAGMENT") as lib:
+            lib.define("view(Tensor(a) x) -> Tensor(a)")
+            lib.define("two(Tensor x) -> Tensor")
+            lib.impl("two", lambda x: x.sin().cos(), "CompositeImplicitAutograd")
+            self.assertTrue(torch.ops.programs_test.view.default.is_view)
+            two = torch.ops.programs_test.two.default
+            self.assertEqual((two._can_decompose(), two.decompose(torch.zeros(1)).item()), (True, 1))
+            self.assertIs(torch.ops.programs_test.view.default.decompose(torch.zeros(1)), NotImplemented)
+
+    def test_functions_of_modes_are_registered_once(self):
+        class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+            pass
+
+        op = library.custom_op("programs_test::once", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")._opoverload
+        op.py_impl(Mode)(lambda *given: 1)
+        self.assertRaises(AssertionError, op.py_impl, Mode)
+
+
+if __name__ == "__main__":
+    unittest.main()
