@@ -2,8 +2,9 @@
 
 import unittest
 
-from cresset import library, ops
 from cresset._library import custom_ops, fake_impl, triton, utils
+
+from cresset import library, ops
 
 
 class Names(unittest.TestCase):
