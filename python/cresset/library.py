@@ -416,9 +416,9 @@ def _set(op, key, fn, undone=None):
     elif fn is fallthrough_kernel:  # of an operator of this module, whose keys without a function are passed by
         return
     else:
-        op._kernels[key] = fn
+        op.put(key, fn)
         if undone is not None:
-            undone.append(lambda: op._kernels.pop(key, None))
+            undone.append(functools.partial(op.put, key, None))
 
 
 def _notes_of(lib, caller):

@@ -50,7 +50,7 @@ def key_of_device(kind):
 
 def _key_of(tensor):
     key = KEYS.get(tensor.device.type, "PrivateUse1")
-    return _LAYOUTS[tensor.layout] + key if tensor.layout in _LAYOUTS else key
+    return key if tensor.layout is torch.strided or tensor.layout not in _LAYOUTS else _LAYOUTS[tensor.layout] + key
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------------
@@ -71,10 +71,14 @@ class _Call:
 
     def __init__(self, op, values):
         self.op, self.values = op, values
-        self.kinds = [(tensors_of([v]), isinstance(v, list)) for v in values]
-        self.needs = tuple(
+        self.kinds = [((v,), False) if isinstance(v, torch.Tensor) else (tensors_of([v]), isinstance(v, list)) for v in values]
+
+    @functools.cached_property
+    def needs(self):
+        """Whether gradients are wanted, for each argument: a list of that for lists."""
+        return tuple(
             [isinstance(t, torch.Tensor) and t.requires_grad for t in v] if listed and found else any(t.requires_grad for t in found)
-            for v, (found, listed) in zip(values, self.kinds, strict=True)
+            for v, (found, listed) in zip(self.values, self.kinds, strict=True)
         )
 
     def setup(self, ctx, output):
@@ -87,15 +91,21 @@ class _Call:
         ctx.seen = _Context(ctx, self.needs)
         ctx.seen.__dict__.update({k: v for k, v in seen.__dict__.items() if k not in ("_ctx", "needs_input_grad")})
 
+    spec = None  # where the result is one tensor
+
     def results(self, tensors):
         """The results in their structure, of those of the recorded function."""
+        if self.spec is None:
+            return tensors
         tensors = iter(tensors)
         return tree_unflatten([next(tensors) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves], self.spec)
 
     def gradients(self, ctx, grads):
         """The gradients of the tensors among the arguments, by the operator's formula."""
-        op, given = self.op, iter(grads)
-        grads = tree_unflatten([next(given) if isinstance(leaf, torch.Tensor) else None for leaf in self.leaves], self.spec)
+        op = self.op
+        if self.spec is not None:
+            given = iter(grads)
+            grads = tree_unflatten([next(given) if isinstance(leaf, torch.Tensor) else None for leaf in self.leaves], self.spec)
         found = op._backward(ctx.seen, *(grads if isinstance(grads, tuple) else (grads,)))
         found = found if isinstance(found, tuple) else (found,)
         kinds = [kind for kind, a in zip(self.kinds, op._form.arguments, strict=True) if not a.keyword]
@@ -130,6 +140,8 @@ class _Recorded(torch.autograd.Function):
         ctx.call, ctx.seen = call, _Context(ctx, call.needs)
         if call.op._setup is not None:
             call.setup(ctx, out)
+        if isinstance(out, torch.Tensor):
+            return out
         call.leaves, call.spec = tree_flatten(out)
         return tuple(leaf for leaf in call.leaves if isinstance(leaf, torch.Tensor))
 
@@ -177,6 +189,9 @@ def _nothing(*args, **kwargs):
     """The results of an operator that has none, without data."""
 
 
+_LAYERS = frozenset({"AutocastCPU", "AutocastCUDA", "FuncTorchBatched", "ADInplaceOrView", "CompositeImplicitAutograd"})
+
+
 class Defined(_OpOverload):
     """One overload of an operator that a program defined: the functions that compute it, by kind of device, and its formula."""
 
@@ -188,12 +203,21 @@ class Defined(_OpOverload):
     # Made when they are asked for: programs define operators by the thousand, and most have none of these.
     _fake = _backward = _setup = _vmap = _initial = None
     _checks_aliases = False
+    _layers = frozenset()  # keys of functions that are of no device
     _has_formula = property(lambda self: self._backward is not None)
     _autocast, _torch_dispatch, py_kernels = (functools.cached_property(lambda self: {}) for _ in range(3))
     _disabled = functools.cached_property(lambda self: set())
     _call = _op = property(lambda self: self.__call__)
     __name__ = property(lambda self: f"{self._opname}.{self._overloadname}")
     _name = property(lambda self: self.name())
+
+    def put(self, key, function):
+        """Registers the function for a key, or for None that there is none."""
+        if function is None:
+            self._kernels.pop(key, None)
+        else:
+            self._kernels[key] = function
+        self._layers = frozenset(k for k in self._kernels if k in _LAYERS or k.startswith("Autograd"))
 
     @functools.cached_property
     def tags(self):
@@ -223,7 +247,7 @@ class Defined(_OpOverload):
             skipped.add("Autograd")
         else:
             skipped.discard("Autograd")
-        values = self._form.bind(args, kwargs, self.name())
+        values = self._form.bind(args, kwargs, self.__qualname__)
         return self._through(values, tensors_of(values), skipped)
 
     @functools.cached_property
@@ -233,6 +257,11 @@ class Defined(_OpOverload):
     @functools.cached_property
     def _is_mutable(self):
         return any(a.mutated for a in self._form.arguments)
+
+    @functools.cached_property
+    def _shares(self):
+        """Whether a result shares memory, as the schema says."""
+        return any("(" in kind for kind in self._form.returns)
 
     def name(self):
         """namespace::name, with the overload where it has one."""
@@ -244,7 +273,7 @@ class Defined(_OpOverload):
     def __call__(self, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
-        values = self._form.bind(args, kwargs, self.name())
+        values = self._form.bind(args, kwargs, self.__qualname__)
         return self._through(values, tensors_of(values))
 
     def _through(self, values, tensors, skipped=frozenset()):
@@ -252,22 +281,25 @@ class Defined(_OpOverload):
         if self._autocast and tensors and (dtype := self._autocast_dtype(tensors)) is not None:
             with torch.autocast(tensors[0].device.type, enabled=False):
                 return self._spread(self, tree_map(lambda v: cast(v, dtype), values))
-        if (taken := self._layer_of_casts(tensors, skipped)) is not None:
+        layers = self._layers
+        if layers and (taken := self._layer_of_casts(tensors, skipped)) is not None:
             return self._spread(taken, values)
-        is_composite = "CompositeImplicitAutograd" in self._kernels and self._kernel(tensors, values) is None
-        if not is_composite and any(_cresset.batched_parts(t) for t in tensors):
-            return self._batched(values, skipped)
-        if not is_composite and any(map(_cresset.is_functional, tensors)):
-            from .functional import called
+        is_composite = "CompositeImplicitAutograd" in layers and self._kernel(tensors, values) is None
+        if not is_composite:
+            for t in tensors:
+                if t._is_batched and _cresset.batched_parts(t):
+                    return self._batched(values, skipped)
+                if _cresset.is_functional(t):
+                    from .functional import called
 
-            return called(self, values, tensors)
-        if (formula := self._layer_of_gradients(tensors, skipped)) is not None:
+                    return called(self, values, tensors)
+        if layers and (formula := self._layer_of_gradients(tensors, skipped)) is not None:
             return self._spread(formula, values)
         if is_composite:
             return self._spread(self._kernels["CompositeImplicitAutograd"], values)
-        if "ADInplaceOrView" in self._kernels and not self._skips("ADInplaceOrView", skipped):
+        if "ADInplaceOrView" in layers and not self._skips("ADInplaceOrView", skipped):
             return self._spread(self._kernels["ADInplaceOrView"], values)
-        if self._records(skipped) and torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]) and self._records(skipped):
             if not self._form.returns:
                 with torch.no_grad():
                     return self._computed(values, tensors)
@@ -345,7 +377,7 @@ class Defined(_OpOverload):
     def _key(self, tensors, values):
         """The name of the key of the device that computes: that of the tensors, of which others go before the CPU."""
         if tensors:
-            return _key_of(next((t for t in tensors if t.device.type != "cpu"), tensors[0]))
+            return _key_of(tensors[0] if len(tensors) == 1 else next((t for t in tensors if t.device.type != "cpu"), tensors[0]))
         device = next((v for v, a in zip(values, self._form.arguments) if a.base == "Device" and a.name == "device"), None)
         return "Undefined" if device is None or not self._checks_aliases else key_of_device(device)
 
@@ -353,7 +385,7 @@ class Defined(_OpOverload):
         key = self._key(tensors, values)
         if key in self._disabled:
             return self._initial
-        is_fake = any(map(_cresset._faking, tensors))
+        is_fake = any([_cresset._faking(t) for t in tensors])
         if is_fake or (key == "Meta" and tensors):
             without = self._without_data(is_fake)
             if without is not None or self._checks_aliases:
@@ -396,7 +428,7 @@ class Defined(_OpOverload):
         if kernel is None:
             raise self._unsupported(tensors, values)
         plain, named = self._given(values)
-        out = self._form.results_of(self._run(kernel, tensors, plain, named), self.name())
+        out = self._form.results_of(self._run(kernel, tensors, plain, named), self.__qualname__)
         if self._checks_aliases:
             self._check(out, values, tensors, kernel)
         return out
@@ -411,14 +443,15 @@ class Defined(_OpOverload):
 
     def _check(self, out, values, tensors, kernel):
         """Counts changes of arguments, and refuses results that share memory with an argument or with one another."""
-        for value, argument in zip(values, self._form.arguments) if self._is_mutable else ():
-            if argument.mutated:
-                torch.autograd.graph.increment_version([t for t in tensors_of([value]) if not t.is_inference() and not t._is_batched])
-        if kernel in (self._fake, _nothing) or any("(" in kind for kind in self._form.returns):
+        if self._is_mutable:
+            for value, argument in zip(values, self._form.arguments):
+                if argument.mutated:
+                    torch.autograd.graph.increment_version([t for t in tensors_of([value]) if not t.is_inference() and not t._is_batched])
+        if kernel is self._fake or kernel is _nothing or self._shares:
             return
         # By the storage itself, as fake tensors have no memory to tell apart.
         seen = {t.untyped_storage()._cdata for t in tensors if _has_memory(t)}
-        for t in tensors_of([out]):
+        for t in (out,) if isinstance(out, torch.Tensor) else tensors_of([out]):
             address = t.untyped_storage()._cdata if _has_memory(t) else None
             if address in seen or any(t is other for other in tensors):
                 raise RuntimeError(
