@@ -22,6 +22,7 @@ from . import ops
 from ._core import dispatch_keys as _keys, schema as _schema
 from ._core.operators import OpOverload as _OpOverload
 from ._core.tag import Tag as _Tag
+from ._library.effects import EffectType
 from ._library.checks import OpCheckError, opcheck  # noqa: F401
 from ._library.infer_schema import infer_schema
 from ._library.operators import Defined as _Defined, OfLibrary as _OfLibrary, Packet as _Packet, cast as _cast, fakes as _fakes, key_of_device as _key_of_device
@@ -208,6 +209,10 @@ class CustomOpDef:
         key = _KERNEL_KEYS.get(device_type, device_type)
         return _Switched(self._op._disabled, key, enabled)
 
+    def register_effect(self, effect):
+        """Says that calls do something beside their results, so that graphs keep those whose results nothing uses; None: that they do not."""
+        _register_effectful_op(self, effect)
+
     def register_vmap(self, func=None):
         """The operator's rule under vmap; see `torch.library.register_vmap`."""
         return register_vmap(self, func)
@@ -357,6 +362,13 @@ class Library:
             _keys.parsed(key)
         if fn is not fallthrough_kernel:
             raise RuntimeError(f"Library.fallback: {key or 'the key'}: register fallbacks in C++, by TORCH_LIBRARY_IMPL(_, key, m)")
+
+    def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
+        """`torch.library.register_fake` of an operator of the namespace, for the life of this library."""
+        return register_fake(op_name if "::" in op_name else f"{self.ns}::{op_name}", fn, lib=self)
+
+    def _register_effectful_op(self, op_name, effect):
+        _register_effectful_op(op_name if "::" in op_name else f"{self.ns}::{op_name}", effect, lib=self)
 
     def register_symm_mem_args(self, op_name, arg_names):
         """Says which arguments are symmetric memory, which compilers ask. RuntimeError for an operator that is not there, ValueError for other names."""
@@ -703,6 +715,20 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
     found._autocast[device_type] = cast_inputs
     if undone is not None:
         undone.append(functools.partial(found._autocast.pop, device_type, None))
+
+
+def _register_effectful_op(op, effect, *, lib=None):
+    """Says what calls of an operator do beside their results: a member of `EffectType`, or None for nothing.
+
+    Errors: ValueError for another effect.
+    """
+    if effect is not None and not isinstance(effect, EffectType):
+        raise ValueError(f"register_effect: expected a member of EffectType, or None, got {effect!r}")
+    found, undone = _found(op), _notes_of(lib, "register_effect")
+    overload = found.overload if isinstance(found, _OfLibrary) else found
+    before, overload._effect = overload._effect, effect
+    if undone is not None:
+        undone.append(functools.partial(setattr, overload, "_effect", before))
 
 
 def _casting(overload, kind, dtype):

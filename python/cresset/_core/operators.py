@@ -38,6 +38,8 @@ takes_numbers = set()  # operators of libraries that take Python numbers for ten
 class OpOverload(OperatorBase):
     """One overload of an operator: takes what its schema lists, and nothing else."""
 
+    _effect = None  # what calls do beside their results, as torch.library says; graphs keep such calls
+
     def __init__(self, packet, overload, entry=None, call=None, schema=None):
         self._overloadpacket, self._overloadname, self._entry = packet, overload, entry
         self._namespace, self._opname = packet._namespace, packet.__name__

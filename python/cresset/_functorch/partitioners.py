@@ -63,6 +63,11 @@ def is_random(node):
     return "nondeterministic_seeded" in tags
 
 
+def _has_effect(node):
+    """Whether the call does something beside its result, as `torch.library` was told."""
+    return getattr(node.target, "_effect", None) is not None
+
+
 def may_recompute(node):
     """Whether a node may run again in backward: it is cheap beside reading its inputs, and gives the same."""
     if node.op == "get_attr" or node.target is operator.getitem:
@@ -89,7 +94,7 @@ class _Joint:
 
     def leave_to_backward(self):
         """Nodes that no result of forward needs count as those of backward."""
-        leads, todo = set(), [node for node in self.fwd_results if isinstance(node, fx.Node)]
+        leads, todo = set(), [node for node in self.fwd_results if isinstance(node, fx.Node)] + [n for n in self.nodes if self.forward[n] and _has_effect(n)]
         while todo:
             node = todo.pop()
             if node not in leads:
@@ -123,8 +128,8 @@ class _Joint:
         """Modules of forward, which returns what is kept after its results, and backward, which takes that before the gradients of the results."""
         sizes = [node for node in kept if _is_number(node)]
         kept = [node for node in kept if node not in sizes] + sizes
-        # Random numbers are drawn in eager mode whether anything reads them or not.
-        drawn = [node for node in self.nodes if self.forward[node] and is_random(node)]
+        # Random numbers are drawn in eager mode whether anything reads them or not, and operators with effects are called.
+        drawn = [node for node in self.nodes if self.forward[node] and (is_random(node) or _has_effect(node))]
         forward = _extracted(self.module, self.primals, [*self.fwd_results, *kept], drawn)
         # Numbers come first among the inputs of backward.
         again = {node for node in self.nodes if self.forward[node]}

@@ -426,7 +426,8 @@ class Node:
         """
         op, target = self.op, self.target
         if op == "call_function":
-            return _changes_arguments(target) or _reaches_outside(target) or target in _side_effects() or (impure_random and _draws(target))
+            has_effect = _reaches_outside(target) or getattr(target, "_effect", None) is not None
+            return has_effect or _changes_arguments(target) or target in _side_effects() or (impure_random and _draws(target))
         if op != "call_module":
             return op in ("placeholder", "output")
         owner = self.graph.owning_module

@@ -73,10 +73,86 @@ class Writing(unittest.TestCase):
                 first, second = compiled(x)
                 self.assertEqual((first.tolist(), second.tolist(), x.tolist()), ([2, 2, 2], [4, 4, 4], [2, 2, 2]))
 
+    def test_gradients_pass_by_what_is_written(self):
+        def f(x):
+            y = x * 1
+            written(y)
+            return (y * y.sin()).sum()
+
+        x = torch.ones(2, requires_grad=True)
+        expected = torch.autograd.grad(f(x), x)[0].tolist()
+        for backend in ("eager", "aot_eager", "inductor"):
+            torch._dynamo.reset()
+            self.assertEqual(torch.autograd.grad(torch.compile(f, fullgraph=True, backend=backend)(x), x)[0].tolist(), expected)
+
+    def test_graphs_without_writes_hold_an_overload_that_returns_what_is_written(self):
+        several = library.custom_op(
+            "programs_test::several",
+            lambda x, ys, n=1: (x.add_(n), ys[0].add_(n), x * 2)[2],
+            mutates_args={"x", "ys"},
+            schema="(Tensor(a!) x, Tensor(b!)[] ys, int n=1) -> Tensor",
+        )
+        several.register_fake(lambda x, ys, n=1: torch.empty_like(x))
+        same = library.custom_op("programs_test::same", lambda x: x.add_(1), mutates_args={"x"}, schema="(Tensor(a!) x) -> Tensor(a!)")
+        same.register_fake(lambda x: x)
+
+        def f(x):
+            y = same(x * 1)
+            return several(y, [y * 1, y * 2], 3).sum() + y.sum()
+
+        self.assertEqual(
+            str(torch.ops.programs_test.several._functional._schema),
+            "programs_test::several._functional(Tensor x, Tensor[] ys, int n=1) -> (Tensor, Tensor, Tensor[])",
+        )
+        x = torch.ones(2)
+        self.assertEqual(make_fx(torch.func.functionalize(f))(x)(x).item(), f(x).item())
+        program = exported(f, x).run_decompositions()
+        self.assertEqual(
+            [t for t in targets(program.graph_module) if "programs_test" in t], ["programs_test.same._functional", "programs_test.several._functional"]
+        )
+        buffer = io.BytesIO()
+        torch.export.save(program, buffer)
+        buffer.seek(0)
+        self.assertEqual(torch.export.load(buffer).module()(x).item(), f(x).item())
+
     def test_unused_calls_stay(self):
         traced = make_fx(lambda x: (written(x), plus(x), x + 1)[2])(torch.zeros(3))
         traced.graph.eliminate_dead_code()
         self.assertEqual(targets(traced), ["programs_test.written.default", "aten.add.Tensor"])
+
+
+class Effects(unittest.TestCase):
+    """Operators whose calls do something beside their results."""
+
+    def setUp(self):
+        self.seen = seen = []
+        self.op = library.custom_op("programs_test::told", lambda x: seen.append(x.tolist()), mutates_args=(), schema="(Tensor x) -> ()")
+        self.op.register_fake(lambda x: None)
+
+    def run_all(self, *backends, requires_grad=False):
+        self.seen.clear()
+        for backend in backends:
+            torch._dynamo.reset()
+            torch.compile(lambda x: (self.op(x), x + 1)[1], fullgraph=True, backend=backend)(torch.ones(1, requires_grad=requires_grad))
+        return len(self.seen)
+
+    def test_graphs_keep_calls_that_are_told_of(self):
+        self.assertEqual(self.run_all("eager"), 1)
+        self.assertEqual(targets(exported(lambda x: (self.op(x), x + 1)[1]).run_decompositions().graph_module), ["aten.add.Tensor"])
+        self.op.register_effect(library.EffectType.ORDERED)
+        for requires_grad in (False, True):
+            self.assertEqual(self.run_all("eager", "aot_eager", "inductor", requires_grad=requires_grad), 3)
+        program = exported(lambda x: (self.op(x), x + 1)[1]).run_decompositions()
+        self.assertEqual(targets(program.graph_module), ["programs_test.told.default", "aten.add.Tensor"])
+        self.op.register_effect(None)
+        self.assertEqual(self.run_all("aot_eager"), 0)
+
+    def test_effects_are_members_of_their_class(self):
+        self.assertRaises(ValueError, self.op.register_effect, "ordered")
+        with library._scoped_library("programs_test", "FRAGMENT") as lib:
+            library._register_effectful_op(torch.ops.aten.erf.default, library.EffectType.ORDERED, lib=lib)
+            self.assertIs(torch.ops.aten.erf.default._effect, library.EffectType.ORDERED)
+        self.assertIsNone(torch.ops.aten.erf.default._effect)
 
 
 class Reading(unittest.TestCase):

@@ -12,6 +12,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ... import fx
+from ..._core.operators import OperatorBase
 from ..._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 from ...fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ...overrides import TorchFunctionMode
@@ -263,7 +264,7 @@ class Tracer:
             if tensor._version != version:  # also by arguments such as inplace=True
                 writes = True
                 self.written.add(id(tensor))
-        if writes or self._is_new(out):
+        if writes or self._is_new(out) or (out is None and isinstance(func, OperatorBase)):
             if target is not None:
                 self.node(target, args, kwargs, out)
             else:
