@@ -16,7 +16,7 @@ def __getattr__(name):
 
 
 def _maybe_get_opdef(op):
-    """What `custom_op` made, of itself, an overload or a name; None for other operators."""
+    """The object that `custom_op` made, of itself, an overload or a name; None for other operators."""
     from ..library import CustomOpDef, _of_functions
 
     if isinstance(op, CustomOpDef):

@@ -87,7 +87,7 @@ def _parts(op):
 
 
 def _below(function, tensor):
-    """What a function gives, out of sight of functionalize, of which the tensor is a wrapper."""
+    """The result of a function, out of sight of functionalize, of which the tensor is a wrapper."""
     found = []
 
     def run(value):

@@ -237,7 +237,7 @@ class Defined(_OpOverload):
         return "CompositeImplicitAutograd" in self._kernels
 
     def decompose(self, *args, **kwargs):
-        """What its composite function gives; NotImplemented for one that has none."""
+        """The result of its composite function; NotImplemented for one that has none."""
         return self._kernels["CompositeImplicitAutograd"](*args, **kwargs) if self._can_decompose() else NotImplemented
 
     def redispatch(self, keyset, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""What operators of programs take and give: values become what the schema says, as with PyTorch 2.13, or are errors."""
+"""Arguments and results of operators of programs: values become what the schema says, as with PyTorch 2.13, or are errors."""
 
 import unittest
 

@@ -195,7 +195,7 @@ class Reading(unittest.TestCase):
 
 
 class Objects(unittest.TestCase):
-    """What overloads, packets and schemas tell of themselves."""
+    """Names and facts of overloads and packets."""
 
     def test_overloads(self):
         overload, packet = torch.ops.programs_test.plus.default, torch.ops.programs_test.plus
