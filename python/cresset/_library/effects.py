@@ -1,4 +1,4 @@
-"""What calls of operators do beside their results."""
+"""Effects of operators: things that their calls do beside giving results."""
 
 import enum
 

@@ -5,13 +5,14 @@ kind of device.
 """
 
 import functools
+import sys
 
 import _cresset
 
 import cresset as torch
 
 from .. import ops
-from .._core import dispatch_keys as _keys, schema as _schema
+from .._core import dispatch_keys as _keys, modes as _modes, schema as _schema
 from .._core.operator_schema import FunctionSchema as _FunctionSchema
 from .._core.operators import OpOverload as _OpOverload
 from ..autograd import _function_vmap
@@ -281,7 +282,23 @@ class Defined(_OpOverload):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
         values = self._form.bind(args, kwargs, self.__qualname__)
+        profile = sys.modules.get("_cresset_profile")
+        if profile is not None or _modes._devices:
+            return self._watched(values, profile)
         return self._through(values, tensors_of(values))
+
+    def _watched(self, values, profile):
+        """The call as a profiler sees it, and without the default device, which is one of the caller's functions alone."""
+        opened = None if profile is None else profile.enter(self.__qualname__)
+        if _modes._devices:
+            _cresset._set_default_device(None)
+        try:
+            return self._through(values, tensors_of(values))
+        finally:
+            if _modes._devices:
+                _cresset._set_default_device(_modes._devices[-1])
+            if opened is not None:
+                profile.leave(opened)
 
     def _through(self, values, tensors, skipped=frozenset()):
         """The call, past the layers of these keys."""

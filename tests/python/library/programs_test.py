@@ -230,6 +230,25 @@ class Objects(unittest.TestCase):
             self.assertEqual(function(torch.ones(1)).item(), 2)
         self.assertRaises(AttributeError, lambda: overload.default)
 
+    def test_signatures(self):
+        from cresset.fx.operator_schemas import get_signature_for_torch_op
+
+        for op in (torch.ops.programs_test.plus, torch.ops.programs_test.plus.default):
+            (found,) = get_signature_for_torch_op(op)
+            self.assertEqual([(p.name, p.annotation, p.default) for p in found.parameters.values()][1:], [("n", float, 1.0)])
+            self.assertIs(found.return_annotation, torch.Tensor)
+
+    def test_profiles_have_calls(self):
+        with torch.profiler.profile() as profile:
+            plus(torch.ones(1))
+        self.assertIn("programs_test::plus", [event.key for event in profile.key_averages()])
+
+    def test_the_default_device_is_that_of_the_caller_alone(self):
+        op = library.custom_op("programs_test::ones", lambda x: torch.ones(2), mutates_args=(), schema="(Tensor x) -> Tensor")
+        x = torch.ones(1)
+        with torch.device("meta"):
+            self.assertEqual((op(x).tolist(), torch.ones(1).is_meta), ([1, 1], True))
+
     def test_views_and_composites(self):
         with library._scoped_library("programs_test", "FRAGMENT") as lib:
             lib.define("view(Tensor(a) x) -> Tensor(a)")
