@@ -180,7 +180,7 @@ class CustomOpDef:
     def __repr__(self):
         return f"<CustomOpDef({self._qualname})>"
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         return self._op(*args, **kwargs)
 
     def register_kernel(self, device_types, fn=None, /):
@@ -428,9 +428,10 @@ def _set(op, key, fn, undone=None):
     elif fn is fallthrough_kernel:  # of an operator of this module, whose keys without a function are passed by
         return
     else:
+        before = op._kernels.get(key)
         op.put(key, fn)
         if undone is not None:
-            undone.append(functools.partial(op.put, key, None))
+            undone.append(functools.partial(op.put, key, before))
 
 
 def _notes_of(lib, caller):

@@ -51,7 +51,7 @@ class OpOverload(OperatorBase):
         self._text = schema
         self.py_kernels = {}
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
         try:
@@ -98,7 +98,7 @@ class OpOverload(OperatorBase):
     def _can_decompose(self):
         return self._entry is not None and _cresset._entry(self._entry)[1]
 
-    def decompose(self, *args, **kwargs):
+    def decompose(self, /, *args, **kwargs):
         """The composite's own operators in place of it; NotImplemented for one that is none."""
         return self(*args, **kwargs) if self._can_decompose() else NotImplemented
 
@@ -128,7 +128,7 @@ class OpOverload(OperatorBase):
         """Decorator: keeps a function for PyTorch's wrappers of functional tensors, which are not made here; it is never called."""
         return function
 
-    def redispatch(self, keyset, *args, **kwargs):
+    def redispatch(self, keyset, /, *args, **kwargs):
         """The call itself."""
         return self._call(*args, **kwargs)
 
@@ -153,7 +153,7 @@ class Composed(OpOverload):
 
     takes_tensors = True
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         return self._call(*args, **kwargs)
 
     def _can_decompose(self):
@@ -185,14 +185,14 @@ class OpOverloadPacket(OperatorBase):
         """The function that finds the overload."""
         return self._call or self._first_that_fits
 
-    def _first_that_fits(self, *args, **kwargs):
+    def _first_that_fits(self, /, *args, **kwargs):
         *others, last = self._overloads
         for overload in others:
             with contextlib.suppress(TypeError):
                 return getattr(self, overload)._call(*args, **kwargs)
         return getattr(self, last)._call(*args, **kwargs)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
         try:

@@ -90,6 +90,8 @@ class Schema:
             made.listed_size = int(listed[1:-1])
         if default is not None:
             made.default = _default(default.strip(), base, bool(listed))
+            fitting = _values.taken(made.default, made)
+            made.default = made.default if fitting is _values.UNFIT else fitting
         return made
 
     def results_of(self, out, title):

@@ -237,11 +237,11 @@ class Defined(_OpOverload):
     def _can_decompose(self):
         return "CompositeImplicitAutograd" in self._kernels
 
-    def decompose(self, *args, **kwargs):
+    def decompose(self, /, *args, **kwargs):
         """The result of its composite function; NotImplemented for one that has none."""
         return self._kernels["CompositeImplicitAutograd"](*args, **kwargs) if self._can_decompose() else NotImplemented
 
-    def redispatch(self, keyset, *args, **kwargs):
+    def redispatch(self, keyset, /, *args, **kwargs):
         """The call with these keys alone."""
         skipped = {name for name in _keys.LAYERS if not keyset.has(_keys.DispatchKey[name])}
         if skipped >= _keys.OF_GRADIENTS - {"Autograd"}:
@@ -278,7 +278,7 @@ class Defined(_OpOverload):
 
     # ---- the layers, from the top -------------------------------------------------------------------------------------
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
         values = self._form.bind(args, kwargs, self.__qualname__)
@@ -448,6 +448,8 @@ class Defined(_OpOverload):
             plain, named = self._given(values)
             if _types_of(plain, named):
                 return hear(self, tuple(plain), named)
+        if not self._is_mutable and any([t.is_neg() or (t.is_complex() and t.is_conj()) for t in tensors]):
+            values = tree_map(lambda v: v.resolve_conj().resolve_neg() if isinstance(v, torch.Tensor) else v, values)
         kernel = self._kernel(tensors, values) or self._kernels.get("CompositeImplicitAutograd")
         if kernel is None:
             raise self._unsupported(tensors, values)
@@ -501,7 +503,7 @@ class Packet(ops._Packet):
         self.__name__ = self.__qualname__ = name
         self._namespace, self._overloads, self.__module__ = namespace, {}, f"torch._ops.{namespace}"
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
         if len(self._overloads) == 1:
@@ -544,7 +546,7 @@ class OfLibrary:
     def name(self):
         return self.overload.name()
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         return self.overload(*args, **kwargs)
 
     _kernels, _backward, _undone, _has_formula = {}, None, None, True

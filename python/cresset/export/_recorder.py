@@ -414,7 +414,7 @@ class Recorder:
 def _patched():
     """Operators that Python defines are heard like those of the dispatcher. Returns their own calls, to be put back."""
     from .._higher_order_ops._operator import HigherOrderOperator, is_function
-    from ..library import _Defined
+    from .._library.operators import Defined as _Defined, tensors_of
 
     own = [
         (_Defined, "__call__", _Defined.__call__),
@@ -423,6 +423,8 @@ def _patched():
     ]
 
     def defined(op, *args, **kwargs):
+        if any(t._is_batched for t in tensors_of((args, kwargs))):  # its rule for vmap, or each element, calls it with values
+            return own[0][2](op, *args, **kwargs)
         heard = _cresset._listen(ABOVE_LAYERS, None)
         try:
             return own[0][2](op, *args, **kwargs) if not isinstance(heard, Recorder) else heard(op, args, kwargs)

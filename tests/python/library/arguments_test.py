@@ -112,6 +112,25 @@ class Values(unittest.TestCase):
             self.doCleanups()
             self.setUp()
 
+    def test_defaults_are_values_of_their_types(self):
+        seen = []
+        op = self.operator(
+            "(Tensor x, int[2] k=1, Device d='cpu', ScalarType t=float, float[] f=[1], *, int n=2) -> ()", lambda *args, **named: seen.append((args[1:], named))
+        )
+        x = torch.ones(1)
+        op(x)
+        op(x, 3, n=2)
+        op(x, f=[2])
+        self.assertEqual(seen, [((), {}), (([3, 3],), {}), (([1, 1], torch.device("cpu"), torch.float32, [2.0]), {})])
+
+    def test_arguments_may_be_called_self(self):
+        op = self.operator("(Tensor self, int args=1) -> Tensor", lambda self, args=1: self + args)
+        self.assertEqual((op(self=torch.ones(1), args=3).item(), op.default(self=torch.ones(1)).item()), (4, 2))
+
+    def test_conjugates_are_computed_before(self):
+        op = self.operator("(Tensor x) -> Tensor", lambda x: torch.from_numpy(x.numpy().copy()))
+        self.assertEqual(op(torch.tensor([1j]).conj()).tolist(), [-1j])
+
     def test_undefined_tensors_are_none(self):
         op = self.operator("(Tensor x, Tensor y) -> bool", lambda x, y: x is None)
         self.assertTrue(op(None, torch.ones(1)))

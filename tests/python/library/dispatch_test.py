@@ -141,6 +141,13 @@ class Keys(unittest.TestCase):
         )
         self.assertRaises(RuntimeError, torch._C._dispatch_find_schema_or_throw, "aten::sinnn", "")
 
+    def test_the_earlier_function_comes_back(self):
+        _, op = self.library("(Tensor x) -> Tensor", CPU=lambda x: x + 1)
+        with library._scoped_library("keys_test", "IMPL") as other:
+            other.impl("f", lambda x: x + 2, "CPU", allow_override=True)
+            self.assertEqual(op(torch.zeros(1)).item(), 2)
+        self.assertEqual(op(torch.zeros(1)).item(), 1)
+
     def test_names_of_keys_and_operators_are_checked(self):
         lib, _ = self.library("(Tensor x) -> Tensor")
         for call in (lambda: library.Library("keys_test", "IMPL", "Abacus"), lambda: library.Library("keys_test", "FRAGMENT", "CPU"), lambda: lib.impl("another::f", abs, "CPU"),

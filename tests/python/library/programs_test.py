@@ -2,6 +2,7 @@
 
 import io
 import unittest
+import warnings
 
 from cresset.fx.experimental.proxy_tensor import make_fx
 
@@ -183,6 +184,27 @@ class Reading(unittest.TestCase):
         found = torch.autograd.grad(torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False), x)[0]
         self.assertEqual(found.tolist(), expected)
         self.assertEqual(torch.func.grad(f)(x.detach()).tolist(), expected)
+
+    def test_sizes_that_depend_on_data(self):
+        op = library.custom_op("programs_test::places", lambda x: x.nonzero().contiguous(), mutates_args=(), schema="(Tensor x) -> Tensor")
+        op.register_fake(lambda x: x.new_empty([library.get_ctx().new_dynamic_size(), x.dim()], dtype=torch.int64))
+        number = library.custom_op("programs_test::number", lambda x: int(x.sum()), mutates_args=(), schema="(Tensor x) -> SymInt")
+        number.register_fake(lambda x: library.get_ctx().new_dynamic_size())
+        x = torch.tensor([1.0, 0.0, 2.0])
+        for backend in ("eager", "aot_eager", "inductor"):
+            with self.subTest(backend=backend), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch._dynamo.reset()
+                self.assertEqual(torch.compile(lambda x: op(x) + 1, fullgraph=True, backend=backend)(x).tolist(), [[1], [3]])
+                self.assertEqual(torch.compile(lambda x: torch.zeros(number(x)), fullgraph=True, backend=backend)(x).tolist(), [0, 0, 0])
+        self.assertEqual(exported(lambda x: op(x) + 1, x).module()(torch.ones(3)).tolist(), [[1], [2], [3]])
+
+    def test_batched_calls_are_exported_by_their_rule(self):
+        op = library.custom_op("programs_test::times", lambda x, y: x * y, mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor")
+        op.register_fake(lambda x, y: torch.empty_like(x))
+        op.register_vmap(lambda info, dims, x, y: (op(x, y), 0))
+        program = exported(lambda x: torch.vmap(op)(x, x), torch.ones(2, 3))
+        self.assertEqual((targets(program.graph_module), program.module()(torch.full((2, 3), 2.0)).tolist()), (["programs_test.times.default"], [[4] * 3] * 2))
 
     def test_in_scripts(self):
         import linecache

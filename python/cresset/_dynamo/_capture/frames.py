@@ -268,7 +268,7 @@ def _over_limit(compiler, function, code, offset):
 
 def _entry(compiler, function, code, offset, slots, stack):
     stop_at, reason = None, None
-    scalars, outputs = config.capture_scalar_outputs or compiler.fullgraph, config.capture_dynamic_output_shape_ops
+    scalars, outputs = config.capture_scalar_outputs or compiler.fullgraph, config.capture_dynamic_output_shape_ops or compiler.fullgraph
     shapes = Shapes(scalars, outputs) if scalars or outputs else None
     for _ in range(64):
         try:
