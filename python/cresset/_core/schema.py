@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import re
 
 import _cresset
@@ -199,6 +200,9 @@ def canonical(text):
 
 def parse(text, namespace):
     """A schema of a text, in PyTorch's form of it. RuntimeError for text that is none, with the place marked."""
+    if "Tensor!" in text:  # written memory without a name
+        names = itertools.count()
+        text = re.sub(r"\bTensor!", lambda found: f"Tensor(written{next(names)}!)", text)
     try:
         text, name, overload, is_plain = _cresset._read_schema(text, namespace)
     except ValueError as error:

@@ -68,68 +68,77 @@ class _Context:
 
 
 class _Call:
-    """One call that is recorded: its arguments, and what comes of it."""
+    """One call that is recorded: which arguments are tensors and want gradients, and the structure of its results."""
+
+    spec = None  # of the results, where they are not one tensor
+    seen = {}  # what the function for the context has left there
 
     def __init__(self, op, values):
         self.op, self.values = op, values
-        self.kinds = [((v,), False) if isinstance(v, torch.Tensor) else (tensors_of([v]), isinstance(v, list)) for v in values]
 
-    @functools.cached_property
-    def needs(self):
-        """Whether gradients are wanted, for each argument: a list of that for lists."""
-        return tuple(
-            [isinstance(t, torch.Tensor) and t.requires_grad for t in v] if listed and found else any(t.requires_grad for t in found)
-            for v, (found, listed) in zip(self.values, self.kinds, strict=True)
-        )
+    def describe(self):
+        """Notes which arguments are tensors, and lets go of them: True for a tensor, which items are tensors for a list, how many are in other containers."""
+        parts, needs = [], []
+        for value in self.values:
+            if isinstance(value, torch.Tensor):
+                parts.append(True)
+                needs.append(value.requires_grad)
+                continue
+            tensors = () if type(value) in _NO_CONTAINERS else tensors_of((value,))
+            listed = tensors and isinstance(value, list)
+            parts.append([isinstance(v, torch.Tensor) for v in value] if listed else len(tensors))
+            needs.append([isinstance(v, torch.Tensor) and v.requires_grad for v in value] if listed else any([t.requires_grad for t in tensors]))
+        self.parts, self.needs, self.values = parts, tuple(needs), None
 
-    def setup(self, ctx, output):
+    def setup(self, ctx, values, output):
         """Runs the operator's function that keeps what the formula needs."""
         flat = tuple(n for need in self.needs for n in (need if isinstance(need, list) else (need,)))
-        seen, pairs = _Context(ctx, flat), list(zip(self.values, self.op._form.arguments, strict=True))
+        seen, pairs = _Context(ctx, flat), list(zip(values, self.op._form.arguments, strict=True))
         named = {a.name: v for v, a in pairs if a.keyword}
         more = {"keyword_only_inputs": named} if named else {}
         self.op._setup(ctx=seen, inputs=tuple(v for v, a in pairs if not a.keyword), **more, output=output)
-        ctx.seen = _Context(ctx, self.needs)
-        ctx.seen.__dict__.update({k: v for k, v in seen.__dict__.items() if k not in ("_ctx", "needs_input_grad")})
-
-    spec = None  # where the result is one tensor
+        self.seen = {k: v for k, v in seen.__dict__.items() if k not in ("_ctx", "needs_input_grad")}
 
     def results(self, tensors):
         """The results in their structure, of those of the recorded function."""
         if self.spec is None:
             return tensors
         tensors = iter(tensors)
-        return tree_unflatten([next(tensors) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves], self.spec)
+        return tree_unflatten([next(tensors) if leaf is _PLACE else leaf for leaf in self.leaves], self.spec)
 
     def gradients(self, ctx, grads):
         """The gradients of the tensors among the arguments, by the operator's formula."""
         op = self.op
         if self.spec is not None:
             given = iter(grads)
-            grads = tree_unflatten([next(given) if isinstance(leaf, torch.Tensor) else None for leaf in self.leaves], self.spec)
-        found = op._backward(ctx.seen, *(grads if isinstance(grads, tuple) else (grads,)))
+            grads = tree_unflatten([next(given) if leaf is _PLACE else None for leaf in self.leaves], self.spec)
+        seen = _Context(ctx, self.needs)
+        seen.__dict__.update(self.seen)
+        found = op._backward(seen, *(grads if isinstance(grads, tuple) else (grads,)))
         found = found if isinstance(found, tuple) else (found,)
-        kinds = [kind for kind, a in zip(self.kinds, op._form.arguments, strict=True) if not a.keyword]
-        if len(found) < len(kinds) or any(grad is not None for grad in found[len(kinds) :]):
-            raise RuntimeError(f"{op}: the formula returned {len(found)} gradients for {len(kinds)} arguments")
+        parts = [part for part, a in zip(self.parts, op._form.arguments, strict=True) if not a.keyword]
+        if len(found) < len(parts) or any(grad is not None for grad in found[len(parts) :]):
+            raise RuntimeError(f"{op}: the formula returned {len(found)} gradients for {len(parts)} arguments")
         flat = []
-        for place, (grad, (tensors, listed)) in enumerate(zip(found, kinds, strict=False)):
-            flat += self._of_list(place, grad, tensors) if listed and tensors else self._of_one(place, grad, tensors)
-        return flat + [None] * sum(len(tensors) for (tensors, _), a in zip(self.kinds, op._form.arguments, strict=True) if a.keyword)
+        for place, (grad, part) in enumerate(zip(found, parts, strict=False)):
+            flat += [grad] if part is True else self._of_list(place, grad, part) if isinstance(part, list) else self._of_other(place, grad, part)
+        return flat + [None] * sum(part if isinstance(part, int) else sum(part) for part, a in zip(self.parts, op._form.arguments, strict=True) if a.keyword)
 
-    def _of_one(self, place, grad, tensors):
-        if grad is not None and not tensors and not (isinstance(grad, (list, tuple)) and not tensors_of(grad)):
+    def _of_other(self, place, grad, count):
+        if grad is not None and not (isinstance(grad, (list, tuple)) and not tensors_of(grad)):
             raise RuntimeError(f"{self.op}: the formula returned a gradient for argument {place}, which is no tensor; return None there")
-        return [grad] if tensors else []
+        return [None] * count
 
-    def _of_list(self, place, grad, tensors):
+    def _of_list(self, place, grad, part):
         if grad is None:
-            return [None] * len(tensors)
-        whole = len(self.values[place])
-        if not isinstance(grad, (list, tuple)) or len(grad) != whole:
+            return [None] * sum(part)
+        if not isinstance(grad, (list, tuple)) or len(grad) != len(part):
             got = f"a list of {len(grad)}" if isinstance(grad, (list, tuple)) else type(grad).__name__
-            raise RuntimeError(f"{self.op}: the formula has to return a list of {whole} gradients for argument {place}, a list, got {got}")
-        return [g for g, v in zip(grad, self.values[place], strict=True) if v is not None]
+            raise RuntimeError(f"{self.op}: the formula has to return a list of {len(part)} gradients for argument {place}, a list, got {got}")
+        return [g for g, is_tensor in zip(grad, part, strict=True) if is_tensor]
+
+
+_PLACE = object()  # stands for a tensor among results
 
 
 class _Recorded(torch.autograd.Function):
@@ -137,14 +146,16 @@ class _Recorded(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, call, *tensors):
-        out = call.op._computed(call.values)
-        ctx.call, ctx.seen = call, _Context(ctx, call.needs)
+        values, ctx.call = call.values, call
+        out = call.op._computed(values)
+        call.describe()
         if call.op._setup is not None:
-            call.setup(ctx, out)
+            call.setup(ctx, values, out)
         if isinstance(out, torch.Tensor):
             return out
-        call.leaves, call.spec = tree_flatten(out)
-        return tuple(leaf for leaf in call.leaves if isinstance(leaf, torch.Tensor))
+        leaves, call.spec = tree_flatten(out)
+        call.leaves = [_PLACE if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
 
     @staticmethod
     def backward(ctx, *grads):

@@ -1,6 +1,7 @@
 """Where calls of operators of programs go: by device, by key, past gradients, and what becomes of the arguments that they write."""
 
 import unittest
+import weakref
 from typing import List, Optional
 
 import cresset as torch
@@ -255,6 +256,15 @@ class Definitions(unittest.TestCase):
                 self.assertRaises(kind, self.make, name)
         self.assertRaises(RuntimeError, self.make, "names_test::f", schema="f(Tensor x) -> Tensor")
 
+    def test_written_memory_needs_no_name(self):
+        library.define("marks_test::fill", "(Tensor x, Tensor! out, Tensor![] more) -> ()")
+        library.impl("marks_test::fill", "cpu", lambda x, out, more: out.copy_(x) and None)
+        out = torch.zeros(1)
+        torch.ops.marks_test.fill(torch.ones(1), out, [])
+        schema = torch.ops.marks_test.fill.default._schema
+        self.assertEqual((out.item(), [a.is_write for a in schema.arguments]), (1, [False, True, True]))
+        self.assertFalse(schema.arguments[1].alias_info.before_set & schema.arguments[2].alias_info.before_set)
+
     def test_an_operator_may_be_made_anew(self):
         first = self.make("anew_test::f")
         second = self.make("anew_test::f", lambda x: x + 2)
@@ -327,6 +337,17 @@ class Gradients(unittest.TestCase):
         op.register_autograd(lambda ctx, grad: ([grad], None, None))  # gradients of nothing more are let pass
         op([x], 2).sum().backward()
         self.assertEqual(x.grad.tolist(), [1, 1])
+
+    def test_graphs_hold_no_inputs_that_formulas_do_not_keep(self):
+        op = library.custom_op("held_test::f", lambda xs, y: xs[0] * y, mutates_args=(), schema="(Tensor[] xs, Tensor y) -> Tensor")
+        op.register_autograd(lambda ctx, grad: ([grad], grad))
+        leaf, x = torch.ones(1, requires_grad=True), torch.ones(1)
+        kept = weakref.ref(x)
+        out = op([x], leaf)
+        del x
+        self.assertIsNone(kept())
+        out.backward()
+        self.assertEqual(leaf.grad.item(), 1)
 
     def test_functions_see_the_mode_of_the_caller(self):
         seen = []

@@ -1,0 +1,1 @@
+"""The dispatcher in Python, by PyTorch's names."""
