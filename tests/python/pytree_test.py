@@ -3,12 +3,14 @@
 import collections
 import dataclasses
 import enum
+import gc
 import json
 import os
 import pickle
 import subprocess
 import sys
 import unittest
+import weakref
 
 import pytest
 
@@ -35,6 +37,18 @@ class Label(str):
 class Side(enum.Enum):
     LEFT = 1
     RIGHT = 2
+
+
+class Memory(unittest.TestCase):
+    def test_leaves_are_let_go_of_at_once(self):
+        gc.disable()
+        self.addCleanup(gc.enable)
+        for use in (pytree.tree_flatten, lambda tree: pytree.tree_map(lambda x: x, tree), pytree.tree_leaves_with_path):
+            x = torch.ones(1)
+            there = weakref.ref(x)
+            use({"a": [x, 1]})
+            del x
+            self.assertIsNone(there())
 
 
 class Kinds(unittest.TestCase):

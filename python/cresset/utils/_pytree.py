@@ -219,16 +219,18 @@ def tree_flatten(tree, is_leaf=None):
         *])]))
     """
     leaves = []
+    return leaves, _flattened(tree, is_leaf, leaves)
 
-    def visit(value):
-        parts = None if is_leaf is not None and is_leaf(value) else _parts(value)
-        if parts is None:
-            leaves.append(value)
-            return _LEAF
-        kind, context, children = parts
-        return TreeSpec(kind, context, [visit(child) for child in children])
 
-    return leaves, visit(tree)
+def _flattened(value, is_leaf, leaves):
+    """The structure of a tree, whose leaves are put into the list. No function of its own for each call: one that calls itself is a circle, which would hold
+    the leaves until the collector comes."""
+    parts = None if is_leaf is not None and is_leaf(value) else _parts(value)
+    if parts is None:
+        leaves.append(value)
+        return _LEAF
+    kind, context, children = parts
+    return TreeSpec(kind, context, [_flattened(child, is_leaf, leaves) for child in children])
 
 
 def tree_unflatten(leaves, treespec):
@@ -242,27 +244,27 @@ def tree_unflatten(leaves, treespec):
     treespec, leaves = _own_spec(treespec), list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(f"tree_unflatten: got {len(leaves)} leaves, expected {treespec.num_leaves}")
-    rest = iter(leaves)
+    return _built(treespec, iter(leaves))
 
-    def build(spec):
-        if spec.type is None:
-            return next(rest)
-        children = [build(child) for child in spec._children]
-        if spec.type in _registered:
-            return _registered[spec.type][1](children, spec.context)
-        if spec.type is namedtuple:
-            return spec.context(*children)
-        if spec.type is defaultdict:
-            return defaultdict(spec.context[0], zip(spec.context[1], children, strict=True))
-        if spec.type is deque:
-            return deque(children, maxlen=spec.context)
-        if spec.type is _cresset.Size and not all(isinstance(child, int) for child in children):
-            return tuple(children)  # what stands for numbers, as a tracer's places do
-        if issubclass(spec.type, dict):
-            return spec.type(zip(spec.context, children, strict=True))
-        return spec.type(children)
 
-    return build(treespec)
+def _built(spec, rest):
+    """The tree of a structure, whose leaves come in turn."""
+    if spec.type is None:
+        return next(rest)
+    children = [_built(child, rest) for child in spec._children]
+    if spec.type in _registered:
+        return _registered[spec.type][1](children, spec.context)
+    if spec.type is namedtuple:
+        return spec.context(*children)
+    if spec.type is defaultdict:
+        return defaultdict(spec.context[0], zip(spec.context[1], children, strict=True))
+    if spec.type is deque:
+        return deque(children, maxlen=spec.context)
+    if spec.type is _cresset.Size and not all(isinstance(child, int) for child in children):
+        return tuple(children)  # what stands for numbers, as a tracer's places do
+    if issubclass(spec.type, dict):
+        return spec.type(zip(spec.context, children, strict=True))
+    return spec.type(children)
 
 
 def _own_spec(treespec):
@@ -758,18 +760,16 @@ def tree_leaves_with_path(tree, is_leaf=None):
     >>> [(torch.utils._pytree.keystr(path), leaf) for path, leaf in torch.utils._pytree.tree_leaves_with_path({"a": [1, 2]})]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    found = []
+    return list(_with_paths(tree, is_leaf, ()))
 
-    def visit(value, path):
-        parts = None if is_leaf is not None and is_leaf(value) else _parts(value)
-        if parts is None:
-            found.append((path, value))
-            return
-        for key, child in zip(_keys(value, parts), parts[2], strict=True):
-            visit(child, (*path, key))
 
-    visit(tree, ())
-    return found
+def _with_paths(value, is_leaf, path):
+    parts = None if is_leaf is not None and is_leaf(value) else _parts(value)
+    if parts is None:
+        yield path, value
+        return
+    for key, child in zip(_keys(value, parts), parts[2], strict=True):
+        yield from _with_paths(child, is_leaf, (*path, key))
 
 
 def tree_flatten_with_path(tree, is_leaf=None):
