@@ -39,6 +39,8 @@ def tensors_of(values):
     for value in values:
         if isinstance(value, torch.Tensor):
             found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += tensors_of(value)
         elif type(value) not in _NO_CONTAINERS:
             found += [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
     return found
