@@ -45,7 +45,7 @@ def look(flat_fn, flat):
     mode, fakes = fake_inputs(flat)
     # A history of their own: leaves that require gradients may not be written.
     fakes = [leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, Tensor) else leaf for leaf in fakes]
-    seen = [leaf.view_as(leaf) if isinstance(leaf, Tensor) and leaf.requires_grad else leaf for leaf in fakes]
+    seen = [leaf.clone() if isinstance(leaf, Tensor) and leaf.requires_grad else leaf for leaf in fakes]
     versions = [leaf._version if isinstance(leaf, Tensor) else 0 for leaf in seen]
     with mode:
         outs, spec = tree_flatten(flat_fn(*seen))
@@ -129,6 +129,18 @@ def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre
     traced = _functional(trace, facts)
     facts.differentiable = [False] * len(_output(traced))
     return _tidy(traced)
+
+
+def write_inputs(module, mutated):
+    """Writes the first results of a graph to the inputs whose numbers are `mutated`, in place of giving them back."""
+    inputs, results = module.graph.find_nodes(op="placeholder"), _output(module)
+    end = module.graph.output_node()
+    for i, value in zip(mutated, results, strict=False):
+        with module.graph.inserting_before(end):
+            node = module.graph.create_node("call_function", torch.ops.aten.copy_.default, (inputs[i], value), name="copy_")
+            node.meta["val"] = inputs[i].meta.get("val")
+    end.args = (tuple(results[len(mutated) :]),)
+    module.recompile()
 
 
 def _output(module):

@@ -86,15 +86,24 @@ class _Settings:
     decompositions: dict | None = None
     num_params_buffers: int = 0
     inference_compiler: object = None
+    keep_inference_input_mutations: bool = False
     number: int = dataclasses.field(default_factory=_counter.__next__)
 
 
 def _compiled_forward(flat_fn, facts, flat, settings):
-    """A function from flat inputs to the graph's results, for calls without gradients."""
+    """A function from flat inputs to the graph's results, for calls without gradients, and what is left to be done with these."""
     graph = _capture.trace_forward(flat_fn, facts, flat, settings.decompositions)
+    if settings.keep_inference_input_mutations and facts.mutated:
+        _capture.write_inputs(graph, facts.mutated)
+        facts = dataclasses.replace(facts, mutated=[])
     with _compiling_graph(settings.number, "inference"):
         compiled = (settings.inference_compiler or settings.fw_compiler)(graph, flat)
-    return lambda inputs: call_boxed(compiled, list(inputs))
+
+    def run(inputs):
+        with torch.no_grad():
+            return call_boxed(compiled, list(inputs))
+
+    return run, facts
 
 
 class _Halves:
@@ -175,7 +184,7 @@ def _compile(flat_fn, flat, settings):
     facts = _capture.look(flat_fn, flat)
     if torch.is_grad_enabled() and any(_capture.wants_gradient(leaf) for leaf in flat):
         return _with_updates(_Halves(flat_fn, facts, flat, settings), facts)
-    return _with_updates(_compiled_forward(flat_fn, facts, flat, settings), facts)
+    return _with_updates(*_compiled_forward(flat_fn, facts, flat, settings))
 
 
 def _key(leaf):
@@ -229,19 +238,19 @@ def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partiti
         num_params_buffers: how many of the first inputs stay in memory anyway.
         inference_compiler: for calls without gradients; `fw_compiler` by default.
 
-    The graphs hold no writes: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
+    The graphs hold no writes, but with `keep_inference_input_mutations` for those of inputs in graphs without gradients: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
     of these. Inputs of other shapes are captured anew. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace;
-    NotImplementedError for `dynamic`, `disable_functionalization` and `keep_inference_input_mutations`.
+    NotImplementedError for `dynamic` and `disable_functionalization`.
 
     >>> from cresset.functorch.compile import aot_function, nop
     >>> aot_function(torch.sin, nop)(torch.zeros(2))
     tensor([0., 0.])
     """
-    _refuse("aot_function", dynamic=dynamic, disable_functionalization=disable_functionalization, keep_inference_input_mutations=keep_inference_input_mutations)
+    _refuse("aot_function", dynamic=dynamic, disable_functionalization=disable_functionalization)
     compiled = _Compiled(
         _settings(
             fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=num_params_buffers,
-            inference_compiler=inference_compiler,
+            inference_compiler=inference_compiler, keep_inference_input_mutations=keep_inference_input_mutations,
         )
     )  # fmt: skip
 
@@ -293,7 +302,6 @@ def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn
     >>> aot_module_simplified(nn.ReLU(), [torch.zeros(2)], nop)(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
-    _refuse("aot_module_simplified", keep_inference_input_mutations=keep_inference_input_mutations)
     state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     names = list(state)
 
@@ -301,8 +309,9 @@ def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn
         return torch.func.functional_call(mod, dict(zip(names, flat[: len(names)], strict=True)), tuple(flat[len(names) :]))
 
     settings = _settings(
-        fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=len(names), inference_compiler=inference_compiler
-    )
+        fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=len(names), inference_compiler=inference_compiler,
+        keep_inference_input_mutations=keep_inference_input_mutations,
+    )  # fmt: skip
     compiled = _compile(flat_fn, [*state.values(), *args], settings)
 
     def forward(*runtime_args):

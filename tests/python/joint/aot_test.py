@@ -93,6 +93,25 @@ class Functions(Case):
 
         self.check(scaled, X.clone().requires_grad_())
 
+    def test_writes_of_inputs_stay_in_graphs_without_gradients(self):
+        graphs = Graphs()
+
+        def f(x, y):
+            x.add_(y)
+            return x * 2, x, x[0]
+
+        x, y = torch.ones(2, 3), torch.ones(2, 3)
+        compiled = aot_function(f, graphs.forward, keep_inference_input_mutations=True)
+        for n in (2.0, 3.0):
+            doubled, same, row = compiled(x, y)
+            self.assertIs(same, x)
+            self.assertEqual((x[0, 0].item(), doubled[0, 0].item(), row[0].item()), (n, 2 * n, n))
+            self.assertEqual(row.untyped_storage().data_ptr(), x.untyped_storage().data_ptr())
+        self.assertEqual([n.name for n in graphs.forward_graphs[0].graph.nodes if n.op == "call_function"], ["add", "mul", "copy_"])
+        x.requires_grad_()
+        compiled(x.clone(), y)[0].sum().backward()
+        self.assertEqual(x.grad.tolist(), [[2.0] * 3] * 2)
+
     def test_results_that_are_views_of_inputs_are_views(self):
         x = X.clone()
         flat, turned, same, other = aot_function(lambda x: (x.view(-1), x.t(), x, x + 1), nop)(x)
