@@ -7,6 +7,7 @@
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/autograd/forward/forward_mode.h"
+#include "cresset/autograd/generated_support.h"
 #include "cresset/core/functional.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
@@ -238,9 +239,27 @@ Tensor base_with(const FunctionalImpl& self, const Tensor& value) {
   return cresset::empty_strided(base.sizes(), base.strides(), base.options()).copy_(part);
 }
 
+// Gradients of a tensor that was written with gradients off go where they went before.
+class PassedByBackward final : public autograd::Node {
+ public:
+  std::string name() const override { return "PassedByBackward"; }
+
+ protected:
+  autograd::variable_list apply(autograd::variable_list&& grads) override { return std::move(grads); }
+};
+
+// What is written with gradients off leaves the history of the tensor as it is.
+Tensor with_history_of(const Tensor& before, Tensor value) {
+  if (layer_state().grad_mode || !before.requires_grad() || value.requires_grad()) return value;
+  const auto node = autograd::make_node<PassedByBackward>();
+  autograd::set_next_edges(*node, before);
+  autograd::set_history(value, node);
+  return value;
+}
+
 void set_value(FunctionalImpl& self, const Tensor& value) {
-  if (self.views().empty()) self.set_value(value);
-  else self.set_base(base_with(self, value));
+  if (self.views().empty()) self.set_value(with_history_of(self.value(), value));
+  else self.set_base(with_history_of(self.base()->value, base_with(self, value)));
 }
 
 void change(const OpEntry& op, const Stack& arguments, FunctionalImpl& self) { set_value(self, changed_value(op, arguments, !self.views().empty())); }

@@ -119,6 +119,14 @@ Tensor eigh_backward(const Tensor& grad_values, const Tensor& grad_vectors, cons
   return vectors.matmul(middle).matmul(vectors.adjoint());
 }
 
+// R. Mathias, "A chain rule for matrix functions and applications" (1996), theorem 2.1.
+Tensor matrix_exp_backward(const Tensor& grad, const Tensor& self) {
+  const int64_t n = self.size(-1);
+  const Tensor adjoint = self.adjoint(), zeros = cresset::zeros_like(adjoint);
+  const Tensor twice = cresset::cat({cresset::cat({adjoint, grad}, -1), cresset::cat({zeros, adjoint}, -1)}, -2);
+  return cresset::matrix_exp(twice).narrow(-2, 0, n).narrow(-1, n, n);
+}
+
 // C. Boeddeker et al., "On the computation of complex-valued gradients with application to statistically optimum beamforming" (2017),
 // with the projection that keeps the vectors at norm 1.
 Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values, const Tensor& vectors) {

@@ -69,6 +69,26 @@ Tensor reduced_norm(const Norm& norm, std::string_view ord) {
   return norm.by_values([](const Tensor& s) { return s.sum(-1); });
 }
 
+// Scaling and squaring around a Taylor polynomial of degree 16 in Paterson and Stockmeyer's form. Its backward error is below the unit
+// roundoff up to the norms here (A. Al-Mohy and N. Higham, "Computing the action of the matrix exponential", 2011, table 3.1).
+Tensor exponential(const Tensor& self) {
+  const ScalarType t = self.scalar_type();
+  const double limit = to_real_type(t) == kDouble ? 0.75 : 2.0;
+  const Tensor norm = self.abs().sum(-2).amax(-1).to(kDouble);
+  Tensor halvings = (norm / limit).log2().ceil().clamp(0, 1100);
+  halvings = cresset::where(norm.isfinite(), halvings, cresset::zeros_like(halvings));
+  const int64_t most = halvings.max().item().to<int64_t>();
+  const Tensor a = most > 0 ? self * halvings.neg().exp2().to(to_real_type(t)).unsqueeze(-1).unsqueeze(-1) : self;
+  double factorial[17] = {1};
+  for (int i = 1; i <= 16; i++) factorial[i] = factorial[i - 1] * i;
+  const Tensor one = cresset::eye(self.size(-1), self.options()), a2 = a.matmul(a), a3 = a2.matmul(a), a4 = a2.matmul(a2);
+  const auto four = [&](int i) { return one * (1 / factorial[i]) + a * (1 / factorial[i + 1]) + a2 * (1 / factorial[i + 2]) + a3 * (1 / factorial[i + 3]); };
+  Tensor result = four(12) + a4 * (1 / factorial[16]);
+  for (int i = 8; i >= 0; i -= 4) result = four(i) + a4.matmul(result);
+  for (int64_t i = 0; i < most; i++) result = cresset::where(halvings.gt(i).unsqueeze(-1).unsqueeze(-1), result.matmul(result), result);
+  return result;
+}
+
 }  // namespace
 
 namespace composite {
@@ -90,35 +110,6 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
     if (left & 1) result = result.defined() ? result.matmul(square) : square;
     if (left > 1) square = square.matmul(square);
   }
-  return result;
-}
-
-// Scaling and squaring around a Taylor polynomial of degree 16 in Paterson and Stockmeyer's form. Its backward error is below the unit
-// roundoff up to the norms here (A. Al-Mohy and N. Higham, "Computing the action of the matrix exponential", 2011, table 3.1).
-Tensor matrix_exp(const Tensor& self) {
-  const char* op = "linalg.matrix_exp";
-  check_square(op, self);
-  const ScalarType t = self.scalar_type();
-  CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
-  if (self.numel() == 0) return self.clone(MemoryFormat::Contiguous);
-  if (t == kHalf || t == kBFloat16) return cresset::matrix_exp(self.to(kFloat)).to(t);
-  Tensor a = self, halvings;
-  int64_t most = 0;
-  if (!self.lacks_data()) {
-    const double limit = to_real_type(t) == kDouble ? 0.75 : 2.0;
-    const Tensor norm = self.detach().abs().sum(-2).amax(-1).to(kDouble);
-    halvings = (norm / limit).log2().ceil().clamp(0, 1100);
-    halvings = cresset::where(norm.isfinite(), halvings, cresset::zeros_like(halvings));
-    most = physical(halvings).max().item().to<int64_t>();
-    if (most > 0) a = self * halvings.neg().exp2().to(to_real_type(t)).unsqueeze(-1).unsqueeze(-1);
-  }
-  double factorial[17] = {1};
-  for (int i = 1; i <= 16; i++) factorial[i] = factorial[i - 1] * i;
-  const Tensor one = cresset::eye(self.size(-1), self.options()), a2 = a.matmul(a), a3 = a2.matmul(a), a4 = a2.matmul(a2);
-  const auto four = [&](int i) { return one * (1 / factorial[i]) + a * (1 / factorial[i + 1]) + a2 * (1 / factorial[i + 2]) + a3 * (1 / factorial[i + 3]); };
-  Tensor result = four(12) + a4 * (1 / factorial[16]);
-  for (int i = 8; i >= 0; i -= 4) result = four(i) + a4.matmul(result);
-  for (int64_t i = 0; i < most; i++) result = cresset::where(halvings.gt(i).unsqueeze(-1).unsqueeze(-1), result.matmul(result), result);
   return result;
 }
 
@@ -195,5 +186,27 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 }
 
 }  // namespace composite
+
+namespace meta {
+
+OutSpec matrix_exp(const Tensor& self) {
+  const char* op = "linalg.matrix_exp";
+  check_square(op, self);
+  const ScalarType t = self.scalar_type();
+  CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
+  return {self.sizes(), t, self.device()};
+}
+
+}  // namespace meta
+
+namespace cpu {
+
+void matrix_exp(const Tensor& self, const Tensor& out) {
+  const ScalarType t = self.scalar_type();
+  if (self.numel() == 0) return;
+  overwrite(out, t == kHalf || t == kBFloat16 ? exponential(self.to(kFloat)) : exponential(self));
+}
+
+}  // namespace cpu
 
 }  // namespace cresset::ops

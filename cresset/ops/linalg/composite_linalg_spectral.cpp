@@ -149,6 +149,13 @@ Tensor minimal_solution(const Tensor& a, const Tensor& b, const Svd& svd, const 
   return svd.vh.adjoint().matmul(svd.u.adjoint().matmul(b) * inverse);
 }
 
+// The pseudo-inverse p of A with its derivative of first order, where only the data would tell the rank (Golub and Pereyra, equation 4.12).
+Tensor with_derivative(const Tensor& a, const Tensor& p) {
+  const Tensor change = a - a.detach(), q = p.detach(), fixed = a.detach(), adjoint = change.adjoint();
+  const Tensor left = cresset::eye(a.size(-2), a.options()) - fixed.matmul(q), right = cresset::eye(a.size(-1), a.options()) - q.matmul(fixed);
+  return q - q.matmul(change).matmul(q) + q.matmul(q.adjoint()).matmul(adjoint).matmul(left) + right.matmul(adjoint).matmul(q.adjoint()).matmul(q);
+}
+
 Tensor pseudo_inverse(const Tensor& a, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, bool hermitian) {
   const char* op = "linalg.pinv";
   check_matrix(op, a);
@@ -164,7 +171,7 @@ Tensor pseudo_inverse(const Tensor& a, const std::optional<Tensor>& atol, const 
   }
   const Tensor inverse = cresset::where(above(svd.s, tol), svd.s.reciprocal(), number(a, 0)).unsqueeze(-2);
   const Tensor result = (svd.vh.adjoint() * inverse).matmul(svd.u.adjoint());
-  return differentiates(a) ? result + a.adjoint() * 0 : result;
+  return differentiates(a) ? with_derivative(hermitian ? a.tril() + a.tril(-1).adjoint() : a, result) : result;
 }
 
 Tensor rank_of(const Tensor& a, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, bool hermitian) {
@@ -303,7 +310,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
       rank = kept.sum(-1);
       full_rank = !known_any(rank.ne(std::min(m, n)));
       if (name != "gelsy") values = svd.s;
-      x = graph ? differentiable_solution(matrix, right, svd, kept) : minimal_solution(matrix, right, svd, kept);
+      if (graph) {
+        x = differentiable_solution(matrix, right, svd, kept);
+      } else if (differentiates(a)) {
+        const Tensor inverse = cresset::where(kept, svd.s.reciprocal(), number(a, 0)).unsqueeze(-2);
+        x = with_derivative(matrix, (svd.vh.adjoint() * inverse).matmul(svd.u.adjoint())).matmul(right);
+      } else {
+        x = minimal_solution(matrix, right, svd, kept);
+      }
     } else {
       x = apply_pseudo_inverse(matrix, right, {matrix, matrix, matrix}, std::min(m, n));
     }

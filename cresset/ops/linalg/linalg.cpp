@@ -195,7 +195,25 @@ Tensor permutation_of(const Tensor& lu, const Tensor& pivots) {
   return permutation_of(pivots, lu.size(-2));
 }
 
+namespace {
+
+// By operators alone, of which whoever writes a graph hears.
+Tensor heard_permutation(const Tensor& pivots, int64_t rows) {
+  DimVector sizes(pivots.sizes());
+  sizes.back() = rows;
+  const Tensor with = pivots.to(kLong) - 1;
+  Tensor result = cresset::arange(rows, with.options()).expand(sizes);
+  for (int64_t r = 0; r < pivots.size(-1); r++) {
+    const Tensor place = with.narrow(-1, r, 1), here = result.narrow(-1, r, 1), there = result.gather(-1, place);
+    result = result.scatter(-1, place, here).slice_scatter(there, -1, r, r + 1);
+  }
+  return result;
+}
+
+}  // namespace
+
 Tensor permutation_of(const Tensor& pivots, int64_t rows) {
+  if (dispatch::is_listening()) return heard_permutation(pivots, rows);
   if (const BatchedImpl* b = as_batched(pivots)) return make_batched(permutation_of(b->value().movedim(b->batch_dim(), 0), rows), 0, b->level());
   const int64_t k = pivots.size(-1);
   DimVector sizes(pivots.sizes());

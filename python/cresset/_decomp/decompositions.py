@@ -257,8 +257,8 @@ def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, we
         by_x = ((scaled * count - scaled.sum(inner, keepdim=True) - along) * (rstd / count)).to(input.dtype)
     if output_mask[1] and weight is not None:
         by_weight = ((grad * x_hat).sum(outer) if outer else grad * x_hat).to(weight.dtype)
-    if output_mask[2] and bias is not None:
-        by_bias = (grad.sum(outer) if outer else grad.clone()).to(bias.dtype)
+    if output_mask[2]:
+        by_bias = (grad.sum(outer) if outer else grad.clone()).to(input.dtype if bias is None else bias.dtype)
     return by_x, by_weight, by_bias
 
 
@@ -485,10 +485,6 @@ def special_log_ndtr(self):
 def special_xlog1py(self, other):
     self, other = (x if isinstance(x, torch.Tensor) else torch.scalar_tensor(x) for x in (self, other))
     return torch.where(other.isnan(), math.nan, torch.where(self == 0, 0.0, self * other.log1p()))
-
-
-def matrix_exp(self):
-    return aten.linalg_matrix_exp.default(self)
 
 
 def xlogy(self, other):
@@ -793,6 +789,6 @@ FORMULAS = {
     "multilabel_margin_loss": multilabel_margin_loss, "multilabel_margin_loss_forward": multilabel_margin_loss_forward, "logit_backward": logit_backward,
     "floor_divide": floor_divide, "floor_divide.Scalar": floor_divide, "isfinite": isfinite, "isposinf": _infinite(1), "isneginf": _infinite(-1),
     "special_entr": special_entr, "special_ndtr": special_ndtr, "special_log_ndtr": special_log_ndtr, "special_xlog1py": special_xlog1py,
-    "special_xlog1py.self_scalar": special_xlog1py, "special_xlog1py.other_scalar": special_xlog1py, "matrix_exp": matrix_exp,
+    "special_xlog1py.self_scalar": special_xlog1py, "special_xlog1py.other_scalar": special_xlog1py,
     "unbind.int": unbind, "embedding_dense_backward": embedding_dense_backward, "index_add": index_add, "index_copy": index_copy,
 }  # fmt: skip

@@ -51,6 +51,12 @@ def look(flat_fn, flat):
         outs, spec = tree_flatten(flat_fn(*seen))
     facts = Facts(out_spec=spec)
     facts.mutated = [i for i, leaf in enumerate(seen) if isinstance(leaf, Tensor) and leaf._version != versions[i]]
+    facts.detached = {number for number, out in enumerate(outs) if isinstance(out, Tensor) and not out.requires_grad}
+    if any(isinstance(leaf, Tensor) and leaf.layout is torch.strided and not _is_like_its_copy(leaf) for leaf in flat):
+        mode, fakes = fake_inputs(flat)
+        with mode, torch.no_grad():  # views are those of the inputs as they lie in memory
+            seen = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
+            outs, _ = tree_flatten(flat_fn(*seen))
     by_memory = {_memory(leaf): i for i, leaf in enumerate(seen) if isinstance(leaf, Tensor) and leaf.numel()}
     for number, out in enumerate(outs):
         if not isinstance(out, Tensor):
@@ -60,14 +66,17 @@ def look(flat_fn, flat):
         source = by_memory.get(_memory(out)) if out.numel() else None
         if same is not None:
             facts.out_kinds.append(("input", same))
-        elif source is not None:
+        elif source is not None and out.dtype == seen[source].dtype:
             facts.out_kinds.append(("view", source))
             facts.views[number] = (tuple(out.shape), out.stride(), out.storage_offset())
-            if not out.requires_grad:
-                facts.detached.add(number)
         else:
             facts.out_kinds.append(("value", None))
     return facts
+
+
+def _is_like_its_copy(leaf):
+    """Whether a copy of a tensor has its strides and place in memory."""
+    return leaf.storage_offset() == 0 and leaf.is_contiguous()
 
 
 def plain_results(flat_fn, facts, flat, *, keep_views=False):

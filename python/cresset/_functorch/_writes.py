@@ -105,6 +105,8 @@ class _Rewriter:
             return self.call(_aten.zeros_like.default, part)
         if node.target is _aten.bernoulli_.float:
             return self.call(_aten.bernoulli.p, _same_kind(part), *(args or [0.5]))  # draws the same numbers
+        if name == "transpose_":
+            return self.call(_aten.transpose.int, part, *args)
         packet = getattr(_aten, name.removesuffix("_"), None)
         overload = getattr(packet, node.target.__name__.partition(".")[2] or "default", None)
         if overload is None or not name.endswith("_"):

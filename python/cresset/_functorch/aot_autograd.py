@@ -118,7 +118,7 @@ class _Halves:
         options = {"static_lifetime_input_indices": static} if static else {}
         forward, backward = settings.partition_fn(joint, [flat, tangents], num_fwd_outputs=self.num_results, **options)
         self.wanted = [_capture.wants_gradient(leaf) for leaf in flat]
-        self.differentiable = facts.differentiable
+        self.differentiable, self.mutated = facts.differentiable, facts.mutated
         with _compiling_graph(settings.number, "forward"):
             self.forward = settings.fw_compiler(forward, flat)
         inputs = [node.meta.get("val") for node in backward.graph.find_nodes(op="placeholder")]
@@ -143,6 +143,8 @@ class _Step(torch.autograd.Function):
     def forward(ctx, halves, *flat):
         found = list(call_boxed(halves.forward, list(flat)))
         results, kept = found[: halves.num_results], found[halves.num_results :]
+        written = {id(flat[i]) for i in halves.mutated}  # after this run, while backward reads what they were
+        kept = [value.clone() if id(value) in written else value for value in kept]
         ctx.halves = halves
         ctx.numbers = [None if isinstance(value, Tensor) else value for value in kept]
         ctx.save_for_backward(*[value for value in kept if isinstance(value, Tensor)])

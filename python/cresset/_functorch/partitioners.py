@@ -172,7 +172,7 @@ def _extracted(module, inputs, results, also=(), late=()):
         if node in wanted and node not in late:
             place(node)
     for node in results:
-        if isinstance(node, fx.Node):
+        if isinstance(node, fx.Node) and node not in made:
             place(node)
     graph.output(tuple(made[node] if isinstance(node, fx.Node) else node for node in results))
     graph.lint()

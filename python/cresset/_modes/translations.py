@@ -55,6 +55,11 @@ def _log_softmax(self, dim):
     return present(aten._log_softmax.default, self, dim, False)
 
 
+@_renames("matrix_exp")
+def _matrix_exp(self):
+    return present(aten.linalg_matrix_exp.default, self)
+
+
 @_renames("log_sigmoid")
 def _log_sigmoid(self):
     return present(aten.log_sigmoid_forward.default, self)[0]
@@ -69,20 +74,20 @@ def _log_sigmoid_backward(grad_output, self):
 
 @_renames("native_layer_norm_backward")
 def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight):
-    mask = [True, weight is not None, weight is not None]
+    mask = [True, weight is not None, True]  # whether there is a bias is not said here
     return present(aten.native_layer_norm_backward.default, grad_out, input, normalized_shape, mean, rstd, weight, weight, mask)
 
 
 @_renames("native_group_norm_backward")
 def _group_norm_backward(grad_out, input, mean, rstd, weight, num_groups):
-    mask = [True, weight is not None, weight is not None]
+    mask = [True, weight is not None, True]  # whether there is a bias is not said here
     sizes = (input.shape[0], input.shape[1], input.shape[2:].numel())
     return present(aten.native_group_norm_backward.default, grad_out, input, mean, rstd, weight, *sizes, num_groups, mask)
 
 
 @_renames("native_batch_norm_backward")
 def _batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_rstd, training, eps):
-    mask = [True, weight is not None, weight is not None]
+    mask = [True, weight is not None, True]  # whether there is a bias is not said here
     saved = (running_mean, running_var, save_mean, save_rstd, training, eps)
     return present(aten.native_batch_norm_backward.default, grad_out, input, weight, *saved, mask)
 
@@ -229,10 +234,22 @@ def _pad_mode_backward(grad_output, sizes, pad, mode):
         like = grad_output.new_empty(sizes)
     if mode < len(aten_extra.PAD_KINDS):
         return present(_of(f"{aten_extra.PAD_KINDS[mode]}_pad{len(pad) // 2}d_backward"), grad_output, like, pad)
-    out = grad_output.new_zeros(sizes)
-    with none_active():
-        places = _cresset.make_op("_pad_mode", ["_pad_mode"])(aten.arange.default(out.numel()).view(sizes).double(), pad, mode).long()
-    return out.view(-1).index_add(0, places.view(-1), grad_output.reshape(-1)).view(sizes)
+    for axis in reversed(range(len(pad) // 2)):  # circular: what stands beside the middle belongs to its ends
+        before, after = pad[2 * axis], pad[2 * axis + 1]
+        dim, low, high = len(sizes) - 1 - axis, max(before, 0), max(after, 0)
+        count = grad_output.shape[dim] - low - high
+        shape = [*grad_output.shape[:dim], count, *grad_output.shape[dim + 1 :]]
+        middle = aten.slice.Tensor(grad_output, dim, low, low + count) if low or high else grad_output
+        if low:
+            middle = middle + aten.slice_backward.default(aten.slice.Tensor(grad_output, dim, 0, low), shape, dim, count - low, count, 1)
+        if high:
+            middle = middle + aten.slice_backward.default(aten.slice.Tensor(grad_output, dim, low + count, low + count + high), shape, dim, 0, high, 1)
+        start, end = max(-before, 0), sizes[dim] - max(-after, 0)
+        if (start, end) != (0, sizes[dim]):
+            shape[dim] = sizes[dim]
+            middle = aten.slice_backward.default(middle, shape, dim, start, end, 1)
+        grad_output = middle
+    return grad_output.clone() if all(p == 0 for p in pad) else grad_output
 
 
 def _resize_arguments(mode, n, align_corners, scales):

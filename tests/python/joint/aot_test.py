@@ -128,6 +128,75 @@ class Functions(Case):
         self.same(first, X + torch.rand_like(X))
         self.assertFalse(torch.equal(f(X), first))
 
+    def test_gradients_of_formulas_that_look_at_data(self):
+        def bounded(x):
+            return torch.pinverse(x) + torch.linalg.lstsq(x, torch.ones(3, 1)).solution
+
+        full = torch.tensor([[2.0, 1.0, 0.5], [0.0, 3.0, 1.0], [1.0, 0.0, 4.0]])
+        low = torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]])
+        self.check(bounded, full.clone().requires_grad_())
+        self.check(torch.linalg.pinv, low.requires_grad_())
+        self.check(torch.pinverse, full[:2].clone().requires_grad_())
+        self.check(lambda x: torch.linalg.pinv(x, hermitian=True), (full + full.T).requires_grad_())
+        for scale in (0.1, 3.0, 9.0):
+            with torch.no_grad():
+                large = full.double().sub(2) * scale
+            self.check(lambda x: torch.matrix_exp(x) / torch.matrix_exp(x.detach()).abs().amax(), large.requires_grad_())
+
+    def test_writes_with_gradients_off_leave_the_history(self):
+        def clamped(x):
+            y = x * 2
+            with torch.no_grad():
+                y.clamp_min_(0.5)
+                y[0].mul_(3)
+            return y.sin()
+
+        self.check(clamped, X.clone().requires_grad_())
+        self.check(F.cosine_similarity, X.clone().requires_grad_(), X.flip(0).cos().requires_grad_())
+
+    def test_inputs_that_lie_apart_in_memory(self):
+        x = torch.arange(20.0).reshape(4, 5)
+        for part in (x[:, ::2], x[1:], x.t()):
+            for function in (torch.ravel, lambda x: x.flatten() * 1, lambda x: x[:1], torch.rot90):
+                self.check(function, part.detach().requires_grad_())
+
+    def test_the_cut_hands_over_what_backward_returns(self):
+        self.check(torch.angle, X.clone().requires_grad_(), partition_fn=min_cut_rematerialization_partition)
+        self.check(lambda x: torch.linalg.norm(x, 0), X[0].clone().requires_grad_(), partition_fn=min_cut_rematerialization_partition)
+
+    def test_inputs_that_are_read_by_backward_and_written(self):
+        x, mean, var = torch.linspace(-1, 1, 24).reshape(2, 3, 4).sin().requires_grad_(), torch.ones(3), torch.ones(3)
+        aot_function(lambda x, m, v: F.instance_norm(x, m, v), nop)(x, mean, var).square().sum().backward()
+        y, m, v = x.detach().clone().requires_grad_(), torch.ones(3), torch.ones(3)
+        F.instance_norm(y, m, v).square().sum().backward()
+        self.same([x.grad, mean, var], [y.grad, m, v])
+        scale, z = torch.full((3, 1), 3.0), x.detach().clone().requires_grad_()
+        out = aot_function(lambda x, s: (x * s, s.mul_(2))[0], nop)(z, scale)
+        out.sum().backward()
+        self.same([z.grad, scale], [torch.full_like(z, 3.0), torch.full((3, 1), 6.0)])
+
+    def test_views_of_another_dtype(self):
+        self.same(aot_function(torch.view_as_complex, nop)(X[:, :2].contiguous()), torch.view_as_complex(X[:, :2].contiguous()))
+
+    def test_permutations_follow_the_data(self):
+        a, b = torch.tensor([[0.0, 2.0], [3.0, 1.0]]), torch.tensor([[4.0, 2.0], [1.0, 5.0]])
+        compiled = aot_function(lambda x: torch.linalg.lu(x), nop)
+        for matrix in (a, b, a):
+            self.same(compiled(matrix), torch.linalg.lu(matrix))
+        self.check(lambda x: torch.linalg.lu(x)[1:], a.clone().requires_grad_())
+
+    def test_gradients_of_circular_pads(self):
+        for shape, pad in (((1, 2, 5), (2, -1)), ((1, 2, 5), (-1, -2)), ((1, 2, 4, 5), (1, 2, 3, 0)), ((1, 1, 3, 4, 5), (1, 1, 2, 2, 3, 3))):
+            x = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
+            self.check(lambda x: F.pad(x, pad, mode="circular"), x.requires_grad_())
+
+    def test_a_norm_with_a_bias_alone_has_its_gradient(self):
+        x, four, three = torch.linspace(-1, 9, 24, dtype=torch.double).reshape(2, 4, 3).sin(), torch.ones(4).double(), torch.ones(3).double()
+        norms = (lambda x, b: F.layer_norm(x, (3,), None, b), three), (lambda x, b: F.group_norm(x, 2, None, b), four), (lambda x, b: F.batch_norm(x, None, None, None, b, True), four)  # fmt: skip
+        for norm, bias in norms:
+            for table in (None, torch._decomp.core_aten_decompositions()):
+                self.check(norm, x.clone().requires_grad_(), bias.clone().requires_grad_(), decompositions=table)
+
     def test_second_derivatives_are_refused(self):
         x = X.clone().requires_grad_()
         (d,) = torch.autograd.grad(aot_function(lambda x: x.sin(), nop)(x).sum(), x, create_graph=True)
