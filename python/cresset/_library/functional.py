@@ -1,8 +1,4 @@
-"""Operators of programs under `functionalize`: what they write to becomes a new value.
-
-An operator that writes has an overload beside it that does not: it takes the same arguments and returns, after the results, what was written. Graphs of
-programs without changes in place hold that one.
-"""
+"""Operators of programs under `functionalize`: what they write to becomes a new value."""
 
 import re
 
@@ -10,28 +6,64 @@ import _cresset
 
 import cresset as torch
 
-from .._core.schema import parse
+from .._higher_order_ops.auto_functionalize import auto_functionalized_v2
 from ..utils._pytree import tree_map
-
-NAME = "_functional"  # the overload, or the end of its name
 
 
 def called(op, values, tensors):
-    """The call on the values of the wrappers; wrappers that it writes to get what was written."""
+    """The call on the values of the wrappers; wrappers that it writes to get what was written.
+
+    Errors: NotImplementedError for two written arguments that share memory.
+    """
     inside = [tree_map(_value, value) for value in values]
-    target = op.functional if op._is_mutable else op
-    out = _below(lambda: target._through(inside, _leaves(inside)), tensors[0])
-    if target is op:
-        return tree_map(_wrapped, out)
-    out = list(out) if len(target._form.returns) > 1 else [out]
-    written = [v for v, a in zip(values, op._form.arguments, strict=True) if a.mutated]
-    for value, new in zip(written, out[len(out) - len(written) :], strict=True):
-        for wrapper, tensor in zip(_leaves([value]), _leaves([new]), strict=True):
-            wrapper.copy_(_wrapped(_below(lambda old=wrapper, new=tensor: _Passing.apply(_value(old), new) if _value(old).requires_grad else new, wrapper)))
-    by_alias = {_alias(part): v for part, v in zip(_parts(op), written, strict=True)}
-    own = iter(out)
-    results = [by_alias[_alias(text)] if "!" in text else tree_map(_wrapped, next(own)) for text in op._form.returns]
-    return None if not results else results[0] if len(results) == 1 else tuple(results)
+    if not op._is_mutable:
+        return tree_map(_wrapped, _cresset.with_functional(False, lambda: op._through(inside, _leaves(inside))))
+    written, given = _arguments(op, values, inside)
+    results = _cresset.with_functional(False, lambda: _computed(op, given, _leaves(inside)))
+    own, left = results[: len(results) - len(written)], results[len(results) - len(written) :]
+    for wrapper, new in zip(written, left, strict=True):
+        _cresset.set_functional(wrapper, new)
+    by_alias = {_alias(part): v for part, v in zip(_parts(op), [v for v, a in zip(values, op._form.arguments, strict=True) if a.mutated], strict=True)}
+    found = [by_alias[_alias(text)] if "!" in text else tree_map(_wrapped, value) for text, value in zip(op._form.returns, own)]
+    return None if not found else found[0] if len(found) == 1 else tuple(found)
+
+
+def _arguments(op, values, inside):
+    """The wrappers that are written, and the arguments of the form that writes nothing."""
+    written, given = [], {}
+
+    def noted(wrapper):
+        place = next((i for i, one in enumerate(written) if one is wrapper), None)
+        if place is None:
+            written.append(wrapper)
+        return len(written) - 1 if place is None else place
+
+    for argument, value, shown in zip(op._form.arguments, inside, values, strict=True):
+        name = argument.name
+        if not argument.mutated:
+            given[name] = value
+        elif isinstance(value, (list, tuple)):
+            given[f"_{name}_length"] = len(value)
+            given.update({f"_{name}_{i}_base_index": None if one is None else noted(one) for i, one in enumerate(shown)})
+        else:
+            given[f"_{name}_base_index"] = None if value is None else noted(shown)
+    given["_all_bases"] = [_value(wrapper) for wrapper in written]
+    memory = [t.untyped_storage()._cdata for t in given["_all_bases"] if t.layout is torch.strided and not t._is_batched]
+    if len(set(memory)) != len(memory):
+        raise NotImplementedError(f"functionalize: {op} writes two arguments that share memory, whose values after it are not known apart; clone one of them")
+    return written, given
+
+
+def _computed(op, given, tensors):
+    """What the operator returns, and what it leaves in the tensors that it writes."""
+    results = auto_functionalized_v2(op, **given)
+    wanting = [t for t in tensors if t.requires_grad] if torch.is_grad_enabled() else []
+    if not wanting:
+        return results
+    bases = given["_all_bases"]
+    own, left = results[: len(results) - len(bases)], results[len(results) - len(bases) :]
+    own = [_Refusing.apply(op, r, *wanting) if isinstance(r, torch.Tensor) and (r.is_floating_point() or r.is_complex()) else r for r in own]
+    return (*own, *[_Passing.apply(old, new) if old.requires_grad else new for old, new in zip(bases, left, strict=True)])
 
 
 class _Passing(torch.autograd.Function):
@@ -46,35 +78,17 @@ class _Passing(torch.autograd.Function):
         return grad, None
 
 
-def made(op):
-    """The overload of an operator that writes nothing: it works on copies."""
-    from .operators import Defined, tensors_of
+class _Refusing(torch.autograd.Function):
+    """A result of an operator that writes: it has no formula."""
 
-    form = op._form
-    inside = form.text.partition("(")[2].rpartition(") -> ")[0]
-    written = [a.type for a in form.arguments if a.mutated]
-    results = [_without_alias(text) for text in form.returns if "!" not in text] + written
-    overload = NAME if form.overload == "default" else f"{form.overload}{NAME}"
-    text = f"{op._namespace}::{form.name}.{overload}({_without_alias(inside)}) -> ({', '.join(results)})"
-    found = Defined(op._namespace, parse(text, op._namespace), tuple(op._given_tags), op._overloadpacket)
+    @staticmethod
+    def forward(ctx, op, result, *tensors):
+        ctx.op = op
+        return result
 
-    def run(*args, **kwargs):
-        values = form.bind(args, kwargs, op.name())
-        fresh = {id(t): t.clone() for v, a in zip(values, form.arguments, strict=True) if a.mutated for t in tensors_of([v])}
-        given = [tree_map(lambda v: fresh.get(id(v), v), v) if a.mutated else v for v, a in zip(values, form.arguments, strict=True)]
-        with torch.no_grad():
-            out = op._spread(op, given)
-        out = () if not form.returns else (out,) if len(form.returns) == 1 else out
-        kept = [value for value, text in zip(out, form.returns, strict=True) if "!" not in text]
-        kept += [v for v, a in zip(given, form.arguments, strict=True) if a.mutated]
-        return kept[0] if len(kept) == 1 else tuple(kept)
-
-    found.put("CompositeExplicitAutograd", run)
-    return found
-
-
-def _without_alias(text):
-    return re.sub(r"Tensor\([^)]*\)", "Tensor", text)
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError(f"Trying to backward through {ctx.op}, which writes arguments and has no formula where graphs hold no writes.")
 
 
 def _alias(text):
@@ -84,18 +98,6 @@ def _alias(text):
 def _parts(op):
     """The texts of the arguments that are written."""
     return re.findall(r"Tensor\([^)]*!\)", op._form.text.rpartition(" -> ")[0])
-
-
-def _below(function, tensor):
-    """The result of a function, out of sight of functionalize, of which the tensor is a wrapper."""
-    found = []
-
-    def run(value):
-        found.append(function())
-        return value
-
-    _cresset.below_functional(run, tensor)
-    return found[0]
 
 
 def _value(value):

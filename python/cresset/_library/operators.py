@@ -273,13 +273,6 @@ class Defined(_OpOverload):
         return any(a.mutated for a in self._form.arguments)
 
     @functools.cached_property
-    def functional(self):
-        """The overload beside one that writes, which works on copies and returns them."""
-        from .functional import made
-
-        return made(self)
-
-    @functools.cached_property
     def _shares(self):
         """Whether a result shares memory, as the schema says."""
         return any("(" in kind for kind in self._form.returns)
@@ -535,9 +528,6 @@ class Packet(ops._Packet):
 
     def __getattr__(self, overload):
         found = None if overload.startswith("__") else self.__dict__["_overloads"].get(overload)
-        if found is None and overload.endswith("_functional"):
-            found = self.__dict__["_overloads"].get(overload.removesuffix("_functional") or "default")
-            found = None if found is None or not found._is_mutable else found.functional
         if found is None:
             raise AttributeError(f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
         return found
