@@ -316,7 +316,7 @@ class _Builder:
     @staticmethod
     def _nested(module, given, spec):
         """The arguments of a call. Containers are built while it runs: those within nodes are none that programs know."""
-        if all(child.is_leaf() for part in spec.children for child in part.children):
+        if all(child.is_leaf() for part in spec.children() for child in part.children()):
             return pytree.tree_unflatten(given, spec)
         name = next(name for name in (f"_spec_{i}" for i in itertools.count()) if name not in vars(module))
         setattr(module, name, spec)

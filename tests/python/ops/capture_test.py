@@ -51,8 +51,8 @@ class Capture(unittest.TestCase):
                     got = graph(*fresh[0])
                     torch.manual_seed(SEED)
                     want = function(*fresh[1])
-                    if row.row["name"].endswith("_norm_backward"):  # without a weight PyTorch's operator gives no gradient of one
-                        want = want[: len(got)]
+                    if row.row["name"].endswith("_norm_backward") and len(got) == 2:  # without a weight PyTorch's operator gives no gradient of one
+                        want = want[0], want[2]
                     self.assertEqual(len(got), len(want))
                     if not row.test.get("values", True):
                         continue
