@@ -22,6 +22,7 @@ class Facts:
     ("constant", value)."""
 
     mutated: list = dataclasses.field(default_factory=list)
+    unrecorded: set = dataclasses.field(default_factory=set)  # those of them that were written with gradients off alone, and keep their history
     out_kinds: list = dataclasses.field(default_factory=list)
     out_spec: object = None
     views: dict = dataclasses.field(default_factory=dict)  # number of a result -> (size, stride, offset)
@@ -47,10 +48,12 @@ def look(flat_fn, flat):
     fakes = [leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, Tensor) else leaf for leaf in fakes]
     seen = [leaf.clone() if isinstance(leaf, Tensor) and leaf.requires_grad else leaf for leaf in fakes]
     versions = [leaf._version if isinstance(leaf, Tensor) else 0 for leaf in seen]
+    histories = [leaf.grad_fn if isinstance(leaf, Tensor) else None for leaf in seen]
     with mode:
         outs, spec = tree_flatten(flat_fn(*seen))
     facts = Facts(out_spec=spec)
     facts.mutated = [i for i, leaf in enumerate(seen) if isinstance(leaf, Tensor) and leaf._version != versions[i]]
+    facts.unrecorded = {i for i in facts.mutated if seen[i].grad_fn is histories[i]}
     facts.detached = {number for number, out in enumerate(outs) if isinstance(out, Tensor) and not out.requires_grad}
     if any(isinstance(leaf, Tensor) and leaf.layout is torch.strided and not _is_like_its_copy(leaf) for leaf in flat):
         mode, fakes = fake_inputs(flat)

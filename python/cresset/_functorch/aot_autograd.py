@@ -167,7 +167,7 @@ def _with_updates(run, facts):
     def call(flat):
         found = list(run(flat))
         for i, value in zip(facts.mutated, found[: len(facts.mutated)], strict=True):
-            with contextlib.nullcontext() if value.requires_grad else torch.no_grad():
+            with torch.no_grad() if i in facts.unrecorded else contextlib.nullcontext():
                 flat[i].copy_(value)
         values = iter(found[len(facts.mutated) :])
         outs = []

@@ -154,6 +154,26 @@ class Functions(Case):
         self.check(clamped, X.clone().requires_grad_())
         self.check(F.cosine_similarity, X.clone().requires_grad_(), X.flip(0).cos().requires_grad_())
 
+    def test_writes_of_inputs_keep_or_end_their_history(self):
+        def halved(p, x):
+            with torch.no_grad():
+                p.mul_(0.5)
+            return (x * p).sin()
+
+        found = []
+        for function in (halved, aot_function(halved, nop)):
+            p, x = torch.full((2,), 3.0, requires_grad=True), torch.ones(2, requires_grad=True)
+            found.append([*torch.autograd.grad(function(p, x).sum(), (p, x)), p.detach()])
+        self.same(*found)
+        for write in (lambda y: y.zero_(), lambda y: y.fill_(2.0), lambda y: y.mul_(2)):
+            found = []
+            for function in (write, aot_function(write, nop)):
+                x = X.clone().requires_grad_()
+                y = x * 3
+                out = function(y)
+                found.append([*torch.autograd.grad((out + y).sum(), x), out.detach(), y.detach()])
+            self.same(*found)
+
     def test_inputs_that_lie_apart_in_memory(self):
         x = torch.arange(20.0).reshape(4, 5)
         for part in (x[:, ::2], x[1:], x.t()):
