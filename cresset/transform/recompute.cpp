@@ -6,6 +6,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
+#include "cresset/core/functional.h"
 #include "cresset/core/random/generator_scope.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/autocast.h"
@@ -40,9 +41,10 @@ std::function<variable_list()> kept(const variable_list& inputs) {
   auto saved = std::make_shared<std::vector<autograd::SavedVariable>>();
   auto elements = std::make_shared<variable_list>(inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) {
-    // An element of a batch has no versions of its own.
-    if (as_batched(inputs[i])) (*elements)[i] = inputs[i];
-    saved->emplace_back(as_batched(inputs[i]) ? Tensor() : inputs[i], false);
+    // An element of a batch and a wrapper of functionalize have no versions of their own.
+    const bool wraps = as_batched(inputs[i]) || as_functional(inputs[i]);
+    if (wraps) (*elements)[i] = inputs[i];
+    saved->emplace_back(wraps ? Tensor() : inputs[i], false);
   }
   return [saved, elements] {
     variable_list found = *elements;

@@ -154,6 +154,20 @@ class Functions(Case):
         self.check(clamped, X.clone().requires_grad_())
         self.check(F.cosine_similarity, X.clone().requires_grad_(), X.flip(0).cos().requires_grad_())
 
+    def test_checkpoints_of_what_was_written(self):
+        from cresset.utils.checkpoint import checkpoint
+
+        def function(x, b):
+            b.add_(1)
+            return checkpoint(lambda a, c: (a * c * 2).sin(), x * 1, b, use_reentrant=False)
+
+        found = []
+        for f in (function, aot_function(function, nop)):
+            x, b = X.clone().requires_grad_(), torch.ones(3)
+            out = f(x, b)
+            found.append([*torch.autograd.grad(out.sum(), x), out.detach(), b])
+        self.same(*found)
+
     def test_writes_of_inputs_keep_or_end_their_history(self):
         def halved(p, x):
             with torch.no_grad():
