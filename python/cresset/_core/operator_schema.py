@@ -111,7 +111,6 @@ class ArgumentType:
             return f"List[{self.getElementType()}]"
         return self.base if self._is_real else _SHOWN.get(self.base, self.base)
 
-    annotation_str = property(__str__)
     __repr__ = __str__
 
     def __eq__(self, other):

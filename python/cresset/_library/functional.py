@@ -55,7 +55,7 @@ def _arguments(op, values, inside):
 
 
 def _computed(op, given, tensors):
-    """What the operator returns, and what it leaves in the tensors that it writes."""
+    """The results of the operator, and the tensors that it writes as it leaves them."""
     results = auto_functionalized_v2(op, **given)
     wanting = [t for t in tensors if t.requires_grad] if torch.is_grad_enabled() else []
     if not wanting:

@@ -241,9 +241,10 @@ def _pad_mode_backward(grad_output, sizes, pad, mode):
         shape = [*grad_output.shape[:dim], count, *grad_output.shape[dim + 1 :]]
         middle = aten.slice.Tensor(grad_output, dim, low, low + count) if low or high else grad_output
         if low:
-            middle = middle + aten.slice_backward.default(aten.slice.Tensor(grad_output, dim, 0, low), shape, dim, count - low, count, 1)
+            middle = aten.add.Tensor(middle, aten.slice_backward.default(aten.slice.Tensor(grad_output, dim, 0, low), shape, dim, count - low, count, 1))
         if high:
-            middle = middle + aten.slice_backward.default(aten.slice.Tensor(grad_output, dim, low + count, low + count + high), shape, dim, 0, high, 1)
+            end = aten.slice.Tensor(grad_output, dim, low + count, low + count + high)
+            middle = aten.add.Tensor(middle, aten.slice_backward.default(end, shape, dim, 0, high, 1))
         start, end = max(-before, 0), sizes[dim] - max(-after, 0)
         if (start, end) != (0, sizes[dim]):
             shape[dim] = sizes[dim]

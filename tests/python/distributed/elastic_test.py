@@ -264,7 +264,7 @@ class LaunchersLostAtTheEnd(unittest.TestCase):
     """The last act of a process is to stop or kill its launcher."""
 
     def ended(self, kind, lost, how):
-        """What the other launcher says."""
+        """The lines of the other launcher."""
         with tempfile.TemporaryDirectory() as folder:
             path, port = os.path.join(folder, "train.py"), free_port()
             with open(path, "w") as file:

@@ -244,8 +244,8 @@ void add_power() {
 
 const Tensor& implicit_number(const Datum& v) {
   const Tensor& t = v.to_tensor();
-  CRESSET_CHECK(!t.requires_grad(), "Cannot input a tensor that requires grad as a scalar argument");
-  CRESSET_CHECK(t.dim() == 0, "Cannot input a tensor of dimension other than 0 as a scalar argument: got one of ", t.dim(), " dimensions");
+  CRESSET_CHECK(!t.requires_grad(), "script: a tensor that requires grad stands for no number");
+  CRESSET_CHECK(t.dim() == 0, "script: expected a tensor of no dimensions where a number is to stand, got one of ", t.dim(), " dimensions");
   return t;
 }
 
