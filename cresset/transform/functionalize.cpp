@@ -248,7 +248,7 @@ class PassedByBackward final : public autograd::Node {
   autograd::variable_list apply(autograd::variable_list&& grads) override { return std::move(grads); }
 };
 
-// What is written with gradients off leaves the history of the tensor as it is.
+// A write with gradients off leaves the history of the tensor as it is.
 Tensor with_history_of(const Tensor& before, Tensor value) {
   if (layer_state().grad_mode || !before.requires_grad() || value.requires_grad()) return value;
   const auto node = autograd::make_node<PassedByBackward>();

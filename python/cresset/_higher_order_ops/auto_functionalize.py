@@ -17,7 +17,7 @@ __all__ = ["auto_functionalized_v2"]
 
 
 class _AutoFunctionalized(HigherOrderOperator):
-    """What an operator returns, and then each of `_all_bases` as it leaves it; they themselves stay as they are.
+    """The results of an operator, and then each of `_all_bases` as it leaves it; they themselves stay as they are.
 
     The first argument is the overload of a custom operator. Arguments that it only reads are given by name. For one `x` that it writes `_x_base_index` is
     its place in `_all_bases`, None where it is None; `_x_size`, `_x_stride` and `_x_storage_offset`, or `_x_slice_dim`, `_x_slice_start` and `_x_slice_end`,
