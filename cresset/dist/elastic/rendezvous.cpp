@@ -86,7 +86,7 @@ class OtherNodes {
 
   bool empty() const { return nodes_.empty(); }
   int lost() const { return lost_; }
-  // Drops those that have ended. What is known of those whose hearts have stood still for too long, which are dropped too; no text where there are none.
+  // Drops those that have ended. Returns what is known of those whose hearts have stood still for too long, which are dropped too; no text where there are none.
   std::string look(Store& store) {
     std::string gone;
     for (auto at = nodes_.begin(); at != nodes_.end();) {

@@ -113,7 +113,7 @@ Sym Sym::floordiv(const Sym& a, const Sym& b) {
   if (y) {
     // A sum of multiples is divided term by term.
     Sym out = a;
-    // What is left of the number alone makes no other quotient.
+    // The rest of the number alone makes no other quotient.
     if (const auto number = out.terms_.find(Monomial{}); number != out.terms_.end() && *y > 1) {
       const int64_t rest = checked_floor_modulo(number->second, *y);
       if (number->second == rest) out.terms_.erase(number);
