@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/io/safetensors.h"
 #include "cresset/io/zip.h"
@@ -165,6 +166,27 @@ TEST(Pt2, DamageIsNamedWithNodeAndField) {
             std::string::npos);
   EXPECT_EQ(error_when("layers.pt2", "archive_format", "pt2", "pt3"), "expected the archive format pt2, got 'pt3'");
   EXPECT_EQ(error_when("layers.pt2", model, "{", "[").find(model + ": expected JSON"), 0u);
+}
+
+TEST(Pt2, OperatorsOfTheProgramThatWrite) {
+  EXPECT_NE(error_of([] { load_program(path_of("written.pt2")); }).find("pt2_test.both"), std::string::npos);
+  using dispatch::Library;
+  Library library(Library::definitions, "pt2_test", std::string(), __FILE__, __LINE__);
+  library.def("both(Tensor(a!) x, Tensor(b!) y, float s=5.0) -> Tensor",
+              [](const Tensor& x, const Tensor& y, double s) -> Tensor { return Tensor(x).add_(s) + Tensor(y).add_(s); });
+  library.def("fill(Tensor x, Tensor(a!)[] outs) -> ()", [](const Tensor& x, const std::vector<Tensor>& outs) {
+    for (const Tensor& out : outs) Tensor(out).copy_(x);
+  });
+  check_model("written", 1e-6);
+  const ExportedProgram program = load_program(path_of("written.pt2"));
+  for (int i = 0; i < 2; i++) program.run({ones({3})});
+  EXPECT_TRUE(equal(program.state().at("seen"), full({3}, 5.0)));
+  const auto wrong = [](const std::string& from, const std::string& to) { return error_when("written.pt2", "models/model.json", from, to); };
+  EXPECT_NE(wrong("\"_y_base_index\", \"arg\": {\"as_int\": 1}", "\"_y_base_index\", \"arg\": {\"as_int\": 7}")
+                .find("expected the number of one of 2 tensors, got 7"),
+            std::string::npos);
+  EXPECT_NE(wrong("_x_slice_start", "_x_slice_begin").find("_x_slice_start"), std::string::npos);
+  EXPECT_NE(wrong("_all_bases", "_no_bases").find("_all_bases"), std::string::npos);
 }
 
 TEST(Pt2, ForeignOperatorsCanBeLookedAt) {

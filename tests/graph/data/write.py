@@ -147,6 +147,33 @@ class Counter(nn.Module):
         return self.total * 2
 
 
+class Written(nn.Module):
+    """Made functional: operators of a program that write a buffer, a part of a tensor, and a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x):
+        y, z = x.cos(), x.sin()
+        a = torch.ops.pt2_test.both(y, self.seen, 2.5)
+        wide = torch.cat([z, z])
+        torch.ops.pt2_test.both(wide[1:4], x * 2)
+        parts = [torch.empty_like(x), torch.empty_like(x)]
+        torch.ops.pt2_test.fill(a, parts)
+        return a, y, wide, parts[0] + parts[1]
+
+
+def define_operators():
+    """The operators of `Written`: both adds a number to two tensors and returns their sum, fill copies a tensor into others."""
+    torch.library.define("pt2_test::both", "(Tensor(a!) x, Tensor(b!) y, float s=5.0) -> Tensor")
+    torch.library.define("pt2_test::fill", "(Tensor x, Tensor(a!)[] outs) -> ()")
+    torch.library.impl("pt2_test::both", "cpu", lambda x, y, s=5.0: x.add_(s) + y.add_(s))
+    torch.library.impl("pt2_test::fill", "cpu", lambda x, outs: [out.copy_(x) for out in outs] and None)
+    torch.library.register_fake("pt2_test::both", lambda x, y, s=5.0: torch.empty_like(x))
+    torch.library.register_fake("pt2_test::fill", lambda x, outs: None)
+
+
 class Chains(nn.Module):
     """Pointwise operators in a row, and reductions of rows between them, of sizes that pay for kernels."""
 
@@ -163,6 +190,7 @@ class Chains(nn.Module):
 
 def main():
     torch.manual_seed(0)
+    define_operators()
     batch, length = Dim("batch", min=1, max=64), Dim("length", min=2, max=16)
     cases = {
         "layers": (Layers(), (torch.randn(2, 4),), {"x": {0: batch}}, (torch.randn(5, 4),)),
@@ -173,10 +201,11 @@ def main():
         "core": (Core(), (torch.randn(3, 4),), None, (torch.randn(3, 4),)),
         "counter": (Counter(), (torch.randn(2),), None, (torch.randn(2),)),
         "chains": (Chains(), (torch.randn(8, 64), torch.randn(64)), {"x": {0: batch}, "scale": None}, (torch.randn(11, 64), torch.randn(64))),
+        "written": (Written(), (torch.randn(3),), None, (torch.randn(3),)),
     }
     for name, (model, example, shapes, inputs) in cases.items():
         program = export(model.eval(), example, dynamic_shapes=shapes)
-        if name in ("core", "counter"):
+        if name in ("core", "counter", "written"):
             program = program.run_decompositions()
         save(program, FOLDER / f"{name}.pt2")
         forget_places(FOLDER / f"{name}.pt2")
