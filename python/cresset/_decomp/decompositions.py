@@ -487,6 +487,10 @@ def special_xlog1py(self, other):
     return torch.where(other.isnan(), math.nan, torch.where(self == 0, 0.0, self * other.log1p()))
 
 
+def matrix_exp(self):
+    return aten.linalg_matrix_exp.default(self)
+
+
 def xlogy(self, other):
     self, other = (x if isinstance(x, torch.Tensor) else torch.scalar_tensor(x) for x in (self, other))
     return torch.where(other.isnan(), math.nan, torch.where(self == 0, 0.0, self * other.log()))
@@ -789,6 +793,6 @@ FORMULAS = {
     "multilabel_margin_loss": multilabel_margin_loss, "multilabel_margin_loss_forward": multilabel_margin_loss_forward, "logit_backward": logit_backward,
     "floor_divide": floor_divide, "floor_divide.Scalar": floor_divide, "isfinite": isfinite, "isposinf": _infinite(1), "isneginf": _infinite(-1),
     "special_entr": special_entr, "special_ndtr": special_ndtr, "special_log_ndtr": special_log_ndtr, "special_xlog1py": special_xlog1py,
-    "special_xlog1py.self_scalar": special_xlog1py, "special_xlog1py.other_scalar": special_xlog1py,
+    "special_xlog1py.self_scalar": special_xlog1py, "special_xlog1py.other_scalar": special_xlog1py, "matrix_exp": matrix_exp,
     "unbind.int": unbind, "embedding_dense_backward": embedding_dense_backward, "index_add": index_add, "index_copy": index_copy,
 }  # fmt: skip

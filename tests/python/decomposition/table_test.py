@@ -81,7 +81,7 @@ SAMPLES = {
     "select_scatter": [(X, Y[:, 0], 1, -2)], "floor_divide": [(X, Z)], "floor_divide.Scalar": [(X, 0.3)], "mish_backward": [(X, Y)], "log_sigmoid": [(X * 9,)],
     "isfinite": [(INFINITE,), (I,)], "isposinf": [(INFINITE,), (I,)], "isneginf": [(INFINITE,), (I,)], "special_entr": [(Z,), (INFINITE,), (X * 0,)],
     "special_ndtr": [(X * 3,)], "special_log_ndtr": [(X * 5,)], "special_xlog1py": [(X * 0, Z), (X, Z)], "special_xlog1py.self_scalar": [(2, Z)],
-    "special_xlog1py.other_scalar": [(X, 3)], "multilabel_margin_loss": [(X, torch.tensor([[2, 0, -1, 1, 1, 1]] * 4))],
+    "special_xlog1py.other_scalar": [(X, 3)], "matrix_exp": [(X[:, :4] / 3,)], "multilabel_margin_loss": [(X, torch.tensor([[2, 0, -1, 1, 1, 1]] * 4))],
     **{name: [(batch(n), PADS[: 2 * n])] for n in (1, 2, 3) for name in (f"reflection_pad{n}d", f"replication_pad{n}d")},
     **{f"reflection_pad{n}d_backward": [(torch.randn(padded(n)), batch(n), PADS[: 2 * n])] for n in (1, 2, 3)},
     "select_backward": [(X, [4, 3, 6], 1, -1)], "slice_backward": [(X, [9, 6], 0, 1, 9, 2)], "diagonal_backward": [(X[0], [6, 7], 1, 0, 1)],
