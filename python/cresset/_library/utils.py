@@ -61,19 +61,28 @@ def mutates_and_returns_first_arg(op):
     return result is not None and result.is_write and schema.arguments[0].alias_info.before_set == result.after_set
 
 
+def _holds_tensors(argument):
+    return is_tensor_like_type(argument.type) or is_tensorlist_like_type(argument.type)
+
+
+def _by_keyword(schema):
+    """The arguments that are given by keyword alone."""
+    return [a for a in schema.arguments if a.kwarg_only]
+
+
 def has_kwarg_only_args(schema):
     """Whether an argument is given by keyword alone."""
-    return any(a.kwarg_only for a in schema.arguments)
+    return len(_by_keyword(schema)) > 0
 
 
 def has_kwarg_only_tensors(schema):
     """Whether a tensor, or a list of them, is given by keyword alone."""
-    return any(a.kwarg_only and (is_tensor_like_type(a.type) or is_tensorlist_like_type(a.type)) for a in schema.arguments)
+    return any(map(_holds_tensors, _by_keyword(schema)))
 
 
 def has_tensor_arg(schema):
     """Whether an argument is a tensor, or a list of them."""
-    return any(is_tensor_like_type(a.type) or is_tensorlist_like_type(a.type) for a in schema.arguments)
+    return any(map(_holds_tensors, schema.arguments))
 
 
 def get_device_arg_index(schema):
@@ -83,8 +92,9 @@ def get_device_arg_index(schema):
 
 def zip_schema(schema, args, kwargs):
     """Pairs of arguments of a schema and their values, of those that are given."""
-    if len(schema.arguments) < len(args) + len(kwargs):
-        raise AssertionError(f"zip_schema: got {len(args) + len(kwargs)} values for {len(schema.arguments)} arguments of {schema}")
+    count = len(args) + len(kwargs)
+    if count > len(schema.arguments):
+        raise AssertionError(f"zip_schema: got {count} values for {len(schema.arguments)} arguments of {schema}")
     for place, argument in enumerate(schema.arguments):
         if argument.kwarg_only or place >= len(args):
             if argument.name in kwargs:

@@ -22,25 +22,32 @@ class CustomDecompTable(dict):
     def __init__(self):
         from .._decomp import core_aten_decompositions
 
-        self.has_materialized = False
+        self._listed = False
         super().__init__({**core_aten_decompositions(), **_bodies.table(), **_of_libraries()})
+
+    @property
+    def has_materialized(self):
+        """Whether the entries were asked for as a whole."""
+        return self._listed
+
+    def _whole(self):
+        self._listed = True
+        return super()
 
     def copy(self):
         """Another table of the same entries."""
         made = CustomDecompTable.__new__(CustomDecompTable)
-        made.has_materialized = self.has_materialized
+        made._listed = self._listed
         dict.update(made, self)
         return made
 
     def items(self):
         """Pairs of operator and function."""
-        self.has_materialized = True
-        return super().items()
+        return self._whole().items()
 
     def keys(self):
         """The operators."""
-        self.has_materialized = True
-        return super().keys()
+        return self._whole().keys()
 
     def pop(self, *args):
         """Removes an operator and returns its function, or the default."""
@@ -52,5 +59,4 @@ class CustomDecompTable(dict):
 
     def materialize(self):
         """The same entries as a plain dictionary."""
-        self.has_materialized = True
-        return dict(self)
+        return dict(self._whole().items())
