@@ -330,6 +330,7 @@ PyGetSetDef tensor_properties[] = {{"__dict__", PyObject_GenericGetDict, PyObjec
                                    CRESSET_PROPERTY("is_meta", flag_of<&Tensor::is_meta>, nullptr),
                                    CRESSET_PROPERTY("_lacks_data", flag_of<&Tensor::lacks_data>, nullptr),
                                    CRESSET_PROPERTY("_is_batched", get_is_batched, nullptr),
+                                   CRESSET_PROPERTY("_is_non_overlapping_and_dense", flag_of<&Tensor::is_non_overlapping_and_dense>, nullptr),
                                    CRESSET_PROPERTY("is_sparse", flag_of<&Tensor::is_sparse>, nullptr),
                                    CRESSET_PROPERTY("is_cuda", flag_of<&Tensor::is_cuda>, nullptr),
                                    CRESSET_PROPERTY("is_cpu", flag_of<&Tensor::is_cpu>, nullptr),

@@ -206,7 +206,7 @@ class CustomOpDef:
 
     def set_kernel_enabled(self, device_type, enabled=True):
         """A context in which the function that was registered for a kind of device is off, so that the first one runs, or on."""
-        key = _KERNEL_KEYS.get(device_type, device_type)
+        key = device_type if device_type in _keys.DispatchKey.__members__ else _key_of_device(device_type)
         return _Switched(self._op._disabled, key, enabled)
 
     def register_effect(self, effect):
@@ -216,6 +216,13 @@ class CustomOpDef:
     def register_vmap(self, func=None):
         """The operator's rule under vmap; see `torch.library.register_vmap`."""
         return register_vmap(self, func)
+
+
+def _definition_of(op):
+    """The object that `custom_op` made, of itself, an overload or a name; None for other operators."""
+    if isinstance(op, CustomOpDef):
+        return op
+    return _of_functions.get(op if isinstance(op, str) else op._name)
 
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
@@ -261,7 +268,6 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
 
 
 _RESERVED = ("prim", "_")
-_KERNEL_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS"}
 
 
 def _check_device_types(form, device_types):

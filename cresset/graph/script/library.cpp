@@ -90,10 +90,9 @@ def fill_diagonal_(self: Tensor, fill_value: number, wrap: bool = False) -> Tens
             raise RuntimeError("fill_diagonal_: expected dimensions of one length, got {}".format(self.size()))
         steps += self.stride(d)
     if self.dim() == 2 and wrap:
-        flat = [i for i in range(0, self.numel(), self.size(1) + 1)]
-        for i in flat:
-            self[i // self.size(1), i % self.size(1)] = fill_value
-        return self
+        flat = torch.arange(0, self.numel(), self.size(1) + 1, device=self.device)
+        value = torch.full([], fill_value, dtype=self.dtype, device=self.device)
+        return self.index_put_([flat.floor_divide(self.size(1)), flat.remainder(self.size(1))], value)
     self.as_strided([min(self.size())], [sum(self.stride())], self.storage_offset()).fill_(fill_value)
     return self
 )"},
@@ -148,30 +147,6 @@ def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, p
     places = inside.nonzero()
     out = out.index_put([places[:, 0], places[:, 1]], data)
     return out.transpose(0, 1) if batch_first else out, inside.to(torch.int64).sum(0)
-)"},
-    {"reflection_pad1d", R"(
-def reflection_pad1d(self: Tensor, padding: List[int]) -> Tensor:
-    return torch.pad(self, padding, "reflect")
-)"},
-    {"reflection_pad2d", R"(
-def reflection_pad2d(self: Tensor, padding: List[int]) -> Tensor:
-    return torch.pad(self, padding, "reflect")
-)"},
-    {"reflection_pad3d", R"(
-def reflection_pad3d(self: Tensor, padding: List[int]) -> Tensor:
-    return torch.pad(self, padding, "reflect")
-)"},
-    {"replication_pad1d", R"(
-def replication_pad1d(self: Tensor, padding: List[int]) -> Tensor:
-    return torch.pad(self, padding, "replicate")
-)"},
-    {"replication_pad2d", R"(
-def replication_pad2d(self: Tensor, padding: List[int]) -> Tensor:
-    return torch.pad(self, padding, "replicate")
-)"},
-    {"replication_pad3d", R"(
-def replication_pad3d(self: Tensor, padding: List[int]) -> Tensor:
-    return torch.pad(self, padding, "replicate")
 )"},
     {"unique_dim_consecutive", R"(
 def unique_dim_consecutive(self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
@@ -291,6 +266,10 @@ constexpr Resize kResizing[] = {{"upsample_nearest1d", "upsample_nearest", false
 std::string text_of_library(const std::string& name) {
   for (const auto& [known, text] : kTexts)
     if (name == known) return text;
+  for (const std::string mode : {"reflect", "replicate"})
+    for (const char* const dims : {"1", "2", "3"})
+      if (name == (mode == "reflect" ? "reflection_pad" : "replication_pad") + std::string(dims) + "d")
+        return "def " + name + "(self: Tensor, padding: List[int]) -> Tensor:\n    return torch.pad(self, padding, \"" + mode + "\")\n";
   for (const Resize& r : kResizing) {
     if (name != r.name) continue;
     const std::string corners = r.takes_corners ? "align_corners: bool, " : "";

@@ -75,16 +75,7 @@ def linalg_matrix_exp(self):
 
 @_operator("is_non_overlapping_and_dense(Tensor self) -> bool")
 def is_non_overlapping_and_dense(self):
-    if self.layout is not _cresset.strided:
-        return False
-    expected = 1
-    for stride, size in sorted((stride, size) for stride, size in zip(self.stride(), self.shape) if size != 1):
-        if size == 0:
-            return True
-        if stride != expected:
-            return self.numel() == 0
-        expected *= size
-    return True
+    return self.layout is _cresset.strided and self._is_non_overlapping_and_dense
 
 
 @_operator("lift_fresh(Tensor(a) self) -> Tensor(a)")

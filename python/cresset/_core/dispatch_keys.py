@@ -62,10 +62,15 @@ class DispatchKeySet:
         return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
 
 
-_BACKENDS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS"}
+_OF_DEVICES = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS", "hpu": "HPU", "mtia": "MTIA", "xla": "XLA", "ipu": "IPU", "lazy": "Lazy"}
 OF_GRADIENTS = frozenset(name for name in _NAMES if name.startswith("Autograd"))
 LAYERS = (*OF_GRADIENTS, "ADInplaceOrView", "AutocastCPU", "AutocastCUDA", "FuncTorchBatched")  # which calls of operators of programs may leave out
 AFTER_AUTOGRAD = DispatchKeySet(*(key for key in DispatchKey if key.name not in (*OF_GRADIENTS, "AutocastCPU", "AutocastCUDA", "FuncTorchBatched")))
+
+
+def key_of_device(kind):
+    """The name of the key of a kind of device, as "cpu"."""
+    return _OF_DEVICES.get(kind, "PrivateUse1")
 
 
 class _Excluded(threading.local):
@@ -113,7 +118,7 @@ def keys_of(tensors):
     """The keys of a call with these tensors."""
     keys = set()
     for tensor in tensors:
-        name = _BACKENDS.get(tensor.device.type, "PrivateUse1")
+        name = key_of_device(tensor.device.type)
         keys |= {DispatchKey[name], DispatchKey.ADInplaceOrView}
         if f"Autograd{name}" in DispatchKey.__members__:
             keys.add(DispatchKey[f"Autograd{name}"])

@@ -163,6 +163,11 @@ class Composed(OpOverload):
 Composed.__name__ = Composed.__qualname__ = "OpOverload"  # as graphs and programs know the class
 
 
+def no_overload(packet, name):
+    """The text of the error for a name that none of an operator's overloads has."""
+    return f"torch.ops.{packet._namespace}.{packet.__name__} has no overload {name!r}, it has {', '.join(packet._overloads) or 'none'}"
+
+
 class OpOverloadPacket(OperatorBase):
     """All overloads of an operator: a call goes to the first that its arguments fit."""
 
@@ -215,7 +220,7 @@ class OpOverloadPacket(OperatorBase):
     def __getattr__(self, overload):
         overloads = self.__dict__.get("_overloads", {})
         if overload.startswith("__") or overload not in overloads:
-            raise AttributeError(f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
+            raise AttributeError(no_overload(self, overload), name=overload, obj=self)
         what = overloads[overload]
         found = self.__dict__[overload] = OpOverload(self, overload, what) if isinstance(what, str) else what(self, overload)
         return found

@@ -19,6 +19,9 @@ HOMES = {
     "_classes": {"_core.script_classes": "ScriptObject classes"},
     "_ops": {"_core.operators": "OpOverload OpOverloadPacket OperatorBase", "_core.dispatch_keys": "DispatchKey", "_higher_order_ops": "HigherOrderOperator", "": "ops"},
     "_higher_order_ops.effects": {"_library.effects": "_EffectType=EffectType", "library": "_register_effectful_op"},
+    "_library.custom_ops": {"library": "CustomOpDef OPDEFS=_of_functions _maybe_get_opdef=_definition_of custom_op"},
+    "_library.fake_impl": {"_library.operators": "FakeImplCtx=FakeContext"},
+    "_library.triton": {"library": "capture_triton=wrap_triton triton_op wrap_triton"},
     "cuda.memory": {"cuda": "empty_cache max_memory_allocated max_memory_reserved mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats memory_summary "
                             "reset_peak_memory_stats"},
     "cuda.random": {"cuda": "get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all seed seed_all set_rng_state set_rng_state_all"},

@@ -88,7 +88,7 @@ class _Refusing(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        raise RuntimeError(f"Trying to backward through {ctx.op}, which writes arguments and has no formula where graphs hold no writes.")
+        raise RuntimeError(f"{ctx.op}: it writes arguments, and where graphs hold no writes there is no formula for the gradients of its results")
 
 
 def _alias(text):

@@ -59,7 +59,7 @@ def _written(value, fail, name):
         return f'"{value}"'
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
-    raise fail(f"Parameter {name} has a default of a type that schemas lack, {type(value)}.")
+    raise fail(f"parameter {name} has a default of a type that schemas lack, {type(value)}")
 
 
 def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
@@ -78,18 +78,18 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
     signature = inspect.signature(prototype_function)
 
     def fail(text):
-        return ValueError(f"infer_schema(func): {text} Got func with signature {signature})")
+        return ValueError(f"infer_schema: {text}; the function is {getattr(prototype_function, '__name__', 'func')}{signature}")
 
     parts, changed, by_position = _parameters(signature, _hints(prototype_function, fail), mutates_args, fail)
     unknown = set() if mutates_args == "unknown" else set(mutates_args) - set(signature.parameters)
     if unknown:
-        raise fail(f"{unknown} in mutates_args are no arguments of the function; name those that it writes, or pass 'unknown'.")
+        raise fail(f"{unknown} in mutates_args are no arguments of the function; name those that it writes, or pass 'unknown'")
     if "inplace" in kinds and (mutates_args == "unknown" or list(mutates_args) != list(signature.parameters)[:1]):
-        raise fail(f"Tag.inplace: expected the first argument alone in mutates_args, got {mutates_args}.")
+        raise fail(f"Tag.inplace: expected the first argument alone in mutates_args, got {mutates_args}")
     if "out" in kinds and by_position:
-        raise fail("Tag.out: written arguments have to be keyword-only.")
+        raise fail("Tag.out: written arguments have to be keyword-only")
     if "out" in kinds and not changed:
-        raise fail("Tag.out: expected a written keyword-only tensor argument.")
+        raise fail("Tag.out: expected a written keyword-only tensor argument")
     returned = _results(prototype_function, fail)
     if kinds & {"inplace", "out"}:
         returned = changed[0] if len(changed) == 1 else f"({', '.join(changed)})"
@@ -100,16 +100,16 @@ def _hints(function, fail):
     try:
         return typing.get_type_hints(function, include_extras=True)
     except (NameError, SyntaxError) as error:
-        raise fail(f"Unsupported type annotation: {error}.") from None
+        raise fail(f"an annotation cannot be read, {error}") from None
 
 
 def _results(function, fail):
     hints = _hints(function, fail)
     if "return" not in hints:
-        raise fail("the function has no return annotation.")
+        raise fail("the function has no return annotation")
     returned = _returned_of(hints["return"])
     if returned is None:
-        raise fail(f"Return has unsupported type {hints['return']}. The valid types are: Tensor, List[Tensor], int, float, bool, Number, and tuples of them.")
+        raise fail(f"expected a result of Tensor, List[Tensor], int, float, bool, Number, or a tuple of them, got {hints['return']}")
     return returned
 
 
@@ -118,22 +118,22 @@ def _parameters(signature, hints, mutates_args, fail):
     parts, changed, keyword, by_position = [], [], False, False
     for place, (name, parameter) in enumerate(signature.parameters.items()):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise fail("schemas have no positional-only arguments, *args or **kwargs.")
+            raise fail("schemas have no positional-only arguments, *args or **kwargs")
         if parameter.kind == parameter.KEYWORD_ONLY and not keyword:
             keyword = True
             parts.append("*")
         if name not in hints:
-            raise fail(f"Parameter {name} must have a type annotation.")
+            raise fail(f"parameter {name} has no annotation")
         text = _type_of(hints[name])
         if text is None and typing.get_origin(hints[name]) is tuple:
-            raise fail(f"Parameter {name} has unsupported type {hints[name]}: schemas have no tuples, use a list, as List[int].")
+            raise fail(f"parameter {name} is {hints[name]}, and schemas have no tuples; use a list, as List[int]")
         if text is None:
             raise fail(
-                f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them."
+                f"expected parameter {name} to be one of {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them, got {hints[name]}"
             )
         if name in mutates_args if mutates_args != "unknown" else text.startswith("Tensor"):
             if not text.startswith("Tensor"):
-                raise fail(f"Parameter {name} is in mutates_args but is no tensor or list of tensors")
+                raise fail(f"parameter {name} is in mutates_args and is no tensor or list of tensors")
             text = f"Tensor(a{place}!){text[6:]}"
             changed.append(text)
             by_position = by_position or not keyword

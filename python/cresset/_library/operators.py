@@ -14,11 +14,10 @@ import cresset as torch
 from .. import ops
 from .._core import dispatch_keys as _keys, modes as _modes, schema as _schema
 from .._core.operator_schema import FunctionSchema as _FunctionSchema
-from .._core.operators import OpOverload as _OpOverload
+from .._core.operators import OpOverload as _OpOverload, no_overload as _no_overload
 from ..autograd import _function_vmap
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS", "hpu": "HPU", "mtia": "MTIA", "xla": "XLA", "ipu": "IPU", "lazy": "Lazy"}
 _LAYOUTS = {
     torch.sparse_coo: "Sparse",
     torch.sparse_csr: "SparseCsr",
@@ -48,11 +47,11 @@ def tensors_of(values):
 
 def key_of_device(kind):
     """The name of the dispatch key of a kind of device. RuntimeError for a kind that there is not."""
-    return KEYS.get(torch.device(kind).type, "PrivateUse1")
+    return _keys.key_of_device(torch.device(kind).type)
 
 
 def _key_of(tensor):
-    key = KEYS.get(tensor.device.type, "PrivateUse1")
+    key = _keys.key_of_device(tensor.device.type)
     return key if tensor.layout is torch.strided or tensor.layout not in _LAYOUTS else _LAYOUTS[tensor.layout] + key
 
 
@@ -162,7 +161,7 @@ class _Recorded(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *grads):
         if ctx.call.op._backward is None:
-            raise RuntimeError(f"Trying to backward through {ctx.call.op} but register_autograd gave it no formula.")
+            raise RuntimeError(f"{ctx.call.op}: there is no formula for its gradients; give it one by register_autograd")
         return (None, *ctx.call.gradients(ctx, grads))
 
 
@@ -190,7 +189,7 @@ class FakeContext:
         from ..fx.experimental import symbolic_shapes
 
         size = self._shape_env.create_unbacked_symint()
-        symbolic_shapes._constrain_range_for_size(size, min=min, max=max) if hasattr(symbolic_shapes, "_constrain_range_for_size") else None
+        symbolic_shapes._constrain_range_for_size(size, min=min, max=max)
         return size
 
     create_unbacked_symint = new_dynamic_size
@@ -529,7 +528,7 @@ class Packet(ops._Packet):
     def __getattr__(self, overload):
         found = None if overload.startswith("__") else self.__dict__["_overloads"].get(overload)
         if found is None:
-            raise AttributeError(f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
+            raise AttributeError(_no_overload(self, overload), name=overload, obj=self)
         return found
 
 
