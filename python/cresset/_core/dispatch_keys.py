@@ -62,7 +62,18 @@ class DispatchKeySet:
         return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
 
 
-_OF_DEVICES = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS", "hpu": "HPU", "mtia": "MTIA", "xla": "XLA", "ipu": "IPU", "lazy": "Lazy"}
+_OF_DEVICES = {
+    "cpu": "CPU",
+    "cuda": "CUDA",
+    "meta": "Meta",
+    "xpu": "XPU",
+    "mps": "MPS",
+    "hpu": "HPU",
+    "mtia": "MTIA",
+    "xla": "XLA",
+    "ipu": "IPU",
+    "lazy": "Lazy",
+}
 OF_GRADIENTS = frozenset(name for name in _NAMES if name.startswith("Autograd"))
 LAYERS = (*OF_GRADIENTS, "ADInplaceOrView", "AutocastCPU", "AutocastCUDA", "FuncTorchBatched")  # which calls of operators of programs may leave out
 AFTER_AUTOGRAD = DispatchKeySet(*(key for key in DispatchKey if key.name not in (*OF_GRADIENTS, "AutocastCPU", "AutocastCUDA", "FuncTorchBatched")))

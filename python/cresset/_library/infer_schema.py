@@ -126,11 +126,9 @@ def _parameters(signature, hints, mutates_args, fail):
             raise fail(f"parameter {name} has no annotation")
         text = _type_of(hints[name])
         if text is None and typing.get_origin(hints[name]) is tuple:
-            raise fail(f"parameter {name} is {hints[name]}, and schemas have no tuples; use a list, as List[int]")
+            raise fail(f"parameter {name} is {hints[name]}, and schemas have no tuples, use a list, as List[int]")
         if text is None:
-            raise fail(
-                f"expected parameter {name} to be one of {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them, got {hints[name]}"
-            )
+            raise fail(f"expected parameter {name} to be one of {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them, got {hints[name]}")
         if name in mutates_args if mutates_args != "unknown" else text.startswith("Tensor"):
             if not text.startswith("Tensor"):
                 raise fail(f"parameter {name} is in mutates_args and is no tensor or list of tensors")

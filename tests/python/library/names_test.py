@@ -15,7 +15,13 @@ class Names(unittest.TestCase):
     def test_names(self):
         self.assertIs(custom_ops._maybe_get_opdef("names_test::plus"), self.plus)
         self.assertIs(custom_ops._maybe_get_opdef(self.plus._opoverload), self.plus)
+        self.assertIsNone(custom_ops._maybe_get_opdef("aten::add"))
         self.assertIs(triton.triton_op, library.triton_op)
+        self.assertIs(triton.capture_triton, library.wrap_triton)
+        with self.assertRaisesRegex(AttributeError, "torch.ops.aten.add has no overload 'sideways', it has Tensor"):
+            ops.aten.add.sideways  # noqa: B018
+        with self.assertRaisesRegex(AttributeError, "torch.ops.names_test.plus has no overload 'sideways', it has default"):
+            ops.names_test.plus.sideways  # noqa: B018
         self.assertTrue(callable(fake_impl.FakeImplCtx.new_dynamic_size))
         add_, schema = ops.aten.add_.Tensor, self.both._opoverload._schema
         self.assertEqual((utils.mutates_and_returns_first_arg(add_), utils.mutates_and_returns_first_arg(self.both._opoverload)), (True, False))
