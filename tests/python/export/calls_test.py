@@ -301,6 +301,14 @@ class CustomOperators(unittest.TestCase):
         program = export(self.program(), (torch.ones(3),)).run_decompositions(table)
         self.assertEqual(program.module()(torch.ones(3))[3].tolist(), [7.0] * 3)
 
+    def test_tables_say_whether_they_were_listed(self):
+        for ask in (lambda table: table.items(), lambda table: table.keys(), lambda table: table.materialize()):
+            table = torch.export.default_decompositions()
+            before = table.copy()
+            self.assertFalse(table.has_materialized)
+            self.assertEqual(len(ask(table)), len(before))
+            self.assertEqual((table.has_materialized, table.copy().has_materialized, before.has_materialized), (True, True, False))
+
     def test_a_rule_of_shapes_stands_before_kernels(self):
         class Program(nn.Module):
             def forward(self, x):
