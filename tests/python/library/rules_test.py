@@ -3,7 +3,7 @@
 import unittest
 
 from cresset._subclasses import fake_tensor
-from cresset.fx.experimental.symbolic_shapes import ShapeEnv
+from cresset.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 from cresset.utils._python_dispatch import TorchDispatchMode
 
 import cresset as torch
@@ -94,6 +94,9 @@ class WithoutData(unittest.TestCase):
             self.assertRaises(fake_tensor.DynamicOutputShapeException, sized("forbidden"), torch.ones(3))
         with fake_tensor.FakeTensorMode(shape_env=ShapeEnv()):
             self.assertIsInstance(sized("free")(torch.ones(3)).shape[0], torch.SymInt)
+            within = sized("within", min=2, max=9)(torch.ones(20)).shape[0]
+            self.assertEqual((bool(within >= 2), bool(within > 9)), (True, False))
+            self.assertRaises(GuardOnDataDependentSymNode, lambda: bool(within > 5))
             for number, bounds in enumerate(({"min": -1}, {"min": 5, "max": 2})):
                 self.assertRaises(ValueError, sized(f"bounds{number}", **bounds), torch.ones(3))
 
