@@ -117,7 +117,7 @@ def test_only_tensors_of_one_integer_stand_for_an_int():
     compiled = torch.jit.script(sized)
     assert compiled(torch.tensor(2)).shape == (2,)
     for refused in (torch.tensor(2.0), torch.tensor([2])):
-        with pytest.raises(RuntimeError, match="where a number is to stand|Cannot input a tensor of type"):
+        with pytest.raises(RuntimeError, match="where (a number|an int) is to stand"):
             compiled(refused)
 
 
