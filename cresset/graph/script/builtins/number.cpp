@@ -251,8 +251,8 @@ const Tensor& implicit_number(const Datum& v) {
 
 int64_t implicit_int(const Datum& v) {
   const Tensor& t = implicit_number(v);
-  CRESSET_CHECK(!isFloatingType(t.scalar_type()) && !isComplexType(t.scalar_type()), "script: expected a tensor of integers where an int is to stand, got one of ",
-                t.scalar_type(), "; convert it with int()");
+  CRESSET_CHECK(!isFloatingType(t.scalar_type()) && !isComplexType(t.scalar_type()),
+                "script: expected a tensor of integers where an int is to stand, got one of ", t.scalar_type(), "; convert it with int()");
   return t.item().toLong();
 }
 
