@@ -69,7 +69,7 @@ class Headers:
 
 def declared_name(line: str) -> str | None:
     """The name that a line of `functions.h` or `tensor_methods.inc` declares; None for all other lines."""
-    match = DECLARATION.match(line) if line.endswith(");") or line.endswith(") const;") else None
+    match = DECLARATION.match(line) if line.endswith((");", ") const;")) else None
     return match[1] if match else None
 
 

@@ -18,7 +18,7 @@ void check_single_number(const char* name, const Tensor& number);
 std::vector<Scalar> list_numbers(const char* name, const Tensor& numbers, size_t n);
 
 // Not inlined, since ops on lists are many, and a call of one is no matter of a few instructions.
-template <class... T> CRESSET_NOINLINE dispatch::Key list_key(const T&... args) { return dispatch::key_of(args...); }
+template <class... T> CRESSET_NOINLINE dispatch::Key list_key_of(const T&... args) { return dispatch::key_of(args...); }
 template <class R, class... A> CRESSET_NOINLINE R list_call(const dispatch::Op<R(A...)>& op, dispatch::Key key, dispatch::TypeIdentity<A>... args) {
   return dispatch::call(op, key, static_cast<A>(args)...);
 }

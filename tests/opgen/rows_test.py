@@ -1,5 +1,6 @@
 """Rows are read, checked and emitted as ops/README.md says; a wrong row is reported as file:line: sentence."""
 
+import re
 import sys
 import tempfile
 import textwrap
@@ -102,16 +103,38 @@ class TestRows(unittest.TestCase):
     def test_golden_emission_of_one_row(self):
         files = all_files(self.rows(ADD))
         functions, methods, ops, layer = (files[n] for n in ("functions.h", "tensor_methods.inc", "ops_rows_0.cpp", "autograd_rows_0.cpp"))
-        self.assertIn("CRESSET_API Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);", functions)
-        self.assertIn("CRESSET_API Tensor& add_out(Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha = 1);", functions)
-        self.assertIn("CRESSET_API Tensor& add_outf(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out);", functions)
-        self.assertIn("Tensor add(const Tensor& other, const Scalar& alpha = 1) const;", methods)
-        self.assertIn("Tensor& add_(const Tensor& other, const Scalar& alpha = 1) const;", methods)
+        for line in ('Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1) __asm__("cresset_add_Tensor");',
+                     'Tensor& add_out(Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha = 1) __asm__("cresset_add_out_first");',
+                     'Tensor& add_outf(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) __asm__("cresset_add_out");'):  # fmt: skip
+            self.assertIn(f"CRESSET_API {line}", functions)
+        self.assertIn('Tensor add(const Tensor& other, const Scalar& alpha = 1) const __asm__("cresset_add_Tensor");', methods)
+        self.assertIn('Tensor& add_(const Tensor& other, const Scalar& alpha = 1) const __asm__("cresset_add__Tensor");', methods)
         self.assertIn('constexpr PointwiseOp add_Tensor_rule{"add", kernels::add_kernel, Promote::common};', ops)
         self.assertIn("  pointwise_inplace(add_Tensor_rule, {self, other}, params, self);", ops)
         self.assertIn("constinit const Op<Tensor(const Tensor&, const Tensor&, const Scalar&)> add_Tensor", ops)
         self.assertIn("struct add_Tensor_node final", layer)
         self.assertIn("= grad * alpha;", layer)
+
+    def test_aliases_and_methods_are_defined_once(self):
+        files = all_files(self.rows(ADD + '    aliases = ["plus"]\n'))
+        for name in ("functions.h", "tensor_methods.inc"):
+            self.assertRegex(files[name], r'Tensor plus\(.*\)[a-z ]*__asm__\("cresset_add_Tensor"\);')
+        self.assertRegex(files["functions.h"], r'Tensor& plus_out\(.*\) __asm__\("cresset_add_out_first"\);')
+        self.assertEqual(
+            re.findall(r"^Tensor&? ([\w:]+)\(.*return dispatch::call\(", files["ops_rows_0.cpp"], re.MULTILINE), ["add", "add_", "add_out", "add_outf"]
+        )
+
+    def test_a_method_that_takes_its_object_last_is_defined_apart(self):
+        files = all_files(
+            self.rows("""
+            [[op]]
+            schema = "polygamma(int n, Tensor self) -> Tensor"
+            kind = "composite"
+            forms = ["function", "method"]
+        """)
+        )
+        self.assertIn("Tensor polygamma(int64_t n) const;", files["tensor_methods.inc"])
+        self.assertIn("Tensor Tensor::polygamma(int64_t n) const { auto& self", files["ops_rows_0.cpp"])
 
     def test_columns_become_tables_of_ops(self):
         columns = """    autocast = { other = "promote" }
@@ -147,8 +170,8 @@ class TestRows(unittest.TestCase):
             forms = ["function", "out"]
         """)
         functions = all_files(rows)["functions.h"]
-        self.assertIn("Tensor zeros(IntArrayRef size, const TensorOptions& options = {});", functions)
-        self.assertIn("Tensor& zeros_out(Tensor& out, IntArrayRef size);", functions)
+        self.assertIn("Tensor zeros(IntArrayRef size, const TensorOptions& options = {}) ", functions)
+        self.assertIn("Tensor& zeros_out(Tensor& out, IntArrayRef size) ", functions)
 
     def test_unchanged_files_keep_their_time(self):
         files = all_files(self.rows(ADD))

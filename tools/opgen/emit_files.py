@@ -79,7 +79,7 @@ def namespaces_h(rows: list[Row]) -> str:
     for home in ("fft", "linalg", "special"):
         lines.append(f"namespace cresset::{home} {{")
         for line in (line for row in rows for op in row.ops for line in RowEmitter(row).header(op)):
-            if match := re.fullmatch(rf"CRESSET_API ([^(]*?)\b{home}_(\w+)\((.*)\);", line):
+            if match := re.fullmatch(rf"CRESSET_API ([^(]*?)\b{home}_(\w+)\((.*)\) __asm__.*;", line):
                 plain = re.sub(r" = (\{[^}]*\}|[^,]+)", "", match[3])
                 while "<" in plain:
                     plain = re.sub(r"<[^<>]*>", "", plain)

@@ -281,43 +281,34 @@ class RowEmitter:
         return [name + suffix for name in names]
 
     def header(self, op: Op) -> list[str]:
-        if not op.is_function:
-            return []
-        if op.form == "out":
-            return [f"CRESSET_API {text};" for name in self.public_names(op)
-                    for text in (op.declare(name, defaults=True, order=[*op.outs, *op.inputs]), op.declare(name + "f"))]  # fmt: skip
-        return [f"CRESSET_API {op.declare(name, defaults=True)};" for name in self.public_names(op)]
+        """Aliases and methods are the function itself: they take their arguments in the same registers (docs/records/0030-exported-names.md)."""
+        names, is_out = self.public_names(op) if op.is_function else [], op.form == "out"
+        lines = [f"CRESSET_API {op.declare(name + 'f' * is_out, defaults=not is_out)}{op.symbol};" for name in names]
+        first = [f'CRESSET_API {op.declare(name, defaults=True, order=[*op.outs, *op.inputs])} __asm__("cresset_{op.ident}_first");' for name in names]
+        return [line for pair in zip(first, lines) for line in pair] if is_out else lines
 
     def methods(self, op: Op) -> list[str]:
-        if not op.is_method:
-            return []
-        return [f"{op.declare(name, defaults=True, skip_self=True)} const;" for name in self.public_names(op)]
-
-    def call(self, op: Op, this: str = "self", key: str = "self") -> str:
-        """The dispatched call, with `self` spelled as given."""
-        named = [key if p.name == "self" else p.name for p in op.params if p.in_key]
-        given = "".join(", " + (this if p.name == "self" else p.name) for p in op.params)
-        call, keys = ("ops::list_call", "ops::list_key") if is_apart(self.row) else ("dispatch::call", "dispatch::key_of")
-        return f"{call}(ops::entry::{op.ident}, {keys}({', '.join(named)}){given})"
+        names = self.public_names(op) if op.is_method else []
+        return [f"{op.declare(name, defaults=True, skip_self=True)} const{op.symbol if op.is_like_method else ''};" for name in names]
 
     def public(self, op: Op) -> list[str]:
         makes = makes_tensor(self.row.schema) and op.form == "function"
+        run, key = ("ops::list_call", "ops::list_") if is_apart(self.row) else ("dispatch::call", "dispatch::")
+        call = f"{run}({', '.join([op.entry, key + op.key, *(p.name for p in op.params)])})"
 
-        def define(head: str, call: str) -> list[str]:
+        def define(head: str, this: str = "") -> list[str]:
             if not makes:
-                return [f"{head} {{ return {call}; }}"]
-            return [f"{head} {{", f"  {op.returns} result = {call};",
+                return [f"{head} {{ {this}return {call}; }}"]
+            return [f"{head} {{ {this}", f"  {op.returns} result = {call};",
                     "  if (result.has_storage()) result.impl()->storage()->version().store(0);  // filling it is not a change",
                           "  if (CRESSET_UNLIKELY(options.requires_grad())) result.requires_grad_();", "  return result;", "}"]  # fmt: skip
 
-        lines = []
-        for name in self.public_names(op) if op.is_function else ():
-            lines += define(op.declare(name, order=[*op.outs, *op.inputs]), self.call(op))
-            lines += define(op.declare(name + "f"), self.call(op)) if op.form == "out" else []
-        if op.is_method:
-            call = self.call(op, "const_cast<Tensor&>(*this)" if op.form == "inplace" else "*this", "*this")
-            for name in self.public_names(op):
-                lines += define(f"{op.declare('Tensor::' + name, skip_self=True)} const", call)
+        lines, name = [], self.public_names(op)[0]
+        if op.is_function:
+            lines += define(op.declare(name, order=[*op.outs, *op.inputs]))
+            lines += define(op.declare(name + "f")) if op.form == "out" else []
+        if op.is_method and not (op.is_function and op.is_like_method):
+            lines += define(f"{op.declare('Tensor::' + name, skip_self=True)} const", "auto& self = const_cast<Tensor&>(*this); ")
         return lines
 
 

@@ -284,6 +284,11 @@ class Op:
     def entry(self) -> str:
         return f"ops::entry::{self.ident}"
 
+    @property
+    def symbol(self) -> str:
+        """The name by which programs are linked with this form."""
+        return f' __asm__("cresset_{self.ident}")'
+
     def column(self, name: str) -> str:
         """Text of a column that speaks of the row's own op, or of each form by name."""
         value = getattr(self.row, name)
@@ -332,6 +337,11 @@ class Op:
     @property
     def is_method(self) -> bool:
         return "method" in self.row.forms and self.form != "out" and any(a.name == "self" for a in self.schema.arguments)
+
+    @property
+    def is_like_method(self) -> bool:
+        """Whether a function and a method take the arguments in the same order."""
+        return self.params[0].name == "self"
 
     @property
     def is_function(self) -> bool:
