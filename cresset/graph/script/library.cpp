@@ -80,22 +80,6 @@ def stft(self: Tensor, n_fft: int, hop_length: Optional[int] = None, win_length:
          align_to_window: Optional[bool] = None) -> Tensor:
     return torch.stft(self, n_fft, hop_length, win_length, window, False, "constant", normalized, onesided, return_complex, align_to_window)
 )"},
-    {"fill_diagonal_", R"(
-def fill_diagonal_(self: Tensor, fill_value: number, wrap: bool = False) -> Tensor:
-    if self.dim() < 2:
-        raise RuntimeError("fill_diagonal_: expected at least 2 dimensions, got {}".format(self.dim()))
-    steps = 1
-    for d in range(self.dim()):
-        if self.dim() > 2 and self.size(d) != self.size(0):
-            raise RuntimeError("fill_diagonal_: expected dimensions of one length, got {}".format(self.size()))
-        steps += self.stride(d)
-    if self.dim() == 2 and wrap:
-        flat = torch.arange(0, self.numel(), self.size(1) + 1, device=self.device)
-        value = torch.full([], fill_value, dtype=self.dtype, device=self.device)
-        return self.index_put_([flat.floor_divide(self.size(1)), flat.remainder(self.size(1))], value)
-    self.as_strided([min(self.size())], [sum(self.stride())], self.storage_offset()).fill_(fill_value)
-    return self
-)"},
     {"float_power_", R"(
 def float_power_(self: Tensor, exponent: number) -> Tensor:
     return self.copy_(torch.float_power(self, exponent))
@@ -108,45 +92,6 @@ def nonzero_numpy(self: Tensor) -> List[Tensor]:
     {"where", R"(
 def where(condition: Tensor) -> List[Tensor]:
     return torch.nonzero_numpy(condition)
-)"},
-    {"pad_sequence", R"(
-def pad_sequence(sequences: List[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
-    if padding_side != "left" and padding_side != "right":
-        raise RuntimeError("pad_sequence: expected padding_side to be left or right, got " + padding_side)
-    if len(sequences) == 0:
-        raise RuntimeError("pad_sequence: received an empty list of sequences")
-    longest = max([s.size(0) for s in sequences])
-    rows: List[Tensor] = []
-    for s in sequences:
-        gap = s.new_full([longest - s.size(0)] + s.size()[1:], padding_value)
-        rows.append(torch.cat([gap, s]) if padding_side == "left" else torch.cat([s, gap]))
-    return torch.stack(rows, 0 if batch_first else 1)
-)"},
-    {"_pack_padded_sequence", R"(
-def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Tuple[Tensor, Tensor]:
-    x = input.transpose(0, 1) if batch_first else input
-    if lengths.dim() != 1 or lengths.numel() != x.size(1):
-        raise RuntimeError("pack_padded_sequence: expected a length for each of the batch, got {} lengths, batch_size={}".format(lengths.numel(), x.size(1)))
-    steps: List[int] = lengths.to(torch.int64).tolist()
-    if len(steps) == 0 or min(steps) <= 0:
-        raise RuntimeError("pack_padded_sequence: expected lengths above 0, got {}".format(steps))
-    for i in range(1, len(steps)):
-        if steps[i] > steps[i - 1]:
-            raise RuntimeError("pack_padded_sequence: expected lengths in decreasing order, or enforce_sorted=False")
-    if steps[0] > x.size(0):
-        raise RuntimeError("expected lengths of at most {}, the size of the input, got {}".format(x.size(0), steps[0]))
-    inside = torch.arange(steps[0]).unsqueeze(1) < lengths.unsqueeze(0)
-    return x[:steps[0]][inside], inside.to(torch.int64).sum(1)
-)"},
-    {"_pad_packed_sequence", R"(
-def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: number, total_length: int) -> Tuple[Tensor, Tensor]:
-    count = int(batch_sizes[0])
-    inside = torch.arange(count).unsqueeze(0) < batch_sizes.unsqueeze(1)
-    steps = max(total_length, batch_sizes.size(0))
-    out = data.new_full([steps, count] + data.size()[1:], padding_value)
-    places = inside.nonzero()
-    out = out.index_put([places[:, 0], places[:, 1]], data)
-    return out.transpose(0, 1) if batch_first else out, inside.to(torch.int64).sum(0)
 )"},
     {"unique_dim_consecutive", R"(
 def unique_dim_consecutive(self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False) -> Tuple[Tensor, Tensor, Tensor]:

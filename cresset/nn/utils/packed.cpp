@@ -1,8 +1,6 @@
 #include "cresset/nn/utils/packed.h"
 
-#include <algorithm>
-
-#include "cresset/ops/index/indexing.h"
+#include "cresset/ops/functions.h"
 
 namespace cresset::nn::utils::rnn {
 
@@ -35,35 +33,18 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
   Tensor sorted_indices;
   if (!enforce_sorted) {
     std::tie(lengths, sorted_indices) = lengths.sort(0, true);
-    input = input.index_select(batch_first ? 0 : 1, sorted_indices.to(input.device()));
+    sorted_indices = sorted_indices.to(input.device());
+    input = input.index_select(batch_first ? 0 : 1, sorted_indices);
   }
-  if (batch_first) input = input.transpose(0, 1);
-  CRESSET_CHECK(lengths.dim() == 1 && lengths.numel() == input.size(1), "pack_padded_sequence: expected ", input.size(1), " lengths, got ", lengths.numel());
-  const Tensor flat = lengths.contiguous();
-  const int64_t* values = flat.data_ptr<int64_t>();
-  const int64_t count = flat.numel();
-  CRESSET_CHECK(count > 0, "pack_padded_sequence: expected a sequence at least, got an empty tensor");
-  CRESSET_CHECK(*std::min_element(values, values + count) > 0, "pack_padded_sequence: lengths must be greater than 0");
-  CRESSET_CHECK(std::is_sorted(values, values + count, std::greater<>()),
-                "pack_padded_sequence: lengths must be sorted in decreasing order where enforce_sorted is true. You can pass `enforce_sorted=False`");
-  CRESSET_CHECK(values[0] <= input.size(0), "pack_padded_sequence: lengths must be at most ", input.size(0), ", the size of the input, got ", values[0]);
-  const Tensor inside = arange(values[0]).unsqueeze(1).lt(lengths.unsqueeze(0));
-  return PackedSequence(input.narrow(0, 0, values[0]).index({inside}), inside.to(kLong).sum(1), sorted_indices);
+  auto [data, batch_sizes] = cresset::_pack_padded_sequence(input, lengths, batch_first);
+  return PackedSequence(std::move(data), std::move(batch_sizes), sorted_indices);
 }
 
 std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value, std::optional<int64_t> total_length) {
-  const int64_t steps = sequence.batch_sizes().numel(), count = sequence.batch_sizes()[0].item<int64_t>();
-  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps,
-                      "pad_packed_sequence: Expected total_length to be at least the length of the longest sequence in input, ", steps, ", got ",
-                      total_length.value_or(steps));
-  const Tensor inside = arange(count).unsqueeze(0).lt(sequence.batch_sizes().unsqueeze(1));
-  std::vector<int64_t> shape = sequence.data().sizes().vec();
-  shape[0] = count;
-  shape.insert(shape.begin(), total_length.value_or(steps));
-  const Tensor places = inside.nonzero();
-  Tensor out = sequence.data().new_full(shape, padding_value).index_put({places.select(1, 0), places.select(1, 1)}, sequence.data());
-  Tensor lengths = inside.to(kLong).sum(0);
-  if (batch_first) out = out.transpose(0, 1);
+  const int64_t steps = sequence.batch_sizes().numel();
+  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps, "pad_packed_sequence: expected total_length of at least the longest sequence, got ",
+                      total_length.value_or(steps), " and ", steps);
+  auto [out, lengths] = cresset::_pad_packed_sequence(sequence.data(), sequence.batch_sizes(), batch_first, padding_value, total_length.value_or(steps));
   if (sequence.unsorted_indices().defined()) {
     out = out.index_select(batch_first ? 0 : 1, sequence.unsorted_indices());
     lengths = lengths.index_select(0, sequence.unsorted_indices().cpu());
@@ -72,18 +53,7 @@ std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, b
 }
 
 Tensor pad_sequence(ArrayRef<Tensor> sequences, bool batch_first, double padding_value, const std::string& padding_side) {
-  CRESSET_CHECK(!sequences.empty(), "pad_sequence: received an empty list of sequences");
-  CRESSET_CHECK(padding_side == "left" || padding_side == "right", "pad_sequence: padding_side must be left or right, got ", padding_side);
-  int64_t longest = 0;
-  for (const Tensor& s : sequences) longest = std::max(longest, s.size(0));
-  std::vector<Tensor> rows;
-  for (const Tensor& s : sequences) {
-    std::vector<int64_t> shape = s.sizes().vec();
-    shape[0] = longest - s.size(0);
-    const Tensor gap = s.new_full(shape, padding_value);
-    rows.push_back(shape[0] == 0 ? s : padding_side == "left" ? cat({gap, s}) : cat({s, gap}));
-  }
-  return stack(rows, batch_first ? 0 : 1);
+  return cresset::pad_sequence(sequences, batch_first, padding_value, padding_side);
 }
 
 std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor& lengths, bool batch_first) {
@@ -96,7 +66,7 @@ std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor&
 PackedSequence pack_sequence(ArrayRef<Tensor> sequences, bool enforce_sorted) {
   std::vector<int64_t> lengths;
   for (const Tensor& s : sequences) lengths.push_back(s.size(0));
-  return pack_padded_sequence(pad_sequence(sequences), tensor(lengths), false, enforce_sorted);
+  return pack_padded_sequence(cresset::pad_sequence(sequences), tensor(lengths), false, enforce_sorted);
 }
 
 std::vector<Tensor> unpack_sequence(const PackedSequence& packed_sequences) {

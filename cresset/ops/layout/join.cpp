@@ -250,6 +250,21 @@ Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
   return cresset::cat(parts, d + 1);
 }
 
+Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
+  CRESSET_CHECK(self.dim() >= 2, "fill_diagonal_: expected at least 2 dimensions, got ", self.dim());
+  const int64_t rows = self.size(0), columns = self.size(1);
+  CRESSET_CHECK(self.dim() == 2 || std::all_of(self.sizes().begin(), self.sizes().end(), [&](int64_t size) { return size == rows; }),
+                "fill_diagonal_: expected more than 2 dimensions to be of equal length, got ", self.sizes());
+  if (wrap && self.dim() == 2 && columns > 0 && rows > columns + 1) {
+    const Tensor places = cresset::arange(0, self.numel(), columns + 1, self.options().dtype(kLong).requires_grad(false));
+    return self.index_put_({cresset::floor_divide(places, columns), cresset::remainder(places, columns)},
+                           cresset::full({}, fill_value, self.options().requires_grad(false)));
+  }
+  const int64_t step = std::accumulate(self.strides().begin(), self.strides().end(), int64_t{0});
+  self.as_strided({std::min(rows, columns)}, {step}, self.storage_offset()).fill_(fill_value);
+  return self;
+}
+
 Tensor isreal(const Tensor& self) { return self.is_complex() ? cresset::imag(self) == 0 : cresset::ones_like(self, TensorOptions(kBool)); }
 
 }  // namespace cresset::ops::composite

@@ -131,13 +131,6 @@ def unflatten_dense_tensors(flat, tensors):
     return list(_utils._unflatten_dense_tensors(flat, tensors))
 
 
-@_composed('pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side="right") -> Tensor')
-def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
-    from ..nn.utils import rnn
-
-    return rnn.pad_sequence(sequences, batch_first, padding_value, padding_side)
-
-
 @_composed("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor")
 def vander(x, N=None, increasing=False):
     import cresset as torch

@@ -36,7 +36,6 @@ def _method(schema, name):
 _method("_local_scalar_dense(Tensor self) -> Scalar", "item")
 _method("detach(Tensor(a) self) -> Tensor(a)", "detach")
 _method("detach_(Tensor(a!) self) -> Tensor(a!)", "detach_")
-_method("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", "fill_diagonal_")
 _method("is_contiguous(Tensor self) -> bool", "is_contiguous")
 _method("is_pinned(Tensor self, Device? device=None) -> bool", "is_pinned")
 _method("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", "set_")

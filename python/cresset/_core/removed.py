@@ -70,24 +70,6 @@ def resize_as(self, tensor):
     return resize(self, tensor.shape)
 
 
-def fill_diagonal_(self, fill_value, wrap=False):
-    """Sets the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix begins again below it.
-
-    Errors: RuntimeError for fewer than two dimensions, and for more than two that are not equal.
-    """
-    if self.dim() < 2:
-        raise RuntimeError(f"fill_diagonal_: expected at least 2 dimensions, got {self.dim()}")
-    if self.dim() > 2 and len(set(self.shape)) > 1:
-        raise RuntimeError(f"fill_diagonal_: more than 2 dimensions must be of equal length, got {tuple(self.shape)}")
-    step, count = sum(self.stride()), min(self.shape)
-    if count:
-        with torch.no_grad() if not (self.requires_grad and torch.is_grad_enabled()) else torch.enable_grad():
-            self.as_strided((count,), (step,)).fill_(fill_value)
-    if wrap and self.dim() == 2 and self.shape[0] > self.shape[1] + 1:
-        self[self.shape[1] + 1 :].fill_diagonal_(fill_value, wrap=True)
-    return self
-
-
 def _elementwise(name, self, others, function):
     if any(t.requires_grad for t in (self, *others)):
         raise RuntimeError(f"{name}: expected tensors that need no gradient, got one that does; call it on detach()")
@@ -208,7 +190,7 @@ def _refused(name):
     return move
 
 
-for _function in (reinforce, resize, resize_as, fill_diagonal_, apply_, map_, map2_, module_load, dim_order, split, stft, norm, lu, unique, unique_consecutive,
+for _function in (reinforce, resize, resize_as, apply_, map_, map2_, module_load, dim_order, split, stft, norm, lu, unique, unique_consecutive,
                   is_distributed, _refused("IPU"), _refused("XPU"), _refused("MTIA")):  # fmt: skip
     setattr(_Tensor, _function.__name__, _function)
 for _name in ("ipu", "maia", "mtia", "vulkan", "xla"):

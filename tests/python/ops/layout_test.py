@@ -2,6 +2,8 @@
 
 import unittest
 
+import numpy as np
+
 import cresset as torch
 
 # Positions of equal values.
@@ -309,6 +311,35 @@ class ChannelsLast(unittest.TestCase):
             layer.register_forward_hook(lambda layer, args, result: seen.append(self.format_of(result)))
         torch.testing.assert_close(net(self.last(x, True)), expected)
         self.assertEqual(seen, ["L"] * 7)
+
+
+class FillDiagonal(unittest.TestCase):
+    def test_shapes_strides_and_wraps(self):
+        layouts = {
+            "dense": lambda x: x,
+            "transposed": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
+            "narrowed": lambda x: torch.cat([x, x], 1)[:, x.shape[1] :],
+        }
+        for shape in ((3, 3), (2, 5), (7, 2), (8, 3), (4, 1), (1, 4), (3, 0), (0, 3), (2, 2, 2), (3, 3, 3, 3)):
+            for layout, strided in layouts.items():
+                for wrap in (False, True):
+                    with self.subTest(shape=shape, layout=layout, wrap=wrap):
+                        x = strided(torch.arange(float(np.prod(shape))).reshape(shape))
+                        expected = x.numpy().copy()
+                        if expected.size:
+                            np.fill_diagonal(expected, -5, wrap=wrap)
+                        self.assertIs(x.fill_diagonal_(-5, wrap), x)
+                        np.testing.assert_array_equal(x.numpy(), expected)
+
+    def test_what_it_sets_has_no_gradient(self):
+        for wrap in (False, True):
+            x = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
+            self.assertTrue(torch.autograd.gradcheck(lambda x, wrap=wrap: (x * 2).fill_diagonal_(3, wrap), x))
+
+    def test_mistakes(self):
+        for shape, text in (((3,), "at least 2 dimensions, got 1"), ((2, 3, 2), r"equal length, got \[2, 3, 2\]")):
+            with self.assertRaisesRegex(RuntimeError, text):
+                torch.zeros(shape).fill_diagonal_(1)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 import cresset as torch
+from cresset import _operators
 from cresset._core import overridable as _overridable
 
 
@@ -85,11 +86,6 @@ for _name in ("double", "float", "half", "long", "int", "short", "char", "byte")
     setattr(PackedSequence, _name, _converter(_name))
 
 
-def _inside(lengths, steps):
-    """Which of (steps, sequences) lie within each sequence."""
-    return torch.arange(steps).unsqueeze(1) < lengths.unsqueeze(0)
-
-
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
     """Pack (T, B, *), or (B, T, *) with batch_first, of which sequence i has `lengths[i]` steps.
 
@@ -103,20 +99,10 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = lengths.sort(descending=True)
-        input = input.index_select(0 if batch_first else 1, sorted_indices.to(input.device))
-    if batch_first:
-        input = input.transpose(0, 1)
-    if lengths.dim() != 1 or lengths.numel() != input.size(1):
-        raise RuntimeError(f"pack_padded_sequence: expected a length for each of the batch, got {lengths.numel()} (batch_size={input.size(1)})")
-    values = lengths.tolist()
-    if not values or values[-1] <= 0 or min(values) <= 0:
-        raise RuntimeError(f"pack_padded_sequence: expected lengths above 0, got {values}")
-    if any(a < b for a, b in zip(values, values[1:], strict=False)):
-        raise RuntimeError("pack_padded_sequence: expected lengths in decreasing order, or enforce_sorted=False")
-    if values[0] > input.size(0):
-        raise RuntimeError(f"expected lengths of at most {input.size(0)}, the size of the input, got {values[0]}")
-    inside = _inside(lengths, values[0])
-    return PackedSequence(input[: values[0]][inside], inside.to(torch.int64).sum(1), sorted_indices, None)
+        sorted_indices = sorted_indices.to(input.device)
+        input = input.index_select(0 if batch_first else 1, sorted_indices)
+    data, batch_sizes = torch._pack_padded_sequence(input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, sorted_indices, None)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
@@ -126,15 +112,10 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     >>> padded.tolist(), lengths.tolist()
     ([[1, 3], [2, 0]], [2, 1])
     """
-    steps, count = sequence.batch_sizes.numel(), int(sequence.batch_sizes[0])
+    steps = sequence.batch_sizes.numel()
     if total_length is not None and total_length < steps:
         raise ValueError(f"pad_packed_sequence: expected total_length of at least the longest sequence, got {total_length} and {steps}")
-    inside = torch.arange(count).unsqueeze(0) < sequence.batch_sizes.unsqueeze(1)
-    out = sequence.data.new_full((total_length or steps, count, *sequence.data.shape[1:]), padding_value)
-    out = out.index_put(tuple(inside.nonzero().unbind(1)), sequence.data)
-    lengths = inside.to(torch.int64).sum(0)
-    if batch_first:
-        out = out.transpose(0, 1)
+    out, lengths = torch._pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length or steps)
     if sequence.unsorted_indices is not None:
         out = out.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices.cpu()]
@@ -149,17 +130,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     """
     if not isinstance(sequences, (list, tuple)) and not hasattr(sequences, "__iter__"):
         raise RuntimeError(f"pad_sequence: expected an iterable of sequences, got {type(sequences)}")
-    if padding_side not in ("left", "right"):
-        raise RuntimeError(f"pad_sequence: expected padding_side to be left or right, got {padding_side}")
     sequences = list(sequences.unbind(0) if isinstance(sequences, torch.Tensor) else sequences)
-    if not sequences:
-        raise RuntimeError("pad_sequence: received an empty list of sequences")
-    longest = max(s.size(0) for s in sequences)
-    rows = []
-    for s in sequences:
-        gap = s.new_full((longest - s.size(0), *s.shape[1:]), padding_value)
-        rows.append(s if s.size(0) == longest else torch.cat([gap, s] if padding_side == "left" else [s, gap]))
-    return torch.stack(rows, 0 if batch_first else 1)
+    return _operators["pad_sequence"](sequences, batch_first, padding_value, padding_side)
 
 
 pad_sequence._for_hooks = _overridable.all_placed(pad_sequence)
