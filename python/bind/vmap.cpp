@@ -64,6 +64,12 @@ PyObject* vmap_randomness(PyObject*, PyObject* number) {
   });
 }
 
+// vmap_level(): the number of the innermost level, or None
+PyObject* vmap_level(PyObject*, PyObject*) {
+  if (const func::VmapLevel* level = func::current_vmap()) return PyLong_FromUnsignedLongLong(level->number());
+  Py_RETURN_NONE;
+}
+
 PyObject* in_vmap(PyObject*, PyObject*) { return PyBool_FromLong(func::current_vmap() != nullptr); }
 
 // leave_vmap(level): neither that level nor those within it are there until return_to_vmap gets what this returns
@@ -192,6 +198,7 @@ PyMethodDef functions[] = {{"in_vmap", in_vmap, METH_NOARGS, nullptr},
                            {"with_functional", reinterpret_cast<PyCFunction>(with_functional), METH_FASTCALL, nullptr},
                            {"is_changed", is_changed, METH_O, nullptr},
                            {"innermost_value", innermost_value, METH_O, nullptr},
+                           {"vmap_level", vmap_level, METH_NOARGS, nullptr},
                            {"vmap_randomness", vmap_randomness, METH_O, nullptr},
                            {"leave_vmap", leave_vmap, METH_O, nullptr},
                            {"return_to_vmap", return_to_vmap, METH_O, nullptr},

@@ -140,6 +140,7 @@ _lazy.update(
     {
         name: None
         for name in (
+            "_guards",
             "_subclasses",
             "accelerator",
             "backends",

@@ -248,3 +248,28 @@ def _filled_copy(out, original, memo):
     if original.grad is not None:
         out.grad = copy.deepcopy(original.grad, memo)
     return out
+
+
+def _get_available_device_type():
+    """The type of the accelerator that this process has; None where there is none.
+
+    >>> torch._utils._get_available_device_type() is None
+    True
+    """
+    import cresset as torch
+
+    return torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else None
+
+
+def _get_device_module(device_type):
+    """The module of a type of device: `torch.cpu` of "cpu". RuntimeError where there is none.
+
+    >>> torch._utils._get_device_module("cpu") is torch.cpu
+    True
+    """
+    import cresset as torch
+
+    module = getattr(torch, device_type, None)
+    if module is None:
+        raise RuntimeError(f"expected a type of device with a module torch.{device_type}, found none")
+    return module

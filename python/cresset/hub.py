@@ -292,3 +292,13 @@ def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_relo
     7
     """
     return _entry(_config(_folder(repo_or_dir, source, force_reload, trust_repo, "load", verbose)), model)(*args, **kwargs)
+
+
+def __getattr__(name):
+    if name == "tqdm":  # programs take it from here; the package is theirs to install
+        from tqdm import tqdm
+
+        return tqdm
+    from cresset._core import missing
+
+    return missing.found(__name__, name)

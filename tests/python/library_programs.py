@@ -516,4 +516,54 @@ with learner.no_bar(), learner.no_logging(): learner.fit(3)
 for row in learner.recorder.values: print([round(float(v), 4) for v in row])
 """,
     ),
+    "tensordict": (
+        ["tensordict"],
+        """
+import torch, tempfile
+from torch import nn
+from tensordict import TensorDict, tensorclass
+torch.manual_seed(0)
+td = TensorDict({"a": torch.randn(3, 4), "b": {"c": torch.ones(3, 2)}}, [3])
+print(td, torch.cat([td, td])["b", "c"].sum().item(), [round(x, 4) for x in td.apply(lambda x: x * 2).mean(0)["a"].tolist()])
+print([round(x, 4) for x in torch.vmap(lambda t: t["a"].sum() + t["b", "c"].prod())(td).tolist()])
+print(torch.vmap(lambda t: t.apply(lambda x: x + 1), chunk_size=2)(td)["b", "c"].tolist())
+layers, shell = [nn.Linear(4, 2) for _ in range(3)], nn.Linear(4, 2, device="meta")
+def run(parameters, x):
+    with parameters.to_module(shell): return shell(x)
+print([round(x, 4) for x in torch.vmap(run, (0, None))(TensorDict.from_modules(*layers, as_module=True), torch.randn(5, 4)).sum((1, 2)).tolist()])
+with tempfile.TemporaryDirectory() as folder:
+    td.memmap(folder); print(TensorDict.load_memmap(folder)["b", "c"].sum().item())
+""",
+    ),
+    "torchrl": (
+        ["torchrl", "tensordict"],
+        """
+import torch
+from torchrl.modules import MLP, TanhNormal, ValueOperator
+from torchrl.objectives.value import GAE
+from tensordict import TensorDict
+torch.manual_seed(0)
+d = TanhNormal(torch.zeros(3), torch.ones(3)); x = d.rsample(); print([round(v, 4) for v in [*x.tolist(), *d.log_prob(x.unsqueeze(0)).tolist()]])
+value = GAE(gamma=0.9, lmbda=0.95, value_network=ValueOperator(MLP(in_features=3, out_features=1, num_cells=[4]), in_keys=["observation"]))
+done = torch.zeros(2, 5, 1, dtype=torch.bool)
+following = {"observation": torch.randn(2, 5, 3), "reward": torch.randn(2, 5, 1), "done": done, "terminated": done}
+print([round(v, 4) for v in value(TensorDict({"observation": torch.randn(2, 5, 3), "next": following}, [2, 5]))["advantage"].flatten().tolist()])
+""",
+    ),
+    "opacus": (
+        ["opacus"],
+        """
+import torch
+from torch import nn
+from opacus import PrivacyEngine
+torch.manual_seed(0)
+data = torch.utils.data.TensorDataset(torch.randn(20, 4), torch.arange(20) % 2)
+model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)); engine = PrivacyEngine()
+model, optimizer, loader = engine.make_private(module=model, optimizer=torch.optim.SGD(model.parameters(), 0.1),
+                                               data_loader=torch.utils.data.DataLoader(data, batch_size=5), noise_multiplier=1.0, max_grad_norm=1.0)
+for x, y in loader:
+    optimizer.zero_grad(); nn.functional.cross_entropy(model(x), y).backward(); optimizer.step()
+print(round(engine.get_epsilon(1e-5), 4), [round(p.abs().sum().item(), 3) for p in model.parameters()])
+""",
+    ),
 }

@@ -212,5 +212,222 @@ class OfLibraries(unittest.TestCase):
         self.assertIs(infer_schema, torch.library.infer_schema)
 
 
+class Steps(unittest.TestCase):
+    """The steps of `vmap`, for containers of tensors with a batch of their own."""
+
+    class Pair:
+        def __init__(self, first, second):
+            self.first, self.second = first, second
+
+    def setUp(self):
+        self.steps = importlib.import_module("cresset._functorch.vmap")
+        saved = {name: getattr(self.steps, name) for name in ("_process_batched_inputs", "_create_batched_inputs", "_unwrap_batched")}
+        self.addCleanup(lambda: [setattr(self.steps, name, function) for name, function in saved.items()])
+        self.saved = saved
+
+    def of_pairs(self):
+        steps, Pair = self.steps, self.Pair
+
+        def process(in_dims, args, func):
+            return len(args[0].first), [0], list(args), None
+
+        def create(dims, leaves, level, spec):
+            pair = leaves[0]
+            return (Pair(steps._add_batch_dim(pair.first, 0, level), steps._add_batch_dim(pair.second, 0, level)),)
+
+        def unwrap(output, out_dims, level, size, func):
+            return Pair(*(steps._maybe_remove_batch_dim("f", t, level, size, out_dims) for t in (output.first, output.second)))
+
+        steps._process_batched_inputs, steps._create_batched_inputs, steps._unwrap_batched = process, create, unwrap
+
+    def test_a_program_brings_its_own(self):
+        self.of_pairs()
+        got = torch.vmap(lambda pair: self.Pair(pair.first.sum(), pair.second * 2))(self.Pair(torch.ones(3, 4), torch.arange(3)))
+        self.assertEqual((got.first.tolist(), got.second.tolist()), ([4.0] * 3, [0, 2, 4]))
+
+    def test_those_of_here_do_what_vmap_does(self):
+        first = self.saved["_unwrap_batched"]
+        x, y = torch.arange(12.0).reshape(3, 4), torch.arange(4.0)
+        cases = [
+            (lambda a, b: (a + b, {"s": a.sum()}), (0, None), (1, {"s": 0}), (x, y)),
+            (lambda a, b: a * b, (1, 0), -1, (x, y)),
+            (lambda a: a, ((0, None),), (0, None), ((x, 3),)),
+        ]
+        for chunk in (None, 2):
+            for function, in_dims, out_dims, args in cases:
+
+                def call(function=function, in_dims=in_dims, out_dims=out_dims, args=args, chunk=chunk):
+                    return torch.vmap(function, in_dims, out_dims, chunk_size=chunk)(*args)
+
+                expected = call()
+                self.steps._unwrap_batched = lambda *given: first(*given)
+                self.assertTrue(self.steps.are_replaced())
+                got = call()
+                self.steps._unwrap_batched = first
+                for a, b in zip(torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(expected), strict=True):
+                    self.assertTrue(torch.equal(torch.as_tensor(a), torch.as_tensor(b)))
+
+    def test_mistakes(self):
+        first = self.saved["_unwrap_batched"]
+        self.steps._unwrap_batched = lambda *given: first(*given)
+        for error, call in (
+            (ValueError, lambda: torch.vmap(lambda x, y: x)(torch.ones(2), torch.ones(3))),
+            (ValueError, lambda: torch.vmap(lambda x: x, in_dims=None)(torch.ones(2))),
+            (ValueError, lambda: torch.vmap(lambda x: 3)(torch.ones(2))),
+            (ValueError, lambda: torch.vmap(lambda x: x, out_dims=None)(torch.ones(2))),
+            (RuntimeError, lambda: torch.vmap(torch.rand_like)(torch.ones(2))),
+        ):
+            self.assertRaises(error, call)
+        self.assertIsNone(torch._C._functorch.maybe_current_level())
+
+
+class Elements(unittest.TestCase):
+    def test_levels_by_hand(self):
+        f = torch._C._functorch
+        level = f._vmap_increment_nesting(3, "error")
+        try:
+            x = f._add_batch_dim(torch.arange(6).reshape(2, 3), 1, level)
+            self.assertEqual((tuple(x.shape), f.maybe_get_bdim(x), f.maybe_get_level(x), f.maybe_current_level()), ((2,), 1, level, level))
+            self.assertTrue(f.is_batchedtensor(x) and f.is_functorch_wrapped_tensor(x) and not f.is_functionaltensor(x))
+            self.assertEqual(f._unwrap_batched(x, level)[1], 1)
+            self.assertEqual(f.get_unwrapped(x).tolist(), [[0, 1, 2], [3, 4, 5]])
+            self.assertEqual(f._remove_batch_dim(x + 1, level, 3, 0).tolist(), [[1, 4], [2, 5], [3, 6]])
+            self.assertEqual(f._remove_batch_dim(torch.ones(2), level, 3, -1).tolist(), [[1.0] * 3] * 2)
+        finally:
+            self.assertEqual(f._vmap_decrement_nesting(), level)
+        plain = torch.ones(1)
+        self.assertEqual((f.maybe_get_bdim(plain), f.maybe_get_level(plain), f.is_batchedtensor(plain)), (-1, -1, False))
+        self.assertRaises(RuntimeError, f.get_unwrapped, plain)
+        self.assertRaises(RuntimeError, f._vmap_decrement_nesting)
+        self.assertRaises(RuntimeError, f._vmap_increment_nesting, 2, "none")
+
+
+class Contexts(unittest.TestCase):
+    def test_decorated_functions_enter_contexts_of_their_own(self):
+        from cresset.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
+
+        seen = []
+
+        class Named(_DecoratorContextManager):
+            def __init__(self, name):
+                self.name = name
+
+            def clone(self):
+                return Named(self.name + "'")
+
+            def __enter__(self):
+                seen.append("+" + self.name)
+
+            def __exit__(self, *_):
+                seen.append("-" + self.name)
+
+        class Plain(_NoParamDecoratorContextManager):
+            __enter__, __exit__ = (lambda self: seen.append("in")), (lambda self, *_: seen.append("out"))
+
+        self.assertEqual(Named("a")(lambda x: x + 1)(1), 2)
+
+        @Named("g")
+        def numbers():
+            got = yield 1
+            seen.append(got)
+
+        steps = numbers()
+        next(steps)
+        seen.append("between")
+        self.assertRaises(StopIteration, steps.send, "sent")
+        Plain(lambda: seen.append("f"))()
+        context_decorator(lambda: Named("c"), lambda: None)()
+        self.assertEqual(seen, ["+a'", "-a'", "+g'", "-g'", "between", "+g'", "sent", "-g'", "in", "f", "out", "+c", "-c"])
+        self.assertRaises(TypeError, context_decorator, Named("d"), lambda: None)
+        self.assertRaises(NotImplementedError, _DecoratorContextManager().__enter__)
+        self.assertIs(torch.autograd.grad_mode._DecoratorContextManager, _DecoratorContextManager)
+
+
+class Members(unittest.TestCase):
+    def setUp(self):
+        from cresset.nn.utils import _named_member_accessor as members
+
+        self.members, self.layer = members, torch.nn.Linear(2, 1)
+        self.layer.register_buffer("count", torch.zeros(1))
+        self.access = members.NamedMemberAccessor(torch.nn.Sequential(self.layer))
+
+    def test_tensors_take_the_place_of_others_and_come_back(self):
+        weight, other = self.layer.weight, torch.ones(1, 2)
+        self.assertIs(self.access.swap_tensor("0.weight", other), weight)
+        self.assertIs(self.layer.weight, other)
+        self.assertIn("weight", self.layer._parameters)
+        before, missing = self.access.swap_tensors_dict({"0.weight": weight, "0.new": other}, allow_missing=True)
+        self.assertEqual((before["0.weight"] is other, missing, self.layer.new is other), (True, ["0.new"], True))
+        self.access.del_tensors(["0.new", "0.count"])
+        self.assertEqual((hasattr(self.layer, "new"), hasattr(self.layer, "count")), (False, False))
+        self.assertEqual(self.access.check_keys(["0.weight", "x"]), (["0.bias"], ["x"]))
+        self.access.set_tensors_dict({"0.bias": None})
+        self.assertIsNone(self.access.get_tensor("0.bias"))
+        relu = torch.nn.ReLU()
+        self.assertIs(self.access.swap_submodule("0", relu), self.layer)
+        self.assertIs(self.access.get_submodule("0"), relu)
+
+    def test_mistakes_change_nothing(self):
+        weight = self.layer.weight
+        for error, call in (
+            (AttributeError, lambda: self.access.get_tensor("1.weight")),
+            (AttributeError, lambda: self.members.swap_tensor(self.layer, "absent", weight)),
+            (KeyError, lambda: self.members.swap_tensor(self.layer, "a.b", weight)),
+            (KeyError, lambda: self.members.swap_tensor(self.layer, "", weight)),
+            (TypeError, lambda: self.access.swap_tensor("0.weight", 3)),
+            (TypeError, lambda: self.access.swap_tensor("0.in_features", weight)),
+            (TypeError, lambda: self.access.get_tensor("0.in_features")),
+            (RuntimeError, lambda: self.access.swap_tensors_dict({"0.weight": torch.ones(1, 2), "0.absent": weight})),
+            (ValueError, lambda: self.access.swap_tensors(["0.weight"], [])),
+        ):
+            self.assertRaises(error, call)
+        self.assertIs(self.layer.weight, weight)
+        self.assertFalse(hasattr(self.layer, "absent"))
+
+
+class ForLibraries(unittest.TestCase):
+    def test_convolutions_with_flags(self):
+        x, w, b = torch.randn(1, 2, 5), torch.randn(3, 2, 2), torch.randn(3)
+        expected = torch.nn.functional.conv1d(x, w, b, 2, 1)
+        geometry = ([2], [1], [1], False, [0], 1)
+        self.assertTrue(torch.equal(torch._convolution(x, w, b, *geometry, False, False, True, True), expected))
+        self.assertTrue(torch.equal(torch.ops.aten._convolution.deprecated(x, w, b, *geometry, False, False, True), expected))
+        out = torch.empty(0)
+        self.assertIs(torch.ops.aten._convolution.out(x, w, b, *geometry, False, False, True, True, out=out), out)
+        self.assertTrue(torch.equal(out, expected))
+
+    def test_modes_of_fake_tensors(self):
+        active_fake_mode, detect_fake_mode = torch._guards.active_fake_mode, torch._guards.detect_fake_mode
+
+        modes = [torch._subclasses.FakeTensorMode() for _ in range(2)]
+        fakes = []
+        for mode in modes:
+            with mode:
+                fakes.append(torch.ones(1))
+                self.assertIs(active_fake_mode(), mode)
+        self.assertIsNone(active_fake_mode())
+        self.assertIs(detect_fake_mode([{"a": fakes[0]}, 3]), modes[0])
+        self.assertIsNone(detect_fake_mode(torch.ones(1)))
+        self.assertRaises(AssertionError, detect_fake_mode, fakes)
+
+    def test_others(self):
+        self.assertFalse(torch._C._is_tracing())
+        found = []
+        torch.jit.trace(lambda x: (found.append(torch._C._is_tracing()), x + 1)[1], torch.ones(1), check_trace=False)
+        self.assertEqual(found, [True])
+        x = torch.ones(3)
+        self.assertTrue(torch._C._is_alias_of(x, x[1:]))
+        self.assertFalse(torch._C._is_alias_of(x, x.clone()))
+        self.assertIsInstance(x.untyped_storage(), torch.StorageBase)
+        self.assertIs(type(torch.nn.Parameter), torch.nn.parameter._ParameterMeta)
+        self.assertIn((torch.distributions.Normal, torch.distributions.Normal), torch.distributions.kl._KL_REGISTRY)
+        self.assertRaises(RuntimeError, torch.distributed.rpc.api._require_initialized(lambda: 1))
+        self.assertIs(torch._utils._get_device_module("cpu"), torch.cpu)
+        self.assertRaises(RuntimeError, torch._utils._get_device_module, "none")
+        self.assertTrue(torch.utils.data._utils.collate.np_str_obj_array_pattern.match("O"))
+        # PyTorch 2.13's numbers.
+        self.assertEqual(torch.utils.data._utils.worker._generate_state(1234567890123, 3), [911343142, 720453872, 3335628216, 1002736992])
+
+
 if __name__ == "__main__":
     unittest.main()

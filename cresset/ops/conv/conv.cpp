@@ -276,6 +276,15 @@ CRESSET_CONV(2)
 CRESSET_CONV(3)
 #undef CRESSET_CONV
 
+Tensor _convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                    bool transposed, IntArrayRef output_padding, int64_t groups, bool, bool, bool, bool) {
+  return cresset::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+Tensor _convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                    bool transposed, IntArrayRef output_padding, int64_t groups, bool, bool, bool) {
+  return cresset::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
 }  // namespace composite
 
 }  // namespace cresset::ops

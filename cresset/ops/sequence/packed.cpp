@@ -63,8 +63,8 @@ std::tuple<Tensor, Tensor> _pack_padded_sequence(const Tensor& input, const Tens
 std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data, const Tensor& batch_sizes, bool batch_first, const Scalar& padding_value,
                                                 int64_t total_length) {
   const int64_t longest = batch_sizes.numel(), count = batch_sizes.select(0, 0).item<int64_t>();
-  CRESSET_CHECK(total_length <= 0 || total_length >= longest, "pad_packed_sequence: expected total_length of at least the longest sequence, got ",
-                total_length, " and ", longest);
+  CRESSET_CHECK(total_length <= 0 || total_length >= longest, "pad_packed_sequence: expected total_length of at least the longest sequence, got ", total_length,
+                " and ", longest);
   const Tensor inside = inside_of(batch_sizes, count).t();
   std::vector<int64_t> shape = data.sizes().vec();
   shape[0] = count;

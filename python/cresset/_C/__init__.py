@@ -7,7 +7,7 @@ from ..linalg import LinAlgError as _LinAlgError  # noqa: F401
 _TensorMeta = type(_cresset.Tensor)
 _disabled_torch_dispatch_impl = _cresset._disabled_torch_dispatch_impl
 has_lapack, has_mkl, has_openmp = True, False, False
-_SUBMODULES = ("_autograd", "_cpu", "_profiler")
+_SUBMODULES = ("_autograd", "_cpu", "_functorch", "_profiler")
 
 
 @staticmethod
@@ -31,6 +31,11 @@ def _get_tracing_state():
     return _tracing.tracer
 
 
+def _is_tracing():
+    """Whether `torch.jit.trace` is recording."""
+    return _get_tracing_state() is not None
+
+
 def _log_api_usage_once(event):
     """Reports a use to PyTorch's operators; here it does nothing."""
 
@@ -52,6 +57,21 @@ def _get_default_device():
 def _get_privateuse1_backend_name():
     """The name of the device that programs may define."""
     return _cresset._private_backend_name()
+
+
+def _is_torch_function_mode_enabled():
+    """Whether a mode sees the calls of functions on this thread."""
+    return bool(_cresset._modes())
+
+
+def _len_torch_function_stack():
+    """How many modes see the calls of functions on this thread."""
+    return len(_cresset._modes())
+
+
+def _is_alias_of(first, second):
+    """Whether two tensors share memory."""
+    return first.untyped_storage()._cdata == second.untyped_storage()._cdata
 
 
 def _are_functorch_transforms_active():

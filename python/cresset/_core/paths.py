@@ -10,10 +10,11 @@ import types
 
 # PyTorch's module -> home in Cresset -> names; `name=ours` where it is called otherwise.
 HOMES = {
-    "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
+    "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunctionSubclass StorageBase=UntypedStorage", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
-    "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "bit=uint1"},
+    "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "StorageBase=UntypedStorage bit=uint1"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
+    "_guards": {"_subclasses.fake_tensor": "active_fake_mode=active_mode detect_fake_mode"},
     "_inductor.decomposition": {"_decomp": "register_decomposition"},
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
     "_classes": {"_core.script_classes": "ScriptObject classes"},
@@ -22,6 +23,7 @@ HOMES = {
     "_library.custom_ops": {"library": "CustomOpDef OPDEFS=_of_functions _maybe_get_opdef=_definition_of custom_op"},
     "_library.fake_impl": {"_library.operators": "FakeImplCtx=FakeContext"},
     "_library.triton": {"library": "capture_triton=wrap_triton triton_op wrap_triton"},
+    "autograd.grad_mode": {"utils._contextlib": "_DecoratorContextManager _NoParamDecoratorContextManager"},
     "cuda.memory": {"cuda": "empty_cache max_memory_allocated max_memory_reserved mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats memory_summary "
                             "reset_peak_memory_stats"},
     "cuda.random": {"cuda": "get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all seed seed_all set_rng_state set_rng_state_all"},
@@ -57,6 +59,7 @@ HOMES = {
     "nn.modules.activation": {"nn.modules.attention": "MultiheadAttention"},
     "nn.modules.linear": {"nn.modules.linear": "NonDynamicallyQuantizableLinear=Linear"},
     "nn.modules.linear_cross_entropy_options": {"nn.modules.loss": "LinearCrossEntropyOptions"},
+    "nn.parameter": {"nn.parameter": "_BufferMeta=_Marked _ParameterMeta=_Marked"},
     "nn.modules.module": {"nn.modules.module": "_addindent=_indented"},
     "nn.modules.transformer": {"nn.modules.transformer": "_get_activation_fn=_activation _get_clones=_clones"},
     "nn.parallel.data_parallel": {"nn.parallel": "DataParallel data_parallel"},

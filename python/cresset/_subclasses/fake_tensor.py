@@ -336,6 +336,22 @@ def active_mode():
     return None if handle is None else FakeTensorMode._of(handle)
 
 
+def detect_fake_mode(inputs=None):
+    """The one mode of the fake tensors among the inputs and of the scope; None where there is none. AssertionError for several.
+
+    >>> with torch._subclasses.FakeTensorMode() as mode:
+    ...     x = torch.ones(1)
+    >>> torch._guards.detect_fake_mode({"x": x, "n": 1}) is mode
+    True
+    """
+    from ..utils._pytree import tree_leaves
+
+    found = [mode for mode in (active_mode(), *map(maybe_get_fake_mode, tree_leaves(inputs))) if mode is not None]
+    if any(mode is not found[0] for mode in found):
+        raise AssertionError(f"detect_fake_mode: expected fake tensors of one mode, got those of {len(set(map(id, found)))} modes")
+    return found[0] if found else None
+
+
 @contextlib.contextmanager
 def unset_fake_temporarily():
     """In its scope tensors are made with data, whatever mode is active; yields that mode.

@@ -125,3 +125,12 @@ def _independent(p, q):
     if counts[0] != counts[1]:
         raise NotImplementedError(f"kl_divergence: Independent: expected one reinterpreted_batch_ndims, got {counts[0]} and {counts[1]}")
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), counts[0])
+
+
+def __getattr__(name):
+    if name == "_KL_REGISTRY":  # PyTorch's name of the rules, in which libraries look for pairs of classes
+        _register_rows()
+        return _RULES
+    from cresset._core import missing
+
+    return missing.found(__name__, name)

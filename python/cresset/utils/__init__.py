@@ -2,7 +2,7 @@
 
 import _cresset
 
-_SUBMODULES = ("_foreach_utils", "_mode_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "serialization",
+_SUBMODULES = ("_contextlib", "_foreach_utils", "_mode_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "serialization",
                "tensorboard", "throughput_benchmark")  # fmt: skip
 
 

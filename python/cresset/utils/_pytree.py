@@ -1008,20 +1008,54 @@ def _get_node_type(tree):
     return namedtuple if isinstance(tree, tuple) and hasattr(tree, "_fields") else type(tree)
 
 
-def _dict_flatten(tree):
+# ---- how the containers of Python are taken apart, for programs that register classes like them: children and context, with keys, and back
+
+
+def _mapping_flatten(tree):
     return list(tree.values()), list(tree)
 
 
-def _dict_flatten_with_keys(tree):
+def _mapping_flatten_with_keys(tree):
     return [(MappingKey(key), value) for key, value in tree.items()], list(tree)
 
 
+_dict_flatten = _ordereddict_flatten = _odict_flatten = _mapping_flatten
+_dict_flatten_with_keys = _ordereddict_flatten_with_keys = _mapping_flatten_with_keys
+
+
 def _dict_unflatten(values, context):
-    return dict(zip(context, values))
+    return dict(zip(context, values, strict=True))
+
+
+def _ordereddict_unflatten(values, context):
+    return OrderedDict(zip(context, values, strict=True))
+
+
+_odict_unflatten = _ordereddict_unflatten
+
+
+def _defaultdict_flatten(tree):
+    return list(tree.values()), [tree.default_factory, list(tree)]
+
+
+def _defaultdict_flatten_with_keys(tree):
+    return _mapping_flatten_with_keys(tree)[0], [tree.default_factory, list(tree)]
+
+
+def _defaultdict_unflatten(values, context):
+    return defaultdict(context[0], zip(context[1], values, strict=True))
+
+
+def _sequence_keys(tree):
+    return [(SequenceKey(i), value) for i, value in enumerate(tree)]
 
 
 def _list_flatten(tree):
     return tree, None
+
+
+def _list_flatten_with_keys(tree):
+    return _sequence_keys(tree), None
 
 
 def _list_unflatten(values, context):
@@ -1032,5 +1066,33 @@ def _tuple_flatten(tree):
     return list(tree), None
 
 
+def _tuple_flatten_with_keys(tree):
+    return _sequence_keys(tree), None
+
+
 def _tuple_unflatten(values, context):
     return tuple(values)
+
+
+def _namedtuple_flatten(tree):
+    return list(tree), type(tree)
+
+
+def _namedtuple_flatten_with_keys(tree):
+    return [(GetAttrKey(name), value) for name, value in zip(tree._fields, tree, strict=True)], type(tree)
+
+
+def _namedtuple_unflatten(values, context):
+    return context(*values)
+
+
+def _deque_flatten(tree):
+    return list(tree), tree.maxlen
+
+
+def _deque_flatten_with_keys(tree):
+    return _sequence_keys(tree), tree.maxlen
+
+
+def _deque_unflatten(values, context):
+    return deque(values, maxlen=context)

@@ -10,8 +10,8 @@ __all__ = ["load_url"]
 
 
 def __getattr__(name):
-    if name == "tqdm":  # programs take it from here; the package is theirs to install
-        from tqdm import tqdm
+    if name == "tqdm":
+        from ..hub import tqdm
 
         return tqdm
     from cresset._core import missing as _missing

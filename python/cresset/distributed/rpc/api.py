@@ -1,6 +1,7 @@
 """Calls, references, and the life of a worker."""
 
 import itertools
+import functools
 import threading
 import weakref
 
@@ -58,6 +59,17 @@ def _here():
     if _current is None:
         raise RuntimeError("rpc: this process is no worker; call init_rpc first")
     return _current
+
+
+def _require_initialized(func):
+    """Decorator: a function that is RuntimeError where this process is no worker."""
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        _here()
+        return func(*args, **kwargs)
+
+    return wrapped
 
 
 def _is_current_rpc_agent_set():

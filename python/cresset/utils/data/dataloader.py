@@ -9,7 +9,8 @@ import multiprocessing
 import os
 import warnings
 import weakref
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import cresset as torch
 
@@ -24,7 +25,9 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed, 
 
 __all__ = ["DataLoader"]
 
+_T = TypeVar("_T")
 T_co = TypeVar("T_co", covariant=True)
+_collate_fn_t = Callable[[list[_T]], Any]  # as programs annotate their own functions
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import copy
+import re
 import sys
 import threading
 
@@ -12,6 +13,8 @@ from _cresset import _put_all, _uniform
 import cresset as torch
 
 _MESSAGE = "default_collate: expected tensors, arrays, numbers, dicts or lists in a batch, got {}"
+
+np_str_obj_array_pattern = re.compile("[SaUO]")  # codes of NumPy's dtypes of texts and objects
 
 
 def _is_numpy(value):
@@ -35,7 +38,7 @@ def _stack(batch, *, collate_fn_map=None):
 
 
 def _stack_arrays(batch, *, collate_fn_map=None):
-    if batch[0].dtype.kind in "SUO":
+    if np_str_obj_array_pattern.match(batch[0].dtype.kind):
         raise TypeError(_MESSAGE.format(batch[0].dtype))
     return _stack([torch.as_tensor(array) for array in batch])
 

@@ -253,6 +253,13 @@ class Task:
 RESUME = "resume"
 
 
+def _generate_state(base_seed, worker_id):
+    """Four numbers of 32 bits that a worker's own generator may begin with. Needs NumPy."""
+    from numpy.random import SeedSequence
+
+    return SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4).tolist()
+
+
 def seed_process(base_seed, worker_id):
     """Seeds what draws in a worker process: ours and Python's generators with base + id, NumPy's, where imported, with both."""
     seed = base_seed + worker_id
@@ -260,8 +267,7 @@ def seed_process(base_seed, worker_id):
     torch.manual_seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-        numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+        numpy.random.seed(_generate_state(base_seed, worker_id))
 
 
 def apply_shared_seed(dataset, seed):
