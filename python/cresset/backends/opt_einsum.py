@@ -11,8 +11,6 @@ import importlib as _importlib
 import sys as _sys
 import types as _types
 
-_STRATEGIES = ("auto", "greedy", "optimal")
-
 
 @_functools.cache
 def get_opt_einsum():
@@ -41,8 +39,8 @@ _chosen = {"enabled": is_available(), "strategy": "auto" if is_available() else 
 
 def _set(name, value):
     here = f"torch.backends.opt_einsum.{name}"
-    if name == "strategy" and value is not None and value not in _STRATEGIES:
-        raise ValueError(f"{here}: expected one of {', '.join(_STRATEGIES)}, got {value!r}")
+    if name == "strategy" and value is not None and not _is_strategy(value):
+        raise ValueError(f"{here}: expected auto, greedy, optimal or another strategy of opt_einsum, got {value!r}")
     if name == "enabled" and not isinstance(value, bool):
         raise TypeError(f"{here}: expected bool, got {type(value).__name__}")
     if value and not is_available():
@@ -50,8 +48,18 @@ def _set(name, value):
     _chosen[name] = value
 
 
+def _is_strategy(name):
+    if name in ("auto", "greedy", "optimal"):
+        return True
+    try:
+        return isinstance(name, str) and callable(_importlib.import_module("opt_einsum.paths").get_path_fn(name))
+    except (ImportError, KeyError):
+        return False
+
+
 def set_flags(_enabled=None, _strategy=None):
-    """Sets whether opt_einsum chooses the order, and how: "auto", "greedy" or "optimal". Returns both as they were. ValueError where it is not installed.
+    """Sets whether opt_einsum chooses the order, and how: by "auto", "greedy", "optimal" or another of its strategies.
+    Returns both as they were. ValueError for another strategy, and where it is not installed.
 
     >>> before = torch.backends.opt_einsum.set_flags(False)
     >>> torch.backends.opt_einsum.enabled

@@ -20,7 +20,10 @@ def chooser(monkeypatch):
 
     module = types.ModuleType("opt_einsum")
     module.contract_path = contract_path
+    paths = types.ModuleType("opt_einsum.paths")
+    paths.get_path_fn = {"auto-hq": contract_path}.__getitem__
     monkeypatch.setitem(sys.modules, "opt_einsum", module)
+    monkeypatch.setitem(sys.modules, "opt_einsum.paths", paths)
     settings = torch.backends.opt_einsum
     settings.get_opt_einsum.cache_clear()
     yield asked
@@ -39,6 +42,17 @@ def test_einsum_asks_opt_einsum_for_the_order(chooser):
     assert len(chooser) == 1
 
 
+def test_strategies_of_the_package_are_taken(chooser):
+    settings = torch.backends.opt_einsum
+    with settings.flags(strategy="auto-hq"):
+        assert settings.strategy == "auto-hq"
+        torch.einsum("i,i,i->", *[torch.ones(2)] * 3)
+    assert chooser[0][-1] == "auto-hq"
+    for wrong in ("none", 3):
+        with pytest.raises(ValueError, match="another strategy of opt_einsum"):
+            settings.set_flags(_strategy=wrong)
+
+
 def test_without_the_package_the_order_cannot_be_asked_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "opt_einsum", None)
     settings = torch.backends.opt_einsum
@@ -47,7 +61,7 @@ def test_without_the_package_the_order_cannot_be_asked_for(monkeypatch):
         assert not settings.is_available()
         with pytest.raises(ValueError, match="enabled: got True, but the package opt_einsum is not installed"):
             settings.set_flags(True)
-        with pytest.raises(ValueError, match="expected one of auto, greedy, optimal, got 'best'"):
+        with pytest.raises(ValueError, match="another strategy of opt_einsum, got 'best'"):
             settings.strategy = "best"
     finally:
         settings.get_opt_einsum.cache_clear()
