@@ -411,6 +411,9 @@ class ForLibraries(unittest.TestCase):
         self.assertRaises(AssertionError, detect_fake_mode, fakes)
 
     def test_others(self):
+        self.assertIs(torch._disable_dynamo, torch.compiler.disable)
+        self.assertIs(type(torch.optim.optimizer.StateDict()), dict)
+        self.assertEqual(torch.sparse.SparseSemiStructuredTensor._DEFAULT_ALG_ID, 0)
         self.assertFalse(torch._C._is_tracing())
         found = []
         torch.jit.trace(lambda x: (found.append(torch._C._is_tracing()), x + 1)[1], torch.ones(1), check_trace=False)

@@ -12,7 +12,7 @@ import types
 HOMES = {
     "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunctionSubclass StorageBase=UntypedStorage", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
-    "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "StorageBase=UntypedStorage bit=uint1"},
+    "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "compiler": "_disable_dynamo=disable", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "StorageBase=UntypedStorage bit=uint1"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
     "_guards": {"_subclasses.fake_tensor": "active_fake_mode=active_mode detect_fake_mode"},
     "_inductor.decomposition": {"_decomp": "register_decomposition"},

@@ -406,6 +406,7 @@ def _fit_state(param, group, value, key=None):
 
 # ---- names that optimizers of others import -------------------------------------------------------------------------------
 
+StateDict = dict[str, typing.Any]
 ParamsT = typing.Union[typing.Iterable[torch.Tensor], typing.Iterable[dict], typing.Iterable[tuple[str, torch.Tensor]]]
 
 

@@ -176,6 +176,9 @@ def _semi_structured():
 
     text = "A matrix with two zeros in every four numbers of a row, which CUDA devices multiply faster."
     made = {name: refusing_class("CUDA", name, __name__, text) for name in (f"SparseSemiStructuredTensor{kind}" for kind in ("", "CUTLASS", "CUSPARSELT"))}
+    # Settings of the class that programs read where they are imported.
+    for name, value in (("_DEFAULT_ALG_ID", 0), ("_FORCE_CUTLASS", False), ("_FUSE_TRANSPOSE", False)):
+        setattr(made["SparseSemiStructuredTensor"], name, value)
     return made | {"to_sparse_semi_structured": refusing("CUDA", "to_sparse_semi_structured", "The semi-structured form of a dense matrix.")}
 
 
