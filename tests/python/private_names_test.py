@@ -411,6 +411,8 @@ class ForLibraries(unittest.TestCase):
         self.assertRaises(AssertionError, detect_fake_mode, fakes)
 
     def test_others(self):
+        self.assertIs(importlib.import_module("cresset._functorch.apis").vmap, torch.func.vmap)
+        self.assertIs(importlib.import_module("cresset._functorch.eager_transforms").vjp, torch.func.vjp)
         self.assertIs(torch._disable_dynamo, torch.compiler.disable)
         self.assertIs(type(torch.optim.optimizer.StateDict()), dict)
         self.assertEqual(torch.sparse.SparseSemiStructuredTensor._DEFAULT_ALG_ID, 0)
