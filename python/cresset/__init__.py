@@ -211,9 +211,17 @@ _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_en
 def __getattr__(name):
     if name == "torch":  # as torch.torch is torch
         return _sys.modules[__package__]
+    if name == "__all__":
+        return _public_names()
     if name not in _lazy:
         return _missing.found(__name__, name)
     import importlib
 
     module = importlib.import_module(f"{__package__}.{_lazy[name] or name}")
     return getattr(module, name) if _lazy[name] else module
+
+
+def _public_names():
+    """What `from torch import *` brings: the names that are no modules, those of modules that are not loaded yet among them."""
+    here = {name for name, value in globals().items() if not isinstance(value, type(_sys))}
+    return sorted(name for name in here | {name for name, home in _lazy.items() if home} if not name.startswith("_"))

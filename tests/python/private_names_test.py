@@ -411,8 +411,14 @@ class ForLibraries(unittest.TestCase):
         self.assertRaises(AssertionError, detect_fake_mode, fakes)
 
     def test_others(self):
+        names = {}
+        exec("from cresset import *", names)
+        for name in ("save", "load", "compile", "autocast", "nonzero", "Tensor", "float32", "no_grad", "manual_seed"):
+            self.assertIs(names[name], getattr(torch, name), name)
+        self.assertFalse({"nn", "_C", "functional"} & names.keys())
         self.assertIs(importlib.import_module("cresset._functorch.apis").vmap, torch.func.vmap)
         self.assertIs(importlib.import_module("cresset._functorch.eager_transforms").vjp, torch.func.vjp)
+        self.assertIs(torch._C.TensorBase, torch.Tensor)
         self.assertIs(torch._disable_dynamo, torch.compiler.disable)
         self.assertIs(type(torch.optim.optimizer.StateDict()), dict)
         self.assertEqual(torch.sparse.SparseSemiStructuredTensor._DEFAULT_ALG_ID, 0)
