@@ -27,15 +27,17 @@ foreach(provider cresset_onednn cresset_lapack cresset_image cresset_gloo cresse
     list(APPEND installed ${provider})
   endif()
 endforeach()
+# Their neighbours lie in the same folder, wherever that is.
+set_target_properties(${installed} PROPERTIES INSTALL_RPATH "$ORIGIN")
 # All that `cmake --install` takes, for a build of nothing else.
 add_custom_target(cresset_installed DEPENDS ${installed} cresset_run)
-foreach(room base core dispatch ops autograd nn optim data io dist transform train distributions graph profile python)
+foreach(room base core dispatch kernels ops autograd nn optim data io dist transform train distributions graph profile python)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/cresset/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/distributions.h ${CMAKE_SOURCE_DIR}/cresset/sparse.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/cresset/ops/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/ops
-        FILES_MATCHING PATTERN "functions.h" PATTERN "namespaces.h" PATTERN "*.inc")
+        FILES_MATCHING PATTERN "functions.h" PATTERN "list_functions.h" PATTERN "namespaces.h" PATTERN "op_structs.h" PATTERN "*.inc")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/compat/include/ ${CMAKE_BINARY_DIR}/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/cresset)
 

@@ -1,10 +1,28 @@
 // The autograd layer's work for an op from outside the tree that says nothing of its gradient: the result keeps its place in the
 // graph, and backward raises there.
 
+#include <algorithm>
+
 #include "cresset/autograd/generated_support.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
+
+namespace {
+
+// A view whose way back is not known: one result, the first, of the first argument.
+void check_views(const FunctionSchema& schema, const char* op) {
+  const auto views = [](const std::vector<Argument>& list) {
+    return std::count_if(list.begin(), list.end(), [](const Argument& a) { return a.aliases && !a.writes; });
+  };
+  const auto count = views(schema.returns);
+  if (count == 0) return;
+  CRESSET_CHECK(count == 1, op, ": an operator without a formula for its gradient can have one result that is a view, got ", count);
+  CRESSET_CHECK(schema.returns[0].aliases && !schema.arguments.empty() && schema.arguments[0].aliases, op,
+                ": an operator without a formula for its gradient can have a view of its first argument as its first result, and no other");
+}
+
+}  // namespace
 
 void autograd_without_formula(const OpEntry& op, Stack& stack) {
   using namespace autograd;
@@ -18,6 +36,7 @@ void autograd_without_formula(const OpEntry& op, Stack& stack) {
   const bool record = any_requires_grad(TensorList(inputs));
   intrusive_ptr<Node> node;
   if (record) {
+    check_views(schema, op.name);
     check_inplace(TensorList(written), true, op.name);
     node = make_node<NotImplementedBackward>(op.name);
     set_next_edges(*node, TensorList(inputs));

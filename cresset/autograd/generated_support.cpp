@@ -55,6 +55,8 @@ void check_inplace(const Tensor& self, bool requires_grad, const char* op) {
                       " is one of several views made by one operator, which cannot be modified in place; use an out-of-place operator");
         break;
     }
+    CRESSET_CHECK(!dynamic_cast<const NotImplementedBackward*>(node.get()), op, ": expected a view whose history is known, got one of ",
+                  static_cast<const NotImplementedBackward*>(node.get())->op(), ", whose gradient has no formula; clone() it first");
     CRESSET_CHECK(!self.requires_grad() || !self._base().is_leaf(), op,
                   ": a view of a leaf Variable that requires grad is being used in an in-place operation, ", self);
   }

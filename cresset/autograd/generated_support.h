@@ -93,6 +93,7 @@ CRESSET_API void check_not_released(bool released);
 struct CRESSET_API NotImplementedBackward final : public Node {
   explicit NotImplementedBackward(std::string op) : op_(std::move(op)) {}
   std::string name() const override { return "torch::autograd::NotImplemented"; }
+  const std::string& op() const { return op_; }
 
  protected:
   variable_list apply(variable_list&& grads) override;

@@ -160,7 +160,11 @@ variable_list Node::operator()(variable_list&& grads) {
     return out;
   } catch (Error& e) {
     if (!AnomalyMode::report(*this)) {
-      warn(str("Error detected in ", name(), ". Traceback of forward call that caused the error:\n", describe_trace()));
+      warn(str("Error detected in ", name(), ". Traceback of forward call that caused the error:\n", trace_ ? trace_->stack : std::string()));
+      intrusive_ptr<Node> ran = trace_ ? trace_->parent : nullptr;
+      for (; ran; ran = ran->trace_ ? ran->trace_->parent : nullptr)
+        warn(str("Traceback of forward call that induced the previous calculation, in the backward of ", ran->name(), ":\n",
+                 ran->trace_ ? ran->trace_->stack : std::string()));
       e.add_context(describe_trace());
     }
     throw;

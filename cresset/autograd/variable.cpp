@@ -4,6 +4,7 @@
 
 #include "cresset/autograd/accumulate_grad.h"
 #include "cresset/autograd/batched.h"
+#include "cresset/autograd/generated_support.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/meta_extras.h"
 #include "cresset/autograd/node_hooks.h"
@@ -99,6 +100,8 @@ static const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
   CRESSET_CHECK(creation == ViewCreation::Default, has_history ? meta->grad_fn_->name() : "view", ": output ", has_history ? meta->output_nr_ : 0,
                 ": A view was ", creation_text(creation),
                 " and its base or another view of its base has been modified inplace with gradients on; use an operator that returns a new tensor");
+  if (const auto* unknown = dynamic_cast<const NotImplementedBackward*>(has_history ? meta->grad_fn_.get() : nullptr))
+    CRESSET_CHECK(false, unknown->op(), ": the gradient of the view that it made has no formula, and the view or its base has been modified in place since");
   Tensor again;
   {
     // Recorded whatever scope the caller is in.

@@ -6,7 +6,7 @@
 namespace cresset {
 
 CRESSET_API ScalarType get_default_dtype();
-// Errors: a dtype that is not floating point.
+// Errors: ScalarType::Undefined. Where the default is no floating dtype, floating numbers are converted to it.
 CRESSET_API void set_default_dtype(ScalarType t);
 
 }  // namespace cresset

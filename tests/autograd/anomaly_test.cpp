@@ -2,6 +2,7 @@
 
 #include "cresset/autograd/function.h"
 #include "cresset/autograd/node_hooks.h"
+#include "cresset/base/warning_handler.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {
@@ -66,6 +67,21 @@ TEST(AnomalyMode, NamesTheBackwardThatRecordedANode) {
   ASSERT_NE(g.grad_fn()->trace(), nullptr);
   EXPECT_TRUE(g.grad_fn()->trace()->parent.defined());
   EXPECT_TRUE(contains(g.grad_fn()->describe_trace(), "in the backward of"));
+}
+
+TEST(AnomalyMode, WarnsOfEachBackwardOnTheWay) {
+  struct Kept : warnings::WarningHandler {
+    std::vector<std::string> texts;
+    void process(const warnings::Warning& w) override { texts.push_back(w.msg()); }
+  } kept;
+  DetectAnomalyGuard guard;
+  const Tensor x = leaf({0});
+  const Tensor g = autograd::grad({x.pow(1.5)}, {x}, {}, std::nullopt, true)[0];
+  const warnings::WarningHandlerGuard capture(&kept);
+  EXPECT_TRUE(contains(error_of([&] { autograd::grad({g}, {x}, {zeros({1})}); }), "returned nan"));
+  ASSERT_EQ(kept.texts.size(), 2u);
+  EXPECT_TRUE(contains(kept.texts[0], "Traceback of forward call that caused the error"));
+  EXPECT_TRUE(contains(kept.texts[1], "induced the previous calculation"));
 }
 
 TEST(AnomalyMode, EndsWithItsScope) {

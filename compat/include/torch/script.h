@@ -9,40 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ATen/core/jit_type.h"
+#include "ATen/core/qualified_name.h"
 #include "cresset/graph/script/module.h"
+#include "torch/csrc/jit/serialization/pickle.h"
 #include "torch/library.h"
 #include "torch/torch.h"
-
-namespace c10 {
-
-// "a.b.c": a name with what stands before it.
-class QualifiedName {
- public:
-  QualifiedName() = default;
-  QualifiedName(const std::string& name) : name_(name) {}
-  QualifiedName(const char* name) : name_(name) {}
-  QualifiedName(const QualifiedName& prefix, const std::string& name) : name_(prefix.name_.empty() ? name : prefix.name_ + "." + name) {}
-  const std::string& qualifiedName() const { return name_; }
-  std::string prefix() const { return name_.find('.') == std::string::npos ? "" : name_.substr(0, name_.rfind('.')); }
-  std::string name() const { return name_.find('.') == std::string::npos ? name_ : name_.substr(name_.rfind('.') + 1); }
-  std::vector<std::string> atoms() const {
-    std::vector<std::string> out;
-    for (size_t at = 0; at <= name_.size();) {
-      const size_t end = std::min(name_.find('.', at), name_.size());
-      out.push_back(name_.substr(at, end - at));
-      at = end + 1;
-    }
-    return out;
-  }
-  bool isPrefixOf(const QualifiedName& other) const { return other.name_ == name_ || other.name_.compare(0, name_.size() + 1, name_ + ".") == 0; }
-  friend bool operator==(const QualifiedName& a, const QualifiedName& b) { return a.name_ == b.name_; }
-  friend bool operator!=(const QualifiedName& a, const QualifiedName& b) { return a.name_ != b.name_; }
-
- private:
-  std::string name_;
-};
-
-}  // namespace c10
 
 namespace torch::jit {
 

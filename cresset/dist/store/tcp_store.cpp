@@ -32,6 +32,7 @@ struct TCPStore::State {
   std::shared_ptr<StoreServer> server;
   std::string host, secret = job_secret();
   uint16_t port = 0;
+  size_t workers = 0;  // that the server waits for
   std::mutex mutex;
   std::vector<Socket> idle;
   pid_t process = getpid();
@@ -84,6 +85,7 @@ bool timed_out(const Frame& answer) { return answer.code == static_cast<uint8_t>
 
 TCPStore::TCPStore(std::string host, const TCPStoreOptions& o) : Store(o.timeout), state_(std::make_shared<State>()) {
   CRESSET_CHECK_VALUE(!host.empty(), "TCPStore: expected the server's host name, got an empty one");
+  CRESSET_CHECK_VALUE(!o.masterListenFd, "TCPStore: a socket that listens already (masterListenFd) cannot be taken over; give its port");
   state_->host = std::move(host);
   if (o.isServer) {
     const bool shared = o.multiTenant && o.port != 0;
@@ -94,11 +96,16 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& o) : Store(o.timeout
   const int64_t number = state_->ask(request(Command::Hello), timeout_).number;
   if (!o.numWorkers || *o.numWorkers == 0) return;
   if (number == static_cast<int64_t>(*o.numWorkers)) set(kAllHere, std::string());
-  if (!o.isServer || !o.waitWorkers || check({kAllHere})) return;
+  if (!o.isServer) return;
+  state_->workers = *o.numWorkers;
+  if (o.waitWorkers) waitForWorkers();
+}
+void TCPStore::waitForWorkers() {
+  if (state_->workers == 0 || check({kAllHere})) return;
   try {
     wait({kAllHere}, timeout_);
   } catch (const DistStoreError&) {
-    throw DistStoreError(str("TCPStore: waited ", timeout_.count(), " ms for ", *o.numWorkers, " workers, the server included; not all have come"));
+    throw DistStoreError(str("TCPStore: waited ", timeout_.count(), " ms for ", state_->workers, " workers, the server included; not all have come"));
   }
 }
 TCPStore::TCPStore(std::shared_ptr<State> state, Timeout timeout) : Store(timeout), state_(std::move(state)) {}

@@ -15,7 +15,9 @@ struct CRESSET_API TCPStoreOptions {
   std::optional<size_t> numWorkers = std::nullopt;  // with waitWorkers the server waits for so many clients, itself included
   bool waitWorkers = true;
   std::chrono::milliseconds timeout = Store::kDefaultTimeout;
-  bool multiTenant = false;  // whether servers of one process at one address are one
+  bool multiTenant = false;                          // whether servers of one process at one address are one
+  std::optional<int> masterListenFd = std::nullopt;  // a socket of the caller's cannot be taken over: the constructor raises ValueError
+  bool useLibUV = true;                              // the server is one event loop either way
 };
 
 // A client may be used by several threads; each call that waits has a connection of its own. Both sides show that they know the job's secret.
@@ -47,6 +49,9 @@ class CRESSET_API TCPStore final : public Store {
   bool releaseLease(const std::string& name, const std::string& owner) override;
   intrusive_ptr<Store> clone() override;
   std::string ownHost() override;
+
+  // On the server: until all workers of the options are there. Errors: DistStoreError where they have not come in time.
+  void waitForWorkers();
 
   const std::string& getHost() const noexcept;
   uint16_t getPort() const noexcept;

@@ -58,13 +58,15 @@ class Lexer {
       return false;
     }
     at_ = at;
+    // Text from within an indented program is that far from the margin as a whole.
+    if (out_.empty()) indents_[0] = width;
     if (width > indents_.back()) {
       indents_.push_back(width);
       add(TokenKind::Indent, at, 0);
     }
     while (width < indents_.back()) {
       indents_.pop_back();
-      if (width > indents_.back()) fail("the indentation fits no block around it", at, at + 1);
+      if (indents_.empty() || width > indents_.back()) fail("the indentation fits no block around it", at, at + 1);
       add(TokenKind::Dedent, at, 0);
     }
     return true;

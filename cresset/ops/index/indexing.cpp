@@ -271,7 +271,11 @@ Tensor Tensor::operator[](int64_t index) const {
   CRESSET_CHECK_INDEX(index >= -size(0) && index < size(0), "index ", index, " is beyond dimension 0, of size ", size(0));
   return select(0, index);
 }
-Tensor Tensor::operator[](const Tensor& i) const { return indexing::get_item(*this, TensorIndex(i)); }
+Tensor Tensor::operator[](const Tensor& i) const {
+  CRESSET_CHECK_INDEX(i.defined() && i.dim() == 0 && is_integral_type(i.scalar_type(), false), "index: expected an integer tensor of no dimensions, got ",
+                      i.defined() ? str("shape ", i.sizes(), " and dtype ", i.scalar_type()) : "an undefined tensor", "; index({...}) takes others");
+  return (*this)[i.item<int64_t>()];
+}
 Tensor Tensor::operator[](const Scalar& i) const {
   CRESSET_CHECK_INDEX(i.isIntegral(false), "index: expected an integer, got ", i);
   return (*this)[i.toLong()];

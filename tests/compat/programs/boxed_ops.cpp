@@ -19,15 +19,21 @@ void count_arguments(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 TORCH_LIBRARY(boxed_ops, m) {
   m.def("plus", &plus);
   m.def("count(Tensor a, Tensor b) -> int");
+  m.def("view(Tensor(a) a) -> Tensor(a)");
+  m.def("views(Tensor(a) a, Tensor(b) b) -> (Tensor(a), Tensor(b))");
+  m.def("second(Tensor a, Tensor(b) b) -> (Tensor, Tensor(b))");
   m.def(torch::schema("same(Tensor a) -> Tensor"), {at::Tag::pt2_compliant_tag});
 }
 TORCH_LIBRARY_IMPL(boxed_ops, CPU, m) {
   m.impl("count", torch::CppFunction::makeFromBoxedFunction<&count_arguments>());
   m.impl("same", [](const torch::Tensor& a) { return a; });
+  m.impl("view", [](const torch::Tensor& a) { return a.view(-1); });
+  m.impl("views", [](const torch::Tensor& a, const torch::Tensor& b) { return std::make_tuple(a.view(-1), b.view(-1)); });
+  m.impl("second", [](const torch::Tensor& a, const torch::Tensor& b) { return std::make_tuple(a.clone(), b.view(-1)); });
 }
 TORCH_LIBRARY_IMPL(boxed_ops, Autograd, m) {
   m.impl("same", torch::CppFunction::makeFallthrough());
-  m.impl("count", torch::autograd::autogradNotImplementedFallback());
+  for (const char* name : {"count", "view", "views", "second"}) m.impl(name, torch::autograd::autogradNotImplementedFallback());
 }
 TORCH_LIBRARY_IMPL(boxed_ops, PrivateUse1, m) { m.impl("same", TORCH_FN(torch::relu)); }
 
@@ -50,6 +56,22 @@ int main() {
   EXPECT(torch::jit::peek(stack, 0, 1).toInt() == 2);
   EXPECT(dispatcher.findSchemaOrThrow("boxed_ops::same", "").hasTag(at::Tag::pt2_compliant_tag));
   EXPECT(!dispatcher.findSchema({"boxed_ops::none", ""}));
+
+  // The way back of a view without a formula is not known: what is written through it would have no gradient.
+  const auto raises = [](auto&& f) {
+    try {
+      f();
+    } catch (const c10::Error&) { return true; }
+    return false;
+  };
+  const auto make_view = dispatcher.findSchemaOrThrow("boxed_ops::view", "").typed<torch::Tensor(const torch::Tensor&)>();
+  const auto base = torch::ones({2}, torch::requires_grad()).clone(), view = make_view.call(base);
+  EXPECT(view.is_view() && raises([&] { view.add_(1); }));
+  base.add_(1);
+  EXPECT(raises([&] { view.grad_fn(); }) && !make_view.call(torch::ones({2})).add_(1).requires_grad());
+  using Pair = std::tuple<torch::Tensor, torch::Tensor>(const torch::Tensor&, const torch::Tensor&);
+  for (const char* name : {"boxed_ops::views", "boxed_ops::second"})
+    EXPECT(raises([&] { dispatcher.findSchemaOrThrow(name, "").typed<Pair>().call(base, base); }));
 
   auto m = MAKE_TORCH_LIBRARY(boxed_ops_more);
   m.def("twice", torch::dispatch(c10::kCPU, [](const torch::Tensor& x) { return 2 * x; }));

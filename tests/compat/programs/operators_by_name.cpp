@@ -76,7 +76,24 @@ void exponents() {
   same(raises([] { at::pow(at::tensor({2.0f}).to(at::kHalf), 100000); }), true, "half precision does not");
 }
 
+// A row of at::tensor keeps the type of the C++ numbers, torch::tensor has LibTorch's defaults.
+void rows() {
+  same(at::tensor({1, 2}).scalar_type() == at::kInt && at::tensor(1.5).scalar_type() == at::kDouble && at::tensor(7).dim() == 1, true, "at::tensor");
+  same(at::tensor(std::vector<bool>{true, false}).scalar_type() == at::kBool && at::tensor({1.5, 2.5}, at::kInt).equal(at::tensor({1, 2})), true,
+       "at::tensor of a vector, and with a dtype");
+  same(torch::tensor({1, 2}).scalar_type() == at::kLong && torch::tensor(1.5).scalar_type() == at::kFloat && torch::tensor(7).dim() == 0, true,
+       "torch::tensor");
+  const auto x = torch::arange(10);
+  same(x[torch::tensor(3)].item<int>() == 3, true, "an index of no dimensions");
+  same(raises([&] { x[torch::ones({2}, torch::kLong)]; }) && raises([&] { x[torch::tensor(1.0)]; }) && raises([&] { x[torch::Tensor()]; }), true,
+       "other tensors between brackets");
+  torch::set_default_dtype(caffe2::TypeMeta::Make<int>());
+  same(torch::ones(2).scalar_type() == torch::kInt, true, "a default dtype of integers");
+  torch::set_default_dtype(caffe2::TypeMeta::Make<float>());
+}
+
 int main() {
+  rows();
   overloads();
   exponents();
   without_values();

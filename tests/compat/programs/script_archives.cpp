@@ -79,6 +79,18 @@ def forward(self, x: Tensor) -> Tensor:
 
   const auto unit = torch::jit::compile("def twice(x: Tensor) -> Tensor:\n  return x * 2\n");
   check(unit->run_method("twice", x).toTensor().equal(x * 2), "compile");
+  const auto inner = torch::jit::compile(R"(
+      # as far from the margin as the program around it
+      def thrice(x: Tensor) -> Tensor:
+        return x * 3
+      def ninth(x: Tensor) -> Tensor:
+        return thrice(thrice(x))
+  )");
+  check(inner->run_method("ninth", x).toTensor().equal(x * 9), "an indented source");
+  try {
+    torch::jit::compile("    def f(x):\n      return x\n  def g(x):\n    return x\n");
+    check(false, "a second function nearer to the margin");
+  } catch (const c10::Error& e) { check(std::string(e.what()).find("indentation") != std::string::npos, "the text of a wrong indentation"); }
   try {
     module.get_method("nothing");
     check(false, "an unknown method");

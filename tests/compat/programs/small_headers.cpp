@@ -1,11 +1,16 @@
 // Finer headers of LibTorch's that extensions include by name, and what they promise.
 #include <ATen/ArrayRef.h>
 #include <ATen/Dispatch_v2.h>
+#include <ATen/NumericUtils.h>
+#include <ATen/Operators.h>
 #include <ATen/ScalarType.h>
 #include <ATen/TensorAccessor.h>
 #include <ATen/ceil_div.h>
 #include <ATen/core/DistributionsHelper.h>
 #include <ATen/core/TensorBody.h>
+#include <ATen/core/jit_type.h>
+#include <ATen/core/qualified_name.h>
+#include <ATen/native/Pow.h>
 #include <c10/core/MemoryFormat.h>
 #include <c10/core/alignment.h>
 #include <c10/core/thread_pool.h>
@@ -13,6 +18,7 @@
 #include <c10/util/MathConstants.h>
 #include <c10/util/ScopeExit.h>
 #include <c10/util/Type.h>
+#include <c10/util/TypeCast.h>
 #include <c10/util/copysign.h>
 #include <c10/util/overloaded.h>
 #include <c10/util/thread_name.h>
@@ -23,6 +29,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/data/datasets/chunk.h>
 #include <torch/data/samplers/distributed.h>
 #include <torch/fft.h>
@@ -71,6 +78,37 @@ void numbers() {
   const auto strides = c10::get_channels_last_strides_2d({2, 3, 4, 5});
   CHECK_THAT(torch::IntArrayRef(strides) == torch::IntArrayRef({60, 1, 15, 3}) && c10::is_channels_last_strides_2d({2, 3, 4, 5}, strides));
   CHECK_THAT(!c10::is_channels_last_strides_2d({2, 3, 4, 5}, {60, 20, 5, 1}) && !c10::is_channels_last_strides_3d({2, 3, 4, 5}, strides));
+}
+
+template <class E, class F> bool raises(F&& f) {
+  try {
+    f();
+  } catch (const E&) { return true; }
+  return false;
+}
+
+void conversions() {
+  CHECK_THAT(c10::convert<at::Half>(at::BFloat16(3)) == at::Half(3) && c10::convert<uint8_t>(-1.5) == 255);
+  CHECK_THAT(c10::convert<int>(c10::complex<float>(7, 2)) == 7 && c10::convert<c10::complex<double>>(2) == c10::complex<double>(2, 0));
+  CHECK_THAT(c10::checked_convert<int8_t>(-3, "int8") == -3 && raises<c10::Error>([] { c10::checked_convert<int8_t>(300, "int8"); }));
+  CHECK_THAT(at::_isnan(std::nan("")) && at::_isnan(c10::complex<float>(0, NAN)) && !at::_isnan(at::Half(1)) && !at::_isnan(3) && at::_isinf(INFINITY));
+  CHECK_THAT(at::native::powi(3, 4) == 81 && at::_ops::add_Tensor::call(torch::ones(2), torch::ones(2), 1).equal(torch::full(2, 2.0)));
+}
+
+void types_of_values() {
+  const auto list = c10::ListType::create(c10::TensorType::get());
+  CHECK_THAT(list->str() == "List[Tensor]" && list == at::ListType::ofTensors() && list != c10::OptionalType::ofTensor());
+  CHECK_THAT(c10::DictType::create(c10::StringType::get(), list).str() == "Dict[str, List[Tensor]]");
+  CHECK_THAT(c10::TupleType::create({c10::IntType::get(), c10::AnyType::get()})->annotation_str() == "Tuple[int, Any]");
+  auto tensors = c10::impl::GenericList(at::TensorType::get());
+  tensors.push_back(torch::ones(2));
+  CHECK_THAT(c10::impl::toTypedList<at::Tensor>(tensors).get(0).equal(torch::ones(2)));
+  auto table = c10::impl::GenericDict(c10::StringType::get(), c10::IntType::get());
+  table.insert("a", 1);
+  CHECK_THAT((c10::impl::toTypedDict<std::string, int64_t>(table).at("a") == 1));
+  const auto bytes = torch::jit::pickle(c10::IValue(table));
+  CHECK_THAT(torch::jit::unpickle(bytes.data(), bytes.size()).toGenericDict().at("a").toInt() == 1);
+  for (const char* name : {"", "a..b", ".a", "a."}) CHECK_THAT(raises<c10::ValueError>([&] { c10::QualifiedName wrong(name); }));
 }
 
 // Numbers drawn one at a time are those of tensors of one element.
@@ -157,6 +195,8 @@ int main() {
   scripts();
   blocks();
   numbers();
+  conversions();
+  types_of_values();
   draws();
   dispatch();
   threads();

@@ -32,6 +32,7 @@ namespace c10 {
 #include "torch/detail/names.inc"
 using cresset::complex;
 inline Allocator* GetCPUAllocator() { return cresset::data_allocator_of(cresset::kCPU); }
+inline Allocator* GetDefaultCPUAllocator() { return GetCPUAllocator(); }
 inline Allocator* GetAllocator(DeviceType type) { return cresset::data_allocator_of(type); }
 inline void SetAllocator(DeviceType type, Allocator* allocator, uint8_t = 0) { cresset::set_allocator(type, allocator); }
 // Memory of the CPU, aligned as that of its tensors, for devices that are made of it.
@@ -121,6 +122,16 @@ inline Tensor _efficientzerotensor(IntArrayRef size, const TensorOptions& option
 // A tensor with the values of `self` and memory of its own. Memory is copied at once: none is shared until the first write.
 inline Tensor _lazy_clone(const Tensor& self) { return self.clone(); }
 
+// at::tensor: one dimension, and where the options say no dtype that of the C++ numbers, int32 and float64 too.
+template <class T> Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
+  return cresset::tensor(cresset::detail::TensorData(values), options.has_dtype() ? options : options.dtype(dtype_of<T>));
+}
+template <class T> Tensor tensor(ArrayRef<T> values, const TensorOptions& options = {}) { return tensor(values.vec(), options); }
+template <class T> Tensor tensor(std::initializer_list<T> values, const TensorOptions& options = {}) { return tensor(std::vector<T>(values), options); }
+template <class T, class = cresset::detail::IfNumber<T>> Tensor tensor(T value, const TensorOptions& options = {}) {
+  return tensor(std::vector<T>{value}, options);
+}
+
 // The operator, which c10's class template of this name hides.
 inline Tensor complex(const Tensor& real, const Tensor& imag) { return make_complex(real, imag); }
 inline Tensor& complex_out(Tensor& out, const Tensor& real, const Tensor& imag) { return make_complex_out(out, real, imag); }
@@ -134,6 +145,7 @@ using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
 using cresset::compat::complex_out;
+using cresset::compat::tensor;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
@@ -190,6 +202,7 @@ inline bool hasMTIA() { return false; }
 
 namespace torch {
 using c10::str;
+using cresset::tensor;
 using std::make_unique;
 namespace detail {
 using cresset::detail::TensorDataContainer;

@@ -1,0 +1,2 @@
+#pragma once
+#include "ATen/core/jit_type.h"
