@@ -10,7 +10,7 @@ import types
 
 # PyTorch's module -> home in Cresset -> names; `name=ours` where it is called otherwise.
 HOMES = {
-    "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
+    "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunction DisableTorchFunctionSubclass", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
     "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "bit=uint1"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
