@@ -150,6 +150,6 @@ _scaled_mm.* _scaled_mm_v2.* _scaled_grouped_mm
     "view_copy": """
 alias_copy as_strided_copy diagonal_copy expand_copy permute_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims t_copy transpose_copy.int
 unfold_copy unsqueeze_copy view_copy view_copy.dtype select_copy.int slice_copy.Tensor detach_copy narrow_copy unbind_copy.int split_with_sizes_copy
-split_copy.Tensor slice_scatter
+split_copy.Tensor slice_scatter _reshape_alias_copy lift_fresh_copy
 """.split(),
 }

@@ -27,6 +27,16 @@ class WrittenResults(unittest.TestCase):
             with self.subTest(title):
                 self.assertEqual(str(_overload(title)._schema), str(_overload(title, pytorch.ops)._schema))
 
+    def test_tags_are_those_of_pytorch(self):
+        if importlib.util.find_spec("torch") is None:
+            self.skipTest("PyTorch is not installed")
+        import torch as pytorch
+
+        for title in NAMES.split():
+            with self.subTest(title):
+                expected, found = ({str(tag).rpartition(".")[2] for tag in _overload(title, ops).tags} for ops in (pytorch.ops, torch.ops))
+                self.assertEqual(found | {"pointwise"}, expected | {"pointwise"})
+
     def test_a_result_goes_to_out_which_gets_its_shape(self):
         out = torch.empty(0)
         self.assertIs(aten.masked_fill.Scalar_out(X, X > 5, -1.0, out=out), out)
