@@ -13,6 +13,7 @@ HOMES = {
     "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunction DisableTorchFunctionSubclass", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
     "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "bit=uint1"},
+    "_custom_ops": {"_library.piecewise": "custom_op impl impl_abstract impl_backward impl_save_for_backward _destroy _libraries"},
     "_inductor.decomposition": {"_decomp": "register_decomposition"},
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
     "_classes": {"_core.script_classes": "ScriptObject classes"},

@@ -24,8 +24,8 @@ import functools
 
 import cresset as torch
 
-from . import library as _library
-from .utils._pytree import tree_flatten, tree_unflatten
+from .. import library as _library
+from ..utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["custom_op", "impl", "impl_abstract", "impl_backward", "impl_save_for_backward"]
 
