@@ -14,6 +14,7 @@ import _cresset
 
 from ._core import aten_aliases as _aten_aliases, aten_composed as _aten_composed, aten_extra as _aten_extra
 from ._core import (
+    aten_forms as _aten_forms,
     aten_functions as _aten_functions,
     aten_gradients as _aten_gradients,
     aten_numbers as _aten_numbers,
@@ -79,6 +80,7 @@ _aten_functions.install(aten._made)
 _aten_composed.install(aten._made)
 _aten_aliases.install(aten._entries, aten._made)
 _aten_numbers.install(aten._made)
+_aten_forms.install(aten._made)
 _aten_written.install(aten._made)
 
 

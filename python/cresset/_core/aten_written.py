@@ -16,8 +16,8 @@ from .operators import OpOverload
 
 # Name.overload; "=" and the names of the results where they are not `out`, or `out0`, `out1`.
 _OF_KERNELS = """
-_convert_indices_from_coo_to_csr.out _convert_indices_from_csr_to_coo.out _log_softmax.out _softmax.out
-_upsample_bicubic2d_aa_backward.grad_input=grad_input _upsample_bilinear2d_aa_backward.grad_input=grad_input
+_addmm_activation.out _conv_depthwise2d.out _convert_indices_from_coo_to_csr.out _convert_indices_from_csr_to_coo.out _log_softmax.out _softmax.out
+_stack.out _upsample_bicubic2d_aa_backward.grad_input=grad_input _upsample_bilinear2d_aa_backward.grad_input=grad_input
 _upsample_lanczos2d_aa_backward.grad_input=grad_input _upsample_nearest_exact1d_backward.grad_input=grad_input
 _upsample_nearest_exact2d_backward.grad_input=grad_input _upsample_nearest_exact3d_backward.grad_input=grad_input
 adaptive_max_pool2d_backward.grad_input=grad_input adaptive_max_pool3d_backward.grad_input=grad_input avg_pool2d_backward.grad_input=grad_input
@@ -38,41 +38,46 @@ upsample_nearest3d_backward.grad_input=grad_input upsample_trilinear3d_backward.
 """
 _GENERATED = """
 __lshift__.Scalar_out __lshift__.Tensor_out __rshift__.Scalar_out __rshift__.Tensor_out _adaptive_avg_pool2d.out _adaptive_avg_pool2d_backward.out
-_adaptive_avg_pool3d.out _adaptive_avg_pool3d_backward.out _cdist_backward.out _cdist_forward.out _coalesce.out _ctc_loss.Tensor_out _dirichlet_grad.out
-_foreach_abs.out _foreach_acos.out _foreach_add.List_out _foreach_add.ScalarList_out _foreach_add.Scalar_out _foreach_add.Tensor_out
-_foreach_addcdiv.ScalarList_out _foreach_addcdiv.Scalar_out _foreach_addcdiv.Tensor_out _foreach_addcmul.ScalarList_out _foreach_addcmul.Scalar_out
-_foreach_addcmul.Tensor_out _foreach_asin.out _foreach_atan.out _foreach_ceil.out _foreach_clamp_max.List_out _foreach_clamp_max.ScalarList_out
-_foreach_clamp_max.Scalar_out _foreach_clamp_min.List_out _foreach_clamp_min.ScalarList_out _foreach_clamp_min.Scalar_out _foreach_clone.out
-_foreach_cos.out _foreach_cosh.out _foreach_div.List_out _foreach_div.ScalarList_out _foreach_div.Scalar_out _foreach_div.Tensor_out _foreach_erf.out
-_foreach_erfc.out _foreach_exp.out _foreach_expm1.out _foreach_floor.out _foreach_frac.out _foreach_lerp.List_out _foreach_lerp.ScalarList_out
-_foreach_lerp.Scalar_out _foreach_lgamma.out _foreach_log.out _foreach_log10.out _foreach_log1p.out _foreach_log2.out _foreach_max.out
-_foreach_maximum.List_out _foreach_maximum.ScalarList_out _foreach_maximum.Scalar_out _foreach_minimum.List_out _foreach_minimum.ScalarList_out
-_foreach_minimum.Scalar_out _foreach_mul.List_out _foreach_mul.ScalarList_out _foreach_mul.Scalar_out _foreach_mul.Tensor_out _foreach_neg.out
-_foreach_norm.Scalar_out _foreach_pow.List_out _foreach_pow.ScalarList_out _foreach_pow.Scalar_out _foreach_powsum.Scalar_out _foreach_reciprocal.out
-_foreach_round.out _foreach_rsqrt.out _foreach_sigmoid.out _foreach_sign.out _foreach_sin.out _foreach_sinh.out _foreach_sqrt.out _foreach_sub.List_out
-_foreach_sub.ScalarList_out _foreach_sub.Scalar_out _foreach_tan.out _foreach_tanh.out _foreach_trunc.out _native_batch_norm_legit_no_training.out
-_pin_memory.out _reshape_alias_copy.out _sample_dirichlet.out _sparse_addmm.out _sparse_coo_tensor_with_dims.out
-_sparse_coo_tensor_with_dims_and_tensors.out _sparse_log_softmax.out _sparse_softmax.out _sparse_sparse_matmul.out _sparse_sum.dim_out _spdiags.out
-_standard_gamma.out _standard_gamma_grad.out _to_copy.out _to_dense.out _to_sparse.out _to_sparse.sparse_dim_out _unique2.out _unsafe_view.out
-adaptive_avg_pool1d.out as_strided_scatter.out bartlett_window.out bartlett_window.periodic_out batch_norm_update_stats.out
+_adaptive_avg_pool3d.out _adaptive_avg_pool3d_backward.out _add_relu.Scalar_out _aminmax.dim_out _aminmax.out _cdist_backward.out _cdist_forward.out
+_coalesce.out _conj_copy.out _conj_physical.out _convolution.out _ctc_loss.Tensor_out _dirichlet_grad.out _embedding_bag.out
+_embedding_bag_forward_only.out _euclidean_dist.out _foreach_abs.out _foreach_acos.out _foreach_add.List_out _foreach_add.ScalarList_out
+_foreach_add.Scalar_out _foreach_add.Tensor_out _foreach_addcdiv.ScalarList_out _foreach_addcdiv.Scalar_out _foreach_addcdiv.Tensor_out
+_foreach_addcmul.ScalarList_out _foreach_addcmul.Scalar_out _foreach_addcmul.Tensor_out _foreach_asin.out _foreach_atan.out _foreach_ceil.out
+_foreach_clamp_max.List_out _foreach_clamp_max.ScalarList_out _foreach_clamp_max.Scalar_out _foreach_clamp_min.List_out _foreach_clamp_min.ScalarList_out
+_foreach_clamp_min.Scalar_out _foreach_clone.out _foreach_cos.out _foreach_cosh.out _foreach_div.List_out _foreach_div.ScalarList_out
+_foreach_div.Scalar_out _foreach_div.Tensor_out _foreach_erf.out _foreach_erfc.out _foreach_exp.out _foreach_expm1.out _foreach_floor.out _foreach_frac.out
+_foreach_lerp.List_out _foreach_lerp.ScalarList_out _foreach_lerp.Scalar_out _foreach_lgamma.out _foreach_log.out _foreach_log10.out _foreach_log1p.out
+_foreach_log2.out _foreach_max.out _foreach_maximum.List_out _foreach_maximum.ScalarList_out _foreach_maximum.Scalar_out _foreach_minimum.List_out
+_foreach_minimum.ScalarList_out _foreach_minimum.Scalar_out _foreach_mul.List_out _foreach_mul.ScalarList_out _foreach_mul.Scalar_out
+_foreach_mul.Tensor_out _foreach_neg.out _foreach_norm.Scalar_out _foreach_pow.List_out _foreach_pow.ScalarList_out _foreach_pow.Scalar_out
+_foreach_powsum.Scalar_out _foreach_reciprocal.out _foreach_round.out _foreach_rsqrt.out _foreach_sigmoid.out _foreach_sign.out _foreach_sin.out
+_foreach_sinh.out _foreach_sqrt.out _foreach_sub.List_out _foreach_sub.ScalarList_out _foreach_sub.Scalar_out _foreach_tan.out _foreach_tanh.out
+_foreach_trunc.out _index_put_impl.out _indices_copy.out _native_batch_norm_legit_no_training.out _neg_view_copy.out _pin_memory.out
+_reshape_alias_copy.out _sample_dirichlet.out _sparse_addmm.out _sparse_coo_tensor_with_dims.out _sparse_coo_tensor_with_dims_and_tensors.out
+_sparse_log_softmax.out _sparse_softmax.out _sparse_sparse_matmul.out _sparse_sum.dim_out _spdiags.out _standard_gamma.out _standard_gamma_grad.out
+_to_copy.out _to_dense.out _to_sparse.out _to_sparse.sparse_dim_out _unique.out _unique2.out _unsafe_view.out _values_copy.out adaptive_avg_pool1d.out
+as_strided_scatter.out bartlett_window.out bartlett_window.periodic_out batch_norm_update_stats.out bernoulli.Tensor_out
 binary_cross_entropy_with_logits.out bincount.out binomial.out bitwise_and.Scalar_Tensor_out bitwise_left_shift.Scalar_Tensor_out
 bitwise_or.Scalar_Tensor_out bitwise_right_shift.Scalar_Tensor_out bitwise_xor.Scalar_Tensor_out blackman_window.out blackman_window.periodic_out
-block_diag.out celu.out channel_shuffle.out clone.out constant_pad_nd.out convolution.out convolution_backward.out copy.out count_nonzero.dim_IntList_out
-count_nonzero.out cudnn_batch_norm_backward.out diag_embed.out diagonal_backward.out diagonal_scatter.out dist.out embedding.out
-embedding_dense_backward.out empty_like.out empty_permuted.out empty_strided.out fake_quantize_per_channel_affine_cachemask.out
-fake_quantize_per_tensor_affine_cachemask.out fill.Scalar_out fill.Tensor_out flip.out full_like.out grid_sampler_2d.out grid_sampler_2d_backward.out
-grid_sampler_3d.out grid_sampler_3d_backward.out hamming_window.out hamming_window.periodic_alpha_beta_out hamming_window.periodic_alpha_out
-hamming_window.periodic_out hann_window.out hann_window.periodic_out hardswish_backward.out index_fill.int_Scalar_out index_fill.int_Tensor_out
-index_put.out isinf.out isnan.out kaiser_window.beta_out kaiser_window.out kaiser_window.periodic_out lift.out lift_fresh_copy.out linalg_matrix_exp.out
-masked_fill.Scalar_out masked_fill.Tensor_out masked_scatter.out median.out miopen_batch_norm_backward.out mkldnn_rnn_layer.out
-mkldnn_rnn_layer_backward.out nanmedian.out native_batch_norm_backward.out native_dropout.out native_group_norm.out native_group_norm_backward.out
-native_layer_norm.out native_layer_norm_backward.out new_empty.out new_empty_strided.out new_full.out new_ones.out new_zeros.out ones_like.out
-pixel_shuffle.out pixel_unshuffle.out poisson.out prod.out put.out rand_like.generator_out rand_like.out randint_like.Tensor_generator_out
-randint_like.Tensor_out randint_like.generator_out randint_like.low_dtype_out randint_like.low_generator_dtype_out randint_like.out
-randn_like.generator_out randn_like.out relu.out remainder.Scalar_Tensor_out repeat.out repeat_interleave.Tensor_out resize_as.out roll.out rot90.out
-rsub.Scalar_out rsub.Tensor_out scalar_tensor.out select_backward.out select_scatter.out slice_backward.out sparse_coo_tensor.size_out sparse_mask.out
-std_mean.correction_out trace.out tril_indices.out triu_indices.out unfold_backward.out unique_consecutive.out unique_dim.out unsafe_split.Tensor_out
-unsafe_split_with_sizes.out upsample_bilinear2d.vec_out upsample_nearest2d.vec_out var_mean.correction_out zero.out zeros_like.out
+block_diag.out cauchy.out ccol_indices_copy.out celu.out channel_shuffle.out clone.out col_indices_copy.out constant_pad_nd.out conv_depthwise3d.out
+convolution.out convolution_backward.out copy.out count_nonzero.dim_IntList_out count_nonzero.out crow_indices_copy.out cudnn_batch_norm_backward.out
+diag_embed.out diagonal_backward.out diagonal_scatter.out dist.out embedding.out embedding_dense_backward.out embedding_renorm.out empty_like.out
+empty_permuted.out empty_strided.out exponential.out fake_quantize_per_channel_affine_cachemask.out fake_quantize_per_tensor_affine_cachemask.out
+fill.Scalar_out fill.Tensor_out flip.out full_like.out geometric.out grid_sampler_2d.out grid_sampler_2d_backward.out grid_sampler_3d.out
+grid_sampler_3d_backward.out hamming_window.out hamming_window.periodic_alpha_beta_out hamming_window.periodic_alpha_out hamming_window.periodic_out
+hann_window.out hann_window.periodic_out hardswish_backward.out index_fill.int_Scalar_out index_fill.int_Tensor_out index_put.out indices_copy.out
+isinf.out isnan.out kaiser_window.beta_out kaiser_window.out kaiser_window.periodic_out lift.out lift_fresh_copy.out linalg_matrix_exp.out
+linear_backward.out log_normal.out masked_fill.Scalar_out masked_fill.Tensor_out masked_scatter.out median.out miopen_batch_norm_backward.out
+mkldnn_rnn_layer.out mkldnn_rnn_layer_backward.out nanmedian.out native_batch_norm_backward.out native_dropout.out native_group_norm.out
+native_group_norm_backward.out native_layer_norm.out native_layer_norm_backward.out new_empty.out new_empty_strided.out new_full.out new_ones.out
+new_zeros.out ones_like.out pixel_shuffle.out pixel_unshuffle.out poisson.out prod.out put.out rand_like.generator_out rand_like.out
+randint_like.Tensor_generator_out randint_like.Tensor_out randint_like.generator_out randint_like.low_dtype_out randint_like.low_generator_dtype_out
+randint_like.out randn_like.generator_out randn_like.out random.from_out random.out random.to_out relu.out remainder.Scalar_Tensor_out repeat.out
+repeat_interleave.Tensor_out resize.out resize_as.out roll.out rot90.out row_indices_copy.out rsub.Scalar_out rsub.Tensor_out scalar_tensor.out
+select_backward.out select_scatter.out slice_backward.out sparse_coo_tensor.size_out sparse_mask.out std_mean.correction_out trace.out tril_indices.out
+triu_indices.out unfold_backward.out uniform.out unique_consecutive.out unique_dim.out unsafe_split.Tensor_out unsafe_split_with_sizes.out
+upsample_bilinear2d.vec_out upsample_nearest2d.vec_out values_copy.out var_mean.correction_out view_as_complex_copy.out view_as_real_copy.out zero.out
+zeros_like.out
 """
 NAMES = _OF_KERNELS + _GENERATED
 _OF_CREATION = {"dtype", "layout", "device", "pin_memory"}  # given by the tensor that is written

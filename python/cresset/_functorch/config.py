@@ -10,9 +10,9 @@ import sys as _sys
 
 from .._dynamo._settings import seal as _seal
 
-# What the backward keeps is never given away: backward(retain_graph=True) works either way.
+# Memory of the backward is never given away: backward(retain_graph=True) works either way.
 donated_buffer = True
-# What is kept for the backward, and what is computed again.
+# Choices between keeping values for the backward and computing them again.
 activation_memory_budget = 1.0
 activation_memory_budget_runtime_estimator = "flops"
 activation_memory_budget_solver = "dp"

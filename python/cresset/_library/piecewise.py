@@ -101,7 +101,7 @@ def impl_abstract(qualname, func):
 
 @_decorator
 def impl_save_for_backward(qualname, func):
-    """What is kept for the gradient: a function of the named arguments and the output."""
+    """Registers the function that keeps values for the gradient, of the named arguments and the output."""
     _put(qualname, save=func)
 
 
