@@ -503,3 +503,28 @@ def test_neither_classes_nor_modes_hear_calls_where_functions_are_off():
 
     with torch._C.DisableTorchFunction():
         assert type(Mine([1.0]) + 1) is torch.Tensor
+
+
+def test_a_tensor_of_a_class_that_answers_gets_no_second_object():
+    class Plain(torch.Tensor):
+        pass
+
+    W = wrapped()
+    for make in (Plain, lambda w: w.as_subclass(Plain), lambda w: torch.Tensor._make_subclass(Plain, w)):
+        with pytest.raises(RuntimeError, match="one object"):
+            make(W(torch.ones(2)))
+    plain = Plain(torch.ones(2))
+    assert type(Plain(plain)) is Plain
+
+
+def test_a_class_made_of_its_own_tensor_gives_what_the_class_gives():
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    own = Own(torch.ones(2))
+    again = Own(own)
+    assert type(again) is Own
+    del own
+    assert again.numel() == 2
