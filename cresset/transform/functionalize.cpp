@@ -211,6 +211,9 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
   if (op.function_schema().name == "copy_") {
     const Tensor& source = values[1].to_tensor();
     if (any_layout || before.is_contiguous()) return source.expand(before.sizes()).to(before.options()).clone(MemoryFormat::Contiguous);
+    values[0] = copy_like(before);
+    dispatch::call_boxed(op, values);
+    return values[0].to_tensor();
   } else if (op.function_schema().name == "fill_" && !values[1].is_tensor() && (any_layout || before.is_contiguous())) {
     return cresset::fill(before, values[1].to_scalar());
   } else if (op.function_schema().name == "zero_") {
@@ -223,7 +226,7 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
     if (found.sizes() == before.sizes() && can_cast(found.scalar_type(), before.scalar_type()))
       if (const Tensor made = any_layout ? found.to(before.scalar_type()) : laid_out(found.to(before.scalar_type()), before); made.defined()) return made;
   }
-  values[0] = copy_like(before);
+  values[0] = before.clone();
   dispatch::call_boxed(op, values);
   return values[0].to_tensor();
 }
