@@ -220,7 +220,12 @@ void Tensor::set_data(const Tensor& other) const {
   CRESSET_CHECK(!requires_grad() || is_differentiable_type(from.dtype()),
                 "set_data: data of a tensor that requires gradients must be of floating point or complex dtype, got ", from.dtype());
   const bool same_kind = t.dtype() == from.dtype() && t.device() == from.device() && t.sizes() == from.sizes();
+  const bool of_class = dispatch::is_subclass(*this);
   t.shallow_copy_from(from);
+  if (CRESSET_UNLIKELY(of_class)) {  // the object's class still answers for it
+    t.set_backend(dispatch::kSubclassBackend);
+    t.set_layer(Layer::LazyMath, true);
+  }
   // The accumulator describes the old data.
   if (AutogradMeta* meta = get_autograd_meta(t)) {
     if (!same_kind) meta->grad_accumulator_ = weak_intrusive_ptr<autograd::Node>();

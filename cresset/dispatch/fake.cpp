@@ -42,18 +42,29 @@ Call call_of(const OpEntry& op, const Value* arguments, size_t n) {
   return call;
 }
 
+// Real tensors that a call writes, with the fake ones that are written in their place: their data stays.
+using Written = SmallVector<std::pair<Tensor, Tensor>, 2>;
+
 // The argument with real tensors made fake.
-Value made_fake(const OpEntry& op, const Call& call, const Value& argument, bool writes) {
+Value made_fake(const OpEntry& op, const Call& call, const Value& argument, bool writes, Written& written) {
   return map_tensors(argument, [&](const Tensor& t) -> Tensor {
     if (is_fake(*t.impl())) return t;
     const bool number = t.impl()->is_wrapped_number();
-    CRESSET_CHECK_AS(MixedFakeError, number || (call.mode->allow_non_fake_inputs() && !writes),
+    CRESSET_CHECK_AS(MixedFakeError, number || call.mode->allow_non_fake_inputs(),
                      "fake tensors: got a tensor with data, expected fake ones only, or a mode with allow_non_fake_inputs=True; in ", torch_name(op),
                      writes ? ", which writes " : ": ", described(t));
     Tensor fake(call.mode->fake_of(*t.impl()));
     if (number) fake.impl()->storage()->set_constant(t.impl()->storage());
+    if (writes) written.push_back({fake, t});
     return fake;
   });
+}
+
+// The real tensor that a result stands for, which is returned in its place.
+Tensor given_for(const Tensor& result, const Written& written) {
+  for (const auto& [fake, real] : written)
+    if (fake.is_same(result)) return real;
+  return result;
 }
 
 void check_devices(const OpEntry& op, const Value* arguments, size_t n) {
@@ -139,8 +150,9 @@ void run_fake(const OpEntry& op, Stack& stack) {
     return;
   }
   bool writes = false;
+  Written written;
   for (size_t i = 0; i < n; i++) {
-    arguments[i] = made_fake(op, call, arguments[i], schema.arguments[i].writes);
+    arguments[i] = made_fake(op, call, arguments[i], schema.arguments[i].writes, written);
     writes = writes || schema.arguments[i].writes;
   }
   check_devices(op, arguments, n);
@@ -163,6 +175,8 @@ void run_fake(const OpEntry& op, Stack& stack) {
   if (shapes) shapes->run(op, stack, body);
   else body();
   if (follow) compute_known(op, inputs, Stack(stack.begin() + static_cast<int64_t>(below), stack.end()));
+  if (CRESSET_LIKELY(written.empty())) return;
+  for (size_t i = below; i < stack.size(); i++) stack[i] = map_tensors(stack[i], [&](const Tensor& t) { return given_for(t, written); });
 }
 
 }  // namespace cresset::dispatch

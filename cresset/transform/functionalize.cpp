@@ -190,6 +190,14 @@ Tensor laid_out(const Tensor& t, const Tensor& like) {
   return like.is_contiguous() ? t.contiguous() : Tensor();
 }
 
+// A copy with the same strides, gaps included; dense for a tensor whose elements share memory.
+Tensor copy_like(const Tensor& t) {
+  Tensor copy = t.clone();
+  const IntArrayRef strides = t.strides();
+  if (copy.strides() == strides || std::find(strides.begin(), strides.end(), 0) != strides.end()) return copy;
+  return cresset::empty_strided(t.sizes(), strides, t.options()).copy_(copy);
+}
+
 // The first argument as the operator leaves it: by its functional form where the result is of the same size and may be cast to the dtype,
 // else by the change of a copy, which raises the operator's own errors. `any_layout`: the value goes into another tensor, and may have any strides.
 Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout) {
@@ -203,6 +211,9 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
   if (op.function_schema().name == "copy_") {
     const Tensor& source = values[1].to_tensor();
     if (any_layout || before.is_contiguous()) return source.expand(before.sizes()).to(before.options()).clone(MemoryFormat::Contiguous);
+    values[0] = copy_like(before);
+    dispatch::call_boxed(op, values);
+    return values[0].to_tensor();
   } else if (op.function_schema().name == "fill_" && !values[1].is_tensor() && (any_layout || before.is_contiguous())) {
     return cresset::fill(before, values[1].to_scalar());
   } else if (op.function_schema().name == "zero_") {

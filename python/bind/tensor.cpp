@@ -119,8 +119,10 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     CRESSET_CHECK_TYPE(is_tensor(made.get()), "Tensor: expected data or sizes");
     if (type == tensor_type) return Ref::share(made.get()).release();
     Tensor t = tensor_of(made.get()).alias();
-    mark_subclass(type, t);
-    return new_object(type, std::move(t));
+    // The alias of a tensor whose class takes calls over is what the class gives, which has an object.
+    if (PyObject* known = objects().find(t.impl()); known && PyType_IsSubtype(Py_TYPE(known), type)) return wrap(std::move(t));
+    if (!objects().find(t.impl())) mark_subclass(type, t);
+    return wrap_as(type, std::move(t));
   });
 }
 

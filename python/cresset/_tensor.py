@@ -424,11 +424,11 @@ Tensor.__reduce_ex__ = lambda self, protocol: _utils.reduce_tensor(self)
 Tensor.pin_memory = lambda self: self
 
 
-def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, **options):
+def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, *rest, **options):
     """A tensor without memory, of a class with `__torch_dispatch__`; see `torch._modes.subclasses.make_wrapper_subclass`."""
     from ._modes.subclasses import make_wrapper_subclass
 
-    return make_wrapper_subclass(cls, size, strides=strides, storage_offset=storage_offset, memory_format=memory_format, **options)
+    return make_wrapper_subclass(cls, size, strides, storage_offset, memory_format, *rest, **options)
 
 
 _native_make_wrapper_subclass = Tensor._make_wrapper_subclass

@@ -13,7 +13,14 @@ import types as _types
 import _cresset
 
 from ._core import aten_aliases as _aten_aliases, aten_composed as _aten_composed, aten_extra as _aten_extra
-from ._core import aten_functions as _aten_functions, aten_gradients as _aten_gradients, aten_numbers as _aten_numbers, aten_quantized as _aten_quantized
+from ._core import (
+    aten_forms as _aten_forms,
+    aten_functions as _aten_functions,
+    aten_gradients as _aten_gradients,
+    aten_numbers as _aten_numbers,
+    aten_quantized as _aten_quantized,
+    aten_written as _aten_written,
+)
 from ._core.aten_names import RENAMED as _RENAMED
 from ._core.operators import OpOverload as _Overload, OpOverloadPacket as _Packet
 
@@ -73,6 +80,8 @@ _aten_functions.install(aten._made)
 _aten_composed.install(aten._made)
 _aten_aliases.install(aten._entries, aten._made)
 _aten_numbers.install(aten._made)
+_aten_forms.install(aten._made)
+_aten_written.install(aten._made)
 
 
 def _overload_of(entry):

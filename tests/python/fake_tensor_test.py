@@ -183,9 +183,32 @@ class Refusals(unittest.TestCase):
             self.assertIsInstance(real.view(-1), FakeTensor)
             self.assertIsInstance(real + torch.ones(3), FakeTensor)
             (leaf * 2).sum().backward()
-            with self.assertRaises(AssertionError):
-                real.add_(1)
         self.assertIs(leaf.grad.fake_mode, mode)
+
+    def test_writes_to_real_tensors_leave_their_data(self):
+        real = torch.ones(2)
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            fake = torch.zeros(2)
+            for write in (
+                lambda: real.add_(1),
+                lambda: real.copy_(fake),
+                lambda: torch.add(fake, 1, out=real),
+                real.zero_,
+                lambda: torch._foreach_add_([real], 1),
+            ):
+                found = write()
+                self.assertIs(found if isinstance(found, torch.Tensor) else found[0], real)
+            with self.assertRaises(RuntimeError):
+                real.add_(torch.ones(3))
+        self.assertEqual(real.tolist(), [1, 1])
+
+    def test_real_modules_that_count_calls(self):
+        layer = torch.nn.BatchNorm1d(3)
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            y = layer(torch.ones(2, 3))
+            y.sum().backward()
+        self.assertIsInstance(y, FakeTensor)
+        self.assertEqual((layer.running_mean.tolist(), layer.running_var.tolist()), ([0, 0, 0], [1, 1, 1]))
 
     def test_other_modes_and_devices(self):
         with FakeTensorMode():

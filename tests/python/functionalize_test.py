@@ -43,6 +43,17 @@ class Functionalize(Case):
 
         self.check(f, X)
 
+    def test_strides_with_gaps_stay(self):
+        def f(x):
+            y = torch.empty_strided((2, 2), (5, 1))
+            y.copy_(x)
+            z = torch.empty_strided((2, 2), (1, 7))
+            z.copy_(x)
+            return y, z
+
+        self.check(f, X[:2])
+        self.assertEqual([t.stride() for t in functionalize(f)(X[:2])], [(5, 1), (1, 7)])
+
     def test_geometry_in_place_and_out(self):
         def f(x):
             y = x.clone()

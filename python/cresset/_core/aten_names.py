@@ -123,16 +123,20 @@ special_shifted_chebyshev_polynomial_u.* special_shifted_chebyshev_polynomial_v.
 special_hermite_polynomial_h.* special_hermite_polynomial_he.* special_laguerre_polynomial_l.* special_legendre_polynomial_p.* sinc.* sinc_ frexp.*
 """.split(),
     "nondeterministic_seeded": """
+random random.from random.to uniform exponential geometric log_normal cauchy normal_functional bernoulli.Tensor
 rrelu rrelu_ scaled_dot_product_attention uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_.* random_.* rand.* randn.* randint.*
 randperm.* rand_like.* randn_like.* randint_like.* normal.* bernoulli.* multinomial.* native_dropout dropout dropout_ feature_dropout feature_dropout_
 alpha_dropout alpha_dropout_ feature_alpha_dropout feature_alpha_dropout_ poisson binomial _standard_gamma _sample_dirichlet lstm.* gru.* rnn_tanh.*
 rnn_relu.*
 """.split(),
+    "generated": """
+random random.from random.to uniform exponential geometric log_normal cauchy bernoulli.Tensor
+""".split(),
     "data_dependent_output": """
 allclose equal
 """.split(),
     "dynamic_output_shape": """
-index masked_select.* one_hot argwhere nonzero.* linalg_lstsq.* repeat_interleave.Tensor bincount _unique2 unique_dim unique_consecutive
+index masked_select.* one_hot argwhere nonzero.* linalg_lstsq.* repeat_interleave.Tensor bincount _unique _unique2 unique_dim unique_consecutive
 """.split(),
     "inplace_view": """
 resize_ resize_as_ as_strided_ transpose_ t_ squeeze_.* unsqueeze_
@@ -150,6 +154,7 @@ _scaled_mm.* _scaled_mm_v2.* _scaled_grouped_mm
     "view_copy": """
 alias_copy as_strided_copy diagonal_copy expand_copy permute_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims t_copy transpose_copy.int
 unfold_copy unsqueeze_copy view_copy view_copy.dtype select_copy.int slice_copy.Tensor detach_copy narrow_copy unbind_copy.int split_with_sizes_copy
-split_copy.Tensor slice_scatter
+split_copy.Tensor slice_scatter _reshape_alias_copy lift_fresh_copy values_copy indices_copy crow_indices_copy col_indices_copy ccol_indices_copy
+row_indices_copy _values_copy _indices_copy view_as_real_copy view_as_complex_copy _conj_copy _neg_view_copy
 """.split(),
 }

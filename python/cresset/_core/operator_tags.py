@@ -15,6 +15,12 @@ def of(overload):
     """The tags of an overload of `torch.ops`."""
     if overload.namespace != "aten":
         return [Tag(number) for number in _cresset._op_tags(overload._entry)] if overload._entry else []
+    base = getattr(overload, "base", None)
+    if base is not None:  # generated: what calls do is said of the overload that computes
+        return sorted(
+            {Tag.generated, Tag.out, Tag.pt2_compliant_tag, *(tag for tag in of(base) if tag in (Tag.nondeterministic_seeded, Tag.view_copy))},
+            key=lambda t: t.value,
+        )
     name = overload._opname
     full = name if overload._overloadname == "default" else f"{name}.{overload._overloadname}"
     found = [tag for tag, names in _NAMES.items() if full in names or name + ".*" in names]

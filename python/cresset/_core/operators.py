@@ -191,11 +191,13 @@ class OpOverloadPacket(OperatorBase):
         return self._call or self._first_that_fits
 
     def _first_that_fits(self, /, *args, **kwargs):
-        *others, last = self._overloads
-        for overload in others:
-            with contextlib.suppress(TypeError):
+        refused = None
+        for overload in self._overloads:
+            try:
                 return getattr(self, overload)._call(*args, **kwargs)
-        return getattr(self, last)._call(*args, **kwargs)
+            except TypeError as error:
+                refused = refused or error
+        raise refused
 
     def __call__(self, /, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):

@@ -10,10 +10,10 @@ import types
 
 # PyTorch's module -> home in Cresset -> names; `name=ours` where it is called otherwise.
 HOMES = {
-    "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunctionSubclass StorageBase=UntypedStorage TensorBase=Tensor _TensorBase=Tensor", "nn": "_nn=functional"},
+    "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunction DisableTorchFunctionSubclass StorageBase=UntypedStorage TensorBase=Tensor _TensorBase=Tensor", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
     "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "compiler": "_disable_dynamo=disable", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "StorageBase=UntypedStorage bit=uint1"},
-    "_custom_ops": {"library": "custom_op impl_abstract"},
+    "_custom_ops": {"_library.piecewise": "custom_op impl impl_abstract impl_backward impl_save_for_backward _destroy _libraries"},
     "_functorch.apis": {"func": "grad grad_and_value vmap"},
     "_functorch.eager_transforms": {"func": "functionalize hessian jacfwd jacrev jvp linearize vjp"},
     "_functorch.functional_call": {"func": "functional_call stack_module_state"},

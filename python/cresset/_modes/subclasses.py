@@ -41,8 +41,8 @@ def install():
 from .._tensor import _native_make_wrapper_subclass as _make  # noqa: E402
 
 
-def _asked(name, *args, namespace="aten"):
-    """The class's answer to a question on its geometry."""
+def _asked(name, own, namespace="aten"):
+    """The class's answer to a question on its geometry; `own` gives that of the tensor itself, where the class answers None."""
 
     def ask(self, *given):
         from .. import ops
@@ -51,7 +51,7 @@ def _asked(name, *args, namespace="aten"):
         result = type(self).__torch_dispatch__(op, (type(self),), (self, *given), {})
         if result is NotImplemented:
             raise TypeError(f"Multiple dispatch failed for '{op}'; {type(self).__name__}.__torch_dispatch__ returned NotImplemented")
-        return result
+        return own(self, *given) if result is None else result
 
     return ask
 
@@ -63,15 +63,16 @@ def _answers_sizes(cls, strides_only):
     if "_answers_sizes" in cls.__dict__:
         return
     cls._answers_sizes = True
-    stride, contiguous = _asked("sym_stride"), _asked("is_contiguous")
+    own_size, own_stride = _TENSOR.shape.__get__, _TENSOR._strides.__get__
+    stride, contiguous = _asked("sym_stride", own_stride), _asked("is_contiguous", _TENSOR.is_contiguous)
     # `size` and `stride` of the class stay Tensor's, which ask these: classes are checked for having left them alone.
     cls._own_stride = lambda self, dim=None: tuple(stride(self)) if dim is None else stride(self)[dim]
     cls.is_contiguous = lambda self, memory_format=None: contiguous(self)
     if strides_only:
         return
-    size, dim, numel = _asked("sym_size"), _asked("dim"), _asked("sym_numel")
+    size, dim, numel = _asked("sym_size", own_size), _asked("dim", _TENSOR.dim), _asked("sym_numel", _TENSOR.numel)
     cls._own_size = lambda self, d=None: Size(size(self)) if d is None else size(self)[d]
-    cls.storage_offset = _asked("sym_storage_offset")
+    cls.storage_offset = _asked("sym_storage_offset", _TENSOR.storage_offset)
     cls.shape = property(lambda self: Size(size(self)))
     cls.dim = cls.ndimension = lambda self: dim(self)
     cls.ndim = property(lambda self: dim(self))
@@ -91,10 +92,10 @@ def answer(cls, policy, device, layout):
         _answers_sizes(cls, policy == "strides")
     for name, wanted in (("device", device), ("layout", layout)):
         if wanted and not any(name in base.__dict__ for base in cls.__mro__[: cls.__mro__.index(_TENSOR)]):
-            setattr(cls, name, property(_asked(name, namespace="prim")))
+            setattr(cls, name, property(_asked(name, getattr(_TENSOR, name).__get__, namespace="prim")))
 
 
-def make_wrapper_subclass(cls, size, *, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None, device=None, pin_memory=False,
+def make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None, device=None, pin_memory=False,
                           requires_grad=False, dispatch_sizes_strides_policy=None, dispatch_device=False, dispatch_layout=False,
                           _extra_dispatch_keys=None, storage_size=None):  # fmt: skip
     """A tensor without memory, of a class that takes its calls over by `__torch_dispatch__`.

@@ -186,7 +186,8 @@ class FakeCopyMode(TorchFunctionMode):
 class FakeTensorMode:
     """Makes the tensors fake that are made in its scope, on any device.
 
-    With `allow_non_fake_inputs` real tensors may stand beside fake ones, and count as fake; without it that is an AssertionError.
+    With `allow_non_fake_inputs` real tensors may stand beside fake ones, and count as fake: what writes to them leaves their data. Without it that is an
+    AssertionError.
     `from_tensor` makes fake ones of real tensors, and `memory_stats` tells what the tensors of the mode would take.
 
     >>> fake = torch._subclasses.fake_tensor

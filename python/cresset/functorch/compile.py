@@ -8,7 +8,7 @@
 tensor([-0., -0.])
 """
 
-from cresset._functorch import compilers as _compilers
+from cresset._functorch import compilers as _compilers, config  # noqa: F401
 from cresset._functorch.aot_autograd import (
     aot_function,
     aot_module,

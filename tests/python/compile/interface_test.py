@@ -189,6 +189,20 @@ class Told(unittest.TestCase):
             self.assertTrue(config.suppress_errors)
         self.assertFalse(config.suppress_errors)
 
+    def test_settings_of_forward_and_backward(self):
+        from cresset.functorch.compile import config
+
+        self.assertIs(torch._functorch.config, config)
+        self.assertRaises(AttributeError, setattr, config, "no_such_option", 1)
+        with config.patch(donated_buffer=False, activation_memory_budget=0.5):
+            x = torch.ones(2, requires_grad=True)
+            y = torch.compile(lambda x: (x.sin() * x).sum())(x)
+            y.backward(retain_graph=True)
+            first, x.grad = x.grad, None
+            y.backward()
+        self.assertTrue(torch.equal(x.grad, first))
+        self.assertTrue(config.donated_buffer)
+
     def test_modes_and_options(self):
         for arguments in ({"mode": "fastest"}, {"mode": "default", "options": {"max_autotune": True}}, {"options": {"no_such": 1}}):
             self.assertRaises(RuntimeError, torch.compile, lambda x: x, **arguments)

@@ -452,3 +452,79 @@ def test_a_list_of_tensors_that_take_over_is_an_index():
 
     a, t = torch.rand(3), Taking()
     assert [a[[t, t]], a[[0, t]], a[t], a[(t,)]] == ["taken"] * 4
+
+
+@pytest.mark.parametrize(
+    "make", [lambda W: W(torch.zeros(3)), lambda W: torch.nn.Parameter(W(torch.zeros(3))), lambda W: torch.nn.Parameter(W(torch.zeros(3)), requires_grad=False)]
+)
+@pytest.mark.parametrize("data", [lambda W, w: w, lambda W, w: W(torch.zeros(3)), lambda W, w: torch.zeros(3)])
+def test_new_data_leaves_calls_to_the_class(make, data):
+    W = wrapped()
+    w = make(W)
+    w.inner = torch.ones(3)
+    w.data = data(W, w)
+    W.seen.clear()
+    assert type(w) is W
+    assert (-w).inner.tolist() == [-1.0] * 3
+    assert W.seen == ["neg.default"]
+    assert isinstance(w.data, W)
+
+
+def test_no_answer_to_a_question_on_sizes_is_the_tensors_own():
+    class Silent(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.size(), strides=inner.stride(), dispatch_sizes_strides_policy="sizes", dispatch_device=True)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return None
+
+    s = Silent(torch.ones(3, 2).t())
+    assert (s.size(), s.shape, s.size(1), s.stride(), s.dim(), s.numel(), len(s)) == ((2, 3), (2, 3), 3, (1, 2), 2, 6, 2)
+    assert not s.is_contiguous()
+    assert s.storage_offset() == 0
+    assert s.device.type == "cpu"
+
+
+def test_what_a_wrapper_is_may_be_given_by_place():
+    class Mine(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            raise NotImplementedError
+
+    w = torch.Tensor._make_wrapper_subclass(Mine, (2, 3), (1, 2), 4, None, torch.float64, torch.strided, torch.device("meta"), False, True)
+    assert (tuple(w.shape), w.stride(), w.storage_offset(), w.dtype, w.device.type, w.requires_grad) == ((2, 3), (1, 2), 4, torch.float64, "meta", True)
+
+
+def test_neither_classes_nor_modes_hear_calls_where_functions_are_off():
+    class Mine(torch.Tensor):
+        pass
+
+    with torch._C.DisableTorchFunction():
+        assert type(Mine([1.0]) + 1) is torch.Tensor
+
+
+def test_a_tensor_of_a_class_that_answers_gets_no_second_object():
+    class Plain(torch.Tensor):
+        pass
+
+    W = wrapped()
+    for make in (Plain, lambda w: w.as_subclass(Plain), lambda w: torch.Tensor._make_subclass(Plain, w)):
+        with pytest.raises(RuntimeError, match="one object"):
+            make(W(torch.ones(2)))
+    plain = Plain(torch.ones(2))
+    assert type(Plain(plain)) is Plain
+
+
+def test_a_class_made_of_its_own_tensor_gives_what_the_class_gives():
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    own = Own(torch.ones(2))
+    again = Own(own)
+    assert type(again) is Own
+    del own
+    assert again.numel() == 2
