@@ -164,7 +164,18 @@ class OptimizedModule(torch.nn.Module):
         self._orig_mod = mod
         object.__setattr__(self, "_compiler", compiler)
         _root(compiler, mod)
-        self.training = mod.training
+
+    @property
+    def training(self):
+        """Whether the module is in training mode."""
+        mod = self.__dict__.get("_modules", {}).get("_orig_mod")
+        return True if mod is None else mod.training
+
+    @training.setter
+    def training(self, mode):
+        mod = self.__dict__.get("_modules", {}).get("_orig_mod")
+        if mod is not None:
+            mod.training = mode
 
     def __call__(self, *args, **kwargs):
         own = self.__dict__  # past the look-ups of modules, which are slow
@@ -182,8 +193,6 @@ class OptimizedModule(torch.nn.Module):
     def __setattr__(self, name, value):
         if name in ("_orig_mod", "_compiler", "training") or name.startswith("_") or "_orig_mod" not in self.__dict__.get("_modules", ()):
             super().__setattr__(name, value)
-            if name == "training" and "_orig_mod" in self.__dict__.get("_modules", ()):
-                self._orig_mod.training = value
             return
         setattr(self._orig_mod, name, value)
 
