@@ -28,14 +28,13 @@ class Patched(types.ModuleType):
 class Settings(Patched):
     """A module whose names cannot grow. AttributeError for one that is not there."""
 
+    _names = ()  # pairs of names for one setting
+
     def __setattr__(self, name, value):
-        if name not in self.__dict__ and not name.startswith("__") and not hasattr(type(self), name):
+        if name not in self.__dict__ and not name.startswith("__"):
             raise AttributeError(f"{self.__name__}.{name}: there is no such setting", name=name, obj=self)
-        super().__setattr__(name, value)
-
-
-def _other_name(name):
-    return property(lambda self: getattr(self, name), lambda self, value: setattr(self, name, value))
+        for one in next((pair for pair in self._names if name in pair), (name,)):
+            super().__setattr__(one, value)
 
 
 class _Patch(contextlib.ContextDecorator):
@@ -87,7 +86,8 @@ def _patch_tests(cls, patch):
 
 def seal(module, **older):
     """Makes a module one of settings; `older` gives further names of some."""
-    module.__class__ = type("Settings", (Settings,), {name: _other_name(other) for name, other in older.items()}) if older else Settings
+    module.__dict__.update({name: module.__dict__[other] for name, other in older.items()})
+    module.__class__ = type("Settings", (Settings,), {"_names": tuple(older.items())}) if older else Settings
 
 
 del functools

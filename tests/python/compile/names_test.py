@@ -2,6 +2,7 @@
 
 import copy
 import unittest
+import unittest.mock
 from typing import List  # noqa: UP035  the spelling that programs have
 
 import cresset._dynamo.test_case
@@ -104,6 +105,9 @@ class Settings(unittest.TestCase):
         config = torch._dynamo.config
         with config.patch(cache_size_limit=2):
             self.assertEqual(config.recompile_limit, 2)
+        with unittest.mock.patch.object(config, "cache_size_limit", 4):
+            self.assertEqual(config.recompile_limit, 4)
+        self.assertEqual(config.recompile_limit, 8)
         with config.patch("recompile_limit", 3):
             self.assertEqual(config.cache_size_limit, 3)
 
