@@ -1,4 +1,4 @@
-"""Whatever a program changes between calls, or within one by ways that no version tells, compiled functions give what eager mode gives."""
+"""Compiled functions give what eager mode gives, though a program changes things between calls, or within one where no version tells of it."""
 
 import gc
 import operator
