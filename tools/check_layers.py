@@ -58,7 +58,16 @@ TIERS = [
     ["utils"],
     ["distributed", "export", "_export", "lightning", "vision"],
     ["graph"],
-    ["_inductor", "_dynamo._capture", "_dynamo._export", "_dynamo.backends", "_dynamo.decorators", "_dynamo.eval_frame", "_dynamo.testing"],
+    [
+        "_inductor",
+        "_dynamo._capture",
+        "_dynamo._export",
+        "_dynamo.backends",
+        "_dynamo.decorators",
+        "_dynamo.eval_frame",
+        "_dynamo.test_case",
+        "_dynamo.testing",
+    ],
 ]
 
 # functional.py gives the names of the other two, whose functions use its helpers.

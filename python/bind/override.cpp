@@ -205,6 +205,8 @@ PyObject* mode_list(PyObject*, PyObject*) {
     if (!list || PyList_Append(list.get(), m)) return nullptr;
   return list.release();
 }
+// For other extensions: whether a mode takes the calls of this thread.
+PyObject* any_mode_of_thread(PyObject*, PyObject*) { return PyCapsule_New(reinterpret_cast<void*>(&any_mode), "cresset.any_mode", nullptr); }
 template <bool* (*Which)()> PyObject* set_flag(PyObject*, PyObject* on) {
   bool* flag = Which();
   const bool before = *flag;
@@ -283,6 +285,7 @@ PyMethodDef functions[] = {{"_disabled_torch_function_impl", reinterpret_cast<Py
                            {"_push_mode", push_mode, METH_O, nullptr},
                            {"_pop_mode", pop_mode, METH_NOARGS, nullptr},
                            {"_modes", mode_list, METH_NOARGS, nullptr},
+                           {"_any_mode", any_mode_of_thread, METH_NOARGS, nullptr},
                            {"_set_subclasses_off", set_flag<subclasses_flag>, METH_O, nullptr},
                            {"_set_overrides_off", set_flag<all_flag>, METH_O, nullptr},
                            {"_has_torch_function", has_torch_function_in, METH_O, nullptr},

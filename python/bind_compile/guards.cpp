@@ -88,6 +88,13 @@ bool has_keys(PyObject* dict, PyObject* keys) {
   return true;
 }
 
+// The code of a function, or the values of parameters that are not given: a tuple (1), a dict for those given by name (2), None without any.
+PyObject* part_of_function(PyObject* function, int part) {
+  if (part == 0) return PyFunction_GET_CODE(function);
+  PyObject* values = part == 1 ? PyFunction_GET_DEFAULTS(function) : PyFunction_GET_KW_DEFAULTS(function);
+  return values ? values : Py_None;
+}
+
 // A size, stride or offset of a tensor, or an integer.
 bool read_number(PyObject* o, Read what, int dim, int64_t& out) {
   if (!o) return false;
@@ -125,6 +132,15 @@ bool agrees(const Tensor& t, const TensorFacts& f) {
   return true;
 }
 
+// Of the extension of tensors: whether a mode takes the calls of this thread.
+bool (*any_mode)() = nullptr;
+
+bool find_any_mode(PyObject* package) {
+  const Ref capsule(PyObject_CallMethod(package, "_any_mode", nullptr));
+  any_mode = capsule ? reinterpret_cast<bool (*)()>(PyCapsule_GetPointer(capsule.get(), "cresset.any_mode")) : nullptr;
+  return any_mode != nullptr;
+}
+
 }  // namespace
 
 Surroundings Surroundings::now() {
@@ -133,6 +149,7 @@ Surroundings Surroundings::now() {
           s.inference_mode,
           amp::is_autocast_enabled(),
           amp::is_autocast_cache_enabled(),
+          any_mode && any_mode(),
           amp::get_autocast_dtype(kCPU),
           get_default_dtype(),
           s.included,
@@ -141,13 +158,14 @@ Surroundings Surroundings::now() {
 }
 
 bool Surroundings::operator==(const Surroundings& o) const {
-  return grad == o.grad && inference == o.inference && autocast == o.autocast && autocast_cache == o.autocast_cache && default_dtype == o.default_dtype &&
-         included == o.included && hidden == o.hidden && no_data == o.no_data && (!autocast || autocast_dtype == o.autocast_dtype);
+  return grad == o.grad && inference == o.inference && autocast == o.autocast && autocast_cache == o.autocast_cache && taken_over == o.taken_over &&
+         default_dtype == o.default_dtype && included == o.included && hidden == o.hidden && no_data == o.no_data &&
+         (!autocast || autocast_dtype == o.autocast_dtype);
 }
 
 std::string Surroundings::text() const {
   return std::string("grad mode ") + (grad ? "on" : "off") + ", inference mode " + (inference ? "on" : "off") + ", autocast " + (autocast ? "on" : "off") +
-         ", layers " + std::to_string(included) + "/" + std::to_string(hidden);
+         (taken_over ? ", a mode takes calls over" : "") + ", layers " + std::to_string(included) + "/" + std::to_string(hidden);
 }
 
 int Guards::get(Get what, int parent, PyObject* key, int number) {
@@ -211,7 +229,7 @@ PyObject* Guards::read(const Place& p, const Frame& frame, Found& found) const {
     case Get::Dict: return dict_of(o);
     case Get::Self: return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : nullptr;
     case Get::Function: return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
-    case Get::Code: return PyFunction_Check(o) ? PyFunction_GET_CODE(o) : nullptr;
+    case Get::Code: return PyFunction_Check(o) ? part_of_function(o, p.number) : nullptr;
     case Get::Closure: {
       PyObject* cells = PyFunction_Check(o) ? PyFunction_GET_CLOSURE(o) : nullptr;
       return cells && p.number < PyTuple_GET_SIZE(cells) ? PyTuple_GET_ITEM(cells, p.number) : nullptr;
@@ -462,7 +480,7 @@ std::string Guards::name_of(int place) const {
     case Get::Dict: return of() + ".__dict__";
     case Get::Self: return of() + ".__self__";
     case Get::Function: return of() + ".__func__";
-    case Get::Code: return of() + ".__code__";
+    case Get::Code: return of() + (p.number == 1 ? ".__defaults__" : p.number == 2 ? ".__kwdefaults__" : ".__code__");
     case Get::Closure: return of() + ".__closure__[" + std::to_string(p.number) + "]";
     case Get::Grad: return of() + ".grad";
   }
@@ -672,7 +690,7 @@ bool add_guards(PyObject* module) {
   if (!package) return false;
   tensor_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(package.get(), "Tensor"));
   guards_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  return tensor_type && guards_type && PyModule_AddObjectRef(module, "Guards", reinterpret_cast<PyObject*>(guards_type)) == 0;
+  return tensor_type && guards_type && find_any_mode(package.get()) && PyModule_AddObjectRef(module, "Guards", reinterpret_cast<PyObject*>(guards_type)) == 0;
 }
 
 }  // namespace cresset::compile

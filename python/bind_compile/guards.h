@@ -30,7 +30,7 @@ enum class Get : uint8_t {
   Dict,      // the dict of an object
   Self,      // of a bound method
   Function,  // of a bound method
-  Code,      // of a function
+  Code,      // of a function; 1: its defaults, 2: those of parameters given by name
   Closure,   // a cell of a function, by number
   Grad,      // of a tensor
 };
@@ -60,7 +60,7 @@ struct TensorFacts {
 
 // Modes of the thread that change what operators do.
 struct Surroundings {
-  bool grad, inference, autocast, autocast_cache;
+  bool grad, inference, autocast, autocast_cache, taken_over;  // taken over: by modes written in Python
   ScalarType autocast_dtype, default_dtype;
   uint8_t included, hidden;
   NoData no_data;

@@ -19,7 +19,7 @@ _lazy = {
     "maybe_mark_dynamic": "decorators", "nonstrict_trace": "decorators", "substitute_in_graph": "decorators", "is_compiling": "decorators",
     "skip_frame": "decorators", "patch_dynamo_config": "decorators", "dont_skip_tracing": "decorators",
 }  # fmt: skip
-_modules = ("backends", "decorators", "eval_frame", "testing", "utils")
+_modules = ("backends", "decorators", "eval_frame", "test_case", "testing", "utils")
 
 
 def __getattr__(name):

@@ -7,7 +7,7 @@ from ..fx import GraphModule, Interpreter
 from ..fx import traceback as fx_traceback
 from ..fx.experimental.proxy_tensor import make_fx
 from ..utils._pytree import tree_flatten, tree_unflatten
-from . import eval_frame
+from . import config, eval_frame
 
 ExportResult = collections.namedtuple("ExportResult", "graph_module guards")
 
@@ -16,8 +16,8 @@ class _Exported(GraphModule):
     pass
 
 
-def exported(function, args, kwargs, aten_graph):
-    """The graph of a function for example arguments, as a module of the same arguments."""
+def exported(function, args, kwargs, aten_graph, static, tracing_mode, decompositions):
+    """The graph of a function for example arguments, as a module of the same arguments; sizes are open unless `static`."""
     made = {}
 
     def keep(module, inputs):
@@ -31,7 +31,8 @@ def exported(function, args, kwargs, aten_graph):
 
     compiler = eval_frame.Compiler(keep, fullgraph=True)
     function = function._orig_mod if isinstance(function, eval_frame.OptimizedModule) else eval_frame.innermost_fn(function)
-    result = eval_frame.compiled(function, compiler)(*args, **kwargs)
+    with config.patch(assume_static_by_default=static):
+        result = eval_frame.compiled(function, compiler)(*args, **kwargs)
     if "graph" not in made:
         raise RuntimeError("torch._dynamo.export: the function has no operators")
     given, _ = tree_flatten((args, kwargs))
@@ -51,5 +52,7 @@ def exported(function, args, kwargs, aten_graph):
     if aten_graph:
         # Nodes of operators keep what is noted on the nodes that they come from.
         with fx_traceback.preserve_node_meta():
-            module = make_fx(functools.partial(forward, run=Interpreter(graph).run))(*args, **kwargs)
+            run = functools.partial(forward, run=Interpreter(graph).run)
+            mode = "real" if static else tracing_mode
+            module = make_fx(run, decomposition_table=decompositions, tracing_mode=mode, _allow_non_fake_inputs=True)(*args, **kwargs)
     return ExportResult(module, guards)

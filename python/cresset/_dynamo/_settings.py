@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import types
+import unittest
 
 
 class Patched(types.ModuleType):
@@ -27,10 +28,13 @@ class Patched(types.ModuleType):
 class Settings(Patched):
     """A module whose names cannot grow. AttributeError for one that is not there."""
 
+    _names = ()  # pairs of names for one setting
+
     def __setattr__(self, name, value):
         if name not in self.__dict__ and not name.startswith("__"):
             raise AttributeError(f"{self.__name__}.{name}: there is no such setting", name=name, obj=self)
-        super().__setattr__(name, value)
+        for one in next((pair for pair in self._names if name in pair), (name,)):
+            super().__setattr__(one, value)
 
 
 class _Patch(contextlib.ContextDecorator):
@@ -53,13 +57,37 @@ class _Patch(contextlib.ContextDecorator):
             owner, last = self.settings._at(name)
             setattr(owner, last, value)
 
+    def __call__(self, function):
+        return _patch_tests(function, self) if isinstance(function, type) else super().__call__(function)
+
     def _recreate_cm(self):
         return _Patch(self.settings, self.changes)
 
 
-def seal(module):
-    """Makes a module one of settings."""
-    module.__class__ = Settings
+def _patch_tests(cls, patch):
+    """A class of tests, all of which run with the changed settings."""
+    if not issubclass(cls, unittest.TestCase):
+        raise TypeError(f"patch: expected a function or a class of tests, got {cls.__qualname__}")
+    before, after = cls.setUpClass.__func__, cls.tearDownClass.__func__
+
+    def set_up(test_class):
+        patch.__enter__()
+        before(test_class)
+
+    def tear_down(test_class):
+        try:
+            after(test_class)
+        finally:
+            patch.__exit__(None, None, None)
+
+    cls.setUpClass, cls.tearDownClass = classmethod(set_up), classmethod(tear_down)
+    return cls
+
+
+def seal(module, **older):
+    """Makes a module one of settings; `older` gives further names of some."""
+    module.__dict__.update({name: module.__dict__[other] for name, other in older.items()})
+    module.__class__ = type("Settings", (Settings,), {"_names": tuple(older.items())}) if older else Settings
 
 
 del functools

@@ -15,6 +15,8 @@ from ._settings import seal as _seal
 recompile_limit = 8
 accumulated_recompile_limit = 256
 fail_on_recompile_limit_hit = False
+#: Compiling a place of a function again is an error, RecompileError.
+error_on_recompile = False
 #: Sizes and numbers that change from call to call become symbols at the second compilation.
 assume_static_by_default = True
 automatic_dynamic_shapes = True
@@ -30,7 +32,6 @@ error_on_graph_break = False
 verbose = False
 
 # Known by name; they ask for what holds here anyway, or for PyTorch's own machinery.
-cache_size_limit, accumulated_cache_size_limit = recompile_limit, accumulated_recompile_limit
 allow_unspec_int_on_nn_module = False
 compiled_autograd = False
 force_parameter_static_shapes = True
@@ -43,4 +44,4 @@ skip_nnmodule_hook_guards = True
 allow_rnn = False
 reorderable_logging_functions = set()
 
-_seal(_sys.modules[__name__])
+_seal(_sys.modules[__name__], cache_size_limit="recompile_limit", accumulated_cache_size_limit="accumulated_recompile_limit")

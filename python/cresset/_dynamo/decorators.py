@@ -11,6 +11,8 @@ import functools
 
 from _cresset import Tensor
 
+import cresset as torch
+
 from . import config
 from .eval_frame import disable
 
@@ -214,12 +216,12 @@ def mark_unbacked(t, index, hint_override=None, strict=False, specialize_on=None
 
 
 def mark_static(t, index=None):
-    """Dimensions of a tensor (all without `index`) have one size for each graph."""
+    """Dimensions of a tensor (all without `index`) have one size for each graph. A class of modules, whose numbers are constants of graphs anyway, is given back."""
+    if isinstance(t, type) and issubclass(t, torch.nn.Module):
+        return t
     if not isinstance(t, Tensor):
-        return
-    _mark(t, "_dynamo_static_indices", range(t.dim()) if index is None else index) if index is not None else _mark(
-        t, "_dynamo_static_indices", list(range(t.dim()))
-    )
+        raise TypeError(f"mark_static: expected a tensor or a class of modules, got {type(t).__name__}")
+    _mark(t, "_dynamo_static_indices", list(range(t.dim())) if index is None else index)
 
 
 def mark_static_address(t, guard=True):

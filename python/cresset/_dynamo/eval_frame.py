@@ -164,7 +164,18 @@ class OptimizedModule(torch.nn.Module):
         self._orig_mod = mod
         object.__setattr__(self, "_compiler", compiler)
         _root(compiler, mod)
-        self.training = mod.training
+
+    @property
+    def training(self):
+        """Whether the module is in training mode."""
+        mod = self.__dict__.get("_modules", {}).get("_orig_mod")
+        return True if mod is None else mod.training
+
+    @training.setter
+    def training(self, mode):
+        mod = self.__dict__.get("_modules", {}).get("_orig_mod")
+        if mod is not None:
+            mod.training = mode
 
     def __call__(self, *args, **kwargs):
         own = self.__dict__  # past the look-ups of modules, which are slow
@@ -182,8 +193,6 @@ class OptimizedModule(torch.nn.Module):
     def __setattr__(self, name, value):
         if name in ("_orig_mod", "_compiler", "training") or name.startswith("_") or "_orig_mod" not in self.__dict__.get("_modules", ()):
             super().__setattr__(name, value)
-            if name == "training" and "_orig_mod" in self.__dict__.get("_modules", ()):
-                self._orig_mod.training = value
             return
         setattr(self._orig_mod, name, value)
 
@@ -383,13 +392,21 @@ def explain(f, *extra_args, **extra_kwargs):
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
-def export(f, *extra_args, aten_graph=False, **options):
-    """A function of example arguments that gives (graph module, guards): `f` as one graph of the same arguments."""
+def export(f, *extra_args, aten_graph=False, assume_static_by_default=False, tracing_mode="symbolic", decomposition_table=None, **options):
+    """A function of example arguments that gives (graph module, guards): `f` as one graph of the same arguments.
+
+    The graph serves all sizes that the guards allow, those of the examples alone with `assume_static_by_default`. With `aten_graph` it is one of operators,
+    taken apart by `decomposition_table`.
+
+    >>> graph, guards = torch._dynamo.export(lambda x: torch.ones(2 * x.shape[0]))(torch.zeros(3))
+    >>> graph(torch.zeros(5)).shape
+    torch.Size([10])
+    """
 
     def inner(*args, **kwargs):
         from ._export import exported
 
-        return exported(f, args, kwargs, aten_graph)
+        return exported(f, args, kwargs, aten_graph, assume_static_by_default, tracing_mode, decomposition_table)
 
     return inner(*extra_args) if extra_args else inner
 

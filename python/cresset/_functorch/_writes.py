@@ -1,9 +1,12 @@
 """Graphs of operators without their writes: what formulas of gradients write into what they have made becomes values."""
 
+import contextlib
+
 import cresset as torch
 from cresset import Tensor
 
 from .. import fx
+from .._subclasses.fake_tensor import maybe_get_fake_mode
 
 _aten = torch.ops.aten
 _SCATTER = {
@@ -20,7 +23,7 @@ def _writes(node):
 
 
 def _is_view(node):
-    return node.op == "call_function" and (node.target in _SCATTER or node.target in _RESHAPED or node.target in (_aten.t.default, _aten.transpose.int, _aten.permute.default, _aten.alias.default, _aten.detach.default))  # fmt: skip
+    return node.op == "call_function" and (node.target in _SCATTER or node.target in _RESHAPED or node.target in (_aten.t.default, _aten.transpose.int, _aten.permute.default, _aten.alias.default, _aten.detach.default, _aten.expand.default))  # fmt: skip
 
 
 def _same_kind(node):
@@ -67,7 +70,7 @@ class _Rewriter:
         with self.graph.inserting_before(self.at):
             node = self.graph.call_function(target, args)
         with torch.no_grad():
-            node.meta["val"] = target(*[a.meta["val"] if isinstance(a, fx.Node) else a for a in args])
+            node.meta["val"] = target(*fx.map_arg(args, lambda given: given.meta["val"]))
         return node
 
     def value(self, node):
@@ -90,7 +93,10 @@ class _Rewriter:
         fresh = self.fresh(node, part)
         root, views = self.roots.get(target, (target, []))
         wholes = [self.value(whole) for whole in (root, *views[:-1])][: len(views)]
-        for view, whole in zip(reversed(views), reversed(wholes), strict=True):
+        repeated = next((k for k, view in enumerate(views) if view.target is _aten.expand.default), len(views))
+        if repeated < len(views):
+            fresh = self.scatter(views[repeated:], wholes[repeated], fresh)
+        for view, whole in zip(reversed(views[:repeated]), reversed(wholes[:repeated]), strict=True):
             fresh = self.put(view, whole, fresh)
         self.now[root] = fresh
         self.roots[node] = self.roots.get(target, (target, []))  # the write gives what it has written
@@ -112,6 +118,16 @@ class _Rewriter:
         if overload is None or not name.endswith("_"):
             raise RuntimeError(f"a graph writes by {node.target}, which has no form without a write")
         return self.call(overload, part, *args)
+
+    def scatter(self, views, whole, part):
+        """The value of `whole` with `part` where the views, the first of which repeats elements, lie: by their numbers in `whole`."""
+        shape = list(whole.meta["val"].shape)
+        with maybe_get_fake_mode(whole.meta["val"]) or contextlib.nullcontext():
+            at = self.call(_aten.view.default, self.call(_aten.arange.default, whole.meta["val"].numel()), shape)
+        for view in views:
+            at = self.call(view.target, at, *fx.map_arg(tuple(view.args[1:]), self.value))
+        flat = lambda node: self.call(_aten.reshape.default, node, [-1])  # noqa: E731
+        return self.call(_aten.reshape.default, self.call(_aten.index_put.default, flat(whole), [flat(at)], flat(part)), shape)
 
     def put(self, view, whole, part):
         """The value of `whole` with `part` where the view is."""

@@ -2,6 +2,7 @@
 
 import collections.abc
 import enum
+import keyword
 import re
 import types
 import typing
@@ -299,13 +300,21 @@ class _Writer:
             return f"slice({self.text(arg.start)}, {self.text(arg.stop)}, {self.text(arg.step)})"
         if _is_operator_of_torch(arg):
             return _get_qualified_name(arg)
+        if isinstance(arg, type):
+            return self.add_global(_type_repr(arg), arg)
+        if kind is types.FunctionType:
+            return self.add_global(arg.__name__, arg)
         if isinstance(arg, enum.Enum):
             return f"{self.add_global(kind.__name__, kind)}.{arg.name}"
         return repr(arg)
 
     def arguments(self, args, kwargs):
         parts = [self.text(a) for a in args]
-        parts += [f"{key} = {self.text(value)}" for key, value in kwargs.items()]
+        words = {key: self.text(value) for key, value in kwargs.items()}
+        parts += [f"{key} = {text}" for key, text in words.items() if key.isidentifier() and not keyword.iskeyword(key)]
+        others = [f"{key!r}: {text}" for key, text in words.items() if not key.isidentifier() or keyword.iskeyword(key)]
+        if others:  # `from` of random_(from=0) is no name in code
+            parts.append("**{" + ", ".join(others) + "}")
         return ", ".join(parts)
 
     # ---- statements -----------------------------------------------------------------------------------------------------

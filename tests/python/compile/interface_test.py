@@ -215,6 +215,11 @@ class Told(unittest.TestCase):
         self.assertTrue(torch.equal(graph(X), X.sin() + 1))
         self.assertTrue(guards)
 
+    def test_export_serves_other_sizes(self):
+        for operators in (False, True):
+            graph, _ = torch._dynamo.export(lambda x: torch.ones(5 * x.shape[0]) + x.sum(), aten_graph=operators)(torch.randn(4, 5))
+            self.assertEqual(graph(torch.ones(6, 5)).tolist(), [31.0] * 30)
+
     def test_export_notes_the_layers_and_functions_that_nodes_come_from(self):
         class Module(nn.Module):
             def __init__(self):

@@ -287,6 +287,11 @@ def get_attribute(machine, owner, name):
     if isinstance(owner, Tensor):
         return _tensor_attribute(machine, owner, name)
     if isinstance(owner, types.ModuleType):
+        written = world.written_global(owner.__dict__, name)
+        if written is DELETED:
+            raise AttributeError(f"module '{owner.__name__}' has no attribute '{name}'", name=name, obj=owner)
+        if written is not NULL:
+            return written
         value = getattr(owner, name)
         if is_ours(owner.__dict__) or owner.__name__.partition(".")[0] in _PLAIN_MODULES or name not in owner.__dict__:
             return value
@@ -513,6 +518,9 @@ def set_attribute(machine, owner, name, value):
         world.write_attribute(owner, name, value)
         return
     cls = type(owner)
+    if type(owner) is types.ModuleType and not is_ours(owner.__dict__):
+        world.write_global(owner.__dict__, name, value)
+        return
     if isinstance(owner, (type, types.ModuleType)):
         raise Break(f"an attribute of {owner!r} is set")
     if isinstance(owner, _FUNCTION) and world.origin(owner) is None and id(owner) not in world.made_functions:
@@ -608,6 +616,8 @@ def call(machine, function, args, kwargs):
         return call_native(machine, function, args, kwargs)
     if kind is functools.partial:
         return call(machine, function.func, function.args + args, {**function.keywords, **kwargs})
+    if kind is torch.jit.ScriptFunction:
+        return as_node(machine, function, args, kwargs)
     if isinstance(function, functools._lru_cache_wrapper):
         return call(machine, function.__wrapped__, args, kwargs)
     own = lookup(kind, "__call__")
@@ -649,7 +659,15 @@ _AS_THEY_ARE = frozenset(
 _REFUSED_MODULES = frozenset(("warnings", "logging", "os", "io", "threading", "time", "random", "subprocess", "pathlib", "posixpath", "socket", "tempfile", "shutil",
                               "importlib", "pickle", "traceback", "linecache", "unittest", "pdb", "gc", "multiprocessing", "concurrent", "asyncio", "queue", "sys"))  # fmt: skip
 #: Modules of the package whose Python is executed like a program's.
-_SEEN_THROUGH = ("cresset.nn.modules", "cresset.nn.parallel", "cresset.vision", "cresset.optim", "cresset.distributions", "cresset.utils.data")
+_SEEN_THROUGH = (
+    "cresset.nn.modules",
+    "cresset.nn.parallel",
+    "cresset.vision",
+    "cresset.optim",
+    "cresset.distributions",
+    "cresset.utils.data",
+    "cresset._dynamo.testing",
+)
 
 
 def call_function(machine, function, args, kwargs):
@@ -686,6 +704,7 @@ def inline(machine, function, args, kwargs):
     if len(world.where) > 200:
         raise Break("more than 200 nested calls")
     world.know_closure(function)
+    world.know_function(function)
     code = function.__code__
     slots = bind(machine, function, args, kwargs)
     inner = Machine(world, code, function.__globals__, function.__builtins__, slots, machine)
@@ -720,13 +739,13 @@ def bind(machine, function, args, kwargs):
             if i < count - len(defaults):
                 missing = ", ".join(repr(names[k]) for k in range(count - len(defaults)) if slots[k] is NULL)
                 raise TypeError(f"{function.__qualname__}() missing required positional argument(s): {missing}")
-            slots[i] = default(machine, function, defaults[i - count + len(defaults)])
+            slots[i] = default(machine, function, 1, i - count + len(defaults), defaults)
     for i in range(count, count + named):
         if slots[i] is NULL:
-            known = (function.__kwdefaults__ or {}).get(names[i], _missing)
-            if known is _missing:
+            known = function.__kwdefaults__ or {}
+            if names[i] not in known:
                 raise TypeError(f"{function.__qualname__}() missing 1 required keyword-only argument: '{names[i]}'")
-            slots[i] = default(machine, function, known)
+            slots[i] = default(machine, function, 2, names[i], known)
     if code.co_flags & 8:
         slots[at] = rest
     elif rest:
@@ -734,12 +753,17 @@ def bind(machine, function, args, kwargs):
     return slots
 
 
-def default(machine, function, value):
-    """The value of a parameter that was not given."""
-    world = machine.world
-    if is_constant(value) or id(function) in world.made_functions:
+def default(machine, function, part, key, values):
+    """The value of a parameter that was not given: `values[key]`, where `values` are the function's defaults (`part` 1), or those by name (2)."""
+    world, value = machine.world, values[key]
+    if id(function) in world.made_functions:
         return value
-    return world.bring(value, world.constant(value))
+    place = world.origin(function)
+    if place is not None:  # made anew at each call, perhaps
+        held = world.place(P.CODE, place, None, part)
+        return world.bring(value, world.place(P.INDEX, held, None, key) if part == 1 else world.place(P.ITEM, held, key))
+    world.know_function(function, part, values)
+    return value if is_constant(value) else world.bring(value, world.constant(value))
 
 
 def construct(machine, cls, args, kwargs):
@@ -775,8 +799,6 @@ def construct(machine, cls, args, kwargs):
         return call_native(machine, cls, args, kwargs)
     if issubclass(cls, Tensor):
         raise Break(f"an object of {cls.__qualname__} is made")
-    if issubclass(cls, _MODULE):
-        raise Break("a module is made within the function", "make it outside")
     maker, starter = lookup(cls, "__new__"), lookup(cls, "__init__")
     maker = maker.__func__ if isinstance(maker, staticmethod) else maker
     if type(maker) is _FUNCTION:
@@ -866,7 +888,7 @@ def type_of(machine, value):
 def callback(machine, function):
     """A function that native code may call: Python functions of the program are executed within the capture."""
     if isinstance(function, (_FUNCTION, _METHOD, functools.partial)) or (callable(function) and type(lookup(type(function), "__call__")) is _FUNCTION):
-        return lambda *args, **kwargs: call(machine, function, args, kwargs)
+        return machine.world.stands_for(lambda *args, **kwargs: call(machine, function, args, kwargs), function)
     return function
 
 

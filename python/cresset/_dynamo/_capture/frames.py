@@ -119,8 +119,10 @@ def _capture(compiler, function, code, offset, slots, stack, stop_at, shapes):
             except Stop:
                 return Outcome(world, machine, at=machine.instructions[machine.index])
             return Outcome(world, machine, value=_exhausted(machine.result))
-    except Break as error:
-        error.step, error.world = world.steps - 1, world
+    except BaseException as error:
+        if isinstance(error, Break):
+            error.step, error.world = world.steps - 1, world
+        world.close()
         raise
 
 
@@ -150,6 +152,7 @@ def _inside(world):
             _state.capturing += 1
             yield
             world.end_modes = _modes_now()
+            world.modes_entered = len(_cresset._modes()) - depth - 1
     finally:
         _state.capturing -= 1
         while len(_cresset._modes()) > depth:
@@ -229,6 +232,8 @@ def miss(compiler, function, code, offset, slots, stack):
     if _over_limit(compiler, function, code, offset):
         return _plain()
     if fresh and compiler.region.count(code, offset):
+        if config.error_on_recompile:
+            raise exc.RecompileError(f"torch.compile: {function.__qualname__} would be compiled again, which config.error_on_recompile forbids")
         counters["stats"]["recompiles"] += 1
         _logs.recompile(compiler, function, code)
     try:
@@ -298,6 +303,8 @@ def _entry(compiler, function, code, offset, slots, stack):
             if compiler.fullgraph:
                 raise exc.Unsupported(_message(error, function, code, outcome.world)) from None
             raise Skip(error.reason, error.hint) from None
+        finally:
+            outcome.world.close()
         compiler.sizes.update(outcome.world.frame.pending)
         if reason is not None:
             _note_break(compiler, reason, function, code, reason.world)
@@ -342,6 +349,8 @@ def _note_break(compiler, error, function, code, world):
 def _assemble(compiler, function, code, outcome):
     world, machine = outcome.world, outcome.machine
     world.check_writes()
+    if world.modes_entered:
+        raise Skip("the graph ends within a mode of the program")
     rebuilt = Rebuilder(world)
     if outcome.at is None:
         result = rebuilt.text(outcome.value)
@@ -351,7 +360,7 @@ def _assemble(compiler, function, code, outcome):
     rebuilt.effects(_own_cells(world, code) if outcome.at is None and outcome.offset == listing(code).instructions[_first(code)].offset else ())
     rebuilt.modes(world.start_modes, world.end_modes)
     tracer = world.tracer
-    if outcome.at is None and tracer.num_ops == 0:
+    if outcome.at is None and tracer.num_ops == 0 and not world.told:
         if not compiler.region.count(code, outcome.offset):
             return None  # nothing to compile, and likely never
         world.finish_guards()

@@ -82,12 +82,14 @@ def _attrgetter(machine, *names):
             found.append(value)
         return found[0] if len(found) == 1 else tuple(found)
 
-    return get
+    return machine.world.stands_for(get, operator.attrgetter(*names))
 
 
 @_handles(operator.methodcaller)
 def _methodcaller(machine, name, *args, **kwargs):
-    return lambda owner: call(machine, get_attribute(machine, owner, name), args, kwargs)
+    return machine.world.stands_for(
+        lambda owner: call(machine, get_attribute(machine, owner, name), args, kwargs), operator.methodcaller(name, *args, **kwargs)
+    )
 
 
 # ---- classes ----------------------------------------------------------------------------------------------------------------
@@ -280,6 +282,18 @@ def _module_call(machine, module, *args, **kwargs):
     return call(machine, get_attribute(machine, module, "forward"), args, kwargs)
 
 
+@_handles(_Module.__getattr__)
+def _module_getattr(machine, module, name):
+    own, place = calls.instance_dict(module), machine.world.origin(module)
+    value = calls._missing
+    if place is not None:
+        value = calls._module_attribute(machine, module, place, own, name)
+        if value is calls._missing:  # it may be there at another call
+            for table in ("_parameters", "_buffers", "_modules"):
+                machine.world.bring(own[table], machine.world.place(P.ATTR, place, table))
+    return _Module.__getattr__(module, name) if value is calls._missing else value
+
+
 # ---- gradients ------------------------------------------------------------------------------------------------------------
 
 
@@ -365,7 +379,11 @@ def install():
     """Adds what the package says of itself; called once it is loaded."""
     from ... import _dynamo, compiler
 
-    HANDLERS[compiler.is_compiling] = HANDLERS[compiler.is_dynamo_compiling] = HANDLERS[_dynamo.is_compiling] = lambda machine: True
+    def is_compiling(machine):
+        machine.world.told = True
+        return True
+
+    HANDLERS[compiler.is_compiling] = HANDLERS[compiler.is_dynamo_compiling] = HANDLERS[_dynamo.is_compiling] = is_compiling
     HANDLERS[compiler.is_exporting] = lambda machine: False
 
     def graph_break(machine, msg=""):

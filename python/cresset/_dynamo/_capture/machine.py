@@ -303,16 +303,21 @@ class Machine:
 
     def op_IMPORT_NAME(self, i):
         names, level = self.stack.pop(), self.stack.pop()
-        root = i.value.partition(".")[0]
         if level == 0 and i.value not in sys.modules:
             raise Break(f"{i.value} is imported for the first time", "import it outside of the function")
         with self.world.unwatched():
             module = __import__(i.value, self.globals, None, names, level)
-        del root
         self.stack.append(module)
 
     def op_IMPORT_FROM(self, i):
-        self.stack.append(getattr(self.stack[-1], i.value))
+        module = self.stack[-1]
+        try:
+            self.stack.append(calls.get_attribute(self, module, i.value))
+        except AttributeError:
+            if f"{module.__name__}.{i.value}" in sys.modules:
+                self.stack.append(sys.modules[f"{module.__name__}.{i.value}"])
+            else:
+                raise ImportError(f"cannot import name '{i.value}' from '{module.__name__}'", name=module.__name__) from None
 
     # ---- jumps --------------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import operator
 import types
 
 import _cresset_compile
@@ -20,6 +21,7 @@ _ITERATORS = tuple(
     type(value)
     for value in (iter([]), iter(()), iter(range(0)), iter({}), iter({}.values()), iter({}.items()), iter(set()), iter(""), reversed([]), zip(), enumerate(()), map(len, ()), filter(None, ()))
 )  # fmt: skip
+_LOOK_UPS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 
 
 class Rebuilder:
@@ -99,6 +101,8 @@ class Rebuilder:
         maker = _MAKERS.get(kind)
         if maker is not None:
             return maker(self, value)
+        if id(value) in self.world.stand_ins:
+            return self.text(self.world.stand_ins[id(value)][1])
         if isinstance(value, types.FunctionType):
             return self._function(value)
         owner = (
@@ -110,9 +114,9 @@ class Rebuilder:
             return self.name(value, f"{self.text(owner)}.{value.__name__}")
         if isinstance(owner, (list, dict, set, collections.deque)) or (owner is not None and self.world.origin(owner) is not None):
             return self._bound(value, owner)
-        if isinstance(value, _CALLABLES):
+        if isinstance(value, _CALLABLES) or kind.__name__ == "cython_function_or_method":
             return self.constant(value)
-        if kind in _ITERATORS or kind.__module__ == "itertools":
+        if kind in _ITERATORS or kind in _LOOK_UPS or kind.__module__ == "itertools":
             return self._reduced(value)
         if isinstance(value, tuple) and hasattr(kind, "n_sequence_fields"):
             return self.name(value, f"{self.constant(kind)}({self._items(value)})")

@@ -8,7 +8,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ...fx.experimental import symbolic_shapes
-from ...fx.experimental._guards import _outer, code
+from ...fx.experimental._guards import _outer, code, still_to_check
 from ...fx.experimental._proxy_symbols import _FUNCTIONS
 from .signals import Break
 
@@ -106,7 +106,7 @@ class Shapes:
             else:
                 self._must_equal(world, (place, NUMBER, 0), value, NUMBER)
         for guard, _ in self.env._env.guards:
-            known = self.env.replace(guard)
+            known = still_to_check(self.env, guard)
             if known.constant is not True and set(known.symbols) <= set(self.bound):
                 self._condition(world, known.tree())
         for name, _, low, high, replaced, _ in self.env._env.symbols:

@@ -9,7 +9,9 @@ import enum
 import functools
 import linecache
 import re
+import sys
 import types
+import typing
 import weakref
 
 import _cresset_compile
@@ -30,6 +32,7 @@ _IDENTICAL = (type(None), bool, type(Ellipsis), type(NotImplemented), torch.dtyp
 _CALLABLES = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
     types.ModuleType, type, type(torch.add), type(Tensor.add), types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias, types.UnionType,
+    type(typing.List), type(typing.List[int]), type(typing.Optional), typing.TypeVar,
 )  # fmt: skip
 
 
@@ -90,7 +93,9 @@ class World:
         self.attributes = {}  # id of an outside object -> (object, {name: value})
         self.global_writes = {}  # id of a dict of globals -> (place, {name: value})
         self.made_functions = set()
+        self.known_functions = set()  # places of code and defaults that are guarded
         self.transforms = {}  # id of a function that a transform made -> (it, the transform, its arguments)
+        self.stand_ins = {}  # id of a function that native code calls within the capture -> (it, what it stands for)
         self.keep = []
         self.handled = []  # errors whose handlers run, the innermost last
         self.where = []  # machines that run, the innermost last
@@ -99,6 +104,7 @@ class World:
         self.steps, self.stop_at = 0, None
         self.versions = {}  # id of a fake tensor from outside -> its version when it was last accounted for
         self.hidden = set()  # places of attributes that objects do not have, though their classes do
+        self.told = False  # whether the frame has asked if it is compiled: it must not run as it is then
         self.has_subclass = False  # whether a tensor is of a class of the program
 
     # ---- places -----------------------------------------------------------------------------------------------------------
@@ -340,6 +346,15 @@ class World:
                 if id(cell) not in self.cells:
                     self.cells[id(cell)] = cell, self.place(P.CLOSURE, self.constant(function), None, i)
 
+    def know_function(self, function, part=0, value=None):
+        """A function of the program still has its code, or with `part` its defaults (1), those of parameters given by name (2)."""
+        if id(function) in self.made_functions or id(function) in self.origins or not _may_change(function):
+            return
+        place = self.place(P.CODE, self.constant(function), None, part)
+        if place not in self.known_functions:
+            self.known_functions.add(place)
+            self.check(P.IS, place, function.__code__ if part == 0 else value)
+
     def globals_place(self, namespace):
         """The place of a dict of globals."""
         if namespace is self.frame.function.__globals__:
@@ -348,12 +363,11 @@ class World:
 
     def read_global(self, namespace, builtins, name):
         """A global name, else a built-in one."""
-        written = self.global_writes.get(id(namespace))
-        if written is not None and name in written[1]:
-            value = written[1][name]
-            if value is DELETED:
-                raise NameError(f"name '{name}' is not defined", name=name)
-            return value
+        written = self.written_global(namespace, name)
+        if written is DELETED:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        if written is not NULL:
+            return written
         if name in namespace:
             value = namespace[name]
             if is_ours(namespace) and (isinstance(value, _CALLABLES) or is_constant(value)):
@@ -367,6 +381,11 @@ class World:
         if name in builtins:
             return builtins[name]
         raise NameError(f"name '{name}' is not defined", name=name)
+
+    def written_global(self, namespace, name):
+        """The value that a global name was set to; NULL if it was not."""
+        known = self.global_writes.get(id(namespace))
+        return known[1].get(name, NULL) if known is not None else NULL
 
     def write_global(self, namespace, name, value):
         """Keeps what a global name is to be."""
@@ -407,6 +426,11 @@ class World:
             value = function(*args, **kwargs)
         return self.bring(value, self.constant(value)) if not is_constant(value) else value
 
+    def stands_for(self, stand_in, value):
+        """Notes that a function, which works within the capture only, is `value` outside of it; gives the function."""
+        self.stand_ins[id(stand_in)] = stand_in, value
+        return stand_in
+
     def unwatched(self):
         """A scope in which operators are run on data and are not written down."""
         return _Unwatched()
@@ -421,6 +445,11 @@ class World:
         for fake, _, _ in self.tensors:
             if fake._version != self.versions[id(fake)]:
                 raise Skip("code of the package writes to a tensor in a way that is not seen")
+
+    def close(self):
+        """Lets go of what lies outside, which must not live as long as the capture's cycles of references do."""
+        for held in (self.seen, self.twins, self.origins, self.snapshots, self.tensors, self.attributes, self.stand_ins, self.transforms, self.keep):
+            held.clear()
 
     def finish_guards(self):
         """Adds the guards that concern several places."""
@@ -444,6 +473,15 @@ class _Unwatched:
         _cresset._fake_swap(self._fake)
         for mode in reversed(self._modes):
             _cresset._push_mode(mode)
+
+
+_STEADY = frozenset(("cresset", *sys.stdlib_module_names))
+
+
+def _may_change(function):
+    """Whether a function's code and defaults are a program's, who may replace them: not the package's, not Python's."""
+    name = function.__globals__.get("__name__")
+    return not isinstance(name, str) or name.partition(".")[0] not in _STEADY
 
 
 def is_ours(namespace):

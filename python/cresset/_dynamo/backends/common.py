@@ -11,6 +11,8 @@ tensor([0.])
 
 from _cresset import Tensor
 
+import cresset as torch
+
 from ..._functorch.aot_autograd import aot_function, aot_module_simplified
 
 __all__ = ["AotAutograd", "aot_autograd"]
@@ -28,6 +30,28 @@ def updates_list(node):
     return schema is not None and schema.is_mutable and str(schema.arguments[0].type) == "List[Tensor]"
 
 
+def writes_detached(gm):
+    """Whether a graph writes to what `detach()` or `data` gives, or views of it: the tensor itself has then other values at the same version."""
+    detached = set()
+    for node in gm.graph.nodes:
+        if node.target in ("detach", torch.detach) or (node.target is getattr and node.args[1] == "data"):
+            detached.add(node)
+        elif not detached.isdisjoint(node.all_input_nodes):
+            detached.add(node)
+            name = getattr(node.target, "__name__", str(node.target))
+            if name in _WRITING or (name.endswith("_") and not name.endswith("__")) or "out" in node.kwargs:
+                return True
+    return False
+
+
+def stays_whole(gm):
+    """Whether a graph runs as it was captured: what it does is none of a functional graph of operators."""
+    return makes_leaves(gm) or writes_detached(gm) or any(map(updates_list, gm.graph.nodes))
+
+
+_WRITING = frozenset(("setitem", "delitem", *(f"i{name}" for name in "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split())))
+
+
 class AotAutograd:
     """A backend that takes graphs apart to operators, forward and backward, and hands both to compilers."""
 
@@ -37,7 +61,7 @@ class AotAutograd:
         self.kwargs = kwargs
 
     def __call__(self, gm, example_inputs, **kwargs):
-        if makes_leaves(gm) or any(map(updates_list, gm.graph.nodes)):
+        if stays_whole(gm):
             return gm.forward
         if gm.meta.get("open"):
             return aot_function(gm.forward, **self.kwargs)  # captured once for each kind of sizes

@@ -9,7 +9,7 @@ from ..._inductor import config
 from ..._inductor.compile_fx import compile_fx_inner
 from ..._inductor.steps import compiled_step
 from .. import _logs
-from .common import aot_autograd, makes_leaves, updates_list
+from .common import aot_autograd, stays_whole
 from .registry import register_backend
 
 
@@ -24,7 +24,7 @@ def inductor(gm, example_inputs, options=None):
 
 
 def _compiled(gm, example_inputs):
-    if makes_leaves(gm) or any(map(updates_list, gm.graph.nodes)):
+    if stays_whole(gm):
         return gm.forward
     try:
         step = None if gm.meta.get("open") else compiled_step(gm.forward, list(example_inputs))

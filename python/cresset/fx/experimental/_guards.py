@@ -13,6 +13,16 @@ _CALLS = {"floor": "math.floor", "ceil": "math.ceil", "trunc": "math.trunc", "ro
           "min": "min", "abs": "abs"}  # fmt: skip
 
 
+def still_to_check(env, guard):
+    """A condition in terms of what is known of symbols. One on a remainder stays as it is: it is known because of this very condition, or of one like it."""
+    known = env.replace(guard)
+    return guard if known.constant is True and _has_remainder(guard.tree()) else known
+
+
+def _has_remainder(tree):
+    return isinstance(tree, tuple) and (tree[0] == "mod" or any(map(_has_remainder, tree[1:])))
+
+
 class ConstraintViolationError(RuntimeError):
     """A dimension that must be dynamic is found to be a number, or two that must differ to be equal."""
 
@@ -75,10 +85,10 @@ class GuardPrinter:
             elif item[1].constant is None or not self.ignore_static:
                 out.append(f"{item[0]} == {_outer(code(item[1].tree(), self.names))}")
         for guard, _ in self.env._env.guards:
-            known = self.env.replace(guard)
+            known = still_to_check(self.env, guard)
             if known.constant is not True and set(known.symbols) <= set(self.names):
                 text = _outer(code(known.tree(), self.names))
-                if text not in out and not (len(known.symbols) == 1 and self.env._env.statically(known)):
+                if text not in out and not (len(known.symbols) == 1 and not _has_remainder(known.tree()) and self.env._env.statically(known)):
                     out.append(text)
         for name, _, low, high, replaced, _ in self.env._env.symbols:
             if name not in self.names or replaced is not None:
