@@ -87,6 +87,7 @@ def masked_scatter_backward(grad_output, mask, sizes):
 
 # ---- convolutions and bags ----------------------------------------------------------------------------------------------------
 
+
 @_form("_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor")
 def _convolution_mode(input, weight, bias, stride, padding, dilation, groups):
     return _aten(f"conv{weight.dim() - 2}d.padding")(input, weight, bias, stride, padding, dilation, groups)

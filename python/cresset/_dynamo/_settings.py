@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import types
+import warnings
 import unittest
 
 

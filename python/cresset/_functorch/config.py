@@ -1,5 +1,5 @@
 """Settings of programs of forward and backward, known by name: they ask for what holds here anyway, or choose between speed and memory in PyTorch's own
-machinery. No value of a result depends on them.
+machinery. No value of a result depends on them, and a change of one that changes nothing warns.
 
 >>> with torch._functorch.config.patch(donated_buffer=False):
 ...     torch._functorch.config.donated_buffer
@@ -48,4 +48,24 @@ strict_autograd_cache = False
 unlift_effect_tokens = False
 view_replay_for_aliased_outputs = True
 
-_seal(_sys.modules[__name__])
+_seal(
+    _sys.modules[__name__],
+    without_effect=dict.fromkeys(
+        (
+            "activation_memory_budget",
+            "activation_memory_budget_runtime_estimator",
+            "activation_memory_budget_solver",
+            "aggressive_recomputation",
+            "ban_recompute_long_fusible_chains",
+            "ban_recompute_materialized_backward",
+            "ban_recompute_not_in_allowlist",
+            "ban_recompute_reductions",
+            "ban_recompute_used_far_apart",
+            "max_dist_from_bw",
+            "recompute_views",
+            "treat_parameters_as_free_to_save",
+        ),
+        "what the backward keeps is the smallest cut of the graph; torch.utils.checkpoint chooses by hand",
+    )
+    | dict.fromkeys(("fake_tensor_crossref", "fake_tensor_propagate_real_tensors", "functionalize_rng_ops"), "this check or way of capture is not there"),
+)
