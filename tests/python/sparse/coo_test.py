@@ -454,6 +454,23 @@ class InPlace(Base):
         z = torch.eye(3)[:2].to_sparse()
         self.assertTrue(torch.equal(z.clone().t_().to_dense(), z.to_dense().t()))
 
+    def test_resize_as_takes_the_sparse_dimensions_too(self):
+        hybrid = torch.sparse_coo_tensor([[0, 1]], torch.ones(2, 3), (2, 3))
+        x = torch.sparse_coo_tensor((1, 2)).resize_as_(hybrid)
+        self.assertEqual((tuple(x.shape), x.sparse_dim(), x.dense_dim()), ((2, 3), 1, 1))
+
+    def test_a_tensor_without_entries_adds_nothing_whatever_its_sparse_dimensions(self):
+        x, nothing = torch.sparse_coo_tensor([[0, 0]], torch.ones(2, 3), (2, 3)), torch.sparse_coo_tensor((2, 3))
+        for total in (x + nothing, nothing + x):
+            self.assertEqual((total.sparse_dim(), total._nnz()), (1, 2))
+            self.assertTrue(torch.equal(total.to_dense(), x.to_dense()))
+        self.assertTrue(torch.equal((nothing - x).to_dense(), -x.to_dense()))
+
+    def test_a_product_keeps_the_entries_of_the_operand_that_repeats_them(self):
+        x, y = torch.sparse_coo_tensor([[0, 0, 1]], [1, 2, 3], (2,)), torch.tensor([1, 2]).to_sparse()
+        for product in (x * y, y * x):
+            self.assertEqual((product._nnz(), product.is_coalesced(), product.to_dense().tolist()), (3, False, [3, 6]))
+
     def test_zeros_into_a_sparse_tensor(self):
         out = torch.zeros(2, 3, out=torch.eye(2).to_sparse())
         self.assertIs(out.layout, torch.sparse_coo)
