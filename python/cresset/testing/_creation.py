@@ -38,7 +38,7 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
 
     if dtype == torch.bool:
         low, high = _range(dtype, low, high, 0, 2, 0, 2)
-        result = torch.randint(low, high, shape, dtype=dtype, device=device)
+        result = torch.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype, device=device)
     elif inexact:
         limits = torch.finfo(dtype)
         low, high = _range(dtype, low, high, -9, 9, limits.min, limits.max)
