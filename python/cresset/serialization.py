@@ -187,7 +187,7 @@ def _name_of(item):
     return f"{item.__module__}.{item.__qualname__}"
 
 
-_BLOCKED_MODULES = ("sys", "os", "posix", "nt")  # what reaches the system is never loaded, allowed or not
+_BLOCKED_MODULES = ("sys", "os", "posix", "nt")  # their functions reach the system and are never loaded
 
 
 def _allowed_names():

@@ -41,7 +41,7 @@ Tensor add_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   if (same_pattern(a, b)) return cresset::with_values(a, p.values.add(q.values, alpha));
   const Tensor x = as_coo(a), y = as_coo(b);
   const SparseParts &r = sparse_parts(x), &s = sparse_parts(y);
-  // What holds nothing is zero however its dimensions are divided.
+  // A tensor without entries is zero, however its dimensions are divided.
   if (r.sparse_dim != s.sparse_dim && s.nnz() == 0) return cresset::with_values(a, p.values.to(dtype));
   if (r.sparse_dim != s.sparse_dim && r.nnz() == 0) return cresset::with_values(b, q.values.to(dtype).mul(alpha));
   CRESSET_CHECK(r.sparse_dim == s.sparse_dim, "add: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", r.sparse_dim,
