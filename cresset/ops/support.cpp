@@ -6,6 +6,7 @@
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/hooks.h"
 #include "cresset/core/layout.h"
+#include "cresset/core/sparse.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise/pointwise.h"
 
@@ -204,14 +205,18 @@ void store(const char* op, const Tensor& out, const Tensor& result, OutDtype dty
   check_out_dtype(op, result.scalar_type(), out, dtype);
   check_no_internal_overlap(op, out);
   if (warns) warn_of_resize(op, out, result.sizes());
-  resize_output(out, result.sizes(), result.strides());
+  // A copy of a sparse tensor brings its shape along.
+  if (out.layout() == Layout::Strided) resize_output(out, result.sizes(), result.strides());
   out.copy_(result);
 }
 
 }  // namespace
 
 void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype) { store(op, out, result, dtype, true); }
-void store_factory_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype) { store(op, out, result, dtype, false); }
+void store_factory_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype) {
+  const bool sparse = CRESSET_UNLIKELY(is_sparse(out.layout()));
+  store(op, out, sparse ? result.to_sparse(out.layout()) : result, dtype, false);
+}
 
 Tensor kept_input(const Tensor& self) { return layer_state().grad_mode && self.requires_grad() ? self.clone() : self; }
 

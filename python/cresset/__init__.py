@@ -169,6 +169,7 @@ _lazy.update(
             "_higher_order_ops",
             "_inductor",
             "_prims",
+            "_prims_common",
             "_refs",
             "mps",
             "mtia",

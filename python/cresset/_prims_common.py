@@ -2,6 +2,8 @@
 
 import cresset as torch
 
+_COMPLEX = {torch.float16: torch.complex32, torch.bfloat16: torch.complex64, torch.float32: torch.complex64, torch.float64: torch.complex128}
+
 
 def is_contiguous(a):
     return a.is_contiguous()
@@ -64,3 +66,25 @@ def type_to_dtype(typ):
         real = torch.get_default_dtype()
         return real if typ is float else real.to_complex()
     raise ValueError(f"type_to_dtype: expected bool, int, float or complex, got {typ!r}")
+
+
+def corresponding_complex_dtype(dtype):
+    """The complex dtype whose parts have a floating dtype.
+
+    Errors: KeyError for a dtype that is not of real floats.
+
+    >>> corresponding_complex_dtype(torch.float64)
+    torch.complex128
+    """
+    return _COMPLEX[dtype]
+
+
+def corresponding_real_dtype(dtype):
+    """The dtype of the parts of a complex dtype.
+
+    Errors: KeyError for a dtype that is not complex.
+
+    >>> corresponding_real_dtype(torch.complex64)
+    torch.float32
+    """
+    return {complex_dtype: real for real, complex_dtype in _COMPLEX.items() if real is not torch.bfloat16}[dtype]

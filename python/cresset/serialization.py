@@ -187,10 +187,15 @@ def _name_of(item):
     return f"{item.__module__}.{item.__qualname__}"
 
 
+_BLOCKED_MODULES = ("sys", "os", "posix", "nt")  # their functions reach the system and are never loaded
+
+
 def _allowed_names():
     names = {}
     for item in _safe_globals:
         name, value = _name_of(item), item[0] if isinstance(item, tuple) else item
+        if name.partition(".")[0] in _BLOCKED_MODULES:
+            continue
         names[name] = value
         names[_to_file(name)] = value
     return names

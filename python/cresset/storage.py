@@ -140,6 +140,10 @@ class TypedStorage:
         return self._untyped_storage.device
 
     @property
+    def _cdata(self):
+        return self._untyped_storage._cdata
+
+    @property
     def is_cuda(self):
         """Whether the memory lies on a CUDA device."""
         return self.device.type == "cuda"

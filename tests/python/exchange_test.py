@@ -33,6 +33,19 @@ class Arrays(unittest.TestCase):
     def test_a_copied_array_keeps_the_order_of_the_strides(self):
         self.assertEqual(np.array(torch.zeros(1, 2).expand(2, -1)).strides, (4, 8))
 
+    def test_asarray_of_a_tensor_keeps_its_gradient_unless_told_otherwise(self):
+        x = torch.ones(2, requires_grad=True)
+        torch.asarray(x, dtype=torch.float64).sum().backward()
+        torch.asarray(x, copy=True).sum().backward()
+        self.assertEqual(x.grad.tolist(), [2, 2])
+        y = x * 2
+        self.assertIs(torch.asarray(y), y)
+        self.assertFalse(torch.asarray(y, requires_grad=False).requires_grad)
+        self.assertFalse(torch.asarray(x, dtype=torch.float64, requires_grad=False).requires_grad)
+        self.assertFalse(torch.asarray(torch.ones(2)).requires_grad)
+        self.assertIs(torch.asarray(x, requires_grad=False), x)
+        self.assertFalse(x.requires_grad)
+
     def test_asarray_copies_arrays_without_dimensions(self):
         for copied in (None, False):
             n = np.array(1.0)

@@ -222,6 +222,7 @@ class MakeTensorTest(unittest.TestCase):
         x = make_tensor(100, dtype=torch.int8, device="cpu", low=-2, high=2)
         self.assertEqual(sorted(set(x.tolist())), [-2, -1, 0, 1])
         self.assertTrue(make_tensor(1, dtype=torch.float32, device="cpu", requires_grad=True).requires_grad)
+        self.assertTrue(make_tensor(9, dtype=torch.bool, device="cpu", low=0.5, high=2).all())
         self.assertIsNone(make_tensor(3, dtype=torch.complex64, device="cpu")._base)
         torch.manual_seed(0)  # PyTorch's numbers
         assert_close(make_tensor(3, dtype=torch.float32, device="cpu"), torch.tensor([-0.0674, 4.8280, -7.4074]), rtol=0, atol=1e-4)

@@ -124,6 +124,11 @@ class Masked(unittest.TestCase):
         x.to_sparse().square().to_dense().sum().backward()
         self.holds(x.grad, [2, None, 6, None, 10, None])
 
+    def test_a_copy_of_data_that_requires_gradients_is_warned_of(self):
+        x = torch.ones(2, requires_grad=True)
+        with self.assertWarns(UserWarning):
+            masked_tensor(x, torch.tensor([True, False]))
+
     def test_mistakes(self):
         data = torch.tensor(DATA)
         for error, text, arguments in (

@@ -242,6 +242,8 @@ class Spellings(unittest.TestCase):
         for equation in ("", "i"):
             with self.assertRaisesRegex(ValueError, "at least one tensor"):
                 torch.einsum(equation)
+        with self.assertRaisesRegex(ValueError, "at least one operand"):
+            torch.einsum("", [])
 
     def test_einsum_of_lists(self):
         x = torch.arange(6.0).view(2, 3)

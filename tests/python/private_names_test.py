@@ -183,6 +183,16 @@ class OfLibraries(unittest.TestCase):
         self.assertIs(suggest_memory_format(images.to(memory_format=torch.channels_last)), torch.channels_last)
         self.assertIs(suggest_memory_format(torch.ones(2, 1, 4, 4)), torch.contiguous_format)
 
+    def test_dtypes_of_complex_numbers_and_their_parts(self):
+        from cresset._prims_common import corresponding_complex_dtype, corresponding_real_dtype
+
+        for real in (torch.float16, torch.float32, torch.float64):
+            self.assertIs(corresponding_complex_dtype(real), real.to_complex())
+            self.assertIs(corresponding_real_dtype(real.to_complex()), real)
+        self.assertIs(corresponding_complex_dtype(torch.bfloat16), torch.complex64)
+        with self.assertRaises(KeyError):
+            corresponding_complex_dtype(torch.int64)
+
     def test_a_subclass_answers_whether_it_takes_memory(self):
         class Mine(torch.Tensor):
             @classmethod

@@ -21,6 +21,10 @@ class Mine(torch.UntypedStorage):
 
 
 class Bytes(unittest.TestCase):
+    def test_typed_and_untyped_storages_are_told_by_one_address(self):
+        x = torch.ones(2)
+        self.assertEqual(x.storage()._cdata, x.untyped_storage()._cdata)
+
     def test_a_slice_shares_memory(self):
         storage = torch.zeros(4).untyped_storage()
         part = storage[4:8]

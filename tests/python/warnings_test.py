@@ -46,6 +46,10 @@ class Results(unittest.TestCase):
     def test_masks_of_bytes(self):
         self.assertEqual(given(lambda: torch.arange(3)[torch.tensor([1, 0, 1], dtype=torch.uint8)]), [UserWarning])
 
+    def test_masks_of_bytes_in_a_function(self):
+        mask, x = torch.tensor([1, 0, 1], dtype=torch.uint8), torch.arange(3)
+        self.assertEqual(given(lambda: x.index_put_((mask,), x[:2].clone(), accumulate=True)), [UserWarning])
+
     def test_once_for_each_process_unless_always(self):
         make = lambda: torch.zeros(2, dtype=torch.complex32)  # noqa: E731
         make()

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
 #include "cresset/kernels/layout/layout.h"
@@ -75,6 +76,11 @@ std::vector<std::optional<Tensor>> expand_masks(const Tensor& self, ArrayRef<std
     for (const Tensor& p : i->nonzero().unbind(1)) list.emplace_back(p);
   }
   return list;
+}
+
+void warn_of_byte_masks(ArrayRef<std::optional<Tensor>> indices) {
+  for (const auto& i : indices)
+    if (i && i->defined() && i->scalar_type() == kByte) warn("index: indexing with dtype torch.uint8 is now deprecated; give the mask dtype bool");
 }
 
 Indices broadcast_indices(const Tensor& self, ArrayRef<std::optional<Tensor>> given) {
@@ -196,6 +202,7 @@ OutSpec index_add(const Tensor& self, int64_t dim, const Tensor& index, const Te
   return like(self);
 }
 OutSpec index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices) {
+  warn_of_byte_masks(indices);
   const Indices i = broadcast_indices(self, indices);
   OutSpec s{kernels::index_shape(self.sizes(), i.list), self.scalar_type(), self.device()};
   bool plain = self.strides() == IntArrayRef(contiguous_strides(self.sizes()));
@@ -204,6 +211,7 @@ OutSpec index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices) {
   return s;
 }
 OutSpec index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& values, bool accumulate) {
+  warn_of_byte_masks(indices);
   for (const auto& mask : indices) {  // how many places it selects is not known, and the result does not depend on it
     if (!mask || !mask->defined() || !mask->lacks_data() || (mask->scalar_type() != kBool && mask->scalar_type() != kByte)) continue;
     OutSpec s = like(self);

@@ -203,6 +203,10 @@ Tensor to(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
 Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other.options()); }
 
 Tensor& resize_as_(Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
+  if (self.is_sparse() && the_template.is_sparse() && !memory_format) {
+    const bool same = self.sizes() == the_template.sizes() && self.sparse_dim() == the_template.sparse_dim();
+    return same ? self : self.sparse_resize_(the_template.sizes(), the_template.sparse_dim(), the_template.dense_dim());
+  }
   return self.resize_(the_template.sizes(), memory_format == MemoryFormat::Preserve ? the_template.suggest_memory_format() : memory_format);
 }
 

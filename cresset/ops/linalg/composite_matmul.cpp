@@ -239,7 +239,7 @@ Tensor contract(Tensor a, std::vector<int> la, Tensor b, std::vector<int> lb, co
 }  // namespace
 
 Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef path) {
-  CRESSET_CHECK(!tensors.empty(), "einsum: at least one operand is needed");
+  CRESSET_CHECK_VALUE(!tensors.empty(), "einsum: at least one operand is needed");
   std::string text;
   for (const char c : equation)
     if (c != ' ') text += c;

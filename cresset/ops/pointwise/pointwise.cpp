@@ -292,19 +292,13 @@ DimVector dense_strides(IntArrayRef shape, ArrayRef<DimVector> inputs) {
   return strides;
 }
 
-Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params) {
-  if (Tensor direct = try_direct(op, args, params); direct.defined()) return direct;
-  const Plan p = make_plan(op, args);
-  loop_of(op, p.compute);
-  SmallVector<DimVector, 4> strides;
+namespace {
+
+// The strides of a new result: inputs of one shape that are contiguous, or agree on dense strides, hand that on as it is. None: contiguous.
+DimVector result_strides(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args) {
   const Tensor* only = nullptr;
-  for (const Arg& a : args) {
-    if (!a.tensor) continue;
-    if (!only) only = a.tensor;
-    const bool mask = op.mask >= 0 && &a == args.begin() + op.mask;
-    strides.push_back(read_strides(*a.tensor, mask ? kBool : p.compute, p.shape));
-  }
-  // Inputs of one shape that are contiguous, or agree on dense strides, hand that on as it is.
+  for (const Arg& a : args)
+    if (a.tensor && !only) only = a.tensor;
   bool same = true, contiguous = true, agree = only && only->is_non_overlapping_and_dense();
   for (const Arg& a : args) {
     same = same && a.tensor && a.tensor->sizes() == IntArrayRef(p.shape);
@@ -312,9 +306,26 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
     contiguous = contiguous && a.tensor->is_contiguous();
     agree = agree && a.tensor->strides() == only->strides();
   }
+  if (same && contiguous) return {};
+  if (same && agree) return DimVector(only->strides());
+  SmallVector<DimVector, 4> strides;
+  for (const Arg& a : args) {
+    if (!a.tensor) continue;
+    const bool mask = op.mask >= 0 && &a == args.begin() + op.mask;
+    strides.push_back(read_strides(*a.tensor, mask ? kBool : p.compute, p.shape));
+  }
+  return dense_strides(p.shape, strides);
+}
+
+}  // namespace
+
+Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params) {
+  if (Tensor direct = try_direct(op, args, params); direct.defined()) return direct;
+  const Plan p = make_plan(op, args);
+  loop_of(op, p.compute);
+  const DimVector strides = result_strides(op, p, args);
   const ScalarType computed = result_of(op, p.compute);
-  Tensor out(same && contiguous ? make_dense(p.shape, computed, p.device)
-                                : make_strided(p.shape, same && agree ? DimVector(only->strides()) : dense_strides(p.shape, strides), computed, p.device));
+  Tensor out(strides.empty() ? make_dense(p.shape, computed, p.device) : make_strided(p.shape, strides, computed, p.device));
   if (runs(out) && out.numel() > 0) run(op, p, args, params, out);
   if (CRESSET_UNLIKELY(t_watch)) t_watch->saw({op, loop_of(op, p.compute), p.compute, computed, args, params, out});
   return computed == p.result ? out : out.to(p.result);
@@ -333,7 +344,7 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
     for (const Arg& a : args)
       CRESSET_CHECK(!a.tensor || !a.tensor->is_same(out), op.name, ": output with shape ", out.sizes(), " doesn't match the broadcast shape ", p.shape);
     warn_of_resize(op.name, out, p.shape);
-    out.resize_(p.shape);
+    resize_output(out, p.shape, result_strides(op, p, args));
   }
   loop_of(op, p.compute);
   run_into(op, p, args, params, out);

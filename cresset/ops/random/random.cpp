@@ -3,6 +3,7 @@
 #include "cresset/kernels/random/random.h"
 
 #include <cmath>
+#include <limits>
 
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
@@ -37,6 +38,16 @@ void check_floating(const char* op, const Tensor& self) {
   CRESSET_CHECK_NOT_IMPLEMENTED(sampled, op, ": not implemented for dtype ", self.scalar_type());
 }
 
+// The largest finite number of a dtype.
+double largest_of(ScalarType t) {
+  switch (t) {
+    case kHalf: return 65504;
+    case kBFloat16: return 0x1.fep127;
+    case kFloat: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
 TensorOptions like(const Tensor& self, const TensorOptions& options) { return self.options().merge_in(options); }
 
 }  // namespace
@@ -46,11 +57,13 @@ namespace cpu {
 void uniform_(Tensor& self, double from, double to, const Gen& generator) {
   check_floating("uniform_", self);
   CRESSET_CHECK(from <= to, "uniform_: expects to return a [from, to) range, got from=", from, " > to=", to);
-  CRESSET_CHECK(std::isfinite(to - from), "uniform_: to - from must be finite, got from=", from, " and to=", to);
   if (self.is_complex()) {
     cresset::view_as_real(self).uniform_(from, to, generator);
     return;
   }
+  const double largest = largest_of(self.scalar_type());
+  CRESSET_CHECK(from >= -largest && to <= largest && to - from <= largest, "uniform_: from, to and to - from must be numbers of ", self.scalar_type(),
+                ", got from=", from, " and to=", to);
   sample(self, generator, [&](RandomState& s, void* out) { kernels::uniform(s, out, self.scalar_type(), self.numel(), from, to); });
 }
 

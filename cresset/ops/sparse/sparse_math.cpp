@@ -41,6 +41,9 @@ Tensor add_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   if (same_pattern(a, b)) return cresset::with_values(a, p.values.add(q.values, alpha));
   const Tensor x = as_coo(a), y = as_coo(b);
   const SparseParts &r = sparse_parts(x), &s = sparse_parts(y);
+  // A tensor without entries is zero, however its dimensions are divided.
+  if (r.sparse_dim != s.sparse_dim && s.nnz() == 0) return cresset::with_values(a, p.values.to(dtype));
+  if (r.sparse_dim != s.sparse_dim && r.nnz() == 0) return cresset::with_values(b, q.values.to(dtype).mul(alpha));
   CRESSET_CHECK(r.sparse_dim == s.sparse_dim, "add: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", r.sparse_dim,
                 " sparse dimensions while other has ", s.sparse_dim, " sparse dimensions");
   const Tensor scaled = alpha.equal(1) ? s.values.to(dtype) : s.values.to(dtype).mul(alpha);
@@ -88,6 +91,9 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
   const ScalarType dtype = common_dtype(a, b);
   if (a.sizes() == b.sizes() && same_pattern(a, b) && (is_compressed(a.layout()) || sparse_parts(a).coalesced))
     return cresset::with_values(a, sparse_parts(a).values.mul(sparse_parts(b).values));
+  // Entries that repeat stay as they are where only one operand has any.
+  const bool coo = a.layout() == Layout::Sparse && b.layout() == Layout::Sparse;
+  if (coo && a.is_coalesced() && !b.is_coalesced()) return mul_sparse(b, a);
   const Tensor x = as_coo(a), y = as_coo(b).coalesce();
   const SparseParts &p = sparse_parts(x), &q = sparse_parts(y);
   CRESSET_CHECK(p.sparse_dim == q.sparse_dim, "mul: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", p.sparse_dim,

@@ -236,8 +236,8 @@ def as_tensor(data, *, dtype=None, device=None):
     return tensor(data, dtype=dtype, device=device)
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """A tensor over `obj`, or a copy where `copy` is true or nothing else will do. Bytes are read as `dtype`.
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """A tensor over `obj`, or a copy where `copy` is true or nothing else will do. Bytes are read as `dtype`. `requires_grad` is by default that of `obj`.
 
     Errors: ValueError where a copy is needed and `copy` is False.
 
@@ -267,7 +267,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if source is None:
         if copy is False:
             raise ValueError("asarray: a sequence has no memory to share, got copy=False")
-        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     wrong_dtype = dtype is not None and source.dtype is not dtype
     wrong_device = device is not None and _cresset.device(device).type != source.device.type
     if copy is False and wrong_device:
@@ -278,9 +278,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         out = _placed(source, dtype, device)
     else:
         out = source.clone() if copy else source
-    if out.requires_grad and not requires_grad and not out.is_leaf:
-        out = out.detach()
-    return out.requires_grad_(True) if requires_grad and not out.requires_grad else out
+    if requires_grad is None or out.requires_grad == requires_grad:
+        return out
+    return out.requires_grad_(requires_grad) if out.is_leaf else out.detach()
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):

@@ -1,5 +1,7 @@
 """Tensors with a mask of the elements that count: operators keep it, reductions look at nothing else."""
 
+import warnings
+
 import cresset as torch
 from cresset.overrides import redispatch_function
 
@@ -54,6 +56,8 @@ class MaskedTensor(torch.Tensor):
     @staticmethod
     def __new__(cls, data, mask, requires_grad=False):
         _check(data, mask)
+        if data.requires_grad:
+            warnings.warn("MaskedTensor: data requires gradients, which do not reach it through its copy; use as_masked_tensor", UserWarning, stacklevel=2)
         return _wrapped(data.detach().clone(), mask.clone()).requires_grad_(requires_grad)
 
     def numpy(self, *_, **__):

@@ -38,7 +38,7 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
 
     if dtype == torch.bool:
         low, high = _range(dtype, low, high, 0, 2, 0, 2)
-        result = torch.randint(low, high, shape, dtype=dtype, device=device)
+        result = torch.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype, device=device)
     elif inexact:
         limits = torch.finfo(dtype)
         low, high = _range(dtype, low, high, -9, 9, limits.min, limits.max)
@@ -54,7 +54,7 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
     if noncontiguous and result.numel() > 1:
         result = result[..., ::2]
     elif memory_format:
-        result = result.contiguous(memory_format=memory_format)
+        result = result.clone(memory_format=memory_format)
     if exclude_zero:
         result[result == 0] = torch.finfo(dtype).tiny if inexact else 1
     if requires_grad:

@@ -156,6 +156,13 @@ class Values(unittest.TestCase):
 class Names(unittest.TestCase):
     def test_references_and_primitives_are_the_operators(self):
         self.assertIs(torch._refs.var_mean, torch.var_mean)
+        import cresset._refs._conversions as conversions
+        import cresset._refs.nn.functional as functional
+        import cresset._refs.special as special
+
+        self.assertIs(special.i0e, torch.special.i0e)
+        self.assertIs(functional.relu, torch.nn.functional.relu)
+        self.assertIs(conversions.cfloat(torch.ones(1)).dtype, torch.complex64)
         self.assertIs(torch._refs.nn.functional.gelu, torch.nn.functional.gelu)
         self.assertIs(torch._prims.add, torch.add)
         self.assertEqual(torch._prims.broadcast_in_dim(torch.ones(3), (2, 3, 4), (1,)).shape, (2, 3, 4))

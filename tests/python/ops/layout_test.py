@@ -27,6 +27,22 @@ class ResultStrides(unittest.TestCase):
         halves = torch.arange(8.0).reshape(2, 2, 2).transpose(0, -1)
         self.assertEqual(halves[None, torch.tensor([1, -1]), torch.tensor([1, 0])].stride(), (4, 2, 1))
 
+    def test_an_out_without_elements_takes_the_strides_of_a_new_result(self):
+        permuted = torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
+        row = torch.ones(3)
+        for call in (
+            lambda **out: torch.exp(permuted, **out),
+            lambda **out: torch.add(permuted, permuted, **out),
+            lambda **out: torch.eq(row, permuted, **out),
+        ):
+            result = call()
+            out = call(out=torch.empty(0, dtype=result.dtype))
+            self.assertEqual(out.stride(), (1, 12, 4))
+            self.assertTrue(torch.equal(out, result))
+        sliced = torch.arange(48.0).reshape(2, 3, 8)[:, :, ::2].transpose(0, 1)
+        self.assertEqual(torch.exp(sliced, out=torch.empty(0)).stride(), (4, 12, 1))
+        self.assertEqual(torch.exp(permuted, out=torch.empty(4, 2, 3)).stride(), (6, 3, 1))
+
     def test_an_input_of_another_dtype_counts_as_its_dense_copy(self):
         expanded = torch.ones(1, 1, 1, dtype=torch.uint8).expand(4, 1, 4)
         permuted = torch.arange(16.0).reshape(1, 4, 4).permute(2, 0, 1)

@@ -153,6 +153,16 @@ class Places(unittest.TestCase):
                 self.assertTrue((x.float() == 1).all())
         self.assertEqual(torch.empty(8, dtype=torch.complex32).uniform_().dtype, torch.complex32)
 
+    def test_bounds_are_numbers_of_the_dtype_and_so_is_their_distance(self):
+        largest = torch.finfo(torch.float32).max
+        for low, high in ((-largest, largest), (0.0, 1e300), (0.0, float("inf")), (float("nan"), 1.0)):
+            with self.assertRaises(RuntimeError):
+                torch.empty(2).uniform_(low, high)
+        with self.assertRaises(RuntimeError):
+            torch.empty(2, dtype=torch.float16).uniform_(0, 70000)
+        self.assertTrue(torch.empty(2).uniform_(0, largest).isfinite().all())
+        self.assertTrue(torch.empty(2, dtype=torch.float64).uniform_(0, 1e300).isfinite().all())
+
     def test_like_takes_a_generator_and_a_tensor_as_bound(self):
         x = torch.zeros(4, 5)
         one = [torch.Generator().manual_seed(3) for _ in range(2)]

@@ -271,6 +271,12 @@ class Classes(unittest.TestCase):
             value = again({"a": [Config([torch.ones(2)])]})
             self.assertEqual(value["a"][0].width[0].tolist(), [1, 1])
 
+    def test_functions_of_the_system_are_refused_even_where_allowed(self):
+        content = written(os.getcwd)
+        for allowed in (os.getcwd, (os.getcwd, "posix.getcwd")):
+            with torch.serialization.safe_globals([allowed]), self.assertRaises(pickle.UnpicklingError):
+                torch.load(io.BytesIO(content))
+
     def test_objects_in_circles(self):
         config = Config(None)
         config.width = [config, {"again": config}]

@@ -1,13 +1,9 @@
-"""`torch._refs.nn.functional`: the functions of `torch.nn.functional`.
+"""`torch._refs.nn`: its `functional` has the functions of `torch.nn.functional`."""
 
->>> torch._refs.nn.functional.relu(torch.tensor([-1.0, 1.0]))
-tensor([0., 1.])
-"""
+import importlib
 
 
 def __getattr__(name):
     if name == "functional":
-        from cresset.nn import functional
-
-        return functional
+        return importlib.import_module(f"{__name__}.functional")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
