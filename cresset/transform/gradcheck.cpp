@@ -431,7 +431,7 @@ class Check {
     }
   }
 
-  // What `run` gives; an error in it is one of the function that is checked.
+  // Runs `run`, in which an error is a problem of the function that is checked.
   static variable_list or_problem(const char* problem, const std::function<variable_list()>& run) {
     try {
       return run();
