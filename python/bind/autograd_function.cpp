@@ -64,7 +64,11 @@ struct FunctionNode final : Node {
  private:
   void drop() {
     if (!context || !Py_IsInitialized()) return;
+    std::vector<SavedVariable> saved;
     Gil gil;
+    // Who has kept the context sees that the graph is gone.
+    std::swap(saved, context_of(context).state->saved);
+    if (!saved.empty()) context_of(context).freed = true;
     Py_CLEAR(context);
   }
 };

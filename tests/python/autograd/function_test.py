@@ -313,6 +313,26 @@ class Mistakes(unittest.TestCase):
             function(lambda ctx, x: 1 // 0, backward).apply(leaf(1.0))
 
 
+class Kept(unittest.TestCase):
+    def test_a_context_kept_beyond_its_graph_has_no_tensors(self):
+        kept = []
+
+        def backward(ctx, g):
+            kept.append(ctx)
+            return g * ctx.saved_tensors[0]
+
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 1
+
+        y = function(forward, backward).apply(leaf(1.0))
+        y.backward(retain_graph=True)
+        self.assertEqual(len(kept[0].saved_tensors), 1)
+        del y
+        with self.assertRaisesRegex(RuntimeError, "freed"):
+            kept[0].saved_tensors
+
+
 class Returned(unittest.TestCase):
     """An argument that forward returns as it is, where setup_context saves it."""
 
