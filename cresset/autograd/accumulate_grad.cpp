@@ -4,6 +4,7 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/meta_extras.h"
+#include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/core/observed.h"
 #include "cresset/core/sparse.h"
@@ -46,15 +47,15 @@ Tensor without_history(Tensor&& grad) {
 
 Tensor sum(const Tensor& a, const Tensor& b) { return a.layout() != Layout::Strided && b.layout() == Layout::Strided ? b + a : a + b; }
 
-// The tensor and its memory have no other owner.
-bool is_sole_owner(const Tensor& grad) {
+// The tensor and its memory have no owners but these.
+bool is_sole_owner(const Tensor& grad, uint32_t owners) {
   const TensorImpl& t = *grad.impl();
   if (t.layout() != Layout::Strided) {
     const SparseParts& p = sparse_parts(grad);
-    return t.use_count() == 1 && p.use_count() == 1 && p.indices.impl()->storage().use_count() == 1 && p.values.impl()->storage().use_count() == 1 &&
+    return t.use_count() <= owners && p.use_count() == 1 && p.indices.impl()->storage().use_count() == 1 && p.values.impl()->storage().use_count() == 1 &&
            p.values.is_contiguous();
   }
-  return t.use_count() == 1 && !t.is_view() && (!t.has_storage() || t.storage().use_count() == 1);
+  return t.use_count() <= owners && !t.is_view() && (!t.has_storage() || t.storage().use_count() == 1);
 }
 
 }  // namespace
@@ -88,7 +89,9 @@ void AccumulateGrad::accumulate(Tensor&& fresh) {
     return;
   }
   const Tensor plain = without_history(std::move(fresh));
-  if (!is_sole_owner(plain) || !has_layout_for(*plain.impl(), *variable_.impl())) {
+  // Post hooks are shown the gradient that came, which is the tensor's own from here on.
+  const uint32_t owners = hooks_or_null() && !hooks_or_null()->post_hooks.empty() ? 2 : 1;
+  if (!is_sole_owner(plain, owners) || !has_layout_for(*plain.impl(), *variable_.impl())) {
     grad = clone_with_layout(plain, variable_);
     return;
   }

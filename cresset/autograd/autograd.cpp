@@ -32,6 +32,8 @@ Tensor root_gradient(const char* op, size_t i, const PassEnd& root, const Tensor
     if (given.defined()) {
       CRESSET_CHECK(!expected.defined() || given.sizes() == expected.sizes(), op, ": gradient ", i, " has shape ", given.sizes(),
                     ", expected that of the edge's output, ", expected.sizes());
+      CRESSET_CHECK(!expected.defined() || given.is_complex() == is_complex_type(expected.dtype()), op, ": gradient ", i, " has dtype ", given.scalar_type(),
+                    ", but the edge's output has dtype ", expected.dtype(), "; complex outputs need complex gradients and real ones real gradients");
       return given;
     }
     const bool is_number = std::all_of(expected.sizes().begin(), expected.sizes().end(), [](int64_t n) { return n == 1; });

@@ -11,6 +11,7 @@
 #include "cresset/autograd/node_hooks.h"
 #include "cresset/autograd/pass.h"
 #include "cresset/autograd/run_state.h"
+#include "cresset/autograd/saved/keep_hooks.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/hooks.h"
 #include "cresset/dispatch/listen.h"
@@ -449,6 +450,21 @@ void run_inline(GraphTask& task) {
   }
 }
 
+// Callbacks are of the pass still, and may queue more.
+void run_callbacks(GraphTask& task) {
+  if (CRESSET_LIKELY(task.callbacks.empty())) return;
+  struct InPass {
+    explicit InPass(GraphTask* task) : outer(std::exchange(t_run.task, task)) {}
+    ~InPass() { t_run.task = outer; }
+    GraphTask* outer;
+  };
+  const InPass in_pass(&task);
+  for (size_t i = 0; i < task.callbacks.size(); i++) {
+    const auto callback = std::move(task.callbacks[i]);
+    callback();
+  }
+}
+
 void run_shared(GraphTask& task, const edge_list& roots, variable_list&& grads) {
   task.home = t_run.worker >= 0 ? worker_queue(t_run.worker) : std::make_shared<TaskQueue>();
   {
@@ -484,6 +500,7 @@ variable_list Engine::execute(const edge_list& roots, variable_list&& grads, boo
     return execute_on_fresh_thread(roots, std::move(grads), keep_graph, create_graph, accumulate_grad, outputs);
   }
   t_run.on_fresh_thread = false;
+  const KeepSavedTensorHooks hooks;
   GraphTask task;
   task.keep_graph = keep_graph;
   task.depth = t_run.depth + 1;
@@ -506,10 +523,7 @@ variable_list Engine::execute(const edge_list& roots, variable_list&& grads, boo
   } else {
     run_shared(task, roots, std::move(grads));
   }
-  for (size_t i = 0; i < task.callbacks.size(); i++) {
-    const auto callback = std::move(task.callbacks[i]);
-    callback();
-  }
+  run_callbacks(task);
   return std::move(task.captured);
 }
 

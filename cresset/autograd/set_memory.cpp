@@ -27,6 +27,8 @@ class Setting {
     mark_if_raw_bool(*target);
     t_.impl()->shallow_copy_from(*target);
     if (node_) autograd::rebase_history(t_, node_);
+    // The accumulator describes, and is an edge to, what the tensor was.
+    else if (autograd::AutogradMeta* meta = autograd::impl::get_autograd_meta(t_)) meta->grad_accumulator_ = weak_intrusive_ptr<autograd::Node>();
   }
 
  private:

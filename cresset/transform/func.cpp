@@ -82,12 +82,25 @@ DimVector joined(IntArrayRef a, IntArrayRef b) {
   return all;
 }
 
+// Forward mode runs within it, also where it is turned off around it.
+class ForwardMode {
+ public:
+  ForwardMode() { autograd::set_forward_mode_enabled(true); }
+  ~ForwardMode() { autograd::set_forward_mode_enabled(before_); }
+  ForwardMode(const ForwardMode&) = delete;
+  ForwardMode& operator=(const ForwardMode&) = delete;
+
+ private:
+  const bool before_ = autograd::is_forward_mode_enabled();
+};
+
 }  // namespace
 
 // ---- with aux --------------------------------------------------------------------------------------------------------------
 
 Tangents jvp(const AuxFunction& f, const Tensors& primals, const Tensors& tangents, bool strict) {
   check_like("jvp", "tangent", "primal", tangents, primals);
+  const ForwardMode enabled;
   const autograd::DualLevel level;
   Tensors duals;
   for (size_t i = 0; i < primals.size(); i++) duals.push_back(autograd::make_dual(primals[i], tangents[i], level.number()));
@@ -149,7 +162,15 @@ Tensors pushed(const Function& f, const Tensors& tensors, const JacobianOptions&
   const int64_t step = options.chunk_size ? options.chunk_size : count;
   VmapOptions batch;
   batch.randomness = options.randomness;
-  const Function of_batch = vmap(f, batch);
+  // Of one at a time the function itself: what cannot run on a batch runs there.
+  const Function of_one = [&f](const Tensors& rows) {
+    Tensors row;
+    for (const Tensor& t : rows) row.push_back(t[0]);
+    Tensors results = f(row);
+    for (Tensor& t : results) t = t.unsqueeze(0);
+    return results;
+  };
+  const Function of_batch = options.chunk_size == 1 ? of_one : vmap(f, batch);
   Tensors whole;
   std::vector<Tensors> chunks;
   for (int64_t at = 0; at < count; at += step) {

@@ -173,6 +173,7 @@ class Check {
     if (options_.fast_mode) projections(found);
     else jacobians(found);
     if (options_.check_batched_grad) batched();
+    proportional();
     if (options_.check_undefined_grad) undefined();
   }
 
@@ -421,10 +422,41 @@ class Check {
         return grads;
       };
       const variable_list first = dense(vjp(found[o], cotangents[0], false)), second = dense(vjp(found[o], cotangents[1], false));
-      const variable_list batch = func::vmap([&](const variable_list& c) { return dense(grad({found[o]}, sources_, c, true, false, true)); })({cotangents});
+      const variable_list batch = or_problem("gradcheck: backward cannot run on a batch of gradients, as vmap calls it", [&] {
+        return func::vmap([&](const variable_list& c) { return dense(grad({found[o]}, sources_, c, true, false, true)); })({cotangents});
+      });
       for (size_t s = 0; s < batch.size(); s++)
         if (!allclose(batch[s], stack({first[s], second[s]})))
           throw GradcheckError(str("gradcheck: the batched gradient of output ", o, " by input ", places_[s], " is not that of single passes"));
+    }
+  }
+
+  // Runs `run`, in which an error is a problem of the function that is checked.
+  static variable_list or_problem(const char* problem, const std::function<variable_list()>& run) {
+    try {
+      return run();
+    } catch (const Error& error) { throw GradcheckError(str(problem, ": ", error.what())); } catch (...) {
+      throw GradcheckError(problem);
+    }
+  }
+
+  // Gradients are laid out like their inputs, and are zeros where those of the outputs are.
+  void proportional() const {
+    const variable_list found = outputs();
+    variable_list cotangents;
+    for (const Tensor& out : found) cotangents.push_back(zeros_like(out.detach()));
+    const variable_list grads = grad(found, sources_, cotangents, true, false, true);
+    for (size_t s = 0; s < grads.size(); s++) {
+      const Tensor &g = grads[s], &x = sources_[s];
+      if (!g.defined()) continue;
+      if (g.layout() != Layout::Strided && g.layout() != x.layout())
+        throw GradcheckError(str("gradcheck: the gradient of input ", places_[s], " has layout ", g.layout(), ", expected ", x.layout()));
+      if (g.layout() == Layout::Sparse && (g.sparse_dim() != x.sparse_dim() || g.dense_dim() != x.dense_dim()))
+        throw GradcheckError(str("gradcheck: the gradient of input ", places_[s], " has ", g.sparse_dim(), " sparse and ", g.dense_dim(),
+                                 " dense dimensions, expected ", x.sparse_dim(), " and ", x.dense_dim()));
+      for (const double number : values_of(g))
+        if (number != 0)
+          throw GradcheckError("gradcheck: backward is not multiplied by the gradients of outputs: they are zeros, and a gradient of an input is not");
     }
   }
 
@@ -436,15 +468,9 @@ class Check {
       if (k == 0) found = Undefined::apply(found);
       else found[k - 1] = Undefined::apply(variable_list{found[k - 1]})[0];
       for (const Tensor& out : found) cotangents.push_back(zeros_like(out.detach()));
-      variable_list grads;
-      try {
-        grads = grad(found, sources_, cotangents, std::nullopt, false, true);
-      } catch (const Error& error) {
-        throw GradcheckError(
-            str("gradcheck: expected the backward function to handle undefined output gradients; take care of None with "
-                "set_materialize_grads(False): ",
-                error.what()));
-      }
+      const variable_list grads =
+          or_problem("gradcheck: expected the backward function to handle undefined output gradients; take care of None with set_materialize_grads(False)",
+                     [&] { return grad(found, sources_, cotangents, std::nullopt, false, true); });
       for (const Tensor& g : grads)
         if (g.defined())
           for (const double number : values_of(g))

@@ -27,6 +27,8 @@ struct CRESSET_API CheckpointRecorder : std::enable_shared_from_this<CheckpointR
   CheckpointContext context;
   std::optional<Generator> random;
   bool in_autocast = false, check = true, early_stop = true, debug = false;
+  // The forward pass has saved all that it saves.
+  bool complete = false;
   ScalarType dtype = ScalarType::Undefined;
 
  private:

@@ -77,6 +77,13 @@ bool kthvalue(Call& c) {
   Sorted s;
   return sort_along(c.tensor(0), c.integer(2), false, &s) && give_place(c, s, c.integer(2), c.integer(1) - 1, c.flag(3));
 }
+// The place of the median in each sorted row. NaNs stand last: where there are any, the first of them, or the middle of the others.
+Tensor median_place(const Sorted& s, int64_t dim, bool ignore_nan) {
+  const Tensor nans = s.values.ne(s.values).sum({dim}, true);
+  const Tensor others = nans.neg() + s.values.size(dim);
+  const Tensor middle = (others - 1).clamp_min(0).floor_divide(2);
+  return ignore_nan ? middle : cresset::where(nans.gt(0), others, middle);
+}
 bool median(Call& c) {
   const Tensor& x = c.tensor(0);
   c.meta_results();
@@ -84,14 +91,15 @@ bool median(Call& c) {
   const int64_t dim = c.integer(1);
   if (x.numel() == 0 || !sort_along(x, dim, false, &s)) return false;
   if (x.dim() == 0) return c.give(s.values, s.places);
-  const int64_t length = x.size(dim);
   const auto keep = [&](const Tensor& t) { return c.flag(2) ? t : t.squeeze(dim); };
-  // NaNs stand last: where there are any, the first of them, or the middle of the others.
-  const Tensor nans = s.values.ne(s.values).sum({dim}, true);
-  const Tensor others = nans.neg() + length;
-  const Tensor middle = (others - 1).clamp_min(0).floor_divide(2);
-  const Tensor place = c.flag(3) ? middle : cresset::where(nans.gt(0), others, middle);
+  const Tensor place = median_place(s, dim, c.flag(3));
   return c.give(keep(s.values.gather(dim, place)), keep(s.places.gather(dim, place)));
+}
+bool whole_median(Call& c, bool ignore_nan) {
+  const Tensor x = c.tensor(0).reshape({-1});
+  Sorted s;
+  if (x.numel() == 0 || !sort_along(x, 0, false, &s)) return false;
+  return c.give(s.values.gather(0, median_place(s, 0, ignore_nan)).squeeze(0));
 }
 // The most frequent value, the smallest of several, and the last place that it stands at.
 bool mode(Call& c) {
@@ -156,6 +164,8 @@ void add_sorting(cresset::dispatch::Library& m) {
   native(m, "topk", topk);
   native(m, "kthvalue", kthvalue);
   native(m, "_median", median);
+  native(m, "median", [](Call& c) { return whole_median(c, false); });
+  native(m, "nanmedian", [](Call& c) { return whole_median(c, true); });
   native(m, "mode", mode);
   native(m, "_cumulative_extreme", cumulative_extreme);
 }

@@ -64,7 +64,11 @@ struct FunctionNode final : Node {
  private:
   void drop() {
     if (!context || !Py_IsInitialized()) return;
+    std::vector<SavedVariable> saved;
     Gil gil;
+    // Who has kept the context sees that the graph is gone.
+    std::swap(saved, context_of(context).state->saved);
+    if (!saved.empty()) context_of(context).freed = true;
     Py_CLEAR(context);
   }
 };
@@ -116,6 +120,22 @@ std::vector<const TensorImpl*> marked(PyObject* tuple, const char* what) {
   return list;
 }
 
+// An argument that comes back does so as another tensor, which setup_context has not seen and so cannot save.
+void check_saved(const ContextObject& c, const variable_list& inputs, const variable_list& outputs, const autograd::ForwardMarks& marks) {
+  for (PyObject* saved : {c.to_save, c.saved_for_forward}) {
+    if (!saved || !PyTuple_Check(saved)) continue;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saved); i++) {
+      PyObject* item = PyTuple_GET_ITEM(saved, i);
+      if (!is_tensor(item)) continue;
+      const TensorImpl* const impl = tensor_of(item).impl();
+      const auto is_it = [&](const Tensor& t) { return t.impl() == impl; };
+      const bool comes_back = std::any_of(inputs.begin(), inputs.end(), is_it) && std::any_of(outputs.begin(), outputs.end(), is_it);
+      CRESSET_CHECK(!comes_back || std::find(marks.dirty.begin(), marks.dirty.end(), impl) != marks.dirty.end(), "setup_context: saved tensor ", i,
+                    " is an argument that forward returned as it is, which cannot be saved; return x.view_as(x) from forward");
+    }
+  }
+}
+
 void save_variables(ContextObject& c, const Node* node) {
   if (!c.to_save || c.to_save == Py_None) return;
   CRESSET_CHECK_TYPE(PyTuple_Check(c.to_save), "save_for_backward: expected a tuple, got ", Py_TYPE(c.to_save)->tp_name);
@@ -144,17 +164,45 @@ Ref run_forward(PyObject* cls, PyObject* ctx, PyObject* args, bool separate) {
   return checked(PyObject_CallObject(forward.get(), with_context.get()));
 }
 
+// One argument in forward mode: its tangent, undefined where there is none, and the version that jvp was given of it.
+struct Direction {
+  Tensor argument, tangent;
+  int64_t version = 0;
+};
+
 // Where an argument that forward changed comes back, jvp changes its tangent in the same way: in place.
-void check_changed_tangents(PyObject* args, PyObject* directions, PyObject* outputs, const std::vector<const TensorImpl*>& dirty, const variable_list& tangents,
-                            uint64_t level) {
+void check_changed_tangents(const std::vector<Direction>& directions, PyObject* outputs, const std::vector<const TensorImpl*>& dirty,
+                            const variable_list& tangents) {
   for (size_t i = 0; i < tangents.size(); i++) {
     PyObject* output = PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i));
     if (!is_tensor(output) || std::find(dirty.begin(), dirty.end(), tensor_of(output).impl()) == dirty.end()) continue;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
-      PyObject *item = PyTuple_GET_ITEM(args, k), *direction = PyTuple_GET_ITEM(directions, k + 1);
-      if (!is_tensor(item) || tensor_of(item).impl() != tensor_of(output).impl() || !autograd::tangent_of(tensor_of(item), level).defined()) continue;
-      CRESSET_CHECK(tangents[i].defined() && tangents[i].impl() == tensor_of(direction).impl(), "jvp: forward changed argument ", k,
-                    " in place, so jvp has to change its tangent in place and return it, got another tensor for output ", i);
+    for (size_t k = 0; k < directions.size(); k++) {
+      const Direction& d = directions[k];
+      if (!d.tangent.defined() || d.argument.impl() != tensor_of(output).impl()) continue;
+      CRESSET_CHECK(tangents[i].defined() && tangents[i].impl() == d.tangent.impl() && tangents[i]._version() > d.version, "jvp: forward changed argument ", k,
+                    " in place, so jvp has to change its tangent in place and return it, got another tensor, or the tangent as it was, for output ", i);
+    }
+  }
+}
+
+Tensor memory_owner(const Tensor& t) { return t.is_view() ? t._base() : t; }
+
+// Where forward gives an argument back, or a view of it, jvp gives a view of its tangent: changes in place of one reach the other.
+void check_viewing_tangents(const std::vector<Direction>& directions, PyObject* outputs, const std::vector<const TensorImpl*>& dirty,
+                            const variable_list& tangents) {
+  for (size_t i = 0; i < tangents.size(); i++) {
+    PyObject* item = PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i));
+    if (!is_tensor(item) || !tangents[i].defined()) continue;
+    const Tensor& output = tensor_of(item);
+    if (std::find(dirty.begin(), dirty.end(), output.impl()) != dirty.end()) continue;
+    for (size_t k = 0; k < directions.size(); k++) {
+      const Direction& d = directions[k];
+      if (!d.tangent.defined()) continue;
+      const bool comes_back = d.argument.impl() == output.impl();
+      if (!comes_back && !(output.is_view() && output._base().impl() == memory_owner(d.argument).impl())) continue;
+      CRESSET_CHECK(tangents[i].is_view() && tangents[i]._base().impl() == memory_owner(d.tangent).impl(), "jvp: output ", i, " of forward is ",
+                    comes_back ? "argument " : "a view of argument ", k, ", so its tangent has to be a view of that argument's tangent, got ",
+                    tangents[i].is_view() ? "a view of another tensor" : "a tensor that is no view");
     }
   }
 }
@@ -164,25 +212,28 @@ void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, PyObject* outputs, co
              uint64_t level) {
   ContextObject& c = context_of(ctx);
   const Py_ssize_t n = PyTuple_GET_SIZE(args);
-  const Ref directions = checked(PyTuple_New(n + 1));
-  PyTuple_SET_ITEM(directions.get(), 0, Ref::share(ctx).release());
+  const Ref call = checked(PyTuple_New(n + 1));
+  PyTuple_SET_ITEM(call.get(), 0, Ref::share(ctx).release());
+  std::vector<Direction> directions(static_cast<size_t>(n));
   for (Py_ssize_t i = 0; i < n; i++) {
     PyObject* item = PyTuple_GET_ITEM(args, i);
     Tensor tangent;
     if (is_tensor(item)) {
       const Tensor& t = tensor_of(item);
       tangent = autograd::tangent_of(t, level);
+      directions[static_cast<size_t>(i)] = {t, tangent, tangent.defined() ? tangent._version() : 0};
       if (!tangent.defined() && c.materialize && is_differentiable_type(t.scalar_type())) tangent = zeros_like(t);
     }
-    PyTuple_SET_ITEM(directions.get(), i + 1, tangent.defined() ? checked(wrap(tangent)).release() : Ref::share(Py_None).release());
+    PyTuple_SET_ITEM(call.get(), i + 1, tangent.defined() ? checked(wrap(tangent)).release() : Ref::share(Py_None).release());
   }
   const Ref jvp = checked(PyObject_GetAttrString(cls, "jvp"));
-  const Ref given = checked(PyObject_CallObject(jvp.get(), directions.get()));
+  const Ref given = checked(PyObject_CallObject(jvp.get(), call.get()));
   Py_CLEAR(c.saved_for_forward);
   const Ref tuple = PyTuple_Check(given.get()) ? Ref::share(given.get()) : checked(PyTuple_Pack(1, given.get()));
   const variable_list tangents = tensor_list(tuple.get(), true);
   CRESSET_CHECK(tangents.size() == results.size(), "jvp: returned ", tangents.size(), " tangents, expected ", results.size(), ", one for each output");
-  check_changed_tangents(args, directions.get(), outputs, marks.dirty, tangents, level);
+  check_changed_tangents(directions, outputs, marks.dirty, tangents);
+  check_viewing_tangents(directions, outputs, marks.dirty, tangents);
   for (size_t i = 0; i < results.size(); i++) {
     if (!tangents[i].defined() || !results[i].defined()) continue;
     const TensorImpl* const returned = tensor_of(PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i))).impl();
@@ -241,6 +292,7 @@ PyObject* function_apply(PyObject*, PyObject* all) {
       tensors.push_back(is_tensor(item) ? tensor_of(item) : Tensor());
     }
     const autograd::ForwardMarks marks{marked(c.dirty, "mark_dirty"), marked(c.non_differentiable, "mark_non_differentiable")};
+    if (separate) check_saved(c, inputs, tensors, marks);
     autograd::finish_forward(node, Py_TYPE(ctx.get())->tp_name, marks, inputs, tensors);
     if (level) run_jvp(cls, ctx.get(), args, outputs.get(), marks, tensors, level);
     save_variables(c, node.get());

@@ -246,7 +246,8 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 int set_data(PyObject* self, PyObject* value, void*) {
   return guarded(
       [&] {
-        CRESSET_CHECK_TYPE(value && is_tensor(value), "data: expected a tensor, got ", value ? Py_TYPE(value)->tp_name : "nothing");
+        CRESSET_CHECK(value, "data: the attribute of a tensor cannot be deleted");
+        CRESSET_CHECK_TYPE(is_tensor(value), "data: expected a tensor, got ", Py_TYPE(value)->tp_name);
         tensor_of(self).set_data(tensor_of(value));
         return 0;
       },

@@ -167,6 +167,41 @@ class Matrices(unittest.TestCase):
             self.assertTrue(torch.allclose(h[i], column, rtol=1e-6, atol=1e-8))
 
 
+class ChangesInPlace(unittest.TestCase):
+    """Functions that overwrite their arguments, forward mode turned off, and Jacobians row by row."""
+
+    def test_parts_of_the_input_that_are_overwritten(self):
+        def f(a, b):
+            a[:2] = b
+            return torch.stack([(a * a).sum(), (b * b).sum()])
+
+        a, b = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0])
+        self.assertEqual(torch.func.jacfwd(f)(a.clone(), b).tolist(), [[0, 0, 6], [0, 0, 0]])
+
+    def test_forward_mode_runs_where_it_is_turned_off_around(self):
+        with torch.autograd.forward_ad._set_fwd_grad_enabled(False):
+            self.assertEqual(torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))[1].item(), 2)
+
+    def test_one_row_at_a_time_needs_no_batch(self):
+        class Counts(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * 2
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 * (len(g.nonzero()) > 0)
+
+        x = torch.ones(2)
+        self.assertEqual(torch.func.jacrev(Counts.apply, chunk_size=1)(x).tolist(), [[2, 0], [0, 2]])
+        with self.assertRaises(RuntimeError):
+            torch.func.jacrev(Counts.apply, chunk_size=2)(x)
+
+
 class Modules(unittest.TestCase):
     def test_functional_call_under_grad(self):
         layer = torch.nn.Linear(2, 1).double()

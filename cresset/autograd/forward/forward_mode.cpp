@@ -228,7 +228,10 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
   if (as_batched(primal) || as_batched(tangent)) {
     // Under vmap the values carry the tangents.
     const Tensor like = batched_as(primal, tangent);
-    return with_levels_of(make_dual(physical(like), without_levels_of(tangent, like), level), like);
+    // Each element of the batch has memory of its own, which may be changed in place.
+    const Tensor& values = physical(like);
+    const Tensor own = values.is_non_overlapping_and_dense() ? values : values.contiguous();
+    return with_levels_of(make_dual(own, without_levels_of(tangent, like), level), like);
   }
   check_level(level, "make_dual");
   if (as_functional(primal) || as_functional(tangent))

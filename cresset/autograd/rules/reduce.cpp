@@ -84,6 +84,12 @@ Tensor amax_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   return g / mask.sum(dim, true) * mask;
 }
 
+Tensor equals_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
+  if (self.dim() == 0) return grad;
+  const Tensor mask = (self == result).logical_or(self.isnan().logical_and(result.isnan()));
+  return grad / mask.sum() * mask;
+}
+
 Tensor select_value_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim) {
   if (sizes.empty()) return grad.clone();
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));

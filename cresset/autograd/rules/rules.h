@@ -65,6 +65,8 @@ Tensor cdist_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, do
 Tensor pdist_backward(const Tensor& grad, const Tensor& self, double p, const Tensor& result);
 // Also of amin: ties share the gradient evenly.
 Tensor amax_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dim, bool keepdim);
+// Of an element of the whole tensor: all that equal it share the gradient evenly, every NaN where it is one.
+Tensor equals_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor select_value_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim);
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim);
 Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,

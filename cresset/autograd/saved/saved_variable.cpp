@@ -3,6 +3,7 @@
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/node_hooks.h"
+#include "cresset/autograd/saved/keep_hooks.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/dispatch/listen.h"
 
@@ -40,6 +41,16 @@ void SavedTensorDefaultHooks::push_hooks(PackHook pack, UnpackHook unpack) {
 void SavedTensorDefaultHooks::pop_hooks() {
   CRESSET_CHECK(!t_hooks.stack.empty(), "saved tensor hooks: pop without a push");
   t_hooks.stack.pop_back();
+  t_has_hooks = !t_hooks.stack.empty();
+}
+
+KeepSavedTensorHooks::KeepSavedTensorHooks() {
+  if (CRESSET_UNLIKELY(t_has_hooks)) before_ = t_hooks.stack;
+}
+
+KeepSavedTensorHooks::~KeepSavedTensorHooks() {
+  if (CRESSET_LIKELY(!t_has_hooks && before_.empty())) return;
+  t_hooks.stack = std::move(before_);
   t_has_hooks = !t_hooks.stack.empty();
 }
 

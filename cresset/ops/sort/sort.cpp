@@ -69,6 +69,14 @@ OutSpecs _median(const Tensor& self, int64_t dim, bool keepdim, bool ignore_nan)
   CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, op, ": expected reduction dim ", dim, " to have non-zero size");
   return with_indices(one_along(self, dim, keepdim));
 }
+OutSpec median(const Tensor& self) {
+  check_real("median", self);
+  return {{}, self.scalar_type(), self.device()};
+}
+OutSpec nanmedian(const Tensor& self) {
+  check_real("nanmedian", self);
+  return {{}, self.scalar_type(), self.device()};
+}
 OutSpecs mode(const Tensor& self, int64_t dim, bool keepdim) {
   check_real("mode", self);
   CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, "mode: expected reduction dim ", dim, " to have non-zero size");
@@ -93,6 +101,29 @@ void _median(const Tensor& self, int64_t dim, bool, bool ignore_nan, const Tenso
   const Tensor v = kept(self, dim, values), i = kept(self, dim, indices);
   if (v.numel() > 0) kernels::median(view_of(v), view_of(i), view_of(self), wrap_dim(dim, self.dim()), ignore_nan);
 }
+namespace {
+
+// Of no elements: NaN, or the number that a NaN becomes.
+Scalar no_median(ScalarType dtype) {
+  if (dtype == kInt) return static_cast<int64_t>(INT32_MIN);
+  if (dtype == kLong) return INT64_MIN;
+  if (is_integral_type(dtype, true)) return dtype == kBool;
+  return std::nan("");
+}
+
+void whole_median(const Tensor& self, bool ignore_nan, const Tensor& out) {
+  if (self.numel() == 0) {
+    out.fill_(no_median(self.scalar_type()));
+    return;
+  }
+  const Tensor flat = self.reshape({-1}), index = cresset::empty({1}, self.options().dtype(kLong));
+  kernels::median(view_of(out.view({1})), view_of(index), view_of(flat), 0, ignore_nan);
+}
+
+}  // namespace
+
+void median(const Tensor& self, const Tensor& out) { whole_median(self, false, out); }
+void nanmedian(const Tensor& self, const Tensor& out) { whole_median(self, true, out); }
 void mode(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
   const Tensor v = kept(self, dim, values), i = kept(self, dim, indices);
   if (v.numel() > 0) kernels::mode(view_of(v), view_of(i), view_of(self), wrap_dim(dim, self.dim()));
@@ -108,16 +139,8 @@ Tensor argsort(const Tensor& self, int64_t dim, bool descending) { return std::g
 Tensor argsort(const Tensor& self, bool stable, int64_t dim, bool descending) {
   return std::get<1>(cresset::sort(self, std::optional<bool>(stable), dim, descending));
 }
-// Median of no elements: NaN, or the smallest number that a NaN becomes.
-static Tensor no_median(const Tensor& self) {
-  const bool smallest = self.scalar_type() == kInt || self.scalar_type() == kLong;
-  if (smallest) return cresset::full({}, self.scalar_type() == kInt ? Scalar(static_cast<int64_t>(INT32_MIN)) : Scalar(INT64_MIN), self.options());
-  return cresset::full({}, is_integral_type(self.scalar_type(), true) ? Scalar(self.scalar_type() == kBool) : Scalar(std::nan("")), self.options());
-}
 std::tuple<Tensor, Tensor> median(const Tensor& self, int64_t dim, bool keepdim) { return cresset::_median(self, dim, keepdim, false); }
 std::tuple<Tensor, Tensor> nanmedian(const Tensor& self, int64_t dim, bool keepdim) { return cresset::_median(self, dim, keepdim, true); }
-Tensor median(const Tensor& self) { return self.numel() == 0 ? no_median(self) : std::get<0>(cresset::median(self.reshape({-1}), 0)); }
-Tensor nanmedian(const Tensor& self) { return self.numel() == 0 ? no_median(self) : std::get<0>(cresset::nanmedian(self.reshape({-1}), 0)); }
 
 }  // namespace composite
 

@@ -101,15 +101,19 @@ def apply(cls, args):
             result = cls.vmap(VmapInfo(size, randomness), dims, *values)
         if not isinstance(result, tuple) or len(result) != 2:
             raise RuntimeError(f"Expected the vmap staticmethod of {name} to return a pair: the output, and out_dims of the same structure.")
-        output, out_dims = result
-        if isinstance(output, tuple):
-            if not isinstance(out_dims, tuple):
-                out_dims = (out_dims,) * len(output)
-            return tuple(_wrapped(o, d, level) for o, d in zip(output, out_dims, strict=True))
-        return _wrapped(output, out_dims[0] if isinstance(out_dims, tuple) else out_dims, level)
+        return _placed(*result, level, name)
     with _Outside(level):
         output = _derived(cls, dims, size, randomness).apply(*values)
     return tuple(_wrapped(o, 0, level) for o in output) if isinstance(output, tuple) else _wrapped(output, 0, level)
+
+
+def _placed(output, out_dims, level, name):
+    """The results of a static method vmap: `out_dims` has the structure of `output`, or is one dimension for all of it."""
+    if not isinstance(out_dims, (list, tuple)):
+        return type(output)(_placed(o, out_dims, level, name) for o in output) if isinstance(output, (list, tuple)) else _wrapped(output, out_dims, level)
+    if type(out_dims) is not type(output) or len(out_dims) != len(output):
+        raise RuntimeError(f"{name}: the static method vmap returned out_dims {out_dims!r} for an output of another structure, {type(output).__name__}")
+    return type(output)(_placed(o, d, level, name) for o, d in zip(output, out_dims, strict=True))
 
 
 def _wrapped(value, dim, level):

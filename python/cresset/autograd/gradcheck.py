@@ -79,9 +79,15 @@ def _listed(values):
 
 
 def _checked(func, inputs, grads, second, numbers, switches, raise_exception):
+    kinds = []
+
     def of_tensors(*tensors):
         outputs = func(*(given if t is None else t for t, given in zip(tensors, inputs, strict=True)))
-        return [o for o in _listed(outputs) if isinstance(o, Tensor)]
+        found = [o for o in _listed(outputs) if isinstance(o, Tensor)]
+        kinds.append([(o.numel() if o.is_nested else o.shape, o.dtype) for o in found])
+        if kinds[-1] != kinds[0]:
+            raise AssertionError(f"gradcheck: the shapes and dtypes of outputs depend on the values of inputs, got {kinds[0]}, then {kinds[-1]}")
+        return found
 
     problem = _cresset.gradcheck(of_tensors, [x if isinstance(x, Tensor) else None for x in inputs], grads, second, *numbers, *switches)
     if problem is not None and raise_exception:

@@ -183,7 +183,7 @@ _mutation = threading.local()
 def allow_mutation_on_saved_tensors():
     """A context in which tensors that backward needs may be changed in place: operators save copies. Run backward within it.
 
-    Errors: RuntimeError for a context within a context, and for backward after its end.
+    Errors: RuntimeError for a context within a context; AssertionError for backward after its end.
 
     >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
     ...     x = torch.ones(2, requires_grad=True)
@@ -205,7 +205,7 @@ def allow_mutation_on_saved_tensors():
 
     def unpack(key):
         if key not in context.copies:
-            raise RuntimeError("allow_mutation_on_saved_tensors: backward ran outside of the context in which the graph was recorded, or after clear()")
+            raise AssertionError("allow_mutation_on_saved_tensors: backward ran outside of the context in which the graph was recorded, or after clear()")
         return context.copies[key]
 
     try:

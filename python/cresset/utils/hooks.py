@@ -67,7 +67,7 @@ class RemovableHandle:
 
 
 def _pass_through():
-    class PassThrough(torch.autograd.Function):
+    class BackwardHookFunction(torch.autograd.Function):
         """The tensors given, and a call with all of their gradients together on the way back."""
 
         @staticmethod
@@ -80,7 +80,7 @@ def _pass_through():
         def backward(ctx, *grads):
             return (None, *ctx.call(grads))
 
-    return PassThrough
+    return BackwardHookFunction
 
 
 class _Gradients:

@@ -330,6 +330,69 @@ class Hooks(unittest.TestCase):
         self.assertIsNone(gone())
 
 
+class Accumulators(unittest.TestCase):
+    def test_a_callback_may_queue_another(self):
+        called = []
+
+        def first():
+            called.append("first")
+            torch.autograd.Variable._execution_engine.queue_callback(lambda: called.append("second"))
+
+        x = leaf(1.0)
+        y = x * 2
+        y.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callback(first))
+        y.backward()
+        self.assertEqual(called, ["first", "second"])
+
+    def test_post_hooks_see_what_hooks_after_accumulation_did_to_the_gradient(self):
+        x = leaf(1.0, 1.0)
+        node = x.view_as(x).grad_fn.next_functions[0][0]
+        seen = []
+
+        def more(t):
+            t.grad.add_(0.5)
+
+        x.register_post_accumulate_grad_hook(more)
+        node.register_hook(lambda inputs, outputs: seen.append(outputs[0].tolist()))
+        (x * 2).sum().backward()
+        self.assertEqual(seen, [[2.5, 2.5]])
+
+    def test_a_hook_after_accumulation_returns_nothing(self):
+        x = leaf(1.0)
+        x.register_post_accumulate_grad_hook(lambda t: t.grad)
+        with self.assertRaisesRegex(RuntimeError, "expected to return None"):
+            x.sum().backward()
+
+    def test_a_leaf_set_to_other_memory_has_an_accumulator_of_its_new_shape(self):
+        x, kept = torch.nn.Parameter(torch.ones(4)), []
+        for n in (3, 2):
+            with torch.no_grad():
+                x.set_(x[1:])
+                x.grad = None
+            kept.append(torch.cat((x, x)))
+            kept[-1].sum().backward()
+            self.assertEqual(x.grad.tolist(), [2.0] * n)
+
+    def test_a_graph_of_the_memory_before_set_does_not_lead_to_the_leaf(self):
+        x = leaf(1.0, 2.0)
+        edge, y = torch.autograd.graph.get_gradient_edge(x), x.clone()
+        with torch.no_grad():
+            x.set_(torch.zeros(2))
+        with self.assertRaisesRegex(RuntimeError, "not used"):
+            torch.autograd.grad(y.sum(), x)
+        self.assertEqual(torch.autograd.grad(x.new_ones(2).requires_grad_().sum() + y.sum(), edge)[0].tolist(), [1.0, 1.0])
+
+    def test_an_edge_of_real_numbers_takes_real_gradients(self):
+        x = leaf(1.0)
+        edge = torch.autograd.graph.get_gradient_edge(x.sin())
+        with self.assertRaisesRegex(RuntimeError, "dtype"):
+            torch.autograd.grad(edge, x, torch.ones(1, dtype=torch.complex64))
+
+    def test_data_cannot_be_deleted(self):
+        with self.assertRaises(RuntimeError):
+            del leaf(1.0).data
+
+
 class Nodes(unittest.TestCase):
     def test_identity_names_and_edges(self):
         x = leaf(1.0, 2.0)

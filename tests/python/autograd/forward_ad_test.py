@@ -184,6 +184,46 @@ class CustomFunctions(unittest.TestCase):
             Wrong.apply(forward_ad.make_dual(vec(2.0, 1.0), vec(0.5, 1.0)))
 
 
+class FunctionsThatView(unittest.TestCase):
+    """Where forward returns an argument or a view of it, jvp returns a view of the tangent."""
+
+    def tangent_of(self, forward, jvp, dirty=False):
+        class Made(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = forward(x)
+                if dirty:
+                    ctx.mark_dirty(y)
+                return y
+
+            @staticmethod
+            def jvp(ctx, t):
+                return jvp(t)
+
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(torch.ones(3), torch.tensor([1.0, 2.0, 3.0]))
+            return forward_ad.unpack_dual(Made.apply(dual)).tangent.tolist()
+
+    def test_views_of_the_tangent_pass(self):
+        self.assertEqual(self.tangent_of(lambda x: x[:2], lambda t: t[:2]), [1, 2])
+        self.assertEqual(self.tangent_of(lambda x: x, lambda t: t.view_as(t)), [1, 2, 3])
+
+    def test_other_tensors_are_refused(self):
+        for forward, jvp in (
+            (lambda x: x[:2], lambda t: t[:2].clone()),
+            (lambda x: x[:2], lambda t: t.clone()[:2]),
+            (lambda x: x, lambda t: t),
+            (lambda x: x, lambda t: t * 2),
+        ):
+            with self.assertRaisesRegex(RuntimeError, "view"):
+                self.tangent_of(forward, jvp)
+
+    def test_a_tangent_left_as_it_was_is_refused_where_forward_changed_its_argument(self):
+        self.assertEqual(self.tangent_of(lambda x: x.mul_(2), lambda t: t.mul_(2), True), [2, 4, 6])
+        with self.assertRaisesRegex(RuntimeError, "in place"):
+            self.tangent_of(lambda x: x.mul_(2), lambda t: t, True)
+
+
 class Gradcheck(unittest.TestCase):
     def test_forward_mode_is_checked(self):
         x = vec(0.3, 1.2).requires_grad_()

@@ -313,6 +313,88 @@ class Mistakes(unittest.TestCase):
             function(lambda ctx, x: 1 // 0, backward).apply(leaf(1.0))
 
 
+class Kept(unittest.TestCase):
+    def test_a_context_kept_beyond_its_graph_has_no_tensors(self):
+        kept = []
+
+        def backward(ctx, g):
+            kept.append(ctx)
+            return g * ctx.saved_tensors[0]
+
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 1
+
+        y = function(forward, backward).apply(leaf(1.0))
+        y.backward(retain_graph=True)
+        self.assertEqual(len(kept[0].saved_tensors), 1)
+        del y
+        with self.assertRaisesRegex(RuntimeError, "freed"):
+            kept[0].saved_tensors
+
+
+class Returned(unittest.TestCase):
+    """An argument that forward returns as it is, where setup_context saves it."""
+
+    def made(self, save, dirty):
+        class Made(Function):
+            @staticmethod
+            def forward(x):
+                return x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                if dirty:
+                    ctx.mark_dirty(inputs[0])
+                getattr(ctx, save)(output)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        return Made
+
+    def test_is_refused(self):
+        for save in ("save_for_backward", "save_for_forward"):
+            with self.assertRaisesRegex(RuntimeError, "returned as it is"):
+                self.made(save, False).apply(leaf(1.0))
+
+    def test_passes_where_it_is_marked_as_changed(self):
+        x = leaf(1.0).clone()
+        self.assertIs(self.made("save_for_backward", True).apply(x), x)
+
+
+class VmapRules(unittest.TestCase):
+    def results(self, output, out_dims):
+        class Made(Function):
+            @staticmethod
+            def forward(x):
+                return output(x)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def vmap(info, in_dims, x):
+                return output(x), out_dims
+
+        return torch.vmap(Made.apply)(torch.ones(2, 3))
+
+    def test_one_dimension_stands_for_all_results(self):
+        self.assertEqual([r.tolist() for r in self.results(lambda x: (x.sum(1), [x.sum(1)])[:1], 0)], [[3, 3]])
+        self.assertEqual(self.results(lambda x: x.sum(1), 0).tolist(), [3, 3])
+
+    def test_dimensions_of_another_structure_are_refused(self):
+        for output, out_dims in (
+            (lambda x: x, (0,)),
+            (lambda x: [x], (0,)),
+            (lambda x: (x, x), (0,)),
+        ):
+            with self.assertRaisesRegex(RuntimeError, "structure"):
+                self.results(output, out_dims)
+
+
 class Memory(unittest.TestCase):
     def count(self, run):
         """How many contexts are alive after the third and the hundredth call of `run`."""

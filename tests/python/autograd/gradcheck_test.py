@@ -115,6 +115,46 @@ class Gradcheck(unittest.TestCase):
         self.assertTrue(gradgradcheck(lambda x, y: x * y, (rand(2), rand(2)), gen_non_contig_grad_outputs=True))
 
 
+class Promises(unittest.TestCase):
+    """Promises of backward beside the numbers."""
+
+    def refuses(self, function, x, error=GradcheckError, **options):
+        for fast in (False, True):
+            with self.assertRaises(error):
+                gradcheck(function, (x,), fast_mode=fast, **options)
+            if error is GradcheckError:
+                self.assertFalse(gradcheck(function, (x,), fast_mode=fast, raise_exception=False, **options))
+
+    def hooked(self, hook):
+        def function(x):
+            y = x.clone()
+            y.register_hook(hook)
+            return y
+
+        return function
+
+    def test_gradients_are_zero_where_those_of_outputs_are(self):
+        self.refuses(self.hooked(lambda g: g + 1e-2), rand(1), atol=1e-1)
+
+    def test_gradients_have_the_layout_of_their_inputs(self):
+        self.refuses(made(lambda ctx, x: x.clone(), lambda ctx, g: g.to_sparse()), rand(1))
+
+    def test_an_exception_of_a_hook_that_gets_no_gradient_is_a_problem(self):
+        def hook(g):
+            if g is None:
+                raise LookupError("no gradient")
+
+        self.refuses(self.hooked(hook), rand(1))
+
+    def test_a_backward_that_cannot_run_on_a_batch_is_a_problem(self):
+        self.refuses(made(lambda ctx, x: x * 2, lambda ctx, g: g * 2 if g.sum() > -1e9 else g), rand(2), check_batched_grad=True)
+
+    def test_outputs_keep_their_shapes_and_dtypes(self):
+        x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+        self.refuses(lambda x: torch.cat((x, x)) if bool((x >= 1).all()) else x, x, AssertionError)
+        self.refuses(lambda x: x.float() if bool((x >= 1).all()) else x, x, AssertionError)
+
+
 class LazyConjugates(unittest.TestCase):
     def test_inputs_that_are_conjugated_lazily(self):
         for x in (torch.randn(2, 3, dtype=torch.cdouble).conj(), torch.randn(3, 2, dtype=torch.cdouble).t().conj()):

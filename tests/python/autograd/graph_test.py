@@ -99,8 +99,40 @@ class SavedTensors(unittest.TestCase):
             late = x * x
             with self.assertRaises(RuntimeError), graph.allow_mutation_on_saved_tensors():
                 pass
-        with self.assertRaisesRegex(RuntimeError, "outside"):
+        with self.assertRaisesRegex(AssertionError, "outside"):
             late.sum().backward()
+
+
+class UnevenHooks(unittest.TestCase):
+    """Hooks that enter or leave contexts while backward runs: the contexts of the thread are afterwards what they were."""
+
+    def test_a_context_entered_by_an_unpack_hook_ends_with_the_pass(self):
+        entered = graph.saved_tensors_hooks(lambda t: t * 100, lambda t: t)
+
+        def unpack(t):
+            entered.__enter__()
+            return t
+
+        x = leaf(1.0)
+        with graph.saved_tensors_hooks(lambda t: t, unpack):
+            y = x.sin()
+        y.backward()
+        saved = x.sin().grad_fn._raw_saved_self
+        saved.register_hooks(lambda t: t, lambda t: t)  # refuses a tensor that hooks have packed
+
+    def test_a_context_left_by_an_unpack_hook_is_there_after_the_pass(self):
+        outer = graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+
+        def unpack(t):
+            inner.__exit__()
+            return t
+
+        inner = graph.saved_tensors_hooks(lambda t: t, unpack)
+        for _ in range(3):
+            with outer:
+                inner.__enter__()
+                leaf(1.0).sin().backward()
+                inner.__exit__()
 
 
 class MultiGrad(unittest.TestCase):

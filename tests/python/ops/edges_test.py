@@ -307,6 +307,31 @@ def test_a_gradient_edge_of_one_element_begins_with_one():
         torch.autograd.grad(edge(x * 2), (x,), grad_outputs=(torch.ones(3),))
 
 
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+def test_elements_that_equal_the_chosen_one_share_its_gradient(name):
+    nan = float("nan")
+    for values, shares in (
+        ([1.0, 1.0, 1.0], [1 / 3] * 3),
+        ([nan, nan], [0.5, 0.5]),
+        ([[1.0, nan], [1.0, nan]], [[0.5, 0.0], [0.5, 0.0]] if name == "nanmedian" else [[0.0, 0.5], [0.0, 0.5]]),
+    ):
+        x = torch.tensor(values, requires_grad=True)
+        getattr(x, name)().backward()
+        torch.testing.assert_close(x.grad, torch.tensor(shares))
+
+
+def test_the_middle_of_several_equal_elements():
+    for name in ("median", "nanmedian"):
+        x = torch.tensor([5.0, 2.0, 2.0, 1.0, 9.0], requires_grad=True)
+        y = getattr(x, name)()
+        y.backward()
+        assert y.item() == 2 and x.grad.tolist() == [0, 0.5, 0.5, 0, 0]
+        batch = torch.func.vmap(getattr(torch, name))(torch.tensor([[1.0, 3.0, 2.0], [5.0, 4.0, 4.0]]))
+        assert batch.tolist() == [2, 4]
+        grads = torch.func.vmap(torch.func.grad(getattr(torch, name)))(torch.tensor([[1.0, 3.0, 2.0], [5.0, 4.0, 4.0]]))
+        assert grads.tolist() == [[0, 0, 1], [0, 0.5, 0.5]]
+
+
 def test_inference_tensors_count_no_versions():
     with torch.inference_mode():
         x = torch.ones(2)

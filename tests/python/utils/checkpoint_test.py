@@ -167,6 +167,27 @@ class Checkpoints(unittest.TestCase):
             checkpoint(torch.sin, torch.ones(2), use_reentrant=True)
 
 
+class Nested(unittest.TestCase):
+    """A function that differentiates another checkpoint while it runs: what it saves later is not known yet where that one recomputes."""
+
+    def test_derivatives_within_a_checkpoint(self):
+        def gradient(function):
+            def derivative(x):
+                return torch.autograd.grad(function(x).sum(), x, create_graph=True)[0]
+
+            return derivative
+
+        def inner(x):
+            return x.sin().exp().sin()
+
+        x = torch.tensor([0.3, 0.7], requires_grad=True)
+        expected = gradient(gradient(inner))(x)
+        for early_stop in (True, False):
+            with set_checkpoint_early_stop(early_stop):
+                nested = partial(checkpoint, gradient(partial(checkpoint, inner, use_reentrant=False)), use_reentrant=False)
+                torch.testing.assert_close(gradient(nested)(x), expected)
+
+
 class Counts(TorchDispatchMode):
     """How often each operator runs."""
 

@@ -285,6 +285,14 @@ class Mappings(unittest.TestCase):
         self.assertEqual(list(three.shuffle(indices=[2, 0]).set_shuffle(False)), [3, 1])
 
 
+class Pickled(unittest.TestCase):
+    def test_steps_that_were_given_no_function(self):
+        mapped = data.datapipes.map.Mapper(SequenceWrapper([1, 2]))
+        self.assertEqual([pickle.loads(pickle.dumps(mapped))[i] for i in range(2)], [1, 2])
+        first, _ = IterableWrapper([1, 2]).fork(2)
+        self.assertEqual(list(pickle.loads(pickle.dumps(first))), [1, 2])
+
+
 class Graphs(unittest.TestCase):
     def test_settings(self):
         pipe = ten().shuffle().map(abs).sharding_filter()

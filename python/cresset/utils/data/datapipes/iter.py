@@ -429,10 +429,14 @@ class _Source:
         self.restart()
 
 
+def _same(item):
+    return item
+
+
 class _Forked(OfOne, _Source):
     def __init__(self, datapipe, count, buffer_size, copy):
         super().__init__(datapipe, count, buffer_size)
-        copies = {None: lambda x: x, "shallow": _copy.copy, "deep": _copy.deepcopy}
+        copies = {None: _same, "shallow": _copy.copy, "deep": _copy.deepcopy}
         if copy not in copies:
             raise ValueError(f"fork: expected copy to be one of {list(copies)}, got {copy!r}")
         self.copy = copies[copy]

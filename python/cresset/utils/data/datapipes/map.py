@@ -26,6 +26,10 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
         return len(self.sequence)
 
 
+def _same(item):
+    return item
+
+
 @functional_datapipe("map")
 class MapperMapDataPipe(OfOne, MapDataPipe):
     """A function of each item.
@@ -34,7 +38,7 @@ class MapperMapDataPipe(OfOne, MapDataPipe):
     20
     """
 
-    def __init__(self, datapipe, fn=lambda x: x):
+    def __init__(self, datapipe, fn=_same):
         self.datapipe, self.fn = datapipe, fn
 
     def __getitem__(self, index):
