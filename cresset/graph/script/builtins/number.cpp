@@ -321,6 +321,12 @@ void add_conversions() {
   add_builtin("aten::Complex.Scalar(Scalar a) -> complex", [](Inputs in, size_t, Datum& out) { put(out, as_complex(*in[0])); });
   add_builtin("aten::Complex.Tensor_Tensor(Tensor a, Tensor b) -> complex",
               [](Inputs in, size_t, Datum& out) { put(out, complex<double>(in[0]->to_tensor().item().toDouble(), in[1]->to_tensor().item().toDouble())); });
+  for (const std::string number : {"float", "int", "bool"}) {
+    add_builtin(("aten::Complex.Tensor_" + number + "(Tensor x, " + number + " y) -> complex").c_str(),
+                [](Inputs in, size_t, Datum& out) { put(out, complex<double>(in[0]->to_tensor().item().toDouble(), as_float(*in[1]))); });
+    add_builtin(("aten::Complex." + number + "_Tensor(" + number + " x, Tensor y) -> complex").c_str(),
+                [](Inputs in, size_t, Datum& out) { put(out, complex<double>(as_float(*in[0]), in[1]->to_tensor().item().toDouble())); });
+  }
   for (const auto& [overload, a, b] : {std::array<const char*, 3>{"int_int", "int", "int"},
                                        {"float_float", "float", "float"},
                                        {"int_float", "int", "float"},

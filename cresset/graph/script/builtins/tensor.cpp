@@ -3,7 +3,6 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/base/warning.h"
-#include "cresset/core/random/generator.h"
 #include "cresset/core/tensor_impl.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
@@ -142,6 +141,7 @@ void add_facts() {
   CRESSET_FACT("aten::is_conj(Tensor self) -> bool", t.is_conj())
   CRESSET_FACT("aten::is_neg(Tensor self) -> bool", t.is_neg())
   CRESSET_FACT("aten::is_inference(Tensor self) -> bool", t.is_inference())
+  CRESSET_FACT("aten::is_pinned(Tensor self, Device? device=None) -> bool", t.is_pinned())
   CRESSET_FACT("aten::get_device(Tensor self) -> int", static_cast<int64_t>(t.get_device()))
   CRESSET_FACT("aten::is_same_size(Tensor self, Tensor other) -> bool", t.sizes() == tensor(*in[1]).sizes())
   CRESSET_FACT("prim::requires_grad(Tensor a) -> bool", bool(t.requires_grad()))
@@ -261,7 +261,41 @@ void add_gradients() {
       false);
 }
 
+// A tensor that looks at other memory from then on.
+void add_memory() {
+  add_builtin(
+      "aten::set_(Tensor(a!) self) -> Tensor(a!)",
+      [](Inputs in, size_t, Datum& out) {
+        Tensor t = tensor(*in[0]);
+        out = Datum(t.set_());
+      },
+      false);
+  add_builtin(
+      "aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+      [](Inputs in, size_t, Datum& out) {
+        Tensor t = tensor(*in[0]);
+        out = Datum(t.set_(tensor(*in[1])));
+      },
+      false);
+  add_builtin(
+      "aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)",
+      [](Inputs in, size_t, Datum& out) {
+        Tensor t = tensor(*in[0]);
+        out = Datum(t.set_(tensor(*in[1]), as_int(*in[2]), in[3]->toIntVector(), in[4]->toIntVector()));
+      },
+      false);
+}
+
+// (size...) of numbers or lists of numbers: of tensors without memory, which broadcast like others.
+void broadcast_sizes(Inputs in, size_t count, Datum& out) {
+  std::vector<Tensor> shapes;
+  for (size_t i = 0; i < count; i++)
+    shapes.push_back(empty(in[i]->isList() ? in[i]->toIntVector() : std::vector<int64_t>{as_int(*in[i])}, TensorOptions().device(kMeta)));
+  out = shapes.empty() ? ints({}) : ints(broadcast_tensors(shapes)[0].sizes());
+}
+
 void add_functions() {
+  register_builtin({"aten::broadcast_shapes", 0, 64, Type::list(TypeKind::Int), true, broadcast_sizes});
   add_builtin(
       "aten::item(Tensor self) -> Scalar", [](Inputs in, size_t, Datum& out) { out = Datum(tensor(*in[0]).item()); }, false);
   add_builtin(
@@ -305,13 +339,6 @@ void add_functions() {
   };
   add_builtin("prim::NumToTensor.Scalar(Scalar a) -> Tensor", wrapped, false);
   add_builtin("prim::NumToTensor.bool(bool a) -> Tensor", wrapped, false);
-  add_builtin(
-      "aten::manual_seed(int seed) -> ()",
-      [](Inputs in, size_t, Datum& out) {
-        manual_seed(static_cast<uint64_t>(as_int(*in[0])));
-        out = Datum();
-      },
-      false);
   add_builtin(
       "aten::to.prim_dtype(Tensor(a) self, ScalarType? dtype, bool non_blocking=False, bool copy=False) -> Tensor(a)",
       [](Inputs in, size_t, Datum& out) {
@@ -358,6 +385,7 @@ void add_functions() {
 void add_tensor_builtins() {
   add_facts();
   add_gradients();
+  add_memory();
   add_functions();
 }
 
