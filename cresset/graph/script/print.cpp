@@ -550,6 +550,18 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save) {
   return code_of(cls, referred, to_save, unused);
 }
 
+namespace {
+
+// Whether a constant stands as text in its class: others are part of the methods alone.
+bool is_plain_constant(const Datum& v) {
+  const auto all = [](const auto& elements) { return std::all_of(elements.begin(), elements.end(), is_plain_constant); };
+  if (v.isTuple()) return all(v.toTupleRef().elements());
+  if (v.isList()) return all(v.toListVector());
+  return v.is_none() || v.is_number() || v.isString() || v.is<Device>() || v.is<ScalarType>() || v.is<Layout>() || v.is<MemoryFormat>();
+}
+
+}  // namespace
+
 std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& places) {
   Printer types(referred, to_save);
   const std::string name = short_name(cls.name);
@@ -590,7 +602,7 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& pl
   }
   for (const auto& [constant, v] : cls.constants) {
     const Type t = Type::of(v);
-    if (v.is_number() || v.isString()) s += "  " + constant + " : Final[" + types.type(t) + "] = " + types.literal(v, t) + "\n";
+    if (is_plain_constant(v)) s += "  " + constant + " : Final[" + types.type(t) + "] = " + types.literal(v, t) + "\n";
   }
   for (const std::string& m : cls.method_order) {
     Function* f = cls.methods.at(m);
