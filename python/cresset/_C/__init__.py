@@ -84,6 +84,11 @@ def __getattr__(name):
         return dispatch_keys.parsed
     if name == "_parse_dispatch_key":
         return dispatch_keys.DispatchKey.__members__.get
+    if name.startswith(("_jit_", "_get_graph_executor", "_set_graph_executor")):
+        from . import _jit
+
+        if (function := _jit.found(name)) is not None:
+            return function
     return missing.found(__name__, name)
 
 
