@@ -7,6 +7,10 @@ from ..linalg import LinAlgError as _LinAlgError  # noqa: F401
 _TensorMeta = type(_cresset.Tensor)
 _disabled_torch_dispatch_impl = _cresset._disabled_torch_dispatch_impl
 has_lapack, has_mkl, has_openmp = True, False, False
+# Classes of the compiler by the modules that they live in: what a function's `graph` is made of.
+_COMPILER = {
+    "Block": "_views", "CompilationUnit": "_api", "Graph": "_views", "Node": "_views", "ScriptFunction": "_function", "ScriptMethod": "_module", "Value": "_views",
+}  # fmt: skip
 _SUBMODULES = ("_autograd", "_cpu", "_profiler")
 
 
@@ -65,6 +69,10 @@ def _cuda_isInBadFork():
 
 
 def __getattr__(name):
+    if name in _COMPILER:
+        import importlib
+
+        return getattr(importlib.import_module(f"..jit.{_COMPILER[name]}", __name__), name)
     if name in ("DispatchKey", "DispatchKeySet"):
         from .._core import dispatch_keys
 

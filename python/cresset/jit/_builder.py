@@ -387,8 +387,19 @@ class _Builder:
             function = _graph.script_unit_define(_resolve.unit, qualified, text, f"torch/nn/modules/{name}", 1, _library.Names(), self.cls, {})
         else:
             source, file, line = _resolve.source_of(fn)
+            if name == "__setstate__":
+                source = self._with_state(source)
             function = _graph.script_unit_define(_resolve.unit, qualified, source, file, line, _resolve.Resolver(fn), self.cls, defaults_of(fn))
         return self._keep(key, function)
+
+    def _with_state(self, source):
+        """The text of `__setstate__`, whose state is what `__getstate__` gives where nothing says otherwise."""
+        getter = self._find("__getstate__")
+        if getter is None or re.search(r"#\s*type:", source) is not None:
+            return source
+        _graph.script_function_compile(getter)
+        state = _graph.script_function_info(getter)["returns"][0]
+        return re.sub(r"(def\s+__setstate__\s*\(\s*\w+\s*,\s*\w+)(\s*[,)])", rf"\1: {state}\2", source, count=1)
 
     def _dropped(self, qualified, fn, use):
         rows, result = native(fn, qualified, skip_self=True)

@@ -75,8 +75,12 @@ def _compiled_first(self, name):
     if inner is None:
         return found
     is_method = inspect.ismethod(found) and getattr(found.__func__, "_torchscript_method", False)
+    if is_method:
+        method = getattr(inner, name)
+        method.__doc__ = found.__doc__
+        return method
     is_value = name in own and (name not in _INTERNAL or name in ("_parameters", "_buffers", "_modules")) and name != "_actual_script_module"
-    return getattr(inner, name) if is_method or is_value else found
+    return getattr(inner, name) if is_value else found
 
 
 class ScriptModule(Module):

@@ -542,12 +542,13 @@ class Scripted(torch.jit.ScriptModule):
 
     @torch.jit.script_method
     def forward(self, x):
+        """Adds n."""
         return x + self.n
 
 
 def test_a_script_module_has_what_was_compiled():
     m = Scripted()
-    assert (m.n, m.forward.name) == (3, "forward")
+    assert (m.n, m.forward.name, m.forward.__doc__) == (3, "forward", "Adds n.")
     m.n = 5
     assert (m.n, m(torch.ones(1)).item()) == (5, 6)
 
@@ -638,3 +639,25 @@ def test_hooks_have_names_of_their_own():
     m.register_forward_pre_hook(named(double))
     with pytest.raises(RuntimeError, match="two of the name 'add'"):
         torch.jit.script(m)
+
+
+class KeepsState(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(2))
+
+    def forward(self, x):
+        return x + self.b
+
+    @torch.jit.export
+    def __getstate__(self):
+        return (self.b, 74, self.training)
+
+    @torch.jit.export
+    def __setstate__(self, state):
+        self.b = state[0] + 10
+        self.training = state[2]
+
+
+def test_the_state_that_is_set_is_of_the_type_that_was_given():
+    assert again(torch.jit.script(KeepsState()))(torch.zeros(2)).tolist() == [11.0, 11.0]

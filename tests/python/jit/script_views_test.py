@@ -234,6 +234,14 @@ def test_passes_change_the_graph_they_are_given():
     assert (kinds(kept).count("aten::relu"), "aten::exp" in kinds(kept)) == (2, True)
 
 
+def test_classes_of_the_compiler_are_those_of_its_objects():
+    graph = calls.graph
+    node = next(iter(graph.nodes()))
+    assert isinstance(graph, torch._C.Graph) and isinstance(node, torch._C.Node) and isinstance(node.output(), torch._C.Value)
+    assert isinstance(calls, torch._C.ScriptFunction) and isinstance(torch.jit.script(nn.ReLU()).forward, torch._C.ScriptMethod)
+    assert torch._C.CompilationUnit is torch.jit.CompilationUnit
+
+
 def test_settings_of_executors_are_kept_for_those_who_ask():
     former = torch._C._jit_set_profiling_mode(False)
     assert torch._C._jit_set_profiling_mode(former) is False
