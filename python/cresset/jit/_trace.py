@@ -145,7 +145,16 @@ class _Frame:
         self.outer, self.path = outer, path  # names of attributes from the root to the module
         self.names, self.kept, self.lines, self.parameters, self.lifted = {}, [], [], [], []
         self.generators = {}  # name -> the state that its last use left
+        self.region = (None, 0)  # the region of mixed precision of the last line, and how many lines there were
         self.counter = 0
+
+    def add(self, line):
+        """Appends a line, within the region of mixed precision that it runs in."""
+        region = f'with autocast("cpu", {torch.get_autocast_dtype("cpu")}):' if torch.is_autocast_enabled("cpu") else None
+        if region is not None and self.region != (region, len(self.lines)):
+            self.lines.append(region)
+        self.lines.append(line if region is None else f"    {line}")
+        self.region = (region, len(self.lines))
 
     def know(self, tensor, text):
         self.names[id(tensor)] = text
@@ -293,16 +302,16 @@ class Tracer:
         frame = self.frame
         if isinstance(result, torch.Tensor):
             name = frame.fresh()
-            frame.lines.append(f"{name} = {text}")
+            frame.add(f"{name} = {text}")
             frame.know(result, name)
         elif isinstance(result, (tuple, list)):
             name = frame.fresh()
-            frame.lines.append(f"{name} = {text}")
+            frame.add(f"{name} = {text}")
             for index, item in enumerate(result):
                 if isinstance(item, torch.Tensor):
                     frame.know(item, f"{name}[{index}]")
         else:
-            frame.lines.append(text)
+            frame.add(text)
 
     def generator(self, generator):
         """The name of a generator, which the trace makes of its seed where it has been seeded since the last use."""
@@ -330,7 +339,7 @@ class Tracer:
             place += f" = {self.literal(args[2])}"
         result = self._aside(lambda: func(args[0], _plain(args[1]), *args[2:]))
         if name == "__setitem__":
-            self.frame.lines.append(place)
+            self.frame.add(place)
         else:
             self.write(place, result)
         return result
@@ -535,6 +544,8 @@ class Tracer:
             return ("ops", None)
         if name == "fork":
             return ("special", "fork")
+        if name == "autocast":
+            return _resolve.describe(torch.autocast, name)
         if name == "CONSTANTS":
             return ("namespace", _Constants(self.constants), name)
         if (found := re.fullmatch(r"function_(\d+)", name)) is not None:

@@ -790,3 +790,17 @@ def test_calls_that_python_takes_too():
 
 def lp_pools(x: torch.Tensor):
     return torch.nn.functional.lp_pool1d(x, 2, 2), torch.nn.functional.lp_pool1d(x, 2.0, 2)
+
+
+@torch.jit.script
+def asks_for_autocast(x: torch.Tensor):
+    before = torch.is_autocast_cpu_enabled()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        within = torch.is_autocast_cpu_enabled()
+    return before, within, torch.is_autocast_cpu_enabled()
+
+
+def test_programs_ask_whether_precision_is_mixed():
+    assert asks_for_autocast(torch.ones(1)) == (False, True, False)
+    with torch.autocast("cpu"):
+        assert asks_for_autocast(torch.ones(1)) == (True, True, True)

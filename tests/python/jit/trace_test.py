@@ -141,6 +141,28 @@ class Traces(unittest.TestCase):
         for _ in range(2):
             self.assertTrue(torch.equal(again(traced)(torch.ones(2)), noise(torch.ones(2))))
 
+    def test_mixed_precision_is_part_of_a_trace(self):
+        class Layers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 2)
+
+            def forward(self, x):
+                x = self.first(x)
+                with torch.autocast("cpu", enabled=False):
+                    x = self.second(x.float())
+                return x + torch.mm(x, x.t()).sum()
+
+        module = Layers().eval()
+        with torch.no_grad():
+            for dtype in (torch.bfloat16, torch.float16):
+                with torch.autocast("cpu", dtype=dtype, cache_enabled=False):
+                    traced = torch.jit.trace(module, (X,))
+                    expected = module(X)
+                for one in (traced, again(traced), torch.jit.freeze(traced)):
+                    got = one(X)
+                    self.assertEqual((got.dtype, torch.equal(got, expected)), (expected.dtype, True))
+
     def test_forked_calls_take_keywords(self):
         def both(a, b):
             return 2 * a - b

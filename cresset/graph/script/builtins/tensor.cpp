@@ -375,8 +375,11 @@ void add_functions() {
         out = Datum();
       },
       false);
-  for (const char* name : {"is_autocast_enabled", "is_autocast_cpu_enabled"})
-    add_builtin((std::string("aten::") + name + "() -> bool").c_str(), [](Inputs, size_t, Datum& out) { put(out, false); }, false);
+  // Without a device the question is about CUDA.
+  add_builtin(
+      "aten::is_autocast_enabled() -> bool", [](Inputs, size_t, Datum& out) { put(out, bool(amp::is_autocast_enabled(DeviceType::CUDA))); }, false);
+  add_builtin(
+      "aten::is_autocast_cpu_enabled() -> bool", [](Inputs, size_t, Datum& out) { put(out, bool(amp::is_autocast_enabled(DeviceType::CPU))); }, false);
   add_builtin("aten::cudnn_is_acceptable(Tensor self) -> bool", [](Inputs, size_t, Datum& out) { put(out, false); });
 }
 
