@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/upgrade.h"
@@ -320,7 +321,7 @@ class Reader {
       case Kind::None: return {};
       case Kind::Bool: return Datum(n.flag);
       case Kind::Int:
-        if (t.kind() == TypeKind::DType) return Datum(static_cast<ScalarType>(n.integer));
+        if (t.kind() == TypeKind::DType) return Datum(dtype_of_number(n.integer));
         return Datum(n.integer);
       case Kind::Float: return Datum(n.real);
       case Kind::Complex: return Datum(complex<double>(n.real, n.imaginary));

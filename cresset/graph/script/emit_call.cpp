@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/emit.h"
 #include "cresset/graph/script/values.h"
 
@@ -532,10 +533,10 @@ Value* Emitter::convert(Value* v, const Type& to, const Range& range, bool impli
     if (from.kind() == TypeKind::Int) {
       const Type& inner = to.kind() == TypeKind::Optional ? to.elements()[0] : to;
       if (inner.kind() == TypeKind::DType) {
-        if (v->is_constant() && v->constant()->isInt()) return constant(Datum(static_cast<ScalarType>(v->constant()->toInt())));
+        if (v->is_constant() && v->constant()->isInt()) return constant(Datum(dtype_of_number(v->constant()->toInt())));
         return make("prim::dtype_of_int", {v}, range, TypeKind::DType);
       }
-      if (inner.kind() == TypeKind::Layout && v->is_constant()) return graph_.constant(Datum(static_cast<Layout>(v->constant()->toInt())));
+      if (inner.kind() == TypeKind::Layout && v->is_constant()) return graph_.constant(Datum(layout_of_number(v->constant()->toInt())));
       if (inner.kind() == TypeKind::MemoryFormat && v->is_constant()) return graph_.constant(Datum(static_cast<MemoryFormat>(v->constant()->toInt())));
     }
     const auto is_optional = [](const Type& t, TypeKind of) { return t.kind() == TypeKind::Optional && t.elements()[0].kind() == of; };

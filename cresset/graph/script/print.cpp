@@ -1,4 +1,5 @@
 #include "cresset/graph/script/print.h"
+#include "cresset/graph/script/dtype_number.h"
 
 #include <algorithm>
 #include <cmath>
@@ -117,8 +118,8 @@ class Printer {
       }
       return s;
     }
-    if (v.is<ScalarType>()) return std::to_string(static_cast<int>(v.to_dtype()));
-    if (v.is<Layout>()) return std::to_string(static_cast<int>(v.to_layout()));
+    if (v.is<ScalarType>()) return std::to_string(number_of(v.to_dtype()));
+    if (v.is<Layout>()) return std::to_string(number_of(v.to_layout()));
     if (v.is<MemoryFormat>()) return std::to_string(static_cast<int>(v.to_memory_format()));
     if (v.is<Device>()) return "torch.device(\"" + v.to_device().str() + "\")";
     if (v.is_tensor() && v.to_tensor().defined()) return "CONSTANTS.c" + std::to_string(referred_.constant(v));

@@ -53,8 +53,7 @@ const Golden kGolden[] = {
     // assignment
     {"if n > 0:\n        n = 'a'\n    return n", "Variable 'n' had type int and gets a value of type str", "'a'"},
     {"for i in xs:\n        n = 1.5\n    return n", "Variable 'n' had type int", "1.5"},
-    {"if n > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "y is set to type int in the true branch and type str in the false branch",
-     "y"},
+    {"if n > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "y is set to type int in the true branch and type str in the false branch", "y"},
     {"y: int = 'a'\n    return y", "Variable 'y' is annotated with type int and gets a value of type str", "'a'"},
     {"y: Nothing = 1\n    return y", "Unknown type name 'Nothing'", "Nothing"},
     {"y: List = []\n    return y", "List: say what it holds", "List"},

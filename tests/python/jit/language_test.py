@@ -804,3 +804,21 @@ def test_programs_ask_whether_precision_is_mixed():
     assert asks_for_autocast(torch.ones(1)) == (False, True, False)
     with torch.autocast("cpu"):
         assert asks_for_autocast(torch.ones(1)) == (True, True, True)
+
+
+@torch.jit.script
+def casts(x: torch.Tensor):
+    y = x.to(torch.bfloat16)
+    return y, x.to(torch.uint16), str(torch.bfloat16), y.dtype == torch.bfloat16
+
+
+def test_dtypes_have_the_numbers_of_pytorch():
+    assert "torch.to(x, 15)" in casts.code and "torch.to(x, 27)" in casts.code
+    for f in (casts, again(casts)):
+        y, z, text, same_dtype = f(torch.ones(2))
+        assert (y.dtype, z.dtype, text, same_dtype) == (torch.bfloat16, torch.uint16, "15", True)
+    cu = torch.jit.CompilationUnit("def f(x):\n    return x.to(15), x.to(6)\ndef g(x):\n    return x.dtype")
+    assert [t.dtype for t in cu.f(torch.ones(1))] == [torch.bfloat16, torch.float32]
+    assert cu.g(torch.ones(1, dtype=torch.bfloat16)) == 15
+    with pytest.raises(RuntimeError, match="none of number 12"):
+        torch.jit.CompilationUnit("def f(x):\n    return x.to(12)").f(torch.ones(1))

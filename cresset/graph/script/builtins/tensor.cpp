@@ -4,6 +4,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/tensor_impl.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
 
@@ -205,7 +206,7 @@ void add_facts() {
               [](Inputs in, size_t, Datum& out) { put(out, can_cast(in[0]->to_dtype(), in[1]->to_dtype())); });
   add_builtin("prim::is_complex.dtype(ScalarType a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(isComplexType(in[0]->to_dtype()))); });
   register_builtin({"prim::dtype_of_int", 1, 1, TypeKind::DType, true, [](Inputs in, size_t, Datum& out) {
-                      if (in[0]->is<int64_t>()) out = Datum(static_cast<ScalarType>(as_int(*in[0])));
+                      if (in[0]->is<int64_t>()) out = Datum(dtype_of_number(as_int(*in[0])));
                       else out = *in[0];
                     }});
 }
