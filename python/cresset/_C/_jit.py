@@ -1,4 +1,4 @@
-"""What libraries ask of PyTorch's compiler by private names: passes over graphs, and settings of its executors.
+"""Passes over graphs, and settings of executors, which libraries ask of PyTorch's compiler by private names.
 
 There is one way to run programs here, so the settings are kept for those who ask and change no result; that of the optimisation is obeyed.
 """

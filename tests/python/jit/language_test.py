@@ -822,3 +822,15 @@ def test_dtypes_have_the_numbers_of_pytorch():
     assert cu.g(torch.ones(1, dtype=torch.bfloat16)) == 15
     with pytest.raises(RuntimeError, match="none of number 12"):
         torch.jit.CompilationUnit("def f(x):\n    return x.to(12)").f(torch.ones(1))
+
+
+def test_texts_are_indented_by_their_first_line():
+    cu = torch.jit.CompilationUnit("""
+        def f(x):
+            return x + torch.tensor([1.0,
+    2.0])
+
+        def _g(x):
+            return f(x)
+    """)
+    assert cu._g(torch.zeros(2)).tolist() == [1.0, 2.0]
