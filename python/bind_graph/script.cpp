@@ -639,7 +639,7 @@ PyObject* has_operator(PyObject*, PyObject* name) {
   return guarded([&] {
     const std::string wanted = string_of(name);
     const bool written = wanted.compare(0, 6, "aten::") == 0 && library_function(wanted.substr(6));
-    return Ref::share(written || !find_candidates(wanted).empty() ? Py_True : Py_False);
+    return Ref::share(written || !find_candidates(wanted).empty() || find_builtin(wanted) ? Py_True : Py_False);
   });
 }
 // (helpers as a dict, class of raised errors, class of unsupported programs)

@@ -1,5 +1,6 @@
 // Graphs, code and archives of TorchScript for Python.
 
+#include "cresset/graph/passes/passes.h"
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/ir_text.h"
 #include "cresset/graph/script/passes.h"
@@ -180,6 +181,26 @@ PyObject* opnames(PyObject*, PyObject* o) {
   });
 }
 
+PyObject* graph_copy(PyObject*, PyObject* o) {
+  return guarded([&] { return wrap(std::shared_ptr<Graph>(handle(o, HandleKind::Graph).graph->clone())); });
+}
+// (graph, name): how much a pass changed it.
+PyObject* graph_pass(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* o;
+    const char* name;
+    if (!PyArg_ParseTuple(args, "Os", &o, &name)) throw PythonError();
+    Graph& g = *handle(o, HandleKind::Graph).graph;
+    const std::string pass = name;
+    if (pass == "verify") {
+      g.verify();
+      return checked(PyLong_FromLong(0));
+    }
+    const size_t changed = pass == "fold_builtins" ? fold_builtins(g) : pass == "peephole" ? peephole(g) : run_pass(g, pass);
+    return checked(PyLong_FromSize_t(changed));
+  });
+}
+
 PyObject* parse_text(PyObject*, PyObject* o) {
   return guarded([&] { return wrap(std::shared_ptr<Graph>(parse_ir(string_of(o)))); });
 }
@@ -198,6 +219,8 @@ PyMethodDef functions[] = {{"script_parse_ir", parse_text, METH_O, nullptr},
                            {"script_function_graph", function_graph, METH_VARARGS, nullptr},
                            {"script_function_executed", function_executed, METH_O, nullptr},
                            {"script_last_graph", last_graph, METH_NOARGS, nullptr},
+                           {"script_graph_copy", graph_copy, METH_O, nullptr},
+                           {"script_graph_pass", graph_pass, METH_VARARGS, nullptr},
                            {"script_graph_rows", graph_rows, METH_O, nullptr},
                            {"script_function_code", function_code, METH_O, nullptr},
                            {"script_save", save, METH_VARARGS, nullptr},

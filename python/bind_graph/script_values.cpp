@@ -2,6 +2,7 @@
 
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "python/bind_graph/script.h"
 
 namespace cresset::graph::script {
@@ -258,8 +259,8 @@ Ref to_python(const Datum& v, const Type& type) {
   if (v.isComplexDouble()) return checked(PyComplex_FromDoubles(v.toComplexDouble().real(), v.toComplexDouble().imag()));
   if (v.isString()) return text(v.to_string());
   // Ints in TorchScript.
-  if (v.is<ScalarType>()) return checked(PyLong_FromLong(static_cast<long>(v.to_dtype())));
-  if (v.is<Layout>()) return checked(PyLong_FromLong(static_cast<long>(v.to_layout())));
+  if (v.is<ScalarType>()) return checked(PyLong_FromLongLong(number_of(v.to_dtype())));
+  if (v.is<Layout>()) return checked(PyLong_FromLong(number_of(v.to_layout())));
   const Type& t = type.kind() == TypeKind::Optional ? type.elements()[0] : type;
   const auto element = [&](size_t i) {
     return t.kind() == TypeKind::List || t.kind() == TypeKind::Dict || t.kind() == TypeKind::Tuple ? t.elements()[i] : Type();

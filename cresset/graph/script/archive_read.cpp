@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/upgrade.h"
@@ -157,7 +158,7 @@ class Code final : public std::enable_shared_from_this<Code> {
       } else if (line->kind == AstKind::Annotated && (*line)[0].kind == AstKind::Name) {
         const Ast& annotation = (*line)[1];
         if (line->kid(2)) {
-          cls.constants[(*line)[0].text] = literal((*line)[2]);
+          if (const auto v = literal((*line)[2])) cls.constants[(*line)[0].text] = *v;
           continue;
         }
         attribute(cls, (*line)[0].text, annotation);
@@ -204,14 +205,31 @@ class Code final : public std::enable_shared_from_this<Code> {
     return cls.name;
   }
   void attribute(ClassType& cls, const std::string& name, const Ast& annotation) { cls.add_attribute({name, type(&annotation)}); }
-  static Datum literal(const Ast& a) {
+  // The value that the text of a constant stands for; none for one that only methods have.
+  static std::optional<Datum> literal(const Ast& a) {
     if (a.kind == AstKind::Literal) return a.value;
     if (a.kind == AstKind::List || a.kind == AstKind::Tuple) {
       std::vector<Datum> list;
-      for (const AstPtr& e : a.kids) list.push_back(literal(*e));
+      for (const AstPtr& e : a.kids) {
+        const auto item = literal(*e);
+        if (!item) return std::nullopt;
+        list.push_back(*item);
+      }
       return a.kind == AstKind::Tuple ? Datum(dispatch::TupleObject::create(std::move(list))) : make_list(dispatch::ElementKind::Any, std::move(list));
     }
-    return {};
+    if (a.kind == AstKind::Name && a.text == "inf") return Datum(std::numeric_limits<double>::infinity());
+    if (a.kind == AstKind::Name && a.text == "nan") return Datum(std::numeric_limits<double>::quiet_NaN());
+    if (a.kind == AstKind::Unary && a.text == "-") {
+      const auto v = literal(a[0]);
+      if (v && v->isInt()) return Datum(-v->to_int());
+      if (v && v->isDouble()) return Datum(-v->to_double());
+    }
+    if (a.kind == AstKind::Call && a[0].text == "device" && a.kids.size() == 2 && a[1].kind == AstKind::Literal) return Datum(Device(a[1].value.to_string()));
+    if (a.kind == AstKind::Call && a[0].text == "complex" && a.kids.size() == 3) {
+      const auto real = literal(a[1]), imaginary = literal(a[2]);
+      if (real && imaginary) return Datum(complex<double>(real->to_double(), imaginary->to_double()));
+    }
+    return std::nullopt;
   }
 
   CompilationUnit* unit_;
@@ -303,7 +321,7 @@ class Reader {
       case Kind::None: return {};
       case Kind::Bool: return Datum(n.flag);
       case Kind::Int:
-        if (t.kind() == TypeKind::DType) return Datum(static_cast<ScalarType>(n.integer));
+        if (t.kind() == TypeKind::DType) return Datum(dtype_of_number(n.integer));
         return Datum(n.integer);
       case Kind::Float: return Datum(n.real);
       case Kind::Complex: return Datum(complex<double>(n.real, n.imaginary));

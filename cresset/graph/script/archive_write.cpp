@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/values.h"
@@ -41,8 +42,8 @@ class Writer {
     if (v.isDouble()) return p_.real(v.toDouble());
     if (v.isComplexDouble()) return p_.complex(v.toComplexDouble().real(), v.toComplexDouble().imag());
     if (v.isString()) return p_.text(v.to_string());
-    if (v.is<ScalarType>()) return p_.integer(static_cast<int64_t>(v.to_dtype()));
-    if (v.is<Layout>()) return p_.integer(static_cast<int64_t>(v.to_layout()));
+    if (v.is<ScalarType>()) return p_.integer(number_of(v.to_dtype()));
+    if (v.is<Layout>()) return p_.integer(number_of(v.to_layout()));
     if (v.is<MemoryFormat>()) return p_.integer(static_cast<int64_t>(v.to_memory_format()));
     if (v.is<Device>()) {
       p_.global("torch", "device");

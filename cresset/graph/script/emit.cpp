@@ -316,10 +316,13 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
     else if (is_module(x->type()) && is_module(y->type())) {
       frame_->gone[name] = "one branch with the same module";
       continue;
-    } else
-      fail("Type mismatch: " + name + " is set to type " + annotation_text(x->type()) + " in the true branch and type " + annotation_text(y->type()) +
-               " in the false branch",
-           range);
+    } else {
+      const std::string why = "Type mismatch: " + name + " is set to type " + annotation_text(x->type()) + " in the true branch and type " +
+                              annotation_text(y->type()) + " in the false branch";
+      if (name[0] == '$') fail(why, range);
+      frame_->gone[name] = why;  // an error where something reads it
+      continue;
+    }
     if (name == kValue && returns_) type = *returns_;
     if (!x) x = in(true_block, [&] { return uninitialized(type, range); });
     if (!y) y = in(false_block, [&] { return uninitialized(type, range); });
@@ -662,12 +665,23 @@ Flow Emitter::with(const Ast& a, size_t at) {
 
 // ---- assignment
 
+namespace {
+
+// From the target of an assignment to the end of its value, where that follows in the text.
+Range whole_statement(const Range& target, const Range& value) {
+  Range whole = target;
+  if (value.source == target.source && value.end > target.end) whole.end = value.end;
+  return whole;
+}
+
+}  // namespace
+
 void Emitter::assign(const Ast& target, SugarPtr v, const Range& range) {
   switch (target.kind) {
     case AstKind::Name: return assign_name(target.text, std::move(v), range);
     case AstKind::Tuple:
     case AstKind::List: return destructure(target, std::move(v));
-    case AstKind::Attribute: return assign_attribute(target, as_value(v, range));
+    case AstKind::Attribute: return assign_attribute(target, as_value(v, range), whole_statement(target.range, range));
     case AstKind::Subscript: return assign_item(target, std::move(v));
     default: fail("expected a name, an attribute or an element to assign to", target.range);
   }
@@ -703,7 +717,7 @@ void Emitter::destructure(const Ast& target, SugarPtr v) {
   for (size_t i = starred + 1; i < target.kids.size(); i++) assign(target[i], (*items)[i - 1 + middle], target[i].range);
 }
 
-void Emitter::assign_attribute(const Ast& target, Value* v) {
+void Emitter::assign_attribute(const Ast& target, Value* v, const Range& range) {
   // An attribute of the name has its own type again, whatever conditions have said: it may be that of the same object.
   for (Frame* f = frame_; f; f = f->parent)
     std::erase_if(f->names, [&](const auto& entry) {
@@ -722,15 +736,14 @@ void Emitter::assign_attribute(const Ast& target, Value* v) {
       return;
     }
     const bool in_init = function_.cls == cls && short_name(function_.name) == "__init__" && cls->kind == ClassKind::Class;
-    if (!in_init) fail("'" + short_name(cls->name) + "' has no attribute '" + target.text + "' to assign; attributes are made in __init__", target.range);
-    if (loops_ || frame_->parent) fail("attributes are first assigned outside of branches and loops: '" + target.text + "'", target.range);
+    if (!in_init) fail("'" + short_name(cls->name) + "' has no attribute '" + target.text + "' to assign; attributes are made in __init__", range);
+    if (loops_ || frame_->parent) fail("attributes are first assigned outside of branches and loops: '" + target.text + "'", range);
     cls->add_attribute({target.text, v->type()});
     attribute = cls->attribute(target.text);
   }
   Value* converted = convert(v, attribute->type, target.range, false);
   if (!converted)
-    fail("attribute '" + target.text + "' is of type " + annotation_text(attribute->type) + ", got a value of type " + annotation_text(v->type()),
-         target.range);
+    fail("attribute '" + target.text + "' is of type " + annotation_text(attribute->type) + ", got a value of type " + annotation_text(v->type()), range);
   add("prim::SetAttr", {object, constant(Datum(target.text)), converted}, target.range);
 }
 
@@ -848,7 +861,7 @@ void Emitter::augmented(const Ast& a) {
   } else if (target.kind == AstKind::Attribute) {
     Value* left = value(target);
     Value* result = combine(left, in_place);
-    if (!in_place) assign_attribute(target, result);
+    if (!in_place) assign_attribute(target, result, a.range);
   } else if (target.kind == AstKind::Subscript) {
     Value* object = value(target[0]);
     if (object->type().is_tensor()) {
@@ -872,6 +885,7 @@ void Emitter::augmented(const Ast& a) {
       return;
     }
     if (target.kids.size() != 2 || slice_parts(target[1])) fail("slices of lists cannot be assigned", target.range);
+    if (object->type().kind() == TypeKind::Tuple) fail("elements of a tuple cannot be assigned", a.range);
     Value* at = value(target[1]);
     Value* left = as_value(call_op("aten::__getitem__", {object, at}, a.range), a.range);
     Value* result = combine(left, in_place);

@@ -59,7 +59,7 @@ class Emitter {
   Flow with(const Ast& a, size_t at);
   void assign(const Ast& target, SugarPtr value, const Range& range);
   void assign_name(const std::string& name, SugarPtr value, const Range& range);
-  void assign_attribute(const Ast& target, Value* value);
+  void assign_attribute(const Ast& target, Value* value, const Range& range);
   void assign_item(const Ast& target, SugarPtr value);
   void augmented(const Ast& a);
   void raise_statement(const Ast& a);
@@ -77,6 +77,8 @@ class Emitter {
   Value* constant_value(const Datum& v, const Range& range, const Type* hint = nullptr);
   Condition condition(const Ast& a);
   Condition special_condition(const std::string& what, const Ast& a);
+  // Of `hasattr` and of `getattr` with a default: whether an object or named tuple has the attribute.
+  bool has_attribute(const std::string& what, const SugarPtr& object, const Range& range, const Ast& name);
   Condition join(const Ast& a, bool is_and);
   Condition identity(const Ast& a, bool is);
   Condition instance_of(const Ast& call, const Ast& object, const Ast& types);

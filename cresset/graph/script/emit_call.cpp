@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/emit.h"
 #include "cresset/graph/script/values.h"
 
@@ -27,6 +28,7 @@ SugarPtr Emitter::attribute(const SugarPtr& object, const std::string& name, con
         s->cls = &cls;
         return s;
       }
+      if (cls.kind == ClassKind::Class && !cls.statics.count(name)) cls.method(name);  // finds a class method that nothing has asked for yet
       if (const auto found = cls.statics.find(name); found != cls.statics.end()) return sugar(found->second);
       if (Function* const method = cls.kind == ClassKind::Module ? cls.method(name) : nullptr) return sugar(method);  // hooks in archives
       fail("class " + short_name(cls.name) + " has no static method '" + name + "'", range);
@@ -205,8 +207,7 @@ SugarPtr Emitter::object_attribute(Value* object, const std::string& name, const
   if (t.kind() == TypeKind::Optional)
     fail("'" + annotation_text(t) + "' has no attribute and no method '" + name + "'; check that it is not None first, which refines its type", range);
   const std::string op = "aten::" + name;
-  const bool has_methods =
-      t.kind() == TypeKind::List || t.kind() == TypeKind::Dict || t.kind() == TypeKind::String || t.kind() == TypeKind::Int || t.kind() == TypeKind::Float;
+  const bool has_methods = t.kind() == TypeKind::List || t.kind() == TypeKind::Dict || t.kind() == TypeKind::String || t.kind() == TypeKind::Generator;
   if (!has_methods || (find_candidates(op).empty() && name != "format"))
     fail("'" + annotation_text(t) + "' has no attribute and no method '" + name + "'", range);
   const SugarPtr s = sugar_text(SugarKind::Builtin, op);
@@ -389,8 +390,7 @@ SugarPtr Emitter::call_module(Value* object, ClassType& cls, const Arguments& ar
   if (!forward) fail("Module '" + short_name(cls.name) + "' has no method forward to call", range);
   // Layers of recurrent networks take packed sequences by a method of their own.
   if (!arguments.positional.empty() && arguments.positional[0]->kind == SugarKind::Value) {
-    const std::string& given = arguments.positional[0]->value->type().name();
-    if (given.size() > 14 && given.compare(given.size() - 14, 14, "PackedSequence") == 0)
+    if (unmangled(arguments.positional[0]->value->type().name()) == "__torch__.torch.nn.utils.rnn.PackedSequence")
       if (Function* const packed = cls.method("forward__packed")) forward = packed;
   }
   if (cls.pre_hooks.empty() && cls.hooks.empty()) return call_function(*forward, object, arguments, range);
@@ -533,10 +533,10 @@ Value* Emitter::convert(Value* v, const Type& to, const Range& range, bool impli
     if (from.kind() == TypeKind::Int) {
       const Type& inner = to.kind() == TypeKind::Optional ? to.elements()[0] : to;
       if (inner.kind() == TypeKind::DType) {
-        if (v->is_constant() && v->constant()->isInt()) return constant(Datum(static_cast<ScalarType>(v->constant()->toInt())));
+        if (v->is_constant() && v->constant()->isInt()) return constant(Datum(dtype_of_number(v->constant()->toInt())));
         return make("prim::dtype_of_int", {v}, range, TypeKind::DType);
       }
-      if (inner.kind() == TypeKind::Layout && v->is_constant()) return graph_.constant(Datum(static_cast<Layout>(v->constant()->toInt())));
+      if (inner.kind() == TypeKind::Layout && v->is_constant()) return graph_.constant(Datum(layout_of_number(v->constant()->toInt())));
       if (inner.kind() == TypeKind::MemoryFormat && v->is_constant()) return graph_.constant(Datum(static_cast<MemoryFormat>(v->constant()->toInt())));
     }
     const auto is_optional = [](const Type& t, TypeKind of) { return t.kind() == TypeKind::Optional && t.elements()[0].kind() == of; };
@@ -622,6 +622,8 @@ bool Emitter::match(const Schema& schema, Value* self, const Arguments& argument
   std::vector<SugarPtr> given(schema.arguments.size());
   std::vector<Range> ranges(schema.arguments.size(), range);
   size_t first = 0;
+  // Functions of torch call the tensor `input` that operators call `self`.
+  const bool is_operator = schema.name.compare(0, 6, "aten::") == 0 && schema.index_of("input") < 0;
   if (self && !schema.arguments.empty()) {
     const int at = schema.index_of("self");
     given[at > 0 && schema.arguments[0].name != "self" && schema.name.compare(0, 6, "aten::") == 0 ? static_cast<size_t>(at) : 0] = sugar(self);
@@ -668,7 +670,7 @@ bool Emitter::match(const Schema& schema, Value* self, const Arguments& argument
       continue;
     }
     for (size_t k = 0; k < arguments.keywords.size(); k++)
-      if (arguments.keywords[k].first == a.name) {
+      if (arguments.keywords[k].first == a.name || (a.name == "self" && is_operator && arguments.keywords[k].first == "input")) {
         given[i] = arguments.keywords[k].second;
         used[k] = true;
       }
@@ -930,16 +932,10 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
   if (what == "__new__") return sugar(make("prim::CreateObject", {constant(Datum(callee->cls->name))}, range, callee->cls->type()));
   if (what == "uninitialized") return sugar(uninitialized(annotation(a[1]), range));
   if (what == "getattr") {
-    if (a.kids.size() < 3 || a[2].kind != AstKind::Literal || !a[2].value.isString())
-      fail("getattr: expected an object and the name of an attribute as a literal", range);
+    if (a.kids.size() != 3 && a.kids.size() != 4) fail("getattr: expected an object, a name and maybe a default", range);
+    if (a[2].kind != AstKind::Literal || !a[2].value.isString()) fail("getattr: the name must be a string literal", a[2].range);
     const SugarPtr object = expression(a[1]);
-    if (a.kids.size() == 4) {
-      Value* v = as_value(object, range);
-      ClassType* cls = class_of(v->type());
-      if (cls)
-        if (SugarPtr s = try_attribute(v, *cls, a[2].value.to_string(), range)) return s;
-      return expression(a[3]);
-    }
+    if (a.kids.size() == 4 && !has_attribute(what, object, a[1].range, a[2])) return expression(a[3], hint);
     return attribute(object, a[2].value.to_string(), range);
   }
   if (what == "super") {
@@ -991,7 +987,7 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
     if (s->kind == SugarKind::Zip) return sugar(iterable(s, range).length);
     Value* v = as_value(s, range);
     ClassType* cls = class_of(v->type());
-    if (cls && cls->kind == ClassKind::Module && !cls->container.empty()) {
+    if (cls && cls->kind == ClassKind::Module && !cls->container.empty() && !cls->method("__len__")) {
       const size_t n = iterable(s, range).unrolled->size();
       return sugar_constant(Datum(static_cast<int64_t>(n)));
     }

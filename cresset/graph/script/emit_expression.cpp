@@ -82,7 +82,7 @@ SugarPtr Emitter::expression(const Ast& a, const Type* hint) {
 
 SugarPtr Emitter::name(const Ast& a) {
   if (SugarPtr s = find(a.text)) return s;
-  if (const std::string* why = why_gone(a.text)) fail(a.text + " is not defined in the " + *why, a.range);
+  if (const std::string* why = why_gone(a.text)) fail(why->compare(0, 4, "Type") == 0 ? *why : a.text + " is not defined in the " + *why, a.range);
   if (SugarPtr s = resolver_.value(a.text, a.range)) return s;
   if (SugarPtr s = builtin_name(a.text)) return s;
   fail("undefined value " + a.text, a.range);
@@ -180,7 +180,12 @@ Value* Emitter::to_bool(Value* v, const Range& range) {
     case TypeKind::List:
     case TypeKind::Dict: return as_value(call_op("aten::gt", {as_value(call_op("aten::len", {v}, range), range), constant(Datum(int64_t{0}))}, range), range);
     case TypeKind::Class:
-      if (ClassType* cls = class_of(v->type()); cls && cls->method("__bool__")) return as_value(method(v, "__bool__", {}, range), range);
+      if (ClassType* cls = class_of(v->type()); cls && cls->method("__bool__")) {
+        Value* const answer = as_value(method(v, "__bool__", {}, range), range);
+        if (answer->type().kind() != TypeKind::Bool)
+          fail(short_name(cls->name) + ".__bool__ must return a bool, got a value of type " + annotation_text(answer->type()), range);
+        return answer;
+      }
       [[fallthrough]];
     default: fail("Could not cast value of type " + annotation_text(v->type()) + " to bool; write a comparison, such as len(x) > 0 or x is not None", range);
   }
@@ -192,12 +197,20 @@ Condition Emitter::special_condition(const std::string& what, const Ast& a) {
   if (what == "is_tracing") return {nullptr, false, {}, {}};
   if (a.kids.size() != 3) fail(what + ": expected 2 arguments, got " + str(a.kids.size() - 1), a.range);
   if (what == "isinstance") return instance_of(a, a[1], a[2]);
-  Value* object = value(a[1]);
-  if (a[2].kind != AstKind::Literal || !a[2].value.isString()) fail("hasattr: the name must be a string literal", a[2].range);
-  ClassType* cls = class_of(object->type());
-  if (!cls) fail("hasattr: expected an object, got a value of type " + annotation_text(object->type()), a[1].range);
-  const std::string& n = a[2].value.to_string();
-  return {nullptr, cls->attribute(n) || cls->constants.count(n) || cls->property(n) || cls->method(n), {}, {}};
+  return {nullptr, has_attribute(what, expression(a[1]), a[1].range, a[2]), {}, {}};
+}
+
+bool Emitter::has_attribute(const std::string& what, const SugarPtr& object, const Range& range, const Ast& name) {
+  if (name.kind != AstKind::Literal || !name.value.isString()) fail(what + ": the name must be a string literal", name.range);
+  const std::string& n = name.value.to_string();
+  if (object->kind == SugarKind::Namespace) fail(what + ": expected an object, got module " + object->text, range);
+  const Type type = as_value(object, range)->type();
+  if (type.kind() == TypeKind::Tuple && !type.name().empty()) return std::find(type.fields().begin(), type.fields().end(), n) != type.fields().end();
+  ClassType* const cls = class_of(type);
+  if (!cls) fail(what + ": expected an object or a named tuple, got a value of type " + annotation_text(type), range);
+  // The method first: a module of Python finds its properties and static methods when something asks for them.
+  if (cls->attribute(n) || cls->constants.count(n) || cls->method(n)) return true;
+  return cls->property(n) || cls->statics.count(n) || cls->functions.count(n) || cls->overloads.count(n);
 }
 
 Condition Emitter::condition(const Ast& a) {

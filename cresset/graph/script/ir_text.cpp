@@ -1,4 +1,5 @@
 #include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/dtype_number.h"
 
 #include <algorithm>
 #include <cctype>
@@ -315,7 +316,7 @@ class Parser {
       Value*& v = inputs[i];
       if (has_variables(a.type) ? !match_type(a.type, v->type(), bound) : !is_subtype(v->type(), a.type)) return false;
       if (inner_of(a.type).kind() == TypeKind::DType && v->is_constant() && v->constant()->isInt())
-        v = constant(Datum(static_cast<ScalarType>(v->constant()->toInt())), Type(TypeKind::DType));
+        v = constant(Datum(dtype_of_number(v->constant()->toInt())), Type(TypeKind::DType));
     }
     return true;
   }

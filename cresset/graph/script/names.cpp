@@ -226,6 +226,7 @@ SugarPtr torch_attribute(const std::string& home, const std::string& name) {
     if (kNames.count(name)) return special(name);
     if (name == "_fork") return special("fork");
     if (name == "_wait") return special("wait");
+    if (name == "_unwrap_optional") return sugar_text(SugarKind::Builtin, "aten::_unwrap_optional");
   }
   if (home == "torch.autograd" && name == "grad") return special("autograd.grad");
   if (home == "torch.autograd" && name == "backward") return sugar_text(SugarKind::Builtin, "aten::backward");

@@ -1,4 +1,5 @@
 #include "cresset/graph/script/print.h"
+#include "cresset/graph/script/dtype_number.h"
 
 #include <algorithm>
 #include <cmath>
@@ -117,8 +118,8 @@ class Printer {
       }
       return s;
     }
-    if (v.is<ScalarType>()) return std::to_string(static_cast<int>(v.to_dtype()));
-    if (v.is<Layout>()) return std::to_string(static_cast<int>(v.to_layout()));
+    if (v.is<ScalarType>()) return std::to_string(number_of(v.to_dtype()));
+    if (v.is<Layout>()) return std::to_string(number_of(v.to_layout()));
     if (v.is<MemoryFormat>()) return std::to_string(static_cast<int>(v.to_memory_format()));
     if (v.is<Device>()) return "torch.device(\"" + v.to_device().str() + "\")";
     if (v.is_tensor() && v.to_tensor().defined()) return "CONSTANTS.c" + std::to_string(referred_.constant(v));
@@ -550,6 +551,18 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save) {
   return code_of(cls, referred, to_save, unused);
 }
 
+namespace {
+
+// Whether a constant stands as text in its class: others are part of the methods alone.
+bool is_plain_constant(const Datum& v) {
+  const auto all = [](const auto& elements) { return std::all_of(elements.begin(), elements.end(), is_plain_constant); };
+  if (v.isTuple()) return all(v.toTupleRef().elements());
+  if (v.isList()) return all(v.toListVector());
+  return v.is_none() || v.is_number() || v.isString() || v.is<Device>() || v.is<ScalarType>() || v.is<Layout>() || v.is<MemoryFormat>();
+}
+
+}  // namespace
+
 std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& places) {
   Printer types(referred, to_save);
   const std::string name = short_name(cls.name);
@@ -590,7 +603,7 @@ std::string code_of(ClassType& cls, Referred& referred, bool to_save, Places& pl
   }
   for (const auto& [constant, v] : cls.constants) {
     const Type t = Type::of(v);
-    if (v.is_number() || v.isString()) s += "  " + constant + " : Final[" + types.type(t) + "] = " + types.literal(v, t) + "\n";
+    if (is_plain_constant(v)) s += "  " + constant + " : Final[" + types.type(t) + "] = " + types.literal(v, t) + "\n";
   }
   for (const std::string& m : cls.method_order) {
     Function* f = cls.methods.at(m);

@@ -533,6 +533,7 @@ void register_builtins() {
     add_string_builtins();
     add_object_builtins();
     add_tensor_builtins();
+    add_generator_builtins();
   });
 }
 

@@ -70,6 +70,7 @@ void add_dict_builtins();
 void add_string_builtins();
 void add_object_builtins();
 void add_tensor_builtins();
+void add_generator_builtins();
 
 // Lists and dicts that values share.
 CRESSET_API dispatch::ListObject& list_of(const Datum& value);

@@ -7,6 +7,10 @@ from ..linalg import LinAlgError as _LinAlgError  # noqa: F401
 _TensorMeta = type(_cresset.Tensor)
 _disabled_torch_dispatch_impl = _cresset._disabled_torch_dispatch_impl
 has_lapack, has_mkl, has_openmp = True, False, False
+# Classes of the compiler by the modules that they live in: what a function's `graph` is made of.
+_COMPILER = {
+    "Block": "_views", "CompilationUnit": "_api", "Graph": "_views", "Node": "_views", "ScriptFunction": "_function", "ScriptMethod": "_module", "Value": "_views",
+}  # fmt: skip
 _SUBMODULES = ("_autograd", "_cpu", "_functorch", "_profiler")
 
 
@@ -85,6 +89,10 @@ def _cuda_isInBadFork():
 
 
 def __getattr__(name):
+    if name in _COMPILER:
+        import importlib
+
+        return getattr(importlib.import_module(f"..jit.{_COMPILER[name]}", __name__), name)
     if name in ("DispatchKey", "DispatchKeySet"):
         from .._core import dispatch_keys
 
@@ -104,6 +112,11 @@ def __getattr__(name):
         return dispatch_keys.parsed
     if name == "_parse_dispatch_key":
         return dispatch_keys.DispatchKey.__members__.get
+    if name.startswith(("_jit_", "_get_graph_executor", "_set_graph_executor")):
+        from . import _jit
+
+        if (function := _jit.found(name)) is not None:
+            return function
     return missing.found(__name__, name)
 
 

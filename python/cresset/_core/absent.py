@@ -37,7 +37,7 @@ WINGS = {
         "_export": "aot_compile aot_load",
     },
     "TorchScript": {
-        "_C": "Block CompilationUnit Graph Node ScriptFunction ScriptMethod ScriptModule Type Value",
+        "_C": "ScriptModule Type",
         "jit.mobile": "",
         "utils.bundled_inputs": "augment_model_with_bundled_inputs bundle_inputs",
         "utils.mobile_optimizer": "optimize_for_mobile",

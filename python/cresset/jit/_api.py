@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 import sys
-import textwrap
 import typing
 import warnings
 
@@ -484,6 +483,13 @@ def _overload(fn):
 _overload_method = _overload
 
 
+def _dedented(text):
+    """A text without the indentation of its first line; lines within brackets may have less."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return "".join(line.removeprefix(indent) for line in text.splitlines(keepends=True))
+
+
 class CompilationUnit:
     """Functions from a text of TorchScript, by name.
 
@@ -502,10 +508,10 @@ class CompilationUnit:
     def define(self, lang, rcb=None, _frames_up=0):
         """Adds the functions of the text, whose other names are those of the frame `_frames_up` above the caller, or those that `rcb` finds."""
         resolver = _resolve.Found(rcb) if rcb is not None else _resolve.TextResolver(frame=sys._getframe(_frames_up + 1))
-        _graph.script_unit_define_text(self._unit, textwrap.dedent(lang), resolver, "")
+        _graph.script_unit_define_text(self._unit, _dedented(lang), resolver, "")
 
     def __getattr__(self, name):
-        if name.startswith("_"):
+        if name.startswith("__") or name == "_unit":
             raise AttributeError(name)
         found = _graph.script_unit_find(self._unit, name)
         if found is None:

@@ -100,6 +100,18 @@ def _is_constant(value):
     )
 
 
+def _as_constant(value):
+    """A constant as the compiler holds it: lists, which nothing may change, are tuples."""
+    return tuple(map(_as_constant, value)) if isinstance(value, list) else value
+
+
+def _compile_class_of(value):
+    """Compiles the class of an object that a module holds, if it is a program's own. Errors: those of a class that does not compile."""
+    cls = type(value)
+    if cls.__module__ not in ("builtins", "typing") and cls.__module__.partition(".")[0] != "cresset" and not isinstance(value, (tuple, Module, torch.Tensor)):
+        _resolve.class_handle(cls)
+
+
 def create_script_module(module, stubs=None, share_types=True, is_tracing=False):
     """The compiled form of a module, with `stubs(module)` saying which methods to compile; as `torch.jit.script` does by default. Modules of one Python class,
     equal types of attributes and equal constants have one compiled class, unless `share_types` says otherwise."""
@@ -117,7 +129,13 @@ def script_module(module):
         return module
     if isinstance(module, ScriptModule) and module._script() is not None:
         return module._script()
-    return create_script_module(module)
+    prepared = _prepared(module)
+    return create_script_module(prepared) if isinstance(prepared, Module) else torch.jit.script(prepared)
+
+
+def _prepared(module):
+    """The module that is compiled in place of one, as it says itself."""
+    return module.__prepare_scriptable__() if hasattr(module, "__prepare_scriptable__") else module
 
 
 class _Builder:
@@ -181,7 +199,12 @@ class _Builder:
     def _part(self, part):
         if isinstance(part, ScriptModule):
             return script_module(part)
-        return self.made[id(part)] if id(part) in self.made else _Builder(part, self.made, self.share_types).build(None, self.is_tracing)
+        if id(part) not in self.made:
+            what = part if self.is_tracing else _prepared(part)
+            self.made[id(part)] = (
+                script_module(what) if isinstance(what, ScriptModule) else _Builder(what, self.made, self.share_types).build(None, self.is_tracing)
+            )
+        return self.made[id(part)]
 
     # ---- attributes -------------------------------------------------------------------------------------------------------
 
@@ -217,7 +240,7 @@ class _Builder:
             self._plain(name, value, hints, constants, add)
         for name in constants:
             if name not in m.__dict__ and hasattr(type(m), name) and name not in values and _is_constant(getattr(type(m), name)):
-                _graph.script_class_add(self.cls, "constant", name, getattr(type(m), name))
+                _graph.script_class_add(self.cls, "constant", name, _as_constant(getattr(type(m), name)))
         for name, cls_value in list(vars(type(m)).items()):
             if not name.startswith("_") and name not in values and isinstance(cls_value, (bool, int, float, str)) and name not in m.__dict__:
                 _graph.script_class_add(self.cls, "failed", name, "it is an attribute of the class; annotate it with Final")
@@ -230,10 +253,12 @@ class _Builder:
         return text
 
     def _plain(self, name, value, hints, constants, add):
+        from ._api import NotSupportedError
+
         if isinstance(value, _marks.Attribute):
             return add(name, self._type(value.type), value.value)
         if name in constants:
-            return _graph.script_class_add(self.cls, "constant", name, value)
+            return _graph.script_class_add(self.cls, "constant", name, _as_constant(value))
         if self.own and _is_constant(value) and not name.startswith("_"):
             return _graph.script_class_add(self.cls, "constant", name, value)
         if name in hints:
@@ -250,8 +275,9 @@ class _Builder:
                     _graph.script_class_info(_resolve.enum_class(type(value)))["name"],
                     _graph.script_enum_value(_resolve.enum_class(type(value)), value.name),
                 )
+            _compile_class_of(value)
             text = _graph.script_value_type(value)
-        except (TypeError, RuntimeError) as error:
+        except (TypeError, RuntimeError, OSError, NotSupportedError) as error:
             return _graph.script_class_add(self.cls, "failed", name, f"{error}; it could not become an attribute")
         add(name, text, value)
 
@@ -361,16 +387,27 @@ class _Builder:
             function = _graph.script_unit_define(_resolve.unit, qualified, text, f"torch/nn/modules/{name}", 1, _library.Names(), self.cls, {})
         else:
             source, file, line = _resolve.source_of(fn)
+            if name == "__setstate__":
+                source = self._with_state(source)
             function = _graph.script_unit_define(_resolve.unit, qualified, source, file, line, _resolve.Resolver(fn), self.cls, defaults_of(fn))
         return self._keep(key, function)
+
+    def _with_state(self, source):
+        """The text of `__setstate__`, whose state is what `__getstate__` gives where nothing says otherwise."""
+        getter = self._find("__getstate__")
+        if getter is None or re.search(r"#\s*type:", source) is not None:
+            return source
+        _graph.script_function_compile(getter)
+        state = _graph.script_function_info(getter)["returns"][0]
+        return re.sub(r"(def\s+__setstate__\s*\(\s*\w+\s*,\s*\w+)(\s*[,)])", rf"\1: {state}\2", source, count=1)
 
     def _dropped(self, qualified, fn, use):
         rows, result = native(fn, qualified, skip_self=True)
         if use == _marks.Use.IGNORE:
-            module = self.module
+            module, made = self.module, self.made
 
             def call(this, *args):
-                return fn(module, *args)
+                return fn(made.get(id(module), module), *args)  # the compiled module: what the function sets is seen by compiled code
 
             return _graph.script_unit_native(_resolve.unit, qualified, [("self", self.name, False, None), *rows], result, call)
         arguments = ", ".join(f"{key}: {type_}" + (f" = {value!r}" if has else "") for key, type_, has, value in rows)
@@ -409,10 +446,14 @@ class _Builder:
         _graph.script_class_add(self.cls, "overloads", name, names)
 
     def _hooks(self):
-        m = self.module
+        m, named = self.module, {}
         for kind, hooks in (("pre_hook", m._forward_pre_hooks), ("hook", m._forward_hooks)):
             for hook in hooks.values():
                 key = hook.__name__
+                if named.setdefault(key, hook) is not hook or hasattr(type(m), key):
+                    raise RuntimeError(
+                        f"torch.jit.script: hooks are methods of the compiled module, and {type(m).__name__} has two of the name '{key}'; rename one"
+                    )
                 if key not in self.methods:
                     self._compile(key, hook, key)
                 _graph.script_class_add(self.cls, kind, key)

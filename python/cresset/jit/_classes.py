@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import re
 import textwrap
 
 import _cresset_graph as _graph
@@ -48,18 +49,22 @@ def _methods(cls, handle, around):
             continue
         if isinstance(member, staticmethod):
             made[key] = ("static", member.__func__)
-        elif isinstance(member, classmethod):  # bound to the object: there are no values that are classes
-            found[key] = member.__func__
+        elif isinstance(member, classmethod):
+            found[key] = member
         elif isinstance(member, property):
             made[key] = ("property", member)
         elif inspect.isfunction(member) and not (dataclasses.is_dataclass(cls) and key in ("__repr__", "__match_args__", "__hash__", "__replace__")):
             made[key] = ("method", member)
     functions = []
 
+    def static_name(key):
+        return f"{name}__{key}"  # in archives no function stands below a class
+
     def define(key, fn, source, file, line, defaults, self_class):
         names = {**around, **_names_of(cls)}
         resolver = _resolve.Resolver(fn, names) if fn is not None else _resolve.Resolver(None, {**names, **_hint_names(cls)})
-        function = _graph.script_unit_define(_resolve.unit, f"{name}.{key}", source, file, line, resolver, self_class, defaults)
+        qualified = static_name(key) if self_class is None else f"{name}.{key}"
+        function = _graph.script_unit_define(_resolve.unit, qualified, source, file, line, resolver, self_class, defaults)
         functions.append((key, function))
         return function
 
@@ -80,10 +85,21 @@ def _methods(cls, handle, around):
     def generated(key, text):
         return add(key, define(key, None, text[0], "<dataclass>", 1, text[1], handle))
 
+    def class_method(key, fn):
+        """A static function that knows the class by the name of the first parameter."""
+        source, file, line = _resolve.source_of(fn)
+        own = next(iter(inspect.signature(fn).parameters))
+        text = re.sub(rf"(def\s+{key}\s*\(\s*){own}\s*,?\s*", r"\1", source, count=1)
+        resolver = _resolve.Resolver(fn, {**around, **_names_of(cls), own: cls})
+        function = _graph.script_unit_define(_resolve.unit, static_name(key), text, file, line, resolver, None, defaults_of(fn))
+        _graph.script_class_add(handle, "static", key, function)
+
     def find(key):
         if key not in found:
             return None
         what = found.pop(key)
+        if isinstance(what, classmethod):
+            return class_method(key, what.__func__)
         return method(key, what) if inspect.isfunction(what) else generated(key, what)
 
     for key, text in texts.items():

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 
 import _cresset_graph as _graph
 
@@ -31,9 +32,24 @@ def defaults_of(fn):
     return {name: p.default for name, p in signature.parameters.items() if p.default is not inspect.Parameter.empty}
 
 
+def _comment_types(fn, names):
+    """The types by name that a comment such as `# type: (Tensor, int) -> Tensor` gives a function; empty where there is none."""
+    try:
+        source = _resolve.source_of(fn)[0]
+    except OSError:
+        return {}
+    found = re.search(r"^\s*#\s*type:\s*\((.*)\)\s*->\s*([^#\n]+)", source, re.MULTILINE)
+    if found is None:
+        return {}
+    given = ast.parse(f"({found[1]},)" if found[1].strip() else "()", mode="eval").body.elts
+    texts = [ast.unparse(t) for t in given]
+    return {**dict(zip(names, texts)), "return": found[2].strip()}
+
+
 def native(fn, name, skip_self=False, otherwise="Tensor"):
     """A function that Python runs: its annotations are its types, and `otherwise` that of arguments without one."""
-    hints, resolver = {}, _resolve.Resolver(fn)
+    resolver, names = _resolve.Resolver(fn), list(inspect.signature(fn).parameters)
+    hints = {} if getattr(inspect.unwrap(fn), "__annotations__", {}) else _comment_types(fn, names[1:] if skip_self else names)
     for key, annotation in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         hints[key] = resolver.type(annotation) if isinstance(annotation, str) else _resolve.type_text(annotation)
     rows = []

@@ -41,6 +41,8 @@ def save(m, f, _extra_files=None):
     """
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            raise RuntimeError(f"torch.jit.save: there is no folder {os.path.dirname(path)!r} for the file")
         data = to_bytes(m, _extra_files, os.path.splitext(os.path.basename(path))[0] or "archive")
         partial = f"{path}.{os.getpid()}.partial"
         try:

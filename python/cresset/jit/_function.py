@@ -1,6 +1,7 @@
 """Functions that are compiled."""
 
 import functools
+import pickle
 
 import _cresset_graph as _graph
 
@@ -50,7 +51,7 @@ class ScriptFunction:
     def graph(self):
         from ._views import Graph
 
-        return Graph(_graph.script_function_graph(self._handle, False))
+        return Graph(_graph.script_function_graph(self._handle, False), self._handle)
 
     @property
     def inlined_graph(self):
@@ -94,4 +95,4 @@ class ScriptFunction:
         return f"<torch.jit.ScriptFunction {self.name}>"
 
     def __reduce__(self):
-        raise RuntimeError("ScriptFunction cannot be pickled; save it with torch.jit.save")
+        raise pickle.PickleError("ScriptFunction cannot be pickled; save it with torch.jit.save")

@@ -450,7 +450,7 @@ def adaptive_max_pool{n}d(input: Tensor, output_size: BroadcastingList{n}[int], 
     return torch.adaptive_max_pool{n}d(input, output_size)[0]
 def adaptive_max_pool{n}d_with_indices(input: Tensor, output_size: BroadcastingList{n}[int], return_indices: bool = False) -> Tuple[Tensor, Tensor]:
     return torch.adaptive_max_pool{n}d(input, output_size)
-def lp_pool{n}d(input: Tensor, norm_type: float, kernel_size: BroadcastingList{n}[int], stride: Optional[BroadcastingList{n}[int]] = None,
+def lp_pool{n}d(input: Tensor, norm_type: number, kernel_size: BroadcastingList{n}[int], stride: Optional[BroadcastingList{n}[int]] = None,
               ceil_mode: bool = False) -> Tensor:
     means = torch.avg_pool{n}d(input.pow(norm_type), kernel_size, kernel_size if stride is None else stride, [0] * {n}, ceil_mode)
     window = 1

@@ -65,6 +65,24 @@ class ScriptMethod:
     get_debug_state = ScriptFunction.get_debug_state
 
 
+def _compiled_first(self, name):
+    """The attribute of an object of a program's subclass: of attributes and methods that are compiled, what the compiled form has."""
+    found = object.__getattribute__(self, name)
+    if name.startswith("__"):
+        return found
+    own = object.__getattribute__(self, "__dict__")
+    inner = own.get("_actual_script_module")
+    if inner is None:
+        return found
+    is_method = inspect.ismethod(found) and getattr(found.__func__, "_torchscript_method", False)
+    if is_method:
+        method = getattr(inner, name)
+        method.__doc__ = found.__doc__
+        return method
+    is_value = name in own and (name not in _INTERNAL or name in ("_parameters", "_buffers", "_modules")) and name != "_actual_script_module"
+    return getattr(inner, name) if is_value else found
+
+
 class ScriptModule(Module):
     """A module whose methods are compiled. As a base class: methods with `script_method` are compiled when an object has been made.
 
@@ -90,6 +108,7 @@ class ScriptModule(Module):
                 self.__dict__["_actual_script_module"] = create_script_module(self)
 
         cls.__init__ = __init__
+        cls.__getattribute__ = _compiled_first
 
     def _script(self):
         return self.__dict__.get("_actual_script_module")
@@ -191,6 +210,10 @@ class RecursiveScriptModule(ScriptModule):
         for name, _, _, _, is_module in info["attributes"]:
             if is_module:
                 d["_modules"][name] = wrap(_graph.script_object_get(handle, name, True), None if original is None else original._modules.get(name))
+        # Methods of the program that stand for Module's own, such as `_save_to_state_dict`.
+        for name in info["methods"]:
+            if not name.startswith("__") and name != "forward" and hasattr(Module, name):
+                d[name] = self._find_method(name)
         d["_initializing"] = False
 
     # ---- attributes -------------------------------------------------------------------------------------------------------
@@ -346,7 +369,7 @@ class RecursiveScriptModule(ScriptModule):
         return self._modules
 
     def __len__(self):
-        return len(self._items()) if self._info["container"] else self._magic("__len__")()
+        return len(self._items()) if self._is_plain_container("__len__") else self._magic("__len__")()
 
     def _magic(self, name):
         method = self._find_method(name)
@@ -368,7 +391,7 @@ class RecursiveScriptModule(ScriptModule):
         return iter(items) if self._info["container"] == "ModuleDict" else iter(items.values())
 
     def __getitem__(self, index):
-        if not self._info["container"]:
+        if not self._is_plain_container("__getitem__"):
             return self._magic("__getitem__")(index)
         items = self._items()
         if isinstance(index, str):
@@ -376,7 +399,11 @@ class RecursiveScriptModule(ScriptModule):
         return list(items.values())[index]
 
     def __contains__(self, key):
-        return key in self._items() if self._info["container"] else self._magic("__contains__")(key)
+        return key in self._items() if self._is_plain_container("__contains__") else self._magic("__contains__")(key)
+
+    def _is_plain_container(self, name):
+        """Whether it is a container with no compiled method of the name."""
+        return bool(self._info["container"]) and self._find_method(name) is None
 
     def keys(self):
         return self._items().keys()

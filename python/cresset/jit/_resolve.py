@@ -1,6 +1,7 @@
 """Meanings of Python's names for the compiler of TorchScript: descriptions that the extension understands, and types as text."""
 
 import builtins
+import collections
 import enum
 import functools
 import inspect
@@ -80,7 +81,7 @@ class Resolver:
             obj = self.look(name)
         except AttributeError:
             return None
-        if getattr(builtins, name, None) is obj and not isinstance(obj, (bool, int)):
+        if obj is (builtins.__dict__ | {"inf": math.inf, "nan": math.nan}).get(name) and not isinstance(obj, (bool, int)):
             return None  # the compiler knows these
         return describe(obj, name)
 
@@ -156,7 +157,10 @@ def type_text(annotation):
 def named_tuple_text(cls):
     """The type of a named tuple; None where a field says a type that is none here, as a bare `tuple`."""
     if cls not in _named_tuples:
-        hints = typing.get_type_hints(cls) if getattr(cls, "__annotations__", None) else {}
+        try:
+            hints = typing.get_type_hints(cls) if getattr(cls, "__annotations__", None) else {}
+        except NameError as error:
+            raise RuntimeError(f"torch.jit.script: an annotation of {cls.__name__} names a type that is not there: {error}") from error
         types_ = [type_text(hints[field]) if field in hints else "Tensor" for field in cls._fields]
         if None in types_:
             return None
@@ -274,12 +278,16 @@ def _describe_class(cls):
         return ("special", cls.__name__)
     if cls is torch.Size:
         return ("special", "list")
+    if cls is collections.OrderedDict:
+        return ("special", "dict")
     if issubclass(cls, torch.nn.Module):
         return ("namespace", cls, cls.__name__)
     if cls in (torch.autograd.profiler.record_function, torch.profiler.record_function):
         return ("special", "ignored_context")
-    if issubclass(cls, torch.Tensor) or cls in (torch.dtype, torch.Generator):
+    if issubclass(cls, torch.Tensor) or cls is torch.dtype:
         return ("special", "Tensor")
+    if cls is torch.Generator:
+        return ("builtin", "aten::Generator")
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         text = named_tuple_text(cls)
         return ("type", text) if text else ("error", f"a field of {cls.__name__} has a type that TorchScript has not")

@@ -101,6 +101,7 @@ for _name, _op in (
     ("rmod", "%"),
 ):
     setattr(TracedInt, f"__{_name}__", _arithmetic(f"__{_name}__", _op))
+TracedInt.__neg__ = lambda self: 0 - self
 
 
 class _Sizes(TorchFunctionMode):
@@ -143,7 +144,17 @@ class _Frame:
     def __init__(self, outer=None, path=()):
         self.outer, self.path = outer, path  # names of attributes from the root to the module
         self.names, self.kept, self.lines, self.parameters, self.lifted = {}, [], [], [], []
+        self.generators = {}  # name -> the state that its last use left
+        self.region = (None, 0)  # the region of mixed precision of the last line, and how many lines there were
         self.counter = 0
+
+    def add(self, line):
+        """Appends a line, within the region of mixed precision that it runs in."""
+        region = f'with autocast("cpu", {torch.get_autocast_dtype("cpu")}):' if torch.is_autocast_enabled("cpu") else None
+        if region is not None and self.region != (region, len(self.lines)):
+            self.lines.append(region)
+        self.lines.append(line if region is None else f"    {line}")
+        self.region = (region, len(self.lines))
 
     def know(self, tensor, text):
         self.names[id(tensor)] = text
@@ -160,7 +171,7 @@ class Tracer:
     def __init__(self, root=None, wrapper=None):
         self.root, self.wrapper = root, wrapper
         self.frame, self.constants, self.functions, self.kept = None, [], [], []
-        self.pending, self.methods = [], []
+        self.pending, self.methods, self.drawn_from = [], [], {}
         self.places = {}  # identity of a tensor or module of the root -> its path
         if root is not None:
             self._places_of(root, (), wrapper)
@@ -237,11 +248,9 @@ class Tracer:
         if isinstance(value, bool) or value is None:
             return repr(value)
         if isinstance(value, int):
-            for index, (number, traced) in enumerate(self.pending):
-                if number == value:
-                    del self.pending[index]
-                    return self.number(traced)
-            return repr(int(value))
+            place = next((i for i, given in enumerate(self.pending) if given == value), None)
+            given = value if place is None else self.pending.pop(place)
+            return self.number(given) if isinstance(given, TracedInt) else repr(int(given))
         if isinstance(value, float):
             return "inf" if value == math.inf else "-inf" if value == -math.inf else "nan" if value != value else repr(float(value))
         if isinstance(value, complex):
@@ -253,7 +262,7 @@ class Tracer:
         if isinstance(value, torch.device):
             return f'torch.device("{value}")'
         if isinstance(value, torch.Generator):
-            return "None"
+            return self.drawn_from[id(value)][1]
         return str(value)
 
     def tensor_literal(self, args, value):
@@ -269,7 +278,10 @@ class Tracer:
 
     def __call__(self, func, args, kwargs):
         """An operator, above all layers."""
+        self.drawn_from = {id(v): (v, self._aside(lambda v=v: self.generator(v))) for v in (*args, *kwargs.values()) if isinstance(v, torch.Generator)}
         result = func(*args, **kwargs)
+        for generator, known in self.drawn_from.values():
+            self.frame.generators[known] = self._aside(generator.get_state)
         name = str(func._schema).partition("(")[0].partition(".")[0]
         if name in _UNHEARD:
             return result
@@ -290,16 +302,47 @@ class Tracer:
         frame = self.frame
         if isinstance(result, torch.Tensor):
             name = frame.fresh()
-            frame.lines.append(f"{name} = {text}")
+            frame.add(f"{name} = {text}")
             frame.know(result, name)
         elif isinstance(result, (tuple, list)):
             name = frame.fresh()
-            frame.lines.append(f"{name} = {text}")
+            frame.add(f"{name} = {text}")
             for index, item in enumerate(result):
                 if isinstance(item, torch.Tensor):
                     frame.know(item, f"{name}[{index}]")
         else:
-            frame.lines.append(text)
+            frame.add(text)
+
+    def generator(self, generator):
+        """The name of a generator, which the trace makes of its seed where it has been seeded since the last use."""
+        state, seed = generator.get_state(), generator.initial_seed()
+        known = next((name for name, left in self.frame.generators.items() if torch.equal(left, state)), None)
+        if known is None:
+            known = self.frame.fresh()
+            self.frame.lines.append(f"{known} = torch.Generator(seed={seed - 2**64 if seed >= 2**63 else seed})")
+        return known
+
+    def index(self, index):
+        """The text of an index of numbers, slices and tensors."""
+        if isinstance(index, tuple):
+            return ", ".join(map(self.index, index)) + ("," if len(index) == 1 else "")
+        if isinstance(index, slice):
+            text = ":".join("" if part is None else self.literal(part) for part in (index.start, index.stop, index.step))
+            return text if index.step is not None else text.removesuffix(":")
+        return "..." if index is ... else self.literal(index)
+
+    def subscript(self, name, func, args):
+        """`x[index]` and `x[index] = value` with sizes in the index."""
+        self.pending = []
+        place = f"{self.expression(args[0])}[{self.index(args[1])}]"
+        if name == "__setitem__":
+            place += f" = {self.literal(args[2])}"
+        result = self._aside(lambda: func(args[0], _plain(args[1]), *args[2:]))
+        if name == "__setitem__":
+            self.frame.add(place)
+        else:
+            self.write(place, result)
+        return result
 
     def python_call(self, func, args, kwargs):
         """A call of Python's, of which operators do not tell all."""
@@ -335,7 +378,11 @@ class Tracer:
             if len(self.frame.lines) == before and name != "contiguous":
                 self.write(f"ops.aten.detach({self.expression(args[0])})", result)
             return result
-        self.pending = [(int(v), v) for v in _traced(args, kwargs)]
+        if name in ("__getitem__", "__setitem__") and _is_index(args[1]) and any(isinstance(v, TracedInt) for v in _numbers(args[1])):
+            return self.subscript(name, func, args)
+        numbers = _numbers(args, kwargs)
+        # The plain numbers, too: one of the same value that comes before a size is not the size.
+        self.pending = numbers if any(isinstance(v, TracedInt) for v in numbers) else []
         try:
             return func(*_plain(args), **{k: _plain(v) for k, v in kwargs.items()})
         finally:
@@ -395,6 +442,13 @@ class Tracer:
 
     def call_fork(self, func, args, kwargs):
         from ._api import Future
+
+        if kwargs:
+            count, names, inner = len(args), list(kwargs), func
+            args, kwargs = (*args, *kwargs.values()), {}
+
+            def func(*given):
+                return inner(*given[:count], **dict(zip(names, given[count:], strict=True)))
 
         handle = func._handle if isinstance(func, ScriptFunction) else self._aside(lambda: trace(func, _plain(args), check_trace=False))._handle
         self.functions.append(handle)
@@ -490,6 +544,8 @@ class Tracer:
             return ("ops", None)
         if name == "fork":
             return ("special", "fork")
+        if name == "autocast":
+            return _resolve.describe(torch.autocast, name)
         if name == "CONSTANTS":
             return ("namespace", _Constants(self.constants), name)
         if (found := re.fullmatch(r"function_(\d+)", name)) is not None:
@@ -517,21 +573,32 @@ def _cresset_sizes(tensor):
     return [int(n) for n in torch.Tensor.shape.__get__(tensor)]
 
 
-def _traced(*values):
+def _numbers(*values):
+    """The integers among arguments, in order."""
     out = []
     for value in values:
-        if isinstance(value, TracedInt):
+        if isinstance(value, int) and not isinstance(value, bool):
             out.append(value)
         elif isinstance(value, (list, tuple)):
-            out += _traced(*value)
+            out += _numbers(*value)
+        elif isinstance(value, slice):
+            out += _numbers(value.start, value.stop, value.step)
         elif isinstance(value, dict):
-            out += _traced(*value.values())
+            out += _numbers(*value.values())
     return out
+
+
+def _is_index(index):
+    """Whether TorchScript has the index, too: numbers, slices, None, ... and tensors."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(part is None or part is ... or isinstance(part, (int, slice, torch.Tensor)) and not isinstance(part, bool) for part in parts)
 
 
 def _plain(value):
     if isinstance(value, TracedInt):
         return int(value)
+    if isinstance(value, slice):
+        return slice(_plain(value.start), _plain(value.stop), _plain(value.step))
     if type(value) in (list, tuple) or isinstance(value, torch.Size):
         return type(value)(_plain(v) for v in value)
     return value
@@ -790,7 +857,8 @@ def _trace_methods(mod, inputs, strict, by_name):
         args = _cloned(args) if by_name else tuple(_cloned(a) for a in args)
         tracer = Tracer(mod, d)
         frame = _begin(tracer, names, args)
-        result = tracer.run((lambda: fn(**dict(zip(names, args, strict=True)))) if by_name else (lambda: fn(*args)))
+        call = mod if method == "forward" else fn  # a call of the module runs its hooks, too
+        result = tracer.run((lambda: call(**dict(zip(names, args, strict=True)))) if by_name else (lambda: call(*args)))
         frame.lines.append("return " + _output(tracer, result, strict))
         for path, name, inner, owner in tracer.methods:
             texts.append(_define(tracer, owner, name, inner))

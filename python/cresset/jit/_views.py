@@ -138,10 +138,25 @@ class Block:
 class Graph(Block):
     """The graph of a function, as it is when it is asked for."""
 
-    def __init__(self, handle):
-        self._handle = handle
-        rows, self._text = _graph.script_graph_rows(handle)
+    def __init__(self, handle, function=None):
+        self._handle, self._function = handle, function
+        self._read()
+
+    def _read(self):
+        rows, self._text = _graph.script_graph_rows(self._handle)
         super().__init__(rows)
+
+    def _pass(self, *names):
+        """Runs passes over the graph, which changes it."""
+        for name in names:
+            _graph.script_graph_pass(self._handle, name)
+        self._read()
+
+    def _inline(self):
+        """Puts what the functions that the graph calls do in place of the calls."""
+        if self._function is not None:
+            self._handle = _graph.script_function_graph(self._function, True)
+            self._read()
 
     def __str__(self):
         return self._text
@@ -149,7 +164,8 @@ class Graph(Block):
     __repr__ = __str__
 
     def copy(self):
-        return Graph(self._handle)
+        copied = _graph.script_graph_copy(self._handle)
+        return Graph(copied, self._function)
 
 
 def graph_of_text(text):

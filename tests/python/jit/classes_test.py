@@ -1,9 +1,11 @@
 """Classes: methods of all kinds, dataclasses, with statements; modules that are chosen when the program runs, and packed sequences."""
 
 import dataclasses
+import io
+import math
 import subprocess
 import sys
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import pytest
 from language_test import again
@@ -388,3 +390,274 @@ def test_hooks_are_saved():
     for f in (again(torch.jit.script(module)), again(torch.jit.script(Within(module))), again(again(torch.jit.script(module)))):
         assert f(torch.ones(1)).tolist() == [6]
     assert again(torch.jit.script(module)).forward(torch.ones(1)).tolist() == [2]
+
+
+class MyPackedSequence(NamedTuple):
+    data: torch.Tensor
+    batch_sizes: torch.Tensor
+
+
+class TakesItsOwn(nn.Module):
+    def forward(self, x: MyPackedSequence):
+        return x.data
+
+    @torch.jit.export
+    def forward__packed(self, x: MyPackedSequence):
+        return x.batch_sizes
+
+
+class CallsIt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = TakesItsOwn()
+
+    def forward(self, x: MyPackedSequence):
+        return self.part(x)
+
+
+def test_only_torchs_packed_sequence_is_taken_for_one():
+    assert torch.jit.script(CallsIt())(MyPackedSequence(torch.ones(1), torch.zeros(1))).item() == 1
+
+
+class Made:
+    def __init__(self, x: int):
+        self.x = x
+
+    @classmethod
+    def of(cls, x: int):
+        return cls(x + 1)
+
+    def twice(self) -> int:
+        return 2 * self.x
+
+
+@torch.jit.script
+def made(x: int):
+    return Made.of(x).twice() + Made(x).of(x).x
+
+
+class Holds(nn.Module):
+    def __init__(self, held):
+        super().__init__()
+        self.held = held
+
+    def forward(self):
+        return self.held.twice()
+
+
+def test_class_methods_make_objects_and_modules_hold_them():
+    assert made(3) == 12
+    assert torch.jit.script(Holds(Made(4)))() == 8
+
+
+class Odd:
+    def __init__(self):
+        self.x = 1
+
+    def __bool__(self):
+        return (1, 2)
+
+
+def asks():
+    return 1 if Odd() else 2
+
+
+def test_truth_is_a_bool():
+    with pytest.raises(RuntimeError, match="__bool__ must return a bool"):
+        torch.jit.script(asks)
+
+
+class WithConstants(nn.Module):
+    __constants__ = ["w"]
+
+    def __init__(self, w):
+        super().__init__()
+        self.w = w
+
+    def forward(self):
+        return self.w
+
+
+@pytest.mark.parametrize("w", [-2, None, (2, 3), [5.5, -7.25], torch.device("cpu"), (1, "a", None, (True,)), -math.inf, 1 - 2j, 'x"y'])
+def test_constants_of_modules_are_in_archives(w):
+    compiled = torch.jit.script(WithConstants(w))
+    file = io.BytesIO()
+    torch.jit.save(compiled, file)
+    expected = tuple(w) if isinstance(w, list) else w
+    for m in (compiled, torch.jit.load(io.BytesIO(file.getvalue()))):
+        assert (m.w, m()) == (expected, expected)
+
+
+class Swapped(nn.SELU):
+    def __prepare_scriptable__(self):
+        return nn.ReLU()
+
+
+class HoldsSwapped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(Swapped(), nn.Identity())
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_modules_say_what_is_compiled_for_them():
+    x = torch.tensor([-1.0, 2.0])
+    for m in (Swapped(), HoldsSwapped()):
+        assert torch.jit.script(m)(x).tolist() == [0.0, 2.0]
+    assert torch.jit.trace(HoldsSwapped(), (x,))(x).tolist() == nn.SELU()(x).tolist()
+
+
+class CountsItself(nn.Sequential):
+    @torch.jit.export
+    def __len__(self):
+        return 10
+
+
+class SavesItself(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.saved: bool = False
+
+    def forward(self, x):
+        return x
+
+    @torch.jit.export
+    def _save_to_state_dict(self, destination: Dict[str, torch.Tensor], prefix: str, keep_vars: bool):
+        self.saved = True
+
+
+def test_exported_methods_stand_for_those_of_modules():
+    assert len(torch.jit.script(CountsItself())) == 10
+    m = torch.jit.script(SavesItself())
+    m.state_dict()
+    assert m.saved
+
+
+class Scripted(torch.jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.n = torch.jit.Attribute(3, int)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        """Adds n."""
+        return x + self.n
+
+
+def test_a_script_module_has_what_was_compiled():
+    m = Scripted()
+    assert (m.n, m.forward.name, m.forward.__doc__) == (3, "forward", "Adds n.")
+    m.n = 5
+    assert (m.n, m(torch.ones(1)).item()) == (5, 6)
+
+
+class Leaves(nn.Module):
+    @torch.jit.unused
+    def pair(self, x):
+        # type: (Tensor) -> Tuple[Tensor, Tensor]
+        return x, x
+
+    def forward(self, x, use: bool):
+        if use:
+            return self.pair(x)
+        return x, x
+
+
+def test_comments_are_the_types_of_functions_that_are_not_compiled():
+    assert len(torch.jit.script(Leaves())(torch.ones(1), False)) == 2
+
+
+class WithStatic:
+    def __init__(self, x: int):
+        self.x = x
+
+    @staticmethod
+    def half(x: int) -> float:
+        return x / 2
+
+
+def halves(x: int):
+    return WithStatic(x).half(x) + WithStatic.half(3)
+
+
+def test_static_methods_are_in_archives():
+    compiled = torch.jit.script(halves)
+    assert compiled(4) == again(compiled)(4) == 3.5
+
+
+class HoldsHook(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen: Optional[torch.Tensor] = None
+
+    @torch.jit.ignore
+    def keep(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen = x + 1
+        return x
+
+    def forward(self, x):
+        return self.keep(x)
+
+
+def test_an_ignored_method_changes_the_compiled_module():
+    m = torch.jit.script(HoldsHook())
+    m(torch.ones(1))
+    assert m.seen.item() == 2
+
+
+class Training(torch.jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Dropout(1.0)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.part(x)
+
+
+def test_eval_reaches_the_parts_of_a_script_module():
+    m = Training()
+    assert m(torch.ones(1)).item() == 0
+    assert m.eval()(torch.ones(1)).item() == 1
+
+
+def test_hooks_have_names_of_their_own():
+    def add(module, inputs: Tuple[torch.Tensor]):
+        return (inputs[0] + 1,)
+
+    def named(value):
+        value.__name__ = "add"
+        return value
+
+    def double(module, inputs: Tuple[torch.Tensor]):
+        return (inputs[0] * 2,)
+
+    m = nn.Sequential(nn.ReLU())
+    m.register_forward_pre_hook(add)
+    m.register_forward_pre_hook(named(double))
+    with pytest.raises(RuntimeError, match="two of the name 'add'"):
+        torch.jit.script(m)
+
+
+class KeepsState(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(2))
+
+    def forward(self, x):
+        return x + self.b
+
+    @torch.jit.export
+    def __getstate__(self):
+        return (self.b, 74, self.training)
+
+    @torch.jit.export
+    def __setstate__(self, state):
+        self.b = state[0] + 10
+        self.training = state[2]
+
+
+def test_the_state_that_is_set_is_of_the_type_that_was_given():
+    assert again(torch.jit.script(KeepsState()))(torch.zeros(2)).tolist() == [11.0, 11.0]

@@ -4,7 +4,8 @@ import cmath
 import contextlib
 import io
 import math
-from typing import Dict, List, Optional, Tuple, Union
+from collections import OrderedDict
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
 
@@ -646,3 +647,190 @@ def test_print_goes_where_the_output_of_python_goes():
     with contextlib.redirect_stdout(out):
         f(3)
     assert out.getvalue() == "number 3\n"
+
+
+@torch.jit.script
+def looks_at(x: torch.Tensor, y: torch.Tensor):
+    x.set_(y)
+    return x.sum(), x.is_pinned()
+
+
+@torch.jit.script
+def looks_at_part(x: torch.Tensor, y: torch.Tensor):
+    before = x + 1
+    x.set_(y, 1, [2], [2])
+    return before, x + 1
+
+
+def test_a_tensor_is_set_to_other_memory():
+    x, y = torch.ones(2), torch.arange(4.0)
+    total, pinned = looks_at(x, y)
+    assert (total.item(), pinned, x.data_ptr()) == (6.0, False, y.data_ptr())
+    before, after = looks_at_part(torch.ones(2), y)
+    assert (before.tolist(), after.tolist()) == ([2.0, 2.0], [2.0, 4.0])
+
+
+@torch.jit.script
+def shapes(a: List[int], b: List[int]):
+    return torch.broadcast_shapes(a, b), torch.broadcast_shapes(a, 3, [1]), torch.broadcast_shapes()
+
+
+def test_shapes_broadcast():
+    assert shapes([2, 1], [3]) == ([2, 3], [2, 3], [])
+    with pytest.raises(RuntimeError, match="broadcast"):
+        shapes([2], [3])
+
+
+@torch.jit.script
+def drawn(n: int):
+    g = torch.Generator()
+    g.manual_seed(7)
+    first = torch.rand([n], generator=g)
+    kept = torch.Generator(device="cpu", seed=5).initial_seed()
+    g.manual_seed(7)
+    return first, torch.rand([n], generator=g), kept, g.initial_seed()
+
+
+def test_programs_make_generators():
+    expected = torch.rand(3, generator=torch.Generator().manual_seed(7))
+    for _ in range(2):
+        for f in (drawn, again(drawn)):
+            first, second, kept, seed = f(3)
+            assert torch.equal(first, expected) and torch.equal(second, expected) and (kept, seed) == (5, 7)
+
+
+class Named(NamedTuple):
+    a: int
+    b: str
+
+
+@torch.jit.script
+def attributes_of(x: Named):
+    return getattr(x, "a", "none"), getattr(x, "c", 2.5), hasattr(x, "b"), hasattr(x, "c")
+
+
+def of_a_tuple(x: Tuple[int, int]):
+    return getattr(x, "a", 3)
+
+
+def of_a_tensor(x: torch.Tensor):
+    return hasattr(x, "ndim")
+
+
+def test_named_tuples_have_attributes_and_other_values_none():
+    assert attributes_of(Named(4, "x")) == (4, 2.5, True, False)
+    for f in (of_a_tuple, of_a_tensor):
+        with pytest.raises(RuntimeError, match="expected an object or a named tuple"):
+            torch.jit.script(f)
+
+
+def of_a_number(n: int):
+    return n.add(1)
+
+
+def changes_a_tuple(x: Tuple[int, int]):
+    x[0] += x[1]
+    return x
+
+
+def read_after(flag: bool):
+    if flag:
+        y = "a"
+    else:
+        y = 1
+    return y
+
+
+def not_read_after(flag: bool):
+    if flag:
+        y = "a"
+        n = len(y)
+    else:
+        y = 1
+        n = y + 1
+    return n
+
+
+def test_types_are_checked_where_they_matter():
+    for f, text, place in (
+        (of_a_number, "'int' has no attribute", "n.add"),
+        (changes_a_tuple, "elements of a tuple", r"x\[0\] \+= x\[1\]"),
+        (read_after, "Type mismatch: y is set to type str", "return y"),
+    ):
+        with pytest.raises(RuntimeError, match=f"(?s){text}.*{place}"):
+            torch.jit.script(f)
+    assert [torch.jit.script(not_read_after)(flag) for flag in (True, False)] == [1, 2]
+
+
+@torch.jit.script
+def by_keyword(x: torch.Tensor):
+    return torch.ceil(input=x), torch.sum(input=x, dim=[0])
+
+
+@torch.jit.script
+def from_tensors(x: torch.Tensor, b: float, n: int):
+    return complex(x, b), complex(n, x), complex(x, True)
+
+
+@torch.jit.script
+def in_order():
+    d = OrderedDict([("b", 1), ("a", 2)])
+    d["c"] = 3
+    return list(d.keys())
+
+
+def test_calls_that_python_takes_too():
+    ceiling, total = by_keyword(torch.tensor([0.5, 1.5]))
+    assert (ceiling.tolist(), total.item()) == ([1.0, 2.0], 2.0)
+    assert from_tensors(torch.tensor([2]), 1.5, 3) == (2 + 1.5j, 3 + 2j, 2 + 1j)
+    assert in_order() == ["b", "a", "c"]
+    pooled = torch.jit.script(lp_pools)(torch.ones(1, 1, 4))
+    assert torch.equal(pooled[0], pooled[1])
+
+
+def lp_pools(x: torch.Tensor):
+    return torch.nn.functional.lp_pool1d(x, 2, 2), torch.nn.functional.lp_pool1d(x, 2.0, 2)
+
+
+@torch.jit.script
+def asks_for_autocast(x: torch.Tensor):
+    before = torch.is_autocast_cpu_enabled()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        within = torch.is_autocast_cpu_enabled()
+    return before, within, torch.is_autocast_cpu_enabled()
+
+
+def test_programs_ask_whether_precision_is_mixed():
+    assert asks_for_autocast(torch.ones(1)) == (False, True, False)
+    with torch.autocast("cpu"):
+        assert asks_for_autocast(torch.ones(1)) == (True, True, True)
+
+
+@torch.jit.script
+def casts(x: torch.Tensor):
+    y = x.to(torch.bfloat16)
+    return y, x.to(torch.uint16), str(torch.bfloat16), y.dtype == torch.bfloat16
+
+
+def test_dtypes_have_the_numbers_of_pytorch():
+    assert "torch.to(x, 15)" in casts.code and "torch.to(x, 27)" in casts.code
+    for f in (casts, again(casts)):
+        y, z, text, same_dtype = f(torch.ones(2))
+        assert (y.dtype, z.dtype, text, same_dtype) == (torch.bfloat16, torch.uint16, "15", True)
+    cu = torch.jit.CompilationUnit("def f(x):\n    return x.to(15), x.to(6)\ndef g(x):\n    return x.dtype")
+    assert [t.dtype for t in cu.f(torch.ones(1))] == [torch.bfloat16, torch.float32]
+    assert cu.g(torch.ones(1, dtype=torch.bfloat16)) == 15
+    with pytest.raises(RuntimeError, match="none of number 12"):
+        torch.jit.CompilationUnit("def f(x):\n    return x.to(12)").f(torch.ones(1))
+
+
+def test_texts_are_indented_by_their_first_line():
+    cu = torch.jit.CompilationUnit("""
+        def f(x):
+            return x + torch.tensor([1.0,
+    2.0])
+
+        def _g(x):
+            return f(x)
+    """)
+    assert cu._g(torch.zeros(2)).tolist() == [1.0, 2.0]

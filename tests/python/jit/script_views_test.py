@@ -199,5 +199,62 @@ class Errors(unittest.TestCase):
         self.assertEqual(self.lines(torch.jit.script(small), 5)[-1], "RuntimeError: AssertionError: n is 5")
 
 
+@torch.jit.script
+def called(x):
+    return torch.neg(x)
+
+
+@torch.jit.script
+def calls(x, flag: bool):
+    n = 2 + 3
+    y, z = torch.relu(x), torch.relu(x)
+    unused = torch.exp(x)  # noqa: F841
+    if 1 == 2:
+        y = y + 1
+    return called(y) * z + n
+
+
+def kinds(graph):
+    return [n.kind() for n in graph.nodes()]
+
+
+def test_passes_change_the_graph_they_are_given():
+    graph = calls.graph
+    assert "prim::CallFunction" in kinds(graph) and "aten::neg" not in kinds(graph)
+    kept = graph.copy()
+    torch._C._jit_pass_inline(graph)
+    assert "prim::CallFunction" not in kinds(graph) and "aten::neg" in kinds(graph)
+    torch._C._jit_pass_cse(graph)
+    torch._C._jit_pass_dce(graph)
+    assert (kinds(graph).count("aten::relu"), kinds(graph).count("aten::exp")) == (1, 0)
+    torch._C._jit_pass_constant_propagation(graph)
+    torch._C._jit_pass_peephole(graph)
+    torch._C._jit_pass_lint(graph)
+    assert "prim::If" not in kinds(graph) and "aten::add.int" not in kinds(graph)
+    assert (kinds(kept).count("aten::relu"), "aten::exp" in kinds(kept)) == (2, True)
+
+
+def test_classes_of_the_compiler_are_those_of_its_objects():
+    graph = calls.graph
+    node = next(iter(graph.nodes()))
+    assert isinstance(graph, torch._C.Graph) and isinstance(node, torch._C.Node) and isinstance(node.output(), torch._C.Value)
+    assert isinstance(calls, torch._C.ScriptFunction) and isinstance(torch.jit.script(nn.ReLU()).forward, torch._C.ScriptMethod)
+    assert torch._C.CompilationUnit is torch.jit.CompilationUnit
+
+
+def test_settings_of_executors_are_kept_for_those_who_ask():
+    former = torch._C._jit_set_profiling_mode(False)
+    assert torch._C._jit_set_profiling_mode(former) is False
+    assert torch._C._jit_set_profiling_executor(True) in (True, False)
+    size = torch._C._jit_set_bailout_depth(20)
+    assert torch._C._jit_set_bailout_depth(size) == 20
+    torch._C._jit_override_can_fuse_on_cpu(False)
+    assert torch._C._jit_can_fuse_on_cpu() is False
+    torch._C._set_graph_executor_optimize(False)
+    assert torch._C._get_graph_executor_optimize() is False
+    torch._C._set_graph_executor_optimize(True)
+    assert torch._C._get_graph_executor_optimize() is True
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -97,6 +97,79 @@ class Traces(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "requires grad"):
             torch.jit.trace(lambda x: x * w, (X,))
 
+    def test_sizes_within_indices_stay_questions(self):
+        def parts(x):
+            return [x[: x.size(0) - i, i : x.size(2), i:3] for i in range(3)]
+
+        def chosen(x):
+            return x[:, 1:, x.size(2) - 5] + x.select(2, x.size(2) - 5)[:, 1:], x[-x.size(0) :]
+
+        def written(x):
+            y = x.clone()
+            y[: x.size(0) - 1] = 0
+            y[x.shape[0] - 1, ..., None] = x.new_ones(())
+            return y
+
+        other = torch.arange(7 * 4 * 9.0).reshape(7, 4, 9)
+        for f in (parts, chosen, written):
+            traced = torch.jit.trace(lambda x, f=f: tuple(f(x)) if f is not written else f(x), (torch.randn(5, 6, 7),))
+            for got, expected in zip(again(traced)(other), f(other), strict=True):
+                self.assertTrue(torch.equal(got, expected))
+
+    def test_hooks_of_the_module_itself_run(self):
+        class Twice(nn.Module):
+            def forward(self, x):
+                return x + x
+
+        def changes(module, inputs, output):
+            inputs[0].add_(1)
+            return output - 3
+
+        module = Twice()
+        module.register_forward_hook(changes)
+        module.register_forward_pre_hook(lambda module, inputs: inputs[0] * 2)
+        traced = torch.jit.trace(module, (torch.ones(2),))
+        self.assertEqual(traced(torch.full((2,), 4.0)).tolist(), module(torch.full((2,), 4.0)).tolist())
+
+    def test_generators_are_made_again(self):
+        def noise(x):
+            g = torch.Generator().manual_seed(3)
+            a = torch.rand(2, generator=g) + torch.rand(2, generator=g)
+            return x + a + torch.rand(2, generator=g.manual_seed(3))
+
+        traced = torch.jit.trace(noise, (torch.zeros(2),))
+        for _ in range(2):
+            self.assertTrue(torch.equal(again(traced)(torch.ones(2)), noise(torch.ones(2))))
+
+    def test_mixed_precision_is_part_of_a_trace(self):
+        class Layers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 2)
+
+            def forward(self, x):
+                x = self.first(x)
+                with torch.autocast("cpu", enabled=False):
+                    x = self.second(x.float())
+                return x + torch.mm(x, x.t()).sum()
+
+        module = Layers().eval()
+        with torch.no_grad():
+            for dtype in (torch.bfloat16, torch.float16):
+                with torch.autocast("cpu", dtype=dtype, cache_enabled=False):
+                    traced = torch.jit.trace(module, (X,))
+                    expected = module(X)
+                for one in (traced, again(traced), torch.jit.freeze(traced)):
+                    got = one(X)
+                    self.assertEqual((got.dtype, torch.equal(got, expected)), (expected.dtype, True))
+
+    def test_forked_calls_take_keywords(self):
+        def both(a, b):
+            return 2 * a - b
+
+        traced = torch.jit.trace(lambda a, b: torch.jit.wait(torch.jit.fork(both, b=b, a=a)), (torch.ones(2), torch.zeros(2)))
+        self.assertEqual(traced(torch.zeros(2), torch.ones(2)).tolist(), [-1.0, -1.0])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -6,6 +6,7 @@
 #include <complex>
 #include <numeric>
 
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/values.h"
 
 namespace cresset::graph::script {
@@ -91,10 +92,10 @@ bool numbers_equal(const Datum& a, const Datum& b) {
 bool same(const Datum& a, const Datum& b) {
   if (a.is_number() && b.is_number()) return numbers_equal(a, b);
   // dtypes and the like are ints in files.
-  if (a.is<ScalarType>() && b.is<int64_t>()) return static_cast<int64_t>(a.to_dtype()) == b.to_int();
-  if (b.is<ScalarType>() && a.is<int64_t>()) return static_cast<int64_t>(b.to_dtype()) == a.to_int();
-  if (a.is<Layout>() && b.is<int64_t>()) return static_cast<int64_t>(a.to_layout()) == b.to_int();
-  if (b.is<Layout>() && a.is<int64_t>()) return static_cast<int64_t>(b.to_layout()) == a.to_int();
+  if (a.is<ScalarType>() && b.is<int64_t>()) return number_of(a.to_dtype()) == b.to_int();
+  if (b.is<ScalarType>() && a.is<int64_t>()) return number_of(b.to_dtype()) == a.to_int();
+  if (a.is<Layout>() && b.is<int64_t>()) return number_of(a.to_layout()) == b.to_int();
+  if (b.is<Layout>() && a.is<int64_t>()) return number_of(b.to_layout()) == a.to_int();
   return a == b;
 }
 
@@ -321,6 +322,12 @@ void add_conversions() {
   add_builtin("aten::Complex.Scalar(Scalar a) -> complex", [](Inputs in, size_t, Datum& out) { put(out, as_complex(*in[0])); });
   add_builtin("aten::Complex.Tensor_Tensor(Tensor a, Tensor b) -> complex",
               [](Inputs in, size_t, Datum& out) { put(out, complex<double>(in[0]->to_tensor().item().toDouble(), in[1]->to_tensor().item().toDouble())); });
+  for (const std::string number : {"float", "int", "bool"}) {
+    add_builtin(("aten::Complex.Tensor_" + number + "(Tensor x, " + number + " y) -> complex").c_str(),
+                [](Inputs in, size_t, Datum& out) { put(out, complex<double>(in[0]->to_tensor().item().toDouble(), as_float(*in[1]))); });
+    add_builtin(("aten::Complex." + number + "_Tensor(" + number + " x, Tensor y) -> complex").c_str(),
+                [](Inputs in, size_t, Datum& out) { put(out, complex<double>(as_float(*in[0]), in[1]->to_tensor().item().toDouble())); });
+  }
   for (const auto& [overload, a, b] : {std::array<const char*, 3>{"int_int", "int", "int"},
                                        {"float_float", "float", "float"},
                                        {"int_float", "int", "float"},

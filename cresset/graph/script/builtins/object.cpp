@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/fork.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/unit.h"
@@ -53,7 +54,7 @@ void enter(Inputs in, size_t, Datum& out) {
   Entered entered{*in[0], nullptr};
   if (ScriptObject* const o = object_of(*in[0]); o && unmangled(o->cls->name) == "__torch__.torch.amp.autocast_mode.autocast") {
     const Datum& dtype = o->slot("fast_dtype");
-    const auto fast = dtype.isInt() ? static_cast<ScalarType>(dtype.toInt()) : dtype.to_dtype();
+    const auto fast = dtype.isInt() ? dtype_of_number(dtype.toInt()) : dtype.to_dtype();
     entered.region = std::make_shared<autocast>(Device(o->slot("device").to_string()).type(), fast, o->slot("_enabled").toBool());
   }
   entered_objects().push_back(std::move(entered));

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cresset/base/device.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/values.h"
 
 namespace cresset::graph::script {
@@ -62,7 +63,7 @@ std::string python_repr(const Datum& v) {
   }
   if (v.isString()) return quoted(v.to_string());
   if (v.is<Device>()) return v.to_device().str();
-  if (v.is<ScalarType>()) return std::to_string(static_cast<int>(v.to_dtype()));
+  if (v.is<ScalarType>()) return std::to_string(number_of(v.to_dtype()));
   if (v.isTuple()) {
     std::string s = "(";
     const auto& e = v.toTupleRef().elements();
@@ -85,7 +86,7 @@ std::string python_repr(const Datum& v) {
 }
 std::string python_str(const Datum& v) {
   if (v.isString()) return v.to_string();
-  if (v.is<ScalarType>()) return std::to_string(static_cast<int>(v.to_dtype()));
+  if (v.is<ScalarType>()) return std::to_string(number_of(v.to_dtype()));
   if (v.isTuple()) {
     std::string s = "(";
     const auto& e = v.toTupleRef().elements();

@@ -3,8 +3,8 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/base/warning.h"
-#include "cresset/core/random/generator.h"
 #include "cresset/core/tensor_impl.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
 
@@ -142,6 +142,7 @@ void add_facts() {
   CRESSET_FACT("aten::is_conj(Tensor self) -> bool", t.is_conj())
   CRESSET_FACT("aten::is_neg(Tensor self) -> bool", t.is_neg())
   CRESSET_FACT("aten::is_inference(Tensor self) -> bool", t.is_inference())
+  CRESSET_FACT("aten::is_pinned(Tensor self, Device? device=None) -> bool", t.is_pinned())
   CRESSET_FACT("aten::get_device(Tensor self) -> int", static_cast<int64_t>(t.get_device()))
   CRESSET_FACT("aten::is_same_size(Tensor self, Tensor other) -> bool", t.sizes() == tensor(*in[1]).sizes())
   CRESSET_FACT("prim::requires_grad(Tensor a) -> bool", bool(t.requires_grad()))
@@ -205,7 +206,7 @@ void add_facts() {
               [](Inputs in, size_t, Datum& out) { put(out, can_cast(in[0]->to_dtype(), in[1]->to_dtype())); });
   add_builtin("prim::is_complex.dtype(ScalarType a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(isComplexType(in[0]->to_dtype()))); });
   register_builtin({"prim::dtype_of_int", 1, 1, TypeKind::DType, true, [](Inputs in, size_t, Datum& out) {
-                      if (in[0]->is<int64_t>()) out = Datum(static_cast<ScalarType>(as_int(*in[0])));
+                      if (in[0]->is<int64_t>()) out = Datum(dtype_of_number(as_int(*in[0])));
                       else out = *in[0];
                     }});
 }
@@ -261,7 +262,41 @@ void add_gradients() {
       false);
 }
 
+// A tensor that looks at other memory from then on.
+void add_memory() {
+  add_builtin(
+      "aten::set_(Tensor(a!) self) -> Tensor(a!)",
+      [](Inputs in, size_t, Datum& out) {
+        Tensor t = tensor(*in[0]);
+        out = Datum(t.set_());
+      },
+      false);
+  add_builtin(
+      "aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+      [](Inputs in, size_t, Datum& out) {
+        Tensor t = tensor(*in[0]);
+        out = Datum(t.set_(tensor(*in[1])));
+      },
+      false);
+  add_builtin(
+      "aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)",
+      [](Inputs in, size_t, Datum& out) {
+        Tensor t = tensor(*in[0]);
+        out = Datum(t.set_(tensor(*in[1]), as_int(*in[2]), in[3]->toIntVector(), in[4]->toIntVector()));
+      },
+      false);
+}
+
+// (size...) of numbers or lists of numbers: of tensors without memory, which broadcast like others.
+void broadcast_sizes(Inputs in, size_t count, Datum& out) {
+  std::vector<Tensor> shapes;
+  for (size_t i = 0; i < count; i++)
+    shapes.push_back(empty(in[i]->isList() ? in[i]->toIntVector() : std::vector<int64_t>{as_int(*in[i])}, TensorOptions().device(kMeta)));
+  out = shapes.empty() ? ints({}) : ints(broadcast_tensors(shapes)[0].sizes());
+}
+
 void add_functions() {
+  register_builtin({"aten::broadcast_shapes", 0, 64, Type::list(TypeKind::Int), true, broadcast_sizes});
   add_builtin(
       "aten::item(Tensor self) -> Scalar", [](Inputs in, size_t, Datum& out) { out = Datum(tensor(*in[0]).item()); }, false);
   add_builtin(
@@ -306,13 +341,6 @@ void add_functions() {
   add_builtin("prim::NumToTensor.Scalar(Scalar a) -> Tensor", wrapped, false);
   add_builtin("prim::NumToTensor.bool(bool a) -> Tensor", wrapped, false);
   add_builtin(
-      "aten::manual_seed(int seed) -> ()",
-      [](Inputs in, size_t, Datum& out) {
-        manual_seed(static_cast<uint64_t>(as_int(*in[0])));
-        out = Datum();
-      },
-      false);
-  add_builtin(
       "aten::to.prim_dtype(Tensor(a) self, ScalarType? dtype, bool non_blocking=False, bool copy=False) -> Tensor(a)",
       [](Inputs in, size_t, Datum& out) {
         const Tensor& t = tensor(*in[0]);
@@ -348,8 +376,11 @@ void add_functions() {
         out = Datum();
       },
       false);
-  for (const char* name : {"is_autocast_enabled", "is_autocast_cpu_enabled"})
-    add_builtin((std::string("aten::") + name + "() -> bool").c_str(), [](Inputs, size_t, Datum& out) { put(out, false); }, false);
+  // Without a device the question is about CUDA.
+  add_builtin(
+      "aten::is_autocast_enabled() -> bool", [](Inputs, size_t, Datum& out) { put(out, bool(amp::is_autocast_enabled(DeviceType::CUDA))); }, false);
+  add_builtin(
+      "aten::is_autocast_cpu_enabled() -> bool", [](Inputs, size_t, Datum& out) { put(out, bool(amp::is_autocast_enabled(DeviceType::CPU))); }, false);
   add_builtin("aten::cudnn_is_acceptable(Tensor self) -> bool", [](Inputs, size_t, Datum& out) { put(out, false); });
 }
 
@@ -358,6 +389,7 @@ void add_functions() {
 void add_tensor_builtins() {
   add_facts();
   add_gradients();
+  add_memory();
   add_functions();
 }
 
