@@ -223,6 +223,6 @@ def __getattr__(name):
 
 
 def _public_names():
-    """What `from torch import *` brings: the names that are no modules, those of modules that are not loaded yet among them."""
+    """Names that `from torch import *` brings: those that are no modules, those of modules that are not loaded yet among them."""
     here = {name for name, value in globals().items() if not isinstance(value, type(_sys))}
     return sorted(name for name in here | {name for name, home in _lazy.items() if home} if not name.startswith("_"))
