@@ -9,6 +9,7 @@ tensor([True, True])
 
 import functools
 
+from .aten_gradients import _gradients
 from .operators import Composed
 
 _known = {}  # "name.overload" -> (schema, function)
@@ -121,12 +122,7 @@ def _embedding_bag(
 
 @_form("linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
 def linear_backward(self, grad_output, weight, output_mask):
-    rows = grad_output.reshape(-1, weight.shape[0])
-    return (
-        grad_output.matmul(weight) if output_mask[0] else None,
-        rows.t().matmul(self.reshape(-1, weight.shape[1])) if output_mask[1] else None,
-        rows.sum(0) if output_mask[2] else None,
-    )
+    return tuple(_gradients(_aten("linear"), [self, weight, grad_output.new_zeros(weight.shape[0])], grad_output, output_mask))
 
 
 # ---- functional forms of writes -------------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from .aten_extra import _operator, _row
 def _gradients(function, inputs, grad, wanted=None):
     """Those of function(*inputs) by each input that is wanted, others None; they can be differentiated where that is recorded. Of several results each
     has its own in the tuple `grad`, or None."""
+    if wanted is not None and not any(wanted):
+        return [None] * len(inputs)
     return _with_gradients(function, inputs, grad, wanted)[1]
 
 
