@@ -96,7 +96,8 @@ void PostAccumulateTable::operator()(const Tensor& leaf) const {
     const Ref hooks = functions_of(table), argument = checked(wrap(leaf));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hooks.get()); i++) {
       const Ref result = call_hook(hooks.get(), i, argument.get());
-      CRESSET_CHECK(result.get() == Py_None, "post accumulate grad hook: expected to return None, got ", Py_TYPE(result.get())->tp_name);
+      CRESSET_CHECK(!is_tensor(result.get()), "post accumulate grad hook: expected to return None, got a tensor, which would go nowhere");
+      CRESSET_CHECK_TYPE(result.get() == Py_None, "post accumulate grad hook: expected to return None, got ", Py_TYPE(result.get())->tp_name);
     }
   });
 }

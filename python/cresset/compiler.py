@@ -15,8 +15,8 @@ __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mar
 def is_compiling():
     """Whether the frame that asks is being captured, or exported.
 
-    >>> torch.compile(lambda: torch.compiler.is_compiling(), backend="eager")()
-    False
+    >>> torch.compile(lambda: torch.compiler.is_compiling(), backend="eager")(), torch.compiler.is_compiling()
+    (True, False)
     """
     return False
 

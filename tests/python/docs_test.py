@@ -35,7 +35,7 @@ def public_names():
     """(full name, object) of every public function and class, once each."""
     seen = set()
     for module in public_modules():
-        for name in getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]:
+        for name in vars(module).get("__all__") or [n for n in vars(module) if not n.startswith("_")]:
             thing = getattr(module, name)
             ours = str(getattr(thing, "__module__", "")).partition(".")[0] in ("cresset", "_cresset", "torch")
             if callable(thing) and ours and not isinstance(thing, types.ModuleType) and id(thing) not in seen:

@@ -1,10 +1,9 @@
 """Modules of settings: names are fixed, and `patch` sets some for a scope."""
 
 import contextlib
-import functools
 import types
-import warnings
 import unittest
+import warnings
 
 
 class Patched(types.ModuleType):
@@ -30,10 +29,13 @@ class Settings(Patched):
     """A module whose names cannot grow. AttributeError for one that is not there."""
 
     _names = ()  # pairs of names for one setting
+    _without_effect = types.MappingProxyType({})  # settings that change nothing, and why
 
     def __setattr__(self, name, value):
         if name not in self.__dict__ and not name.startswith("__"):
             raise AttributeError(f"{self.__name__}.{name}: there is no such setting", name=name, obj=self)
+        if name in self._without_effect and value != self.__dict__[name]:
+            warnings.warn(f"{self.__name__}.{name} changes nothing here: {self._without_effect[name]}", UserWarning, stacklevel=2)
         for one in next((pair for pair in self._names if name in pair), (name,)):
             super().__setattr__(one, value)
 
@@ -85,10 +87,7 @@ def _patch_tests(cls, patch):
     return cls
 
 
-def seal(module, **older):
-    """Makes a module one of settings; `older` gives further names of some."""
+def seal(module, without_effect=None, **older):
+    """Makes a module one of settings; `older` gives further names of some. `without_effect` says of those that change nothing why: a change of them warns."""
     module.__dict__.update({name: module.__dict__[other] for name, other in older.items()})
-    module.__class__ = type("Settings", (Settings,), {"_names": tuple(older.items())}) if older else Settings
-
-
-del functools
+    module.__class__ = type("Settings", (Settings,), {"_names": tuple(older.items()), "_without_effect": without_effect or {}})

@@ -1,6 +1,6 @@
 """Contexts that are decorators too, for classes of programs: each call of a decorated function enters a context of its own.
 
->>> from torch.utils._contextlib import _DecoratorContextManager
+>>> from cresset.utils._contextlib import _DecoratorContextManager
 >>> class shouting(_DecoratorContextManager):
 ...     def __enter__(self):
 ...         print("HO")

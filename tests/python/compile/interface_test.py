@@ -194,7 +194,10 @@ class Told(unittest.TestCase):
 
         self.assertIs(torch._functorch.config, config)
         self.assertRaises(AttributeError, setattr, config, "no_such_option", 1)
-        with config.patch(donated_buffer=False, activation_memory_budget=0.5):
+        with (
+            self.assertWarnsRegex(UserWarning, "activation_memory_budget changes nothing here"),
+            config.patch(donated_buffer=False, activation_memory_budget=0.5),
+        ):
             x = torch.ones(2, requires_grad=True)
             y = torch.compile(lambda x: (x.sin() * x).sum())(x)
             y.backward(retain_graph=True)

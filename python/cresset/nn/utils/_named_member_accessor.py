@@ -28,7 +28,7 @@ def swap_tensor(module, name, tensor, allow_missing=False):
     module is as before then.
 
     >>> layer = nn.Linear(2, 1)
-    >>> from torch.nn.utils._named_member_accessor import swap_tensor
+    >>> from cresset.nn.utils._named_member_accessor import swap_tensor
     >>> swap_tensor(layer, "bias", torch.zeros(1)) is layer.bias
     False
     """
