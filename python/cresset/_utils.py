@@ -273,3 +273,42 @@ def _get_device_module(device_type):
     if module is None:
         raise RuntimeError(f"expected a type of device with a module torch.{device_type}, found none")
     return module
+
+
+class ExceptionWrapper:
+    """An exception on its way from another thread or process, with the text of its traceback and where it was.
+
+    >>> try:
+    ...     1 / 0
+    ... except ZeroDivisionError:
+    ...     caught = torch._utils.ExceptionWrapper(where="in worker 3")
+    >>> try:
+    ...     caught.reraise()
+    ... except ZeroDivisionError as error:
+    ...     print(str(error).splitlines()[0])
+    Caught ZeroDivisionError in worker 3.
+    """
+
+    def __init__(self, exc_info=None, where="in background"):
+        import sys
+        import traceback
+
+        exc_info = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type, self.where = exc_info[0], where
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+
+    def reraise(self):
+        """Raises an exception of the same type that tells both; RuntimeError where that type takes no message."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:  # whose text is the repr of its argument
+            message = _Verbatim(message)
+        try:
+            error = self.exc_type(message=message) if getattr(self.exc_type, "message", None) else self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error
+
+
+class _Verbatim(str):
+    def __repr__(self):
+        return str(self)

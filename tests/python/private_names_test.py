@@ -1,6 +1,7 @@
 """Names that PyTorch does not document and libraries import: checks, trees with paths, module paths, operators."""
 
 import importlib
+import pickle
 import unittest
 import warnings
 
@@ -405,6 +406,25 @@ class ForLibraries(unittest.TestCase):
         out = torch.empty(0)
         self.assertIs(torch.ops.aten._convolution.out(x, w, b, *geometry, False, False, True, True, out=out), out)
         self.assertTrue(torch.equal(out, expected))
+
+    def test_exceptions_from_elsewhere(self):
+        class Pair(Exception):
+            def __init__(self, first, second):
+                super().__init__(first)
+
+        def raised(error):
+            try:
+                raise error
+            except Exception:
+                wrapper = torch._utils.ExceptionWrapper(where="in thread 2")
+            with self.assertRaises(Exception) as caught:
+                pickle.loads(pickle.dumps(wrapper)).reraise() if type(error).__module__ == "builtins" else wrapper.reraise()
+            return caught.exception
+
+        for error, kind in ((ZeroDivisionError("no"), ZeroDivisionError), (KeyError("a"), KeyError), (Pair(1, 2), RuntimeError)):
+            found = raised(error)
+            self.assertIs(type(found), kind)
+            self.assertRegex(str(found), rf"^Caught {type(error).__name__} in thread 2\.\nOriginal Traceback")
 
     def test_modes_of_fake_tensors(self):
         active_fake_mode, detect_fake_mode = torch._guards.active_fake_mode, torch._guards.detect_fake_mode
