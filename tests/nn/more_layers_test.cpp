@@ -110,7 +110,11 @@ TEST(PackedSequence, RunsThroughNetworksAsInPyTorch) {
                                        -0.105123773f, -0.137398228f, -0.139485389f, -0.054749433f, -0.0349309854f});
   const auto back = nn::utils::rnn::unpack_sequence(packed);
   for (size_t i = 0; i < 3; i++) EXPECT_TRUE(equal(back[i], sequences[i])) << i;
-  EXPECT_NE(error_of([&] { nn::utils::rnn::pack_sequence(sequences); }).find("in decreasing order"), std::string::npos);
+  // Phrases that LibTorch's tests look for.
+  for (const char* words : {"must be sorted in decreasing order", "You can pass `enforce_sorted=False`"})
+    EXPECT_NE(error_of([&] { nn::utils::rnn::pack_sequence(sequences); }).find(words), std::string::npos);
+  EXPECT_NE(error_of([&] { nn::utils::rnn::pack_padded_sequence(randn({2, 0, 3}), empty({0}, kLong)); }).find("empty tensor"), std::string::npos);
+  EXPECT_NE(error_of([&] { nn::utils::rnn::pad_packed_sequence(packed, false, 0, 1); }).find("Expected total_length to be at least"), std::string::npos);
 }
 
 TEST(DataParallel, GradientsOfReplicasReachTheModule) {

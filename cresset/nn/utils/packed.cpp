@@ -42,8 +42,9 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
 
 std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value, std::optional<int64_t> total_length) {
   const int64_t steps = sequence.batch_sizes().numel();
-  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps, "pad_packed_sequence: expected total_length of at least the longest sequence, got ",
-                      total_length.value_or(steps), " and ", steps);
+  CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps,
+                      "pad_packed_sequence: Expected total_length to be at least the length of the longest sequence in input, ", steps, ", got ",
+                      total_length.value_or(steps));
   auto [out, lengths] = cresset::_pad_packed_sequence(sequence.data(), sequence.batch_sizes(), batch_first, padding_value, total_length.value_or(steps));
   if (sequence.unsorted_indices().defined()) {
     out = out.index_select(batch_first ? 0 : 1, sequence.unsorted_indices());

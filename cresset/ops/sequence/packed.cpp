@@ -22,9 +22,10 @@ int64_t longest_of(const Tensor& lengths, const Tensor& input) {
   const Tensor flat = lengths.contiguous();
   const int64_t* values = flat.data_ptr<int64_t>();
   const IntArrayRef all(values, static_cast<size_t>(flat.numel()));
-  CRESSET_CHECK(!all.empty() && *std::min_element(all.begin(), all.end()) > 0, "pack_padded_sequence: expected lengths above 0, got ", all);
-  CRESSET_CHECK(std::is_sorted(all.begin(), all.end(), std::greater<>()),
-                "pack_padded_sequence: expected lengths in decreasing order, or enforce_sorted=False; got ", all);
+  CRESSET_CHECK(!all.empty(), "pack_padded_sequence: expected a sequence at least, got an empty tensor");
+  CRESSET_CHECK(*std::min_element(all.begin(), all.end()) > 0, "pack_padded_sequence: expected lengths above 0, got ", all);
+  CRESSET_CHECK(std::is_sorted(all.begin(), all.end(), std::greater<>()), "pack_padded_sequence: lengths must be sorted in decreasing order, got ", all,
+                ". You can pass `enforce_sorted=False`");
   CRESSET_CHECK(all[0] <= input.size(0), "pack_padded_sequence: expected lengths of at most ", input.size(0), ", the size of the input, got ", all[0]);
   return all[0];
 }

@@ -96,7 +96,9 @@ def _convolution_mode(input, weight, bias, stride, padding, dilation, groups):
 
 def _depthwise(n, name):
     @_form(
-        f"{name}(Tensor self, Tensor weight, SymInt[{n}] kernel_size, Tensor? bias, SymInt[{n}] stride, SymInt[{n}] padding, SymInt[{n}] dilation) -> Tensor"
+        "NAME(Tensor self, Tensor weight, SymInt[N] kernel_size, Tensor? bias, SymInt[N] stride, SymInt[N] padding, SymInt[N] dilation) -> Tensor".replace(
+            "NAME", name
+        ).replace("[N]", f"[{n}]")
     )
     def convolution(self, weight, kernel_size, bias, stride, padding, dilation):
         return _aten("convolution")(self, weight, bias, stride, padding, dilation, False, [0] * n, self.shape[1])
@@ -138,17 +140,16 @@ def _of_write(schema, write):
         return _aten(write)(torch.empty_like(self) if "Generator" in schema and "Tensor p" not in schema else self.clone(), *args, **kwargs)
 
 
-_RANDOM = "*, Generator? generator=None) -> Tensor"
-_of_write(f"random(Tensor self, {_RANDOM}", "random_")
-_of_write(f"random.from(Tensor self, int from, int? to, {_RANDOM}", "random_.from")
-_of_write(f"random.to(Tensor self, int to, {_RANDOM}", "random_.to")
-_of_write(f"uniform(Tensor self, float from=0., float to=1., {_RANDOM}", "uniform_")
-_of_write(f"exponential(Tensor self, float lambd=1., {_RANDOM}", "exponential_")
-_of_write(f"geometric(Tensor self, float p, {_RANDOM}", "geometric_")
-_of_write(f"log_normal(Tensor self, float mean=1., float std=2., {_RANDOM}", "log_normal_")
-_of_write(f"cauchy(Tensor self, float median=0., float sigma=1., {_RANDOM}", "cauchy_")
-_of_write(f"normal_functional(Tensor self, float mean=0., float std=1., {_RANDOM}", "normal_")
-_of_write(f"bernoulli.Tensor(Tensor self, Tensor p, {_RANDOM}", "bernoulli_.Tensor")
+_of_write("random(Tensor self, *, Generator? generator=None) -> Tensor", "random_")
+_of_write("random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor", "random_.from")
+_of_write("random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor", "random_.to")
+_of_write("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor", "uniform_")
+_of_write("exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor", "exponential_")
+_of_write("geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", "geometric_")
+_of_write("log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor", "log_normal_")
+_of_write("cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor", "cauchy_")
+_of_write("normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor", "normal_")
+_of_write("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", "bernoulli_.Tensor")
 _of_write("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", "embedding_renorm_")
 _of_write("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", "resize_")
 

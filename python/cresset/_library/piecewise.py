@@ -164,7 +164,7 @@ def _backward(qualname, ctx, *grads):
     arguments = _library._found(qualname)._form.arguments
     names = {a.name for a in arguments if a.base == "Tensor"}
     if not isinstance(found, dict):
-        raise RuntimeError(f"{qualname}: expected the output of the backward function to be a dict, got {type(found).__name__}")
+        raise RuntimeError(f"{qualname}: its backward has to return a dict of gradients by name, got {type(found).__name__}")
     if found.keys() != names:
         raise RuntimeError(f"{qualname}: expected the dict of the backward function to have keys {names}, those of the tensors, got {set(found)}")
     for name, grad in found.items():
