@@ -1,6 +1,8 @@
 """Tensors and submodules of a module by their paths: looked up, put in place of others, and given back. Parameters and buffers stay what they are by
 name, whatever tensor stands there; the checks and hooks of `nn.Module.__setattr__` are not run."""
 
+import itertools
+
 import cresset as torch
 
 _MISSING = object()  # what `swap_tensor` returns where there was nothing, and takes for nothing
@@ -130,15 +132,15 @@ class NamedMemberAccessor:
 
     def del_tensors(self, names):
         """Takes away the tensors at several paths."""
-        for name in names:
-            self.del_tensor(name)
+        for path in names:
+            self.del_tensor(path)
 
     def swap_tensors(self, names, values, allow_missing=False):
         """Puts tensors at several paths; returns those that were there. ValueError where there is no value for each, and nothing is changed then."""
-        names, values = list(names), list(values)
-        if len(names) != len(values):
-            raise ValueError(f"expected a tensor for each name, got {len(names)} names and {len(values)} tensors")
-        return [self.swap_tensor(name, value, allow_missing) for name, value in zip(names, values, strict=True)]
+        paths, tensors = list(names), list(values)
+        if len(paths) != len(tensors):
+            raise ValueError(f"expected a tensor for each name, got {len(paths)} names and {len(tensors)} tensors")
+        return [self.swap_tensor(*pair, allow_missing) for pair in zip(paths, tensors, strict=True)]
 
     def swap_tensors_dict(self, named_tensors, allow_missing=False):
         """Puts tensors at the paths that are their keys; returns those that were there, by path, and the paths where nothing was. RuntimeError for such
@@ -165,17 +167,16 @@ class NamedMemberAccessor:
 
     def named_parameters(self, remove_duplicate=True):
         """Paths and parameters."""
-        yield from self.module.named_parameters(remove_duplicate=remove_duplicate)
+        return self.module.named_parameters(remove_duplicate=remove_duplicate)
 
     def named_buffers(self, remove_duplicate=True):
         """Paths and buffers."""
-        yield from self.module.named_buffers(remove_duplicate=remove_duplicate)
+        return self.module.named_buffers(remove_duplicate=remove_duplicate)
 
     def named_tensors(self, remove_duplicate=True):
         """Paths and tensors: parameters, then buffers."""
-        yield from self.named_parameters(remove_duplicate)
-        yield from self.named_buffers(remove_duplicate)
+        return itertools.chain(self.named_parameters(remove_duplicate), self.named_buffers(remove_duplicate))
 
     def named_modules(self, remove_duplicate=True):
         """Paths and modules."""
-        yield from self.module.named_modules(remove_duplicate=remove_duplicate)
+        return self.module.named_modules(remove_duplicate=remove_duplicate)
