@@ -293,22 +293,25 @@ class ExceptionWrapper:
         import sys
         import traceback
 
-        exc_info = sys.exc_info() if exc_info is None else exc_info
-        self.exc_type, self.where = exc_info[0], where
-        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        kind, value, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type, self.where = kind, where
+        self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
+        self._has_message = hasattr(value, "message")
 
     def reraise(self):
-        """Raises an exception of the same type that tells both; RuntimeError where that type takes no message."""
+        """Raises an exception of the same type whose message holds the traceback, or RuntimeError where the type refuses."""
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        if self.exc_type is KeyError:  # whose text is the repr of its argument
-            message = _Verbatim(message)
+        if issubclass(self.exc_type, KeyError):
+            message = _Verbatim(message)  # a KeyError shows its message by repr
         try:
-            error = self.exc_type(message=message) if getattr(self.exc_type, "message", None) else self.exc_type(message)
+            error = self.exc_type(message=message) if self._has_message else self.exc_type(message)
         except Exception:
             raise RuntimeError(message) from None
         raise error
 
 
 class _Verbatim(str):
+    __slots__ = ()
+
     def __repr__(self):
         return str(self)

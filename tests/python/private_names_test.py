@@ -300,7 +300,7 @@ class Elements(unittest.TestCase):
             x = f._add_batch_dim(torch.arange(6).reshape(2, 3), 1, level)
             self.assertEqual((tuple(x.shape), f.maybe_get_bdim(x), f.maybe_get_level(x), f.maybe_current_level()), ((2,), 1, level, level))
             self.assertTrue(f.is_batchedtensor(x) and f.is_functorch_wrapped_tensor(x) and not f.is_functionaltensor(x))
-            self.assertEqual(f._unwrap_batched(x, level)[1], 1)
+            self.assertEqual((f._unwrap_batched(x, level)[1], f.maybe_get_bdim(f._add_batch_dim(torch.ones(2, 3), -1, level))), (1, 1))
             self.assertEqual(f.get_unwrapped(x).tolist(), [[0, 1, 2], [3, 4, 5]])
             self.assertEqual(f._remove_batch_dim(x + 1, level, 3, 0).tolist(), [[1, 4], [2, 5], [3, 6]])
             self.assertEqual(f._remove_batch_dim(torch.ones(2), level, 3, -1).tolist(), [[1.0] * 3] * 2)

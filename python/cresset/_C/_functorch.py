@@ -30,7 +30,7 @@ def _vmap_decrement_nesting():
 
 def _add_batch_dim(tensor, dim, level):
     """One element of a batch along `dim`, at an open level."""
-    return _cresset.wrap_batched(tensor, dim % tensor.dim() if tensor.dim() else dim, level)
+    return _cresset.wrap_batched(tensor, dim, level)
 
 
 def _unwrap_batched(tensor, level):

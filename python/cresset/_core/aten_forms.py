@@ -130,26 +130,24 @@ def linear_backward(self, grad_output, weight, output_mask):
 # ---- functional forms of writes -------------------------------------------------------------------------------------------------
 
 
-def _of_write(schema, write):
-    """The operator gives what the write leaves in a copy."""
+def _of_write(schema, write, start="clone"):
+    """The operator gives what the write leaves in a copy, or in a new tensor ("empty_like") where no element stays."""
 
     @_form(schema)
     def functional(self, *args, **kwargs):
-        import cresset as torch
-
-        return _aten(write)(torch.empty_like(self) if "Generator" in schema and "Tensor p" not in schema else self.clone(), *args, **kwargs)
+        return _aten(write)(_aten(start)(self), *args, **kwargs)
 
 
-_of_write("random(Tensor self, *, Generator? generator=None) -> Tensor", "random_")
-_of_write("random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor", "random_.from")
-_of_write("random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor", "random_.to")
-_of_write("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor", "uniform_")
-_of_write("exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor", "exponential_")
-_of_write("geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", "geometric_")
-_of_write("log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor", "log_normal_")
-_of_write("cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor", "cauchy_")
-_of_write("normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor", "normal_")
-_of_write("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", "bernoulli_.Tensor")
+_of_write("random(Tensor self, *, Generator? generator=None) -> Tensor", "random_", "empty_like")
+_of_write("random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor", "random_.from", "empty_like")
+_of_write("random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor", "random_.to", "empty_like")
+_of_write("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor", "uniform_", "empty_like")
+_of_write("exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor", "exponential_", "empty_like")
+_of_write("geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", "geometric_", "empty_like")
+_of_write("log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor", "log_normal_", "empty_like")
+_of_write("cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor", "cauchy_", "empty_like")
+_of_write("normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor", "normal_", "empty_like")
+_of_write("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", "bernoulli_.Tensor", "empty_like")
 _of_write("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", "embedding_renorm_")
 _of_write("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", "resize_")
 

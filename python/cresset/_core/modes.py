@@ -42,6 +42,19 @@ def _is_generator(function):
     return bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x20)  # inspect.CO_GENERATOR, without the time to load inspect
 
 
+def _decorated(context, function):
+    """A function, or generator function, that runs inside `context()`, which is entered anew for each call."""
+    if _is_generator(function):
+        return _around_generator(context, function)
+
+    @_functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        with context():
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
 class _Context:
     """A context manager that is a decorator too, of functions and generator functions."""
 
@@ -59,15 +72,7 @@ class _Context:
             warnings.warn(
                 f"{type(self).__name__}: decorating a class is deprecated, it wraps the constructor alone; decorate its methods", FutureWarning, stacklevel=2
             )
-        if _is_generator(function):
-            return _around_generator(self._again, function)
-
-        @_functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with self._again():
-                return function(*args, **kwargs)
-
-        return wrapped
+        return _decorated(self._again, function)
 
 
 class _Bare(_Context):

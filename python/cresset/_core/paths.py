@@ -17,6 +17,7 @@ HOMES = {
     "_functorch.apis": {"func": "grad grad_and_value vmap"},
     "_functorch.eager_transforms": {"func": "functionalize hessian jacfwd jacrev jvp linearize vjp"},
     "_functorch.functional_call": {"func": "functional_call stack_module_state"},
+    "_dynamo.utils": {"_subclasses.fake_tensor": "detect_fake_mode"},
     "_guards": {"_subclasses.fake_tensor": "active_fake_mode=active_mode detect_fake_mode"},
     "_inductor.decomposition": {"_decomp": "register_decomposition"},
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},

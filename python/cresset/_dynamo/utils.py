@@ -168,14 +168,6 @@ def preserve_rng_state():
         torch.set_rng_state(state)
 
 
-def detect_fake_mode(inputs=None):
-    """The mode of the first fake tensor among values; None without one."""
-    from .._subclasses.fake_tensor import maybe_get_fake_mode
-    from ..utils._pytree import tree_leaves
-
-    return next((mode for mode in map(maybe_get_fake_mode, tree_leaves(inputs)) if mode is not None), None)
-
-
 def ifdynstaticdefault(count1, count2):
     """`count1` where sizes are numbers at first, `count2` where they are symbols from the first capture on."""
     return count1 if config.assume_static_by_default else count2

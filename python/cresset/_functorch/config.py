@@ -1,5 +1,5 @@
-"""Settings of programs of forward and backward, known by name: they ask for what holds here anyway, or choose between speed and memory in PyTorch's own
-machinery. No value of a result depends on them, and a change of one that changes nothing warns.
+"""Settings of programs of forward and backward, which libraries know by name. They belong to PyTorch's own machinery: a change warns that it changes nothing,
+but for `donated_buffer`, whose False holds here anyway.
 
 >>> with torch._functorch.config.patch(donated_buffer=False):
 ...     torch._functorch.config.donated_buffer
@@ -48,24 +48,5 @@ strict_autograd_cache = False
 unlift_effect_tokens = False
 view_replay_for_aliased_outputs = True
 
-_seal(
-    _sys.modules[__name__],
-    without_effect=dict.fromkeys(
-        (
-            "activation_memory_budget",
-            "activation_memory_budget_runtime_estimator",
-            "activation_memory_budget_solver",
-            "aggressive_recomputation",
-            "ban_recompute_long_fusible_chains",
-            "ban_recompute_materialized_backward",
-            "ban_recompute_not_in_allowlist",
-            "ban_recompute_reductions",
-            "ban_recompute_used_far_apart",
-            "max_dist_from_bw",
-            "recompute_views",
-            "treat_parameters_as_free_to_save",
-        ),
-        "what the backward keeps is the smallest cut of the graph; torch.utils.checkpoint chooses by hand",
-    )
-    | dict.fromkeys(("fake_tensor_crossref", "fake_tensor_propagate_real_tensors", "functionalize_rng_ops"), "this check or way of capture is not there"),
-)
+_names = [name for name in globals() if not name.startswith("_") and name != "donated_buffer"]
+_seal(_sys.modules[__name__], without_effect=dict.fromkeys(_names, "it is a setting of PyTorch's own machinery"))

@@ -49,7 +49,7 @@ def custom_op(qualname, func_or_schema=None):
     def define(schema):
         form = _library._schema.parse(f"{namespace}::{name}{schema}", namespace)
         if not form.returns or any(a.mutated for a in form.arguments) or "(a" in schema or any(a.name == "self" for a in form.arguments):
-            raise ValueError(f"custom_op: only supports functional operators, which return something new, and no argument `self`, got {schema!r}")
+            raise ValueError(f"custom_op: expected an operator that only returns something new, without an argument `self`, got {schema!r}")
         made = _library.Library(namespace, "FRAGMENT")
         made.define(name + schema)
         _libraries[qualname] = made
@@ -85,7 +85,7 @@ def impl(qualname, func, device_types=_DEVICES):
     kinds = (device_types,) if isinstance(device_types, str) else tuple(device_types)
     wrong = [kind for kind in kinds if kind not in _DEVICES]
     if wrong:
-        raise ValueError(f"impl: we only support device_type of {', '.join(_DEVICES)}, got {', '.join(wrong)}")
+        raise ValueError(f"impl: expected devices among {', '.join(_DEVICES)}, got {', '.join(wrong)}")
     there = _library._found(qualname)._kernels.keys() & {"CompositeImplicitAutograd", "CompositeExplicitAutograd", *(kind.upper() for kind in kinds)}
     if there:
         raise RuntimeError(f"impl: {qualname} already has an implementation for {', '.join(sorted(there))}")
@@ -121,7 +121,7 @@ def _put(qualname, **piece):
     op = _library._found(qualname)
     form, there = op._form, op._kernels.keys() & {"CompositeImplicitAutograd", "Autograd", "AutogradCPU", "AutogradCUDA"}
     if not form.returns or any(a.mutated for a in form.arguments) or op.is_view:
-        what = "has no returns" if not form.returns else "returns views" if op.is_view else "is non-functional, for it writes to its arguments"
+        what = "returns nothing" if not form.returns else "returns views" if op.is_view else "writes to its arguments"
         raise RuntimeError(f"{qualname}: an operator that {what} gets no gradient here")
     if there:
         raise RuntimeError(f"{qualname}: has a function for {', '.join(sorted(there))} already, which says what its gradient is")
@@ -132,7 +132,7 @@ def _put(qualname, **piece):
 def _piece(qualname, name, registration):
     found = _pieces[qualname].get(name)
     if found is None:
-        raise RuntimeError(f"{qualname}: unable to find a '{name}' function; register one by {registration}")
+        raise RuntimeError(f"{qualname}: its gradient lacks the function of {registration}; register one")
     return found
 
 
@@ -152,7 +152,7 @@ def _setup(qualname, ctx, inputs, output, keyword_only_inputs=None):
     for flag, part in zip(flags or (), outputs, strict=bool(flags)):
         tensors = part if isinstance(part, (list, tuple)) else [part]
         if not all(isinstance(t, torch.Tensor) for t in tensors):
-            raise RuntimeError(f"{qualname}: output_differentiability says that an output has a gradient, and it is not a Tensor")
+            raise RuntimeError(f"{qualname}: output_differentiability speaks of an output that is no tensor")
         if not flag:
             ctx.mark_non_differentiable(*tensors)
 

@@ -15,9 +15,7 @@ HA
 2
 """
 
-import functools
-
-from .._core.modes import _around_generator, _Context, _is_generator
+from .._core.modes import _Context, _decorated
 
 
 class _DecoratorContextManager(_Context):
@@ -54,12 +52,4 @@ def context_decorator(ctx, func):
     again = (lambda: ctx) if manager else ctx
     if isinstance(func, type):
         raise TypeError(f"context_decorator: expected a function, got the class {func.__name__}; decorate its methods")
-    if _is_generator(func):
-        return _around_generator(again, func)
-
-    @functools.wraps(func)
-    def wrapped(*args, **kwargs):
-        with again():
-            return func(*args, **kwargs)
-
-    return wrapped
+    return _decorated(again, func)

@@ -59,7 +59,7 @@ def test_a_function_gives_name_and_schema():
 
 @pytest.mark.parametrize("schema", ["(Tensor(a!) x) -> Tensor", "(Tensor(a) x) -> Tensor(a)", "(Tensor x) -> ()", "(Tensor self) -> Tensor"])
 def test_schemas_that_are_not_functional_are_refused(qualname, schema):
-    with pytest.raises(ValueError, match="functional"):
+    with pytest.raises(ValueError, match="only returns something new"):
         _custom_ops.custom_op(qualname, schema)
 
 
@@ -71,7 +71,7 @@ def test_names_that_are_refused(name):
 
 def test_a_second_function_and_other_devices_are_refused(qualname):
     _custom_ops.custom_op(qualname, "(Tensor x) -> Tensor")
-    with pytest.raises(ValueError, match="device_type"):
+    with pytest.raises(ValueError, match="expected devices among"):
         _custom_ops.impl(qualname, device_types=["cpu", "xla"], func=torch.sin)
     _custom_ops.impl(qualname, device_types="cpu", func=torch.sin)
     with pytest.raises(RuntimeError, match="already has an implementation"):
@@ -125,5 +125,5 @@ def test_half_a_formula_is_an_error_of_the_call(qualname):
     _custom_ops.custom_op(qualname, "(Tensor x) -> Tensor")
     _custom_ops.impl(qualname, func=torch.sin)
     _custom_ops.impl_backward(qualname, func=lambda ctx, saved, grad: {"x": grad})
-    with pytest.raises(RuntimeError, match="unable to find a 'save'"):
+    with pytest.raises(RuntimeError, match="lacks the function of impl_save_for_backward"):
         _op(qualname)(torch.ones(2, requires_grad=True))

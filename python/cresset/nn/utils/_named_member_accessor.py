@@ -15,12 +15,12 @@ def _checked_name(module, name, what):
         raise KeyError(f"{what} names are one step long: expected a name without a point, got {name!r}")
 
 
-def _held(module, name):
-    """The table that holds a name, and the value; the attributes of the module where no table does."""
-    for table in (module._parameters, module._buffers):
-        if name in table:
-            return table, table[name]
-    return None, getattr(module, name, _MISSING)
+def _table_of(module, name, tensor):
+    """The table that holds a name, or would hold a tensor under it."""
+    known = next((table for table in (module._parameters, module._buffers) if name in table), None)
+    if known is not None:
+        return known
+    return module._parameters if isinstance(tensor, torch.nn.Parameter) and name not in module.__dict__ else module.__dict__
 
 
 def swap_tensor(module, name, tensor, allow_missing=False):
@@ -35,22 +35,17 @@ def swap_tensor(module, name, tensor, allow_missing=False):
     False
     """
     _checked_name(module, name, "tensor")
-    if tensor is not _MISSING and tensor is not None and not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{name}: expected an instance of torch.Tensor, got {type(tensor).__name__}")
-    table, before = _held(module, name)
+    table = _table_of(module, name, tensor)
+    before = table.get(name, _MISSING)
+    for thing in (before, tensor):
+        if thing is not _MISSING and thing is not None and not isinstance(thing, torch.Tensor):
+            raise TypeError(f"{type(module).__name__}.{name}: expected an instance of torch.Tensor, got {type(thing).__name__}")
     if before is _MISSING and not allow_missing:
         raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-    if table is None and before is not _MISSING and not isinstance(before, torch.Tensor):
-        raise TypeError(f"{type(module).__name__}.{name}: expected an instance of torch.Tensor there, found {type(before).__name__}")
-    if table is not None:
-        if tensor is _MISSING:
-            del table[name]
-        else:
-            table[name] = tensor
-    elif tensor is not _MISSING:
-        setattr(module, name, tensor)
-    elif before is not _MISSING:
-        delattr(module, name)
+    if tensor is _MISSING:
+        table.pop(name, None)
+    else:
+        table[name] = tensor
     return before
 
 
@@ -99,7 +94,7 @@ class NamedMemberAccessor:
     def get_tensor(self, name):
         """The tensor at a path."""
         owner, leaf = self._owner(name)
-        found = _held(owner, leaf)[1]
+        found = getattr(owner, leaf, _MISSING)
         if found is _MISSING:
             raise AttributeError(f"{type(owner).__name__} has no attribute `{leaf}`")
         if found is not None and not isinstance(found, torch.Tensor):

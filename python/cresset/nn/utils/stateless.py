@@ -6,6 +6,8 @@ import warnings
 
 import cresset as torch
 
+from ._named_member_accessor import _MISSING, NamedMemberAccessor, swap_tensor
+
 
 def _tied_names(module):
     """Names that stand for one tensor, for every name."""
@@ -14,38 +16,6 @@ def _tied_names(module):
         for name, tensor in members:
             groups.setdefault(id(tensor), []).append(name)
     return {name: names for names in groups.values() for name in names}
-
-
-_ABSENT = object()
-
-
-class _Place:
-    """A parameter, a buffer or a tensor attribute of a module by its path; one that is not there appears for a while."""
-
-    def __init__(self, module, path):
-        parent, _, self.name = path.rpartition(".")
-        if not self.name:
-            raise KeyError("functional_call: the name of a tensor is empty")
-        self.owner = module.get_submodule(parent)
-
-    def _table(self, value):
-        known = next((t for t in (self.owner._parameters, self.owner._buffers) if self.name in t), None)
-        if known is not None:
-            return known
-        return self.owner._parameters if isinstance(value, torch.nn.Parameter) and self.name not in self.owner.__dict__ else self.owner.__dict__
-
-    def exchange(self, value):
-        """Puts a value there, and returns the one that was there."""
-        table = self._table(value)
-        before = table.get(self.name, _ABSENT)
-        for thing in (before, value):
-            if thing is not _ABSENT and thing is not None and not isinstance(thing, torch.Tensor):
-                raise TypeError(f"functional_call: expected {self.name!r} to be a tensor, got {type(thing).__name__}")
-        if value is _ABSENT:
-            table.pop(self.name, None)
-        else:
-            table[self.name] = value
-        return before
 
 
 @contextlib.contextmanager
@@ -67,17 +37,18 @@ def _exchanged(module, values, tie_weights, strict):
         for alias in tied.get(name, [name]) if tie_weights else [name]:
             if alias == name or alias not in values:
                 chosen[alias] = value
-    places = {name: _Place(module, name) for name in chosen}
+    access = NamedMemberAccessor(module)
+    places = {name: access._owner(name) for name in chosen}
     saved = {}
     try:
         for name, value in chosen.items():
-            saved[name] = places[name].exchange(value)
+            saved[name] = swap_tensor(*places[name], value, allow_missing=True)
         yield
     finally:
         # A module that assigned another tensor while it ran has assigned it in the caller's dictionary.
         for name in reversed(saved):
-            left = places[name].exchange(saved[name])
-            if name in values and left is not _ABSENT:
+            left = swap_tensor(*places[name], saved[name], allow_missing=True)
+            if name in values and left is not _MISSING:
                 values[name] = left
 
 

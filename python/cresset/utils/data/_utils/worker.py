@@ -8,7 +8,6 @@ import itertools
 import random
 import sys
 import threading
-import traceback
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from _cresset import _put_row, _uniform
 
 import cresset as torch
 
+from ...._utils import ExceptionWrapper
 from .collate import collate_into, stacks_tensors
 from .gather import gatherer
 
@@ -50,31 +50,11 @@ def get_worker_info():
     return getattr(_local, "info", None)
 
 
-class Failure:
-    """An exception on its way to the user, with the text of its traceback."""
+class Failure(ExceptionWrapper):
+    """An exception of a worker on its way to the user."""
 
     def __init__(self, where):
-        kind, value, _ = sys.exc_info()
-        self.kind, self.where, self.text = kind, where, traceback.format_exc()
-        self.has_message = hasattr(value, "message")
-
-    def reraise(self):
-        """Raises an exception of the same type whose message holds the traceback, or RuntimeError where the type refuses."""
-        message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"
-        if issubclass(self.kind, KeyError):
-            message = _Lines(message)  # a KeyError shows its message by repr
-        try:
-            error = self.kind(message=message) if self.has_message else self.kind(message)
-        except Exception:
-            raise RuntimeError(message) from None
-        raise error
-
-
-class _Lines(str):
-    __slots__ = ()
-
-    def __repr__(self):
-        return str(self)
+        super().__init__(where=where)
 
 
 class EndOfStream:
