@@ -6,7 +6,7 @@ import warnings
 
 import cresset as torch
 
-from ._named_member_accessor import _MISSING, NamedMemberAccessor, swap_tensor
+from . import _named_member_accessor as _members
 
 
 def _tied_names(module):
@@ -37,18 +37,18 @@ def _exchanged(module, values, tie_weights, strict):
         for alias in tied.get(name, [name]) if tie_weights else [name]:
             if alias == name or alias not in values:
                 chosen[alias] = value
-    access = NamedMemberAccessor(module)
+    access = _members.NamedMemberAccessor(module)
     places = {name: access._owner(name) for name in chosen}
     saved = {}
     try:
         for name, value in chosen.items():
-            saved[name] = swap_tensor(*places[name], value, allow_missing=True)
+            saved[name] = _members.swap_tensor(*places[name], value, allow_missing=True)
         yield
     finally:
         # A module that assigned another tensor while it ran has assigned it in the caller's dictionary.
         for name in reversed(saved):
-            left = swap_tensor(*places[name], saved[name], allow_missing=True)
-            if name in values and left is not _MISSING:
+            left = _members.swap_tensor(*places[name], saved[name], allow_missing=True)
+            if name in values and left is not _members._MISSING:
                 values[name] = left
 
 
