@@ -24,16 +24,21 @@ TensorOptions plain(const TensorOptions& options) { return options.requires_grad
 
 TensorOptions with_dtype(const TensorOptions& options, ScalarType otherwise) { return options.has_dtype() ? options : options.dtype(otherwise); }
 
-void warn_of_dtype(const TensorOptions& options) {
-  if (CRESSET_UNLIKELY(options.dtype() == kComplexHalf)) CRESSET_WARN_ONCE("complex32 is experimental: few operators compute with it");
-}
-
 void check_sizes(const char* op, IntArrayRef size) {
   for (const int64_t s : size) CRESSET_CHECK(s >= 0, op, ": trying to create a tensor with negative dimension ", s, ": ", size);
 }
 
-void check_strided(const char* op, const TensorOptions& options) {
+CRESSET_ALWAYS_INLINE void check_strided(const char* op, const TensorOptions& options) {
   CRESSET_CHECK_NOT_IMPLEMENTED(options.layout() == Layout::Strided, op, ": only the strided layout is supported, got ", options.layout());
+}
+
+// The dtype of a new tensor of that size, whose elements nobody has written yet.
+CRESSET_ALWAYS_INLINE ScalarType checked_dtype(const char* op, IntArrayRef size, const TensorOptions& options) {
+  check_strided(op, options);
+  check_sizes(op, size);
+  const ScalarType dtype = options.has_dtype() ? options.dtype().toScalarType() : get_default_dtype();
+  if (CRESSET_UNLIKELY(dtype == kComplexHalf)) CRESSET_WARN_ONCE("complex32 is experimental: few operators compute with it");
+  return dtype;
 }
 
 kernels::Strided array(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
@@ -116,20 +121,16 @@ Tensor as_uninitialized(Tensor t, int64_t first) {
 namespace cpu {
 
 Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  check_strided("empty", options);
-  warn_of_dtype(options);
-  check_sizes("empty", size);
-  if (CRESSET_LIKELY(!memory_format && !options.has_memory_format())) return as_uninitialized(Tensor(make_dense(size, options.dtype(), options.device())));
+  const ScalarType dtype = checked_dtype("empty", size, options);
+  if (CRESSET_LIKELY(!memory_format && !options.has_memory_format())) return as_uninitialized(Tensor(make_dense(size, dtype, options.device())));
   const MemoryFormat format = memory_format ? *memory_format : options.memory_format_opt().value();
   CRESSET_CHECK(format != MemoryFormat::Preserve, "empty: the preserve memory format is not supported, there is nothing to preserve");
-  return as_uninitialized(Tensor(make_strided(size, strides_for(size, format), options.dtype(), options.device())));
+  return as_uninitialized(Tensor(make_strided(size, strides_for(size, format), dtype, options.device())));
 }
 
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
-  check_strided("empty_strided", options);
-  warn_of_dtype(options);
-  check_sizes("empty_strided", size);
-  return as_uninitialized(Tensor(make_strided(size, stride, options.dtype(), options.device())));
+  const ScalarType dtype = checked_dtype("empty_strided", size, options);
+  return as_uninitialized(Tensor(make_strided(size, stride, dtype, options.device())));
 }
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
