@@ -268,36 +268,10 @@ template <Tensor (*Part)(const Tensor&)> int set_part(PyObject* self, PyObject* 
 PyObject* get_real(const Tensor& t) { return wrap(real(t)); }
 PyObject* get_imag(const Tensor& t) { return wrap(imag(t)); }
 PyObject* get_is_batched(const Tensor& t) { return PyBool_FromLong(as_batched(t) != nullptr); }
-Tensor reversed(const Tensor& t) {
-  std::vector<int64_t> order;
-  for (int64_t d = t.dim(); d-- > 0;) order.push_back(d);
-  return t.permute(order);
-}
-PyObject* get_T(const Tensor& t) {
-  if (t.dim() != 2) CRESSET_WARN_ONCE("T: reversing the dimensions of what is no matrix is deprecated; use mT, or permute()");
-  return wrap(reversed(t));
-}
-bool is_number(const Tensor& t) {
-  if (t.dim() == 0) CRESSET_WARN_ONCE("mT, mH and H: a tensor without dimensions is its own transpose, and asking for it is deprecated");
-  return t.dim() == 0;
-}
-PyObject* get_mT(const Tensor& t) {
-  if (is_number(t)) return wrap(t);
-  CRESSET_CHECK(t.dim() >= 2, "mT: expected a matrix or a batch of matrices, got ", t.dim(), " dimensions");
-  return wrap(t.transpose(-2, -1));
-}
-PyObject* get_H(const Tensor& t) {
-  CRESSET_CHECK(t.dim() == 2 || t.dim() == 0, "H: expected a matrix, got ", t.dim(), " dimensions");
-  const Tensor turned = is_number(t) ? t : t.transpose(0, 1);
-  if (t.is_complex()) return wrap(turned.conj());
-  return wrap(turned);
-}
-PyObject* get_mH(const Tensor& t) {
-  if (is_number(t)) return wrap(t.is_complex() ? t.conj() : t);
-  CRESSET_CHECK(t.dim() >= 2, "mH: expected a matrix or a batch of matrices, got ", t.dim(), " dimensions");
-  const Tensor turned = t.transpose(-2, -1);
-  return wrap(t.is_complex() ? turned.conj() : turned);
-}
+PyObject* get_T(const Tensor& t) { return wrap(t.numpy_T()); }
+PyObject* get_mT(const Tensor& t) { return wrap(t.mT()); }
+PyObject* get_H(const Tensor& t) { return wrap(t.matrix_H()); }
+PyObject* get_mH(const Tensor& t) { return wrap(t.mH()); }
 
 #define CRESSET_PROPERTY(name, getter, setter) \
   { name, property<getter>, setter, nullptr, const_cast<char*>(name) }

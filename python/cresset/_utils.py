@@ -84,13 +84,14 @@ def _flatten_dense_tensors(tensors):
     """One vector of all elements, one tensor after another."""
     import cresset as torch
 
-    return torch.cat([tensor.reshape(-1) for tensor in tensors])
+    return torch.ops.aten.flatten_dense_tensors(list(tensors))
 
 
 def _unflatten_dense_tensors(flat, tensors):
     """Views of a vector with the shapes of tensors, as `_flatten_dense_tensors` laid them."""
-    parts = flat.split([tensor.numel() for tensor in tensors])
-    return tuple(part.view_as(tensor) for part, tensor in zip(parts, tensors))
+    import cresset as torch
+
+    return tuple(torch.ops.aten.unflatten_dense_tensors(flat, list(tensors)))
 
 
 def storage_and_dtype(storage):

@@ -18,14 +18,5 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     return _ops["linalg_vector_norm"](x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
-def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """A view of the diagonals of the matrices in `dim1` and `dim2`, `offset` up, in a new last dimension.
-
-    >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
-    tensor([1, 4])
-    """
-    return _ops["diagonal"](A, offset, dim1, dim2)
-
-
 _overridable.replace(globals(), __name__)
 del _overridable

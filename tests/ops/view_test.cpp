@@ -1,4 +1,4 @@
-// In-place forms of views change the geometry of the tensor itself, count as a modification and differentiate.
+// In-place forms of views change the geometry of the tensor itself, count as a modification and differentiate. Views that exchange dimensions.
 #include "cresset/cresset.h"
 #include "gtest/gtest.h"
 
@@ -31,6 +31,31 @@ TEST(InPlaceView, OfAViewWritesToItsBase) {
   EXPECT_TRUE(x.grad().equal(tensor({{3.f, 3.f, 3.f}, {1.f, 1.f, 1.f}})));
 }
 TEST(InPlaceView, OfALeafIsRefused) { EXPECT_THROW(ones({2, 2}, TensorOptions().requires_grad(true)).t_(), Error); }
+
+TEST(Transposed, HasEveryName) {
+  const Tensor x = view_as_complex(arange(12.f).view({2, 3, 2}));
+  EXPECT_TRUE(x.mH().equal(x.t().conj()));
+  EXPECT_TRUE(x.matrix_H().equal(x.t().conj()));
+  EXPECT_TRUE(x.numpy_T().equal(x.t()));
+  EXPECT_EQ(zeros({2, 3, 4}).numpy_T().sizes(), IntArrayRef({4, 3, 2}));
+  EXPECT_TRUE(linalg_diagonal(x).equal(x.diagonal()));
+  EXPECT_THROW(ones({3}).mH(), Error);
+  EXPECT_THROW(ones({2, 2, 2}).matrix_H(), Error);
+}
+TEST(NonzeroNumpy, IsWhereOfOneArgument) {
+  const Tensor x = tensor({{0, 5}, {6, 0}});
+  const std::vector<Tensor> places = where(x);
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_TRUE(places[0].equal(tensor({0, 1})));
+  EXPECT_TRUE(x.nonzero_numpy()[1].equal(places[1]));
+  EXPECT_EQ(tensor(3).nonzero_numpy().size(), 1u);
+}
+TEST(Vander, GoesDownUnlessItIncreases) {
+  const Tensor x = tensor({2, 3});
+  EXPECT_TRUE(vander(x, 3).equal(tensor({{4, 2, 1}, {9, 3, 1}})));
+  EXPECT_TRUE(vander(x, 3, true).equal(linalg_vander(x, 3)));
+  EXPECT_THROW(vander(x, -1), Error);
+}
 
 }  // namespace
 }  // namespace cresset

@@ -347,6 +347,12 @@ class Windows(unittest.TestCase):
         self.assertEqual(torch.vander(torch.tensor([True, False]), 3).tolist(), [[1, 1, 1], [0, 0, 1]])
         self.assertEqual(torch.vander(torch.tensor([2.0, 3.0]), 3, increasing=True).tolist(), [[1, 2, 4], [1, 3, 9]])
         self.assertEqual(torch.vander(torch.ones(2), 0).shape, (2, 0))
+        self.assertEqual(torch.vander(torch.arange(3), 1).tolist(), [[1], [1], [1]])
+        x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(torch.vander, (x, 4)))
+        for wrong, size in ((torch.ones(2, 2), None), (torch.ones(2), -1)):
+            with self.assertRaisesRegex(RuntimeError, "vander: "):
+                torch.vander(wrong, size)
 
 
 class Slotted(torch.Tensor):

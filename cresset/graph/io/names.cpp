@@ -36,10 +36,7 @@ std::multimap<std::string_view, std::pair<std::string_view, std::string_view>> r
       for (const char* overload : {"Tensor", "Scalar", "Tensor_Scalar"})
         table.emplace(at->first, std::pair<std::string_view, std::string_view>(at->second, overload));
     }
-  constexpr const char* kOthers[][3] = {{"numpy_T", "t", ""},
-                                        {"matrix_H", "adjoint", ""},
-                                        {"mH", "adjoint", ""},
-                                        {"special_logsumexp", "logsumexp", ""},
+  constexpr const char* kOthers[][3] = {{"special_logsumexp", "logsumexp", ""},
                                         {"special_round", "round", ""},
                                         {"special_softmax", "softmax", "int"},
                                         {"special_log_softmax", "log_softmax", "int"}};

@@ -40,18 +40,6 @@ def _transformer_encoder_layer_fwd(src: Tensor, embed_dim: int, num_heads: int, 
     x = y + torch.linear(torch.gelu(x) if use_gelu else torch.relu(x), ffn_weight_2, ffn_bias_2)
     return x if norm_first else torch.layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
 )"},
-    {"numpy_T", R"(
-def numpy_T(self: Tensor) -> Tensor:
-    return self.permute([i for i in range(self.dim() - 1, -1, -1)])
-)"},
-    {"chalf", R"(
-def chalf(self: Tensor) -> Tensor:
-    return self.to(torch.complex32)
-)"},
-    {"linalg_diagonal", R"(
-def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    return torch.diagonal(A, offset, dim1, dim2)
-)"},
     // Functions of torch.nn.init, as archives call them.
     {"_no_grad_zero_", R"(
 def _no_grad_zero_(tensor: Tensor) -> Tensor:
@@ -83,66 +71,6 @@ def stft(self: Tensor, n_fft: int, hop_length: Optional[int] = None, win_length:
     {"float_power_", R"(
 def float_power_(self: Tensor, exponent: number) -> Tensor:
     return self.copy_(torch.float_power(self, exponent))
-)"},
-    {"nonzero_numpy", R"(
-def nonzero_numpy(self: Tensor) -> List[Tensor]:
-    return torch.unbind(torch.nonzero(self if self.dim() > 0 else self.unsqueeze(0)), 1)
-)"},
-    // Without values to choose from, the places that are true.
-    {"where", R"(
-def where(condition: Tensor) -> List[Tensor]:
-    return torch.nonzero_numpy(condition)
-)"},
-    {"unique_dim_consecutive", R"(
-def unique_dim_consecutive(self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
-    return torch.unique_consecutive(self, return_inverse, return_counts, dim)
-)"},
-    // Casts by name: archives of before 2020 call them.
-    {"_cast_Byte", R"(
-def _cast_Byte(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.uint8, non_blocking)
-)"},
-    {"_cast_Char", R"(
-def _cast_Char(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.int8, non_blocking)
-)"},
-    {"_cast_Double", R"(
-def _cast_Double(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.float64, non_blocking)
-)"},
-    {"_cast_Float", R"(
-def _cast_Float(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.float32, non_blocking)
-)"},
-    {"_cast_Half", R"(
-def _cast_Half(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.float16, non_blocking)
-)"},
-    {"_cast_Int", R"(
-def _cast_Int(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.int32, non_blocking)
-)"},
-    {"_cast_Long", R"(
-def _cast_Long(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.int64, non_blocking)
-)"},
-    {"_cast_Short", R"(
-def _cast_Short(self: Tensor, non_blocking: bool = False) -> Tensor:
-    return self.to(torch.int16, non_blocking)
-)"},
-    {"matrix_H", R"(
-def matrix_H(self: Tensor) -> Tensor:
-    assert self.dim() == 0 or self.dim() == 2, "tensor.H: expected a matrix, got a tensor of {} dimensions".format(self.dim())
-    return self.conj() if self.dim() == 0 else self.transpose(0, 1).conj()
-)"},
-    {"mH", R"(
-def mH(self: Tensor) -> Tensor:
-    return self.conj() if self.dim() == 0 else self.transpose(-2, -1).conj()
-)"},
-    {"vander", R"(
-def vander(x: Tensor, N: Optional[int] = None, increasing: bool = False) -> Tensor:
-    powers = torch.linalg_vander(x, N=N)
-    return powers if increasing else powers.flip([-1])
 )"},
     {"cpu", R"(
 def cpu(self: Tensor) -> Tensor:

@@ -229,6 +229,13 @@ Tensor isin(const Scalar& element, const Tensor& test_elements, bool assume_uniq
   return cresset::isin(number_for(element, test_elements), test_elements, assume_unique, invert);
 }
 
+std::vector<Tensor> nonzero_numpy(const Tensor& self) { return (self.dim() == 0 ? self.unsqueeze(0) : self).nonzero().unbind(1); }
+std::vector<Tensor> where(const Tensor& condition) { return cresset::nonzero_numpy(condition); }
+
+std::tuple<Tensor, Tensor, Tensor> unique_dim_consecutive(const Tensor& self, int64_t dim, bool return_inverse, bool return_counts) {
+  return cresset::unique_consecutive(self, return_inverse, return_counts, dim);
+}
+
 }  // namespace composite
 
 }  // namespace cresset::ops

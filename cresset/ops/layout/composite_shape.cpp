@@ -1,5 +1,6 @@
 // Composites over views: reshaping, splitting, joining and moving of dimensions.
 
+#include "cresset/base/warning.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/entries_view.h"
 #include "cresset/ops/functions.h"
@@ -143,10 +144,53 @@ Tensor adjoint(const Tensor& self) {
   const Tensor turned = self.dim() == 0 ? self.view_as(self) : self.transpose(-2, -1);
   return self.is_complex() ? turned.conj() : turned;
 }
+
+namespace {
+
+// Whether the tensor is its own transpose, for want of dimensions.
+bool is_number(const Tensor& self) {
+  if (self.dim() == 0) CRESSET_WARN_ONCE("mT, mH and H: a tensor without dimensions is its own transpose, and asking for it is deprecated");
+  return self.dim() == 0;
+}
+
+}  // namespace
+
 Tensor mT(const Tensor& self) {
-  CRESSET_CHECK(self.dim() >= 2, "mT: expects a tensor with at least 2 dimensions, got shape ", self.sizes());
+  if (is_number(self)) return self;
+  CRESSET_CHECK(self.dim() >= 2, "mT: expected a matrix or a batch of matrices, got ", self.dim(), " dimensions");
   return self.transpose(-2, -1);
 }
+Tensor mH(const Tensor& self) {
+  CRESSET_CHECK(is_number(self) || self.dim() >= 2, "mH: expected a matrix or a batch of matrices, got ", self.dim(), " dimensions");
+  return self.adjoint();
+}
+Tensor matrix_H(const Tensor& self) {
+  CRESSET_CHECK(is_number(self) || self.dim() == 2, "H: expected a matrix, got ", self.dim(), " dimensions");
+  return self.adjoint();
+}
+Tensor numpy_T(const Tensor& self) {
+  if (self.dim() != 2) CRESSET_WARN_ONCE("T: reversing the dimensions of what is no matrix is deprecated; use mT, or permute()");
+  DimVector order;
+  for (int64_t d = self.dim(); d-- > 0;) order.push_back(d);
+  return self.permute(order);
+}
+
+Tensor flatten_dense_tensors(TensorList tensors) {
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) parts.push_back(t.reshape({-1}));
+  return cresset::cat(parts);
+}
+std::vector<Tensor> unflatten_dense_tensors(const Tensor& flat, TensorList tensors) {
+  std::vector<Tensor> parts;
+  int64_t at = 0;
+  for (const Tensor& t : tensors) {
+    parts.push_back(flat.narrow(0, at, t.numel()).view(t.sizes()));
+    at += t.numel();
+  }
+  return parts;
+}
+
+Tensor linalg_diagonal(const Tensor& A, int64_t offset, int64_t dim1, int64_t dim2) { return A.diagonal(offset, dim1, dim2); }
 
 Tensor broadcast_to(const Tensor& self, IntArrayRef size) { return self.expand(size); }
 std::vector<Tensor> broadcast_tensors(TensorList tensors) {

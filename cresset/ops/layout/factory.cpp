@@ -32,7 +32,7 @@ CRESSET_ALWAYS_INLINE void check_strided(const char* op, const TensorOptions& op
   CRESSET_CHECK_NOT_IMPLEMENTED(options.layout() == Layout::Strided, op, ": only the strided layout is supported, got ", options.layout());
 }
 
-// The dtype of a new tensor of that size, whose elements nobody has written yet.
+// Checks the arguments of a factory that leaves elements unwritten; the dtype of its result.
 CRESSET_ALWAYS_INLINE ScalarType checked_dtype(const char* op, IntArrayRef size, const TensorOptions& options) {
   check_strided(op, options);
   check_sizes(op, size);

@@ -231,6 +231,16 @@ void _assert_async(const Tensor& self, std::string_view assert_msg) {
 
 void _assert_async(const Tensor& self) { composite::_assert_async(self, std::string_view("_assert_async: expected the tensor to be nonzero")); }
 
+Tensor _cast_Byte(const Tensor& self, bool non_blocking) { return self.to(kByte, non_blocking); }
+Tensor _cast_Char(const Tensor& self, bool non_blocking) { return self.to(kChar, non_blocking); }
+Tensor _cast_Double(const Tensor& self, bool non_blocking) { return self.to(kDouble, non_blocking); }
+Tensor _cast_Float(const Tensor& self, bool non_blocking) { return self.to(kFloat, non_blocking); }
+Tensor _cast_Half(const Tensor& self, bool non_blocking) { return self.to(kHalf, non_blocking); }
+Tensor _cast_Int(const Tensor& self, bool non_blocking) { return self.to(kInt, non_blocking); }
+Tensor _cast_Long(const Tensor& self, bool non_blocking) { return self.to(kLong, non_blocking); }
+Tensor _cast_Short(const Tensor& self, bool non_blocking) { return self.to(kShort, non_blocking); }
+Tensor chalf(const Tensor& self, std::optional<MemoryFormat> memory_format) { return self.to(kComplexHalf, false, false, memory_format); }
+
 }  // namespace composite
 
 }  // namespace cresset::ops

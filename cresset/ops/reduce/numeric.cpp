@@ -280,16 +280,41 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
 }
 Tensor special_multigammaln(const Tensor& self, int64_t p) { return cresset::mvlgamma(self, p); }
 
+namespace {
+
+// 1, x, x^2 ... of each number of a column (..., 1), n of them in its last dimension.
+Tensor powers_of(const Tensor& column, int64_t n) {
+  DimVector shape(column.sizes());
+  shape.back() = std::max<int64_t>(n - 1, 0);
+  const Tensor base = is_integral_type(column.scalar_type(), true) ? column.to(kLong) : column;
+  const Tensor ones = cresset::ones_like(base);
+  return cresset::cat({n == 0 ? ones.narrow(-1, 0, 0) : ones, base.expand(shape).cumprod(-1)}, -1);
+}
+
+}  // namespace
+
 Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N) {
   CRESSET_CHECK(x.scalar_type() != kBool, "linalg.vander: expected x not to be bool");
   CRESSET_CHECK(x.dim() > 0 || N, "linalg.vander: expected x to have at least one dimension, or N");
   const int64_t n = N ? *N : x.size(-1);
   CRESSET_CHECK(n > 1, "linalg.vander: N must be greater than 1, got ", n);
-  const Tensor column = x.dim() == 0 ? x.reshape({1, 1}) : x.unsqueeze(-1);
-  DimVector shape(column.sizes());
-  shape.back() = n - 1;
-  const Tensor powers = column.expand(shape).to(is_integral_type(x.scalar_type(), true) ? kLong : x.scalar_type()).cumprod(-1);
-  return cresset::cat({cresset::ones_like(column, TensorOptions(powers.scalar_type())), powers}, -1);
+  return powers_of(x.dim() == 0 ? x.reshape({1, 1}) : x.unsqueeze(-1), n);
+}
+Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
+  CRESSET_CHECK(x.dim() == 1, "vander: x must be a one-dimensional tensor, got shape ", x.sizes());
+  const int64_t n = N ? *N : x.size(0);
+  CRESSET_CHECK(n >= 0, "vander: N must be non-negative, got ", n);
+  const Tensor powers = powers_of(x.unsqueeze(1), n);
+  return increasing ? powers : powers.flip({1});
+}
+
+Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) {
+  if (dim == -1) return cresset::linalg_vector_norm(v, pow);
+  const int64_t kept = wrap_dim(dim, v.dim());
+  DimVector dims;
+  for (int64_t d = 0; d < v.dim(); d++)
+    if (d != kept) dims.push_back(d);
+  return dims.empty() ? v.abs() : cresset::linalg_vector_norm(v, pow, IntArrayRef(dims), true);
 }
 
 Tensor _safe_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {

@@ -171,6 +171,9 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t 
   const Tensor scores = cresset::atleast_2d(self);
   Tensor classes = cresset::atleast_2d(target), named = (classes < 0).to(kLong).cumsum(1) == 0;
   if (classes.numel() > 0 && !classes.lacks_data() && !as_batched(classes)) {
+    const int64_t least = classes.min().item<int64_t>(), most = classes.max().item<int64_t>();
+    CRESSET_CHECK(least >= -1 && most < scores.size(1), "multilabel_margin_loss: target is out of range, expected -1 to ", scores.size(1) - 1,
+                  ", got values from ", least, " to ", most);
     // As many columns as the row that names most classes.
     const int64_t longest = named.sum(IntArrayRef(1)).max().item<int64_t>();
     named = named.narrow(1, 0, longest);

@@ -93,13 +93,6 @@ def get_gradients(context_id):
 # ---- moved and converted values ---------------------------------------------------------------------------------------------
 
 
-@_composed("chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor")
-def chalf(self, *, memory_format=None):
-    import cresset as torch
-
-    return self.chalf() if memory_format is None else self.to(torch.complex32, memory_format=memory_format)
-
-
 @_composed("to_mkldnn_backward(Tensor grad, Tensor input) -> Tensor")
 def to_mkldnn_backward(grad, input):
     return grad.to_dense(input.dtype)
@@ -110,39 +103,6 @@ def nested_to_padded_tensor(self, padding, output_size=None):
     from .. import nested
 
     return nested.to_padded_tensor(self, padding, output_size)
-
-
-@_composed("nonzero_numpy(Tensor self) -> Tensor[]")
-def nonzero_numpy(self):
-    return list((self if self.dim() else self.unsqueeze(0)).nonzero().unbind(1))
-
-
-@_composed("flatten_dense_tensors(Tensor[] tensors) -> Tensor")
-def flatten_dense_tensors(tensors):
-    from .. import _utils
-
-    return _utils._flatten_dense_tensors(tensors)
-
-
-@_composed("unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]")
-def unflatten_dense_tensors(flat, tensors):
-    from .. import _utils
-
-    return list(_utils._unflatten_dense_tensors(flat, tensors))
-
-
-@_composed("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor")
-def vander(x, N=None, increasing=False):
-    import cresset as torch
-
-    return torch.vander(x, N, increasing)
-
-
-@_composed("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor")
-def norm_except_dim(v, pow=2, dim=0):
-    import cresset as torch
-
-    return torch.norm_except_dim(v, pow, dim)
 
 
 @_composed("special_round(Tensor self, *, int decimals=0) -> Tensor")

@@ -13,8 +13,8 @@ from .aten_gradients import _gradients
 from .operators import Composed
 
 _known = {}  # "name.overload" -> (schema, function)
-# Those that the table of decompositions has, beside the operators on integers and the casts.
-_DECOMPOSED = frozenset({"_unsafe_index", "_unsafe_index_put", "where", "meshgrid", "_convolution_mode", "_euclidean_dist"})
+# Those that the table of decompositions has, beside the operators on integers.
+_DECOMPOSED = frozenset({"_unsafe_index", "_unsafe_index_put", "meshgrid", "_convolution_mode", "_euclidean_dist"})
 
 
 def _form(*schemas):
@@ -63,11 +63,6 @@ def _index_put_impl(self, indices, values, accumulate=False, unsafe=False):
 @_form("_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)")
 def _index_put_impl_(self, indices, values, accumulate=False, unsafe=False):
     return _aten("index_put_")(self, indices, values, accumulate)
-
-
-@_form("where(Tensor condition) -> Tensor[]")
-def where(condition):
-    return list(condition.nonzero().unbind(1))
 
 
 @_form("meshgrid(Tensor[] tensors) -> Tensor[]")
@@ -174,26 +169,6 @@ def _neg_view_copy(self):
     return _aten("neg")(self)
 
 
-@_form("matrix_H(Tensor(a) self) -> Tensor(a)")
-def matrix_H(self):
-    return self.H
-
-
-@_form("mH(Tensor(a) self) -> Tensor(a)")
-def mH(self):
-    return self.mH
-
-
-@_form("numpy_T(Tensor(a) self) -> Tensor(a)")
-def numpy_T(self):
-    return self.permute(tuple(reversed(range(self.dim()))))
-
-
-@_form("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)")
-def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    return A.diagonal(offset, dim1, dim2)
-
-
 @_form("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]")
 def tensor_split(self, tensor_indices_or_sections, dim=0):
     return list(self.tensor_split(tensor_indices_or_sections, dim))
@@ -228,14 +203,6 @@ def retain_grad(self):
 
 
 # ---- old names ------------------------------------------------------------------------------------------------------------------
-
-for _title, _dtype in zip("Byte Char Double Float Int Long Short Half".split(), "uint8 int8 float64 float32 int32 int64 int16 float16".split()):
-
-    @_form(f"_cast_{_title}(Tensor self, bool non_blocking=False) -> Tensor")
-    def _cast(self, non_blocking=False, dtype=_dtype):
-        import cresset as torch
-
-        return self.to(getattr(torch, dtype))
 
 
 @_form("_aminmax(Tensor self) -> (Tensor, Tensor)")
@@ -278,7 +245,7 @@ class Form(Composed):
     def takes_tensors(self):
         """Whether the table of decompositions has it."""
         name = self._opname
-        return name in _DECOMPOSED or name.startswith("_cast_") or (name.startswith("__") and not name.startswith("__i"))
+        return name in _DECOMPOSED or (name.startswith("__") and not name.startswith("__i"))
 
 
 Form.__name__ = Form.__qualname__ = "OpOverload"  # as graphs and programs know the class

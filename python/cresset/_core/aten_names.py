@@ -35,7 +35,7 @@ t_copy transpose_copy unfold_copy unsqueeze_copy view_copy select_copy slice_cop
 diagonal_scatter select_scatter slice_scatter as_strided_scatter fill zeros ones full scalar_tensor empty_like zeros_like ones_like full_like
 new_empty new_zeros new_ones new_full new_empty_strided arange linspace logspace eye tril_indices triu_indices fft_fftfreq fft_rfftfreq
 bartlett_window blackman_window hann_window hamming_window kaiser_window _foreach_norm _foreach_powsum _amp_foreach_non_finite_check_and_unscale_
-_amp_update_scale_ scatter scatter_ masked_select embedding_renorm_ block_diag unsafe_split unsafe_split_with_sizes rot90 diag_embed channel_shuffle
+_amp_update_scale_ scatter scatter_ masked_select embedding_renorm_ block_diag unsafe_split unsafe_split_with_sizes rot90 diag_embed channel_shuffle unique_dim_consecutive
 empty_permuted _chunk_cat cholesky cholesky_inverse cholesky_solve lu_unpack linalg_lu linalg_lu_solve triangular_solve linalg_inv_ex linalg_qr geqrf
 linalg_householder_product ormqr linalg_eig linalg_eigvals.out linalg_pinv.atol_rtol_tensor linalg_pinv.atol_rtol_tensor_out linalg_lstsq
 smooth_l1_loss_backward huber_loss_backward
@@ -137,6 +137,7 @@ allclose equal
 """.split(),
     "dynamic_output_shape": """
 index masked_select.* one_hot argwhere nonzero.* linalg_lstsq.* repeat_interleave.Tensor bincount _unique _unique2 unique_dim unique_consecutive
+unique_dim_consecutive
 """.split(),
     "inplace_view": """
 resize_ resize_as_ as_strided_ transpose_ t_ squeeze_.* unsqueeze_

@@ -152,7 +152,7 @@ def where(condition, *branches, **named):
     (tensor([1, 2]),)
     """
     if not branches and not named:
-        return tuple(_ops["nonzero"](condition).unbind(1)) if condition.dim() else nonzero(condition.unsqueeze(0), as_tuple=True)
+        return tuple(_ops["nonzero_numpy"](condition))
     return _ops["where"](condition, *branches, **named)
 
 
@@ -167,7 +167,7 @@ def nonzero(input, *, out=None, as_tuple=False):
         return _ops["nonzero"](input) if out is None else _ops["nonzero"](input, out=out)
     if out is not None:
         raise RuntimeError("nonzero: out= takes one tensor, but as_tuple=True makes one for each dimension")
-    return tuple(_ops["nonzero"](input if input.dim() else input.unsqueeze(0)).unbind(1))
+    return tuple(_ops["nonzero_numpy"](input))
 
 
 def split(tensor, split_size_or_sections, dim=0):
@@ -340,19 +340,6 @@ def detach_(input):
     return input.detach_()
 
 
-def norm_except_dim(v, pow=2, dim=0):
-    """The norm of order `pow` of the slices along `dim`, with the shape of `v` but 1 elsewhere; with dim -1 that of all of `v`, a 0-d tensor.
-
-    >>> torch.norm_except_dim(torch.ones(2, 4), 2, 0)
-    tensor([[2.],
-            [2.]])
-    """
-    if dim == -1:
-        return _ops["linalg_vector_norm"](v, pow)
-    dims = [d for d in range(v.dim()) if d != dim % v.dim()]
-    return _ops["linalg_vector_norm"](v, pow, dims, True) if dims else v.abs()
-
-
 def detach(input):
     """A view that takes no part in recorded computations.
 
@@ -418,27 +405,6 @@ def cartesian_prod(*tensors):
             [2, 4]])
     """
     return _ops["cartesian_prod"](_tensors(tensors))
-
-
-def vander(x, N=None, increasing=False):
-    """The powers N - 1 to 0 of each element of a vector, a row each; 0 to N - 1 where they are to increase. Shape: (len(x), N), N being len(x) by default.
-
-    RuntimeError for other than one dimension and for negative N.
-
-    >>> torch.vander(torch.tensor([1, 2, 3]))
-    tensor([[1, 1, 1],
-            [4, 2, 1],
-            [9, 3, 1]])
-    """
-    if x.dim() != 1:
-        raise RuntimeError(f"vander: x must be a one-dimensional tensor, got shape {tuple(x.shape)}")
-    count = len(x) if N is None else N
-    if count < 0:
-        raise RuntimeError(f"vander: N must be non-negative, got {count}")
-    x = x if x.is_floating_point() or x.is_complex() else x.long()
-    powers = [x.unsqueeze(1).expand(len(x), count - 1).cumprod(1)] if count > 1 else []
-    powers = _torch.cat([x.new_ones(len(x), min(count, 1)), *powers], 1)
-    return powers if increasing else powers.flip(1)
 
 
 def tensordot(a, b, dims=2, out=None):

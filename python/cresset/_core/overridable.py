@@ -10,10 +10,10 @@ from _cresset import Tensor, _hand_over, _taken_over
 _OPERATORS = {
     "cresset": (
         "detach detach_ get_device index_put is_complex is_conj is_distributed is_floating_point is_inference is_neg "
-        "is_nonzero is_same_size is_signed nonzero norm_except_dim numel split_copy split_with_sizes_copy tensor_split unbind_copy vander where"
+        "is_nonzero is_same_size is_signed nonzero numel split_copy split_with_sizes_copy tensor_split unbind_copy where"
     ).split(),
     "cresset.nn.functional": "adaptive_avg_pool1d channel_shuffle native_channel_shuffle rrelu_".split(),
-    "cresset.linalg": ["diagonal", "vector_norm"],
+    "cresset.linalg": ["vector_norm"],
 }
 # Methods that are functions of Python in PyTorch too, which spell their defaults out for a hook.
 _SPELLED_OUT = (

@@ -31,7 +31,7 @@ CALLS = {
     "_neg_view_copy": (X,), "matrix_H": (X + 1j * Y,), "mH": (IMAGE,), "numpy_T": (IMAGE,), "linalg_diagonal": (IMAGE,),
     "tensor_split.tensor_indices_or_sections": (X, np.array([1, 3])), "is_same_size": (X, Y), "is_set_to": (X, X),
     "_cast_Byte": (INTS,), "_cast_Char": (INTS,), "_cast_Double": (X,), "_cast_Float": (INTS,), "_cast_Int": (X,), "_cast_Long": (X,), "_cast_Short": (X,),
-    "_cast_Half": (X,), "_aminmax": (X,), "_aminmax.dim": (X, 1, True), "_unique": (INTS % 5, True, True), "_euclidean_dist": (X, Y),
+    "_cast_Half": (X,), "unique_dim_consecutive": (INTS % 2, 0, True, True), "_aminmax": (X,), "_aminmax.dim": (X, 1, True), "_unique": (INTS % 5, True, True), "_euclidean_dist": (X, Y),
     "_add_relu.Tensor": (X, Y), "_addmm_activation": (X[0], X[:, :4], Y),
 }  # fmt: skip
 

@@ -177,6 +177,23 @@ class Arguments(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "adjoint: expected a matrix"):
             torch.ones(3).adjoint()
 
+    def test_properties_that_exchange_dimensions(self):
+        x = torch.tensor([[[1 + 1j, 2], [3, 4 - 1j], [5, 6j]]])
+        for name in ("mH", "mT"):
+            expected = x.transpose(-2, -1).conj() if name == "mH" else x.transpose(-2, -1)
+            self.assertTrue(torch.equal(getattr(x, name), expected))
+            self.assertTrue(torch.equal(getattr(torch.ops.aten, name)(x), expected))
+            with self.assertRaisesRegex(RuntimeError, f"{name}: expected a matrix"):
+                getattr(torch.ones(3), name)
+        self.assertTrue(torch.equal(x[0].H, x[0].t().conj()) and torch.equal(torch.ops.aten.matrix_H(x[0]), x[0].H))
+        self.assertTrue(torch.equal(x.T, x.permute(2, 1, 0)) and torch.equal(torch.ops.aten.numpy_T(x), x.T))
+        self.assertEqual(torch.tensor(1j).H, torch.tensor(-1j))
+        with self.assertRaisesRegex(RuntimeError, "H: expected a matrix, got 3 dimensions"):
+            x.H
+        y = torch.zeros(2, 3)
+        y.T[0, 1] = 1
+        self.assertEqual(y.tolist(), [[0, 0, 0], [1, 0, 0]])
+
     def test_broadcast_shapes_refuses_negative_sizes(self):
         for shapes in ((-1,), ((2, -1),), (3, (1, -2))):
             with self.assertRaisesRegex(ValueError, "sizes of at least 0"):

@@ -190,7 +190,7 @@ def multi_margin(source):
 
 
 def multilabel_margin(source):
-    for labels in [[2, 0, -1, 3], [-1, 1, 0, 2], [[1, -1, 7, 0], [3, 0, 2, 1]], [[2, -1, 0, 1], [-1, 0, 0, 0]]]:
+    for labels in [[2, 0, -1, 3], [-1, 1, 0, 2], [[1, -1, 3, 0], [3, 0, 2, 1]], [[2, -1, 0, 1], [-1, 0, 0, 0]]]:
         labels = np.array(labels)
         for reduction in REDUCTIONS:
             yield (source.array(*labels.shape), labels, reduction), {}
