@@ -75,12 +75,12 @@ def _overload_name(entry):
 
 _defined = {}  # namespace -> name -> what torch.library made
 aten = _Namespace("aten", _entries())
-_aten_extra.install(aten._made)
-_aten_functions.install(aten._made)
-_aten_composed.install(aten._made)
+_aten_extra.TABLE.install(aten._made)
+_aten_functions.TABLE.install(aten._made)
+_aten_composed.TABLE.install(aten._made)
 _aten_aliases.install(aten._entries, aten._made)
 _aten_numbers.install(aten._made)
-_aten_forms.install(aten._made)
+_aten_forms.TABLE.install(aten._made)
 _aten_written.install(aten._made)
 
 

@@ -5,23 +5,13 @@ tensor([[2., 0., 0.],
         [0., 2., 0.]])
 """
 
-import functools
-
 from .aten_extra import _row
 from .aten_gradients import _gradients
+from .operator_table import Table
 from .operators import Composed
 
-_known = {}  # "name.overload" -> (schema, function)
-
-
-def _composed(schema):
-    """Decorator: the function computes the operator of the schema by other operators."""
-
-    def register(function):
-        _known[schema.partition("(")[0]] = (schema, function)
-        return function
-
-    return register
+TABLE = Table(Composed)
+_composed = TABLE.add
 
 
 def _facts(*schemas):
@@ -29,11 +19,10 @@ def _facts(*schemas):
     for schema in schemas:
         name = schema.partition("(")[0]
 
+        @_composed(schema)
         def call(self, name=name):
             found = getattr(self, name)
             return found() if callable(found) and name != "data" else found
-
-        _known[name] = (schema, call)
 
 
 _facts(
@@ -206,14 +195,3 @@ def affine_grid_generator_backward(grad, size, align_corners):
 @_composed("conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor)")
 def conv_tbc_backward(self, input, weight, bias, pad):
     return _gradients(lambda x, w, b: _row("conv_tbc")(x, w, b, pad), [input, weight, bias], self)
-
-
-def install(made):
-    """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it."""
-    for title, (schema, function) in _known.items():
-        name, _, overload = title.partition(".")
-        made.setdefault(name, {})[overload or "default"] = functools.partial(_made, schema, function)
-
-
-def _made(schema, function, packet, overload):
-    return Composed(packet, overload, call=function, schema=schema)

@@ -4,19 +4,10 @@ import functools
 
 import _cresset
 
-from .operators import OpOverload
+from .operator_table import Table
 
-_known = {}  # "name.overload" -> (schema, function)
-
-
-def _operator(schema):
-    """Decorator: the function computes the operator of the schema."""
-
-    def register(function):
-        _known[schema.partition("(")[0]] = (schema, function)
-        return function
-
-    return register
+TABLE = Table()
+_operator = TABLE.add
 
 
 @functools.cache
@@ -27,10 +18,9 @@ def _row(entry):
 def _method(schema, name):
     """The operator is a method of tensors."""
 
+    @_operator(schema)
     def call(self, *args, **kwargs):
         return getattr(self, name)(*args, **kwargs)
-
-    _known[schema.partition("(")[0]] = (schema, call)
 
 
 _method("_local_scalar_dense(Tensor self) -> Scalar", "item")
@@ -420,14 +410,3 @@ def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduct
     if weight is not None:
         out = out * weight
     return out / self.numel() if reduction == 1 else out
-
-
-def install(made):
-    """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it."""
-    for title, (schema, function) in _known.items():
-        name, _, overload = title.partition(".")
-        made.setdefault(name, {})[overload or "default"] = functools.partial(_made, schema, function)
-
-
-def _made(schema, function, packet, overload):
-    return OpOverload(packet, overload, call=function, schema=schema)

@@ -7,25 +7,28 @@ tensor([3, 0])
 tensor([True, True])
 """
 
-import functools
-
 from .aten_gradients import _gradients
+from .operator_table import Table
 from .operators import Composed
 
-_known = {}  # "name.overload" -> (schema, function)
 # Those that the table of decompositions has, beside the operators on integers.
 _DECOMPOSED = frozenset({"_unsafe_index", "_unsafe_index_put", "meshgrid", "_convolution_mode", "_euclidean_dist"})
 
 
-def _form(*schemas):
-    """Decorator: the function computes the operators of the schemas."""
+class Form(Composed):
+    """An operator of this file, which passes take apart only where it is listed."""
 
-    def register(function):
-        for schema in schemas:
-            _known[schema.partition("(")[0]] = (schema, function)
-        return function
+    @property
+    def takes_tensors(self):
+        """Whether the table of decompositions has it."""
+        name = self._opname
+        return name in _DECOMPOSED or (name.startswith("__") and not name.startswith("__i"))
 
-    return register
+
+Form.__name__ = Form.__qualname__ = "OpOverload"  # as graphs and programs know the class
+
+TABLE = Table(Form)
+_form = TABLE.add
 
 
 def _aten(title):
@@ -236,27 +239,3 @@ def _add_relu(self, other, alpha=1):
 def _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
     out = self.addmm(mat1, mat2, beta=beta, alpha=alpha)
     return _aten("gelu")(out, approximate="tanh") if use_gelu else out.relu()
-
-
-class Form(Composed):
-    """An operator of this file, which passes take apart only where it is listed."""
-
-    @property
-    def takes_tensors(self):
-        """Whether the table of decompositions has it."""
-        name = self._opname
-        return name in _DECOMPOSED or (name.startswith("__") and not name.startswith("__i"))
-
-
-Form.__name__ = Form.__qualname__ = "OpOverload"  # as graphs and programs know the class
-
-
-def _made(schema, function, packet, overload):
-    return Form(packet, overload, call=function, schema=schema)
-
-
-def install(made):
-    """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it."""
-    for title, (schema, function) in _known.items():
-        name, _, overload = title.partition(".")
-        made.setdefault(name, {}).setdefault(overload or "default", functools.partial(_made, schema, function))

@@ -1,10 +1,8 @@
 """Operators of PyTorch's table that are functions here, not rows: their schemas, and functions that compute them. Graphs and `.pt2` files name them."""
 
-import functools
-
 import cresset as torch
 
-from .operators import OpOverload
+from .operator_table import Table
 
 
 def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None):
@@ -89,13 +87,6 @@ FUNCTIONS = {
     "_upsample_lanczos2d_aa.vec": (_CORNERS, _resized("lanczos", True, True)),
 }
 
-
-def install(made):
-    """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it."""
-    for title, (schema, function) in FUNCTIONS.items():
-        name, _, overload = title.partition(".")
-        made.setdefault(name, {}).setdefault(overload or "default", functools.partial(_made, title + schema, function))
-
-
-def _made(schema, function, packet, overload):
-    return OpOverload(packet, overload, call=function, schema=schema)
+TABLE = Table()
+for _title, (_arguments, _function) in FUNCTIONS.items():
+    TABLE.add(_title + _arguments)(_function)
