@@ -64,6 +64,11 @@ bool takes_tensors(const OpEntry& op) {
   return false;
 }
 
+// A body that a program gave a composite of the tree; null: the op has its own, or is none.
+const RegisteredKernel* body_of_program(const OpEntry& op, const Extension* e) {
+  return e && op.signature && (op.flags & kCompositeOp) ? kernel_in(e->composite) : nullptr;
+}
+
 Target from_slot(AnyFn fn, const OpEntry& op, const std::type_info* signature) {
   CRESSET_CHECK_TYPE(!signature || *signature == *op.signature, op.name, ": called with C++ types that do not fit its schema ", op.schema);
   return {fn, nullptr, false};
@@ -101,7 +106,7 @@ bool needs_computed_values(const OpEntry& op) {
 Target kernel_without_data(const OpEntry& op) {
   if (const Kernel* k = backend_kernel(op, kMetaBackend)) return {nullptr, &k->boxed, true, NoData::Fake};
   if (const AnyFn fn = op.slot(OpEntry::meta_slot)) return {fn, nullptr, false, NoData::Fake};
-  if (op.flags & (kViewOp | kAnyDeviceOp)) return {op.slot(OpEntry::cpu_slot), nullptr, false, NoData::Fake};
+  if (op.flags & (kViewOp | kAnyDeviceOp)) return {builtin_of(op, OpEntry::cpu_slot), nullptr, false, NoData::Fake};
   const Extension* extension = op.extension.load(std::memory_order_acquire);
   if (extension)
     if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return {nullptr, &k->boxed};
@@ -151,6 +156,7 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
     if (l <= static_cast<int>(Layer::Autograd))
       if (const BoxedFn* function = listening(op, awake, backend, autograd)) return {{nullptr, function, false}, nullptr};
     if (autograd) {
+      if (body_of_program(op, extension)) continue;
       if (CRESSET_UNLIKELY(heard_whole(op, awake, backend))) continue;
       // Opaque tensors have no history, and a composite's body would look into them.
       if ((op.flags & kCompositeOp) && extension && backend == backend_of(DeviceType::CPU, Layout::Mkldnn) &&
@@ -232,6 +238,10 @@ RoutedTarget resolve(const OpEntry& op, const std::type_info* signature, const R
                                    !(state.hidden & kAutogradLayer) && !state.inference_mode && (route.autograd == SeesAutograd::yes || takes_tensors(op));
   const RoutedTarget layer = layer_target(op, extension, signature, route, registered_autograd);
   if (layer.typed || layer.boxed) return layer;
+  if (const RegisteredKernel* k = body_of_program(op, extension)) {
+    t_route = {0, route.backend, route.passed};
+    return target_of(*k, signature, true);
+  }
   if (route.backend == kFakeBackend) return {{nullptr, &kFake, false}, nullptr};
   t_route = {0, route.backend, route.passed};
   if (extension) {

@@ -56,7 +56,7 @@ struct CRESSET_API OpEntry {
 template <class Fn> struct Op;
 template <class R, class... A> struct Op<R(A...)> : OpEntry {
   using Fn = R(A...);
-  Fn* cpu;
+  Fn* cpu;  // null while a kernel that is not of the type stands for it
   Fn* meta;
   Fn* decomposition;  // a body over other ops, for backends without a kernel
   Fn* autograd;
@@ -67,6 +67,8 @@ template <class R, class... A> struct Op<R(A...)> : OpEntry {
         meta(meta_fn),
         decomposition(decomposition_fn),
         autograd(autograd_fn) {}
+
+  Fn* cpu_kernel() const { return __atomic_load_n(&cpu, __ATOMIC_RELAXED); }
 };
 static_assert(sizeof(Op<void()>) == sizeof(OpEntry) + 4 * sizeof(void*));
 
@@ -150,16 +152,19 @@ template <class R, class... A> CRESSET_NOINLINE R call_resolved(const OpEntry& o
 template <class R, class... A> CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded);
-  if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
-  if (awake == kAutogradLayer && key.backend != kFakeBackend && op.autograd && !op.extension.load(std::memory_order_relaxed))
+  if (CRESSET_LIKELY((awake | key.backend) == 0)) {
+    if (auto* const cpu = op.cpu_kernel(); CRESSET_LIKELY(cpu != nullptr)) return cpu(static_cast<A>(args)...);
+  } else if (awake == kAutogradLayer && key.backend != kFakeBackend && op.autograd && !op.extension.load(std::memory_order_relaxed)) {
     return op.autograd(static_cast<A>(args)...);
+  }
   return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
 }
 
 // The target of the autograd layer: the layer below it if that is awake, else the backend's kernel.
 template <class R, class... A> CRESSET_ALWAYS_INLINE R call_below_autograd(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
   const uint8_t awake = (key.layers | layer_state().included) & kLazyMathLayer;
-  if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
+  if (CRESSET_LIKELY((awake | key.backend) == 0))
+    if (auto* const cpu = op.cpu_kernel(); CRESSET_LIKELY(cpu != nullptr)) return cpu(static_cast<A>(args)...);
   return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
 }
 

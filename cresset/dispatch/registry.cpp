@@ -240,20 +240,22 @@ void keep_registration_error(const std::string& text) {
 
 namespace {
 
-// The slot that calls on the CPU look into first: a registered kernel of the op's own C++ types is put there.
-void fill_cpu_slot(const OpEntry& op, Extension& e) {
-  const AnyFn built_in = builtin_of(op, OpEntry::cpu_slot);
-  if (!built_in) return;
-  const RegisteredKernel* k = e.backends[kCpuBackend].load(std::memory_order_acquire);
-  const bool replaced = k && !k->fallthrough;
-  if (replaced) e.replaced.store(built_in, std::memory_order_release);
-  __atomic_store_n(op.slots() + OpEntry::cpu_slot, replaced ? k->typed : built_in, __ATOMIC_RELEASE);
-  if (!replaced) e.replaced.store(nullptr, std::memory_order_release);
-}
-
 bool holds_kernel(const Place& place) {
   const RegisteredKernel* k = place.load(std::memory_order_acquire);
   return k && !k->fallthrough;
+}
+
+// The slot that calls on the CPU look into first: a registered kernel of the op's own C++ types is put there. For others, and for other bodies of composites,
+// it is empty, so that the call looks for its kernel.
+void fill_cpu_slot(const OpEntry& op, Extension& e) {
+  const AnyFn built_in = builtin_of(op, OpEntry::cpu_slot);
+  if (!built_in) return;
+  const RegisteredKernel* k = holds_kernel(e.backends[kCpuBackend]) ? e.backends[kCpuBackend].load(std::memory_order_acquire) : nullptr;
+  const bool replaced = k || ((op.flags & kCompositeOp) && holds_kernel(e.composite));
+  const bool fits = k && k->typed && k->signature && *k->signature == *op.signature;
+  if (replaced) e.replaced.store(built_in, std::memory_order_release);
+  __atomic_store_n(op.slots() + OpEntry::cpu_slot, !replaced ? built_in : fits ? k->typed : nullptr, __ATOMIC_RELEASE);
+  if (!replaced) e.replaced.store(nullptr, std::memory_order_release);
 }
 
 // After a change of the stacks.
@@ -303,19 +305,17 @@ Registration add_kernel(const OpEntry& op, const std::string& key, RegisteredKer
   CRESSET_CHECK(place, "library: \"", key, "\" at ", kernel.where, " is neither a layer nor a registered backend");
   Extension& e = extension_of(op);
   Registry& r = registry();
-  const bool built_in = op.signature && ((place == &e.backends[kCpuBackend] && builtin_of(op, OpEntry::cpu_slot)) ||
-                                         (place == &e.backends[kMetaBackend] && op.slot(OpEntry::meta_slot)) ||
-                                         (place == &e.layers[static_cast<int>(Layer::Autograd)] && op.slot(OpEntry::autograd_slot)));
-  const bool in_slot = built_in && place == &e.backends[kCpuBackend] && !kernel.fallthrough;
-  CRESSET_CHECK(!in_slot || (kernel.typed && *kernel.signature == *op.signature), "library: the built-in kernel of \"", op.name, "\" for ", key,
-                " can be replaced by a function of exactly the C++ types of the operator, got another kind of kernel at ", kernel.where);
+  const bool built_in =
+      op.signature &&
+      ((place == &e.backends[kCpuBackend] && builtin_of(op, OpEntry::cpu_slot)) || (place == &e.backends[kMetaBackend] && op.slot(OpEntry::meta_slot)) ||
+       (place == &e.layers[static_cast<int>(Layer::Autograd)] && op.slot(OpEntry::autograd_slot)) || (place == &e.composite && (op.flags & kCompositeOp)));
   std::string before = built_in ? "its own code" : "";
   {
     std::unique_lock lock(r.mutex);
     check_signature(op, e, key, kernel);
     if (const auto at = e.stacks.find(place); at != e.stacks.end() && !at->second.empty()) before = at->second.back()->where;
   }
-  if (!before.empty())
+  if (!before.empty() && !kernel.replaces)
     warn(str("library: the kernel of ", op.name, " for ", key_text(key), " at ", kernel.where,
              " overwrote a previously registered kernel with the same dispatch key "
              "for the same operator, from ",

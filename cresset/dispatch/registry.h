@@ -111,7 +111,7 @@ bool is_composite_key(const std::string& key);
 // The backend that a key such as "SparseCUDA" or "toy" stands for, which is made where LibTorch has it and we do not yet; -1: none.
 CRESSET_API int backend_of_key(const std::string& key);
 // Puts a kernel before what is there, with a warning where that is a kernel; the handle takes it away again.
-// Errors: C++ types that differ from those of the op's other kernels; one without a function for the CPU in place of a built-in one.
+// Errors: C++ types that differ from those of the op's other kernels.
 struct Registration {
   const OpEntry* op = nullptr;
   std::string key;

@@ -21,6 +21,7 @@ struct RegisteredKernel : Kernel {
   AnyFn functor = nullptr;
   std::shared_ptr<void> state;
   bool fallthrough = false;  // stands for no kernel: what comes next runs
+  bool replaces = false;     // may take another one's place without a warning
   std::string where;         // file and line
 };
 struct RoutedTarget : Target {

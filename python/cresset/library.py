@@ -359,15 +359,30 @@ class Library:
         _set(_found(named), key, fn, self._undone)
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
-        """The function of all operators for a key, by a library of the namespace "_": `fallthrough_kernel` alone, for keys without a function are passed by.
-        Errors: RuntimeError for other functions, which are registered in C++ (TORCH_LIBRARY_IMPL(_, key, m)), and for a library of another namespace."""
+        """The function of all operators without one of their own for a key, by a library of the namespace "_", for the life of the library: it is called
+        with the operator, with `with_keyset` the keys of the call, and the arguments; `fallthrough_kernel` passes the key by.
+
+        Errors: RuntimeError for a library of another namespace, for no key, and for a key that has a fallback.
+
+        >>> seen, lib = [], torch.library.Library("_", "IMPL")
+        >>> lib.fallback(lambda op, x: seen.append(op.name()) or x, "Meta")
+        >>> lib._destroy()
+        """
         if self.ns != "_":
             raise RuntimeError(f"Library.fallback: expected a library of the namespace '_', got {self.ns!r}")
         key = _key_name(dispatch_key or self.dispatch_key)
         if key:
             _keys.parsed(key)
-        if fn is not fallthrough_kernel:
-            raise RuntimeError(f"Library.fallback: {key or 'the key'}: register fallbacks in C++, by TORCH_LIBRARY_IMPL(_, key, m)")
+        if not key:
+            raise RuntimeError("Library.fallback: expected a key, got none, of the library or of the call")
+        if fn is fallthrough_kernel:
+            return
+
+        def call(entry, *args, **kwargs):
+            op = ops._overload_of(entry)
+            return fn(op, _keys.keys_of(_tensors([*args, *kwargs.values()])), *args, **kwargs) if with_keyset else fn(op, *args, **kwargs)
+
+        self._undone.append(functools.partial(_cresset._unimplement, _cresset._implement_fallback(key, call)))
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
         """`torch.library.register_fake` of an operator of the namespace, for the life of this library."""

@@ -111,13 +111,44 @@ TEST(Kernels, ABuiltInOneIsReplacedAndComesBack) {
   EXPECT_EQ((a + b)[0].item<double>(), 7);
 }
 
-// Calls on the CPU go straight to a function of the op's own type.
-TEST(Kernels, OneOfOtherCppTypesDoesNotReplaceABuiltInOne) {
-  Library m = kernels("CPU", "aten");
-  const std::string expected = "can be replaced by a function of exactly the C++ types of the operator";
-  EXPECT_TRUE(contains(error_of([&] { m.impl("relu", BoxedFn([](const OpEntry&, Stack&) {})); }), expected));
-  EXPECT_TRUE(contains(error_of([&] { m.impl("relu", [](Tensor x) { return x; }); }), expected));
-  EXPECT_EQ(cresset::relu(cresset::full({}, -2.0)).item<double>(), 0);
+TEST(Kernels, OneOfAnyKindReplacesABuiltInOne) {
+  const Tensor x = cresset::full({}, -2.0);
+  const auto relu_is = [&](double expected) {
+    EXPECT_EQ(cresset::relu(x).item<double>(), expected);
+    const Tensor leaf = x.clone().requires_grad_();
+    const Tensor y = leaf.relu();
+    EXPECT_EQ(y.item<double>(), expected);
+    Stack stack{x};
+    find_op("aten::relu").call_boxed(stack);
+    EXPECT_EQ(stack[0].to_tensor().item<double>(), expected);
+    Tensor written = x.clone();
+    cresset::relu_(written);  // another operator
+    EXPECT_EQ(written.item<double>(), 0);
+  };
+  {
+    Library boxed = kernels("CPU", "aten");
+    boxed.impl("relu", BoxedFn([](const OpEntry&, Stack& stack) { stack.back() = cresset::full({}, 5.0); }));
+    relu_is(5);
+    Library other_types = kernels("CPU", "aten");
+    other_types.impl("relu", [](Tensor t) { return t - 1; });
+    relu_is(-3);
+  }
+  relu_is(0);
+}
+
+TEST(Kernels, TheBodyOfACompositeCanBeReplaced) {
+  const Tensor x = cresset::full({2, 2}, 3.0);
+  {
+    Library m = kernels("CompositeImplicitAutograd", "aten");
+    m.impl("mT", BoxedFn([](const OpEntry&, Stack& stack) { stack.back() = stack.back().to_tensor() * 2; }));
+    EXPECT_EQ(x.mT()[0][0].item<double>(), 6);
+    const Tensor leaf = x.clone().requires_grad_();
+    leaf.mT().sum().backward();
+    EXPECT_EQ(leaf.grad()[0][0].item<double>(), 2);
+    EXPECT_EQ(cresset::empty({3, 4}, TensorOptions(kMeta)).mT().sizes(), IntArrayRef({3, 4}));
+  }
+  EXPECT_EQ(x.mT()[0][0].item<double>(), 3);
+  EXPECT_EQ(cresset::empty({3, 4}, TensorOptions(kMeta)).mT().sizes(), IntArrayRef({4, 3}));
 }
 
 TEST(Kernels, OfTheAutogradLayerSeeEveryCallButThoseBelowIt) {

@@ -140,7 +140,8 @@ template <class R, class... A> struct Typed {
     (std::get<I>(arguments).add(key, r), ...);
     const uint8_t awake = static_cast<uint8_t>((key.layers | m.layers.included) & ~m.layers.excluded);
     if (CRESSET_LIKELY((awake | key.backend) == 0)) {
-      auto* const cpu = __atomic_load_n(&op.cpu, __ATOMIC_RELAXED);
+      auto* const cpu = op.cpu_kernel();
+      if (CRESSET_UNLIKELY(!cpu)) return step_boxed(m, i, at);
       store(r, i.outputs, cpu(std::get<I>(arguments).get(r)...));
     } else if (awake == kAutogradLayer && key.backend != kFakeBackend && op.autograd && !op.extension.load(std::memory_order_relaxed)) {
       store(r, i.outputs, op.autograd(std::get<I>(arguments).get(r)...));

@@ -32,14 +32,16 @@ PyObject* outside_ops(PyObject*, PyObject* ns) {
   });
 }
 
-// Calls the Python function with what is on the stack. An error of it reaches the caller as it is.
-void call_python(const Shared& function, const OpEntry& op, Stack& stack) {
+// Calls the Python function with what is on the stack, behind the operator's name where it serves several. An error of it reaches the caller as it is.
+void call_python(const Shared& function, const OpEntry& op, Stack& stack, bool is_named) {
   with_gil([&] {
     const size_t n = op.function_schema().arguments.size();
     Stack own(std::make_move_iterator(stack.end() - static_cast<std::ptrdiff_t>(n)), std::make_move_iterator(stack.end()));
     stack.resize(stack.size() - n);
     const PythonCall call = to_python(op, own);
-    const Ref result = checked(PyObject_Call(function.get(), call.args.get(), call.kwargs.get()));
+    const Ref name = is_named ? checked(Py_BuildValue("(s)", op.name)) : Ref();
+    const Ref args = is_named ? checked(PySequence_Concat(name.get(), call.args.get())) : Ref();
+    const Ref result = checked(PyObject_Call(function.get(), is_named ? args.get() : call.args.get(), call.kwargs.get()));
     results_from_python(op, result.get(), own);
     for (dispatch::Value& v : own) stack.push_back(std::move(v));
   });
@@ -48,6 +50,13 @@ void call_python(const Shared& function, const OpEntry& op, Stack& stack) {
 std::map<int64_t, std::unique_ptr<dispatch::Library>>& registrations() {
   static auto& all = *new std::map<int64_t, std::unique_ptr<dispatch::Library>>;
   return all;
+}
+
+// The number by which _unimplement takes a registration back.
+PyObject* kept(std::unique_ptr<dispatch::Library> library) {
+  static int64_t next = 0;
+  registrations().emplace(++next, std::move(library));
+  return PyLong_FromLongLong(next);
 }
 
 // _implement(entry, key, function): the function as the kernel for a key, or for None that there is none; gives the number that _unimplement takes back.
@@ -59,11 +68,24 @@ PyObject* implement(PyObject*, PyObject* args) {
     const dispatch::FunctionSchema& schema = dispatch::find_op(entry).schema();
     auto library = std::make_unique<dispatch::Library>(dispatch::Library::implementations, schema.ns, std::string(key), "torch.library", 0);
     const std::string name = schema.overload.empty() ? schema.name : schema.name + "." + schema.overload;
-    if (function == Py_None) library->impl(name, dispatch::CppFunction::makeFallthrough());
-    else library->impl(name, dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack); }));
-    static int64_t next = 0;
-    registrations().emplace(++next, std::move(library));
-    return PyLong_FromLongLong(next);
+    auto kernel = function == Py_None
+                      ? dispatch::CppFunction::makeFallthrough()
+                      : dispatch::CppFunction(dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack, false); }));
+    kernel.kernel.replaces = true;
+    library->impl(name, std::move(kernel));
+    return kept(std::move(library));
+  });
+}
+
+// _implement_fallback(key, function): the function, which takes the name of the operator first, for all operators without a kernel for the key.
+PyObject* implement_fallback(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char* key;
+    PyObject* function;
+    if (!PyArg_ParseTuple(args, "sO", &key, &function)) throw PythonError();
+    auto library = std::make_unique<dispatch::Library>(dispatch::Library::implementations, "_", std::string(key), "torch.library", 0);
+    library->fallback(dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack, true); }));
+    return kept(std::move(library));
   });
 }
 PyObject* unimplement(PyObject*, PyObject* number) {
@@ -144,6 +166,7 @@ PyMethodDef functions[] = {{"_private_backend_name", private_backend_name, METH_
                            {"_rename_private_backend", rename_private_backend, METH_O, nullptr},
                            {"_outside_ops", outside_ops, METH_O, nullptr},
                            {"_implement", implement, METH_VARARGS, nullptr},
+                           {"_implement_fallback", implement_fallback, METH_VARARGS, nullptr},
                            {"_unimplement", unimplement, METH_O, nullptr},
                            {"_op_tags", op_tags, METH_O, nullptr},
                            {"_call_below_autograd", call_below_autograd, METH_VARARGS, nullptr},

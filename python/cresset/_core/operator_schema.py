@@ -3,7 +3,8 @@
 import re
 
 _HEAD = re.compile(r"(?:(\w+)::)?(\w+)(?:\.(\w+))?\((.*)\) -> (.+)$", re.DOTALL)
-_ONE = re.compile(r"(Dict\([^)]*\)|[\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(\[\])?(?:\(([^)]*)\))?(\?)?(?: (\w+)(?:=(.+))?)?$", re.DOTALL)
+_ONE = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(\[\])?(?:\(([^)]*)\))?(\?)?(?:\s+(\w+)(?:\s*=\s*(.+))?)?$", re.DOTALL)
+_OF_PARTS = re.compile(r"(?:Dict|Future|RRef|Await)?\(")
 _NOTHING = object()
 _SHOWN = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
 _NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "None": None, "True": True, "False": False}
@@ -11,16 +12,45 @@ _NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "None": None, "
 
 def split(text):
     """The parts between commas that stand outside of brackets and quotes."""
-    parts, depth, start, quoted = [], 0, 0, False
+    parts, depth, start, quote = [], 0, 0, None
     for i, c in enumerate(text):
-        if c == '"':
-            quoted = not quoted
-        elif not quoted:
+        if quote:
+            quote = None if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        else:
             depth += (c in "([") - (c in ")]")
             if c == "," and depth == 0:
                 parts.append(text[start:i].strip())
                 start = i + 1
     return [part for part in (*parts, text[start:].strip()) if part]
+
+
+def compound(text):
+    """The type with parts that a text begins with, as `Dict(str, int)` or `(Tensor, int)`; "" where it begins with another."""
+    head = _OF_PARTS.match(text)
+    depth = 1
+    for end in range(head.end(), len(text)) if head else ():
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if depth == 0:
+            return text[: end + 1]
+    return ""
+
+
+def read_argument(text):
+    """The parts of an argument, or of a result: type, alias, whether and how it is a list or may be None, name and default. RuntimeError for other text."""
+    whole = compound(text)
+    found = _ONE.match("Any" + text.removeprefix(whole) if whole else text)
+    if found is None:
+        raise RuntimeError(f"schema: cannot read the argument {text!r}")
+    base, alias, first, listed, nested, other_alias, second, name, default = found.groups()
+    items, optional = (first, second) if listed else (None, first or second)
+    return whole or base, alias or other_alias, items, listed, nested, optional, name, default
+
+
+def results_of(text):
+    """The results behind the arrow, one or several in brackets."""
+    return split(text[1:-1]) if text[0] == "(" and compound(text) == text else [text]
 
 
 def _default(text):
@@ -83,7 +113,11 @@ class ArgumentType:
         if self.base.startswith("__torch__."):
             return "ClassType"
         shown = self.base if self._is_real else _SHOWN.get(self.base, self.base)
-        name = {"str": "StringType", "Device": "DeviceObjType"}.get(shown, f"{shown[:1].upper()}{shown[1:].partition('(')[0]}Type")
+        name = (
+            "TupleType"
+            if shown[0] == "("
+            else {"str": "StringType", "Device": "DeviceObjType"}.get(shown, f"{shown[:1].upper()}{shown[1:].partition('(')[0]}Type")
+        )
         return name if name in CLASSES else "AnyType"
 
     def getElementType(self):
@@ -135,7 +169,7 @@ class OptionalType(ArgumentType):
 
 
 _BASES = {"TensorType": "Tensor", "IntType": "int", "FloatType": "float", "BoolType": "bool", "NumberType": "Scalar", "StringType": "str", "AnyType": "Any",
-          "DeviceObjType": "Device", "ComplexType": "complex", "ClassType": None, "DictType": None, "GeneratorType": "Generator", "StreamType": "Stream",
+          "DeviceObjType": "Device", "ComplexType": "complex", "ClassType": None, "DictType": None, "TupleType": None, "FutureType": None, "RRefType": None, "GeneratorType": "Generator", "StreamType": "Stream",
           "StorageType": "Storage", "ScalarTypeType": "ScalarType", "LayoutType": "Layout", "MemoryFormatType": "MemoryFormat", "SymIntType": "SymInt"}  # fmt: skip
 CLASSES = {
     "ListType": ListType, "OptionalType": OptionalType,
@@ -158,11 +192,7 @@ class Argument:
     """An argument of a schema, or a result."""
 
     def __init__(self, text, keyword=False):
-        found = _ONE.match(text)
-        if found is None:
-            raise RuntimeError(f"schema: cannot read the argument {text!r}")
-        base, alias, first, listed, nested, other_alias, second, name, default = found.groups()
-        items, optional = (first, second) if listed else (None, first or second)
+        base, alias, items, listed, nested, optional, name, default = read_argument(text)
         self.name = name or ""
         kind = base, (nested or ("?" if items else True)) if listed else False, bool(optional)
         self.type = self.real_type = ArgumentType(*kind)
@@ -171,7 +201,6 @@ class Argument:
         self.N = int(listed[1:-1]) if listed and listed[1:-1] else None
         self._spread = self.N if self.N and not isinstance(default, type(None)) and default[:1] not in "[N" else 0
         self.kwarg_only = keyword
-        alias = alias or other_alias
         self.alias_info = AliasInfo(alias) if alias else None
         self.is_write = bool(alias and "!" in alias)
         self.is_out = keyword and self.is_write
@@ -217,8 +246,7 @@ class FunctionSchema:
             else:
                 self.arguments.append(Argument(part, keyword))
             shown.append("*" if part == "*" else str(self.arguments[-1]))
-        results = split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
-        self.returns = [Argument(part) for part in results]
+        self.returns = [Argument(part) for part in results_of(outside)]
         self._text = f"{self.name}{'.' + overload if overload else ''}({', '.join(shown)}) -> {outside}"
 
     @property

@@ -37,7 +37,7 @@ class Table:
         return iter(self._known)
 
     def install(self, made):
-        """Adds them to the namespace's table: name -> overload -> a function (packet, overload) that makes it. What it has already stays."""
+        """Adds them to the table of the namespace, name -> overload -> a function (packet, overload) that makes it; present ones stay."""
         for title, (schema, function) in self._known.items():
             name, _, overload = title.partition(".")
             made.setdefault(name, {}).setdefault(overload or "default", functools.partial(self._made, schema, function))

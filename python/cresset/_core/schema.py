@@ -10,6 +10,7 @@ import _cresset
 import cresset as torch
 
 from . import schema_values as _values
+from .operator_schema import read_argument, results_of, split
 
 _NOTHING = object()
 # PyTorch's numbers of dtypes, in texts.
@@ -68,25 +69,23 @@ class Schema:
     def _parts(self):
         inside, outside = _HEAD.match(self.text).groups()
         arguments, keyword = [], False
-        for part in _split(inside):
+        for part in split(inside):
             if part == "*":
                 keyword = True
                 continue
             arguments.append(self._argument(part, keyword))
-        return arguments, _split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
+        return arguments, results_of(outside)
 
     @functools.cached_property
     def _results(self):
-        return [self._argument(part if _ARGUMENT.match(part) else f"{part} result", False) for part in self.returns]
+        return [self._argument(part, False) for part in self.returns]
 
     def _argument(self, part, keyword):
-        found = _ARGUMENT.match(part)
-        if found is None or not _values.is_kind(found[1]):
-            raise RuntimeError(f"schema: cannot read the argument {part!r} of {self.text!r}; types are {', '.join(sorted(_values.KINDS))}")
-        base, alias, first, listed, nested, other_alias, second, argument, default = found.groups()
-        alias = alias or other_alias
-        items, whole = (first, second) if listed else (None, first or second)
-        made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword, nested=bool(nested))
+        base, alias, items, listed, nested, whole, name, default = read_argument(part)
+        if not (_has_its_parts(base) if base.endswith(")") else _values.is_kind(base)):
+            kinds = sorted((*_values.KINDS, "Dict(K, V)", "Future(T)", "RRef(T)", "(T, ...)"))
+            raise RuntimeError(f"schema: cannot read the argument {part!r} of {self.text!r}; types are {', '.join(kinds)}")
+        made = Argument(name or "result", base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword, nested=bool(nested))
         if listed and listed[1:-1]:
             made.listed_size = int(listed[1:-1])
         if default is not None:
@@ -150,26 +149,26 @@ class Schema:
 
 
 _HEAD = re.compile(r"[^(]*\((.*)\) -> (.+)$", re.DOTALL)
+_COUNTS = {"Dict": 2, "Future": 1, "RRef": 1}
 _WHOLE_FLOAT = re.compile(r"=(-?\d+)\.0(?=[,) ]|$)")
-_ARGUMENT = re.compile(r"([\w.]+)(\([^)]*\))?(\?)?(\[\d*\])?(\[\])?(\([^)]*\))?(\?)?\s+(\w+)\s*(?:=\s*(.+))?$", re.DOTALL)
 
 
-def _split(text):
-    """The parts between commas that stand outside of brackets and quotes."""
-    parts, depth, start, quote = [], 0, 0, None
-    for i, c in enumerate(text):
-        if quote:
-            quote = None if c == quote else quote
-        elif c in "\"'":
-            quote = c
-        elif c in "([":
-            depth += 1
-        elif c in ")]":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+@functools.cache
+def parts_of(compound):
+    """The name of a type with parts ("" for a tuple), and its parts as arguments.
+
+    >>> name, (key, value) = parts_of("Dict(str, int[])")
+    >>> name, key.type, value.type
+    ('Dict', 'str', 'int[]')
+    """
+    name, _, inside = compound[:-1].partition("(")
+    schema = Schema("", "", compound)
+    return name, [schema._argument(part, False) for part in split(inside)]
+
+
+def _has_its_parts(compound):
+    name, parts = parts_of(compound)
+    return len(parts) == _COUNTS.get(name, len(parts))
 
 
 def _default(text, base, listed):
@@ -180,7 +179,7 @@ def _default(text, base, listed):
     if text[0] in "\"'":
         return text[1:-1]
     if text[0] == "[":
-        return [_default(part, base, False) for part in _split(text[1:-1])]
+        return [_default(part, base, False) for part in split(text[1:-1])]
     if base == "ScalarType" and text in DTYPES:
         return getattr(torch, DTYPES[text])
     try:

@@ -1,5 +1,6 @@
 """Values that go into operators of programs and come out of them, as the types of their schemas have them."""
 
+import enum
 import operator
 
 import cresset as torch
@@ -72,6 +73,44 @@ def _as_complex(value):
     return complex(value) if isinstance(value, (int, float, complex)) else UNFIT
 
 
+def _as_dict(value, key, item):
+    if not isinstance(value, dict):
+        return UNFIT
+    found = {taken(k, key): taken(v, item) for k, v in value.items()}
+    return UNFIT if any(part is UNFIT for pair in found.items() for part in pair) else found
+
+
+def _as_tuple(value, parts):
+    if not isinstance(value, (tuple, list)) or len(value) != len(parts):
+        return UNFIT
+    found = tuple(map(taken, value, parts))
+    return UNFIT if any(part is UNFIT for part in found) else found
+
+
+def _as_future(value):
+    from ..futures import Future
+
+    return value if isinstance(value, Future) else UNFIT
+
+
+def _as_reference(value):
+    from ..distributed import rpc
+
+    return value if isinstance(value, rpc.RRef) else UNFIT
+
+
+def _of_parts(value, base):
+    """The value as a type with parts has it: values that do not exist yet are taken as they are."""
+    from .schema import parts_of
+
+    name, parts = parts_of(base)
+    if name == "Dict":
+        return _as_dict(value, *parts)
+    if name == "Future":
+        return _as_future(value)
+    return _as_reference(value) if name == "RRef" else _as_tuple(value, parts)
+
+
 def _one_of(*classes):
     return lambda value: value if isinstance(value, classes) else UNFIT
 
@@ -80,7 +119,7 @@ _OF = {
     "Tensor": _one_of(torch.Tensor), "int": _as_int, "SymInt": _as_int, "float": _as_float, "bool": _as_bool, "str": _as_str, "Scalar": _as_number,
     "complex": _as_complex, "ScalarType": _as_dtype, "Device": _as_device, "Layout": _one_of(torch.layout), "MemoryFormat": _one_of(torch.memory_format),
     "Generator": _one_of(torch.Generator), "Stream": _one_of(torch.Stream), "Storage": _one_of(torch.UntypedStorage, torch.TypedStorage),
-    "QScheme": _one_of(torch.qscheme), "Any": lambda value: value,
+    "QScheme": _one_of(torch.qscheme), "Any": lambda value: value, "AnyEnumType": _one_of(enum.Enum),
 }  # fmt: skip
 KINDS = frozenset(_OF)
 _CLASSES = "__torch__.torch.classes."  # what the names of registered classes begin with
@@ -106,7 +145,7 @@ def _item(value, argument):
         return None
     if argument.base.startswith(_CLASSES):
         return UNFIT if isinstance(value, _PLAIN_VALUES) else value
-    return _OF[argument.base](value)
+    return _of_parts(value, argument.base) if argument.base.endswith(")") else _OF[argument.base](value)
 
 
 def _listed(value, argument, nested):
