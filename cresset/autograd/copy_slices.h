@@ -11,7 +11,7 @@ namespace autograd {
 struct CRESSET_API CopySlices final : public Node {
   CopySlices(const Tensor& base, const Tensor& view, intrusive_ptr<Node> fn);
   ~CopySlices() override;
-  std::string name() const override { return "CopySlices"; }
+  std::string name() const override { return "torch::autograd::CopySlices"; }
   void release_variables() override;
   const intrusive_ptr<Node>& function() const { return fn_; }
 

@@ -22,7 +22,7 @@ void release_object(TensorImpl& t) {
 // Backend numbers by (device type, layout); stored off by one so that zero-initialised slots mean "none".
 std::atomic<uint8_t> g_backends[kDeviceSlots][kLayoutSlots];
 
-int64_t checked_numel(IntArrayRef sizes) {
+CRESSET_ALWAYS_INLINE int64_t checked_numel(IntArrayRef sizes) {
   int64_t n = 1;
   for (const int64_t s : sizes) {
     CRESSET_CHECK(s >= 0, "tensor: negative dimension in shape ", sizes);
@@ -216,7 +216,7 @@ void TensorImpl::shallow_copy_from(const TensorImpl& o) {
 namespace {
 
 // Memory for a new tensor on the device, which is completed: an accelerator's first, or that of the backend without data that runs.
-intrusive_ptr<StorageImpl> fresh_storage(size_t bytes, Device& device) {
+CRESSET_ALWAYS_INLINE intrusive_ptr<StorageImpl> fresh_storage(size_t bytes, Device& device) {
   const LayerState& state = layer_state();
   if (CRESSET_UNLIKELY(state.no_data == NoData::Meta)) device = Device(kMeta);
   if (CRESSET_UNLIKELY(!device.is_cpu() && !device.is_meta() && !device.has_index())) device = Device(device.type(), 0);

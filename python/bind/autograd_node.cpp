@@ -103,7 +103,14 @@ template <auto F> PyObject* method(PyObject* self, PyObject*) {
 }
 template <auto F> PyObject* property(PyObject* self, void*) { return method<F>(self, nullptr); }
 
-PyObject* get_name(Node& node) { return PyUnicode_FromString(python_name(node).c_str()); }
+// The object of a program's function keeps its name when its node is gone.
+PyObject* get_name(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (!is_context(self) || node_of_context(self)) return PyUnicode_FromString(python_name(*to_node(self)).c_str());
+    const char* name = strrchr(Py_TYPE(self)->tp_name, '.');
+    return PyUnicode_FromString(name ? name + 1 : Py_TYPE(self)->tp_name);
+  });
+}
 PyObject* get_sequence_nr(Node& node) { return PyLong_FromUnsignedLongLong(node.sequence_nr()); }
 PyObject* get_next_functions(Node& node) {
   Ref tuple = checked(PyTuple_New(node.num_outputs()));
@@ -187,7 +194,7 @@ PyMemberDef node_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(NodeOb
 
 }  // namespace
 
-PyMethodDef node_methods[] = {{"name", method<get_name>, METH_NOARGS, "The name of the operator's gradient, `MulBackward0`."},
+PyMethodDef node_methods[] = {{"name", get_name, METH_NOARGS, "The name of the operator's gradient, `MulBackward0`."},
                               {"_sequence_nr", method<get_sequence_nr>, METH_NOARGS, "Order of recording on its thread."},
                               {"_hook_table", hook_table, METH_O, nullptr},
                               {}};

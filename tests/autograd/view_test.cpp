@@ -103,7 +103,7 @@ TEST(InPlace, OnAViewChangesTheHistoryOfTheBase) {
   Tensor y = x.clone();
   Tensor v = y.slice(0, 0, 2);
   v.mul_(3);
-  EXPECT_EQ(y.grad_fn()->name(), "CopySlices");
+  EXPECT_EQ(y.grad_fn()->name(), "torch::autograd::CopySlices");
   y.sum().backward();
   EXPECT_EQ(numbers(x.grad()), (Numbers{3, 3, 1}));
 }

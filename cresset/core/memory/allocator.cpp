@@ -364,15 +364,11 @@ std::atomic<Allocator*> g_allocators[static_cast<int>(DeviceType::MaxRegistered)
 
 }  // namespace
 
-static CRESSET_ALWAYS_INLINE void* allocate_bytes(size_t nbytes) {
-  if (nbytes == 0) return nullptr;
-  if (CRESSET_UNLIKELY(nbytes > kSmallMax)) return allocate_big(nbytes);
-  const size_t bin = (nbytes + kStep - 1) / kStep;
-  ThreadBins* bins = t_bins;
-  if (CRESSET_UNLIKELY(!bins)) {
-    bins = make_bins();
-    if (!bins) return system_alloc(bin * kStep);
-  }
+namespace {
+
+CRESSET_ALWAYS_INLINE size_t bin_of(size_t nbytes) { return (nbytes + kStep - 1) / kStep; }
+
+CRESSET_ALWAYS_INLINE void* take(ThreadBins* bins, size_t bin) {
   bins->bytes.add(static_cast<int64_t>(bin * kStep));
   bins->allocs.add(1);
   FreeBlock* f = bins->head[bin];
@@ -381,6 +377,33 @@ static CRESSET_ALWAYS_INLINE void* allocate_bytes(size_t nbytes) {
   bins->count[bin]--;
   return f;
 }
+CRESSET_ALWAYS_INLINE void give(ThreadBins* bins, void* data, size_t bin) {
+  bins->bytes.add(-static_cast<int64_t>(bin * kStep));
+  auto* f = static_cast<FreeBlock*>(data);
+  f->next = bins->head[bin];
+  bins->head[bin] = f;
+  if (CRESSET_UNLIKELY(++bins->count[bin] > kBinLimit)) bins->spill(bin);
+}
+
+// Before the first block of a thread, and after its end. Apart, so that the usual way saves no registers.
+CRESSET_NOINLINE void* allocate_without_bins(size_t nbytes) {
+  ThreadBins* const bins = make_bins();
+  return bins ? take(bins, bin_of(nbytes)) : system_alloc(bin_of(nbytes) * kStep);
+}
+CRESSET_NOINLINE void deallocate_without_bins(void* data, size_t nbytes) {
+  if (ThreadBins* const bins = make_bins()) give(bins, data, bin_of(nbytes));
+  else deallocate_after_thread_end(data, bin_of(nbytes));
+}
+
+CRESSET_ALWAYS_INLINE void* allocate_bytes(size_t nbytes) {
+  if (nbytes == 0) return nullptr;
+  if (CRESSET_UNLIKELY(nbytes > kSmallMax)) return allocate_big(nbytes);
+  ThreadBins* const bins = t_bins;
+  if (CRESSET_UNLIKELY(!bins)) return allocate_without_bins(nbytes);
+  return take(bins, bin_of(nbytes));
+}
+
+}  // namespace
 
 void* cpu_allocate(size_t nbytes) {
   void* data = allocate_bytes(nbytes);
@@ -394,17 +417,9 @@ void cpu_deallocate(void* data, size_t nbytes) {
   if (!data) return;
   ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + sizeof(FreeBlock), nbytes > sizeof(FreeBlock) ? nbytes - sizeof(FreeBlock) : 0);
   if (CRESSET_UNLIKELY(nbytes > kSmallMax)) return deallocate_big(data, nbytes);
-  const size_t bin = (nbytes + kStep - 1) / kStep;
-  ThreadBins* bins = t_bins;
-  if (CRESSET_UNLIKELY(!bins)) {
-    bins = make_bins();
-    if (!bins) return deallocate_after_thread_end(data, bin);
-  }
-  bins->bytes.add(-static_cast<int64_t>(bin * kStep));
-  auto* f = static_cast<FreeBlock*>(data);
-  f->next = bins->head[bin];
-  bins->head[bin] = f;
-  if (CRESSET_UNLIKELY(++bins->count[bin] > kBinLimit)) bins->spill(bin);
+  ThreadBins* const bins = t_bins;
+  if (CRESSET_UNLIKELY(!bins)) return deallocate_without_bins(data, nbytes);
+  give(bins, data, bin_of(nbytes));
 }
 
 void unpoison_memory([[maybe_unused]] const void* data, [[maybe_unused]] size_t nbytes) { ASAN_UNPOISON_MEMORY_REGION(data, nbytes); }

@@ -102,12 +102,16 @@ void StorageImpl::free_data() {
   release_memory();
 }
 
+CRESSET_NOINLINE void StorageImpl::release_foreign() {
+  if (foreign_->deleter) foreign_->deleter(data_);
+  if (foreign_->mode) foreign_->mode->count(device_, -static_cast<int64_t>(nbytes_));
+  delete foreign_;
+  foreign_ = nullptr;
+}
+
 void StorageImpl::release_memory() {
   if (CRESSET_UNLIKELY(foreign_ != nullptr)) {
-    if (foreign_->deleter) foreign_->deleter(data_);
-    if (foreign_->mode) foreign_->mode->count(device_, -static_cast<int64_t>(nbytes_));
-    delete foreign_;
-    foreign_ = nullptr;
+    release_foreign();
   } else if (CRESSET_LIKELY(device_.is_cpu())) {
     observe_memory(data_, -static_cast<int64_t>(nbytes_), device_);
     cpu_deallocate(data_, nbytes_);

@@ -71,6 +71,7 @@ class CRESSET_API StorageImpl final : public RefCounted {
   struct Foreign;
   void free_data();
   void release_memory();
+  void release_foreign();
   void adopt(DataPtr data, Allocator* allocator);
 
   void* data_ = nullptr;

@@ -8,6 +8,7 @@
 #include "cresset/ops/bodies_fft.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/support.h"
 
 namespace cresset::ops {
@@ -16,8 +17,6 @@ namespace {
 
 using Norm = std::optional<std::string_view>;
 enum Normalization : int64_t { kNone, kByRoot, kByCount };
-
-kernels::Strided array(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
 
 DimVector wrapped(const Tensor& self, IntArrayRef dims) {
   DimVector result;
@@ -118,17 +117,17 @@ namespace cpu {
 void _fft_c2c(const Tensor& self, IntArrayRef dim, int64_t normalization, bool forward, const Tensor& out) {
   if (dim.empty()) return overwrite(out, self);
   const DimVector dims = wrapped(self, dim);
-  kernels::fft_c2c(array(out), array(self), dims, forward, factor(normalization, self.sizes(), dims));
+  kernels::fft_c2c(view_of(out), view_of(self), dims, forward, factor(normalization, self.sizes(), dims));
 }
 void _fft_r2c(const Tensor& self, IntArrayRef dim, int64_t normalization, bool, const Tensor& out) {
   const DimVector dims = wrapped(self, dim);
-  kernels::fft_r2c(array(out), array(self), dims, factor(normalization, self.sizes(), dims));
+  kernels::fft_r2c(view_of(out), view_of(self), dims, factor(normalization, self.sizes(), dims));
 }
 void _fft_c2r(const Tensor& self, IntArrayRef dim, int64_t normalization, int64_t, const Tensor& out) {
   const DimVector dims = wrapped(self, dim);
   const IntArrayRef others(dims.data(), dims.size() - 1);
   const Tensor half = others.empty() ? self : cresset::_fft_c2c(self, others, kNone, false);
-  kernels::fft_c2r(array(out), array(half), dims.back(), factor(normalization, out.sizes(), dims));
+  kernels::fft_c2r(view_of(out), view_of(half), dims.back(), factor(normalization, out.sizes(), dims));
 }
 
 }  // namespace cpu

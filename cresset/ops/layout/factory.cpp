@@ -12,6 +12,7 @@
 #include "cresset/ops/bodies_factory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/uninitialized.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/sparse/sparse.h"
 
@@ -40,8 +41,6 @@ CRESSET_ALWAYS_INLINE ScalarType checked_dtype(const char* op, IntArrayRef size,
   if (CRESSET_UNLIKELY(dtype == kComplexHalf)) CRESSET_WARN_ONCE("complex32 is experimental: few operators compute with it");
   return dtype;
 }
-
-kernels::Strided array(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
 
 bool any_float(std::initializer_list<Scalar> numbers) {
   for (const Scalar& s : numbers)
@@ -79,7 +78,7 @@ Tensor make(IntArrayRef size, const TensorOptions& options) { return cresset::em
 Tensor sequence(int64_t n, const TensorOptions& options, FunctionRef<void(const kernels::Strided&)> fill) {
   if (options.device().is_meta() || layer_state().no_data != NoData::None) return make(n, options);
   Tensor out = make(n, options.device(kCPU));
-  if (n > 0) fill(array(out));
+  if (n > 0) fill(view_of(out));
   return options.device().is_cpu() ? out : out.to(options.device());
 }
 

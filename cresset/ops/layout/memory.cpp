@@ -10,13 +10,12 @@
 #include "cresset/ops/bodies_memory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/uninitialized.h"
+#include "cresset/ops/operands.h"
 #include "cresset/ops/pointwise/pointwise.h"
 
 namespace cresset::ops {
 
 namespace {
-
-kernels::Strided array(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
 
 // Strides in bytes of `t` over the shape it is broadcast to.
 DimVector byte_strides(const Tensor& t, IntArrayRef sizes) {
@@ -127,12 +126,12 @@ void copy_(Tensor& self, const Tensor& src, bool) {
 
 void fill_(Tensor& self, const Scalar& value) {
   check_number_fits(self, value);
-  if (self.numel() > 0) kernels::fill_strided(array(self), value);
+  if (self.numel() > 0) kernels::fill_strided(view_of(self), value);
 }
 // A tensor's number is cast as copy_ casts it, whether it fits or not.
 void fill_(Tensor& self, const Tensor& value) { cpu::copy_(self, value, false); }
 void zero_(Tensor& self) {
-  if (self.numel() > 0) kernels::fill_strided(array(self), 0);
+  if (self.numel() > 0) kernels::fill_strided(view_of(self), 0);
 }
 
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) { return copy_of(self, {}, memory_format.value_or(MemoryFormat::Preserve)); }

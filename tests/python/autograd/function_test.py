@@ -125,6 +125,7 @@ class Context(unittest.TestCase):
         self.assertEqual((y.grad_fn.note, y.grad_fn.name(), type(y.grad_fn).__name__), ("note", "MadeBackward", "MadeBackward"))
         self.assertEqual(y.grad_fn.next_functions[0][0].name(), "torch::autograd::AccumulateGrad")
         self.assertIsInstance(y.grad_fn, torch.autograd.graph.Node)
+        self.assertEqual(function(forward, lambda ctx, g: g * 2).apply(leaf(1.0)).grad_fn.name(), "MadeBackward")  # the result is gone by then
         self.assertEqual((y * 2).grad_fn.next_functions[0], (y.grad_fn, 0))
         del y
         self.assertIsNone(kept[0]())
