@@ -16,7 +16,7 @@ struct CRESSET_API AccumulateGrad final : public Node {
   void release_resources() override;
 
  private:
-  void accumulate(Tensor&& grad);
+  CRESSET_LOCAL void accumulate(Tensor&& grad);
   Tensor variable_;
 };
 

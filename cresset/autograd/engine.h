@@ -31,8 +31,8 @@ class CRESSET_API Engine {
   static bool set_multithreading_enabled(bool enabled);
 
  private:
-  variable_list execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
-                                        const edge_list& outputs);
+  CRESSET_LOCAL variable_list execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
+                                                      const edge_list& outputs);
 };
 
 // Checks a hook's replacement for a gradient, which has the gradient's shape, dtype and device; else an error that names `where`.

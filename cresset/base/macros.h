@@ -13,3 +13,5 @@
 
 // The library is built with hidden visibility: only what carries this mark is exported.
 #define CRESSET_API __attribute__((visibility("default")))
+// A member of an exported class that nothing outside of the library calls.
+#define CRESSET_LOCAL __attribute__((visibility("hidden")))

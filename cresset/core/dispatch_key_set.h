@@ -248,7 +248,7 @@ class CRESSET_API DispatchKeySet {
     bool operator!=(const iterator& o) const { return !(*this == o); }
 
    private:
-    void settle();
+    CRESSET_LOCAL void settle();
     uint64_t bits_;
     uint8_t functionality_, backend_;  // the next places to look at
     DispatchKey current_ = DispatchKey::EndOfFunctionalityKeys;

@@ -108,7 +108,7 @@ class CRESSET_API FakeMode final : public RefCounted {
     intrusive_ptr<T> find(const T* real) const;
     void put(const intrusive_ptr<T>& real, const intrusive_ptr<T>& fake);
   };
-  Memory& memory_of(Device device) const;
+  CRESSET_LOCAL Memory& memory_of(Device device) const;
 
   const bool allow_non_fake_inputs_;
   intrusive_ptr<SymbolicShapes> shapes_;

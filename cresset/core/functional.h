@@ -47,7 +47,7 @@ class CRESSET_API FunctionalImpl final : public TensorImpl {
   void release_resources() override;
 
  private:
-  void follow(const Tensor& value);
+  CRESSET_LOCAL void follow(const Tensor& value);
 
   intrusive_ptr<FunctionalBase> base_;
   std::vector<View> views_;

@@ -246,10 +246,10 @@ class CRESSET_API TensorImpl : public RefCounted {
 
  private:
   [[noreturn]] static void throw_inference_write();
-  void refresh();
+  CRESSET_LOCAL void refresh();
   void set_lazy_layer() { set_layer(Layer::LazyMath, is_conj_ || is_neg_ || is_storage_type(dtype_)); }
-  intrusive_ptr<TensorImpl> over_same_storage() const;
-  void copy_backend_meta(const TensorImpl& o);
+  CRESSET_LOCAL intrusive_ptr<TensorImpl> over_same_storage() const;
+  CRESSET_LOCAL void copy_backend_meta(const TensorImpl& o);
 
   intrusive_ptr<StorageImpl> storage_;
   intrusive_ptr<RefCounted> parts_;

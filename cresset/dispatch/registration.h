@@ -229,7 +229,7 @@ class CRESSET_API Library {
   void implement(const std::string& name, CppFunction function);
   void set_fallback(BoxedFn f);
   void set_fallback(CppFunction f);
-  void put(const OpEntry& op, const std::string& key, CppFunction function);
+  CRESSET_LOCAL void put(const OpEntry& op, const std::string& key, CppFunction function);
   std::string where() const;
   // Errors: the block is not one of definitions.
   const std::string& namespace_for_classes() const;

@@ -44,13 +44,13 @@ class CRESSET_API Checkpoint {
   Tensor make_tensor(const TensorRecord& record, StorageOf storage) const;
 
  private:
-  void read_zip();
-  void read_legacy();
-  bool looks_like_tar() const;
-  void read_tar();
-  Tensor make_sparse(const TensorRecord& record, StorageOf storage) const;
-  void locate(size_t index, uint64_t offset, uint64_t size);
-  void read_bytes(const StorageRecord& storage, char* to) const;
+  CRESSET_LOCAL void read_zip();
+  CRESSET_LOCAL void read_legacy();
+  CRESSET_LOCAL bool looks_like_tar() const;
+  CRESSET_LOCAL void read_tar();
+  CRESSET_LOCAL Tensor make_sparse(const TensorRecord& record, StorageOf storage) const;
+  CRESSET_LOCAL void locate(size_t index, uint64_t offset, uint64_t size);
+  CRESSET_LOCAL void read_bytes(const StorageRecord& storage, char* to) const;
 
   std::shared_ptr<const ByteSource> source_;
   CheckpointOptions options_;
@@ -86,7 +86,7 @@ class CRESSET_API CheckpointWriter {
 
  private:
   // Calls `with` with the bytes of a storage, copied to the CPU if they lie elsewhere.
-  void with_bytes(size_t index, FunctionRef<void(const void*, size_t)> with) const;
+  CRESSET_LOCAL void with_bytes(size_t index, FunctionRef<void(const void*, size_t)> with) const;
 
   const bool legacy_;
   const int protocol_;

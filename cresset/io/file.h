@@ -35,7 +35,7 @@ class CRESSET_API ReadableFile {
   std::shared_ptr<char> map() const;
 
  private:
-  void measure();
+  CRESSET_LOCAL void measure();
   std::string path_;
   int descriptor_ = -1;
   uint64_t size_ = 0;

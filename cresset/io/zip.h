@@ -103,7 +103,7 @@ class CRESSET_API ZipReader {
   std::string head(const ZipEntry& entry, size_t size) const;
 
  private:
-  void read_directory(uint64_t offset, uint64_t size, uint64_t count);
+  CRESSET_LOCAL void read_directory(uint64_t offset, uint64_t size, uint64_t count);
 
   const ByteSource& source_;
   std::string file_, folder_;

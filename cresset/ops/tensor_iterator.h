@@ -173,7 +173,7 @@ class CRESSET_API TensorIterator {
   };
   void run(Loop loop, int64_t grain) const;
   void run_2d(Loop2d loop, int64_t grain) const;
-  void run_range(int64_t begin, int64_t end, Loop loop) const;
+  CRESSET_LOCAL void run_range(int64_t begin, int64_t end, Loop loop) const;
 
   std::vector<Operand> operands_;
   DimVector shape_;

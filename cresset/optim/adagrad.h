@@ -42,7 +42,7 @@ class CRESSET_API Adagrad : public Optimizer {
 
  private:
   // The state of a parameter, whose sums begin with the options' value.
-  AdagradParamState& begin(const Tensor& p, const AdagradOptions& options);
+  CRESSET_LOCAL AdagradParamState& begin(const Tensor& p, const AdagradOptions& options);
 };
 
 }  // namespace cresset::optim

@@ -141,7 +141,7 @@ class CRESSET_API CosineAnnealingWarmRestarts : public EpochScheduler {
  private:
   double rate(size_t group, double now) override;
   void enter(int64_t epoch) override;
-  void move_to(double epoch);
+  CRESSET_LOCAL void move_to(double epoch);
   int64_t first_, factor_;
   double eta_min_, since_ = -1, period_;
 };
@@ -196,7 +196,7 @@ class CRESSET_API OneCycleLR : public EpochScheduler {
     int lr_from, lr_to, momentum_from, momentum_to;
   };
   double rate(size_t group, double now) override;
-  double anneal(double from, double to, double share) const;
+  CRESSET_LOCAL double anneal(double from, double to, double share) const;
   std::vector<double> max_lrs_;
   int64_t total_steps_;
   OneCycleLROptions options_;
@@ -220,7 +220,7 @@ class CRESSET_API ReduceLROnPlateau {
   void load(serialize::InputArchive& archive);
 
  private:
-  bool is_better(double metric) const;
+  CRESSET_LOCAL bool is_better(double metric) const;
 
   Optimizer& optimizer_;
   Mode mode_;

@@ -56,8 +56,8 @@ class CRESSET_API ReduceLROnPlateauScheduler {
   void load(serialize::InputArchive& archive);
 
  private:
-  bool is_better(float metric) const;
-  void reduce_lr(int epoch);
+  CRESSET_LOCAL bool is_better(float metric) const;
+  CRESSET_LOCAL void reduce_lr(int epoch);
 
   Optimizer& optimizer_;
   SchedulerMode mode_;

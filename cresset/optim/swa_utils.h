@@ -44,7 +44,7 @@ class CRESSET_API AveragedModel : public nn::Module {
 
  private:
   AveragedModel(const std::shared_ptr<nn::Module>& model, const std::optional<Device>& device, AverageFn avg_fn, MultiAverageFn multi_avg_fn, bool use_buffers);
-  std::vector<Tensor> tensors(const nn::Module& model) const;
+  CRESSET_LOCAL std::vector<Tensor> tensors(const nn::Module& model) const;
 
   std::shared_ptr<nn::Module> module_;
   AverageFn avg_fn_;

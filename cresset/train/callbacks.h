@@ -34,7 +34,7 @@ class CRESSET_API EarlyStopping : public Callback {
   double best() const { return best_; }
 
  private:
-  void check(TrainerBase& trainer);
+  CRESSET_LOCAL void check(TrainerBase& trainer);
   std::string monitor_;
   EarlyStoppingOptions options_;
   double best_;

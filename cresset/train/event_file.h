@@ -30,7 +30,7 @@ class CRESSET_API EventFile {
   void close();
 
  private:
-  void flush_locked();
+  CRESSET_LOCAL void flush_locked();
 
   std::string path_, waiting_;
   std::FILE* file_ = nullptr;

@@ -137,16 +137,16 @@ class CRESSET_API TrainerBase {
   template <class Scheduler> void add_monitoring(std::shared_ptr<Scheduler> scheduler, const std::string& monitor, Interval interval, int64_t frequency);
   void add(Scheduled scheduled);
 
-  void call(void (Callback::*hook)(TrainerBase&));
-  void epoch(const Source& training, const Source* validation, bool resumed);
-  void batch(const Source& training);
-  void step_optimizer();
-  void step_schedulers(Interval interval, int64_t count);
-  void validate(const Source& validation);
-  bool validates_in_this_epoch() const;
-  Metrics means(const std::map<std::string, Mean>& of, const char* suffix) const;
-  void publish(const Metrics& values, bool to_loggers);
-  void restore(const std::string& path);
+  CRESSET_LOCAL void call(void (Callback::*hook)(TrainerBase&));
+  CRESSET_LOCAL void epoch(const Source& training, const Source* validation, bool resumed);
+  CRESSET_LOCAL void batch(const Source& training);
+  CRESSET_LOCAL void step_optimizer();
+  CRESSET_LOCAL void step_schedulers(Interval interval, int64_t count);
+  CRESSET_LOCAL void validate(const Source& validation);
+  CRESSET_LOCAL bool validates_in_this_epoch() const;
+  CRESSET_LOCAL Metrics means(const std::map<std::string, Mean>& of, const char* suffix) const;
+  CRESSET_LOCAL void publish(const Metrics& values, bool to_loggers);
+  CRESSET_LOCAL void restore(const std::string& path);
 
   std::shared_ptr<nn::Module> module_;
   optim::Optimizer& optimizer_;

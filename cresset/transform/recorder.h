@@ -32,8 +32,8 @@ struct CRESSET_API CheckpointRecorder : std::enable_shared_from_this<CheckpointR
   ScalarType dtype = ScalarType::Undefined;
 
  private:
-  void recompute();
-  void compare() const;
+  CRESSET_LOCAL void recompute();
+  CRESSET_LOCAL void compare() const;
 
   std::recursive_mutex mutex_;
   std::vector<autograd::InputMetadata> saved_, again_;

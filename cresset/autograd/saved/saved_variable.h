@@ -65,10 +65,10 @@ class CRESSET_API SavedVariable {
     UnpackHook unpack;
   };
   enum class Kind : uint8_t { none, undefined, original, detached };
-  void pack(const Tensor& variable, const PackHook& pack, UnpackHook unpack);
-  Tensor with_history(const Tensor& data, intrusive_ptr<Node> grad_fn) const;
-  [[noreturn]] void throw_released() const;
-  [[noreturn]] void throw_changed(const Tensor& current, const Node* maker) const;
+  CRESSET_LOCAL void pack(const Tensor& variable, const PackHook& pack, UnpackHook unpack);
+  CRESSET_LOCAL Tensor with_history(const Tensor& data, intrusive_ptr<Node> grad_fn) const;
+  [[noreturn]] CRESSET_LOCAL void throw_released() const;
+  [[noreturn]] CRESSET_LOCAL void throw_changed(const Tensor& current, const Node* maker) const;
 
   Tensor data_;
   // For an output that was changed in place as a view, whose history is not the node that saved it.

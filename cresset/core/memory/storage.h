@@ -70,9 +70,9 @@ class CRESSET_API StorageImpl final : public RefCounted {
  private:
   struct Foreign;
   void free_data();
-  void release_memory();
-  void release_foreign();
-  void adopt(DataPtr data, Allocator* allocator);
+  CRESSET_LOCAL void release_memory();
+  CRESSET_LOCAL void release_foreign();
+  CRESSET_LOCAL void adopt(DataPtr data, Allocator* allocator);
 
   void* data_ = nullptr;
   size_t nbytes_ = 0;

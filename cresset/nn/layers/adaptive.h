@@ -51,7 +51,7 @@ class CRESSET_API AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogS
   ModuleList tail = nullptr;
 
  private:
-  Tensor in_cluster(const Tensor& input, int64_t cluster);
+  CRESSET_LOCAL Tensor in_cluster(const Tensor& input, int64_t cluster);
 };
 CRESSET_MODULE(AdaptiveLogSoftmaxWithLoss);
 

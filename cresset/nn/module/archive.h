@@ -52,7 +52,7 @@ class CRESSET_API ArchiveValue {
   const std::string& text() const { return text_; }
 
  private:
-  const char* body(char tag, const char* wanted) const;
+  CRESSET_LOCAL const char* body(char tag, const char* wanted) const;
   std::string text_;
 };
 

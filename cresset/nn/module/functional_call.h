@@ -25,8 +25,8 @@ class CRESSET_API ExchangedTensors {
   ExchangedTensors& operator=(const ExchangedTensors&) = delete;
 
  private:
-  void put(nn::Module& root_module, MemberFinder root, const std::string& path, const Tensor& value);
-  void restore();
+  CRESSET_LOCAL void put(nn::Module& root_module, MemberFinder root, const std::string& path, const Tensor& value);
+  CRESSET_LOCAL void restore();
   struct Saved {
     Tensor* place;
     Tensor value;

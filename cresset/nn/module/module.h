@@ -165,10 +165,10 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
 
   void add_child(std::string name, std::shared_ptr<Module> module);
   void set_child(const std::string& name, std::shared_ptr<Module> module);
-  void visit_children(const std::string& prefix, const NamedModulePointerApplyFunction& function) const;
-  void read_state(serialize::InputArchive& archive);
-  void print_tree(std::ostream& stream, const std::string& indentation) const;
-  std::shared_ptr<Module> shared_self() const;
+  CRESSET_LOCAL void visit_children(const std::string& prefix, const NamedModulePointerApplyFunction& function) const;
+  CRESSET_LOCAL void read_state(serialize::InputArchive& archive);
+  CRESSET_LOCAL void print_tree(std::ostream& stream, const std::string& indentation) const;
+  CRESSET_LOCAL std::shared_ptr<Module> shared_self() const;
 
   mutable std::string name_;
   std::string registered_name_;

@@ -47,8 +47,8 @@ class CRESSET_API SpectralNormImpl : public Cloneable<SpectralNormImpl> {
   Tensor u, v;
 
  private:
-  Tensor as_matrix(const Tensor& weight) const;
-  void iterate(const Tensor& matrix, int64_t times);
+  CRESSET_LOCAL Tensor as_matrix(const Tensor& weight) const;
+  CRESSET_LOCAL void iterate(const Tensor& matrix, int64_t times);
 
   TensorOptions options_;
   int64_t rows_ = 0, columns_ = 0, n_power_iterations_, dim_;

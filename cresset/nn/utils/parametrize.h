@@ -61,7 +61,7 @@ class CRESSET_API ParametrizationListImpl : public Module {
   friend Tensor value(Module& module, const std::string& tensor_name);
   friend void set_value(Module& module, const std::string& tensor_name, const Tensor& value);
   friend class CachedGuard;
-  void append(Step step);
+  CRESSET_LOCAL void append(Step step);
 
   std::vector<Step> steps_;
   bool is_tensor_ = true, is_buffer_ = false, unsafe_ = false;
