@@ -7,8 +7,8 @@ foreach(room core dispatch ops autograd transform nn optim data io train)
   list(APPEND library_sources ${room_sources})
 endforeach()
 
-# Code whose time goes into the ops that it calls is kept small: a third of its size for no measurable time. What a call on one element runs through
-# keeps -O2.
+# Code whose time goes into the ops that it calls is kept small: a third of its size for no measurable time. A call on one element
+# runs through these sources, which keep -O2.
 set(fast_sources ${CRESSET_GENERATED_SOURCES} ${library_sources})
 list(FILTER fast_sources INCLUDE REGEX
      "/cresset/(core/|autograd/((saved|forward)/)?[a-z_]+\\.cpp|dispatch/op\\.|ops/([a-z]+/)?(pointwise|support|factory|view|view_geometry|operators|matmul|memory|reduce|ops_(arithmetic|view|memory|factory|activation|matmul|reduce))(_[0-9]+)?\\.)")
