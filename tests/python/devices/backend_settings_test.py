@@ -11,7 +11,7 @@ import cresset as torch
 @pytest.fixture
 def chooser(monkeypatch):
     """A stand-in of opt_einsum that contracts from right to left."""
-    asked = []
+    settings, asked = torch.backends.opt_einsum, []  # loaded while the stand-in is not there yet
 
     def contract_path(equation, *given, shapes, optimize):
         assert shapes
@@ -24,7 +24,6 @@ def chooser(monkeypatch):
     paths.get_path_fn = {"auto-hq": contract_path}.__getitem__
     monkeypatch.setitem(sys.modules, "opt_einsum", module)
     monkeypatch.setitem(sys.modules, "opt_einsum.paths", paths)
-    settings = torch.backends.opt_einsum
     settings.get_opt_einsum.cache_clear()
     yield asked
     settings.get_opt_einsum.cache_clear()
