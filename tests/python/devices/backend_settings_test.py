@@ -43,7 +43,7 @@ def test_einsum_asks_opt_einsum_for_the_order(chooser):
 
 def test_strategies_of_the_package_are_taken(chooser):
     settings = torch.backends.opt_einsum
-    with settings.flags(strategy="auto-hq"):
+    with settings.flags(enabled=True, strategy="auto-hq"):
         assert settings.strategy == "auto-hq"
         torch.einsum("i,i,i->", *[torch.ones(2)] * 3)
     assert chooser[0][-1] == "auto-hq"
