@@ -311,19 +311,24 @@ class Unpickler(pickle._Unpickler):
                 raise pickle.UnpicklingError(f"load: the file gives {function.__name__} elements that are no pairs")
 
     def _member(self, holder, name, *rest):
-        """Nested classes and methods of classes are found by getattr in pickles before protocol 4, operators and their methods in all."""
+        """Nested classes and methods of classes are found by getattr in pickles before protocol 4, operators, their methods and bound methods in all."""
         operators = torch._operators if holder is _FUNCTIONS else torch._methods if holder is torch.Tensor else {}
         if not rest and type(name) is str and name in operators:
             return operators[name]
-        if rest or not issubclass(type(holder), type) or type(name) is not str:
+        is_class = issubclass(type(holder), type)
+        if rest or not (is_class or id(holder) in self._made) or type(name) is not str:
             raise self._refusal("builtins.getattr", "call")
-        value = _Unset if name.startswith("__") else _looked_up(holder, name)
+        kind = holder if is_class else type(holder)
+        value = _Unset if name.startswith("__") else _looked_up(kind, name)
+        owner = None if is_class or isinstance(value, staticmethod) else holder
+        if isinstance(value, classmethod):
+            owner = kind
         value = getattr(value, "__func__", value) if isinstance(value, (staticmethod, classmethod)) else value
-        if type(value) is not types.FunctionType and not issubclass(type(value), (type, enum.Enum)):
-            raise pickle.UnpicklingError(f"load: the file asks `{_full_name(holder)}` for {name!r}, which is neither a class nor a function of it")
+        if type(value) is not types.FunctionType and not (is_class and issubclass(type(value), (type, enum.Enum))):
+            raise pickle.UnpicklingError(f"load: the file asks `{_full_name(kind)}` for {name!r}, which is neither a class nor a function of it")
         if type(value) is types.FunctionType:
             self._check_function(value, _full_name(value))
-        return value
+        return value if owner is None else types.MethodType(value, owner)  # `_called` refuses it: a program may call it, a file may not
 
     def _reconstructed(self, kind, base, state):
         if base is object:

@@ -52,6 +52,13 @@ class Plain:
     def __eq__(self, other):
         return type(other) is Plain and self.value == other.value
 
+    def doubled(self):
+        return 2 * self.value
+
+    @classmethod
+    def of_text(cls, text):
+        return cls(int(text))
+
 
 class Slots:
     __slots__ = ("a", "b")
@@ -298,6 +305,14 @@ class Objects(unittest.TestCase):
         back = again([nn.functional.relu, functools.partial(nn.functional.leaky_relu, negative_slope=0.5), operator.itemgetter(1), act, Net.forward])
         self.assertEqual((back[1](torch.tensor(-2.0)).item(), back[2]([1, 2]), back[3], back[4]), (-1, 2, act, Net.forward))
 
+    def test_methods_of_what_the_file_made_are_values(self):
+        net = Net()
+        net.hook, net.plain, net.make = net.forward, Plain(3).doubled, Plain.of_text
+        back = again(net)
+        self.assertEqual(back.make("4"), Plain(4))
+        self.assertIs(back.hook.__self__, back)
+        self.assertEqual((back.plain(), back.hook(torch.ones(1, 3)).shape), (6, (1, 2)))
+
     def test_operators_are_values(self):
         values = [torch.relu, nn.functional.gelu, torch.linalg.inv, torch.Tensor.add]
         self.assertTrue(all(a is b for a, b in zip(again(values), values, strict=True)))
@@ -365,6 +380,13 @@ class Gadgets(unittest.TestCase):
                 if arguments and arguments[0] is os:
                     continue  # modules cannot be written
                 self.refused(Reduced(function, arguments), ".")
+
+    def test_methods_are_not_called(self):
+        plain, watched = Plain(1), object.__new__(Watched)
+        for holder, name in ((plain, "__eq__"), (plain, "value"), (plain, "absent"), (watched, "value"), (watched, "absent"), ([], "append"), ("", "format")):
+            with self.subTest(name=name):
+                self.refused(Reduced(getattr, (holder, name)), ".")
+        self.refused(Reduced(plain.doubled, ()), "call")
 
     def test_members_of_modules_and_functions_are_out_of_reach(self):
         base = written(1)
