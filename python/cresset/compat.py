@@ -240,6 +240,8 @@ def _set_identity(spoken):
     package.__name__ = "torch" if spoken else __package__  # libraries compare it with the first part of a name
     for part in ("nn.functional", "functional", "linalg", "fft", "special"):  # so do they with those whose functions can be taken over
         importlib.import_module(f"{__package__}.{part}").__name__ = f"{package.__name__}.{part}"
+    for kind in (package.Tensor, package.Size, package.dtype, package.device, package.nn.Parameter):  # and what they find for an array by its class
+        kind.__module__ = package.__name__ + kind.__module__.removeprefix("torch").removeprefix(__package__)
 
 
 def _aliases():

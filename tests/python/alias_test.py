@@ -36,6 +36,17 @@ class Alias(unittest.TestCase):
             """)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("[0.0, 2.0]\n", "", 0))
 
+    def test_libraries_know_tensors_by_the_module_of_their_class(self):
+        done = self.script("""\
+            import torch, cresset
+            kinds = [torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device]
+            print([f"{k.__module__}.{k.__name__}" for k in kinds])
+            cresset.compat.uninstall()
+            print([f"{k.__module__}.{k.__name__}" for k in kinds])
+            """)
+        names = ["Tensor", "nn.parameter.Parameter", "Size", "dtype", "device"]
+        self.assertEqual((done.stdout, done.stderr), (f"{['torch.' + n for n in names]}\n{['cresset.' + n for n in names]}\n", ""))
+
     def test_a_plain_entry_has_the_same_modules(self):
         code = """if True:
             import sys, cresset
