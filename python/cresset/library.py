@@ -566,6 +566,11 @@ def _keys_of_kinds(kinds):
     return [_key_of_device(kind) for kind in kinds] if kinds else ["CompositeExplicitAutograd"]
 
 
+def _kernel_keys(kinds):
+    """Names of keys for an operator of `define`: as of `impl`, where None stands for all."""
+    return _keys_named("default" if kinds is None else kinds)
+
+
 def _keys_named(kinds):
     """Names of keys: as they are, of kinds of devices, or of "default", which stands for all."""
     kinds = (kinds,) if isinstance(kinds, str) else kinds
@@ -584,7 +589,8 @@ def _later(name, keys, function, undone):
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
-    """As `impl`, by an operator or its name; None stands for all kinds of devices. A decorator where `func` is left out.
+    """As `impl`, by an operator or its name; None stands for all kinds of devices. A decorator where `func` is left out. For an operator of
+    `custom_op`, RuntimeError for names that are no kinds of devices.
 
     >>> op = torch.library.custom_op("example::same", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", device_types="cuda")
     >>> _ = torch.library.register_kernel(op, "cpu", lambda x: x * 1)
@@ -594,13 +600,14 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     undone = _notes_of(lib, "register_kernel")
     if isinstance(op, str) and not _is_there(op):
         _name(op)
-        return _later(op, _keys_of_kinds(device_types), func, undone)
+        return _later(op, _kernel_keys(device_types), func, undone)
     found = _found(op)
-    if found._checks_aliases if isinstance(found, _Defined) else False:
+    of_custom_op = isinstance(found, _Defined) and found._checks_aliases
+    if of_custom_op:
         _check_device_types(found._form, device_types)
 
     def register(function):
-        for key in _keys_of_kinds(device_types):
+        for key in _keys_of_kinds(device_types) if of_custom_op else _kernel_keys(device_types):
             _set(found, key, function, undone)
         return function
 

@@ -59,6 +59,12 @@ class Devices(unittest.TestCase):
         library.register_kernel(op, ["cpu", "meta"], lambda x: x + 2)
         self.assertEqual(op(torch.ones(1)).item(), 3)
 
+    def test_kernels_of_defined_operators_take_names_of_all_devices_and_keys(self):
+        for name, kinds in (("all", "default"), ("any", None), ("key", "CompositeExplicitAutograd")):
+            library.define(f"dispatch_test3::{name}", "(Tensor x) -> Tensor")
+            library.register_kernel(f"dispatch_test3::{name}", kinds)(lambda x: x + 2)
+            self.assertEqual(getattr(torch.ops.dispatch_test3, name)(torch.ones(1)).item(), 3)
+
     def test_tensors_elsewhere_go_before_those_of_the_cpu(self):
         with library._scoped_library("dispatch_test3", "FRAGMENT") as lib:
             lib.define("f(Tensor x, Tensor y) -> str")
