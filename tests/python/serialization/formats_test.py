@@ -209,6 +209,20 @@ class Safetensors(unittest.TestCase):
             self.assertEqual(st.load_model(second, path), (set(), []))
         self.assertEqual(second[1].weight.tolist(), first[0].weight.tolist())
 
+    def test_tensors_that_others_fill_are_not_missing(self):
+        model = torch.nn.Module()
+        model.whole, model.other = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(2))
+        model.tied = model.whole
+        model.register_buffer("part", model.whole.detach()[1:])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.safetensors")
+            st.save_file({"whole": torch.arange(3.0), "other": torch.ones(2)}, path)
+            self.assertEqual(st.load_model(model, path), (set(), []))
+            self.assertEqual((model.tied.tolist(), model.part.tolist()), ([0, 1, 2], [1, 2]))
+            st.save_file({"part": torch.ones(2), "other": torch.ones(2)}, path)
+            self.assertRaisesRegex(RuntimeError, "whole", st.load_model, model, path)
+            self.assertEqual(st.load_model(model, path, strict=False)[0], {"whole", "tied"})
+
 
 class Mistaken(unittest.TestCase):
     def test_load_names_the_reader_of_other_formats(self):

@@ -222,8 +222,24 @@ def save_model(model, filename, metadata=None, force_contiguous=True):
     save_file(kept, filename, facts or None)
 
 
+def _filled_by_others(state, loaded):
+    """The tensors of a state that are not loaded by their own names, and lie in the memory of some that are."""
+    filled = {}
+    for name in loaded:
+        if name in state and not state[name].is_meta:
+            filled.setdefault(state[name].untyped_storage().data_ptr(), []).append(state[name])
+
+    def is_filled(tensor):
+        begin, bytes_ = tensor.data_ptr(), tensor.numel() * tensor.itemsize
+        others = filled.get(tensor.untyped_storage().data_ptr(), ())
+        return any(o.is_contiguous() and o.data_ptr() <= begin and begin + bytes_ <= o.data_ptr() + o.numel() * o.itemsize for o in others)
+
+    return {name: t for name, t in state.items() if name not in loaded and t.numel() and not t.is_meta and t.is_contiguous() and is_filled(t)}
+
+
 def load_model(model, filename, strict=True, device="cpu"):
-    """Load what `save_model` wrote; returns the names that are missing and those that are not expected.
+    """Load what `save_model` wrote; returns the names that are missing and those that are not expected. A tensor of the model whose memory a name of
+    the file fills is not missing.
 
     >>> import os, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -237,5 +253,6 @@ def load_model(model, filename, strict=True, device="cpu"):
     for name, other in (facts or {}).items():
         if other in tensors and name not in tensors and name in model.state_dict():
             tensors[name] = tensors[other]
-    result = model.load_state_dict({name: tensor.to(device) for name, tensor in tensors.items()}, strict=strict)
+    loaded = {name: tensor.to(device) for name, tensor in tensors.items()}
+    result = model.load_state_dict({**_filled_by_others(model.state_dict(), loaded), **loaded}, strict=strict)
     return set(result.missing_keys), list(result.unexpected_keys)
