@@ -178,6 +178,10 @@ class Optimizer:
         for name in _HOOK_TABLES:
             self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
 
+    def _patch_step_function(self):
+        """Makes the tables of hooks of an optimizer that wraps another and leaves out the constructor: its `step` then runs between its hooks."""
+        self._make_hook_tables()
+
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 

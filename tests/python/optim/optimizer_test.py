@@ -344,6 +344,20 @@ class Wrapping(unittest.TestCase):
         Around(inner).step()
         self.assertEqual((x.item(), seen), (0.5, [1]))
 
+    def test_an_optimizer_around_another_may_have_hooks(self):
+        class Around(Optimizer):
+            def __init__(self, inner):
+                self._patch_step_function()
+                self.param_groups = inner.param_groups
+
+            def step(self, closure=None):
+                seen.append("step")
+
+        seen, outer = [], Around(torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.5))
+        outer.register_step_pre_hook(lambda *_: seen.append("before"))
+        outer.step()
+        self.assertEqual(seen, ["before", "step"])
+
 
 if __name__ == "__main__":
     unittest.main()
