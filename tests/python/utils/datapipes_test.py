@@ -16,6 +16,15 @@ from cresset.utils.data.datapipes.map import SequenceWrapper
 import cresset as torch
 
 
+def test_modules_of_single_steps():
+    from cresset.utils.data.datapipes.iter.callable import MapperIterDataPipe
+    from cresset.utils.data.datapipes.iter.combinatorics import ShufflerIterDataPipe
+    from cresset.utils.data.datapipes.map.utils import SequenceWrapperMapDataPipe
+
+    assert (ShufflerIterDataPipe, SequenceWrapperMapDataPipe) == (Shuffler, SequenceWrapper)
+    assert isinstance(ten().map(str), MapperIterDataPipe)
+
+
 def ten():
     return IterableWrapper(range(10))
 

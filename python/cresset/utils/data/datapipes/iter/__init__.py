@@ -10,11 +10,11 @@ import warnings
 
 import cresset as torch
 
-from .._utils.collate import default_collate
-from ..sampler import SequentialSampler
-from ._decorator import copied_or_shared, functional_datapipe
-from ._shared import Batches, OfOne, Shuffled
-from .datapipe import _ADVICE, DataChunk, IterDataPipe
+from ..._utils.collate import default_collate
+from ...sampler import SequentialSampler
+from .._decorator import copied_or_shared, functional_datapipe
+from .._shared import Batches, OfOne, Shuffled
+from ..datapipe import _ADVICE, DataChunk, IterDataPipe
 
 __all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper", "IterableWrapper", "Mapper",
            "Multiplexer", "Sampler", "ShardingFilter", "Shuffler", "StreamReader", "UnBatcher", "Zipper"]  # fmt: skip

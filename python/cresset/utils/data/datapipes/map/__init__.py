@@ -2,9 +2,9 @@
 
 import cresset as torch
 
-from ._decorator import copied_or_shared, functional_datapipe
-from ._shared import Batches, OfOne, Shuffled
-from .datapipe import DataChunk, IterDataPipe, MapDataPipe
+from .._decorator import copied_or_shared, functional_datapipe
+from .._shared import Batches, OfOne, Shuffled
+from ..datapipe import DataChunk, IterDataPipe, MapDataPipe
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
 
