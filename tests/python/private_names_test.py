@@ -213,6 +213,13 @@ class OfLibraries(unittest.TestCase):
                 warn_once(text)
         self.assertEqual([str(w.message) for w in seen], ["first", "second"])
 
+    def test_values_in_a_dtype(self):
+        from cresset._prims_common.wrappers import _maybe_convert_to_dtype as convert
+
+        self.assertEqual((convert(torch.ones(2), torch.int32).dtype, convert(True, torch.float64), convert(None, torch.int32)), (torch.int32, 1.0, None))
+        self.assertEqual(convert([2, torch.ones(1)], torch.float64), (2.0, torch.ones(1, dtype=torch.float64)))
+        self.assertRaisesRegex(TypeError, "got a str", convert, "a", torch.int32)
+
     def test_names_that_live_elsewhere(self):
         from cresset._C import Tag
         from cresset._inductor.decomposition import register_decomposition

@@ -278,6 +278,7 @@ class Products(unittest.TestCase):
         rows = torch.arange(1.0, 17.0)
         out = F.scaled_mm(eye, eye.t(), rows[:, None], F.ScalingType.RowWise, rows[None], F.ScalingType.RowWise, output_dtype=torch.float32)
         self.assertTrue(torch.equal(out, (rows * rows).diag()))
+        self.assertEqual((int(F.ScalingType.BlockWise1x32), int(F.SwizzleType.SWIZZLE_32_4_4)), (3, 1))
         self.assertRaises(ValueError, F.scaled_mm, eye, eye.t(), rows, F.ScalingType.BlockWise1x32, rows, F.ScalingType.BlockWise1x32)
         both = torch.stack([eye.float(), eye.float() * 2]).to(torch.float8_e4m3fn)
         out = F.scaled_grouped_mm(

@@ -22,6 +22,9 @@ class ScalingType(enum.Enum):
     BlockWise1x128 = 4
     BlockWise128x128 = 5
 
+    def __int__(self):
+        return self.value
+
 
 class SwizzleType(enum.Enum):
     """How the scales of blocks lie in memory.
@@ -32,6 +35,9 @@ class SwizzleType(enum.Enum):
 
     NO_SWIZZLE = 0
     SWIZZLE_32_4_4 = 1
+
+    def __int__(self):
+        return self.value
 
 
 def assert_int_or_pair(arg, arg_name, message):
