@@ -48,7 +48,7 @@ class Adam(Elementwise):
     _rates = ("lr", "beta1", "beta2", "weight_decay")
 
     def _no_sparse(self):
-        return "Adam: got a sparse gradient; SparseAdam takes those"
+        return "Adam does not support sparse gradients; SparseAdam takes them"
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
                  capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip

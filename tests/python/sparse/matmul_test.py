@@ -194,7 +194,7 @@ class Optimizers(Base):
                 torch.optim.SparseAdam([w], **options)
         v = torch.ones(2, requires_grad=True)
         v.grad = torch.eye(2)[0].to_sparse()
-        for name, text in (("Adam", "Adam: got a sparse gradient; SparseAdam takes those"), ("RMSprop", "RMSprop does not support sparse gradients")):
+        for name, text in (("Adam", "Adam does not support sparse gradients; SparseAdam takes them"), ("RMSprop", "RMSprop does not support sparse gradients")):
             with self.assertRaisesRegex(RuntimeError, text):
                 getattr(torch.optim, name)([v]).step()
 
