@@ -122,6 +122,8 @@ def _type_of_object(obj):
         known = _resolve.named_tuple_text(type(obj))
         return known or f"Tuple[{', '.join(map(_graph.script_value_type, obj))}]"
     value = _object_value(obj, "")
+    if value is None and _classes.may_compile(type(obj)):
+        value = _classes.object_of(obj)
     return None if value is None else _graph.script_class_info(_graph.script_object_class(value))["name"]
 
 

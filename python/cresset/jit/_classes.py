@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
+import types
 
 import _cresset_graph as _graph
 
@@ -32,6 +33,23 @@ def compile_class(cls, around=None):
         raise
     _originals[_graph.script_class_info(handle)["name"]] = cls
     return handle
+
+
+_refused = set()  # classes that do not compile
+
+
+def may_compile(cls):
+    """Whether a class is compiled, now at the latest: objects of it can be attributes of modules."""
+    if cls in _resolve._classes:
+        return True
+    if cls in _refused or cls.__module__ == "builtins" or issubclass(cls, Module) or not isinstance(vars(cls).get("__init__"), types.FunctionType):
+        return False
+    try:
+        compile_class(cls)
+    except Exception:  # whatever its methods hold: an attribute that nothing asks for may be of any class
+        _refused.add(cls)
+        return False
+    return True
 
 
 def _names_of(cls):

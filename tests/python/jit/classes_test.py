@@ -661,3 +661,35 @@ class KeepsState(nn.Module):
 
 def test_the_state_that_is_set_is_of_the_type_that_was_given():
     assert again(torch.jit.script(KeepsState()))(torch.zeros(2)).tolist() == [11.0, 11.0]
+
+
+class Recipe:
+    def __init__(self, n: int, axes: List[int]):
+        self.n, self.axes = n, axes
+
+    def total(self, x: int) -> int:
+        return self.n + x
+
+
+class Opaque:
+    def __init__(self, path):
+        self.path = open(path, "rb") if path else None
+
+
+def apply_recipe(recipe: Recipe, x):
+    return x * recipe.total(len(recipe.axes))
+
+
+class HoldsObjects(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.last, self.opaque = {1: Recipe(3, [1]), 2: Recipe(4, [1, 2])}, Recipe(1, [0]), Opaque(None)
+
+    def forward(self, x):
+        return apply_recipe(self.table[x.dim()], x) + self.last.total(0)
+
+
+def test_objects_of_classes_that_nothing_compiled_before_are_attributes():
+    made = torch.jit.script(HoldsObjects())
+    for module in (made, again(made)):
+        assert (module(torch.ones(1)).item(), module(torch.ones(1, 1)).item()) == (5, 7)
