@@ -22,10 +22,11 @@ class Absent(unittest.TestCase):
     def test_modules_are_attributes_of_the_modules_around_them(self):
         for modules in _absent.WINGS.values():
             for name in filter(None, modules):
-                found = torch
+                found, module = torch, importlib.import_module(f"cresset.{name}")
                 for part in name.split("."):
                     found = getattr(found, part)
-                self.assertIs(found, importlib.import_module(f"cresset.{name}"))
+                if name != "ao.quantization.quantize":  # where the function has the name
+                    self.assertIs(found, module)
 
     def test_calls_raise_an_error_that_names_the_wing(self):
         count = 0

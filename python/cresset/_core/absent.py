@@ -35,6 +35,8 @@ WINGS = {
     },
     "graph export": {
         "_export": "aot_compile aot_load",
+        "_export.error": "InternalError",
+        "_export.utils": "_disable_aten_to_metadata_assertions",
     },
     "TorchScript": {
         "_C": "ScriptModule Type",
@@ -45,6 +47,26 @@ WINGS = {
     "compiler": {
         "_dynamo": "replay",
         "_inductor": "compile standalone_compile",
+        "_inductor.codegen": "",
+        "_inductor.codegen.cpp_flex_attention_template": "CppFlexAttentionTemplate",
+        "_inductor.codegen.cpp_template": "CppTemplate",
+        "_inductor.codegen.cpp_template_kernel": "CppTemplateKernel parse_expr_with_index_symbols wrap_with_tensorbox",
+        "_inductor.codegen.triton": "TritonOverrides",
+        "_inductor.constant_folding": "constant_fold",
+        "_inductor.custom_graph_pass": "CustomGraphModulePass CustomGraphPass get_hash_for_files",
+        "_inductor.freezing_utils": "maybe_set_is_frozen_param",
+        "_inductor.fx_passes": "",
+        "_inductor.fx_passes.freezing_patterns": "freezing_passes register_freezing_graph_pattern=@",
+        "_inductor.fx_passes.mkldnn_fusion": "_gelu_fusion_1 _gelu_fusion_2 _get_remaining_users _hardswish_fusion _hardtanh_fusion _silu_fusion",
+        "_inductor.ir": "Buffer ChoiceCaller CppTemplateBuffer FixedLayout InsertionPoint IRNode Layout Pointwise TensorBox get_fill_order",
+        "_inductor.kernel": "",
+        "_inductor.kernel.flex": "",
+        "_inductor.kernel.flex.common": "construct_strides maybe_realize",
+        "_inductor.lowering": "lowerings register_lowering=@ to_dtype",
+        "_inductor.pattern_matcher": "Arg CallFunction KeywordArg Match PatternMatcherPass filter_nodes register_lowering_pattern=@",
+        "_inductor.select_algorithm": "DataProcessorTemplateWrapper ExternKernelChoice autotune_select_algorithm",
+        "_inductor.utils": "parallel_num_threads",
+        "_inductor.virtualized": "V ops",
         "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex",
     },
     "CUDA profiler": {
@@ -85,6 +107,13 @@ WINGS = {
         "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
         "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
     },
+    "attention of quantised tensors": {
+        "nn.attention.experimental": "",
+        "nn.attention.experimental._scaled_dot_product_attention_quantized": "_scaled_dot_product_attention_quantized",
+    },
+    "symmetric memory": {
+        "distributed._symmetric_memory": "empty enable_symm_mem_for_group get_symm_mem_workspace is_symm_mem_enabled_for_group=False rendezvous",
+    },
     "pipeline parallelism": {
         "distributed.pipelining": "build_stage Pipe pipe_split pipeline PipelineStage Schedule1F1B ScheduleDualPipeV "
                                   "ScheduleGPipe ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble "
@@ -119,7 +148,21 @@ WINGS = {
                       "get_dynamic_sparse_quantized_mapping get_static_sparse_quantized_mapping LambdaSL module_to_fqn "
                       "NearlyDiagonalSparsifier WeightNormSparsifier",
         "ao.quantization.fx": "",
-        "ao.quantization.fx._decomposed": "",
+        "ao.ns": "",
+        "ao.ns.fx": "",
+        "ao.ns.fx.utils": "compute_sqnr",
+        "ao.quantization.backend_config": "BackendConfig get_executorch_backend_config get_native_backend_config",
+        "ao.quantization.backend_config.utils": "get_fused_module_classes get_pattern_to_dtype_configs get_qat_module_classes "
+                                                "get_root_module_to_quantized_reference_module",
+        "ao.quantization.fx._decomposed": "_per_token_quant_qparam_dim_check quantize_per_channel_group quantized_decomposed_lib",
+        "ao.quantization.fx._equalize": "convert_eq_obs update_obs_for_equalization",
+        "ao.quantization.fx.custom_config": "ConvertCustomConfig PrepareCustomConfig",
+        "ao.quantization.fx.graph_module": "_is_observed_module _is_observed_standalone_module",
+        "ao.quantization.fx.lower_to_fbgemm": "lower_to_fbgemm",
+        "ao.quantization.fx.prepare": "_insert_obs_or_fq _save_state",
+        "ao.quantization.fx.qconfig_mapping_utils": "_compare_prepare_convert_qconfig_mappings _generate_node_name_to_qconfig "
+                                                    "_is_qconfig_supported_by_dtype_configs _update_qconfig_for_fusion _update_qconfig_for_qat",
+        "ao.quantization.fx.utils": "_get_module graph_module_from_producer_nodes node_arg_is_weight",
         "ao.quantization": "add_quant_dequant AffineQuantizedObserverBase convert convert_dynamic_jit convert_jit "
                            "default_affine_fixed_qparams_fake_quant default_affine_fixed_qparams_observer "
                            "default_debug_observer=class default_dynamic_fake_quant default_dynamic_quant_observer "
@@ -159,10 +202,14 @@ WINGS = {
                            "quantize_jit quantize_qat QuantStub QuantType QuantWrapper RecordingObserver "
                            "ReuseInputObserver script_qconfig script_qconfig_dict swap_module TorchAODType "
                            "UniformQuantizationObserverBase weight_observer_range_neg_127_to_127 ZeroPointDomain",
-        "ao.quantization.observer": "HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver",
-        "ao.quantization.qconfig": "QConfig get_default_qconfig",
-        "ao.quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
+        "ao.quantization.observer": "HistogramObserver MinMaxObserver MovingAverageMinMaxObserver MovingAveragePerChannelMinMaxObserver ObserverBase "
+                                    "PerChannelMinMaxObserver PlaceholderObserver UniformQuantizationObserverBase",
+        "ao.quantization.qconfig": "QConfig QConfigAny get_default_qconfig qconfig_equals",
+        "ao.quantization.qconfig_mapping": "QConfigMapping",
+        "ao.quantization.quantize": "_remove_qconfig",
+        "ao.quantization.quantize_fx": "_convert_to_reference_decomposed_fx convert_fx fuse_fx prepare_fx prepare_qat_fx",
         "ao.quantization.stubs": "DeQuantStub QuantStub QuantWrapper",
+        "ao.quantization.utils": "MatchAllNode _parent_name get_qparam_dict is_per_channel to_underlying_dtype weight_is_quantized",
         "nn.intrinsic": "BNReLU2d ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
         "nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
         "nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize "
@@ -303,11 +350,9 @@ def _make(module, name, wing, value):
 def found(module, name):
     """The stand-in for `name` of a module of Cresset: a module, class or function; None where the table has none."""
     inner = module.partition(".")[2]
-    if is_module(f"{inner}.{name}" if inner else name):
-        return importlib.import_module(f"{module}.{name}")
     held = _HOLDS.get(inner, {}).get(name)
     if held is None:
-        return None
+        return importlib.import_module(f"{module}.{name}") if is_module(f"{inner}.{name}" if inner else name) else None
     if (inner, name) not in _made:
         _made[inner, name] = _make(inner, name, *held)
     return _made[inner, name]
@@ -318,6 +363,11 @@ class _Module(types.ModuleType):
         from . import missing as _missing
 
         return _missing.found(self.__name__, name)
+
+    def __setattr__(self, name, value):
+        is_held = isinstance(value, types.ModuleType) and name in _HOLDS.get(self.__name__.partition(".")[2], ())
+        if not is_held:  # a function keeps the name that it shares with a module, which importing that would bind
+            super().__setattr__(name, value)
 
     def __dir__(self):
         return sorted({*super().__dir__(), *self.__all__})

@@ -13,6 +13,7 @@ from .._dynamo._settings import Patched as _Patched
 aggressive_fusion = False
 conv_1x1_as_mm = False
 coordinate_descent_check_all_directions = coordinate_descent_tuning = False
+eager_numerics = _types.SimpleNamespace(division_rounding=False)
 epilogue_fusion = True
 force_fuse_int_mm_with_mul = False
 #: Weights are kept in the order that kernels read them in, until another tensor comes or one is written; writes through `data` are not seen.

@@ -6,6 +6,7 @@
 """
 
 import abc
+import enum
 import itertools
 import operator
 
@@ -18,6 +19,30 @@ from ._module import same_nesting
 from .graph_signature import InputKind, OutputKind
 
 __all__ = ["FlatArgsAdapter", "InterpreterModule", "InterpreterModuleDispatcher", "UnflattenedModule", "unflatten"]
+
+
+class _AttrKind(enum.Enum):
+    """What a tensor or a module is to the module that gets it."""
+
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    CONSTANT = "constant"
+    MODULE = "module"
+
+
+def _assign_attr(from_obj, to_module, target, attr_kind, persistent=True):
+    """Gives a module an object under a path, as in "layers.weight"; modules of the path that are not there are made."""
+    *path, name = target.split(".")
+    for part in path:
+        if not hasattr(to_module, part):
+            setattr(to_module, part, nn.Module())
+        to_module = getattr(to_module, part)
+    if attr_kind is _AttrKind.BUFFER:
+        to_module.register_buffer(name, from_obj, persistent=persistent)
+    elif attr_kind is _AttrKind.PARAMETER:
+        to_module.register_parameter(name, from_obj)
+    else:
+        setattr(to_module, name, from_obj)
 
 
 class FlatArgsAdapter(abc.ABC):

@@ -28,6 +28,17 @@ class Outer(nn.Module):
 
 
 class Unflattened(unittest.TestCase):
+    def test_attributes_by_their_path(self):
+        from cresset.export.unflatten import _assign_attr, _AttrKind
+
+        tree = nn.Module()
+        tree.layer = nn.Linear(1, 1)
+        _assign_attr(nn.Parameter(torch.ones(1)), tree, "layer.weight", _AttrKind.PARAMETER)
+        _assign_attr(torch.zeros(1), tree, "new.inner.count", _AttrKind.BUFFER, persistent=False)
+        _assign_attr(nn.ReLU(), tree, "new.last", _AttrKind.MODULE)
+        self.assertEqual((tree.layer.weight.tolist(), [name for name, _ in tree.named_buffers()]), ([1], ["new.inner.count"]))
+        self.assertEqual((sorted(tree.state_dict()), type(tree.new.last)), (["layer.bias", "layer.weight"], nn.ReLU))
+
     def test_calls_that_do_the_same_share_a_module(self):
         model, x = Outer(), torch.randn(2, 4)
         tree = unflatten(export(model, (x,)))
