@@ -191,6 +191,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             if spec is not None:
                 spec.loader = _SpawnLoader(spec.loader)
             return spec
+        if name == "torch":
+            importlib.import_module("multiprocessing.connection")  # PyTorch loads it, and programs use it without an import of their own
         if not _is_theirs(name):
             return _spec_of_part(name, path, target) if name in _COMPILED else None
         world = _worlds.get(name.partition(".")[0])

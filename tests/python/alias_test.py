@@ -47,6 +47,10 @@ class Alias(unittest.TestCase):
         names = ["Tensor", "nn.parameter.Parameter", "Size", "dtype", "device"]
         self.assertEqual((done.stdout, done.stderr), (f"{['torch.' + n for n in names]}\n{['cresset.' + n for n in names]}\n", ""))
 
+    def test_connections_of_processes_are_loaded(self):
+        done = cresset("-c", "import torch, multiprocessing; print(multiprocessing.connection.Connection.__name__)")
+        self.assertEqual((done.stdout, done.stderr), ("Connection\n", ""))
+
     def test_a_plain_entry_has_the_same_modules(self):
         code = """if True:
             import sys, cresset

@@ -22,7 +22,7 @@ __all__ = ["FlatArgsAdapter", "InterpreterModule", "InterpreterModuleDispatcher"
 
 
 class _AttrKind(enum.Enum):
-    """What a tensor or a module is to the module that gets it."""
+    """The kind of an attribute that a module gets."""
 
     PARAMETER = "parameter"
     BUFFER = "buffer"
