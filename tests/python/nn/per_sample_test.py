@@ -2,9 +2,10 @@
 
 import unittest
 
+from cresset.nn.utils._per_sample_grad import call_for_per_sample_grads
+
 import cresset as torch
 from cresset import nn
-from cresset.nn.utils._per_sample_grad import call_for_per_sample_grads
 
 
 class Images(nn.Module):
