@@ -1,0 +1,1 @@
+"""What tests of libraries are written with."""
