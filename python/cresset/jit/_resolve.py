@@ -314,6 +314,10 @@ def _assert_tensor(condition: torch.Tensor, message: str):
     assert bool(condition), message
 
 
+def _is_captured() -> bool:
+    return False
+
+
 def _describe_function(fn, name, script_function):
     if (what := _special_functions().get(id(fn))) is not None:
         return ("special", what)
@@ -325,6 +329,8 @@ def _describe_function(fn, name, script_function):
         return ("builtin", "aten::_unwrap_optional")
     if fn is torch._assert:
         return ("overloads", tuple(script_function(f)._handle for f in (_assert, _assert_tensor)))
+    if getattr(fn, "__name__", "") in ("is_compiling", "is_dynamo_compiling") and fn.__module__.startswith(("cresset.compiler", "cresset._dynamo")):
+        return ("function", script_function(_is_captured)._handle)
     if getattr(math, getattr(fn, "__name__", ""), None) is fn:
         return ("builtin", "aten::mathremainder" if fn is math.remainder else f"aten::{fn.__name__}")
     home, own = getattr(fn, "__module__", None) or "", getattr(fn, "__name__", name)

@@ -693,3 +693,13 @@ def test_objects_of_classes_that_nothing_compiled_before_are_attributes():
     made = torch.jit.script(HoldsObjects())
     for module in (made, again(made)):
         assert (module(torch.ones(1)).item(), module(torch.ones(1, 1)).item()) == (5, 7)
+
+
+def asks_for_a_compiler(x):
+    if torch.compiler.is_compiling() or torch.compiler.is_dynamo_compiling():
+        return x + 1
+    return x + 2
+
+
+def test_scripts_are_not_being_captured():
+    assert torch.jit.script(asks_for_a_compiler)(torch.ones(1)).item() == 3
