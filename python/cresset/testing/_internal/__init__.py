@@ -1,1 +1,1 @@
-"""What tests of libraries are written with."""
+"""Helpers for the tests of libraries."""
