@@ -1,4 +1,6 @@
 #pragma once
+#include <type_traits>
+
 #include "cresset/base/util/numeric.h"
 #include "torch/detail/tensor.h"
 namespace c10::detail {
@@ -13,3 +15,8 @@ using cresset::detail::fp32_to_bits;
 using cresset::detail::halfbits2float;
 using cresset::detail::round_to_nearest_even;
 }  // namespace c10::detail
+// In std, where LibTorch has them.
+namespace std {
+template <class T> struct is_reduced_floating_point : bool_constant<is_same<T, cresset::Half>::value || is_same<T, cresset::BFloat16>::value> {};
+template <class T> constexpr bool is_reduced_floating_point_v = is_reduced_floating_point<T>::value;
+}  // namespace std

@@ -1,0 +1,2 @@
+#pragma once
+#include "ATen/cpu/vec/vec_base.h"
