@@ -8,7 +8,7 @@
 namespace cresset {
 
 // The text of the error that `f` raises, or "no error".
-template <class E = Error, class F> std::string error_of(F&& f) {
+template <class E = std::exception, class F> std::string error_of(F&& f) {
   try {
     f();
   } catch (const E& e) { return e.what(); }

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cresset/base/macros.h"
@@ -33,7 +36,10 @@ template <class T> class ArrayRef {
     static_assert(!std::is_same<T, bool>::value, "std::vector<bool> has no elements to refer to");
   }
   ArrayRef(const SmallVectorImpl<T>& v) : data_(v.data()), size_(v.size()) {}
-  template <size_t N> constexpr ArrayRef(const std::array<T, N>& a) : data_(a.data()), size_(N) {}
+  // std::array, spans, strings, containers of programs: whatever has data() that points to T, and size().
+  template <class C, class P = decltype(std::declval<const C&>().data()),
+            class = std::enable_if_t<(std::is_same<P, T*>::value || std::is_same<P, const T*>::value) && !std::is_base_of<ArrayRef, C>::value>>
+  constexpr ArrayRef(const C& c) : data_(c.data()), size_(c.size()) {}
   template <size_t N> constexpr ArrayRef(const T (&a)[N]) : data_(a), size_(N) {}
 #pragma GCC diagnostic push
 #if defined(__GNUC__) && !defined(__clang__)
@@ -100,6 +106,16 @@ template <class T> ArrayRef<T> makeArrayRef(const std::vector<T>& v) { return v;
 template <class T> ArrayRef<T> makeArrayRef(ArrayRef<T> v) { return v; }
 template <class T, size_t N> ArrayRef<T> makeArrayRef(const std::array<T, N>& v) { return v; }
 template <class T, size_t N> ArrayRef<T> makeArrayRef(const T (&v)[N]) { return ArrayRef<T>(v); }
+
+// [1, 2]
+template <class C, class Traits, class T> std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, ArrayRef<T> list) {
+  out << "[";
+  for (size_t i = 0; i < list.size(); i++) {
+    if (i > 0) out << ", ";
+    out << list[i];
+  }
+  return out << "]";
+}
 
 using IntArrayRef = ArrayRef<int64_t>;
 

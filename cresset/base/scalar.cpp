@@ -1,6 +1,7 @@
 #include "cresset/base/scalar.h"
 
 #include <cmath>
+#include <stdexcept>
 
 #include "cresset/base/numbers/complex_math.h"
 
@@ -38,7 +39,8 @@ void Scalar::check_fits(ScalarType t) const {
   else if (tag_ == Tag::Complex) ok = is_complex_type(t) ? fits(value_.d[0], t) && fits(value_.d[1], t) : value_.d[1] == 0 && fits(value_.d[0], t);
   else if (tag_ == Tag::UInt64) ok = is_integral_type(t, false) ? t == ScalarType::UInt64 : t != ScalarType::Half;
   else if (tag_ == Tag::Int && t != ScalarType::Long && (is_integral_type(t, false) || t == ScalarType::Half)) ok = fits(static_cast<double>(value_.i), t);
-  CRESSET_CHECK(ok, "value ", *this, " cannot be converted to type ", t, " without overflow");
+  // As LibTorch: not an Error.
+  if (CRESSET_UNLIKELY(!ok)) throw std::runtime_error(str("value ", *this, " cannot be converted to type ", t, " without overflow"));
 }
 
 Scalar Scalar::log() const {

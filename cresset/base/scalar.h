@@ -95,15 +95,20 @@ class Scalar {
   }
   Scalar conj() const { return tag_ == Tag::Complex ? Scalar(complex<double>(value_.d[0], -value_.d[1])) : *this; }
   Scalar log() const;
-  // Whether the number equals v exactly.
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> bool equal(T v) const {
+  // Whether the number is v exactly; truth values are 1 and 0.
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> bool is(T v) const {
     if (tag_ == Tag::Complex && value_.d[1] != 0) return false;
     if (tag_ == Tag::Complex || tag_ == Tag::Double) return value_.d[0] == static_cast<double>(v);
     if constexpr (std::is_floating_point<T>::value) return as<double>() == static_cast<double>(v);
     else if (v < T(0)) return tag_ != Tag::UInt64 && value_.i == static_cast<int64_t>(v);
     else return (tag_ == Tag::UInt64 || value_.i >= 0) && value_.u == static_cast<uint64_t>(v);
   }
+  // The same, but that truth values equal truth values alone.
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> bool equal(T v) const {
+    return std::is_same<T, bool>::value == (tag_ == Tag::Bool) && is(v);
+  }
   template <class T> bool equal(const complex<T>& v) const {
+    if (tag_ == Tag::Bool) return false;
     const auto z = as<complex<double>>();
     return z.real() == static_cast<double>(v.real()) && z.imag() == static_cast<double>(v.imag());
   }

@@ -207,7 +207,7 @@ void Tensor::print() const { std::puts(text_of(*this).c_str()); }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << text_of(t); }
 std::ostream& operator<<(std::ostream& out, ScalarType t) { return out << toString(t); }
-std::ostream& operator<<(std::ostream& out, const Scalar& s) { return out << str(s); }
+std::ostream& operator<<(std::ostream& out, const Scalar& s) { return s.isComplex() ? out << s.toComplexDouble() : out << str(s); }
 std::ostream& operator<<(std::ostream& out, const Device& d) { return out << d.str(); }
 std::ostream& operator<<(std::ostream& out, DeviceType t) { return out << device_type_name(t); }
 std::ostream& operator<<(std::ostream& out, SymInt i) { return out << i.expect_int(); }

@@ -76,7 +76,7 @@ void index_change(BatchCall& c) {
     return c.give(c.run(std::move(values)));
   }
   if (c.schema.name != "index_add") return run_by_element(c);
-  const Tensor source = c.spread(c.tensor(3)), alpha = c.arguments[4].to_scalar().equal(1) ? source : source * c.arguments[4].to_scalar();
+  const Tensor source = c.spread(c.tensor(3)), alpha = c.arguments[4].to_scalar().is(1) ? source : source * c.arguments[4].to_scalar();
   c.give(cresset::scatter_add(c.spread(self), dim, index_like(flat_index(c, c.tensor(2)), source.sizes(), dim), alpha));
 }
 

@@ -65,10 +65,10 @@ template <Tensor (*Product)(const Tensor&, const Tensor&)> void add_product(Batc
   const ThroughLayer again;
   const Scalar beta = c.arguments[3].to_scalar(), alpha = c.arguments[4].to_scalar();
   Tensor sum = Product(c.tensor(1), c.tensor(2));
-  if (!alpha.equal(1)) sum = sum * alpha;
+  if (!alpha.is(1)) sum = sum * alpha;
   const Tensor& self = c.tensor(0);
-  if (!beta.equal(0)) {
-    sum = sum + (beta.equal(1) ? self : self * beta);
+  if (!beta.is(0)) {
+    sum = sum + (beta.is(1) ? self : self * beta);
   } else {
     self.expand(sum.sizes());
   }

@@ -48,6 +48,7 @@ TEST(ScalarTest, RefusesWhatOverflows) {
   EXPECT_NE(error_of([] { Scalar(std::nan("")).to<int>(); }), "no error");
   EXPECT_NE(error_of([] { Scalar(complex<double>(1, 2)).to<double>(); }), "no error");
   EXPECT_EQ(Scalar(complex<double>(1, 0)).to<double>(), 1.0);
+  EXPECT_THROW(Scalar(300).to<int8_t>(), std::runtime_error);
 }
 
 TEST(ScalarTest, NegatesAndConjugates) {
@@ -57,6 +58,13 @@ TEST(ScalarTest, NegatesAndConjugates) {
   EXPECT_EQ(Scalar(complex<double>(1, -2)).conj().toComplexDouble(), complex<double>(1, 2));
   EXPECT_TRUE(Scalar(1).equal(1.0));
   EXPECT_FALSE(Scalar(complex<double>(1, 1)).equal(1.0));
+}
+
+TEST(ScalarTest, TruthValuesEqualTruthValuesAlone) {
+  EXPECT_TRUE(Scalar(true).equal(true));
+  EXPECT_FALSE(Scalar(true).equal(1.0) || Scalar(true).equal(1) || Scalar(1.0).equal(true) || Scalar(1).equal(true));
+  EXPECT_FALSE(Scalar(true).equal(complex<double>(1, 0)));
+  EXPECT_TRUE(Scalar(true).is(1) && Scalar(false).is(0) && Scalar(2.5).is(2.5) && !Scalar(false).is(1));
 }
 
 TEST(DeviceTest, ParsesWhatPythonWrites) {

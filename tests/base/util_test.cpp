@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <sstream>
 #include <string>
 
 #include "cresset/base/util/containers.h"
@@ -54,6 +55,39 @@ TEST(OptimisticLazy, IsMadeOnceAndCopied) {
 }
 
 struct Item : IntrusiveListHook {};
+
+TEST(Errors, AskForTheirBacktraceOnce) {
+  struct Counted : OptimisticLazyValue<std::string> {
+    mutable int asked = 0;
+    std::string compute() const override {
+      asked++;
+      return "from f";
+    }
+  };
+  const auto backtrace = std::make_shared<Counted>();
+  Error error("broken", backtrace);
+  EXPECT_EQ(backtrace->asked, 0);
+  EXPECT_STREQ(error.what(), "broken\nfrom f");
+  EXPECT_EQ(error.what(), error.what());
+  EXPECT_STREQ(error.what_without_backtrace(), "broken");
+  error.add_context("here");
+  EXPECT_STREQ(error.what(), "here: broken\nfrom f");
+  EXPECT_EQ(backtrace->asked, 1);
+}
+
+TEST(ArrayRef, RefersToWhateverHasDataAndSize) {
+  struct Span {
+    const int* data() const { return first; }
+    size_t size() const { return 2; }
+    const int* first;
+  };
+  const std::array<int, 2> two = {1, 2};
+  EXPECT_EQ(ArrayRef<int>(two), ArrayRef<int>(Span{two.data()}));
+  EXPECT_EQ(ArrayRef<char>(std::string("ab")).size(), 2u);
+  std::ostringstream out;
+  out << ArrayRef<double>({0.5, 2}) << ArrayRef<std::string>();
+  EXPECT_EQ(out.str(), "[0.5, 2][]");
+}
 
 TEST(IntrusiveList, LinksAndUnlinks) {
   Item a, b;

@@ -2,7 +2,7 @@
 
 namespace cresset::autograd::rules {
 
-Tensor scaled(const Tensor& x, const Scalar& factor) { return factor.equal(1) ? x : x * factor; }
+Tensor scaled(const Tensor& x, const Scalar& factor) { return factor.is(1) ? x : x * factor; }
 
 namespace {
 

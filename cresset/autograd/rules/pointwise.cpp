@@ -18,8 +18,8 @@ Scalar one_minus(const Scalar& weight) {
 Tensor div_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other) { return -grad * ((self / other) / other).conj(); }
 
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
-  if (exponent.equal(0)) return cresset::zeros_like(self);
-  if (exponent.equal(2)) return grad * (exponent * self).conj();
+  if (exponent.is(0)) return cresset::zeros_like(self);
+  if (exponent.is(2)) return grad * (exponent * self).conj();
   if (exponent.isComplex()) return grad * (exponent * self.pow(Scalar(exponent.to<complex<double>>() - complex<double>(1)))).conj();
   if (exponent.isIntegral(true)) return grad * (exponent * self.pow(Scalar(exponent.to<int64_t>() - 1))).conj();
   return grad * (exponent * self.pow(Scalar(exponent.to<double>() - 1))).conj();

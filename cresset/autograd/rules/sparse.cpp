@@ -19,7 +19,7 @@ Tensor adjoint_of(const Tensor& matrix) {
   return is_sparse(turned) ? turned.conj_physical() : turned.conj();
 }
 
-Tensor multiplied(const Tensor& t, const Scalar& factor) { return factor.equal(1) ? t : t * factor; }
+Tensor multiplied(const Tensor& t, const Scalar& factor) { return factor.is(1) ? t : t * factor; }
 
 }  // namespace
 

@@ -268,7 +268,7 @@ class Remover {
     Value* value;
   };
   static bool is_sum(const Node& n) {
-    return name_of(n) == "add.Tensor" && n.input(2)->is_constant() && n.input(2)->constant()->is_number() && n.input(2)->constant()->to_scalar().equal(1);
+    return name_of(n) == "add.Tensor" && n.input(2)->is_constant() && n.input(2)->constant()->is_number() && n.input(2)->constant()->to_scalar().is(1);
   }
   static std::optional<int64_t> integer(const Value* v) {
     return v->is_constant() && v->constant()->is<int64_t>() ? std::optional<int64_t>(v->constant()->to_int()) : std::nullopt;

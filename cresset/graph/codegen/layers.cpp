@@ -322,7 +322,7 @@ class Joiner {
     if (!v->is_constant() || !v->constant()->is<T>()) return std::nullopt;
     return std::get<T>(v->constant()->data());
   }
-  static bool is_one(const Value* v) { return v->is_constant() && v->constant()->is_number() && v->constant()->to_scalar().equal(1); }
+  static bool is_one(const Value* v) { return v->is_constant() && v->constant()->is_number() && v->constant()->to_scalar().is(1); }
   // The node that alone reads a value, as its first input where `first`.
   static Node* only_reader(const Value* v) { return v->uses().size() == 1 ? v->uses()[0].node : nullptr; }
 
@@ -445,7 +445,7 @@ class Joiner {
     const auto training = number<bool>(n.input(7));
     if (!training || !*training || !mask || name_of(*mask) != "threshold_backward" || only_reader(mask->output()) != &n) return;
     const Value* threshold = mask->input(2);
-    if (!threshold->is_constant() || !threshold->constant()->is_number() || !threshold->constant()->to_scalar().equal(0)) return;
+    if (!threshold->is_constant() || !threshold->constant()->is_number() || !threshold->constant()->to_scalar().is(0)) return;
     std::vector<Value*> inputs{mask->input(0), mask->input(1), n.input(1), n.input(5), n.input(6)};
     if (!is_none(n.input(2))) inputs.push_back(n.input(2));
     for (Value* v : inputs)

@@ -66,7 +66,7 @@ GemmProblem sub_problem(GemmProblem p, size_t size, int64_t i0, int64_t i1, int6
 
 // C = beta * C and the epilogue, for k == 0.
 template <class T> void scale(const GemmProblem& p) {
-  const bool overwrite = p.beta.equal(0);
+  const bool overwrite = p.beta.is(0);
   const T beta = p.beta.as<T>();
   T* c = static_cast<T*>(p.c);
   const T* bias = static_cast<const T*>(p.bias);

@@ -57,7 +57,7 @@ void batched_product(const Tensor& a, const Tensor& b, const Scalar& alpha, cons
 
 // out = beta * self, broadcast, ready for gemm to add to; beta == 0 leaves it alone since self may hold NaN.
 void start_from(const Tensor& self, const Scalar& beta, const Tensor& out) {
-  if (!beta.equal(0) && !out.is_same(self)) overwrite(out, self);
+  if (!beta.is(0) && !out.is_same(self)) overwrite(out, self);
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ void dot(const Tensor& self, const Tensor& tensor, const Tensor& out) {
 }
 
 void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, const Tensor& out) {
-  if (beta.equal(1) && self.dim() == 1 && self.size(0) == mat2.size(1) && self.is_contiguous() && !out.is_same(self)) {
+  if (beta.is(1) && self.dim() == 1 && self.size(0) == mat2.size(1) && self.is_contiguous() && !out.is_same(self)) {
     const kernels::GemmEpilogue bias{self.data_ptr(), false};
     return product(mat1, mat2, alpha, 0, out, &bias);
   }

@@ -93,20 +93,20 @@ void check_exponent(const Scalar& exponent, ScalarType t) {
 
 Tensor pow(const Tensor& self, const Scalar& exponent) {
   const ScalarType t = result_type({self, exponent});
-  CRESSET_CHECK(!is_integral_type(t, true) || exponent.equal(0) || exponent.as<int64_t>() >= 0 || exponent.isBoolean(),
+  CRESSET_CHECK(!is_integral_type(t, true) || exponent.is(0) || exponent.as<int64_t>() >= 0 || exponent.isBoolean(),
                 "pow: integers to negative integer powers are not allowed, got ", exponent);
   check_exponent(exponent, t);
   if (t == kBool && self.scalar_type() == kBool) return exponent.toBool() ? self.clone() : cresset::ones_like(self);
   if (t == self.scalar_type()) {
-    if (exponent.equal(0)) return cresset::ones_like(self);
-    if (exponent.equal(1)) return self.clone();
-    if (exponent.equal(2)) return pointwise(kSquare, {self});
+    if (exponent.is(0)) return cresset::ones_like(self);
+    if (exponent.is(1)) return self.clone();
+    if (exponent.is(2)) return pointwise(kSquare, {self});
     const bool is_half = t == kHalf || t == kBFloat16;  // round once
     if (is_floating_type(t)) {
-      if (exponent.equal(0.5)) return cresset::sqrt(self);
-      if (exponent.equal(-0.5)) return cresset::rsqrt(self);
-      if (exponent.equal(-1)) return cresset::reciprocal(self);
-      if (exponent.equal(-2) && !is_half) return pointwise(kSquare, {self}).reciprocal_();
+      if (exponent.is(0.5)) return cresset::sqrt(self);
+      if (exponent.is(-0.5)) return cresset::rsqrt(self);
+      if (exponent.is(-1)) return cresset::reciprocal(self);
+      if (exponent.is(-2) && !is_half) return pointwise(kSquare, {self}).reciprocal_();
     }
   }
   return pointwise(kPow, {self, exponent});

@@ -42,9 +42,9 @@ namespace {
 
 // beta self + alpha x; self is not read where beta is 0.
 Tensor blended(const Tensor& self, const Tensor& x, const Scalar& beta, const Scalar& alpha) {
-  const Tensor scaled = alpha.equal(1) ? x : x * alpha;
-  if (beta.equal(0)) return self.scalar_type() == scaled.scalar_type() ? scaled : scaled.to(cresset::result_type(self, scaled));
-  return (beta.equal(1) ? self : self * beta) + scaled;
+  const Tensor scaled = alpha.is(1) ? x : x * alpha;
+  if (beta.is(0)) return self.scalar_type() == scaled.scalar_type() ? scaled : scaled.to(cresset::result_type(self, scaled));
+  return (beta.is(1) ? self : self * beta) + scaled;
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   check("beta", beta);
   check("alpha", alpha);
   const DimVector shape{vec1.size(0), vec2.size(0)};
-  if (self.is_floating_point() && self.scalar_type() == vec1.scalar_type() && vec1.scalar_type() == vec2.scalar_type() && beta.equal(1) &&
+  if (self.is_floating_point() && self.scalar_type() == vec1.scalar_type() && vec1.scalar_type() == vec2.scalar_type() && beta.is(1) &&
       self.scalar_type() != kHalf && self.scalar_type() != kBFloat16)
     return cresset::addcmul(self.expand(shape), vec1.unsqueeze(1), vec2, alpha);
   const Tensor sum = blended(self.expand(shape), cresset::outer(vec1, vec2), beta, alpha);

@@ -46,7 +46,7 @@ Tensor add_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   if (r.sparse_dim != s.sparse_dim && r.nnz() == 0) return cresset::with_values(b, q.values.to(dtype).mul(alpha));
   CRESSET_CHECK(r.sparse_dim == s.sparse_dim, "add: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", r.sparse_dim,
                 " sparse dimensions while other has ", s.sparse_dim, " sparse dimensions");
-  const Tensor scaled = alpha.equal(1) ? s.values.to(dtype) : s.values.to(dtype).mul(alpha);
+  const Tensor scaled = alpha.is(1) ? s.values.to(dtype) : s.values.to(dtype).mul(alpha);
   const Tensor both = make_coo(a.sizes(), cresset::cat({r.indices, s.indices}, 1), cresset::cat({r.values.to(dtype), scaled}), false);
   // Two sorted lists make a sorted one; others stay lists of what is to be added.
   return in_layout_of(r.coalesced && s.coalesced ? coalesced(both) : is_compressed(a.layout()) ? coalesced(both) : both, a);
@@ -68,7 +68,7 @@ void add_into(const Tensor& dense, const Tensor& sparse, const Scalar& alpha) {
   std::vector<std::optional<Tensor>> indices;
   for (int64_t i = 0; i < d; i++) indices.emplace_back(positions.select(0, i));
   Tensor target = dense.detach();
-  target.index_put_(indices, alpha.equal(1) ? values : values.mul(alpha), /*accumulate=*/true);
+  target.index_put_(indices, alpha.is(1) ? values : values.mul(alpha), /*accumulate=*/true);
 }
 
 Tensor on_number(const Tensor& self, const Tensor& number, bool divides) {

@@ -75,18 +75,18 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
   const DimVector sizes{mat1.size(0), mat2.size(1)};
   if (is_sparse(self) || (is_sparse(mat1) && is_sparse(mat2))) {
     const Tensor product = sparse::mm(mat1, mat2).mul(alpha);
-    if (!is_sparse(product)) return is_sparse(self) && beta.equal(0) ? product : product.add(self, beta);
+    if (!is_sparse(product)) return is_sparse(self) && beta.is(0) ? product : product.add(self, beta);
     if (!is_sparse(self)) return self.expand(sizes).mul(beta).add(product);
-    return beta.equal(0) ? product.to_sparse(self.layout()) : self.mul(beta).add(product.to_sparse(self.layout()));
+    return beta.is(0) ? product.to_sparse(self.layout()) : self.mul(beta).add(product.to_sparse(self.layout()));
   }
   CRESSET_CHECK(self.scalar_type() == mat1.scalar_type(), "addmm: expected input and matrices to have the same dtype, got ", self.scalar_type(), " and ",
                 mat1.scalar_type());
   if (!is_sparse(mat1)) {
     const Tensor product = sparse::mm(mat1, mat2);
-    return beta.equal(0) ? product.mul(alpha) : self.mul(beta).add(product, alpha);
+    return beta.is(0) ? product.mul(alpha) : self.mul(beta).add(product, alpha);
   }
   const Tensor wide = self.expand(sizes);
-  Tensor out = beta.equal(0) ? cresset::empty(sizes, self.options()) : wide.clone(MemoryFormat::Contiguous);
+  Tensor out = beta.is(0) ? cresset::empty(sizes, self.options()) : wide.clone(MemoryFormat::Contiguous);
   times_dense(out, mat1, conjugated(mat2), beta, alpha);
   return out;
 }
@@ -99,7 +99,7 @@ Tensor mv(const Tensor& self, const Tensor& vec) {
 
 Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
   const Tensor product = sparse::mv(mat, vec).mul(alpha);
-  return beta.equal(0) ? product : self.mul(beta).add(product);
+  return beta.is(0) ? product : self.mul(beta).add(product);
 }
 
 // A batch is one matrix with its own on the diagonal.
@@ -257,7 +257,7 @@ Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, cons
   const Tensor positions = cresset::stack({rows.repeat_interleave(n), cresset::arange(n, rows.options()).repeat({rows.numel()})});
   const Tensor values = cresset::mm(mat1, mat2).index_select(0, rows).reshape({-1}) * alpha;
   const Tensor product = cresset::_sparse_coo_tensor_unsafe(positions, values, {mat1.size(0), n}, {}, true);
-  return beta.equal(0) && self._nnz() == 0 ? product : self.mul(beta).add(product);
+  return beta.is(0) && self._nnz() == 0 ? product : self.mul(beta).add(product);
 }
 
 }  // namespace composite

@@ -289,7 +289,7 @@ template <class S, class P> using PackedProduct = void (*)(int64_t m, int64_t n,
 template <class S, class P, class T, PackedProduct<S, P> product = gemm_packed<S, P>> void gemm_through_buffer(const GemmProblem& p) {
   constexpr int kParts = is_complex<S>::value ? 2 : 1;
   const T alpha = p.alpha.as<T>(), beta = p.beta.as<T>();
-  const bool overwrite = p.beta.equal(0);
+  const bool overwrite = p.beta.is(0);
   const int64_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
   const int64_t b_k = p.trans_b ? 1 : p.ldb, b_column = p.trans_b ? p.ldb : 1;
   const S* a = static_cast<const S*>(p.a);

@@ -143,7 +143,7 @@ template <class S, class P> const P* short_operand(const S* x, int64_t rows, int
 }
 
 template <class S, class P> ElementOutput<S, P> element_output(const GemmProblem& p) {
-  return {static_cast<S*>(p.c), p.ldc, 1, p.alpha.as<P>(), p.beta.equal(0) ? P(0) : p.beta.as<P>(), static_cast<const S*>(p.bias), 0, 1, p.relu};
+  return {static_cast<S*>(p.c), p.ldc, 1, p.alpha.as<P>(), p.beta.is(0) ? P(0) : p.beta.as<P>(), static_cast<const S*>(p.bias), 0, 1, p.relu};
 }
 
 // B is stored n x k: it is the long operand.
@@ -296,7 +296,7 @@ template <class P> CRESSET_ALWAYS_INLINE void gemm_tiny(int64_t m, int64_t n, in
 template <class P> void gemm_small(const GemmProblem& p, const GemmBatch& batch) {
   const P *a = static_cast<const P*>(p.a), *b = static_cast<const P*>(p.b);
   const int64_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
-  TileOutput<P> out{static_cast<P*>(p.c), p.ldc, p.alpha.as<P>(), p.beta.equal(0) ? P(0) : p.beta.as<P>(), static_cast<const P*>(p.bias), p.relu};
+  TileOutput<P> out{static_cast<P*>(p.c), p.ldc, p.alpha.as<P>(), p.beta.is(0) ? P(0) : p.beta.as<P>(), static_cast<const P*>(p.bias), p.relu};
   constexpr int L = kLanes<P>;
   const bool tiny = p.trans_b && p.m * p.n * p.k <= 32 && out.beta == P(0) && !out.bias && !out.relu;
   const int64_t ldb = p.trans_b ? ceil_div(p.n, L) * L : p.ldb;
