@@ -277,6 +277,8 @@ template <class T, size_t N> class Tensor::Accessor {
   }
   int64_t size(int64_t d) const { return sizes_[d]; }
   int64_t stride(int64_t d) const { return strides_[d]; }
+  IntArrayRef sizes() const { return IntArrayRef(sizes_, N); }
+  IntArrayRef strides() const { return IntArrayRef(strides_, N); }
   T* data() const { return data_; }
 
  private:

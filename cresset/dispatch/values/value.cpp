@@ -113,6 +113,14 @@ GenericDict Value::toGenericDict() const {
   wrong_type(*this, "a dict");
 }
 
+DimVector Value::toDimVector() const {
+  const std::vector<int64_t> values = to_int_list();
+  return DimVector(values.begin(), values.end());
+}
+ArrayRef<Value> Value::toListRef() const {
+  if (!list_of(*this)) const_cast<Value&>(*this) = Value(toList());
+  return list_of(*this)->elements;
+}
 std::vector<Value> Value::toListVector() const {
   if (auto* list = list_of(*this)) return list->elements;
   std::vector<Value> out;

@@ -152,6 +152,9 @@ class CRESSET_API Value {
   std::vector<complex<double>> toComplexDoubleVector() const;
   std::vector<Tensor> toTensorVector() const { return to_tensor_list(); }
   std::vector<Value> toListVector() const;
+  DimVector toDimVector() const;
+  // The elements where they lie; of a list of numbers or tensors they are made first, and the value then holds a shared list of them.
+  ArrayRef<Value> toListRef() const;
   // The list itself where the value holds one, else a new list of the elements. A temporary gives its list away.
   List<Value> toList() const;
   List<int64_t> toIntList() const&;

@@ -30,6 +30,11 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
   return wrap(data, sizes, strides, std::move(deleter), options);
 }
 
+Tensor TensorMaker::make_tensor() {
+  if (release_) deleter_ = [release = release_, context = context_](void*) { release(context); };
+  return strides_ ? from_blob(data_, sizes_, *strides_, std::move(deleter_), options_) : from_blob(data_, sizes_, std::move(deleter_), options_);
+}
+
 namespace detail {
 
 TensorData::TensorData(const TensorData* list, size_t n) : sizes_{static_cast<int64_t>(n)} {

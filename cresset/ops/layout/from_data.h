@@ -16,6 +16,44 @@ CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(v
 CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
 CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter, const TensorOptions& options = {});
 
+// The same step by step: for_blob(data, sizes).strides(strides).deleter(free).options(kFloat).make_tensor().
+class TensorMaker {
+ public:
+  TensorMaker(void* data, IntArrayRef sizes) : data_(data), sizes_(sizes) {}
+  TensorMaker& strides(OptionalIntArrayRef strides) {
+    strides_ = strides;
+    return *this;
+  }
+  TensorMaker& deleter(std::function<void(void*)> deleter) {
+    deleter_ = std::move(deleter);
+    return *this;
+  }
+  // `release` is called with the context, and not with the data.
+  TensorMaker& context(void* context, void (*release)(void*) = nullptr) {
+    context_ = context;
+    release_ = release;
+    return *this;
+  }
+  TensorMaker& target_device(std::optional<Device> device) {
+    if (device) options_ = options_.device(*device);
+    return *this;
+  }
+  TensorMaker& options(TensorOptions options) {
+    options_ = options;
+    return *this;
+  }
+  CRESSET_API Tensor make_tensor();
+
+ private:
+  void *data_, *context_ = nullptr;
+  IntArrayRef sizes_;
+  OptionalIntArrayRef strides_;
+  std::function<void(void*)> deleter_;
+  void (*release_)(void*) = nullptr;
+  TensorOptions options_;
+};
+inline TensorMaker for_blob(void* data, IntArrayRef sizes) { return {data, sizes}; }
+
 namespace detail {
 
 template <class T> using IfNumber = std::enable_if_t<std::is_arithmetic<T>::value || (HasDtype<T>::value && std::is_constructible<Scalar, T>::value)>;
