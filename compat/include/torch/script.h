@@ -1,6 +1,7 @@
 #pragma once
 // TorchScript in C++: torch::jit::load and compile, modules, methods, over libcresset_graph.
 
+#include <fstream>
 #include <functional>
 #include <istream>
 #include <memory>
@@ -12,6 +13,9 @@
 #include "ATen/core/jit_type.h"
 #include "ATen/core/qualified_name.h"
 #include "cresset/graph/script/module.h"
+#include "cresset/graph/script/schema_view.h"
+#include "torch/csrc/jit/runtime/graph_executor.h"
+#include "torch/csrc/jit/runtime/operator.h"
 #include "torch/csrc/jit/serialization/pickle.h"
 #include "torch/library.h"
 #include "torch/torch.h"

@@ -264,6 +264,5 @@ struct ParseOptions {
 // Reads text as Graph::text and Module::text print it, and verifies it. Errors: ValueError with line and column.
 CRESSET_API std::unique_ptr<Graph> parse_graph(std::string_view text, const ParseOptions& options = {});
 CRESSET_API Module parse_module(std::string_view text, const ParseOptions& options = {});
-CRESSET_API Type parse_type(std::string_view text);
 
 }  // namespace cresset::graph

@@ -53,10 +53,16 @@ enum class TypeKind : uint8_t {
   Class,  // TorchScript's classes, modules, enums and interfaces, by name
 };
 
+class Type;
+// "List[int]": the type that a text says. Errors: ValueError.
+CRESSET_API Type parse_type(std::string_view text);
+
 class CRESSET_API Type {
  public:
   Type() = default;  // Any
   Type(TypeKind kind) : kind_(kind) {}
+  // Other objects for types, which say what annotations would.
+  template <class T, class = decltype(std::declval<const T&>().annotation_str())> Type(const T& type) : Type(parse_type(type.annotation_str())) {}
   static Type tensor(TensorFacts facts = {});
   static Type list(Type element) { return Type(TypeKind::List, {std::move(element)}); }
   static Type optional(Type element);

@@ -162,8 +162,11 @@ class CRESSET_API ScriptFailure : public Error {
 
 using Limits = RunLimits;
 
+class SchemaView;  // cresset/graph/script/schema_view.h
+
 class CRESSET_API Function {
  public:
+  SchemaView getSchema() const;
   std::string name;  // qualified
   Schema schema;
   CompilationUnit* unit = nullptr;

@@ -4,6 +4,7 @@
 // The files are PyTorch's checkpoints, those that Python's torch.save writes: a tensor is a tensor there, a list a list, a module its
 // state_dict, an optimizer the state_dict of the optimizer. Files of LibTorch and Python are read, and so are safetensors files.
 
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -30,6 +31,11 @@ template <class Value, class... Where> void save(const Value& value, Where&&... 
   serialize::OutputArchive archive;
   archive << value;
   archive.save_to(std::forward<Where>(where)...);
+}
+
+// save({a, b}, where)
+template <class... Where> void save(std::initializer_list<Tensor> tensors, Where&&... where) {
+  save(std::vector<Tensor>(tensors), std::forward<Where>(where)...);
 }
 
 // Errors: a missing, truncated or malformed file; names or shapes other than those of `value`.

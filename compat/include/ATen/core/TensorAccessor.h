@@ -10,3 +10,11 @@ template <class T, size_t N, template <class> class = DefaultPtrTraits, class In
 template <class T, size_t N, template <class> class = DefaultPtrTraits> using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
 template <class T, size_t N, template <class> class = DefaultPtrTraits> using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
 }  // namespace at
+namespace torch {
+using at::DefaultPtrTraits;
+using at::GenericPackedTensorAccessor;
+using at::PackedTensorAccessor;
+using at::PackedTensorAccessor32;
+using at::PackedTensorAccessor64;
+using at::RestrictPtrTraits;
+}  // namespace torch

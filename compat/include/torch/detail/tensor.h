@@ -31,6 +31,7 @@
 namespace c10 {
 #include "torch/detail/names.inc"
 using cresset::complex;
+using cresset::is_complex;
 inline Allocator* GetCPUAllocator() { return cresset::data_allocator_of(cresset::kCPU); }
 inline Allocator* GetDefaultCPUAllocator() { return GetCPUAllocator(); }
 inline Allocator* GetAllocator(DeviceType type) { return cresset::data_allocator_of(type); }
@@ -132,6 +133,10 @@ template <class T, class = cresset::detail::IfNumber<T>> Tensor tensor(T value, 
   return tensor(std::vector<T>{value}, options);
 }
 
+// The indices of the true elements, one tensor for each dimension.
+inline std::vector<Tensor> nonzero_numpy(const Tensor& self) { return (self.dim() == 0 ? self.unsqueeze(0) : self).nonzero().unbind(1); }
+inline std::vector<Tensor> where(const Tensor& condition) { return nonzero_numpy(condition); }
+
 // The operator, which c10's class template of this name hides.
 inline Tensor complex(const Tensor& real, const Tensor& imag) { return make_complex(real, imag); }
 inline Tensor& complex_out(Tensor& out, const Tensor& real, const Tensor& imag) { return make_complex_out(out, real, imag); }
@@ -145,7 +150,9 @@ using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
 using cresset::compat::complex_out;
+using cresset::compat::nonzero_numpy;
 using cresset::compat::tensor;
+using cresset::compat::where;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
@@ -193,6 +200,8 @@ using cresset::Backend;
 using cresset::CPU;
 using cresset::CUDA;
 using cresset::DeprecatedTypeProperties;
+using cresset::for_blob;
+using cresset::TensorMaker;
 inline bool hasCUDA() { return false; }
 inline bool hasHIP() { return false; }
 inline bool hasMPS() { return false; }
@@ -202,6 +211,7 @@ inline bool hasMTIA() { return false; }
 
 namespace torch {
 using c10::str;
+using cresset::for_blob;
 using cresset::tensor;
 using std::make_unique;
 namespace detail {
@@ -214,6 +224,8 @@ using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
 using cresset::compat::complex_out;
+using cresset::compat::nonzero_numpy;
+using cresset::compat::where;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
