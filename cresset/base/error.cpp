@@ -35,12 +35,9 @@ void append_part(std::string& s, IntArrayRef v) {
 
 }  // namespace detail
 
-Error::Error(std::string message, const std::shared_ptr<const LazyValue<std::string>>& backtrace, const void* caller)
-    : message_(std::move(message)), backtrace_(backtrace), caller_(caller) {}
-
 const char* Error::with_backtrace() const noexcept {
   try {
-    if (whole_.empty()) whole_ = message_ + "\n" + static_cast<const LazyValue<std::string>*>(backtrace_.get())->get();
+    if (whole_.empty()) whole_ = message_ + "\n" + backtrace_->get();
     return whole_.c_str();
   } catch (...) { return message_.c_str(); }
 }

@@ -25,8 +25,11 @@ class CRESSET_API Error : public std::exception {
   explicit Error(std::string message) : message_(std::move(message)) {}
   Error(SourceLocation, std::string message) : Error(std::move(message)) {}
   // The backtrace is asked for at the first what(), whose text ends with it.
-  Error(std::string message, const std::shared_ptr<const LazyValue<std::string>>& backtrace, const void* caller = nullptr);
+  using Backtrace = std::shared_ptr<const LazyValue<std::string>>;
+  Error(std::string message, Backtrace backtrace, const void* caller = nullptr)
+      : message_(std::move(message)), backtrace_(std::move(backtrace)), caller_(caller) {}
   const char* what() const noexcept override { return backtrace_ ? with_backtrace() : message_.c_str(); }
+  const Backtrace& backtrace() const { return backtrace_; }
   const void* caller() const noexcept { return caller_; }
   const char* what_without_backtrace() const noexcept { return message_.c_str(); }
   const std::string& message() const { return message_; }
@@ -49,7 +52,7 @@ class CRESSET_API Error : public std::exception {
   const char* with_backtrace() const noexcept;
 
   std::string message_;
-  std::shared_ptr<const void> backtrace_;  // a LazyValue<std::string>
+  Backtrace backtrace_;
   const void* caller_ = nullptr;
   mutable std::string whole_;  // the message and the backtrace
   bool in_module_ = false;

@@ -48,7 +48,7 @@ template <> struct IntOfSize<4> { using type = int32_t; };
 template <> struct IntOfSize<8> { using type = int64_t; };
 
 template <class T> constexpr bool is_reduced = std::is_same<T, Half>::value || std::is_same<T, BFloat16>::value;
-// What functions of an element are computed in.
+// The type that functions of an element are computed in.
 template <class T> using Compute = std::conditional_t<is_reduced<T>, float, T>;
 template <class T> Compute<T> widen(const T& x) { return static_cast<Compute<T>>(x); }
 
@@ -148,7 +148,7 @@ template <class T> class Vectorized {
     return out;
   }
 
-  // What f gives for each element, computed in float for Half and BFloat16.
+  // f of each element, computed in float for Half and BFloat16.
   template <class F> Vectorized map(F f) const {
     Vectorized out;
     for (int i = 0; i < size(); i++) out.lanes_[i] = static_cast<T>(f(detail::widen(lanes_[i])));
@@ -399,7 +399,7 @@ template <class T> class Vectorized {
   }
 
  private:
-  // What operators compute.
+  // The expression of an operator, for each element.
   template <class Op> Vectorized apply() const {
     return map([](auto x) {
       if constexpr (Op::has_far) {

@@ -1,4 +1,4 @@
-// What small programs write without a thought: tensors over foreign memory, accessors, lists in braces, indices of what is true.
+// Idioms of small programs: tensors over foreign memory, accessors, lists in braces, indices of what is true.
 #include <torch/torch.h>
 
 #include <array>

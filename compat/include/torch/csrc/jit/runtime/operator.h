@@ -13,7 +13,7 @@
 
 namespace torch::jit {
 
-// What an operator does to a stack, whose last values are its arguments.
+// The function of an operator: it takes the arguments off the end of a stack and puts the results there.
 class Operation {
  public:
   template <class F, class = std::enable_if_t<std::is_invocable_v<F&, Stack&> || std::is_invocable_v<F&, Stack*>>> Operation(F f) {
