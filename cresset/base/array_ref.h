@@ -37,8 +37,7 @@ template <class T> class ArrayRef {
   }
   ArrayRef(const SmallVectorImpl<T>& v) : data_(v.data()), size_(v.size()) {}
   // std::array, spans, strings, containers of programs: whatever has data() that points to T, and size().
-  template <class C, class P = decltype(std::declval<const C&>().data()),
-            class = std::enable_if_t<(std::is_same<P, T*>::value || std::is_same<P, const T*>::value) && !std::is_base_of<ArrayRef, C>::value>>
+  template <class C, class = decltype(static_cast<const T* const*>(static_cast<decltype(std::declval<const C&>().data())*>(nullptr)))>
   constexpr ArrayRef(const C& c) : data_(c.data()), size_(c.size()) {}
   template <size_t N> constexpr ArrayRef(const T (&a)[N]) : data_(a), size_(N) {}
 #pragma GCC diagnostic push

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "cresset/base/intrusive_ptr.h"
-#include "cresset/base/util/containers.h"
 
 namespace cresset {
 
@@ -34,12 +33,4 @@ void append_part(std::string& s, IntArrayRef v) {
 }
 
 }  // namespace detail
-
-const char* Error::with_backtrace() const noexcept {
-  try {
-    if (whole_.empty()) whole_ = message_ + "\n" + backtrace_->get();
-    return whole_.c_str();
-  } catch (...) { return message_.c_str(); }
-}
-
 }  // namespace cresset

@@ -1,7 +1,6 @@
 #pragma once
 // Error types and CRESSET_CHECK. Text: `op: what is wrong, got X, expected Y`, lower-case.
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -9,8 +8,6 @@
 #include "cresset/base/dtype.h"
 
 namespace cresset {
-
-template <class T> class LazyValue;  // cresset/base/util/containers.h
 
 // A place in a source file.
 struct SourceLocation {
@@ -24,37 +21,22 @@ class CRESSET_API Error : public std::exception {
  public:
   explicit Error(std::string message) : message_(std::move(message)) {}
   Error(SourceLocation, std::string message) : Error(std::move(message)) {}
-  // The backtrace is asked for at the first what(), whose text ends with it.
-  using Backtrace = std::shared_ptr<const LazyValue<std::string>>;
-  Error(std::string message, Backtrace backtrace, const void* caller = nullptr)
-      : message_(std::move(message)), backtrace_(std::move(backtrace)), caller_(caller) {}
-  const char* what() const noexcept override { return backtrace_ ? with_backtrace() : message_.c_str(); }
-  const Backtrace& backtrace() const { return backtrace_; }
-  const void* caller() const noexcept { return caller_; }
+  const char* what() const noexcept override { return message_.c_str(); }
   const char* what_without_backtrace() const noexcept { return message_.c_str(); }
   const std::string& message() const { return message_; }
   const std::string& msg() const { return message_; }
   // Puts `where` (a module path, say) before the message.
-  void add_context(const std::string& where) { change(where + ": " + message_); }
+  void add_context(const std::string& where) { message_ = where + ": " + message_; }
   // As add_context; further names join with dots: "encoder.linear1: ...".
   void add_module(const std::string& name) {
-    change(name + (in_module_ ? "." : ": ") + message_);
+    message_ = name + (in_module_ ? "." : ": ") + message_;
     in_module_ = true;
   }
   // Puts `note` behind the message, in parentheses.
-  void add_note(const std::string& note) { change(message_ + " (" + note + ")"); }
+  void add_note(const std::string& note) { message_ += " (" + note + ")"; }
 
  private:
-  void change(std::string message) {
-    message_ = std::move(message);
-    whole_.clear();
-  }
-  const char* with_backtrace() const noexcept;
-
   std::string message_;
-  Backtrace backtrace_;
-  const void* caller_ = nullptr;
-  mutable std::string whole_;  // the message and the backtrace
   bool in_module_ = false;
 };
 

@@ -56,25 +56,6 @@ TEST(OptimisticLazy, IsMadeOnceAndCopied) {
 
 struct Item : IntrusiveListHook {};
 
-TEST(Errors, AskForTheirBacktraceOnce) {
-  struct Counted : OptimisticLazyValue<std::string> {
-    mutable int asked = 0;
-    std::string compute() const override {
-      asked++;
-      return "from f";
-    }
-  };
-  const auto backtrace = std::make_shared<Counted>();
-  Error error("broken", backtrace);
-  EXPECT_EQ(backtrace->asked, 0);
-  EXPECT_STREQ(error.what(), "broken\nfrom f");
-  EXPECT_EQ(error.what(), error.what());
-  EXPECT_STREQ(error.what_without_backtrace(), "broken");
-  error.add_context("here");
-  EXPECT_STREQ(error.what(), "here: broken\nfrom f");
-  EXPECT_EQ(backtrace->asked, 1);
-}
-
 TEST(ArrayRef, RefersToWhateverHasDataAndSize) {
   struct Span {
     const int* data() const { return first; }

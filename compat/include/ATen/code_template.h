@@ -10,8 +10,8 @@
 
 namespace at::jit {
 
-// What stands for the names: a string, or a list, whose parts stand on lines of their own or have commas between them. A name that is not
-// found is looked for in `parent`.
+// The strings and lists that stand for the names; the parts of a list stand on lines of their own or have commas between them. A name that is
+// not found is looked for in `parent`.
 class TemplateEnv {
  public:
   TemplateEnv() = default;
