@@ -60,7 +60,7 @@ class CRESSET_API RegisterOperators {
     return op(std::move(o).schema(schema_or_name).catchAllKernel(std::forward<F>(f)));
   }
   // As in static registrations: RegisterOperators("ns::f", &f).
-  template <class F> explicit RegisterOperators(const std::string& schema_or_name, F&& f, Options&& o = options()) : RegisterOperators() {
+  template <class F> explicit RegisterOperators(const std::string& schema_or_name, F&& f, Options&& o = options()) {
     op(schema_or_name, std::forward<F>(f), std::move(o));
   }
 

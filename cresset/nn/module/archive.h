@@ -24,7 +24,7 @@ class CRESSET_API ArchiveValue {
   ArchiveValue() : text_("n:") {}
   ArchiveValue(bool v);
   ArchiveValue(int64_t v);
-  ArchiveValue(int v) : ArchiveValue(static_cast<int64_t>(v)) {}
+  ArchiveValue(int v) : text_("i:" + std::to_string(v)) {}
   ArchiveValue(double v);
   ArchiveValue(std::string v) : text_("s:" + std::move(v)) {}
   ArchiveValue(const char* v) : ArchiveValue(std::string(v)) {}
