@@ -305,6 +305,9 @@ TEST(Mistakes, TextIsHeldWordForWord) {
       type = type_of(error);
       text = error.message();
       if (const size_t at = text.find(::testing::TempDir()); at != std::string::npos) text.replace(at, ::testing::TempDir().size(), "@");
+    } catch (const std::runtime_error& error) {
+      type = "RuntimeError";
+      text = error.what();
     } catch (const std::exception& error) {
       type = "foreign error";
       text = error.what();
