@@ -40,8 +40,12 @@ class SchemaView {
  public:
   explicit SchemaView(const Schema& schema) : name_(schema.name), overload_name_(schema.overload), text_(schema.text()) {
     for (const SchemaArgument& a : schema.arguments) arguments_.emplace_back(a);
-    for (size_t i = 0; i < schema.returns.size(); i++)
-      returns_.emplace_back(SchemaArgument{i < schema.return_names.size() ? schema.return_names[i] : "", schema.returns[i]});
+    for (size_t i = 0; i < schema.returns.size(); i++) {
+      SchemaArgument result;
+      result.name = i < schema.return_names.size() ? schema.return_names[i] : "";
+      result.type = schema.returns[i];
+      returns_.emplace_back(std::move(result));
+    }
   }
   const std::string& name() const { return name_; }
   const std::string& overload_name() const { return overload_name_; }
