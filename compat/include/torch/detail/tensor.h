@@ -133,10 +133,6 @@ template <class T, class = cresset::detail::IfNumber<T>> Tensor tensor(T value, 
   return tensor(std::vector<T>{value}, options);
 }
 
-// The indices of the true elements, one tensor for each dimension.
-inline std::vector<Tensor> nonzero_numpy(const Tensor& self) { return (self.dim() == 0 ? self.unsqueeze(0) : self).nonzero().unbind(1); }
-inline std::vector<Tensor> where(const Tensor& condition) { return nonzero_numpy(condition); }
-
 // The operator, which c10's class template of this name hides.
 inline Tensor complex(const Tensor& real, const Tensor& imag) { return make_complex(real, imag); }
 inline Tensor& complex_out(Tensor& out, const Tensor& real, const Tensor& imag) { return make_complex_out(out, real, imag); }
@@ -150,9 +146,7 @@ using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
 using cresset::compat::complex_out;
-using cresset::compat::nonzero_numpy;
 using cresset::compat::tensor;
-using cresset::compat::where;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
@@ -224,8 +218,6 @@ using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
 using cresset::compat::complex_out;
-using cresset::compat::nonzero_numpy;
-using cresset::compat::where;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
