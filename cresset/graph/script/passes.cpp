@@ -5,6 +5,7 @@
 #include "cresset/graph/passes/passes.h"
 #include "cresset/graph/runtime/limits.h"
 #include "cresset/graph/runtime/packed.h"
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/print.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/values.h"
@@ -273,9 +274,35 @@ bool only_shape_is_read(const Value& v, const Node* but) {
     return is_builtin(*u.node, "aten::dim") || is_builtin(*u.node, "aten::size") || is_builtin(*u.node, "aten::size.int");
   });
 }
-// conv followed by batch_norm of running statistics: one conv with other weights.
+// The lower dtype of a region of mixed precision, where its object is made and told its constants here; else nothing.
+std::optional<ScalarType> dtype_of_region(const Value* object) {
+  if (!object->node() || !is_builtin(*object->node(), "prim::CreateObject")) return std::nullopt;
+  if (unmangled(object->node()->input(0)->constant()->to_string()) != "__torch__.torch.amp.autocast_mode.autocast") return std::nullopt;
+  std::map<std::string, const Datum*> told;
+  for (const Use& u : object->uses())
+    if (is_builtin(*u.node, "prim::SetAttr") && u.input == 0) {
+      if (!u.node->input(2)->is_constant() || !told.emplace(attribute_name(*u.node), u.node->input(2)->constant()).second) return std::nullopt;
+    }
+  const Datum *dtype = told["fast_dtype"], *enabled = told["_enabled"], *device = told["device"];
+  if (!dtype || !enabled || !device || !enabled->toBool() || Device(device->to_string()).type() != kCPU) return std::nullopt;
+  return dtype->isInt() ? dtype_of_number(dtype->toInt()) : dtype->to_dtype();
+}
+// The nodes that stand in regions of mixed precision, with the lower dtype of the innermost.
+void find_regions(const Block& b, std::vector<std::optional<ScalarType>>& open, std::map<const Node*, ScalarType>& found) {
+  for (const auto& n : b.nodes()) {
+    if (is_builtin(*n, "prim::Enter")) open.push_back(dtype_of_region(n->input(0)));
+    if (is_builtin(*n, "prim::Exit") && !open.empty()) open.pop_back();
+    if (!open.empty() && open.back()) found.emplace(n.get(), *open.back());
+    for (const auto& inner : n->blocks()) find_regions(*inner, open, found);
+  }
+}
+// conv followed by batch_norm of running statistics: one conv with other weights. Where the conv runs in a lower precision, those are of it,
+// and made from weights that are rounded to it, which a norm that changes little gives back as they are.
 bool fold_norms(Graph& g) {
   bool changed = false;
+  std::vector<std::optional<ScalarType>> open;
+  std::map<const Node*, ScalarType> regions;
+  find_regions(g.block(), open, regions);
   std::vector<Node*> norms;
   g.for_each([&](Node& n) {
     if (n.kind() == NodeKind::Op && std::string(n.op()->name) == "batch_norm") norms.push_back(&n);
@@ -292,9 +319,12 @@ bool fold_norms(Graph& g) {
     if (!weight || !mean || !variance || !training->is_constant() || training->constant()->toBool() || !n->input(7)->is_constant()) continue;
     if (!conv->input(2)->is_constant() || !n->input(1)->is_constant() || !n->input(2)->is_constant()) continue;
     const auto given = [](const Tensor* t) { return t ? std::optional<Tensor>(*t) : std::nullopt; };
-    const auto [folded, shift] =
-        cresset::_fuse_batch_norm(*weight, given(bias), *mean, *variance, n->input(7)->constant()->to_double(), given(gamma), given(beta), 0);
-    Value *w = g.constant(Datum(folded.to(weight->scalar_type())), "weight"), *b = g.constant(Datum(shift.to(weight->scalar_type())), "bias");
+    const auto region = regions.find(conv);
+    const auto rounded = [&](const Tensor& t) { return region == regions.end() ? t : amp::cached_cast(region->second, t); };
+    const Tensor from = rounded(*weight);
+    const auto own = bias ? std::optional<Tensor>(rounded(*bias)) : std::nullopt;
+    const auto [folded, shift] = cresset::_fuse_batch_norm(from, own, *mean, *variance, n->input(7)->constant()->to_double(), given(gamma), given(beta), 0);
+    Value *w = g.constant(Datum(folded.to(from.scalar_type())), "weight"), *b = g.constant(Datum(shift.to(from.scalar_type())), "bias");
     w->set_type(TypeKind::Tensor);
     b->set_type(TypeKind::Tensor);
     conv->set_input(1, w);

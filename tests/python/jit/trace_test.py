@@ -163,6 +163,28 @@ class Traces(unittest.TestCase):
                     got = one(X)
                     self.assertEqual((got.dtype, torch.equal(got, expected)), (expected.dtype, True))
 
+    def test_a_fold_under_mixed_precision_starts_from_the_rounded_weight(self):
+        class Layers(nn.Module):
+            def __init__(self, bias):
+                super().__init__()
+                self.conv, self.norm = nn.Conv2d(3, 32, 3, bias=bias), nn.BatchNorm2d(32)
+
+            def forward(self, x):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    return self.norm(self.conv(x))
+
+        x = torch.randn(2, 3, 16, 16)
+        for bias in (True, False):
+            module = Layers(bias).eval()
+            with torch.no_grad(), torch.autocast("cpu", cache_enabled=False):
+                traced, expected = torch.jit.trace(module, (x,)), module(x)
+                for made in (traced, torch.jit.script(module)):
+                    frozen = torch.jit.freeze(made)
+                    self.assertNotIn("batch_norm", frozen.code)
+                    # A fresh norm changes no weight by as much as half a step of bfloat16.
+                    self.assertTrue(torch.equal(frozen(x), expected))
+                    self.assertTrue(torch.equal(torch.jit.optimize_for_inference(frozen)(x), expected))
+
     def test_forked_calls_take_keywords(self):
         def both(a, b):
             return 2 * a - b
