@@ -206,6 +206,7 @@ class Machine {
   NodeId integers(NodeId id, const char* what);
   NodeId tensor(const Name& callable, const std::vector<NodeId>& arguments);
   NodeId sparse_tensor(const std::vector<NodeId>& arguments);
+  NodeId sparse_tensor_of_script(const std::vector<NodeId>& arguments, const char* what);
   NodeId container_of(Kind kind, const std::vector<NodeId>& arguments, const char* what);
   NodeId encode(const std::vector<NodeId>& arguments, const char* what);
   void need(bool fits, const char* what) {
@@ -365,6 +366,7 @@ NodeId Machine::tensor(const Name& callable, const std::vector<NodeId>& a) {
 // (layout, parts).
 NodeId Machine::sparse_tensor(const std::vector<NodeId>& a) {
   const char* what = "_rebuild_sparse_tensor";
+  if (options_.script) return sparse_tensor_of_script(a, what);
   need(a.size() == 2 && is(a[0], Kind::Layout) && is(a[1], Kind::Tuple), what);
   TensorRecord t;
   t.layout = a[0];
@@ -376,6 +378,26 @@ NodeId Machine::sparse_tensor(const std::vector<NodeId>& a) {
   for (size_t i = 0; i < tensors; i++) need(is(parts[i], Kind::Tensor) && d_.tensors[node(parts[i]).place].storage != kNoNode, what);
   t.dtype = d_.tensors[node(parts[tensors - 1]).place].dtype;
   t.sizes = integers(parts[tensors], what);
+  const NodeId id = add(Kind::Tensor);
+  d_.nodes[id].place = static_cast<uint32_t>(d_.tensors.size());
+  d_.tensors.push_back(t);
+  return id;
+}
+
+// (number of the layout, sizes, whether it requires gradients, tensors..., hooks).
+NodeId Machine::sparse_tensor_of_script(const std::vector<NodeId>& a, const char* what) {
+  need(a.size() >= 6 && is(a[0], Kind::Int), what);
+  const int64_t layout = node(a[0]).integer;
+  need((layout == 1 && a.size() == 6) || (layout == 2 && a.size() == 7), what);
+  TensorRecord t;
+  t.layout = add_text(Kind::Layout, layout == 1 ? "torch.sparse_coo" : "torch.sparse_csr");
+  t.sizes = integers(a[1], what);
+  t.requires_grad = flag(a[2], what);
+  const std::vector<NodeId> tensors(a.begin() + 3, a.end() - 1);
+  for (const NodeId part : tensors) need(is(part, Kind::Tensor) && d_.tensors[node(part).place].storage != kNoNode, what);
+  t.dtype = d_.tensors[node(tensors.back()).place].dtype;
+  need(!t.requires_grad || is_differentiable_type(t.dtype), what);
+  t.parts = add_container(Kind::Tuple, tensors);
   const NodeId id = add(Kind::Tensor);
   d_.nodes[id].place = static_cast<uint32_t>(d_.tensors.size());
   d_.tensors.push_back(t);

@@ -282,13 +282,15 @@ PyObject* unit_define(PyObject*, PyObject* args) {
     throw NotSupportedError("expected a function", {source, 0, 1});
   });
 }
-// (unit, qualified name, arguments [(name, type, has default, default)], result type, function of Python)
+// (unit, qualified name, arguments [(name, type, has default, default)], result type, function of Python, whether it takes more values)
 PyObject* unit_native(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *unit, *arguments, *function;
     const char *name, *result;
-    if (!PyArg_ParseTuple(args, "OsO!sO", &unit, &name, &PyList_Type, &arguments, &result, &function)) throw PythonError();
+    int is_variadic = 0;
+    if (!PyArg_ParseTuple(args, "OsO!sO|p", &unit, &name, &PyList_Type, &arguments, &result, &function, &is_variadic)) throw PythonError();
     Schema s;
+    s.is_variadic = is_variadic;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(arguments); i++) {
       const char *argument, *type;
       PyObject* default_value;
@@ -308,8 +310,9 @@ PyObject* unit_native(PyObject*, PyObject* args) {
     f->native = [held, returns, f](std::vector<Datum>& values) {
       const Gil gil;
       Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+      const auto& declared = f->schema.arguments;
       for (size_t i = 0; i < values.size(); i++)
-        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), to_python(values[i], f->schema.arguments[i].type).release());
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), to_python(values[i], i < declared.size() ? declared[i].type : Type()).release());
       const Ref result(PyObject_CallObject(held->object, tuple.get()));
       if (!result && runs_apart()) {
         const auto [name, message] = python_error();
@@ -319,6 +322,16 @@ PyObject* unit_native(PyObject*, PyObject* args) {
       return to_datum(result.get(), returns);
     };
     return wrap(f);
+  });
+}
+// (function, whether calls of it may have more values by position, which it never sees) -> function
+PyObject* function_takes_more(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* function;
+    int is_variadic;
+    if (!PyArg_ParseTuple(args, "Op", &function, &is_variadic)) throw PythonError();
+    handle(function, HandleKind::Function).function->schema.is_variadic = is_variadic;
+    return Ref::share(function);
   });
 }
 // (unit, qualified name, kind, container)
@@ -665,6 +678,7 @@ PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
                            {"script_unit_class", unit_class, METH_VARARGS, nullptr},
                            {"script_unit_define", unit_define, METH_VARARGS, nullptr},
                            {"script_unit_native", unit_native, METH_VARARGS, nullptr},
+                           {"script_function_takes_more", function_takes_more, METH_VARARGS, nullptr},
                            {"script_class_new", class_new, METH_VARARGS, nullptr},
                            {"script_class_add", class_add, METH_VARARGS, nullptr},
                            {"script_class_info", class_info, METH_O, nullptr},

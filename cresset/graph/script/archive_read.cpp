@@ -359,10 +359,19 @@ class Reader {
     }
   }
 
+  Tensor sparse_tensor(const io::TensorRecord& record) {
+    std::vector<Tensor> parts;
+    for (const io::NodeId id : document_.children(record.parts))
+      if (document_[id].kind == io::Kind::Tensor) parts.push_back(value(id, {}).to_tensor());
+    const std::vector<int64_t> sizes = document_.integers(record.sizes);
+    if (parts.size() == 2) return sparse_coo_tensor(parts[0], parts[1], sizes, {}, false);
+    return sparse_compressed_tensor(parts[0], parts[1], parts[2], sizes, TensorOptions().layout(Layout::SparseCsr));
+  }
   Datum tensor(const io::TensorRecord& record) {
     Tensor t;
-    CRESSET_CHECK(record.layout == io::kNoNode, "archive: sparse tensors in archives of TorchScript are not read");
-    if (record.storage == io::kNoNode) {
+    if (record.layout != io::kNoNode) {
+      t = sparse_tensor(record);
+    } else if (record.storage == io::kNoNode || document_.storages[record.storage].location == "meta") {
       t = empty_strided(document_.integers(record.sizes), document_.integers(record.strides), TensorOptions(record.dtype).device(kMeta));
     } else {
       const auto storage = storage_of(record.storage);

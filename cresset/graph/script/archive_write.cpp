@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/core/sparse.h"
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/source_map.h"
@@ -150,17 +151,40 @@ struct Storages {
   std::unordered_map<const StorageImpl*, size_t> index;
 };
 
-// A tensor as a reference to a storage, which is written to a file of its own.
+void put_tensor(io::Pickler& p, const Tensor& given, Storages& storages);
+
+// The number of a layout, the sizes, and the tensors that it is made of.
+void put_sparse(io::Pickler& p, const Tensor& t, Storages& storages) {
+  CRESSET_CHECK(t.layout() == Layout::Sparse || t.layout() == Layout::SparseCsr,
+                "save: archives hold strided tensors and those of sparse_coo and sparse_csr, got one of layout ", layout_name(t.layout()));
+  const SparseParts& parts = sparse_parts(t);
+  p.global("torch._utils", "_rebuild_sparse_tensor");
+  p.mark();
+  p.integer(number_of(t.layout()));
+  p.integers(t.sizes().data(), t.sizes().size());
+  p.boolean(t.requires_grad());
+  put_tensor(p, parts.indices, storages);
+  if (parts.plain.defined()) put_tensor(p, parts.plain, storages);
+  put_tensor(p, parts.values.detach(), storages);
+  p.ordered_dict();
+  p.op('t');
+  p.op('R');
+}
+
+// A tensor as a reference to a storage, which is written to a file of its own. That of a meta tensor has no bytes.
 void put_tensor(io::Pickler& p, const Tensor& given, Storages& storages) {
+  if (given.layout() != Layout::Strided) return put_sparse(p, given, storages);
   Tensor t = given.is_conj() || given.is_neg() ? given.resolve_conj().resolve_neg() : given;
-  CRESSET_CHECK(t.layout() == Layout::Strided && !t.lacks_data(), "save: expected a tensor with dense memory, got one of layout ", layout_name(t.layout()));
-  if (!t.device().is_cpu()) t = t.cpu();
-  const intrusive_ptr<StorageImpl> storage = t.impl()->storage();
+  const bool is_meta = t.is_meta();
+  CRESSET_CHECK(is_meta || !t.lacks_data(), "save: expected a tensor with memory of its own");
+  if (!is_meta && !t.device().is_cpu()) t = t.cpu();
+  const intrusive_ptr<StorageImpl> storage = is_meta ? make_intrusive<StorageImpl>(size_t{0}, Device(kCPU)) : t.impl()->storage();
   const auto [at, is_new] = storages.index.emplace(storage.get(), storages.list.size());
   if (is_new) storages.list.push_back(storage);
   p.global("torch._utils", "_rebuild_tensor_v2");
   p.mark();
-  p.storage(at->second, t.scalar_type(), storage->nbytes(), given.device().str());
+  const size_t reached = is_meta ? static_cast<size_t>(t.storage_offset() + t.numel()) * element_size(t.scalar_type()) : storage->nbytes();
+  p.storage(at->second, t.scalar_type(), reached, given.device().str());
   p.integer(t.storage_offset());
   p.integers(t.sizes().data(), t.sizes().size());
   p.integers(t.strides().data(), t.strides().size());

@@ -320,11 +320,15 @@ SugarPtr Emitter::call_function(Function& f, Value* self, const Arguments& argum
   std::map<std::string, Type> bound;
   std::string why;
   std::vector<Value*> inputs;
-  if (!match(f.schema, self, arguments, range, true, inputs, bound, why))
+  Arguments declared = arguments;
+  const size_t places = f.schema.arguments.size() - (self ? 1 : 0);
+  if (f.schema.is_variadic && declared.positional.size() > places) declared.positional.resize(places);
+  if (!match(f.schema, self, declared, range, true, inputs, bound, why))
     fail(short_name(f.name) + "() " + why + "\nIts declaration: " + f.schema.text(), range);
   const Type result = f.schema.returns.empty() ? Type() : f.schema.returns[0];
   if (f.native) {
     inputs.insert(inputs.begin(), constant(Datum(f.name)));
+    for (size_t i = places; i < arguments.positional.size(); i++) inputs.push_back(as_value(arguments.positional[i], range));
     return sugar(make("prim::CallNative", inputs, range, result));
   }
   Node* n = graph_.create_call(f.name, inputs, block_->return_node());
@@ -462,13 +466,21 @@ SugarPtr Emitter::call_builtin(const std::string& asked, Value* self, const Argu
   const auto written = [&] { return name.compare(0, 6, "aten::") == 0 ? library_function(name.substr(6)) : nullptr; };
   if (candidates.empty() && !find_builtin(name))
     if (Function* const f = written()) return call_function(*f, self, arguments, range);
-  if (candidates.empty() || enums) {
+  const bool subscripts = name == "aten::einsum" && first && first->type().is_tensor();
+  if (candidates.empty() || enums || subscripts) {
     // Builtins of any arguments.
-    const std::string exact = enums ? name + ".enum" : name;
+    const std::string exact = enums ? name + ".enum" : subscripts ? name + ".sublist" : name;
     if (!find_builtin(exact)) fail("there is no operator " + name, range);
     std::vector<Value*> inputs;
     if (self) inputs.push_back(self);
-    for (const SugarPtr& s : arguments.positional) inputs.push_back(as_value(s, range));
+    for (size_t i = 0; i < arguments.positional.size(); i++) {
+      Value* v = as_value(arguments.positional[i], range);
+      const bool is_list =
+          (subscripts && (i % 2 == 1 || i + 1 == arguments.positional.size())) || (name == "aten::broadcast_shapes" && v->type().kind() == TypeKind::Tuple);
+      inputs.push_back(is_list ? convert(v, Type::list(TypeKind::Int), range, true) : v);
+      if (!inputs.back() || (subscripts && !is_list && !v->type().is_tensor()))
+        fail(short_name(name) + "() expected " + (is_list ? "a list of ints" : "a tensor") + " here, got " + annotation_text(v->type()), arguments.ranges[i]);
+    }
     const int count = static_cast<int>(inputs.size());
     if (count < find_builtin(exact)->min_inputs || count > find_builtin(exact)->max_inputs) fail(name + ": another number of arguments is expected", range);
     Type result = find_builtin(exact)->result;

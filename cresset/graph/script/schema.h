@@ -22,6 +22,7 @@ struct CRESSET_API Schema {
   std::vector<SchemaArgument> arguments;
   std::vector<Type> returns;
   std::vector<std::string> return_names;
+  bool is_variadic = false;  // more values by position go as they are to the function of Python that is behind it
 
   // "f(Tensor x, int n=2) -> Tensor", as PyTorch writes it.
   std::string text() const;

@@ -14,7 +14,7 @@ import cresset as torch
 
 from ..nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from . import _library, _marks, _resolve
-from ._definition import defaults_of, native, with_signature
+from ._definition import defaults_of, native, takes_more, with_signature
 from ._function import ScriptFunction
 from ._module import _INTERNAL, RecursiveScriptModule, ScriptModule, wrap
 
@@ -409,10 +409,11 @@ class _Builder:
             def call(this, *args):
                 return fn(made.get(id(module), module), *args)  # the compiled module: what the function sets is seen by compiled code
 
-            return _graph.script_unit_native(_resolve.unit, qualified, [("self", self.name, False, None), *rows], result, call)
+            return _graph.script_unit_native(_resolve.unit, qualified, [("self", self.name, False, None), *rows], result, call, takes_more(fn))
         arguments = ", ".join(f"{key}: {type_}" + (f" = {value!r}" if has else "") for key, type_, has, value in rows)
         text = f'def {fn.__name__}(self, {arguments}) -> {result}:\n    raise NotImplementedError("{fn.__name__} is marked as unused: it was not compiled")\n'
-        return _graph.script_unit_define(_resolve.unit, qualified, text, "<unused>", 1, _resolve.Resolver(fn), self.cls, {})
+        function = _graph.script_unit_define(_resolve.unit, qualified, text, "<unused>", 1, _resolve.Resolver(fn), self.cls, {})
+        return _graph.script_function_takes_more(function, takes_more(fn))
 
     def _property(self, name, member):
         if not isinstance(member, property) or member.fget is None or isinstance(vars(Module).get(name), property):

@@ -10,7 +10,7 @@ import _cresset_graph as _graph
 
 from ..nn import Module
 from . import _marks, _resolve
-from ._definition import defaults_of, native
+from ._definition import defaults_of, native, takes_more
 
 _originals = {}  # qualified name -> class of Python
 
@@ -92,7 +92,7 @@ def _methods(cls, handle, around):
             rows, result = native(fn, key, skip_self=True, otherwise="Any")
             head = ", ".join(["self", *(f"{name}: {type_}" for name, type_, *_ in rows)])
             text = f"def {key}({head}) -> {result}:\n    raise NotImplementedError('{key} is left to Python: it was not compiled')\n"
-            return add(key, define(key, fn, text, "<unused>", 1, defaults_of(fn), handle))
+            return add(key, _graph.script_function_takes_more(define(key, fn, text, "<unused>", 1, defaults_of(fn), handle), takes_more(fn)))
         source, file, line = _resolve.source_of(fn)
         return add(key, define(key, fn, source, file, line, defaults_of(fn), handle))
 

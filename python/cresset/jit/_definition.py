@@ -46,15 +46,20 @@ def _comment_types(fn, names):
     return {**dict(zip(names, texts)), "return": found[2].strip()}
 
 
+def takes_more(fn):
+    """Whether a function has `*args`."""
+    return any(p.kind == p.VAR_POSITIONAL for p in inspect.signature(fn).parameters.values())
+
+
 def native(fn, name, skip_self=False, otherwise="Tensor"):
-    """A function that Python runs: its annotations are its types, and `otherwise` that of arguments without one."""
+    """A function that Python runs: its annotations are its types, and `otherwise` that of arguments without one. Arguments by keyword alone keep their defaults."""
     resolver, names = _resolve.Resolver(fn), list(inspect.signature(fn).parameters)
     hints = {} if getattr(inspect.unwrap(fn), "__annotations__", {}) else _comment_types(fn, names[1:] if skip_self else names)
     for key, annotation in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         hints[key] = resolver.type(annotation) if isinstance(annotation, str) else _resolve.type_text(annotation)
     rows = []
     for index, (key, p) in enumerate(inspect.signature(fn).parameters.items()):
-        if skip_self and index == 0:
+        if (skip_self and index == 0) or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY, p.VAR_KEYWORD):
             continue
         has_default = p.default is not inspect.Parameter.empty
         rows.append((key, hints.get(key) or otherwise, has_default, p.default if has_default else None))
@@ -75,10 +80,12 @@ def dropped(fn, use):
     name = _resolve.qualified_name(fn)
     rows, result = native(fn, name)
     if use == _marks.Use.IGNORE:
-        return _graph.script_unit_native(_resolve.unit, name, rows, result, fn)
+        return _graph.script_unit_native(_resolve.unit, name, rows, result, fn, takes_more(fn))
     arguments = ", ".join(f"{key}: {type_}" + (f" = {value!r}" if has else "") for key, type_, has, value in rows)
     text = f'def {fn.__name__}({arguments}) -> {result}:\n    raise NotImplementedError("{fn.__name__} is marked as unused: it was not compiled")\n'
-    return _graph.script_unit_define(_resolve.unit, name, text, "<unused>", 1, _resolve.Resolver(fn), None, {})
+    return _graph.script_function_takes_more(
+        _graph.script_unit_define(_resolve.unit, name, text, "<unused>", 1, _resolve.Resolver(fn), None, {}), takes_more(fn)
+    )
 
 
 def with_signature(source, signature):

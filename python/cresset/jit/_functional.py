@@ -9,6 +9,12 @@ def tensordot__1(a: Tensor, b: Tensor, dims: Tuple[List[int], List[int]], out: O
     return _contracted(a, b, dims[0], dims[1], out)
 def tensordot__2(a: Tensor, b: Tensor, dims: List[List[int]], out: Optional[Tensor] = None) -> Tensor:
     return _contracted(a, b, dims[0], dims[1], out)
+def tensordot__3(a: Tensor, b: Tensor, dims: Tensor, out: Optional[Tensor] = None) -> Tensor:
+    if dims.numel() == 1:
+        return tensordot(a, b, int(dims), out)
+    of_a: List[int] = dims[0].tolist()
+    of_b: List[int] = dims[1].tolist()
+    return _contracted(a, b, of_a, of_b, out)
 def norm(input: Tensor, p: Optional[number] = 2, dim: Optional[BroadcastingList1[int]] = None, keepdim: bool = False, out: Optional[Tensor] = None,
          dtype: Optional[dtype] = None) -> Tensor:
     order = 2.0 if p is None else float(p)

@@ -154,3 +154,52 @@ def test_a_packed_linear_map_rounds_as_the_operator():
         packed = torch.jit.optimize_for_inference(torch.jit.script(module))
         for _ in range(2):
             assert packed(x).equal(module(x))
+
+
+class Holds(nn.Module):
+    def __init__(self, value):
+        super().__init__()
+        self.register_buffer("value", value)
+
+    def forward(self, x: torch.Tensor):
+        return self.value
+
+
+EYE = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+UNUSUAL = {"meta": torch.empty(2, 3, device="meta"), "coo": EYE.to_sparse(), "csr": EYE.to_sparse_csr(), "complex": EYE.to(torch.complex64).to_sparse()}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+@pytest.mark.parametrize("frozen", [False, True])
+def test_meta_and_sparse_tensors_are_saved(kind, frozen):
+    value = UNUSUAL[kind]
+    compiled = torch.jit.script(Holds(value).eval())
+    got = again(torch.jit.freeze(compiled) if frozen else compiled)(torch.ones(1))
+    assert (got.layout, got.device, got.dtype, got.shape) == (value.layout, value.device, value.dtype, value.shape)
+    assert kind == "meta" or torch.equal(got.to_dense(), value.to_dense())
+
+
+def test_sparse_parameters_keep_that_they_require_gradients():
+    module = nn.Module()
+    module.weight = nn.Parameter(EYE.to_sparse())
+    weight = again(torch.jit.script(module)).weight
+    assert (weight.layout, weight.requires_grad) == (torch.sparse_coo, True)
+
+
+@pytest.mark.parametrize("value", [EYE.to_sparse_csc(), EYE.to_sparse_bsr((1, 1))])
+def test_other_sparse_layouts_have_no_place_in_archives(value):
+    with pytest.raises(RuntimeError, match="save: archives hold strided tensors and those of sparse_coo and sparse_csr, got one of layout sparse_"):
+        again(torch.jit.script(Holds(value)))
+
+
+@pytest.mark.parametrize("kind", ["meta", "coo", "csr"])
+def test_pytorch_and_this_exchange_meta_and_sparse_tensors(kind, tmp_path):
+    peer = pytest.importorskip("torch")
+    torch.jit.save(torch.jit.script(Holds(UNUSUAL[kind])), tmp_path / "ours.pt")
+    got = peer.jit.load(str(tmp_path / "ours.pt")).value
+    assert (str(got.layout), got.device.type) == (str(UNUSUAL[kind].layout), UNUSUAL[kind].device.type)
+    peer.jit.save(peer.jit.load(str(tmp_path / "ours.pt")), str(tmp_path / "theirs.pt"))
+    back = torch.jit.load(str(tmp_path / "theirs.pt")).value
+    assert (back.layout, back.device) == (UNUSUAL[kind].layout, UNUSUAL[kind].device)
+    if kind != "meta":
+        assert got.to_dense().tolist() == back.to_dense().tolist() == EYE.tolist()

@@ -834,3 +834,55 @@ def test_texts_are_indented_by_their_first_line():
             return f(x)
     """)
     assert cu._g(torch.zeros(2)).tolist() == [1.0, 2.0]
+
+
+def contractions(x: torch.Tensor, y: torch.Tensor):
+    by_lists = torch.einsum(x, [0, 1], y, [1, 2], [2, 0]), torch.einsum(x, (0, 51), y, (51, 2)), torch.einsum(x, [0, 0])
+    return by_lists, torch.tensordot(x, y, torch.tensor([[1], [0]])), torch.tensordot(x, y, torch.tensor(1))
+
+
+def test_einsum_takes_subscripts_and_tensordot_a_tensor_of_them():
+    x, y = torch.randn(3, 3), torch.randn(3, 2)
+    f = torch.jit.script(contractions)
+    expected = ((x @ y).T, x @ y, x.diagonal().sum()), x @ y, x @ y
+    torch.testing.assert_close((f(x, y), again(f)(x, y)), (expected, expected))
+    with pytest.raises(RuntimeError, match="expected a tensor here, got int"):
+        torch.jit.CompilationUnit("def f(x):\n    return torch.einsum(x, [0, 1], 2, [1])")
+    with pytest.raises(RuntimeError, match="expected subscripts from 0 to 51, got 52"):
+        torch.jit.CompilationUnit("def f(x):\n    return torch.einsum(x, [0, 52])").f(x)
+
+
+def test_shapes_that_broadcast_are_tuples_or_lists():
+    f = torch.jit.CompilationUnit("def f(x):\n    return torch.broadcast_shapes(x.shape, (4, 1), [1, 3], 1)").f
+    assert f(torch.ones(3)) == [4, 3]
+
+
+@torch.jit.ignore
+def counted(x, *args, scale=10):
+    return torch.tensor(scale * len(args))
+
+
+@torch.jit.unused
+def left_out(x, *args, **kwargs):
+    return x
+
+
+class Counts(nn.Module):
+    @torch.jit.ignore
+    def count(self, *args):
+        return torch.tensor(len(args))
+
+    @torch.jit.unused
+    def rest(self, *args):
+        return args
+
+    def forward(self, x: torch.Tensor):
+        if x.dim() > 5:
+            return self.rest(x, 1), left_out(x, x, x)
+        return self.count(x, 2, "three"), self.count() + counted(x) + counted(x, x, None)
+
+
+def test_ignored_functions_take_any_number_of_values():
+    assert [t.item() for t in torch.jit.script(Counts())(torch.ones(1))] == [3, 20]
+    with pytest.raises(torch.jit.Error, match="marked as unused"):
+        torch.jit.script(Counts())(torch.ones(1, 1, 1, 1, 1, 1))

@@ -295,8 +295,29 @@ void broadcast_sizes(Inputs in, size_t count, Datum& out) {
   out = shapes.empty() ? ints({}) : ints(broadcast_tensors(shapes)[0].sizes());
 }
 
+// (tensor, its subscripts, ..., those of the result if they are given), as numbers for the letters of an equation, which they count in order.
+void einsum_of_subscripts(Inputs in, size_t count, Datum& out) {
+  const auto letters = [](const Datum& subscripts) {
+    std::string text;
+    for (const int64_t i : subscripts.toIntVector()) {
+      CRESSET_CHECK_VALUE(i >= 0 && i < 52, "einsum: expected subscripts from 0 to 51, got ", i);
+      text += static_cast<char>(i < 26 ? 'A' + i : 'a' + i - 26);
+    }
+    return text;
+  };
+  std::string equation;
+  std::vector<Tensor> operands;
+  for (size_t i = 0; i + 1 < count; i += 2) {
+    operands.push_back(tensor(*in[i]));
+    equation += (i ? "," : "") + letters(*in[i + 1]);
+  }
+  if (count % 2 == 1) equation += "->" + letters(*in[count - 1]);
+  out = Datum(einsum(equation, operands));
+}
+
 void add_functions() {
   register_builtin({"aten::broadcast_shapes", 0, 64, Type::list(TypeKind::Int), true, broadcast_sizes});
+  register_builtin({"aten::einsum.sublist", 2, 128, TypeKind::Tensor, true, einsum_of_subscripts});
   add_builtin(
       "aten::item(Tensor self) -> Scalar", [](Inputs in, size_t, Datum& out) { out = Datum(tensor(*in[0]).item()); }, false);
   add_builtin(
