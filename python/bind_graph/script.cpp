@@ -198,6 +198,12 @@ class PythonResolver final : public Resolver {
     if (t.get() == Py_None) return std::nullopt;
     return type_of_text(string_of(t.get()), nullptr, range);
   }
+  std::optional<bool> is_module_of(const std::string& expression, const std::string& cls) override {
+    const Gil gil;
+    if (!PyObject_HasAttrString(held_.object, "is_module_of")) return std::nullopt;
+    const Ref found = checked(PyObject_CallMethod(held_.object, "is_module_of", "ss", expression.c_str(), cls.c_str()));
+    return found.get() == Py_None ? std::nullopt : std::optional<bool>(found.get() == Py_True);
+  }
 
  private:
   Held held_;

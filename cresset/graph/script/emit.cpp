@@ -695,6 +695,7 @@ void Emitter::destructure(const Ast& target, SugarPtr v) {
       if (starred != target.kids.size()) fail("expected at most one starred name", target.range);
       starred = i;
     }
+  if (starred == 0 && target.kids.size() == 1) fail("a starred name takes what is left beside others: there are none", target.range);
   if (!items) {
     Value* list = as_value(v, target.range);
     if (list->type().kind() != TypeKind::List) fail("a value of type " + annotation_text(list->type()) + " cannot be unpacked", target.range);
@@ -850,7 +851,8 @@ void Emitter::augmented(const Ast& a) {
       const bool changes = class_of(left->type())->method("__i" + magic + "__") != nullptr;
       return as_value(method(left, (changes ? "__i" : "__") + magic + "__", {r}, a.range), a.range);
     }
-    return as_value(call_op(in_place ? inplace : operator_on(plain, *left, *r), {left, r}, a.range), a.range);
+    if (in_place) return as_value(call_op(inplace, {left, r}, a.range), a.range);
+    return as_value(arithmetic(a.text, plain, left, r, a.range), a.range);
   };
   bool in_place = false;
   const Ast& target = a[0];

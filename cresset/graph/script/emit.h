@@ -85,6 +85,8 @@ class Emitter {
   Value* to_bool(Value* v, const Range& range);
   SugarPtr choice(const Ast& a, const Type* hint);
   SugarPtr binary(const Ast& a, const Type* hint);
+  // Of two values that are no objects, by the sign in the text and the operator for it.
+  SugarPtr arithmetic(const std::string& sign, const char* op, Value* x, Value* y, const Range& range);
   SugarPtr list_literal(const Ast& a, const Type* hint);
   SugarPtr dict_literal(const Ast& a, const Type* hint);
   SugarPtr comprehension(const Ast& a, const Type* hint);

@@ -328,7 +328,9 @@ Condition Emitter::instance_of(const Ast& call, const Ast& object, const Ast& ty
   std::vector<Type> wanted;
   std::vector<std::string> texts;
   bool any_elements = false;  // of a class of Python without arguments: every list, every dict
+  std::vector<std::string> modules;
   const auto add = [&](const Ast& t) {
+    if (const std::string text = t.range.text(); resolver_.is_module_of(text, "")) return modules.push_back(text);
     static const std::map<std::string, std::pair<const char*, Type>> kOpen = {
         {"list", {"list", Type::list(Type())}}, {"tuple", {"tuple", Type::object("tuple")}}, {"dict", {"dict", Type::dict(Type(), Type())}},
         {"List", {"list", Type::list(Type())}}, {"Tuple", {"tuple", Type::object("tuple")}}, {"Dict", {"dict", Type::dict(Type(), Type())}}};
@@ -344,6 +346,8 @@ Condition Emitter::instance_of(const Ast& call, const Ast& object, const Ast& ty
   Value* v = as_value(s, object.range);
   const Type& type = v->type();
   const auto is_one = [&](const Type& t) {
+    if (t.kind() == TypeKind::Class && std::any_of(modules.begin(), modules.end(), [&](const std::string& m) { return *resolver_.is_module_of(m, t.name()); }))
+      return true;
     return std::any_of(wanted.begin(), wanted.end(), [&](const Type& w) {
       if (w.kind() == TypeKind::Class && w.name() == "tuple") return t.kind() == TypeKind::Tuple;
       if (w.kind() == TypeKind::List && w.elements()[0].kind() == TypeKind::Any) return t.kind() == TypeKind::List;
@@ -506,17 +510,21 @@ SugarPtr Emitter::binary(const Ast& a, const Type* hint) {
     }
     return a.text == "==" ? sugar(all) : sugar(make("aten::__not__", {all}, a.range, TypeKind::Bool));
   }
+  return arithmetic(a.text, op.op, x, y, a.range);
+}
+
+SugarPtr Emitter::arithmetic(const std::string& sign, const char* op, Value* x, Value* y, const Range& range) {
   // `2 - x` and `2 / x`: the operators of tensors take the tensor first.
   if (!x->type().is_tensor() && y->type().is_tensor() && is_subtype(x->type(), TypeKind::Number)) {
-    if (a.text == "+" || a.text == "*" || a.text == "==" || a.text == "!=") return call_op(op.op, {y, x}, a.range);
+    if (sign == "+" || sign == "*" || sign == "==" || sign == "!=") return call_op(op, {y, x}, range);
     static const std::map<std::string, const char*> kMirrored = {{"<", "aten::gt"}, {"<=", "aten::ge"}, {">", "aten::lt"}, {">=", "aten::le"}};
-    if (const auto found = kMirrored.find(a.text); found != kMirrored.end()) return call_op(found->second, {y, x}, a.range);
-    if (a.text == "-") return call_op("aten::rsub", {y, x}, a.range);
-    if (a.text == "/") return call_op("aten::mul", {as_value(call_op("aten::reciprocal", {y}, a.range), a.range), x}, a.range);
-    if (a.text == "//") return call_op("aten::floor_divide", {as_value(call_op("prim::NumToTensor", {x}, a.range), a.range), y}, a.range);
+    if (const auto found = kMirrored.find(sign); found != kMirrored.end()) return call_op(found->second, {y, x}, range);
+    if (sign == "-") return call_op("aten::rsub", {y, x}, range);
+    if (sign == "/") return call_op("aten::mul", {as_value(call_op("aten::reciprocal", {y}, range), range), x}, range);
+    if (sign == "//") return call_op("aten::floor_divide", {as_value(call_op("prim::NumToTensor", {x}, range), range), y}, range);
   }
-  if (a.text == "//" && x->type().is_tensor()) return call_op("aten::floor_divide", {x, y}, a.range);
-  return call_op(operator_on(op.op, *x, *y), {x, y}, a.range);
+  if (sign == "//" && x->type().is_tensor()) return call_op("aten::floor_divide", {x, y}, range);
+  return call_op(operator_on(op, *x, *y), {x, y}, range);
 }
 
 // ---- literals and comprehensions
@@ -954,7 +962,11 @@ Value* Emitter::tensor_index(Value* v, const Ast& a, std::vector<Value*>* indice
       continue;
     }
     if (index->type().kind() == TypeKind::Bool) index = as_value(call_op("aten::tensor", {index}, a.range), a.range);
-    if (index->type().kind() == TypeKind::List) index = as_value(call_op("aten::tensor", {index}, a.range), a.range);
+    if (index->type().kind() == TypeKind::List) {
+      const Type& element = index->type().elements()[0];
+      index = as_value(call_op("aten::tensor", {index}, a.range), a.range);
+      if (element.kind() == TypeKind::Float) index = as_value(call_op("aten::to", {index, constant(Datum(kInt64))}, a.range), a.range);
+    }
     if (index->type().kind() == TypeKind::Optional && index->type().elements()[0].is_tensor())
       index = make("prim::unchecked_cast", {index}, a.range, TypeKind::Tensor);
     if (!index->type().is_tensor()) fail("a tensor cannot be indexed by a value of type " + annotation_text(index->type()), p.ast->range);

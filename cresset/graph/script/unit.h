@@ -29,6 +29,8 @@ class Resolver {
   // Null: there is no such name.
   virtual SugarPtr value(const std::string& name, const Range& range) = 0;
   virtual std::optional<Type> type(const std::string& expression, const Range& range) = 0;
+  // Whether modules of a compiled class are instances of the class of modules that an expression names; nothing: it names none.
+  virtual std::optional<bool> is_module_of(const std::string& /*expression*/, const std::string& /*cls*/) { return std::nullopt; }
 };
 
 // The method of modules with hooks that a call from Python runs.

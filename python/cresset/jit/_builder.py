@@ -156,6 +156,7 @@ class _Builder:
         container = next((name for name, cls in _CONTAINERS.items() if isinstance(m, cls)), "")
         self.cls = _graph.script_class_new(_resolve.unit, _resolve.qualified_name(type(m)), "module", container)
         self.name = _graph.script_class_info(self.cls)["name"]
+        _resolve.module_types[self.name] = type(m)
         values = self._attributes()
         shared = self._shared_key() if self.share_types and not is_tracing and stubs is None else None
         known = _shared_classes.get(shared)

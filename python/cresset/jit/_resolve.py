@@ -20,6 +20,7 @@ from . import _library, _marks
 
 unit = _graph.script_unit_new()
 _named_tuples, _enums, _classes = {}, {}, {}
+module_types = {}  # the class of Python behind each compiled class of modules, by its name
 _functions = {}
 _SPECIAL = {"no_grad": "no_grad", "enable_grad": "enable_grad", "device": "device"}
 _JIT = {
@@ -86,11 +87,19 @@ class Resolver:
         return describe(obj, name)
 
     def type(self, expression):
+        return type_text(self._evaluated(expression))
+
+    def is_module_of(self, expression, cls):
+        found = self._evaluated(expression)
+        if not isinstance(found, type) or not issubclass(found, torch.nn.Module):
+            return None
+        return issubclass(module_types.get(cls, object), found)
+
+    def _evaluated(self, expression):
         try:
-            found = eval(expression, {**vars(builtins), **self.globals, **self.names})
+            return eval(expression, {**vars(builtins), **self.globals, **self.names})
         except Exception:
             return None
-        return type_text(found)
 
 
 class TextResolver(Resolver):

@@ -886,3 +886,64 @@ def test_ignored_functions_take_any_number_of_values():
     assert [t.item() for t in torch.jit.script(Counts())(torch.ones(1))] == [3, 20]
     with pytest.raises(torch.jit.Error, match="marked as unused"):
         torch.jit.script(Counts())(torch.ones(1, 1, 1, 1, 1, 1))
+
+
+def sums_of_numbers(x: torch.Tensor):
+    total, product, floor = 0, 2.0, 7
+    total += x
+    total += x
+    product *= x
+    floor //= x
+    return total, product, floor
+
+
+def test_a_number_becomes_a_tensor_by_an_augmented_assignment():
+    x = torch.arange(1.0, 7.0).reshape(2, 3)
+    torch.testing.assert_close(torch.jit.script(sums_of_numbers)(x), (2 * x, 2 * x, 7 // x))
+
+
+def test_lists_of_floats_are_indices_without_their_fractions():
+    f = torch.jit.CompilationUnit("def f(x):\n    places = [0.5, 2.9]\n    return x[places]").f
+    assert f(torch.arange(4)).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("value", [torch.tensor(1.5, requires_grad=True), torch.tensor([2.0])])
+def test_a_tensor_with_a_gradient_or_dimensions_stands_for_no_number(value):
+    f = torch.jit.CompilationUnit("def f(x, t):\n    return x.addcmul(x, x, value=t)").f
+    with pytest.raises(RuntimeError, match="requires grad stands for no number|expected a tensor of no dimensions"):
+        f(torch.ones(2), value)
+
+
+def test_a_remainder_of_zero_has_the_sign_of_the_divisor():
+    f = torch.jit.CompilationUnit("def f(a: float, b: float) -> float:\n    return a % b").f
+    for a, b in ((0.0, -1.5), (-0.0, 1.5), (3.0, -1.5), (-3.0, 1.5)):
+        assert math.copysign(1, f(a, b)) == math.copysign(1, a % b)
+
+
+class Plain(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x
+
+
+class Asks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.plain, self.none, self.number = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), Plain(), None, 3
+
+    def forward(self, x: torch.Tensor):
+        linear = [isinstance(layer, nn.Linear) for layer in self.layers]
+        others = isinstance(self.plain, nn.Module), isinstance(self.plain, (nn.Linear, Plain)), isinstance(self, Plain)
+        return linear, others, isinstance(x, nn.Linear), isinstance(self.none, nn.Linear), isinstance(self.number, nn.ReLU)
+
+
+def test_instances_of_classes_of_modules():
+    f = torch.jit.script(Asks())
+    for made in (f, again(f)):
+        assert made(torch.ones(2)) == ([True, False], (True, True, False), False, False, False)
+    with pytest.raises(RuntimeError, match="Unknown type name 'nn.Linear'"):
+        torch.jit.CompilationUnit("def f(x: nn.Linear):\n    return 1")
+
+
+def test_a_starred_name_stands_beside_others():
+    with pytest.raises(RuntimeError, match="there are none"):
+        torch.jit.CompilationUnit("def f(x):\n    *b, = (x, x)\n    return b")

@@ -22,10 +22,11 @@ int64_t floor_div(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 int64_t floor_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a - floor_div(a, b) * b; }
-// By zero it is what the machine gives, as quotients of floats are: no number.
+// Has the sign of `b`, zeros too. By zero it is what the machine gives, as quotients of floats are: no number.
 double float_mod(double a, double b) {
   const double r = std::fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  if (r == 0) return std::copysign(r, b);
+  return (r < 0) != (b < 0) ? r + b : r;
 }
 
 template <class T> T wrapped(T a, T b, int op) {
@@ -301,7 +302,7 @@ void add_conversions() {
   // A tensor where a number is asked for, which no cast in the text has made one.
   add_builtin("aten::IntImplicit(Tensor a) -> int", [](Inputs in, size_t, Datum& out) { put(out, implicit_int(*in[0])); });
   add_builtin("aten::FloatImplicit(Tensor a) -> float", [](Inputs in, size_t, Datum& out) { put(out, implicit_number(*in[0]).item().toDouble()); });
-  add_builtin("aten::ScalarImplicit(Tensor a) -> Scalar", [](Inputs in, size_t, Datum& out) { out = Datum(in[0]->to_tensor().item()); });
+  add_builtin("aten::ScalarImplicit(Tensor a) -> Scalar", [](Inputs in, size_t, Datum& out) { out = Datum(implicit_number(*in[0]).item()); });
   add_builtin("aten::Int.str(str a) -> int", [](Inputs in, size_t, Datum& out) {
     const std::string& s = in[0]->to_string();
     try {
