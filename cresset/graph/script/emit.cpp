@@ -93,7 +93,7 @@ void Emitter::run() {
            def_.range);
     }
     leave(def_.range, sugar(constant(Datum())));
-    return Flow{true, nullptr};
+    return Flow{true, nullptr, {}};
   });
   SugarPtr result = find(kValue);
   if (!result) result = sugar(returns_ && returns_->kind() != TypeKind::None ? uninitialized(*returns_, def_.range) : constant(Datum()));
@@ -195,16 +195,18 @@ void Emitter::refine(const std::map<std::string, Type>& types) {
   }
 }
 
+SugarPtr Emitter::outer_variable(const std::string& name) const {
+  for (const Frame* f = frame_->parent; f && !f->gone.count(name); f = f->parent) {
+    const auto found = f->names.find(name);
+    if (found != f->names.end() && !(f->narrowed.count(name) && !f->assigned.count(name))) return found->second;
+  }
+  return nullptr;
+}
+
 void Emitter::assign_name(const std::string& name, SugarPtr value, const Range& range) {
   if (value->kind == SugarKind::Constant) value = sugar(as_value(value, range));
   if (frame_->parent && value->kind == SugarKind::Value) {
-    // In a block within the one that defined it a variable keeps its type; conditions in between have not defined it.
-    SugarPtr outer;
-    for (const Frame* f = frame_->parent; f && !outer; f = f->parent) {
-      if (f->gone.count(name)) break;
-      const auto found = f->names.find(name);
-      if (found != f->names.end() && !(f->narrowed.count(name) && !f->assigned.count(name))) outer = found->second;
-    }
+    const SugarPtr outer = outer_variable(name);
     // Loops over modules are written out: their variable is another module in each trip.
     const bool are_modules = unrolled_ && outer && outer->kind == SugarKind::Value && is_module(value->value->type()) && is_module(outer->value->type());
     if (outer && outer->kind == SugarKind::Value && !are_modules && !is_subtype(value->value->type(), outer->value->type()))
@@ -227,9 +229,9 @@ Flow Emitter::statements(const Ast& block, size_t from, const Body& then) {
     if (!f.may) continue;
     if (is_last) return f;
     return branches(
-        block[i].range, f.may, {}, {},
+        block[i].range, f.may, {}, f.stays,
         [] {
-          return Flow{true, nullptr};
+          return Flow{true, nullptr, {}};
         },
         rest);
   }
@@ -256,6 +258,21 @@ Flow Emitter::branches(const Range& range, Value* condition, const std::map<std:
   return merge(range, n, first, a, second, b);
 }
 
+namespace {
+
+// The type of a variable behind two branches, of which at least one has not left.
+std::optional<Type> type_of_staying(const std::string& name, const Flow& a, const Value* x, const Flow& b, const Value* y) {
+  const auto of = [&](const Flow& f, const Value* v) -> std::optional<Type> {
+    if (f.exits || !v) return std::nullopt;
+    const auto found = f.stays.find(name);
+    return found == f.stays.end() ? v->type() : found->second;
+  };
+  const auto one = of(a, x), other = of(b, y);
+  return one && other ? unify(*one, *other) : one ? one : other;
+}
+
+}  // namespace
+
 Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Frame& no, const Flow& b) {
   Block *true_block = n->blocks()[0].get(), *false_block = n->blocks()[1].get();
   const auto in = [&](Block* block, const auto& body) {
@@ -264,6 +281,7 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
     block_ = outer;
     return result;
   };
+  std::map<std::string, Type> stays;
   std::set<std::string> names = yes.assigned;
   names.insert(no.assigned.begin(), no.assigned.end());
   for (const auto& [name, why] : yes.gone) names.insert(name);
@@ -301,6 +319,7 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
       set(name, sugar(x));
       continue;
     }
+    const std::optional<Type> staying = name[0] == '$' ? std::nullopt : type_of_staying(name, a, x, b, y);
     const bool untyped = name == kValue && !returns_;
     // Outside of loops nothing reads a variable of a branch that left.
     const bool only_one_stays = name[0] != '$' && !loops_ && a.exits != b.exits;
@@ -335,16 +354,17 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
     true_block->add_result(x);
     false_block->add_result(y);
     set(name, sugar(out));
+    if (staying && *staying != type && is_subtype(*staying, type)) stays[name] = *staying;
   }
-  if (a.exits && b.exits) return {true, nullptr};
+  if (a.exits && b.exits) return {true, nullptr, {}};
   if (!a.exits && !a.may && !b.exits && !b.may) return {};
-  if (a.exits && !b.may) return {false, n->input(0)};
-  if (b.exits && !a.may) return {false, make("aten::__not__", {n->input(0)}, range, TypeKind::Bool)};
+  if (a.exits && !b.may) return {false, n->input(0), std::move(stays)};
+  if (b.exits && !a.may) return {false, make("aten::__not__", {n->input(0)}, range, TypeKind::Bool), std::move(stays)};
   const auto left = [&](const Flow& f) { return f.exits ? constant(Datum(true)) : f.may ? f.may : constant(Datum(false)); };
   Value* out = n->add_output(TypeKind::Bool);
   true_block->add_result(left(a));
   false_block->add_result(left(b));
-  return {false, out};
+  return {false, out, std::move(stays)};
 }
 
 // ---- statements
@@ -361,18 +381,23 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
     case AstKind::Return: {
       const Type* hint = returns_ && !infer_return_ ? &*returns_ : nullptr;
       leave(a.range, a.kid(0) ? expression(a[0], hint) : sugar(constant(Datum())));
-      return {true, nullptr};
+      return {true, nullptr, {}};
     }
     case AstKind::Break:
     case AstKind::Continue:
       if (unrolled_) fail("Because loops over containers of modules and tuples are unrolled, they cannot have break or continue within", a.range);
       if (!loops_) fail(str(a.kind == AstKind::Break ? "break" : "continue", " stands outside of a loop"), a.range);
       if (a.kind == AstKind::Break) set(kBroke, sugar(constant(Datum(true))));
-      return {true, nullptr};
+      return {true, nullptr, {}};
     case AstKind::Assign: {
       std::optional<Type> type;
       if (!a.type_comment.empty()) type = script::type_of_text(a.type_comment, &resolver_, a.range);
-      SugarPtr v = expression(a[0], type ? &*type : nullptr);
+      // A literal is of the type that its variable keeps.
+      std::optional<Type> kept;
+      if (!type && a.kids.size() == 2 && a[1].kind == AstKind::Name && (a[0].kind == AstKind::List || a[0].kind == AstKind::Dict))
+        if (const SugarPtr outer = outer_variable(a[1].text); outer && outer->kind == SugarKind::Value) kept = outer->value->type();
+      if (kept && kept->kind() == TypeKind::Optional) kept = kept->elements()[0];
+      SugarPtr v = expression(a[0], type ? &*type : kept ? &*kept : nullptr);
       if (type) {
         Value* converted = convert(as_value(v, a[0].range, &*type), *type, a[0].range, false);
         if (!converted)
@@ -421,7 +446,7 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
         if (message->type().kind() != TypeKind::String) message = as_value(call_op("aten::str", {message}, a.range), a.range);
         Value* prefix = constant(Datum("AssertionError: "));
         raise(a.range, as_value(call_op("aten::add", {prefix, message}, a.range), a.range), "");
-        return Flow{true, nullptr};
+        return Flow{true, nullptr, {}};
       };
       if (c.known) {
         if (*c.known) return {};
@@ -432,7 +457,7 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
       refine(c.yes);
       return {};
     }
-    case AstKind::Raise: raise_statement(a); return {true, nullptr};
+    case AstKind::Raise: raise_statement(a); return {true, nullptr, {}};
     case AstKind::With: return with(a, 1);
     case AstKind::Delete:
       for (const AstPtr& t : a.kids) remove(*t);

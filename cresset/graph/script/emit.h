@@ -10,8 +10,9 @@ namespace cresset::graph::script {
 
 // Whether statements left the block that they are in, by return, break, continue or an exception.
 struct Flow {
-  bool exits = false;    // always
-  Value* may = nullptr;  // if this is true at run time
+  bool exits = false;                   // always
+  Value* may = nullptr;                 // if this is true at run time
+  std::map<std::string, Type> stays{};  // variables that have a narrower type where it has not left
 };
 
 // A condition: its value, or what it is known to be, and what it says about types of variables.
@@ -58,6 +59,8 @@ class Emitter {
                  const std::map<std::string, Type>& refined, const Ast* target = nullptr);
   Flow with(const Ast& a, size_t at);
   void assign(const Ast& target, SugarPtr value, const Range& range);
+  // What a name is around this block, which keeps its type there; conditions in between have not defined it. Null: nothing.
+  SugarPtr outer_variable(const std::string& name) const;
   void assign_name(const std::string& name, SugarPtr value, const Range& range);
   void assign_attribute(const Ast& target, Value* value, const Range& range);
   void assign_item(const Ast& target, SugarPtr value);

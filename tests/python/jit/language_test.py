@@ -947,3 +947,45 @@ def test_instances_of_classes_of_modules():
 def test_a_starred_name_stands_beside_others():
     with pytest.raises(RuntimeError, match="there are none"):
         torch.jit.CompilationUnit("def f(x):\n    *b, = (x, x)\n    return b")
+
+
+@torch.jit.script
+def literals_of_kept_types(n: int, given: Optional[List[int]], rows: Optional[Dict[str, List[int]]] = None):
+    plain = [1]
+    if n > 0:
+        plain = []
+        plain.append(2)
+    if given is None:
+        given = []
+    if rows is None:
+        rows = {"a": []}
+    given.append(3)
+    rows["a"].append(4)
+    return plain, given, rows
+
+
+def test_a_literal_has_the_type_that_its_variable_keeps():
+    assert literals_of_kept_types(1, None) == ([2], [3], {"a": [4]})
+    assert literals_of_kept_types(0, [0], {"a": [1]}) == ([1], [0, 3], {"a": [1, 4]})
+
+
+@torch.jit.script
+def sums_what_stays(given: Optional[int], n: int):
+    total = 0
+    for k in range(n):
+        if k > 1:
+            if k == 2:
+                given = None
+                continue
+            if k == 6:
+                break
+            given = 3
+        else:
+            given = k
+        total += given
+    return given, total
+
+
+def test_behind_a_continue_a_variable_has_the_type_that_it_has_there():
+    assert [sums_what_stays(5, n) for n in (0, 2, 3, 4, 8)] == [(5, 0), (1, 1), (None, 1), (3, 4), (3, 10)]
+    assert again(sums_what_stays)(5, 8) == (3, 10)

@@ -119,9 +119,8 @@ class Program:
                 lambda: f"len([w for w in {a('strs')}])",
                 lambda: f"max({a('ints')})",
                 lambda: f"int(math.floor({a('float')}))",
-                lambda: f"({a()} ** 2)",
                 lambda: f"divmod({a()}, 3)[{r.randint(0, 1)}]",
-                lambda: f"hash({a()})",
+                lambda: f"hash(abs({a()}))",
                 lambda: f"ord({quoted(self.pick('aZ'))})",
                 lambda: f"{self.pick(self.names('box') or ['Box(1, [2])'])}.{self.pick(['count', 'most()', 'items[-1]'])}",
             ]
@@ -158,7 +157,7 @@ class Program:
                 lambda: f"{a('floats')}[{r.randint(-2, 1)}]",
                 lambda: f"sum({a('floats')})",
                 lambda: f"-{a()}",
-                lambda: f"round({a()}, {r.randint(0, 2)})",
+                lambda: f"round({a()})",
                 lambda: f"math.{self.pick('floor ceil exp fabs atan'.split())}(min({a()}, 3.0))",
                 lambda: f"max({a('floats')})",
             ]
@@ -212,7 +211,7 @@ class Program:
                 lambda: f"{a()}.join({a('strs')})",
                 lambda: 'f"' + self.pick(["{%s}-{%s}", "<{%s}{%s}>"]) % (self.pick(self.names("int")), self.pick(self.names("str"))) + '"',
                 lambda: f'"{{}}:{{}}".format({a("int")}, {a()})',
-                lambda: f'"%d %s" % ({a("int")}, {a()})',
+                lambda: f'("%d %s" % ({a("int")}, {a()}))',
                 lambda: f"({a()} if {a('bool')} else {a()})",
                 lambda: f"{a('strs')}[{r.randint(-1, 1)}]",
                 lambda: f"{a()}.{self.pick('zfill ljust rjust center'.split())}({r.randint(0, 5)})",
@@ -397,9 +396,11 @@ class Program:
         op = {"int": "+= -= *=", "float": "+= -= *= /=", "str": "+=", "ints": "+=", "tensor": "+= -= *="}[kind]
         op, name = self.pick(op.split()), self.pick(known)
         other = self.expr("float" if kind == "tensor" and self.chance(0.3) else kind, 2)
-        return [
-            f"{name} {op} {other if op in ('+=', '-=') else self.pick(['2', '3']) if kind in ('int', 'float') else f'{other}.copy()' if kind == 'ints' else other}"
-        ]
+        if kind == "ints":
+            other += ".copy()"  # PyTorch adds None where a list is added to itself
+        if kind in ("int", "float") and op in ("*=", "/="):
+            other = self.pick(["2", "3"])
+        return [f"{name} {op} {other}"]
 
     def s_list(self, depth):
         name, r = self.pick(self.names("ints")), self.random
@@ -523,11 +524,12 @@ class Program:
 
     def s_refine(self, depth):
         name = self.pick(self.names("opt"))
-        taken = self.fresh()
+        taken, other = self.fresh(), self.expr("int")
+        more = self.expr("int", 1)
         self.scopes[-1][taken] = "int"
         if self.chance(0.5):
-            return [f"{taken} = {self.expr('int')}", f"if {name} is not None:", f"    {taken} = {name} + {self.expr('int', 1)}"]
-        return [f"if {name} is None:", f"    {taken} = {self.expr('int')}", "else:", f"    {taken} = {name} * 2"]
+            return [f"{taken} = {other}", f"if {name} is not None:", f"    {taken} = {name} + {more}"]
+        return [f"if {name} is None:", f"    {taken} = {other}", "else:", f"    {taken} = {name} * 2"]
 
     def s_jump(self, depth):
         return [f"if {self.expr('bool')}:", "    " + self.pick(["break", "continue"])]
