@@ -553,8 +553,9 @@ def program(seed, name="f"):
     return Program(seed, name).text()
 
 
-def module_text(seeds):
-    return HEAD + "".join("\n\n" + program(seed, f"f{seed}") for seed in seeds)
+def module_text(seeds, library="torch"):
+    """A module of the programs f<seed>, over a library that is called torch in it."""
+    return HEAD.replace("import torch", f"import {library} as torch") + "".join("\n\n" + program(seed, f"f{seed}") for seed in seeds)
 
 
 def arguments(torch, which):

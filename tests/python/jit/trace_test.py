@@ -185,6 +185,15 @@ class Traces(unittest.TestCase):
                     self.assertTrue(torch.equal(frozen(x), expected))
                     self.assertTrue(torch.equal(torch.jit.optimize_for_inference(frozen)(x), expected))
 
+    def test_weights_that_are_computed_once_are_not_traced(self):
+        layer = nn.Linear(2, 2)
+        nn.utils.parametrize.register_parametrization(layer, "weight", nn.Tanh())
+        with nn.utils.parametrize.cached(), self.assertRaisesRegex(RuntimeError, "trace the module outside of cached"):
+            torch.jit.trace(layer, (torch.ones(1, 2),))
+        traced = torch.jit.trace(layer, (torch.ones(1, 2),))
+        with nn.utils.parametrize.cached():
+            self.assertTrue(torch.equal(traced(torch.ones(3, 2)), layer(torch.ones(3, 2))))
+
     def test_forked_calls_take_keywords(self):
         def both(a, b):
             return 2 * a - b

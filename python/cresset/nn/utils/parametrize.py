@@ -143,6 +143,8 @@ def _inject_property(module, name):
     def read(self):
         if not _depth:
             return self.parametrizations[name]()
+        if torch.jit.is_tracing():
+            raise RuntimeError("parametrize.cached: a trace cannot follow weights that are computed once; trace the module outside of cached()")
         key = id(self), name
         if key not in _cache:
             _cache[key] = self.parametrizations[name]()
