@@ -59,7 +59,7 @@ class Emitter {
                  const std::map<std::string, Type>& refined, const Ast* target = nullptr);
   Flow with(const Ast& a, size_t at);
   void assign(const Ast& target, SugarPtr value, const Range& range);
-  // What a name is around this block, which keeps its type there; conditions in between have not defined it. Null: nothing.
+  // The variable of a name around this block, whose type stays; conditions in between have not defined it. Null: there is none.
   SugarPtr outer_variable(const std::string& name) const;
   void assign_name(const std::string& name, SugarPtr value, const Range& range);
   void assign_attribute(const Ast& target, Value* value, const Range& range);
