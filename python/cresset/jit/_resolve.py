@@ -87,19 +87,23 @@ class Resolver:
         return describe(obj, name)
 
     def type(self, expression):
-        return type_text(self._evaluated(expression))
+        try:
+            found = self._evaluated(expression)
+        except Exception:
+            return None
+        return type_text(found)
 
     def is_module_of(self, expression, cls):
-        found = self._evaluated(expression)
+        try:
+            found = self._evaluated(expression)
+        except Exception:
+            return None
         if not isinstance(found, type) or not issubclass(found, torch.nn.Module):
             return None
         return issubclass(module_types.get(cls, object), found)
 
     def _evaluated(self, expression):
-        try:
-            return eval(expression, {**vars(builtins), **self.globals, **self.names})
-        except Exception:
-            return None
+        return eval(expression, {**vars(builtins), **self.globals, **self.names})
 
 
 class TextResolver(Resolver):

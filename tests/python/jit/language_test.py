@@ -989,3 +989,9 @@ def sums_what_stays(given: Optional[int], n: int):
 def test_behind_a_continue_a_variable_has_the_type_that_it_has_there():
     assert [sums_what_stays(5, n) for n in (0, 2, 3, 4, 8)] == [(5, 0), (1, 1), (None, 1), (3, 4), (3, 10)]
     assert again(sums_what_stays)(5, 8) == (3, 10)
+
+
+@pytest.mark.parametrize("annotation", ["Foo", "Tuple[Foo, Tensor]", "Tuple[Tensor, Tensor][Tensor]"])
+def test_types_that_are_not_there_are_refused(annotation):
+    with pytest.raises(RuntimeError):
+        torch.jit.CompilationUnit(f"def f(x: {annotation}) -> int:\n    return 1")
