@@ -154,7 +154,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     elif _is_exchanged(data):
         out = _placed(from_dlpack(data).clone(), dtype, device)
     else:
-        out = _of_numbers(data, dtype)
+        try:
+            out = _of_numbers(data, dtype)
+        except RuntimeError:
+            if not has_symbols(data):
+                raise
+            return _of_symbols(data, _dtype_of_symbols(data) if dtype is None else dtype, device).requires_grad_(requires_grad)
         device = _default_device() if device is None else device
         if device is not None:
             out = out.to(device)
@@ -168,6 +173,35 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 def _plain(data):
     return all(map(_plain, data)) if isinstance(data, (list, tuple)) else isinstance(data, (bool, int, float, complex))
+
+
+def _leaves(data):
+    for item in data if isinstance(data, (list, tuple)) else (data,):
+        yield from _leaves(item) if isinstance(item, (list, tuple)) else (item,)
+
+
+def has_symbols(data):
+    """Whether a number of nested data is symbolic."""
+    from .symbolic import SymBool, SymFloat, SymInt
+
+    return any(isinstance(leaf, (SymInt, SymFloat, SymBool)) for leaf in _leaves(data))
+
+
+def _dtype_of_symbols(data):
+    from .symbolic import SymBool, SymInt
+
+    if all(isinstance(leaf, (bool, SymBool)) for leaf in _leaves(data)):
+        return _bool
+    return int64 if all(isinstance(leaf, (int, SymInt, SymBool)) for leaf in _leaves(data)) else get_default_dtype()
+
+
+def _of_symbols(data, dtype, device):
+    """A tensor of nested numbers of which some are symbolic: operators make it."""
+    from .. import ops
+
+    if isinstance(data, (list, tuple)):
+        return ops.aten.stack.default([_of_symbols(item, dtype, device) for item in data])
+    return ops.aten.scalar_tensor.default(data, dtype=dtype, device=device)
 
 
 def _of_numbers(data, dtype):

@@ -29,7 +29,7 @@ def broadcast_shapes(*shapes):
     >>> torch.broadcast_shapes((3, 1), (4,))
     torch.Size([3, 4])
     """
-    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    shapes = [(s,) if isinstance(s, (int, _torch.SymInt)) else tuple(s) for s in shapes]
     if any(n < 0 for s in shapes for n in s):
         raise ValueError(f"broadcast_shapes: expected sizes of at least 0, got {shapes}")
     metas = [_torch.empty_strided(s, (0,) * len(s), device="meta") for s in shapes]
@@ -479,10 +479,10 @@ def unravel_index(indices, shape):
     """
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == _torch.bool:
         raise TypeError(f"unravel_index: expected integer indices, got {indices.dtype}")
-    if not isinstance(shape, (int, tuple, list)):
+    if not isinstance(shape, (int, _torch.SymInt, tuple, list)):
         raise TypeError(f"unravel_index: expected a shape of integers, got {type(shape).__name__}")
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    if any(not isinstance(n, int) for n in shape):
+    shape = (shape,) if isinstance(shape, (int, _torch.SymInt)) else tuple(shape)
+    if any(not isinstance(n, (int, _torch.SymInt)) for n in shape):
         raise TypeError("unravel_index: expected a shape of integers")
     if any(n < 0 for n in shape):
         raise ValueError(f"unravel_index: expected a shape without negative sizes, got {shape}")

@@ -1,58 +1,188 @@
 """`torch._dynamo.export`: one graph of a function's own arguments."""
 
 import collections
-import functools
+import contextlib
+import inspect
 
-from ..fx import GraphModule, Interpreter
+import _cresset
+from _cresset import Tensor
+
+import cresset as torch
+
+from ..fx import Graph, GraphModule, Interpreter
 from ..fx import traceback as fx_traceback
+from ..fx.experimental._guards import GuardPrinter
 from ..fx.experimental.proxy_tensor import make_fx
+from ..fx.graph import _PyTreeCodeGen, _PyTreeInfo
 from ..utils._pytree import tree_flatten, tree_unflatten
-from . import config, eval_frame
+from . import config, eval_frame, exc
+from .decorators import mark_dynamic
 
 ExportResult = collections.namedtuple("ExportResult", "graph_module guards")
+_NUMBERS = (bool, int, float, str)
 
 
-class _Exported(GraphModule):
-    pass
+class _Arguments:
+    """Checks what a graph relies on of its arguments before it runs. Errors: AssertionError with the condition that does not hold."""
+
+    def __init__(self, spec, numbers, conditions):
+        self.spec, self.numbers, self.conditions = spec, numbers, conditions
+
+    def __call__(self, module, args, kwargs):
+        leaves, spec = tree_flatten((args, kwargs))
+        if spec != self.spec or any(isinstance(leaf, Tensor) and _cresset._fake_mode_of(leaf) is not None for leaf in leaves):
+            return
+        for i, number in self.numbers.items():
+            if type(leaves[i]) in _NUMBERS and leaves[i] != number:
+                raise AssertionError(f"Guard failed: the graph was exported for the argument {number!r}, got {leaves[i]!r}")
+        for text in self.conditions:
+            if not GuardPrinter.evaluate(text, leaves):
+                sizes = [tuple(leaf.shape) for leaf in leaves if isinstance(leaf, Tensor)]
+                raise AssertionError(f"Guard failed: {text}, for tensors of the sizes {sizes}")
 
 
-def exported(function, args, kwargs, aten_graph, static, tracing_mode, decompositions):
+class _Capture:
+    """The capture of a frame: its graph over the leaves of the arguments, and the leaves of its result."""
+
+    def __init__(self, args, kwargs):
+        self.leaves, self.spec = tree_flatten((args, kwargs))
+        self.graph = None
+
+    def __call__(self, world, value):
+        tracer = world.tracer
+        results = [self._result(tracer, leaf) for leaf in tree_flatten(value)[0]]
+        tracer.finish_modes()
+        outside = {id(fake): held for fake, held, _ in world.tensors}
+        known = {id(held): fake for fake, held, _ in world.tensors}
+        self.graph, self.root, self.fakes, copied = Graph(), tracer.root, [known.get(id(leaf), leaf) for leaf in self.leaves], {}
+        nodes = [self._leaf(i, tracer, outside) for i in range(len(self.leaves))]
+        for _, node, fake in tracer.inputs:
+            held = outside.get(id(fake))
+            i = next((i for i, leaf in enumerate(self.leaves) if leaf is held), None)
+            copied[node] = nodes[i] if i is not None else self._kept(node, held)
+        for node in tracer.graph.nodes:
+            if node.op not in ("placeholder", "output"):
+                copied[node] = self.graph.node_copy(node, copied.__getitem__)
+        self.env = world.shapes.env if world.shapes is not None else None
+        self.results = [copied[r] if isinstance(r, torch.fx.Node) else r for r in results]
+
+    @staticmethod
+    def _result(tracer, leaf):
+        try:
+            found = tracer.argument(leaf)
+        except exc.TorchDynamoException:
+            raise
+        except Exception:
+            return tracer.attribute(leaf)
+        return tracer.attribute(leaf) if callable(leaf) else found
+
+    def _leaf(self, i, tracer, outside):
+        known = next(((node, fake) for _, node, fake in tracer.inputs if outside.get(id(fake)) is self.leaves[i]), None)
+        node = self.graph.placeholder(f"arg{i}" if known is None else known[0].name)
+        if known is not None:
+            node.meta = dict(known[0].meta)
+        return node
+
+    def _kept(self, node, held):
+        """The node of a tensor that is no argument: an attribute of the module."""
+        if held is None:
+            raise exc.Unsupported(f"torch._dynamo.export: {node.name} is a number of its own, which no argument has")
+        if isinstance(held, torch.nn.Parameter):
+            setattr(self.root, node.name, held)
+        else:
+            self.root.register_buffer(node.name, held)
+        made = self.graph.get_attr(node.name)
+        made.meta = dict(node.meta)
+        return made
+
+    def module(self, result):
+        """The module of the graph, whose result is nested like `result`."""
+        flat, self.out_spec = tree_flatten(result)
+        self.graph.output(tuple(self.results) if len(self.results) == len(flat) else tuple(flat))
+        return GraphModule(self.root, self.graph)
+
+    def conditions(self):
+        """The conditions on sizes that the graph relies on, as texts over L['t0'], L['t1'], ..."""
+        return _conditions(self.env, self.fakes)
+
+
+def _conditions(env, fakes):
+    if env is None:
+        return []
+    held = [(leaf, f"L['t{i}']") for i, leaf in enumerate(fakes) if isinstance(leaf, Tensor) and _cresset._fake_mode_of(leaf) is not None]
+    with _unwatched():
+        return GuardPrinter(env, [leaf for leaf, _ in held], [text for _, text in held], ignore_static=False).conditions()
+
+
+@contextlib.contextmanager
+def _unwatched():
+    before = _cresset._fake_swap(None)
+    try:
+        yield
+    finally:
+        _cresset._fake_swap(before)
+
+
+def exported(function, args, kwargs, *, aten_graph, static, tracing_mode, decompositions, dynamic_shapes, pre_dispatch, same_signature):
     """The graph of a function for example arguments, as a module of the same arguments; sizes are open unless `static`."""
-    made = {}
-
-    def keep(module, inputs):
-        made["graph"], made["inputs"] = module, list(inputs)
-
-        def run(*given):
-            made["results"] = module(*given)
-            return made["results"]
-
-        return run
-
-    compiler = eval_frame.Compiler(keep, fullgraph=True)
+    compiler = eval_frame.Compiler("eager", fullgraph=True)
+    capture = compiler.exporting = _Capture(args, kwargs)
     function = function._orig_mod if isinstance(function, eval_frame.OptimizedModule) else eval_frame.innermost_fn(function)
-    with config.patch(assume_static_by_default=static):
+    names = _names(function, args, kwargs)
+    with config.patch(assume_static_by_default=static), _marked(function, args, kwargs, dynamic_shapes):
         result = eval_frame.compiled(function, compiler)(*args, **kwargs)
-    if "graph" not in made:
-        raise RuntimeError("torch._dynamo.export: the function has no operators")
-    given, _ = tree_flatten((args, kwargs))
-    flat, spec = tree_flatten(result)
-    inputs = [next((i for i, leaf in enumerate(given) if leaf is value), None) for value in made["inputs"]]
-    outputs = [next((i for i, leaf in enumerate(made["results"]) if leaf is value), None) for value in flat]
-    graph = made["graph"]
-
-    def forward(*args, run=graph, **kwargs):
-        leaves, _ = tree_flatten((args, kwargs))
-        found = run(*[value if i is None else leaves[i] for i, value in zip(inputs, made["inputs"], strict=True)])
-        return tree_unflatten([value if i is None else found[i] for i, value in zip(outputs, flat, strict=True)], spec)
-
-    module = GraphModule(graph, graph.graph)
-    module.forward = forward
+    if capture.graph is None:
+        raise exc.Unsupported("torch._dynamo.export: the function is not captured")
+    module = capture.module(result)
     guards = [line for *_, entry in compiler.region.entries() for line in entry.guards.text().splitlines()]
+    conditions = [] if static else capture.conditions()
     if aten_graph:
         # Nodes of operators keep what is noted on the nodes that they come from.
         with fx_traceback.preserve_node_meta():
-            run = functools.partial(forward, run=Interpreter(graph).run)
             mode = "real" if static else tracing_mode
-            module = make_fx(run, decomposition_table=decompositions, tracing_mode=mode, _allow_non_fake_inputs=True)(*args, **kwargs)
+            run = Interpreter(module).run
+            module = make_fx(run, decomposition_table=decompositions, tracing_mode=mode, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(
+                *capture.leaves
+            )
+        conditions += (
+            [] if static else _conditions(getattr(module, "shape_env", None), [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")])
+        )
+    if same_signature:
+        module.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, capture.spec, capture.out_spec)))
+        module.recompile()
+        numbers = {i: leaf for i, leaf in enumerate(capture.leaves) if type(leaf) in _NUMBERS}
+        module.register_forward_pre_hook(_Arguments(capture.spec, numbers, conditions), with_kwargs=True)
     return ExportResult(module, guards)
+
+
+def _names(function, args, kwargs):
+    """Names of the arguments as they are given."""
+    try:
+        parameters = list(inspect.signature(function.forward if isinstance(function, torch.nn.Module) else function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [plain[i] if i < len(plain) else f"arg_{i}" for i in range(len(args))] + list(kwargs)
+
+
+@contextlib.contextmanager
+def _marked(function, args, kwargs, dynamic_shapes):
+    """In its scope the dimensions that `dynamic_shapes` has a Dim for are marked as open."""
+    if dynamic_shapes is None:
+        yield
+        return
+    from ..export._shapes import _specs
+    from ..export.dynamic_shapes import Dim, _NO_BOUND, combined
+
+    before = []
+    for tensor, dims in _specs(combined(function, args, kwargs), dynamic_shapes):
+        before.append((tensor, dict(tensor.__dict__)))
+        for d, dim in enumerate(dims):
+            if isinstance(dim, Dim):
+                mark_dynamic(tensor, d, min=dim.min, max=None if dim.max is _NO_BOUND else dim.max)
+    try:
+        yield
+    finally:
+        for tensor, attributes in before:
+            tensor.__dict__.clear()
+            tensor.__dict__.update(attributes)

@@ -55,6 +55,7 @@ class Compiler:
         self.region = _cresset_compile.Region(functools.partial(_miss, weakref.ref(self)))
         self.roots, self.left, self.graphs, self.breaks = set(), set(), [], []
         self.made = []  # (graph, what its backend made of it)
+        self.exporting = None  # called with what a capture has found and the value that its frame returns
         self.sizes = {}  # (code, place) -> the sizes of an argument so far, None for those that have differed
         _compilers.add(self)
 
@@ -392,11 +393,17 @@ def explain(f, *extra_args, **extra_kwargs):
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
-def export(f, *extra_args, aten_graph=False, assume_static_by_default=False, tracing_mode="symbolic", decomposition_table=None, **options):
+def export(
+    f, *extra_args, aten_graph=False, pre_dispatch=False, decomposition_table=None, tracing_mode="symbolic", dynamic_shapes=None, assume_static_by_default=False,
+    same_signature=True, **extra_kwargs,
+):  # fmt: skip
     """A function of example arguments that gives (graph module, guards): `f` as one graph of the same arguments.
 
-    The graph serves all sizes that the guards allow, those of the examples alone with `assume_static_by_default`. With `aten_graph` it is one of operators,
-    taken apart by `decomposition_table`.
+    The graph serves all sizes that the guards allow, those of the examples alone with `assume_static_by_default`, but for the dimensions that have a Dim in
+    `dynamic_shapes`. With `aten_graph` it is one of operators, taken apart by `decomposition_table`, or of whole composites with `pre_dispatch`. Without
+    `same_signature` its arguments and results are the leaves.
+
+    Errors: the module raises AssertionError for arguments that the graph does not hold for; Unsupported for a function that is not one graph.
 
     >>> graph, guards = torch._dynamo.export(lambda x: torch.ones(2 * x.shape[0]))(torch.zeros(3))
     >>> graph(torch.zeros(5)).shape
@@ -406,9 +413,12 @@ def export(f, *extra_args, aten_graph=False, assume_static_by_default=False, tra
     def inner(*args, **kwargs):
         from ._export import exported
 
-        return exported(f, args, kwargs, aten_graph, assume_static_by_default, tracing_mode, decomposition_table)
+        return exported(
+            f, args, kwargs, aten_graph=aten_graph, static=assume_static_by_default, tracing_mode=tracing_mode, decompositions=decomposition_table,
+            dynamic_shapes=dynamic_shapes, pre_dispatch=pre_dispatch, same_signature=same_signature,
+        )  # fmt: skip
 
-    return inner(*extra_args) if extra_args else inner
+    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
 del config, exc

@@ -9,7 +9,7 @@ import cresset as torch
 
 from .. import ops
 from ..utils import _pytree as pytree
-from . import _encode, _shapes, _symbols
+from . import _conditions, _encode, _shapes, _symbols
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, TrainingIRVerifier, Verifier
 from .graph_signature import (
     ConstantArgument,
@@ -93,6 +93,7 @@ def program(document, state, constants, examples, opset):
         torch.fx.GraphModule(owner, graph), graph, signature, state, ranges, entries, examples, constants, verifiers=verifiers
     )  # fmt: skip
     made.example_inputs = examples
+    made._guards = _conditions.read(made, [p.of(str) for p in root.at("guards_code").each()] if root.get("guards_code") else [])
     return made
 
 

@@ -7,7 +7,7 @@ import cresset as torch
 
 from ..fx import Node
 from ..utils import _pytree as pytree
-from . import _paths, _symbols
+from . import _conditions, _paths, _symbols
 from .graph_signature import ConstantArgument, InputKind, OutputKind, SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument
 
 SCHEMA_VERSION = {"major": 8, "minor": 20}
@@ -32,7 +32,7 @@ def document(program, opset):
         "schema_version": dict(SCHEMA_VERSION),
         "verifiers": [v.dialect for v in program.verifiers],
         "torch_version": "2.13.0",
-        "guards_code": [],
+        "guards_code": _conditions.written(program),
     }
 
 

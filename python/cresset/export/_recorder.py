@@ -125,6 +125,7 @@ class Recorder:
 
     def _arithmetic(self, op, parts, tree):
         functions = {"sub": operator.sub, "max": torch.sym_max, "min": torch.sym_min, "not": torch.sym_not, "float": torch.sym_float, "and": operator.and_,
+                     "round": round, "trunc": torch.sym_int,
                      "or": operator.or_}  # fmt: skip
         function = functions.get(op) or getattr(operator, op, None) or getattr(torch, f"_sym_{op}", None) or getattr(math, op)
         node = parts[0]

@@ -7,7 +7,7 @@ import cresset as torch
 from .._dynamo.exc import UserError, UserErrorType
 from .._subclasses.fake_tensor import FakeTensorMode, is_fake
 from ..fx.experimental._dims import DimDynamic, StatelessSymbolicContext
-from ..fx.experimental._guards import suggested_fixes
+from ..fx.experimental._guards import relied_on, suggested_fixes
 from ..fx.experimental.symbolic_shapes import RestartTrace, ShapeEnv, ValueRanges
 from ..utils import _pytree as pytree
 from .dynamic_shapes import _NO_BOUND, AdditionalInputs, Dim, ShapesCollection, _DimHint, combined
@@ -189,8 +189,7 @@ class Shapes:
 
     def guards(self):
         """Conditions that were found while the module ran."""
-        found = [self.env.replace(guard) for guard, _ in self.env._env.guards]
-        return [g for g in found if g.constant is None and not self.env._env.statically(g)]
+        return relied_on(self.env)
 
 
 def _open(high):

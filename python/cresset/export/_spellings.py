@@ -5,7 +5,7 @@ A spelling is a function of (recorder, operator, args, kwargs) that gives the ca
 
 import dis
 
-from .. import ops
+from .. import SymFloat, SymInt, ops
 
 _aten = ops.aten
 
@@ -65,7 +65,9 @@ def _cast(recorder, func, args, kwargs):
 
 
 def _fill(recorder, func, args, kwargs):
-    """`x[i] = 5.0` fills from a constant tensor, `fill_` from the number."""
+    """`x[i] = 5.0` fills from a constant tensor, `fill_` and a symbolic number from the number."""
+    if recorder.env is not None and isinstance(recorder.env.lift(args[1]), (SymInt, SymFloat)):
+        return None
     frame = recorder.caller()
     if frame is None or dis.opname[frame.f_code.co_code[frame.f_lasti]] != "STORE_SUBSCR":
         return None

@@ -97,6 +97,8 @@ def binary(machine, function, a, b):
         if (isinstance(a, Tensor) or not _own_code(a)) and (isinstance(b, Tensor) or not _own_code(b)):
             return machine.world.tracer.operator(function, a, b)
     name = _SPECIAL[function]
+    if isinstance(a, str):
+        b = as_key(b)
     if not (_own_code(a) or _own_code(b)):
         return function(a, b)
     names = [name]
@@ -155,6 +157,7 @@ def truth(machine, value):
 
 def contains(machine, box, item):
     """`item in box`."""
+    item = as_key(item) if isinstance(box, (dict, set, frozenset)) else item
     own = python_method(box, "__contains__")
     if own is not None:
         return truth(machine, call(machine, own, (box, item), {}))
@@ -165,8 +168,18 @@ def contains(machine, box, item):
     return item in box
 
 
+def as_key(value):
+    """A value where symbolic numbers cannot stand, as keys and in texts: each is the number of the example, which becomes a guard."""
+    if isinstance(value, torch.SymInt):
+        return int(value)
+    if isinstance(value, (torch.SymFloat, torch.SymBool)):
+        return float(value) if isinstance(value, torch.SymFloat) else bool(value)
+    return type(value)(map(as_key, value)) if type(value) in (tuple, torch.Size) else value
+
+
 def get_item(machine, box, key):
     """`box[key]`."""
+    key = as_key(key) if isinstance(box, dict) else key
     if isinstance(box, Tensor):
         return machine.world.tracer.operator(operator.getitem, box, key)
     own = python_method(box, "__getitem__")
@@ -181,6 +194,7 @@ def get_item(machine, box, key):
 
 def set_item(machine, box, key, value):
     """`box[key] = value`."""
+    key = as_key(key) if isinstance(box, dict) else key
     if isinstance(box, Tensor):
         machine.world.tracer.operator(operator.setitem, box, key, value)
         return
@@ -195,6 +209,7 @@ def set_item(machine, box, key, value):
 
 def delete_item(machine, box, key):
     """`del box[key]`."""
+    key = as_key(key) if isinstance(box, dict) else key
     own = python_method(box, "__delitem__")
     if own is not None:
         call(machine, own, (box, key), {})
@@ -778,6 +793,8 @@ def construct(machine, cls, args, kwargs):
             return cls(items_of(machine, args[0]), *args[1:], **kwargs)
         if cls in (dict, collections.OrderedDict):
             return cls(mapping_of(machine, args[0]), **kwargs)
+        if cls in (set, frozenset):
+            return cls(map(as_key, items_of(machine, args[0])))
         return cls(items_of(machine, args[0]), *args[1:], **kwargs)
     if cls in (map, filter) and args:
         return cls(callback(machine, args[0]), *[iterator(machine, a) for a in args[1:]])
@@ -856,7 +873,8 @@ def _wrapped_iterable(machine, value):
 
 def _plain_class(machine, cls, args, kwargs):
     if cls in (int, float, bool, str, bytes, complex) and args:
-        value = args[0]
+        value = args[0] if cls is not str else as_key(args[0])
+        args = (value, *args[1:])
         if cls is bool:
             return truth(machine, value)
         if isinstance(value, Tensor):
@@ -901,6 +919,10 @@ _MAY_SEE_OBJECTS = {
 def call_native(machine, function, args, kwargs):
     """A call that runs as it is."""
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, (dict, set, frozenset)) and args:
+        args = (as_key(args[0]), *args[1:])
+    elif isinstance(owner, str) or _is_numpy(function):
+        args, kwargs = tuple(map(as_key, args)), {name: as_key(value) for name, value in kwargs.items()}
     if is_refused(function):
         raise Break(f"a call of {_name_of(function)}, which no graph holds")
     torch_code = _is_torch(function)

@@ -353,6 +353,8 @@ def _assemble(compiler, function, code, outcome):
         raise Skip("the graph ends within a mode of the program")
     rebuilt = Rebuilder(world)
     if outcome.at is None:
+        if compiler.exporting is not None:
+            compiler.exporting(world, outcome.value)
         result = rebuilt.text(outcome.value)
     else:
         _must_continue(world, machine, outcome.at)

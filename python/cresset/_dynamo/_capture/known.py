@@ -200,6 +200,7 @@ def _cmp_to_key(machine, function):
 
 @_handles(repr, str.__repr__)
 def _repr(machine, value):
+    value = calls.as_key(value)
     own = python_method(value, "__repr__")
     if own is not None:
         return call(machine, own, (value,), {})
@@ -210,6 +211,7 @@ def _repr(machine, value):
 
 @_handles(format)
 def _format(machine, value, spec=""):
+    value = calls.as_key(value)
     own = python_method(value, "__format__")
     if own is not None:
         return call(machine, own, (value, spec), {})
@@ -225,7 +227,7 @@ def _hash(machine, value):
         return call(machine, own, (value,), {})
     if machine.world.origin(value) is not None:
         raise Break("the hash of an object from outside of the frame")
-    return hash(value)
+    return hash(calls.as_key(value))
 
 
 @_handles(id)

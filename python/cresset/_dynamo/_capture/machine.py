@@ -394,11 +394,11 @@ class Machine:
         self.stack.append(self.pop(i.arg))
 
     def op_BUILD_SET(self, i):
-        self.stack.append(set(self.pop(i.arg)))
+        self.stack.append(set(map(calls.as_key, self.pop(i.arg))))
 
     def op_BUILD_MAP(self, i):
         flat = self.pop(2 * i.arg)
-        self.stack.append(dict(zip(flat[::2], flat[1::2], strict=True)))
+        self.stack.append(dict(zip(map(calls.as_key, flat[::2]), flat[1::2], strict=True)))
 
     def op_BUILD_CONST_KEY_MAP(self, i):
         keys = self.stack.pop()
@@ -419,11 +419,11 @@ class Machine:
 
     def op_SET_ADD(self, i):
         value = self.stack.pop()
-        self.stack[-i.arg].add(value)
+        self.stack[-i.arg].add(calls.as_key(value))
 
     def op_MAP_ADD(self, i):
         value, key = self.stack.pop(), self.stack.pop()
-        self.stack[-i.arg][key] = value
+        self.stack[-i.arg][calls.as_key(key)] = value
 
     def op_LIST_EXTEND(self, i):
         items = self.stack.pop()
@@ -431,7 +431,7 @@ class Machine:
 
     def op_SET_UPDATE(self, i):
         items = self.stack.pop()
-        self.stack[-i.arg].update(calls.items_of(self, items))
+        self.stack[-i.arg].update(map(calls.as_key, calls.items_of(self, items)))
 
     def op_DICT_UPDATE(self, i):
         other = self.stack.pop()

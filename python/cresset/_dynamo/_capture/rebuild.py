@@ -118,7 +118,7 @@ class Rebuilder:
             return self.constant(value)
         if kind in _ITERATORS or kind in _LOOK_UPS or kind.__module__ == "itertools":
             return self._reduced(value)
-        if isinstance(value, tuple) and hasattr(kind, "n_sequence_fields"):
+        if kind is torch.Size or (isinstance(value, tuple) and hasattr(kind, "n_sequence_fields")):
             return self.name(value, f"{self.constant(kind)}({self._items(value)})")
         if isinstance(value, tuple):
             return self.name(value, f"tuple.__new__({self.constant(kind)}, {self._items(value)})")

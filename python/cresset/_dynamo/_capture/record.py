@@ -144,6 +144,8 @@ class Tracer:
             return tuple([self.argument(item) for item in value])
         if isinstance(value, tuple):
             items = [self.argument(item) for item in value]
+            if kind is torch.Size:
+                return kind(items) if all(type(item) is int for item in items) else tuple(items)
             return type(value)(*items) if hasattr(value, "_fields") else kind(items)
         if kind is dict:
             return {key: self.argument(item) for key, item in value.items()}

@@ -8,7 +8,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ...fx.experimental import symbolic_shapes
-from ...fx.experimental._guards import _outer, code, still_to_check
+from ...fx.experimental._guards import _outer, code, relied_on
 from ...fx.experimental._proxy_symbols import _FUNCTIONS
 from .signals import Break
 
@@ -105,9 +105,8 @@ class Shapes:
                         self._must_equal(world, (place, what, d), number, what)
             else:
                 self._must_equal(world, (place, NUMBER, 0), value, NUMBER)
-        for guard, _ in self.env._env.guards:
-            known = still_to_check(self.env, guard)
-            if known.constant is not True and set(known.symbols) <= set(self.bound):
+        for known in relied_on(self.env):
+            if set(known.symbols) <= set(self.bound):
                 self._condition(world, known.tree())
         for name, _, low, high, replaced, _ in self.env._env.symbols:
             if name not in self.bound or replaced is not None:

@@ -27,7 +27,7 @@ from .signals import Break, Restart, Skip
 NULL = _cresset_compile.NULL
 DELETED = type("Deleted", (), {"__repr__": lambda self: "deleted"})()
 
-_EQUAL = (int, float, str, bytes, complex, range, torch.Size)
+_EQUAL = (int, float, str, bytes, complex, range)
 _IDENTICAL = (type(None), bool, type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
 _CALLABLES = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
@@ -48,11 +48,11 @@ class Raw:
 def is_constant(value):
     """Whether a value is the same inside and outside: a number, text, or a tuple of such."""
     kind = type(value)
-    if kind in (tuple, frozenset):
+    if kind in (tuple, frozenset, torch.Size):  # sizes may be symbols
         return all(is_constant(item) for item in value)
     if kind is slice:
         return is_constant((value.start, value.stop, value.step))
-    return isinstance(value, (int, float, str, bytes, complex, torch.dtype, torch.device, torch.layout, torch.memory_format, enum.Enum, torch.Size, range)) and (
+    return isinstance(value, (int, float, str, bytes, complex, torch.dtype, torch.device, torch.layout, torch.memory_format, enum.Enum, range)) and (
         kind in (*_EQUAL, torch.device) or isinstance(value, (enum.Enum, *_IDENTICAL))
     ) or value is None or value is Ellipsis or value is NotImplemented  # fmt: skip
 
@@ -158,7 +158,7 @@ class World:
         if kind is int and self.frame.is_open_number(value, self.guards.name(place)):
             self.check(P.OF_TYPE, place, int)
             return self.need_shapes().integer(value, place, self.guards.name(place))
-        if kind in _EQUAL:
+        if kind in _EQUAL or kind is torch.Size:
             self.check(P.EQUAL, place, value)
             return value
         if isinstance(value, _CALLABLES):

@@ -3,6 +3,7 @@
 import math
 import operator
 
+import _cresset_graph
 import cresset
 from cresset import SymBool, SymFloat, SymInt
 
@@ -13,14 +14,31 @@ _CALLS = {"floor": "math.floor", "ceil": "math.ceil", "trunc": "math.trunc", "ro
           "min": "min", "abs": "abs"}  # fmt: skip
 
 
-def still_to_check(env, guard):
-    """A condition in terms of what is known of symbols. One on a remainder stays as it is: it is known because of this very condition, or of one like it."""
-    known = env.replace(guard)
-    return guard if known.constant is True and _has_remainder(guard.tree()) else known
+def relied_on(env):
+    """The conditions that a trace relies on, over the symbols that are left, each once; without bounds of single symbols, which are their ranges.
+
+    They are not simplified by other knowledge, which comes from these very conditions.
+    """
+    by = {str(symbol): other.tree() for symbol, other in env.replacements.items()}
+    found = {}
+    for guard, _ in env._env.guards:
+        known = _cresset_graph.expr_from_tree(_substituted(guard.tree(), by)) if by else guard
+        if known.constant is not True and not _is_bound(known.tree()):
+            found.setdefault(str(known), known)
+    return list(found.values())
 
 
-def _has_remainder(tree):
-    return isinstance(tree, tuple) and (tree[0] == "mod" or any(map(_has_remainder, tree[1:])))
+def _substituted(tree, by):
+    if isinstance(tree, tuple):
+        return (tree[0], *[_substituted(part, by) for part in tree[1:]])
+    return by.get(tree, tree) if isinstance(tree, str) else tree
+
+
+def _is_bound(tree):
+    match tree:
+        case ("lt" | "le" | "gt" | "ge", str(), int()) | ("lt" | "le" | "gt" | "ge", int(), str()):
+            return True
+    return False
 
 
 class ConstraintViolationError(RuntimeError):
@@ -84,11 +102,10 @@ class GuardPrinter:
                 out.append(item)
             elif item[1].constant is None or not self.ignore_static:
                 out.append(f"{item[0]} == {_outer(code(item[1].tree(), self.names))}")
-        for guard, _ in self.env._env.guards:
-            known = still_to_check(self.env, guard)
-            if known.constant is not True and set(known.symbols) <= set(self.names):
+        for known in relied_on(self.env):
+            if set(known.symbols) <= set(self.names):
                 text = _outer(code(known.tree(), self.names))
-                if text not in out and not (len(known.symbols) == 1 and not _has_remainder(known.tree()) and self.env._env.statically(known)):
+                if text not in out:
                     out.append(text)
         for name, _, low, high, replaced, _ in self.env._env.symbols:
             if name not in self.names or replaced is not None:

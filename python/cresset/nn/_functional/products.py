@@ -45,7 +45,7 @@ def assert_int_or_pair(arg, arg_name, message):
 
     >>> F.assert_int_or_pair((2, 3), "kernel_size", "{} must be an int or two")
     """
-    if not (isinstance(arg, int) or len(arg) == 2):
+    if not (isinstance(arg, (int, torch.SymInt)) or len(arg) == 2):
         raise AssertionError(message.format(arg_name))
 
 

@@ -25,7 +25,7 @@ def pad(input, pad, mode="constant", value=None):
 
 
 def _all(value, n):
-    return [value] * n if isinstance(value, int) else list(value)
+    return [value] * n if isinstance(value, (int, torch.SymInt)) else list(value)
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
@@ -68,7 +68,7 @@ def _pooling(n):
         return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     def output_sizes(input, given):
-        if isinstance(given, int):
+        if isinstance(given, (int, torch.SymInt)):
             return given
         wanted = _all(given, n)
         if len(wanted) >= input.dim():

@@ -1,5 +1,6 @@
 """Joining and splitting dimensions."""
 
+from ..._core.symbolic import SymInt
 from .module import Module
 
 
@@ -42,7 +43,7 @@ class Unflatten(Module):
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(f"expected unflattened_size to be a tuple of ints, got type {type(unflattened_size).__name__}")
         for i, size in enumerate(unflattened_size):
-            if not isinstance(size, int):
+            if not isinstance(size, (int, SymInt)):
                 raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {i}")
         self.dim = dim
         self.unflattened_size = unflattened_size
