@@ -41,6 +41,18 @@ double float_of(int64_t bits) {
   return v;
 }
 
+// The number that a tensor holds, where memory of its own has it. Tensor::item is a call, which would be recorded in turn without end.
+std::optional<Value> number_of(const Tensor& t) {
+  if (t.impl()->backend() != kCpuBackend || (t.impl()->layers() & ~kAutogradLayer) || t.numel() != 1) return std::nullopt;
+  switch (t.scalar_type()) {
+    case kBool: return Value(*t.const_data_ptr<bool>());
+    case kLong: return Value(*t.const_data_ptr<int64_t>());
+    case kDouble: return Value(*t.const_data_ptr<double>());
+    case kComplexDouble: return Value(Scalar(*t.const_data_ptr<complex<double>>()));
+    default: return std::nullopt;
+  }
+}
+
 std::string text_of(const Value& v) {
   if (v.isBool()) return v.to_bool() ? "True" : "False";
   std::ostringstream out;
@@ -53,16 +65,16 @@ std::string text_of(const Value& v) {
 void Arguments::add_tensor(const Tensor& t, bool values) {
   if (!t.defined()) return words_.push_back(word(Kind::Undefined));
   const bool is_strided = t.layout() == Layout::Strided, is_wrapped = t.impl()->is_wrapped_number();
-  const bool is_valued = values && is_wrapped;
+  const std::optional<Value> number = values && is_wrapped ? number_of(t) : std::nullopt;
   const IntArrayRef sizes = t.sizes();
   words_.push_back(word(Kind::Tensor, sizes.size(), t.scalar_type(),
-                        (is_wrapped ? wrapped : 0) | (t.requires_grad() ? tracked : 0) | (is_strided ? strided : 0) | (is_valued ? valued : 0)));
+                        (is_wrapped ? wrapped : 0) | (t.requires_grad() ? tracked : 0) | (is_strided ? strided : 0) | (number ? valued : 0)));
   words_.insert(words_.end(), sizes.begin(), sizes.end());
   if (is_strided) {
     const IntArrayRef strides = t.strides();
     words_.insert(words_.end(), strides.begin(), strides.end());
   }
-  if (is_valued) add(Value(t.item()), false);
+  if (number) add(*number, false);
 }
 
 void Arguments::add(const Value& v, bool values) {
@@ -263,7 +275,7 @@ const char* trace_type_name(ScalarType t) {
     case ScalarType::Double: return "double";
     case ScalarType::ComplexHalf: return "c10::complex<c10::Half>";
     case ScalarType::ComplexFloat: return "c10::complex<float>";
-    case ScalarType::ComplexDouble: return "c10::complex<double>";
+    case ScalarType::ComplexDouble: return "complex<double>";
     case ScalarType::Bool: return "bool";
     case ScalarType::BFloat16: return "c10::BFloat16";
     default: return dtype_name(t);

@@ -42,6 +42,12 @@ def test_shapes_values_and_types_of_inputs():
     assert (e.input_shapes, e.concrete_inputs, e.input_dtypes) == ([[2], [2], []], [None, None, 3], ["float", "float", "Scalar"])
 
 
+def test_numbers_among_the_arguments_of_a_program_that_is_traced():
+    traced = torch.fx.experimental.proxy_tensor.make_fx(lambda x: x.add_(1) * 2)
+    p = recorded(lambda: traced(torch.ones(2)), record_shapes=True)
+    assert named(p, "aten::add_")[0].input_shapes[0] == [2]
+
+
 def test_memory_of_a_call_counts_what_runs_within_it():
     p = recorded(lambda: torch.ones(1000), profile_memory=True)
     rows = {row.key: (row.cpu_memory_usage, row.self_cpu_memory_usage) for row in p.key_averages()}
