@@ -234,6 +234,7 @@ PyObject* Guards::read(const Place& p, const Frame& frame, Found& found) const {
       PyObject* cells = PyFunction_Check(o) ? PyFunction_GET_CLOSURE(o) : nullptr;
       return cells && p.number < PyTuple_GET_SIZE(cells) ? PyTuple_GET_ITEM(cells, p.number) : nullptr;
     }
+    case Get::Referent: return PyWeakref_Check(o) ? kept(Py_NewRef(PyWeakref_GET_OBJECT(o)), found) : nullptr;
     case Get::Grad: return is_tensor_object(o) ? kept(PyObject_GetAttrString(o, "grad"), found) : nullptr;
     default: return nullptr;
   }
@@ -483,6 +484,7 @@ std::string Guards::name_of(int place) const {
     case Get::Code: return of() + (p.number == 1 ? ".__defaults__" : p.number == 2 ? ".__kwdefaults__" : ".__code__");
     case Get::Closure: return of() + ".__closure__[" + std::to_string(p.number) + "]";
     case Get::Grad: return of() + ".grad";
+    case Get::Referent: return of() + "()";
   }
   return "?";
 }
@@ -572,7 +574,7 @@ PyObject* get(PyObject* self, PyObject* args) {
   int what = 0, parent = 0, number = 0;
   PyObject* key = nullptr;
   if (!PyArg_ParseTuple(args, "iiOi", &what, &parent, &key, &number)) return nullptr;
-  if (what < 0 || what > static_cast<int>(Get::Grad) || parent < -1 || parent >= of(self).num_places()) {
+  if (what < 0 || what > static_cast<int>(Get::Referent) || parent < -1 || parent >= of(self).num_places()) {
     PyErr_Format(PyExc_ValueError, "guards: no such place, got %d of %d", what, parent);
     return nullptr;
   }

@@ -33,6 +33,7 @@ enum class Get : uint8_t {
   Code,      // of a function; 1: its defaults, 2: those of parameters given by name
   Closure,   // a cell of a function, by number
   Grad,      // of a tensor
+  Referent,  // of a weak reference; None where it is gone
 };
 
 enum class Check : uint8_t {

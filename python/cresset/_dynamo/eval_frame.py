@@ -80,6 +80,11 @@ class Compiler:
         return self.region.call(function, args, kwargs)
 
 
+def compilers():
+    """All that are in use."""
+    return list(_compilers)
+
+
 def _miss(reference, function, code, offset, slots, stack):
     from ._capture import frames, known
 

@@ -10,6 +10,7 @@ import inspect
 import operator
 import types
 import typing
+import weakref
 
 from _cresset import Tensor
 
@@ -612,7 +613,11 @@ def call(machine, function, args, kwargs):
     kind = type(function)
     if kind is _FUNCTION:
         return call_function(machine, function, args, kwargs)
-    if kind is _METHOD and isinstance(function.__self__, Tensor) and function.__name__ in LEAVES:
+    if kind is _METHOD and isinstance(function.__self__, Tensor) and function.__name__ in _HOOKS and not machine.world.tracer.in_region:
+        from .hooks import register
+
+        return register(machine, function.__self__, function.__name__, *args, **kwargs)
+    if kind is _METHOD and isinstance(function.__self__, Tensor) and function.__name__ in LEAVES and function.__name__ != "tolist":
         raise Break(LEAVES[function.__name__])
     if kind is _METHOD and not (isinstance(function.__self__, type) and issubclass(function.__self__, torch.autograd.Function)):
         return call(machine, function.__func__, (function.__self__, *args), kwargs)
@@ -623,6 +628,8 @@ def call(machine, function, args, kwargs):
         if found is not None:
             return found(machine, function.__self__, *args, **kwargs)
     owner = getattr(function, "__self__", None)
+    if kind is weakref.ReferenceType:
+        return referent(machine, function)
     if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and getattr(function, "__name__", "") == "apply":
         return as_node(machine, _apply_of(owner), args, kwargs)
     if isinstance(owner, dict) and kind in _NATIVE and function.__name__ in ("get", "__getitem__", "__contains__") and _stays_outside(machine, owner):
@@ -639,6 +646,15 @@ def call(machine, function, args, kwargs):
     if type(own) is _FUNCTION and not is_ours(own.__globals__) or isinstance(function, _MODULE):
         return call(machine, own, (function, *args), kwargs)
     return call_native(machine, function, args, kwargs)
+
+
+_HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
+
+
+def referent(machine, reference):
+    """`reference()` of a weak reference."""
+    place, value = machine.world.origin(reference), reference()
+    return value if place is None else machine.world.bring(value, machine.world.place(P.REFERENT, place))
 
 
 def _handler(function):

@@ -3,6 +3,7 @@
 import contextlib
 import dis
 import functools
+import gc
 import inspect
 import os
 import linecache
@@ -25,7 +26,7 @@ from .machine import Generator, Machine
 from .rebuild import Rebuilder
 from .record import Recorder, _modes_now
 from .shapes import Shapes
-from .signals import Break, Restart, Skip, Stop
+from .signals import Break, Restart, Skip, Stop, Uninitialized
 from .world import NULL, Raw, World
 
 _JUMPS = {
@@ -258,17 +259,26 @@ def _plain():
 
 
 def _over_limit(compiler, function, code, offset):
-    limit = compiler.recompile_limit or config.recompile_limit
-    count = compiler.region.count(code, offset)
-    if count < limit:
-        return False
-    text = (
-        f"torch.compile: {function.__qualname__} ({code.co_filename}:{code.co_firstlineno}) has been compiled {limit} times, its limit (config.recompile_limit)"
-    )
+    limit, setting = compiler.recompile_limit or config.recompile_limit, "recompile_limit"
+    if compiler.region.count(code, offset) < limit:
+        limit, setting = config.accumulated_recompile_limit, "accumulated_recompile_limit, over all compiled functions"
+        if _count_everywhere(code, offset) < limit:
+            return False
+        gc.collect()  # compiled functions that are of no more use
+        if _count_everywhere(code, offset) < limit:
+            return False
+    text = f"torch.compile: {function.__qualname__} ({code.co_filename}:{code.co_firstlineno}) has been compiled {limit} times, its limit (config.{setting})"
     if compiler.fullgraph or config.fail_on_recompile_limit_hit:
         raise exc.FailOnRecompileLimitHit(f"{text}; with fullgraph=True that is an error")
     _logs.once(f"{text}; it runs as it is where no graph fits")
     return True
+
+
+def _count_everywhere(code, offset):
+    """How often a place was compiled anew in all compiled functions; what each compiles first counts once."""
+    from ..eval_frame import compilers
+
+    return 1 + sum(max(compiler.region.count(code, offset) - 1, 0) for compiler in compilers())
 
 
 def _entry(compiler, function, code, offset, slots, stack):
@@ -282,6 +292,9 @@ def _entry(compiler, function, code, offset, slots, stack):
             shapes = Shapes(scalars, outputs)
             continue
         except RestartTrace:
+            continue
+        except Uninitialized as lazy:
+            lazy.initialize()
             continue
         except Break as error:
             if (compiler.fullgraph or _errors_on_break()) and getattr(error, "on_data", False):

@@ -5,6 +5,7 @@ import functools
 import operator
 import os
 import types
+import weakref
 
 import _cresset
 from _cresset import Tensor
@@ -12,11 +13,15 @@ from _cresset import Tensor
 import cresset as torch
 import cresset.utils.checkpoint
 
+from ..._core import modes as _modes
+from ...fx.experimental.symbolic_shapes import hint_int
 from ...nn.modules import module as _module
+from ...nn.modules.lazy import LazyModuleMixin, _infer_parameters
 from ...optim import _elementwise
+from ...utils._pytree import tree_map
 from . import calls, places as P
 from .calls import HANDLERS, call, get_attribute, python_method
-from .signals import Break
+from .signals import Break, Uninitialized
 
 _Module = torch.nn.Module
 _missing = object()
@@ -274,6 +279,10 @@ _GLOBAL_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks", "_global_
 @_handles(_Module.__call__)
 def _module_call(machine, module, *args, **kwargs):
     world = machine.world
+    if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
+        with world.unwatched():
+            given, named = tree_map(_like, (args, kwargs))
+        raise Uninitialized(lambda: _infer_parameters(module, given, named))
     hooked = [name for name in _HOOKS if get_attribute(machine, module, name)]
     space = _module.__dict__
     anywhere = [name for name in _GLOBAL_HOOKS if world.bring(space[name], world.place(P.ITEM, world.constant(space), name))]
@@ -282,6 +291,11 @@ def _module_call(machine, module, *args, **kwargs):
     if hooked or anywhere:
         return calls.inline(machine, _Module._call_with_hooks, (module, args, kwargs), {})
     return call(machine, get_attribute(machine, module, "forward"), args, kwargs)
+
+
+def _like(value):
+    """A tensor with memory of the sizes that a fake one has in the example; any other value as it is."""
+    return torch.zeros([hint_int(size) for size in value.shape], dtype=value.dtype) if isinstance(value, Tensor) else value
 
 
 @_handles(_Module.__getattr__)
@@ -294,6 +308,29 @@ def _module_getattr(machine, module, name):
             for table in ("_parameters", "_buffers", "_modules"):
                 machine.world.bring(own[table], machine.world.place(P.ATTR, place, table))
     return _Module.__getattr__(module, name) if value is calls._missing else value
+
+
+# ---- weak references ------------------------------------------------------------------------------------------------------
+
+
+@_handles(weakref.ref)
+def _weak_reference(machine, value, callback=None):
+    if callback is not None:
+        raise Break("a weak reference with a function that is called at the end")
+    return weakref.ref(value)
+
+
+# ---- modes ----------------------------------------------------------------------------------------------------------------
+
+
+@_handles(_modes._Context._again)
+def _context_again(machine, context):
+    return call(machine, type(context), (), {})
+
+
+@_handles(_modes.set_grad_enabled._again, _modes.inference_mode._again)
+def _mode_again(machine, context):
+    return call(machine, type(context), (get_attribute(machine, context, "mode"),), {})
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------------

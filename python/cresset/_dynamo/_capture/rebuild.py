@@ -4,6 +4,7 @@ import collections
 import functools
 import operator
 import types
+import weakref
 
 import _cresset_compile
 from _cresset import Tensor
@@ -12,6 +13,7 @@ import cresset as torch
 
 from ..._subclasses.fake_tensor import is_fake
 from . import places as P
+from .hooks import Handle
 from .machine import Generator
 from .shapes import is_symbol
 from .signals import Break
@@ -118,6 +120,12 @@ class Rebuilder:
             return self.constant(value)
         if kind in _ITERATORS or kind in _LOOK_UPS or kind.__module__ == "itertools":
             return self._reduced(value)
+        if isinstance(value, Handle):
+            return self._hook(value)
+        if kind is weakref.ReferenceType:
+            if value() is None:
+                raise Break("a weak reference to something that is gone leaves the graph")
+            return self.name(value, f"{self.constant(weakref.ref)}({self.text(value())})")
         if kind is torch.Size or (isinstance(value, tuple) and hasattr(kind, "n_sequence_fields")):
             return self.name(value, f"{self.constant(kind)}({self._items(value)})")
         if isinstance(value, tuple):
@@ -263,6 +271,9 @@ class Rebuilder:
     def effects(self, idle=()):
         """Writes what was changed: containers, attributes, variables of other functions, globals; not cells at the places `idle`, unless they are read."""
         world = self.world
+        for handle in world.hooks:
+            if id(handle) not in self.names and not handle.removed:
+                self._hook(handle)
         for twin, before, place, _ in world.snapshots:
             self._container(twin, before, place)
         for owner, values in world.attributes.values():
@@ -280,6 +291,15 @@ class Rebuilder:
             for place in wanted:
                 cell, value = self.source(place), left.pop(place)
                 self.lines.append(f"del {cell}.cell_contents" if value is DELETED else f"{cell}.cell_contents = {self.text(value)}")
+
+    def _hook(self, handle):
+        """The handle of a hook on a tensor from outside, which is registered here."""
+        world = self.world
+        if handle not in world.hooks or handle.removed:
+            raise Break("the handle of a hook on a tensor of the graph leaves it")
+        if id(handle.tensor) in world.tracer.written:
+            raise Break("a hook on a tensor that is written to")
+        return self.name(handle, f"{self.source(world.tensor_places[id(handle.tensor)])}.{handle.name}({self.text(handle.hook)})")
 
     def _set_attribute(self, where, owner, name, value):
         if isinstance(owner, Tensor):

@@ -246,11 +246,19 @@ class Tracer:
         method = _is_method(func, name)
         if method and name == "item" and self.capture.shapes is not None and self.capture.shapes.env.allow_scalar_outputs:
             return self._run(func, args, kwargs, None, False, name, method)
+        if method and name == "tolist" and self.capture.shapes is not None and self.capture.shapes.env.allow_scalar_outputs:
+            return self._numbers(args[0])
         if method and name in LEAVES:
             raise Break(LEAVES[name], _DATA_HINT)
         if func in _REFUSED:
             raise Break(_REFUSED[func])
         return self._run(func, args, kwargs, None, _writes(name, kwargs), name, method)
+
+    def _numbers(self, tensor):
+        """The numbers of a tensor in lists, each of them by `item`."""
+        if tensor.dim() == 0:
+            return self.called(Tensor.item, (tensor,), {})
+        return [self._numbers(part) for part in self.called(Tensor.unbind, (tensor,), {})]
 
     def _run(self, func, args, kwargs, target, writes, name="", method=False):
         versions = _versions(args, kwargs)
@@ -297,6 +305,8 @@ class Tracer:
         tensor = args[0]
         if name == "grad":
             return self.capture.grad_of(tensor)
+        if name == "grad_fn" and not tensor.requires_grad:
+            return None
         if name in ("grad_fn", "_backward_hooks", "_grad"):
             raise Break(f"Tensor.{name}")
         out = getter(*args)

@@ -21,5 +21,13 @@ class Stop(BaseException):
     """The capture has come to the step where it is to stop."""
 
 
+class Uninitialized(BaseException):
+    """The capture starts again once `initialize` has made the parameters of a lazy module, as its first call does."""
+
+    def __init__(self, initialize):
+        super().__init__("a lazy module")
+        self.initialize = initialize
+
+
 class Restart(BaseException):
     """The capture starts again: it has learnt something about the frame."""

@@ -93,6 +93,7 @@ class World:
         self.attributes = {}  # id of an outside object -> (object, {name: value})
         self.global_writes = {}  # id of a dict of globals -> (place, {name: value})
         self.made_functions = set()
+        self.hooks = []  # handles of hooks on tensors from outside
         self.known_functions = set()  # places of code and defaults that are guarded
         self.transforms = {}  # id of a function that a transform made -> (it, the transform, its arguments)
         self.stand_ins = {}  # id of a function that native code calls within the capture -> (it, what it stands for)
@@ -448,7 +449,18 @@ class World:
 
     def close(self):
         """Lets go of what lies outside, which must not live as long as the capture's cycles of references do."""
-        for held in (self.seen, self.twins, self.origins, self.snapshots, self.tensors, self.attributes, self.stand_ins, self.transforms, self.keep):
+        for held in (
+            self.seen,
+            self.twins,
+            self.origins,
+            self.snapshots,
+            self.tensors,
+            self.attributes,
+            self.stand_ins,
+            self.transforms,
+            self.keep,
+            self.hooks,
+        ):
             held.clear()
 
     def finish_guards(self):
