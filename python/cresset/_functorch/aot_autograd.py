@@ -25,6 +25,7 @@ from .. import nn
 from ..utils._pytree import tree_flatten, tree_unflatten
 from . import _capture
 from ._boxed import call_boxed, make_boxed_compiler, make_boxed_func
+from ._sizes import Sizes
 from .partitioners import default_partition
 
 __all__ = ["BackwardSignature", "GraphSignature", "aot_export_joint_simple", "aot_export_module", "aot_function", "aot_module", "aot_module_simplified",
@@ -87,6 +88,7 @@ class _Settings:
     num_params_buffers: int = 0
     inference_compiler: object = None
     keep_inference_input_mutations: bool = False
+    dynamic: bool = False
     number: int = dataclasses.field(default_factory=_counter.__next__)
 
 
@@ -109,7 +111,8 @@ def _compiled_forward(flat_fn, facts, flat, settings):
 class _Halves:
     """Compiled forward and backward of a function."""
 
-    def __init__(self, flat_fn, facts, flat, settings):
+    def __init__(self, flat_fn, facts, flat, settings, sizes=None):
+        self.sizes = sizes
         joint = _capture.trace_joint(flat_fn, facts, flat, settings.decompositions)
         self.num_results = len(facts.differentiable)
         tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
@@ -146,7 +149,8 @@ class _Step(torch.autograd.Function):
         written = {id(flat[i]) for i in halves.mutated}  # after this run, while backward reads what they were
         kept = [value.clone() if id(value) in written else value for value in kept]
         ctx.halves = halves
-        ctx.numbers = [None if isinstance(value, Tensor) else value for value in kept]
+        ctx.strides = halves.strides if halves.sizes is None else halves.sizes.plain(halves.strides, halves.sizes.bound(flat))
+        ctx.numbers = [value for value in kept if not isinstance(value, Tensor)]
         ctx.save_for_backward(*[value for value in kept if isinstance(value, Tensor)])
         ctx.mark_non_differentiable(*[r for r, has in zip(results, halves.differentiable, strict=True) if isinstance(r, Tensor) and not has])
         return tuple(results)
@@ -154,14 +158,13 @@ class _Step(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
-        halves, tensors = ctx.halves, iter(ctx.saved_tensors)
-        kept = [next(tensors) if number is None else number for number in ctx.numbers]
+        halves, kept = ctx.halves, [*ctx.numbers, *ctx.saved_tensors]  # as backward takes them
         tangents = [g for g, has in zip(grads, halves.differentiable, strict=True) if has]
-        tangents = [_laid_out(g, strides) for g, strides in zip(tangents, halves.strides, strict=True)]
+        tangents = [_laid_out(g, strides) for g, strides in zip(tangents, ctx.strides, strict=True)]
         return (None, *call_boxed(halves.backward, [*kept, *tangents]))
 
 
-def _with_updates(run, facts):
+def _with_updates(run, facts, sizes=None):
     """Runs a compiled graph and does what the graph does not: writes inputs, and gives results that are inputs or views of them."""
 
     def call(flat):
@@ -170,23 +173,26 @@ def _with_updates(run, facts):
             with torch.no_grad() if i in facts.unrecorded else contextlib.nullcontext():
                 flat[i].copy_(value)
         values = iter(found[len(facts.mutated) :])
-        outs = []
+        outs, plain = [], lambda value: value
+        if sizes is not None:
+            bound = sizes.bound(flat)
+            plain = lambda value: sizes.plain(value, bound)  # noqa: E731
         for number, (kind, which) in enumerate(facts.out_kinds):
             if kind == "view":
                 base = flat[which].detach() if number in facts.detached else flat[which]
-                outs.append(base.as_strided(*facts.views[number]))
+                outs.append(base.as_strided(*plain(facts.views[number])))
             else:
-                outs.append(next(values) if kind == "value" else flat[which] if kind == "input" else which)
+                outs.append(next(values) if kind == "value" else flat[which] if kind == "input" else plain(which))
         return tree_unflatten(outs, facts.out_spec)
 
     return call
 
 
-def _compile(flat_fn, flat, settings):
+def _compile(flat_fn, flat, settings, sizes=None):
     facts = _capture.look(flat_fn, flat)
     if torch.is_grad_enabled() and any(_capture.wants_gradient(leaf) for leaf in flat):
-        return _with_updates(_Halves(flat_fn, facts, flat, settings), facts)
-    return _with_updates(*_compiled_forward(flat_fn, facts, flat, settings))
+        return _with_updates(_Halves(flat_fn, facts, flat, settings, sizes), facts, sizes)
+    return _with_updates(*_compiled_forward(flat_fn, facts, flat, settings), sizes)
 
 
 def _key(leaf):
@@ -196,23 +202,41 @@ def _key(leaf):
     return tuple(leaf.shape), strides, leaf.dtype, leaf.device, leaf.requires_grad, leaf.layout
 
 
+def _kind(leaf):
+    """The same without sizes."""
+    return (leaf.dim(), leaf.dtype, leaf.device, leaf.requires_grad, leaf.layout) if isinstance(leaf, Tensor) else _key(leaf)
+
+
 class _Compiled:
-    """A function with its compiled graphs, one for each kind of inputs: shapes, dtypes, whether gradients are wanted, values that are no tensors."""
+    """A function with its compiled graphs, one for each kind of inputs: shapes (or conditions on them), dtypes, whether gradients are wanted, values that are no
+    tensors."""
 
     def __init__(self, settings):
         self.settings, self.known = settings, {}
 
     def __call__(self, fn, args, kwargs):
         flat, spec = tree_flatten((args, kwargs))
-        key = (str(spec), torch.is_grad_enabled(), *map(_key, flat))
+        key = (str(spec), torch.is_grad_enabled(), *map(_kind if self.settings.dynamic else _key, flat))
+
+        def flat_fn(*leaves):
+            given, named = tree_unflatten(list(leaves), spec)
+            return fn(*given, **named)
+
+        if self.settings.dynamic:
+            return self._of_open_sizes(key, flat_fn, flat)(flat)
         if key not in self.known:
-
-            def flat_fn(*leaves):
-                given, named = tree_unflatten(list(leaves), spec)
-                return fn(*given, **named)
-
             self.known[key] = _compile(flat_fn, flat, self.settings)
         return self.known[key](flat)
+
+    def _of_open_sizes(self, key, flat_fn, flat):
+        known = self.known.setdefault(key, [])
+        for sizes, run in known:
+            if sizes.hold(flat):
+                return run
+        sizes = Sizes(flat)
+        run = sizes.settled(lambda: _compile(flat_fn, sizes.fakes, self.settings, sizes))
+        known.append((sizes, run))
+        return run
 
 
 def _settings(fw_compiler, bw_compiler, partition_fn, **others):
@@ -224,7 +248,7 @@ def _settings(fw_compiler, bw_compiler, partition_fn, **others):
 def _refuse(caller, **flags):
     for name, value in flags.items():
         if value:
-            raise NotImplementedError(f"{caller}: {name}={value!r} is not supported: graphs hold no writes, and each kind of shapes has its own")
+            raise NotImplementedError(f"{caller}: {name}={value!r} is not supported: graphs hold no writes")
 
 
 def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None, num_params_buffers=0,
@@ -239,20 +263,21 @@ def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partiti
         decompositions: {overload of `torch.ops`: function that is traced in its place}.
         num_params_buffers: how many of the first inputs stay in memory anyway.
         inference_compiler: for calls without gradients; `fw_compiler` by default.
+        dynamic: sizes of inputs stay open; inputs that break a condition on sizes are captured anew. Compilers get fake tensors.
 
     The graphs hold no writes, but with `keep_inference_input_mutations` for those of inputs in graphs without gradients: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
-    of these. Inputs of other shapes are captured anew. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace;
-    NotImplementedError for `dynamic` and `disable_functionalization`.
+    of these. Inputs of other shapes are captured anew, unless sizes are open. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace;
+    NotImplementedError for `disable_functionalization`.
 
     >>> from cresset.functorch.compile import aot_function, nop
     >>> aot_function(torch.sin, nop)(torch.zeros(2))
     tensor([0., 0.])
     """
-    _refuse("aot_function", dynamic=dynamic, disable_functionalization=disable_functionalization)
+    _refuse("aot_function", disable_functionalization=disable_functionalization)
     compiled = _Compiled(
         _settings(
             fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=num_params_buffers,
-            inference_compiler=inference_compiler, keep_inference_input_mutations=keep_inference_input_mutations,
+            inference_compiler=inference_compiler, keep_inference_input_mutations=keep_inference_input_mutations, dynamic=dynamic,
         )
     )  # fmt: skip
 

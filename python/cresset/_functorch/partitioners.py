@@ -10,6 +10,7 @@ import _cresset_graph
 from _cresset import Tensor
 
 from .. import fx
+from ..fx.experimental.symbolic_shapes import hint_int
 
 __all__ = ["default_partition", "draw_graph", "min_cut_rematerialization_partition"]
 
@@ -33,15 +34,18 @@ def _facts(node):
     return node.meta["val"] if "val" in node.meta else node.meta.get("tensor_meta")
 
 
+_UNKNOWN = 4096  # elements along what only the data tells
+
+
 def _bytes(value):
     if isinstance(value, Tensor):
-        return int(value.numel()) * value.element_size()
+        return hint_int(value.numel(), _UNKNOWN) * value.element_size()
     if isinstance(value, (tuple, list)) and not hasattr(value, "shape"):
         return sum(_bytes(item) for item in value)
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         count = 1
         for size in value.shape:
-            count *= int(size)
+            count *= hint_int(size, _UNKNOWN)
         return count * value.dtype.itemsize
     return 8
 

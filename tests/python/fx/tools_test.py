@@ -189,6 +189,19 @@ class InPlace(unittest.TestCase):
             self.assertTrue(torch.equal(one, other))
         self.assertTrue(all(torch.equal(a, b) for a, b in zip(args, before, strict=True)))
 
+    def test_memory_that_is_copied_later_stays(self):
+        aten = torch.ops.aten
+
+        def function(x):
+            y = aten.add.Tensor(x, 1)
+            z = aten.add.Tensor(y, y)
+            aten.copy_.default(x, y)
+            return z
+
+        traced, x = fx.symbolic_trace(function), torch.ones(2)
+        made = reinplace.reinplace(traced, torch.ones(2))
+        self.assertEqual((made(x).tolist(), x.tolist()), ([4.0, 4.0], [2.0, 2.0]))
+
     def test_memory_that_is_free_is_used(self):
         aten = torch.ops.aten
         self.check(lambda x: aten.add.Tensor(aten.mul.Tensor(x, x), x), ["mul.Tensor", "add_.Tensor"], X)

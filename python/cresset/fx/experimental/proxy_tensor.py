@@ -499,7 +499,7 @@ class _MakefxTracer:
             try:
                 return self._trace_flat(f, flat, spec, mode, tracer)
             except _restart():  # sizes are found to be equal: the inputs know, what was written down does not
-                tracer = self._new_tracer(mode)
+                tracer = self._new_tracer(tracer.fake_mode)
         return self._trace_flat(f, flat, spec, mode, tracer)
 
     def _new_tracer(self, mode):

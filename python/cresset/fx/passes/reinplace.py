@@ -90,7 +90,7 @@ class _Rewrite:
             moved = self.noted.moved(node, values[written], later)
         except RuntimeError:
             return
-        if any(memory & self.noted.storages[used] and not self.may_follow(n, moved) for n in later for used in n.all_input_nodes):
+        if any(memory & self.noted.storages[used] and not self.may_follow(n, moved, memory) for n in later for used in n.all_input_nodes):
             return
         if view is None:
             node.target = in_place
@@ -114,11 +114,12 @@ class _Rewrite:
         pointwise = torch.Tag.pointwise in getattr(node.target, "tags", ())
         return any(not (pointwise and isinstance(values[used], torch.Tensor) and _same_place(values[used], values[written])) for used in others)
 
-    def may_follow(self, node, moved):
+    def may_follow(self, node, moved, memory):
         """Whether a node that sees written memory may run afterwards: a view, or a scatter that puts what is written there where it is already."""
         view = _view_of_scatter(node)
         if view is None:
-            return node.op == "call_function" and any(self.noted.storages[node] & self.noted.storages[used] for used in node.all_input_nodes)
+            schema = getattr(node.target, "_schema", None)
+            return node.op == "call_function" and not (schema and schema.is_mutable) and bool(self.noted.storages[node] & memory)
         base, part = node.args[:2]
         return part in moved and _same_place(view(self.noted.values[base], *node.args[2:], **node.kwargs), moved[part])
 
