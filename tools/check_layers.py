@@ -53,6 +53,7 @@ TIERS = [
         "_functorch",
         "_higher_order_ops",
         "_library",
+        "_subclasses.fake_utils",
         "_subclasses.schema_check_mode",
     ],
     ["utils"],

@@ -10,9 +10,11 @@ from _cresset import Tensor
 import cresset as torch
 
 from ..fx import Graph, GraphModule, Interpreter
+from .._subclasses.fake_tensor import FakeTensorMode
 from ..fx import traceback as fx_traceback
 from ..fx.experimental._guards import GuardPrinter
 from ..fx.experimental.proxy_tensor import make_fx
+from ..fx.experimental.symbolic_shapes import ShapeEnv
 from ..fx.graph import _PyTreeCodeGen, _PyTreeInfo
 from ..utils._pytree import tree_flatten, tree_unflatten
 from . import config, eval_frame, exc
@@ -78,7 +80,7 @@ class _Capture:
 
     def _leaf(self, i, tracer, outside):
         known = next(((node, fake) for _, node, fake in tracer.inputs if outside.get(id(fake)) is self.leaves[i]), None)
-        node = self.graph.placeholder(f"arg{i}" if known is None else known[0].name)
+        node = self.graph.placeholder(f"arg{i}")
         if known is not None:
             node.meta = dict(known[0].meta)
         return node
@@ -114,6 +116,13 @@ def _conditions(env, fakes):
         return GuardPrinter(env, [leaf for leaf, _ in held], [text for _, text in held], ignore_static=False).conditions()
 
 
+def _open(leaves):
+    """Fake tensors of open sizes, each with a symbol of its own."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(duck_shape=False))
+    fake = lambda i, t: mode.from_tensor(t.detach().requires_grad_(t.requires_grad), static_shapes=False, source=f"L['t{i}']")  # noqa: E731
+    return [fake(i, leaf) if isinstance(leaf, Tensor) else leaf for i, leaf in enumerate(leaves)]
+
+
 @contextlib.contextmanager
 def _unwatched():
     before = _cresset._fake_swap(None)
@@ -139,14 +148,16 @@ def exported(function, args, kwargs, *, aten_graph, static, tracing_mode, decomp
     if aten_graph:
         # Nodes of operators keep what is noted on the nodes that they come from.
         with fx_traceback.preserve_node_meta():
-            mode = "real" if static else tracing_mode
-            run = Interpreter(module).run
-            module = make_fx(run, decomposition_table=decompositions, tracing_mode=mode, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(
-                *capture.leaves
-            )
-        conditions += (
-            [] if static else _conditions(getattr(module, "shape_env", None), [node.meta.get("val") for node in module.graph.find_nodes(op="placeholder")])
-        )
+            mode, run = "real" if static else tracing_mode, Interpreter(module).run
+            given = _open(capture.leaves) if mode == "symbolic" else capture.leaves
+            module = make_fx(run, decomposition_table=decompositions, tracing_mode=mode, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*given)
+        inputs = module.graph.find_nodes(op="placeholder")
+        for i, node in enumerate(inputs):
+            node._rename(f"arg{i}")
+            node.target = node.name
+        if mode == "symbolic":
+            conditions += _conditions(module.shape_env, [node.meta.get("val") for node in inputs])
+        module.recompile()
     if same_signature:
         module.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, capture.spec, capture.out_spec)))
         module.recompile()
@@ -161,8 +172,9 @@ def _names(function, args, kwargs):
         parameters = list(inspect.signature(function.forward if isinstance(function, torch.nn.Module) else function).parameters.values())
     except (TypeError, ValueError):
         parameters = []
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "arg")
     plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return [plain[i] if i < len(plain) else f"arg_{i}" for i in range(len(args))] + list(kwargs)
+    return [plain[i] if i < len(plain) else f"{rest}_{i - len(plain)}" for i in range(len(args))] + list(kwargs)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,13 @@
 """Tensor classes that stand for others: fake tensors, which have everything but data."""
 
 from .fake_tensor import DynamicOutputShapeException, FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
-from .fake_utils import CrossRefFakeMode
 
-__all__ = ["CrossRefFakeMode", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]
+__all__ = ["DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]
+
+
+def __getattr__(name):
+    if name == "CrossRefFakeMode":
+        from .fake_utils import CrossRefFakeMode
+
+        return CrossRefFakeMode
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

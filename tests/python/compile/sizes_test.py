@@ -194,6 +194,33 @@ class ExportedFrames(unittest.TestCase):
         (found,) = graph(torch.ones(3), torch.ones(3))
         self.assertEqual(found.tolist(), [2.0] * 3)
 
+    def test_sizes_that_are_equal_in_the_example(self):
+        for operators in (False, True):
+            graph, _ = torch._dynamo.export(lambda x: x.sin() * x.shape[0] + x.shape[1], aten_graph=operators)(torch.ones(4, 4))
+            x = torch.ones(6, 3)
+            self.assertTrue(torch.equal(graph(x), x.sin() * 6 + 3))
+            graph, _ = torch._dynamo.export(lambda x: x @ x, aten_graph=operators)(torch.ones(4, 4))
+            self.assertRaises(AssertionError, graph, x)
+
+    def test_names_of_arguments(self):
+        graph, _ = torch._dynamo.export(lambda x, *rest, last: x + rest[1] + last)(torch.ones(2), torch.ones(2), torch.ones(2), last=torch.ones(2))
+        self.assertIn("forward(self, x, rest_0, rest_1, last)", graph.code)
+        self.assertEqual([node.target for node in graph.graph.find_nodes(op="placeholder")], ["arg0", "arg1", "arg2", "arg3"])
+
+    def test_graphs_are_compiled_whole(self):
+        graph, _ = torch._dynamo.export(lambda x: {"sin": x["a"].sin()})({"a": torch.ones(3)})
+        program = torch.export.export(nn.Linear(3, 2), (torch.ones(4, 3),)).module()
+        self.assertTrue(torch.equal(torch.compile(graph.forward, fullgraph=True)({"a": torch.zeros(3)})["sin"], torch.zeros(3)))
+        self.assertEqual(torch.compile(program, fullgraph=True)(torch.ones(4, 3)).shape, (4, 2))
+
+    def test_functions_whose_result_is_constant(self):
+        @torch._dynamo.assume_constant_result
+        def rows(x):
+            return x.nonzero()
+
+        graph, _ = torch._dynamo.export(lambda x: x + rows(x).sum())(torch.tensor([0.0, 1.0, 2.0]))
+        self.assertEqual(graph(torch.tensor([0.0, 0.0, 5.0])).tolist(), [3.0, 3.0, 8.0])
+
     def test_options_that_do_not_exist(self):
         self.assertRaises(TypeError, lambda: torch._dynamo.export(lambda x: x, no_such_option=True)(torch.ones(1)))
 

@@ -284,12 +284,13 @@ def _count_everywhere(code, offset):
 def _entry(compiler, function, code, offset, slots, stack):
     stop_at, reason = None, None
     scalars, outputs = config.capture_scalar_outputs or compiler.fullgraph, config.capture_dynamic_output_shape_ops or compiler.fullgraph
-    shapes = Shapes(scalars, outputs) if scalars or outputs else None
+    equal = compiler.exporting is None  # sizes that are equal in the example share a symbol
+    shapes = Shapes(scalars, outputs, equal) if scalars or outputs else None
     for _ in range(64):
         try:
             outcome = _capture(compiler, function, code, offset, slots, stack, stop_at, shapes)
         except Restart:
-            shapes = Shapes(scalars, outputs)
+            shapes = Shapes(scalars, outputs, equal)
             continue
         except RestartTrace:
             continue

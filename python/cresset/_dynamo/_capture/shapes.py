@@ -24,13 +24,13 @@ def is_symbol(value):
 class Shapes:
     """The symbols of one frame. It outlives captures that start again, with what they have learnt; `begin` forgets only where numbers are found."""
 
-    def __init__(self, scalars, dynamic_outputs):
+    def __init__(self, scalars, dynamic_outputs, equal_sizes_share=True):
         self.env = symbolic_shapes.ShapeEnv(
             allow_scalar_outputs=scalars,
             allow_dynamic_output_shape_ops=dynamic_outputs,
             assume_static_by_default=True,
             specialize_zero_one=True,
-            duck_shape=True,
+            duck_shape=equal_sizes_share,
         )
         self._contexts, self._integers = {}, {}
         self.begin()

@@ -20,6 +20,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ..._subclasses.fake_tensor import FakeTensorMode, is_fake
+from ...utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import places as P
 from .record import Tracer, _modes_now
 from .signals import Break, Restart, Skip
@@ -161,6 +162,9 @@ class World:
             return self.need_shapes().integer(value, place, self.guards.name(place))
         if kind in _EQUAL or kind is torch.Size:
             self.check(P.EQUAL, place, value)
+            return value
+        if kind is TreeSpec:  # never changes
+            self.check(P.IS, place, value)
             return value
         if isinstance(value, _CALLABLES):
             return self._bring_callable(value, place)
@@ -422,7 +426,12 @@ class World:
         return self.bring(grad, self.place(P.GRAD, place))
 
     def constant_result(self, function, args, kwargs):
-        """The result of a function that is always the same, as the program says."""
+        """The result of a function that is always the same, as the program says: for tensors from outside, that of the example."""
+        outside = {id(fake): held for fake, held, _ in self.tensors}
+        leaves, spec = tree_flatten((args, kwargs))
+        if any(isinstance(leaf, Tensor) and id(leaf) not in outside for leaf in leaves):
+            raise Break("a function of a constant result gets a tensor of the graph")
+        args, kwargs = tree_unflatten([outside.get(id(leaf), leaf) for leaf in leaves], spec)
         with self.unwatched():
             value = function(*args, **kwargs)
         return self.bring(value, self.constant(value)) if not is_constant(value) else value
