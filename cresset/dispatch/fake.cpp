@@ -1,6 +1,7 @@
 // Runs in place of every kernel when a tensor of the call is fake, or the thread makes its tensors fake.
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
@@ -113,6 +114,13 @@ void run(const Target& target, const OpEntry& op, Stack& stack) {
   else (*target.boxed)(op, stack);
 }
 
+// Whether a tensor among the arguments is one whose class takes calls over: it is asked before rules for fake tensors are.
+bool any_of_class(const Value* arguments, size_t n) {
+  bool any = false;
+  for (size_t i = 0; i < n; i++) for_each_tensor(arguments[i], [&](const Tensor& t) { any = any || is_subclass(t); });
+  return any;
+}
+
 }  // namespace
 
 void run_fake(const OpEntry& op, Stack& stack) {
@@ -129,6 +137,7 @@ void run_fake(const OpEntry& op, Stack& stack) {
     else composite();
     return;
   }
+  if (call.lazy && any_of_class(arguments, n) && !listener_at(ListenPlace::below_autograd)) return heard_below(op, stack);
   // Hidden: the values are being computed, by a kernel that reads stored dtypes itself.
   if (call.lazy && needs_computed_values(op) && !(layer_state().hidden & kLazyMathLayer)) {
     const NoDataScope fake(NoData::Fake);

@@ -20,6 +20,7 @@ from cresset._subclasses.fake_tensor import (
 )
 from cresset.fx.experimental.proxy_tensor import make_fx
 from cresset.fx.experimental.symbolic_shapes import ShapeEnv
+from cresset.utils._pytree import tree_map_only
 
 import cresset as torch
 from cresset import nn
@@ -283,6 +284,33 @@ class BodiesThatLookAtMemory(unittest.TestCase):
         self.check(lambda a: a.to(torch.float8_e4m3fn).float(), x)
         self.check(lambda a: a.chalf(), torch.ones(2, dtype=torch.complex64))
         self.check(lambda a: a.clone().to(torch.float32), x.to(torch.float8_e5m2))
+
+
+class _Wrapper(torch.Tensor):
+    """A tensor around another, which runs operators on that one."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args, kwargs=None):
+        args, kwargs = tree_map_only(_Wrapper, lambda t: t.inner, (args, kwargs or {}))
+        return tree_map_only(torch.Tensor, _Wrapper, func(*args, **kwargs))
+
+
+class ClassesWithOperators(unittest.TestCase):
+    def test_they_are_asked_before_rules_for_fake_tensors(self):
+        with SameMode():
+            plain = torch.ones(2, 3)
+            wrapped = _Wrapper(torch.ones(2, 3))
+            for found in (wrapped * plain, plain + wrapped, plain @ wrapped.t(), torch.cat([plain, wrapped]), torch.where(plain > 0, wrapped, plain)):
+                self.assertIs(type(found), _Wrapper)
+                self.assertEqual(found.shape, found.inner.shape)
+                self.assertIsNotNone(maybe_get_fake_mode(found.inner))
 
 
 class Training(unittest.TestCase):

@@ -5,6 +5,7 @@ import unittest
 import weakref
 
 from cresset._dynamo.testing import CompileCounter
+from cresset.utils._pytree import tree_map_only
 
 import cresset as torch
 from cresset import nn
@@ -175,6 +176,93 @@ class Numbers(WholeGraphs):
 
     def test_tensors_without_history(self):
         self.check(lambda x: x * (2 if x.grad_fn is None else 3) + (1 if (x * 2).grad_fn is None else 0), X)
+
+
+class _Doubling(torch.Tensor):
+    """Its sums are twice as large."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        result = super().__torch_function__(func, types, args, kwargs or {})
+        return result * 2 if func is torch.Tensor.add else result
+
+    def tripled(self):
+        return self * 3
+
+
+class _Pair(torch.Tensor):
+    """Two tensors, on which operators run one after the other."""
+
+    @staticmethod
+    def __new__(cls, first, second, name="pair"):
+        return torch.Tensor._make_wrapper_subclass(cls, first.size(), dtype=first.dtype, requires_grad=first.requires_grad)
+
+    def __init__(self, first, second, name="pair"):
+        self.first, self.second, self.label = first, second, name
+
+    def __tensor_flatten__(self):
+        return ["first", "second"], self.label
+
+    @staticmethod
+    def __tensor_unflatten__(parts, name, size, stride):
+        return _Pair(parts["first"], parts["second"], name)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args, kwargs=None):
+        part = lambda name: tree_map_only(_Pair, lambda t: getattr(t, name), (args, kwargs or {}))  # noqa: E731
+        found = [func(*given, **named) for given, named in map(part, ("first", "second"))]
+        return _Pair(*found) if isinstance(found[0], torch.Tensor) else found[0]
+
+
+class Subclasses(WholeGraphs):
+    def whole(self, function, *tensors):
+        compiled = torch.compile(function, fullgraph=True)
+        for _ in range(2):
+            found, wanted = compiled(*tensors), function(*tensors)
+            self.assertIs(type(found), type(wanted))
+            torch.testing.assert_close(*(t.as_subclass(torch.Tensor) for t in (found, wanted)))
+
+    def test_functions_that_are_taken_over(self):
+        x = X.as_subclass(_Doubling)
+        for function in (
+            lambda x: x.sin().add(1),
+            lambda x: torch.cat([x, x]).tripled(),
+            lambda x: x * 2 if isinstance(x, _Doubling) else x,
+            lambda x: x.t() @ x,
+        ):
+            self.whole(function, x)
+
+    def test_operators_that_are_taken_over(self):
+        def function(x, y):
+            made = _Pair(y, y * 2).sin()
+            return (x * 2 + made) * x.first.sum() + made.second.sum() + (1 if x.label == "pair" else 2)
+
+        compiled = torch.compile(function, fullgraph=True)
+        for name in ("pair", "other"):
+            x = _Pair(X, X * 3, name)
+            found, wanted = compiled(x, X), function(x, X)
+            self.assertIs(type(found), _Pair)
+            torch.testing.assert_close([found.first, found.second], [wanted.first, wanted.second])
+
+    def test_gradients(self):
+        results = []
+        for function in (lambda x: (x * x).sin(), torch.compile(lambda x: (x * x).sin(), fullgraph=True)):
+            x = _Pair(X.clone(), X * 3).requires_grad_()
+            function(x).sum().backward()
+            results.append([x.grad.first, x.grad.second])
+        torch.testing.assert_close(*results)
+
+    def test_elsewhere_they_run_as_they_are(self):
+        calls = []
+
+        class Noted(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                calls.append(func)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        torch.compile(lambda x: x + 1)(X.as_subclass(Noted))
+        self.assertEqual(calls.count(torch.Tensor.add) + calls.count(torch.Tensor.__add__), 1)
 
 
 class Limits(unittest.TestCase):

@@ -345,7 +345,10 @@ def _tensor_attribute(machine, owner, name):
         if name in outside.__dict__:
             place = machine.world.place(P.ATTR, machine.world.tensor_places[id(owner)], name)
             return machine.world.bring(outside.__dict__[name], place)
-    return getattr(owner, name)
+    found = getattr(owner, name)
+    if isinstance(found, Tensor) and name in instance_dict(owner) and not machine.world.tracer.knows(found):
+        machine.world.tracer.node(getattr, (owner, name), {}, found)
+    return found
 
 
 def _tuple_attribute(machine, owner, cls, name):
@@ -831,7 +834,10 @@ def construct(machine, cls, args, kwargs):
     if cls.__module__.partition(".")[0] in ("cresset", "_cresset") and not (issubclass(cls, _MODULE) or cls.__module__.startswith(_SEEN_THROUGH)):
         return call_native(machine, cls, args, kwargs)
     if issubclass(cls, Tensor):
-        raise Break(f"an object of {cls.__qualname__} is made")
+        if not hasattr(cls, "__tensor_flatten__") or not machine.world.frame.compiler.fullgraph:
+            raise Break(f"an object of {cls.__qualname__} is made")
+        machine.world.has_subclass = True
+        return as_node(machine, cls, args, kwargs)
     maker, starter = lookup(cls, "__new__"), lookup(cls, "__init__")
     maker = maker.__func__ if isinstance(maker, staticmethod) else maker
     if type(maker) is _FUNCTION:
@@ -911,6 +917,8 @@ def type_of(machine, value):
         for fake, outside, _ in machine.world.tensors:
             if fake is value:
                 return type(outside)
+        if type(value) not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            return type(value)
         if machine.world.has_subclass:
             raise Break("the class of a tensor made from one of a class of the program")
         return torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else Tensor

@@ -281,6 +281,10 @@ class Tracer:
                 self._add(func, name, method, args, kwargs, out)
         return out
 
+    def knows(self, tensor):
+        """Whether a tensor has a node, or is an input."""
+        return id(tensor) in self.nodes or id(tensor) in self.capture.tensor_places
+
     def _is_new(self, out):
         if is_symbol(out):
             return out.node.expr.is_symbol and str(out.node.expr) not in self.symbols and str(out.node.expr) not in self.capture.shapes.bound

@@ -58,6 +58,11 @@ def is_constant(value):
     ) or value is None or value is Ellipsis or value is NotImplemented  # fmt: skip
 
 
+def _takes_over(kind):
+    """Whether a class of tensors has operators of its own."""
+    return any(name in base.__dict__ for base in kind.__mro__ for name in ("__torch_function__", "__torch_dispatch__") if base not in Tensor.__mro__)
+
+
 def is_plain_mapping(kind):
     """Whether a subclass of dict keeps its items as a dict does: methods of its own go through those of dict."""
     own = {name for cls in kind.__mro__ if cls.__module__ not in ("builtins", "collections") for name in cls.__dict__}
@@ -231,9 +236,11 @@ class World:
             raise Skip("a fake tensor is an argument: another capture is running")
         kind = type(value)
         if kind not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
-            if any(name in base.__dict__ for base in kind.__mro__ for name in ("__torch_function__", "__torch_dispatch__") if base not in Tensor.__mro__):
-                raise Skip(f"a tensor of the class {kind.__name__}")
             self.has_subclass = True
+            if _takes_over(kind):
+                if not self.frame.compiler.fullgraph:  # nothing is gained
+                    raise Skip(f"a tensor of the class {kind.__name__}")
+                return self._bring_wrapper(value, kind, place)
         if value.layout is not torch.strided:
             raise Skip(f"a tensor of layout {value.layout}")
         self.check(P.OF_TYPE, place, type(value))
@@ -250,6 +257,33 @@ class World:
         self.tensors.append((fake, value, place))
         self.versions[id(fake)] = fake._version
         return fake
+
+    def _bring_wrapper(self, value, kind, place):
+        """A tensor whose class takes operators over: the graph calls them on the tensor itself, and the class runs on fake ones meanwhile."""
+        self.check(P.OF_TYPE, place, kind)
+        self.guards.tensor(place, value, (), False)
+        with self.unwatched():
+            fake = self._fake_wrapper(value, kind)
+        self.tensor_places[id(fake)] = place
+        self.tensors.append((fake, value, place))
+        self.versions[id(fake)] = fake._version
+        return fake
+
+    def _fake_wrapper(self, value, kind):
+        if kind in (Tensor, torch.nn.Parameter):
+            return self.fake_mode.from_tensor(value)
+        if hasattr(kind, "__tensor_flatten__"):
+            names, context = value.__tensor_flatten__()
+            parts = {name: self._fake_wrapper(getattr(value, name), type(getattr(value, name))) for name in names}
+            with self.fake_mode:
+                fake = kind.__tensor_unflatten__(parts, context, value.shape, value.stride())
+            if value.requires_grad and not value.is_leaf:
+                raise Skip(f"a tensor of the class {kind.__name__} with a history")
+            return fake.requires_grad_(value.requires_grad)
+        if any("__torch_dispatch__" in base.__dict__ for base in kind.__mro__ if base not in Tensor.__mro__) or value.requires_grad:
+            raise Skip(f"a tensor of the class {kind.__name__}, which does not say what it holds (__tensor_flatten__)")
+        with torch._C.DisableTorchFunctionSubclass():
+            return self.fake_mode.from_tensor(value.as_subclass(Tensor)).as_subclass(kind)
 
     def need_shapes(self):
         """The symbols of the frame; the capture starts again with some where there are none yet."""
