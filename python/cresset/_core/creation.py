@@ -157,7 +157,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         try:
             out = _of_numbers(data, dtype)
         except RuntimeError:
-            if not has_symbols(data):
+            if not _has_symbols(data):
                 raise
             return _of_symbols(data, _dtype_of_symbols(data) if dtype is None else dtype, device).requires_grad_(requires_grad)
         device = _default_device() if device is None else device
@@ -180,8 +180,7 @@ def _leaves(data):
         yield from _leaves(item) if isinstance(item, (list, tuple)) else (item,)
 
 
-def has_symbols(data):
-    """Whether a number of nested data is symbolic."""
+def _has_symbols(data):
     from .symbolic import SymBool, SymFloat, SymInt
 
     return any(isinstance(leaf, (SymInt, SymFloat, SymBool)) for leaf in _leaves(data))

@@ -7,7 +7,7 @@ import warnings
 import cresset as torch
 
 from .. import nn
-from .._core.creation import has_symbols
+from .._core.creation import _has_symbols
 from .._dynamo.exc import Unsupported, UserError
 from .._subclasses.fake_tensor import DataDependentOutputException
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -409,7 +409,7 @@ def _fresh_constants(recorder):
 
     def lifting(original):
         def made(data, *args, **kwargs):
-            if isinstance(data, torch.Tensor) or has_symbols(data):
+            if isinstance(data, torch.Tensor) or _has_symbols(data):
                 return original(data, *args, **kwargs)
             with recorder.innermost().paused():
                 value = original(data, *args, **kwargs)
