@@ -130,27 +130,30 @@ class LOBPCG:
 
 
 class _Pairs(torch.autograd.Function):
-    """The pairs of one dense symmetric matrix, differentiable by it."""
+    """The pairs of one symmetric matrix, or of two, differentiable by them where they are dense."""
 
     @staticmethod
-    def forward(ctx, A, solve):
-        E, V = solve(A)
-        ctx.save_for_backward(A, E, V)
+    def forward(ctx, A, B, solve):
+        E, V = solve(A, B)
+        ctx.save_for_backward(A, B, E, V)
         return E, V
 
     @staticmethod
     def backward(ctx, grad_E, grad_V):
-        A, E, V = ctx.saved_tensors
-        symmetric = (A + A.mT) / 2
-        grad = (V * grad_E) @ V.mT
-        # dv = (e I - A)^+ dA v, whose pseudo-inverse is the solution with a border that keeps it orthogonal to v.
-        m = A.shape[0]
-        for i in range(len(E)):
-            v = V[:, i : i + 1]
-            border = torch.cat([torch.cat([E[i] * torch.eye(m, dtype=A.dtype, device=A.device) - symmetric, v], 1), torch.nn.functional.pad(v.mT, (0, 1))], 0)
-            x = torch.linalg.solve(border, torch.nn.functional.pad(grad_V[:, i], (0, 1)))[:m]
-            grad = grad + x.unsqueeze(1) @ v.mT
-        return (grad + grad.mT) / 2, None
+        A, B, E, V = ctx.saved_tensors
+        if any(t is not None and t.layout is not torch.strided for t in (A, B)):
+            raise ValueError("lobpcg: gradients exist for dense matrices only, got a sparse one")
+        # With A v = e B v and v' B v = 1: (e B - A) dv + de B v = (dA - e dB) v and v' B dv = -v' dB v / 2, a regular system in (dv, de).
+        m, unit = A.shape[0], torch.eye(A.shape[0], dtype=A.dtype, device=A.device) if B is None else B
+        grad_A, grad_B = torch.zeros_like(A), None if B is None else torch.zeros_like(B)
+        for e, v, grad_e, grad_v in zip(E, V.mT.unsqueeze(-1), grad_E, grad_V.mT):
+            border = torch.cat([torch.cat([e * unit - A, unit @ v], 1), torch.nn.functional.pad((unit @ v).mT, (0, 1))], 0)
+            x = torch.linalg.solve(border, torch.nn.functional.pad(grad_v, (0, 1)))
+            outer = (x[:m].unsqueeze(1) + grad_e * v) @ v.mT
+            grad_A = grad_A + outer
+            if B is not None:
+                grad_B = grad_B - e * outer - x[m] / 2 * (v @ v.mT)
+        return grad_A, grad_B, None
 
 
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
@@ -161,7 +164,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     `X` (..., m, n) is where the search starts, random by default; `n` vectors are sought together, `k` by default. A pair is found when
     its residual, relative to the norms of `A` and `B`, is below `tol`, by default the root of the precision; -1 for `niter` means no limit
     (1000 steps by default). `method` is "ortho", with parameters i_max, j_max; tol, tol_drop, tol_replace; use_drop, or "basic". `tracker` is
-    called with the `LOBPCG` run after each step. Gradients exist for a dense `A` without `B`.
+    called with the `LOBPCG` run after each step. Gradients exist for dense `A` and `B`, which are made symmetric first where they are wanted.
 
     ValueError where 3 n is more than m; AssertionError for shapes that do not fit.
 
@@ -195,24 +198,23 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     bparams = {"largest": True if largest is None else bool(largest), **_named(ortho_bparams, use_drop=False)}
     start = torch.randn((*A.shape[:-2], m, n), dtype=A.dtype, device=A.device) if X is None else X.detach()
 
-    recorded = torch.is_grad_enabled() and A.requires_grad
-    if torch.is_grad_enabled() and (recorded and (B is not None or A.layout is not torch.strided) or B is not None and B.requires_grad):
-        raise RuntimeError("lobpcg: gradients exist for a dense A without B only; detach() what needs none")
-
-    def solve(matrix, at=()):
+    def solve(A, B, at=()):
         with torch.no_grad():
-            run = LOBPCG(matrix.detach(), *(None if t is None else t[at].detach() if at else t.detach() for t in (B, start, iK)),
+            run = LOBPCG(*(None if t is None else t[at].detach() if other and at else t.detach() for other, t in ((0, A), (0, B), (1, start), (1, iK))),
                          dict(iparams), dict(fparams), dict(bparams), method, tracker)  # fmt: skip
             run.run()
         return run.E[:k], run.X[:, :k]
 
-    def pairs(matrix, at=()):
-        return _Pairs.apply(matrix, lambda a: solve(a, at)) if recorded else solve(matrix, at)
+    # Gradients are symmetric, whichever values the functions have beside the symmetric matrices.
+    A, B = ((t + t.mT) / 2 if t is not None and t.requires_grad and torch.is_grad_enabled() else t for t in (A, B))
+
+    def pairs(at=()):
+        return _Pairs.apply(A[at] if at else A, B[at] if at and B is not None else B, lambda a, b: solve(a, b, at))
 
     if A.dim() == 2:
-        return pairs(A)
+        return pairs()
     places = [tuple(p) for p in torch.cartesian_prod(*(torch.arange(s) for s in A.shape[:-2])).reshape(-1, A.dim() - 2).tolist()]
-    found = [pairs(A[at], at) for at in places]
+    found = [pairs(at) for at in places]
     E, V = torch.stack([e for e, _ in found]), torch.stack([v for _, v in found])
     return E.reshape(*A.shape[:-2], *E.shape[1:]), V.reshape(*A.shape[:-2], *V.shape[1:])
 

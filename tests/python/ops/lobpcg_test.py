@@ -116,8 +116,30 @@ class Pairs(unittest.TestCase):
             e, v = pairs(A)
             grads.append(torch.autograd.grad((e * torch.tensor([1.0, 2.0])).sum() + (v.pow(4)).sum(), A)[0])
         torch.testing.assert_close(grads[0], (grads[1] + grads[1].mT) / 2, rtol=1e-6, atol=1e-8)
-        with self.assertRaisesRegex(RuntimeError, "dense A without B"):
-            torch.lobpcg(A, 2, symmetric(9, 1))
+
+    def test_gradients_are_symmetric_and_those_of_the_symmetric_part(self):
+        start, A, B = torch.randn(9, 2, dtype=torch.float64), symmetric(9), torch.eye(9, dtype=torch.float64) + symmetric(9, 1) / 100
+
+        def pairs(a, b=None):  # without the sign, which is free
+            e, v = torch.lobpcg(a, 2, b, start, tol=1e-14)
+            return e, v * v[:1].sign()
+
+        for matrices in ((A,), (A, B)):
+            inputs = tuple(t.clone().requires_grad_() for t in matrices)
+            self.assertTrue(torch.autograd.gradcheck(pairs, inputs))
+            self.assertTrue(torch.autograd.gradgradcheck(pairs, inputs))
+            for grad in torch.autograd.grad(sum(t.sum() for t in pairs(*inputs)), inputs):
+                torch.testing.assert_close(grad, grad.mT)
+        self.assertTrue(torch.autograd.gradcheck(lambda b: pairs(A, b), (B.requires_grad_(),)))
+        batch = torch.stack([A, A + 1]).requires_grad_()
+        self.assertTrue(torch.autograd.gradcheck(lambda a: torch.lobpcg(a, 1, B.detach().expand(2, 9, 9), tol=1e-14)[0], (batch,)))
+
+    def test_a_sparse_matrix_has_values_and_no_gradient(self):
+        A = symmetric(12).requires_grad_()
+        e, _ = torch.lobpcg(A.to_sparse(), 2)
+        torch.testing.assert_close(e, torch.linalg.eigvalsh(A)[-2:].flip(0))
+        with self.assertRaisesRegex(ValueError, "dense"):
+            e.sum().backward()
 
     def test_refusals(self):
         A = symmetric(12)
