@@ -167,6 +167,29 @@ class Matrices(unittest.TestCase):
             self.assertTrue(torch.allclose(h[i], column, rtol=1e-6, atol=1e-8))
 
 
+class ValuesThatRulesLookAt(unittest.TestCase):
+    """Rules that look at numbers, such as whether a loss depends on the free phase of vectors, look at all elements of a batch."""
+
+    def test_vectors_of_complex_matrices(self):
+        x = torch.randn(4, 4, dtype=torch.complex128, generator=torch.Generator().manual_seed(0))
+        grads = torch.randn(3, 4, 4, dtype=torch.float64)
+        for vectors in (lambda a: torch.linalg.eigh(a + a.mH)[1], lambda a: torch.linalg.eig(a)[1], lambda a: torch.linalg.svd(a)[0]):
+            _, product = torch.func.vjp(lambda a, vectors=vectors: vectors(a).abs(), x)
+            torch.testing.assert_close(torch.func.vmap(lambda g, product=product: product(g)[0])(grads), torch.stack([product(g)[0] for g in grads]))
+            _, product = torch.func.vjp(vectors, x)
+            with self.assertRaisesRegex(RuntimeError, "ill-defined"):
+                torch.func.vmap(lambda g, product=product: product(g)[0])(grads + 0j)
+
+    def test_tangents_of_logcumsumexp(self):
+        x = torch.randn(5, 4, dtype=torch.float64)
+        x[2, 1] = 2000
+
+        def tangent(a):
+            return torch.func.jvp(lambda t: t.logcumsumexp(0), (a,), (a.sin(),))[1]
+
+        torch.testing.assert_close(torch.func.vmap(tangent)(x), torch.stack([tangent(a) for a in x]))
+
+
 class ChangesInPlace(unittest.TestCase):
     """Functions that overwrite their arguments, forward mode turned off, and Jacobians row by row."""
 

@@ -1,6 +1,7 @@
 // Formulas of forward mode, for rows that the rules of forward_layer.cpp do not serve.
 
 #include "cresset/autograd/forward/forward_rules.h"
+#include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset::autograd::jvp {
@@ -15,7 +16,7 @@ Tensor logcumsumexp_jvp(const dispatch::Stack& arguments, const dispatch::Stack&
   const Tensor plain = x.detach(), level = plain.is_complex() ? cresset::real(plain) : plain;
   const Tensor top = level.amax(dim, true), depth = top - level.amin(dim, true);
   const double exponents = to_real_type(x.scalar_type()) == kDouble ? 600 : 60;
-  if ((depth < exponents).all().item<bool>()) return ((x - top).exp() * t).cumsum(dim) * (top - result).exp();
+  if (physical((depth < exponents).all()).all().item<bool>()) return ((x - top).exp() * t).cumsum(dim) * (top - result).exp();
   // Exponentials that would vanish beside the largest: each row of weights by itself.
   const Tensor last = x.movedim(dim, -1), weights = (last.unsqueeze(-2) - result.movedim(dim, -1).unsqueeze(-1)).exp().tril();
   return weights.matmul(t.movedim(dim, -1).unsqueeze(-1)).squeeze(-1).movedim(-1, dim);

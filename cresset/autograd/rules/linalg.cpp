@@ -3,6 +3,7 @@
 // conjugate Wirtinger derivative: <G, dA> = Re tr(G^H dA).
 
 #include "cresset/autograd/rules/rules.h"
+#include "cresset/core/batched.h"
 
 namespace cresset::autograd::rules {
 
@@ -25,8 +26,9 @@ Tensor differences(const Tensor& x) {
 }
 Tensor without_diagonal(const Tensor& t) { return t.tril(-1) + t.triu(1); }
 
-// Vectors have a free phase: a loss that depends on it has no gradient. `phase` must vanish.
-void check_phase(const char* op, const Tensor& phase, const Tensor& scale) {
+// Vectors have a free phase: a loss that depends on it has no gradient. `phase` must vanish, in all elements of a batch.
+void check_phase(const char* op, const Tensor& phase_of_element, const Tensor& scale_of_element) {
+  const Tensor &phase = physical(phase_of_element), &scale = physical(scale_of_element);
   if (phase.lacks_data() || phase.numel() == 0) return;
   const double most = phase.abs().max().item().to<double>(), size = scale.abs().max().item().to<double>();
   CRESSET_CHECK(!(most > 1e-2 * std::max(size, 1.0)), op, ": in the complex case the vectors are specified up to multiplication by e^{i phi}; ",
