@@ -23,6 +23,7 @@ void reverse_each(char* data, size_t nbytes, size_t element) {
 }  // namespace
 
 Checkpoint::Checkpoint(std::shared_ptr<const ByteSource> source, CheckpointOptions options) : source_(std::move(source)), options_(std::move(options)) {
+  end_ = source_->size();
   if (ZipReader::looks_like_zip(*source_)) read_zip();
   else if (looks_like_tar()) read_tar();
   else read_legacy();

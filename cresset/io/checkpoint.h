@@ -35,6 +35,8 @@ class CRESSET_API Checkpoint {
   const std::string& pickle() const { return pickle_; }
   // The objects that numbers in the pickle of a tar archive refer to: storages and tensors.
   const std::unordered_map<std::string, NodeId>& references() const { return references_; }
+  // Where the checkpoint ends in its source: others may follow one of the format before zip archives.
+  uint64_t end() const { return end_; }
   size_t num_storages() const { return document_.storages.size(); }
   // The bytes in memory of their own, or mapped.
   intrusive_ptr<StorageImpl> read_storage(size_t index) const;
@@ -58,6 +60,7 @@ class CRESSET_API Checkpoint {
   std::string pickle_;
   NodeId root_ = 0;
   std::unordered_map<std::string, NodeId> references_;
+  uint64_t end_ = 0;
   bool swap_bytes_ = false;
   mutable std::shared_ptr<char> mapped_;
 };

@@ -99,6 +99,7 @@ void Checkpoint::read_legacy() {
     at += static_cast<uint64_t>(count) * each;
     located++;
   }
+  end_ = at;
   CRESSET_CHECK(located == document_.storages.size(), "load: '", options_.file, "' has ", located, " storages, expected ", document_.storages.size());
 }
 

@@ -139,6 +139,11 @@ class Machine {
     d_.nodes[id].text = text;
     return id;
   }
+  NodeId add_old_text(std::string_view text) {
+    const NodeId id = add_text(Kind::Text, text);
+    d_.nodes[id].flag = true;
+    return id;
+  }
   NodeId add_container(Kind kind, std::vector<NodeId> items) {
     const NodeId id = add(kind);
     const uint32_t place = add_list(std::move(items));
@@ -657,8 +662,8 @@ NodeId Machine::run() {
         push(id);
         break;
       }
-      case 'U': push(add_text(Kind::Text, take(uint64_t{take<uint8_t>()}))); break;  // Python 2's text
-      case 'T':
+      case 'U': push(add_old_text(take(uint64_t{take<uint8_t>()}))); break;
+      case 'T': push(add_old_text(take(uint64_t{take<uint32_t>()}))); break;
       case 'X': push(add_text(Kind::Text, take(uint64_t{take<uint32_t>()}))); break;
       case 0x8c: push(add_text(Kind::Text, take(uint64_t{take<uint8_t>()}))); break;
       case 0x8d: push(add_text(Kind::Text, take(take<uint64_t>()))); break;

@@ -56,11 +56,12 @@ void succeed(int result) {
 // Makes the Python objects of all nodes that the root reaches, in the order in which the file made them.
 class Builder {
  public:
-  Builder(const io::Checkpoint& checkpoint, PyObject* resolve, PyObject* place)
+  Builder(const io::Checkpoint& checkpoint, PyObject* resolve, PyObject* place, const char* encoding)
       : checkpoint_(checkpoint),
         d_(checkpoint.document()),
         resolve_(resolve),
         place_(place),
+        encoding_(encoding),
         storages_(checkpoint.num_storages()),
         made_(d_.nodes.size()),
         filled_(d_.nodes.size()),
@@ -216,7 +217,7 @@ class Builder {
         break;
       case Kind::Float: o = checked(PyFloat_FromDouble(n.real)); break;
       case Kind::Complex: o = checked(PyComplex_FromDoubles(n.real, n.imaginary)); break;
-      case Kind::Text: o = text(n.text); break;
+      case Kind::Text: o = n.flag ? old_text(n.text) : text(n.text); break;
       case Kind::Bytes: o = checked(PyBytes_FromStringAndSize(n.text.data(), static_cast<Py_ssize_t>(n.text.size()))); break;
       case Kind::ByteArray: o = checked(PyByteArray_FromStringAndSize(n.text.data(), static_cast<Py_ssize_t>(n.text.size()))); break;
       case Kind::List: o = checked(PyList_New(0)); break;
@@ -290,6 +291,12 @@ class Builder {
     return true;
   }
 
+  // Bytes of Python 2 with the encoding that the caller says they have.
+  Ref old_text(std::string_view bytes) const {
+    const auto size = static_cast<Py_ssize_t>(bytes.size());
+    return checked(encoding_ == "bytes" ? PyBytes_FromStringAndSize(bytes.data(), size) : PyUnicode_Decode(bytes.data(), size, encoding_.c_str(), "strict"));
+  }
+
   void fill(NodeId id) {
     if (filled_[id]) return;
     filled_[id] = true;
@@ -342,6 +349,7 @@ class Builder {
   const io::Checkpoint& checkpoint_;
   const io::Document& d_;
   PyObject *resolve_, *place_;
+  const std::string encoding_;
   std::vector<intrusive_ptr<StorageImpl>> storages_;
   std::vector<Ref> made_;
   std::vector<bool> reached_, needed_, filled_;
@@ -384,12 +392,12 @@ std::shared_ptr<io::ByteSource> source_of(PyObject* from, const std::string& nam
 }
 
 namespace {
-// load(descriptor or bytes, name, mmap, big_endian, verify, allow, resolve, place)
+// load(descriptor or bytes, name, mmap, big_endian, verify, allow, resolve, place, encoding): what the file holds, and where that ends.
 PyObject* io_load(PyObject*, PyObject* args) {
   PyObject *from, *allow, *resolve, *place;
-  const char* name;
+  const char *name, *encoding;
   int mmap, big_endian, verify;
-  if (!PyArg_ParseTuple(args, "OspppOOO", &from, &name, &mmap, &big_endian, &verify, &allow, &resolve, &place)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OspppOOOs", &from, &name, &mmap, &big_endian, &verify, &allow, &resolve, &place, &encoding)) return nullptr;
   return io_guarded([&] {
     io::CheckpointOptions options;
     options.file = name;
@@ -403,7 +411,8 @@ PyObject* io_load(PyObject*, PyObject* args) {
       };
     }
     const io::Checkpoint checkpoint(source_of(from, name), std::move(options));
-    return Builder(checkpoint, resolve, place).build().release();
+    const Ref loaded = Builder(checkpoint, resolve, place, encoding).build(), end = checked(PyLong_FromUnsignedLongLong(checkpoint.end()));
+    return PyTuple_Pack(2, loaded.get(), end.get());
   });
 }
 
@@ -413,7 +422,8 @@ io::Checkpoint& checkpoint_of(PyObject* capsule) {
   return *static_cast<io::Checkpoint*>(p);
 }
 
-// open(descriptor or bytes, name, mmap, big_endian, verify): a handle on the file and the bytes of its pickle, for Python's own reader.
+// open(descriptor or bytes, name, mmap, big_endian, verify): a handle on the file and the bytes of its pickle, for Python's own reader, and where the file's
+// content ends.
 PyObject* io_open(PyObject*, PyObject* args) {
   PyObject* from;
   const char* name;
@@ -430,8 +440,8 @@ PyObject* io_open(PyObject*, PyObject* args) {
     const std::string& pickle = checkpoint->pickle();
     const Ref bytes = checked(PyBytes_FromStringAndSize(pickle.data(), static_cast<Py_ssize_t>(pickle.size())));
     const Ref capsule = checked(PyCapsule_New(checkpoint.get(), "cresset.checkpoint", [](PyObject* c) { delete &checkpoint_of(c); }));
-    checkpoint.release();
-    return PyTuple_Pack(2, capsule.get(), bytes.get());
+    const Ref end = checked(PyLong_FromUnsignedLongLong(checkpoint.release()->end()));
+    return PyTuple_Pack(3, capsule.get(), bytes.get(), end.get());
   });
 }
 

@@ -680,7 +680,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     False builds whole modules and other objects too, from their state, of classes that the process has imported; it calls nothing but rebuilding functions and
     constructors of data, and an error names what else a file wants (`add_safe_globals` allows it). Only a `pickle_module` of another kind, dill say, may run
     what the file says. mmap: True leaves tensors in the file,
-    whose pages are read when they are used and copied when they are written to; the file does not change.
+    whose pages are read when they are used and copied when they are written to; the file does not change. encoding: that of text which Python 2 wrote,
+    "utf-8" by default; "bytes" leaves it as bytes. An object is left behind what was read, where the next one of a file of several begins.
 
     The environment decides over the program: TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 makes every load one of weights only, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 those that
     say nothing of it loads of whole objects.
@@ -727,18 +728,20 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
             name = os.fsdecode(f)
             if os.fstat(file.fileno()).st_size == 0:
                 raise EOFError(f"load: '{name}' is empty")
-            return _load(file.fileno(), name, map_location, pickle_module, weights_only, mmap, pickle_load_args)
+            return _load(file.fileno(), name, map_location, pickle_module, weights_only, mmap, pickle_load_args)[0]
     for needed in ("seek", "read", "tell"):
         if not hasattr(f, needed):
             raise AttributeError(
                 f"load: a {type(f).__name__} has no attribute {needed!r}; files are read from paths and from objects that can seek, such as io.BytesIO"
             )
-    content = f.read()
+    start, content = f.tell(), f.read()
     if isinstance(content, str):
         raise TypeError("load: expected a file opened for bytes, got text")
     if len(content) == 0:
         raise EOFError("load: the file is empty")
-    return _load(content, getattr(f, "name", None) or "<bytes>", map_location, pickle_module, weights_only, False, pickle_load_args)
+    loaded, end = _load(content, getattr(f, "name", None) or "<bytes>", map_location, pickle_module, weights_only, False, pickle_load_args)
+    f.seek(start + end)  # where the next object stands in a file with several
+    return loaded
 
 
 def _holds_code(f):
@@ -769,7 +772,10 @@ def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_
         return names[full] if full in names else _known_global(module, wanted)
 
     admitted = {*names, *_OF_WRAPPERS, _NESTED_CLASS}
-    return _cresset._io_load(source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in admitted, resolve, place)
+    encoding = pickle_load_args.get("encoding", "utf-8")
+    return _cresset._io_load(
+        source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in admitted, resolve, place, encoding
+    )
 
 
 def _plain(module):
@@ -803,13 +809,14 @@ def _unpickler_of(pickle_module):
 
 
 def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load_args):
-    """Reads the archive's data.pkl in Python; storages come by their persistent ids."""
-    archive, content = _cresset._io_open(source, name, mmap, big, get_crc32_options())
+    """Reads the archive's data.pkl in Python; storages come by their persistent ids. Returns also where the archive ends."""
+    archive, content, end = _cresset._io_open(source, name, mmap, big, get_crc32_options())
     storages, made = {}, []
 
     def persistent_load(saved):
         if not isinstance(saved, tuple):
             return referred(str(saved))
+        saved = tuple(part.decode("ascii") if isinstance(part, bytes) else part for part in saved)
         if saved[0] == "storage":
             storage_class, key, location, _, *part = saved[1:]
             dtype = storage_class._dtype if isinstance(storage_class, StorageType) else None
@@ -844,7 +851,7 @@ def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load
     loaded = reader.load()
     for storage_ in made:
         storage_.settle()
-    return loaded
+    return loaded, end
 
 
 def get_unsafe_globals_in_checkpoint(f):

@@ -269,5 +269,43 @@ class Tar(unittest.TestCase):
             load(tar({**files, "tensors": beyond}))
 
 
+class Several(unittest.TestCase):
+    def test_objects_one_after_another_in_a_file(self):
+        for weights_only in (True, False):
+            with tempfile.TemporaryFile() as file:
+                pickle.dump("before", file)
+                for value in (torch.arange(5.0), {"a": torch.ones(2, 3), "n": 4}):
+                    torch.save(value, file, _use_new_zipfile_serialization=False)
+                    pickle.dump("after", file)
+                file.seek(0)
+                self.assertEqual(pickle.load(file), "before")
+                self.assertEqual(torch.load(file, weights_only=weights_only).tolist(), [0, 1, 2, 3, 4])
+                self.assertEqual(pickle.load(file), "after")
+                self.assertEqual(torch.load(file, weights_only=weights_only)["a"].tolist(), [[1.0] * 3] * 2)
+                self.assertEqual(pickle.load(file), "after")
+
+
+class TextOfPython2(unittest.TestCase):
+    def test_encoding(self):
+        raw_text = "żółw".encode()
+        first, _, rest = written(["text", torch.ones(2)]).partition(b"X\x04\x00\x00\x00text")
+        for opcode in (b"U" + bytes([len(raw_text)]), b"T" + struct.pack("<i", len(raw_text))):
+            content = first + opcode + raw_text + rest
+            for weights_only in (True, False):
+                for encoding, expected in (("utf-8", "żółw"), ("bytes", raw_text), ("latin1", raw_text.decode("latin1"))):
+                    text, ones = load(content, weights_only=weights_only, encoding=encoding)
+                    self.assertEqual((text, ones.tolist()), (expected, [1, 1]))
+                self.assertEqual(load(content, weights_only=weights_only)[0], "żółw")
+                with self.assertRaises(UnicodeDecodeError):
+                    load(content, weights_only=weights_only, encoding="ascii")
+
+    def test_names_of_storages_as_bytes(self):
+        content = written(torch.ones(2))
+        for text in (b"storage", b"cpu", b"0"):  # in the tuple that names the storage, as Python 2 wrote it
+            content = content.replace(b"X" + struct.pack("<i", len(text)) + text, b"U" + bytes([len(text)]) + text)
+        for weights_only in (True, False):
+            self.assertEqual(load(content, weights_only=weights_only, encoding="bytes").tolist(), [1, 1])
+
+
 if __name__ == "__main__":
     unittest.main()
