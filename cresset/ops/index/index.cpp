@@ -346,7 +346,15 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Te
 }
 void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha, const Tensor& out) {
   start_from(self, out);
-  if (index.numel() > 0) kernels::index_add(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(source), alpha);
+  if (index.numel() == 0) return;
+  const int64_t d = wrap_dim(dim, self.dim());
+  const auto add = [&](const Tensor& to, const Tensor& from) { kernels::index_add(view_of(to), d, view_of(index), view_of(from), alpha); };
+  // Many terms of a sum would be lost in the rounding of 16 bits; a few into many slices are not worth a copy of them all.
+  const bool half = out.scalar_type() == kHalf || out.scalar_type() == kBFloat16;
+  if (!half || 4 * index.numel() < size_or_one(self, d)) return add(out, source);
+  const Tensor sums = out.to(kFloat);
+  add(sums, source.to(kFloat));
+  out.copy_(sums);
 }
 void index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& out) {
   const Indices i = broadcast_indices(self, indices);

@@ -215,6 +215,22 @@ def test_errors_of_indices_out_of_range():
             torch.zeros(size).index_add_(dim, long([5]), source)
 
 
+def test_sums_of_many_slices_of_16_bits():
+    # Where each sum were rounded to 16 bits, terms would vanish beside it.
+    for dtype in (torch.bfloat16, torch.float16):
+        source, where = torch.ones(3000, 2, dtype=dtype), torch.arange(3000) % 2
+        for added in (
+            torch.zeros(2, 2, dtype=dtype).index_add(0, where, source), torch.zeros(2, 2, dtype=dtype).index_add_(0, where, source * 2, alpha=0.5),
+            torch.zeros(2, 2, dtype=dtype).index_add(1, where, source.mT).mT, torch.zeros(2, dtype=dtype).index_add(0, where, source[:, 0]).unsqueeze(1),
+            torch.sparse_coo_tensor(where.unsqueeze(0), source, (2, 2)).to_dense(),
+        ):  # fmt: skip
+            assert added.dtype is dtype
+            torch.testing.assert_close(added, torch.full_like(added, 1500.0))
+        table = torch.zeros(100, 2, dtype=dtype).index_add(0, long([3, 3]), source[:2])
+        assert table[3].tolist() == [2, 2]
+        assert table.sum().item() == 4
+
+
 def test_empty_vectors_join_along_any_dimension():
     empty = torch.empty(0, requires_grad=True)
     joined = torch.cat([empty, empty], 3)
