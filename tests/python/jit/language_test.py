@@ -173,6 +173,19 @@ def test_arguments_take_what_stands_for_their_type():
             told(*arguments)
 
 
+def sums(x, dims: List[int] = (-2, -1), kept: Optional[List[int]] = (0,), scales: List[float] = (1, 2.5), pairs: List[Tuple[int, int]] = ((1, 2),)):
+    return x.sum(dims), x.sum(kept), [s * 2 for s in scales], pairs[0][1]
+
+
+def test_defaults_become_what_their_annotations_say():
+    compiled = torch.jit.script(sums)
+    total, kept, scales, second = compiled(torch.ones(2, 3))
+    assert (total.item(), kept.tolist(), scales, second) == (6, [2, 2, 2], [2.0, 5.0], 2)
+    assert all(isinstance(s, float) for s in scales)
+    assert "int[] dims=[-2, -1], int[]? kept=[0], float[] scales=[1., 2.5]" in str(compiled.schema)
+    assert compiled(torch.ones(2, 3), (0,))[0].tolist() == [2, 2, 2]
+
+
 class Static(nn.Module):
     @staticmethod
     def scaled(x: torch.Tensor, by: int = 2):
