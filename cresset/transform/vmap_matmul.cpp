@@ -75,8 +75,10 @@ template <Tensor (*Product)(const Tensor&, const Tensor&)> void add_product(Batc
   c.give_plain(sum);
 }
 
-// One tensor whose leading dimensions are batches already.
+// Rules for functions of matrices. One tensor whose leading dimensions are batches already. An element that is no matrix meets the
+// operator as it is, for the batch would become one of its rows or columns.
 void leading(BatchCall& c) {
+  if (c.tensor(0).dim() < 2) return run_by_element(c);
   Stack values = c.arguments;
   values[0] = c.front(c.tensor(0));
   c.give(c.run(std::move(values)));
@@ -87,7 +89,7 @@ void leading_all(BatchCall& c) {
   int64_t rank = 0;
   for (const Value& v : c.arguments) dispatch::for_each_tensor(v, [&](const Tensor& t) { rank = std::max(rank, t.dim()); });
   for (const Value& v : c.arguments)
-    if (v.is_tensor() && v.to_tensor().dim() < rank) return run_by_element(c);
+    if (v.is_tensor() && v.to_tensor().dim() < std::max<int64_t>(rank, 2)) return run_by_element(c);
   Stack values;
   for (const Value& v : c.arguments) values.push_back(dispatch::map_tensors(v, [&](const Tensor& t) { return c.spread(t).contiguous(); }));
   c.give(c.run(std::move(values)));

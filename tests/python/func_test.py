@@ -190,6 +190,23 @@ class ValuesThatRulesLookAt(unittest.TestCase):
         torch.testing.assert_close(torch.func.vmap(tangent)(x), torch.stack([tangent(a) for a in x]))
 
 
+class NotMatrices(unittest.TestCase):
+    def test_vectors_are_no_matrices_under_vmap(self):
+        # Rows of a batch must not be taken for one matrix.
+        batch, linalg = torch.eye(3) + 0.1, torch.linalg
+        for function in (
+            linalg.eigh, linalg.eigvalsh, linalg.eig, linalg.eigvals, linalg.svd, linalg.svdvals, linalg.qr, linalg.cholesky, linalg.lu_factor,
+            linalg.ldl_factor, linalg.matrix_exp, linalg.inv, linalg.det, torch.geqrf, lambda a: linalg.solve_triangular(a, a, upper=True),
+        ):  # fmt: skip
+            for in_dims in (0, 1):
+                with self.assertRaises(RuntimeError):
+                    torch.func.vmap(function, in_dims=in_dims)(batch)
+            with self.assertRaises(RuntimeError):
+                torch.func.vmap(torch.func.vmap(function))(batch.expand(2, 3, 3))
+        values = torch.func.vmap(linalg.eigvalsh)(batch.expand(2, 3, 3))
+        torch.testing.assert_close(values, linalg.eigvalsh(batch).expand(2, 3))
+
+
 class ChangesInPlace(unittest.TestCase):
     """Functions that overwrite their arguments, forward mode turned off, and Jacobians row by row."""
 
