@@ -99,7 +99,8 @@ struct Node {
   // Containers: their place in `lists`. Device: the node of its index. DefaultDict: the node of its factory. Storage, Tensor: the place in their table.
   uint32_t place = 0;
   union {
-    bool flag;        // of a Bool; of a Text whether it is Python 2's, bytes whose encoding the file does not say
+    bool flag;        // of a Bool; of a Text whether it is Python 2's, bytes whose encoding the file does not say; of an
+                      // Object whether it is called, and not made without its __init__
     int64_t integer;  // of an Int; of a Storage that is part of another the element that it starts at
     double real;
     NodeId attributes;  // of an OrderedDict; kNoNode without

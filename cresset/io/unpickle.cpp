@@ -749,6 +749,7 @@ NodeId Machine::run() {
       case 0x81: {  // a call, or a class made without its __init__
         const NodeId arguments = pop(), callable = pop();
         push(reduce(callable, arguments));
+        if (is(top(), Kind::Object)) d_.nodes[top()].flag = code == 'R';
         break;
       }
       case 'b': {

@@ -29,6 +29,7 @@ PyObject* set_names(PyObject*, PyObject* dict) {
                                                        {"make_parameter", &names.make_parameter},
                                                        {"make_subclass", &names.make_subclass},
                                                        {"call", &names.call},
+                                                       {"make", &names.make},
                                                        {"change", &names.change},
                                                        {"device_of", &names.device_of},
                                                        {"default_place", &names.default_place},
@@ -254,7 +255,7 @@ class Builder {
       case Kind::Object: {
         const auto& list = d_.lists[n.place];
         settle();
-        o = call(names.call, of(list[0]), of(list[1]));
+        o = call(n.flag ? names.call : names.make, of(list[0]), of(list[1]));
         open_.push_back(id);
         break;
       }

@@ -14,6 +14,7 @@ struct IoNames {
   PyObject* typed_storage;   // the class of storages with a dtype
   PyObject* typed_of;        // (storage, dtype): one of that class
   PyObject* call;            // (callable, arguments)
+  PyObject* make;            // (class, arguments): without its __init__
   PyObject* change;          // (object, what, value[, value])
   PyObject* device_of;       // (text, index or None)
   PyObject* default_place;   // (a tag): the device that it names

@@ -909,7 +909,13 @@ def _with_attributes(target, state):
 
 
 def _call(function, arguments):
-    return function.__new__(function, *arguments) if isinstance(function, type) else function(*arguments)
+    return function(*arguments)
+
+
+def _made(cls, arguments):
+    if not isinstance(cls, type):
+        raise pickle.UnpicklingError(f"load: the file makes an object of {cls!r}, expected a class")
+    return cls.__new__(cls, *arguments)
 
 
 def _change(target, what, value, item):
@@ -926,7 +932,7 @@ _cresset._set_io_names(
     {
         "ordered_dict": collections.OrderedDict, "default_dict": collections.defaultdict, "counter": collections.Counter, "size": torch.Size,
         "parameter": getattr(torch.nn, "Parameter", None), "unpickling_error": pickle.UnpicklingError, "make_parameter": _make_parameter,
-        "make_subclass": _make_subclass, "call": _call, "change": _change,
+        "make_subclass": _make_subclass, "call": _call, "make": _made, "change": _change,
         "device_of": lambda kind, index: torch.device(kind) if index is None else torch.device(kind, index),
         "default_place": _device, "reduce": _reduce, "global_name": _global_name, "layout": _layout, "typed_storage": TypedStorage, "typed_of": _typed,
     }

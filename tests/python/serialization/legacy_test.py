@@ -285,6 +285,33 @@ class Several(unittest.TestCase):
                 self.assertEqual(pickle.load(file), "after")
 
 
+class Called:
+    def __init__(self, number):
+        self.number = number
+
+    def __reduce_ex__(self, protocol):
+        return Called, (self.number,), {"note": "kept"}
+
+
+class Made:
+    def __init__(self):
+        raise AssertionError("objects with a plain state are made without __init__")
+
+
+class Constructors(unittest.TestCase):
+    def test_a_class_in_a_reduction_is_called(self):
+        made = Made.__new__(Made)
+        made.number = 3
+        for new_format in (True, False):
+            for weights_only in (True, False):
+                buffer = io.BytesIO()
+                torch.save([Called(2), made], buffer, _use_new_zipfile_serialization=new_format)
+                buffer.seek(0)
+                with torch.serialization.safe_globals([Called, Made]):
+                    called, back = torch.load(buffer, weights_only=weights_only)
+                self.assertEqual((vars(called), vars(back)), ({"number": 2, "note": "kept"}, {"number": 3}))
+
+
 class TextOfPython2(unittest.TestCase):
     def test_encoding(self):
         raw_text = "żółw".encode()
