@@ -275,7 +275,7 @@ const char* trace_type_name(ScalarType t) {
     case ScalarType::Double: return "double";
     case ScalarType::ComplexHalf: return "c10::complex<c10::Half>";
     case ScalarType::ComplexFloat: return "c10::complex<float>";
-    case ScalarType::ComplexDouble: return "complex<double>";
+    case ScalarType::ComplexDouble: return "c10::complex<double>";
     case ScalarType::Bool: return "bool";
     case ScalarType::BFloat16: return "c10::BFloat16";
     default: return dtype_name(t);

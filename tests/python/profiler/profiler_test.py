@@ -137,6 +137,17 @@ def test_trace_files(tmp_path):
         p.export_chrome_trace("/nowhere/trace.json")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [("float32", "float"), ("bfloat16", "c10::BFloat16"), ("complex64", "c10::complex<float>"), ("complex128", "c10::complex<double>"), ("int64", "long int")],
+)
+def test_types_in_trace_files_have_the_names_of_cpp(tmp_path, dtype, name):
+    p = recorded(lambda: torch.ones(2, dtype=getattr(torch, dtype)).square(), record_shapes=True)
+    p.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert next(e for e in events if e["name"] == "aten::square")["args"]["Input type"][0] == name
+
+
 def test_tensorboard_reads_the_names_of_the_handler(tmp_path):
     with profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(str(tmp_path), "w0")):
         torch.ones(1)
