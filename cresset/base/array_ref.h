@@ -37,7 +37,8 @@ template <class T> class ArrayRef {
   }
   ArrayRef(const SmallVectorImpl<T>& v) : data_(v.data()), size_(v.size()) {}
   // std::array, spans, strings, containers of programs: whatever has data() that points to T, and size().
-  template <class C, class = decltype(static_cast<const T* const*>(static_cast<decltype(std::declval<const C&>().data())*>(nullptr)))>
+  template <class C, class = std::enable_if_t<std::is_same<std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const C&>().data())>>, T>::value &&
+                                              std::is_convertible<decltype(std::declval<const C&>().size()), size_t>::value>>
   constexpr ArrayRef(const C& c) : data_(c.data()), size_(c.size()) {}
   template <size_t N> constexpr ArrayRef(const T (&a)[N]) : data_(a), size_(N) {}
 #pragma GCC diagnostic push

@@ -132,7 +132,11 @@ void run_fake(const OpEntry& op, Stack& stack) {
   SymbolicShapes* const shapes = call.mode ? call.mode->shapes() : nullptr;
   if (op.flags & kCompositeOp) {
     const AnyFn body = op.slot(OpEntry::autograd_slot);
-    auto composite = [&] { op.call_typed(body ? body : builtin_of(op, OpEntry::cpu_slot), stack); };
+    const RegisteredKernel* const own = body_of_program(op, kFakeBackend);
+    auto composite = [&] {
+      if (own) own->boxed(op, stack);
+      else op.call_typed(body ? body : builtin_of(op, OpEntry::cpu_slot), stack);
+    };
     if (shapes) shapes->run_composite(op, stack, composite);
     else composite();
     return;

@@ -64,9 +64,9 @@ bool takes_tensors(const OpEntry& op) {
   return false;
 }
 
-// A body that a program gave a composite of the tree; null: the op has its own, or is none.
-const RegisteredKernel* body_of_program(const OpEntry& op, const Extension* e) {
-  return e && op.signature && (op.flags & kCompositeOp) ? kernel_in(e->composite) : nullptr;
+// Whether a program gave a composite of the tree a kernel for the backend, which its body does not go before.
+bool has_own_kernel(const OpEntry& op, const Extension* e, uint8_t backend) {
+  return e && op.signature && (op.flags & kCompositeOp) && kernel_in(e->backends[backend]);
 }
 
 Target from_slot(AnyFn fn, const OpEntry& op, const std::type_info* signature) {
@@ -97,6 +97,11 @@ const Kernel* backend_kernel(const OpEntry& op, uint8_t backend) {
 }
 
 }  // namespace
+
+const RegisteredKernel* body_of_program(const OpEntry& op, uint8_t backend) {
+  const Extension* e = op.extension.load(std::memory_order_acquire);
+  return e && op.signature && (op.flags & kCompositeOp) && !kernel_in(e->backends[backend]) ? kernel_in(e->composite) : nullptr;
+}
 
 bool needs_computed_values(const OpEntry& op) {
   const bool resizes = (op.flags & kAnyDeviceOp) && (op.flags & kInplaceOp);
@@ -156,7 +161,7 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
     if (l <= static_cast<int>(Layer::Autograd))
       if (const BoxedFn* function = listening(op, awake, backend, autograd)) return {{nullptr, function, false}, nullptr};
     if (autograd) {
-      if (body_of_program(op, extension)) continue;
+      if (has_own_kernel(op, extension, backend) || body_of_program(op, backend)) continue;
       if (CRESSET_UNLIKELY(heard_whole(op, awake, backend))) continue;
       // Opaque tensors have no history, and a composite's body would look into them.
       if ((op.flags & kCompositeOp) && extension && backend == backend_of(DeviceType::CPU, Layout::Mkldnn) &&
@@ -238,7 +243,7 @@ RoutedTarget resolve(const OpEntry& op, const std::type_info* signature, const R
                                    !(state.hidden & kAutogradLayer) && !state.inference_mode && (route.autograd == SeesAutograd::yes || takes_tensors(op));
   const RoutedTarget layer = layer_target(op, extension, signature, route, registered_autograd);
   if (layer.typed || layer.boxed) return layer;
-  if (const RegisteredKernel* k = body_of_program(op, extension)) {
+  if (const RegisteredKernel* k = body_of_program(op, route.backend)) {
     t_route = {0, route.backend, route.passed};
     return target_of(*k, signature, true);
   }

@@ -346,9 +346,11 @@ void remove_kernel(const Registration& registration) {
 }
 
 AnyFn builtin_of(const OpEntry& op, OpEntry::Slot slot) {
+  // Before `replaced`, which is filled before the slot is emptied, and emptied after the slot is filled.
+  const AnyFn first = __atomic_load_n(op.slots() + slot, __ATOMIC_ACQUIRE);
   const Extension* e = op.extension.load(std::memory_order_acquire);
   const AnyFn replaced = e && slot == OpEntry::cpu_slot ? e->replaced.load(std::memory_order_acquire) : nullptr;
-  return replaced ? replaced : op.slot(slot);
+  return replaced ? replaced : first ? first : op.slot(slot);
 }
 
 uint8_t register_backend(const std::string& name, const std::string& device, Layout layout) {

@@ -133,6 +133,8 @@ void compute_lazy_math(const OpEntry& op, Stack& stack);
 inline bool is_sparse_backend(uint8_t backend) { return backend == kSparseBackend || backend == kSparseCompressedBackend; }
 // Whether lazy tensors have to be computed first: an op that only looks at geometry, or calls others, takes them as they are.
 bool needs_computed_values(const OpEntry& op);
+// A body that a program gave a composite of the tree, where the backend has no kernel of a program; null: the op has its own, or is none.
+const RegisteredKernel* body_of_program(const OpEntry& op, uint8_t backend);
 // Calls on fake tensors: the meta kernel, with outputs that are fake.
 void run_fake(const OpEntry& op, Stack& stack);
 // Empty: there is none. `no_data` is None for a body over other ops.

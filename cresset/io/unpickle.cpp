@@ -371,7 +371,7 @@ NodeId Machine::tensor(const Name& callable, const std::vector<NodeId>& a) {
 // (layout, parts).
 NodeId Machine::sparse_tensor(const std::vector<NodeId>& a) {
   const char* what = "_rebuild_sparse_tensor";
-  if (options_.script) return sparse_tensor_of_script(a, what);
+  if (options_.script && a.size() > 2) return sparse_tensor_of_script(a, what);
   need(a.size() == 2 && is(a[0], Kind::Layout) && is(a[1], Kind::Tuple), what);
   TensorRecord t;
   t.layout = a[0];
@@ -748,8 +748,10 @@ NodeId Machine::run() {
       case 'R':
       case 0x81: {  // a call, or a class made without its __init__
         const NodeId arguments = pop(), callable = pop();
-        push(reduce(callable, arguments));
-        if (is(top(), Kind::Object)) d_.nodes[top()].flag = code == 'R';
+        const size_t before = d_.nodes.size();
+        const NodeId made = reduce(callable, arguments);
+        if (made >= before && is(made, Kind::Object)) d_.nodes[made].flag = code == 'R';
+        push(made);
         break;
       }
       case 'b': {

@@ -26,7 +26,7 @@ from ._library.effects import EffectType
 from ._library.checks import OpCheckError, opcheck  # noqa: F401
 from ._library.infer_schema import infer_schema
 from ._library.operators import Defined as _Defined, OfLibrary as _OfLibrary, Packet as _Packet, cast as _cast, fakes as _fakes, key_of_device as _key_of_device
-from ._library.operators import tensors_of as _tensors
+from ._library.operators import FALLBACKS as _FALLBACKS, tensors_of as _tensors
 
 __all__ = ["Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl", "impl_abstract", "infer_schema",
            "register_autocast", "register_fake", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton"]  # fmt: skip
@@ -360,29 +360,33 @@ class Library:
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
         """The function of all operators without one of their own for a key, by a library of the namespace "_", for the life of the library: it is called
-        with the operator, with `with_keyset` the keys of the call, and the arguments; `fallthrough_kernel` passes the key by.
+        with the keys of the call where `with_keyset` is set, the operator, and the arguments; `fallthrough_kernel` passes the key by.
 
-        Errors: RuntimeError for a library of another namespace, for no key, and for a key that has a fallback.
+        Errors: RuntimeError for a library of another namespace, for no key, and for a key that has a fallback; TypeError for what is no function.
 
-        >>> seen, lib = [], torch.library.Library("_", "IMPL")
-        >>> lib.fallback(lambda op, x: seen.append(op.name()) or x, "Meta")
+        >>> lib = torch.library.Library("_", "IMPL")
+        >>> lib.fallback(lambda op, x: op(x.to_dense()), "SparseCPU")
+        >>> torch.ops.aten.lgamma(torch.ones(2).to_sparse())
+        tensor([0., 0.])
         >>> lib._destroy()
         """
         if self.ns != "_":
             raise RuntimeError(f"Library.fallback: expected a library of the namespace '_', got {self.ns!r}")
         key = _key_name(dispatch_key or self.dispatch_key)
-        if key:
-            _keys.parsed(key)
         if not key:
             raise RuntimeError("Library.fallback: expected a key, got none, of the library or of the call")
+        _keys.parsed(key)
+        if not callable(fn):
+            raise TypeError(f"fallback: expected a callable, got {type(fn)}")
         if fn is fallthrough_kernel:
             return
 
-        def call(entry, *args, **kwargs):
-            op = ops._overload_of(entry)
-            return fn(op, _keys.keys_of(_tensors([*args, *kwargs.values()])), *args, **kwargs) if with_keyset else fn(op, *args, **kwargs)
+        def call(op, *args, **kwargs):
+            return fn(_keys.keys_of(_tensors([*args, *kwargs.values()])), op, *args, **kwargs) if with_keyset else fn(op, *args, **kwargs)
 
-        self._undone.append(functools.partial(_cresset._unimplement, _cresset._implement_fallback(key, call)))
+        number = _cresset._implement_fallback(key, lambda entry, *args, **kwargs: call(ops._overload_of(entry), *args, **kwargs))
+        _FALLBACKS[key] = call
+        self._undone += [functools.partial(_cresset._unimplement, number), functools.partial(_FALLBACKS.pop, key, None)]
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
         """`torch.library.register_fake` of an operator of the namespace, for the life of this library."""

@@ -772,7 +772,7 @@ def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_
         return names[full] if full in names else _known_global(module, wanted)
 
     admitted = {*names, *_OF_WRAPPERS, _NESTED_CLASS}
-    encoding = pickle_load_args.get("encoding", "utf-8")
+    encoding = pickle_load_args.get("encoding") or "utf-8"
     return _cresset._io_load(
         source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in admitted, resolve, place, encoding
     )

@@ -136,6 +136,28 @@ TEST(Kernels, OneOfAnyKindReplacesABuiltInOne) {
   relu_is(0);
 }
 
+TEST(Kernels, OneForTheBackendGoesBeforeTheBodyOfAComposite) {
+  const Tensor x = cresset::full({2, 2}, 3.0), leaf = x.clone().requires_grad_();
+  const auto is_thirty = [&] {
+    EXPECT_EQ(x.mT()[0][0].item<double>(), 30);
+    EXPECT_EQ(leaf.mT()[0][0].item<double>(), 30);
+    Stack stack{x};
+    find_op("aten::mT").call_boxed(stack);
+    EXPECT_EQ(stack[0].to_tensor()[0][0].item<double>(), 30);
+  };
+  const BoxedFn boxed = [](const OpEntry&, Stack& stack) { stack.back() = stack.back().to_tensor() * 10; };
+  for (const bool is_typed : {true, false}) {
+    Library cpu = kernels("CPU", "aten");
+    if (is_typed) cpu.impl("mT", [](const Tensor& t) { return t * 10; });
+    else cpu.impl("mT", boxed);
+    is_thirty();
+    Library body = kernels("CompositeImplicitAutograd", "aten");
+    body.impl("mT", BoxedFn([](const OpEntry&, Stack& stack) { stack.back() = stack.back().to_tensor() * 2; }));
+    is_thirty();
+  }
+  EXPECT_EQ(x.mT()[0][0].item<double>(), 3);
+}
+
 TEST(Kernels, TheBodyOfACompositeCanBeReplaced) {
   const Tensor x = cresset::full({2, 2}, 3.0);
   {

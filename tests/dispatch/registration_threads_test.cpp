@@ -65,6 +65,41 @@ TEST(RegistrationThreads, ManyKernelsForAPlaceComeAndGoAndThoseThatStayRun) {
   EXPECT_EQ(find_op("race::op").typed<Tensor(const Tensor&)>().call(cresset::zeros({1})).item<float>(), 1.f);
 }
 
+TEST(RegistrationThreads, ABuiltInKernelOrWhatStandsForItRuns) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  testing::internal::CaptureStderr();
+  std::thread caller([&] {
+    const Tensor x = cresset::full({}, -2.0);
+    while (!stop) {
+      Stack stack{x};
+      find_op("aten::relu").call_boxed(stack);
+      const double boxed = stack[0].to_tensor().item<double>(), typed = cresset::relu(x).item<double>();
+      wrong += (boxed != 0 && boxed != 5) || (typed != 0 && typed != 5);
+    }
+  });
+  for (int i = 0; i < 300; i++) {
+    Library mine(Library::implementations, "aten", "CPU", "here.cpp", i);
+    mine.impl("relu", BoxedFn([](const OpEntry&, Stack& stack) { stack.back() = cresset::full({}, 5.0); }));
+  }
+  stop = true;
+  caller.join();
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(RegistrationThreads, ListsAreReadFromManyThreads) {
+  const Value list(std::vector<int64_t>{1, 2, 3});
+  std::atomic<int> wrong{0};
+  on_threads(4, [&](int) {
+    for (int i = 0; i < 1000; i++) {
+      const ArrayRef<Value> values = list.toListRef();
+      wrong += values.size() != 3 || values[2].to_int() != 3;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(RegistrationThreads, OneOfManyDefinitionsWins) {
   std::atomic<int> won{0}, lost{0};
   on_threads(6, [&](int t) {

@@ -168,7 +168,7 @@ Value Value::equals(const Value& o) const {
     const Scalar a = to_scalar(), b = o.to_scalar();
     if (a.isComplex() || b.isComplex()) return a.as<complex<double>>() == b.as<complex<double>>();
     if (a.isFloatingPoint() || b.isFloatingPoint()) return a.as<double>() == b.as<double>();
-    return a.equal(b.as<int64_t>()) && (a.tag() == Scalar::Tag::UInt64) == (b.tag() == Scalar::Tag::UInt64);
+    return a.is(b.as<int64_t>()) && (a.tag() == Scalar::Tag::UInt64) == (b.tag() == Scalar::Tag::UInt64);
   }
   if (object() && o.object()) {
     const Object &a = **object(), &b = **o.object();

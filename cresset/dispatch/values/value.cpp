@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 
@@ -118,7 +120,9 @@ DimVector Value::toDimVector() const {
   return DimVector(values.begin(), values.end());
 }
 ArrayRef<Value> Value::toListRef() const {
-  if (!list_of(*this)) const_cast<Value&>(*this) = Value(toList());
+  static std::mutex& one_at_a_time = *new std::mutex;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  if (!list_of(*this)) data_ = Value(toList()).data_;
   return list_of(*this)->elements;
 }
 std::vector<Value> Value::toListVector() const {

@@ -211,7 +211,7 @@ class CRESSET_API Value {
   const char* kind() const;
 
  private:
-  Data data_;
+  mutable Data data_;  // toListRef() puts a list of values in place of a plain one
 };
 
 using Stack = std::vector<Value>;

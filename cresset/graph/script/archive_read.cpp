@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/base/util/reach.h"
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/source_map.h"
@@ -363,6 +364,9 @@ class Reader {
     std::vector<Tensor> parts;
     for (const io::NodeId id : document_.children(record.parts))
       if (document_[id].kind == io::Kind::Tensor) parts.push_back(value(id, {}).to_tensor());
+    for (const Tensor& part : parts)
+      CRESSET_CHECK(part.device() == parts[0].device(), "archive: the parts of a sparse tensor lie on different devices, ", parts[0].device(), " and ",
+                    part.device());
     const std::vector<int64_t> sizes = document_.integers(record.sizes);
     if (parts.size() == 2) return sparse_coo_tensor(parts[0], parts[1], sizes, {}, false);
     return sparse_compressed_tensor(parts[0], parts[1], parts[2], sizes, TensorOptions().layout(Layout::SparseCsr));
@@ -372,13 +376,16 @@ class Reader {
     if (record.layout != io::kNoNode) {
       t = sparse_tensor(record);
     } else if (record.storage == io::kNoNode || document_.storages[record.storage].location == "meta") {
-      t = empty_strided(document_.integers(record.sizes), document_.integers(record.strides), TensorOptions(record.dtype).device(kMeta));
+      const std::vector<int64_t> sizes = document_.integers(record.sizes), strides = document_.integers(record.strides);
+      t = empty_strided(sizes, strides, TensorOptions(record.dtype).device(kMeta));
+      checked_reach("archive", sizes, strides, record.offset, t.element_size());
+      t.impl()->set_geometry(sizes, strides, record.offset);
     } else {
       const auto storage = storage_of(record.storage);
       t = empty({0}, TensorOptions(record.dtype));
       t.set_(Storage(storage), record.offset, document_.integers(record.sizes), document_.integers(record.strides));
     }
-    if (options_.device) t = t.to(*options_.device);
+    if (options_.device && !t.is_meta()) t = t.to(*options_.device);
     if (record.requires_grad) t.requires_grad_(true);
     return Datum(std::move(t));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/base/util/reach.h"
 #include "cresset/core/sparse.h"
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/dtype_number.h"
@@ -183,7 +184,8 @@ void put_tensor(io::Pickler& p, const Tensor& given, Storages& storages) {
   if (is_new) storages.list.push_back(storage);
   p.global("torch._utils", "_rebuild_tensor_v2");
   p.mark();
-  const size_t reached = is_meta ? static_cast<size_t>(t.storage_offset() + t.numel()) * element_size(t.scalar_type()) : storage->nbytes();
+  const size_t reached =
+      is_meta ? static_cast<size_t>(checked_reach("save", t.sizes(), t.strides(), t.storage_offset(), t.element_size())) * t.element_size() : storage->nbytes();
   p.storage(at->second, t.scalar_type(), reached, given.device().str());
   p.integer(t.storage_offset());
   p.integers(t.sizes().data(), t.sizes().size());

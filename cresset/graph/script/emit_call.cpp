@@ -471,6 +471,7 @@ SugarPtr Emitter::call_builtin(const std::string& asked, Value* self, const Argu
     // Builtins of any arguments.
     const std::string exact = enums ? name + ".enum" : subscripts ? name + ".sublist" : name;
     if (!find_builtin(exact)) fail("there is no operator " + name, range);
+    if (!arguments.keywords.empty()) fail(short_name(name) + "() has no keyword argument '" + arguments.keywords[0].first + "'", range);
     std::vector<Value*> inputs;
     if (self) inputs.push_back(self);
     for (size_t i = 0; i < arguments.positional.size(); i++) {

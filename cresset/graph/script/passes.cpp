@@ -275,9 +275,11 @@ bool only_shape_is_read(const Value& v, const Node* but) {
   });
 }
 // The lower dtype of a region of mixed precision, where its object is made and told its constants here; else nothing.
+bool is_autocast(const Value* object) {
+  return object->node() && is_builtin(*object->node(), "prim::CreateObject") &&
+         unmangled(object->node()->input(0)->constant()->to_string()) == "__torch__.torch.amp.autocast_mode.autocast";
+}
 std::optional<ScalarType> dtype_of_region(const Value* object) {
-  if (!object->node() || !is_builtin(*object->node(), "prim::CreateObject")) return std::nullopt;
-  if (unmangled(object->node()->input(0)->constant()->to_string()) != "__torch__.torch.amp.autocast_mode.autocast") return std::nullopt;
   std::map<std::string, const Datum*> told;
   for (const Use& u : object->uses())
     if (is_builtin(*u.node, "prim::SetAttr") && u.input == 0) {
@@ -287,10 +289,10 @@ std::optional<ScalarType> dtype_of_region(const Value* object) {
   if (!dtype || !enabled || !device || !enabled->toBool() || Device(device->to_string()).type() != kCPU) return std::nullopt;
   return dtype->isInt() ? dtype_of_number(dtype->toInt()) : dtype->to_dtype();
 }
-// The nodes that stand in regions of mixed precision, with the lower dtype of the innermost.
+// The nodes that stand in regions of mixed precision, with the lower dtype of the innermost. Other scopes change nothing.
 void find_regions(const Block& b, std::vector<std::optional<ScalarType>>& open, std::map<const Node*, ScalarType>& found) {
   for (const auto& n : b.nodes()) {
-    if (is_builtin(*n, "prim::Enter")) open.push_back(dtype_of_region(n->input(0)));
+    if (is_builtin(*n, "prim::Enter")) open.push_back(is_autocast(n->input(0)) ? dtype_of_region(n->input(0)) : open.empty() ? std::nullopt : open.back());
     if (is_builtin(*n, "prim::Exit") && !open.empty()) open.pop_back();
     if (!open.empty() && open.back()) found.emplace(n.get(), *open.back());
     for (const auto& inner : n->blocks()) find_regions(*inner, open, found);

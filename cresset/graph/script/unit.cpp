@@ -663,13 +663,17 @@ std::optional<Datum> constant_of(const Ast& a, Resolver* resolver, const Type& g
   }
 }
 
-// A default of Python as the annotation wants it: an integer may stand for a fraction, a tuple for a list.
-Datum as_annotated(const Datum& value, const Type& given) {
+// A default of Python as the annotation wants it: an integer may stand for a fraction, a tuple for a list. Nothing where elements are of another type.
+std::optional<Datum> as_annotated(const Datum& value, const Type& given) {
   const Type& type = given.kind() == TypeKind::Optional ? given.elements()[0] : given;
   if (type.kind() == TypeKind::Float && value.isInt()) return Datum(value.to_double());
   if (type.kind() != TypeKind::List || !(value.isTuple() || value.isList())) return value;
   std::vector<Datum> list = value.isTuple() ? value.toTupleRef().elements() : value.toListVector();
-  for (Datum& element : list) element = as_annotated(element, type.elements()[0]);
+  for (Datum& element : list) {
+    const std::optional<Datum> fitting = as_annotated(element, type.elements()[0]);
+    if (!fitting || !is_subtype(Type::of(*fitting), type.elements()[0])) return std::nullopt;
+    element = *fitting;
+  }
   return make_list(element_kind(type.elements()[0]), std::move(list));
 }
 
@@ -703,7 +707,8 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
       a.default_value = constant_of(*d, resolver, a.type);
       if (!a.default_value) throw CompileError(str("the default of '", a.name, "' is no constant"), p.range);
     }
-    if (a.default_value) a.default_value = as_annotated(*a.default_value, a.type);
+    if (a.default_value && !(a.default_value = as_annotated(*a.default_value, a.type)))
+      throw CompileError(str("the default of '", a.name, "' is not of type ", annotation_text(a.type)), p.range);
     if (p.kid(0)) a.broadcast = broadcast_of(p.kid(0)->range.text());
     if (a.broadcast > 0 && a.default_value && a.default_value->isInt())
       a.default_value = Datum(std::vector<int64_t>(static_cast<size_t>(a.broadcast), a.default_value->toInt()));

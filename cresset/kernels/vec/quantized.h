@@ -90,6 +90,7 @@ template <class Int> class Vectorized<Quantized<Int>> {
   static constexpr int kFloats = Vectorized<float>::size();
   explicit Vectorized(const Ints& ints) : ints_(ints) {}
   static Int within_bounds(double x) {
+    if (x != x) return std::numeric_limits<Int>::max();
     return static_cast<Int>(std::min<double>(std::max<double>(x, std::numeric_limits<Int>::min()), std::numeric_limits<Int>::max()));
   }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Vectorized<T>: as many elements as a register of the CPU holds, with operators and functions of each, for loops of programs. The lanes are
-// an array, so that the type is one in every unit; loops over it have a fixed length, which compilers turn into vector instructions.
+// an array: loops over it have a fixed length, which compilers turn into vector instructions.
 
 #include <array>
 #include <cmath>
@@ -51,6 +51,16 @@ template <class T> constexpr bool is_reduced = std::is_same<T, Half>::value || s
 // The type that functions of an element are computed in.
 template <class T> using Compute = std::conditional_t<is_reduced<T>, float, T>;
 template <class T> Compute<T> widen(const T& x) { return static_cast<Compute<T>>(x); }
+
+// f of numbers. Integers wrap around: they are computed without signs.
+template <class X, class F> X wrapped(X x, F f) {
+  if constexpr (std::is_integral<X>::value && !std::is_same<X, bool>::value) return static_cast<X>(f(static_cast<uint64_t>(x)));
+  else return static_cast<X>(f(x));
+}
+template <class X, class F> X wrapped(X x, X y, F f) {
+  if constexpr (std::is_integral<X>::value && !std::is_same<X, bool>::value) return static_cast<X>(f(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
+  else return static_cast<X>(f(x, y));
+}
 
 // All bits of an element set, or none.
 template <class T> T bits_if(bool set) {
@@ -166,10 +176,10 @@ template <class T> class Vectorized {
   }
 
   // Bit i says whether lane i is 0.
-  int zero_mask() const {
-    int mask = 0;
-    for (int i = 0; i < size(); i++) mask |= static_cast<int>(lanes_[i] == static_cast<T>(0)) << i;
-    return mask;
+  int64_t zero_mask() const {
+    uint64_t mask = 0;
+    for (int i = 0; i < size(); i++) mask |= uint64_t{lanes_[i] == static_cast<T>(0)} << i;
+    return static_cast<int64_t>(mask);
   }
   Vectorized isnan() const {
     return mask_of([](const T& x, const T&) { return detail::is_nan(x); }, *this);
@@ -223,12 +233,12 @@ template <class T> class Vectorized {
     return map([](auto x) {
       if constexpr (is_complex<T>::value) return T(std::abs(x));
       else if constexpr (std::is_unsigned<T>::value) return x;
-      else if constexpr (std::is_integral<T>::value) return static_cast<T>(x < 0 ? -x : x);
+      else if constexpr (std::is_integral<T>::value) return x < 0 ? detail::wrapped(x, [](auto y) { return -y; }) : x;
       else return std::abs(x);
     });
   }
   Vectorized neg() const {
-    return map([](auto x) { return static_cast<decltype(x)>(-x); });
+    return map([](auto x) { return detail::wrapped(x, [](auto y) { return -y; }); });
   }
   Vectorized sgn() const {
     return map([](auto x) {
@@ -347,13 +357,13 @@ template <class T> class Vectorized {
   Vectorized& operator>>=(const Vectorized& o) { return *this = *this >> o; }
 
   friend Vectorized operator+(const Vectorized& a, const Vectorized& b) {
-    return a.map(b, [](auto x, auto y) { return x + y; });
+    return a.map(b, [](auto x, auto y) { return detail::wrapped(x, y, [](auto p, auto q) { return p + q; }); });
   }
   friend Vectorized operator-(const Vectorized& a, const Vectorized& b) {
-    return a.map(b, [](auto x, auto y) { return x - y; });
+    return a.map(b, [](auto x, auto y) { return detail::wrapped(x, y, [](auto p, auto q) { return p - q; }); });
   }
   friend Vectorized operator*(const Vectorized& a, const Vectorized& b) {
-    return a.map(b, [](auto x, auto y) { return x * y; });
+    return a.map(b, [](auto x, auto y) { return detail::wrapped(x, y, [](auto p, auto q) { return p * q; }); });
   }
   friend Vectorized operator/(const Vectorized& a, const Vectorized& b) {
     return a.map(b, [](auto x, auto y) { return x / y; });

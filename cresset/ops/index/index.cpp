@@ -348,13 +348,15 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tenso
   start_from(self, out);
   if (index.numel() == 0) return;
   const int64_t d = wrap_dim(dim, self.dim());
-  const auto add = [&](const Tensor& to, const Tensor& from) { kernels::index_add(view_of(to), d, view_of(index), view_of(from), alpha); };
-  // Many terms of a sum would be lost in the rounding of 16 bits; a few into many slices are not worth a copy of them all.
-  const bool half = out.scalar_type() == kHalf || out.scalar_type() == kBFloat16;
-  if (!half || 4 * index.numel() < size_or_one(self, d)) return add(out, source);
-  const Tensor sums = out.to(kFloat);
-  add(sums, source.to(kFloat));
-  out.copy_(sums);
+  const auto add = [&](const Tensor& to, const Tensor& at, const Tensor& from) { kernels::index_add(view_of(to), d, view_of(at), view_of(from), alpha); };
+  if (out.scalar_type() != kHalf && out.scalar_type() != kBFloat16) return add(out, index, source);
+  // Many terms of a sum would be lost in the rounding of 16 bits. Of many slices only those that are named are copied.
+  const bool few = 4 * index.numel() < size_or_one(self, d) && index.dim() == 1;
+  const auto [slices, places, counts] = few ? cresset::_unique2(index, true, true, false) : std::tuple(index, index, index);
+  const Tensor sums = (few ? out.index_select(d, slices) : out).to(kFloat);
+  add(sums, places, source.to(kFloat));
+  if (few) out.index_copy_(d, slices, sums.to(out.scalar_type()));
+  else out.copy_(sums);
 }
 void index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& out) {
   const Indices i = broadcast_indices(self, indices);

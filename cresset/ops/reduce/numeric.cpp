@@ -314,7 +314,8 @@ Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) {
   DimVector dims;
   for (int64_t d = 0; d < v.dim(); d++)
     if (d != kept) dims.push_back(d);
-  return dims.empty() ? v.abs() : cresset::linalg_vector_norm(v, pow, IntArrayRef(dims), true);
+  if (!dims.empty()) return cresset::linalg_vector_norm(v, pow, IntArrayRef(dims), true);
+  return pow == 0 ? v.ne(0).to(v.scalar_type()) : v.abs();  // each element is a slice
 }
 
 Tensor _safe_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {

@@ -32,9 +32,18 @@ PyObject* outside_ops(PyObject*, PyObject* ns) {
   });
 }
 
+// A function of a library, until that is gone: calls that are under way may hold the cell longer.
+using Cell = std::shared_ptr<Shared>;
+struct Registered {
+  std::unique_ptr<dispatch::Library> library;
+  Cell function;
+};
+
 // Calls the Python function with what is on the stack, behind the operator's name where it serves several. An error of it reaches the caller as it is.
-void call_python(const Shared& function, const OpEntry& op, Stack& stack, bool is_named) {
+void call_python(const Cell& cell, const OpEntry& op, Stack& stack, bool is_named) {
   with_gil([&] {
+    const Shared function = *cell;
+    CRESSET_CHECK(function, op.name, ": the library whose function this call found is gone");
     const size_t n = op.function_schema().arguments.size();
     Stack own(std::make_move_iterator(stack.end() - static_cast<std::ptrdiff_t>(n)), std::make_move_iterator(stack.end()));
     stack.resize(stack.size() - n);
@@ -47,15 +56,15 @@ void call_python(const Shared& function, const OpEntry& op, Stack& stack, bool i
   });
 }
 
-std::map<int64_t, std::unique_ptr<dispatch::Library>>& registrations() {
-  static auto& all = *new std::map<int64_t, std::unique_ptr<dispatch::Library>>;
+std::map<int64_t, Registered>& registrations() {
+  static auto& all = *new std::map<int64_t, Registered>;
   return all;
 }
 
 // The number by which _unimplement takes a registration back.
-PyObject* kept(std::unique_ptr<dispatch::Library> library) {
+PyObject* kept(std::unique_ptr<dispatch::Library> library, Cell function) {
   static int64_t next = 0;
-  registrations().emplace(++next, std::move(library));
+  registrations().emplace(++next, Registered{std::move(library), std::move(function)});
   return PyLong_FromLongLong(next);
 }
 
@@ -68,12 +77,13 @@ PyObject* implement(PyObject*, PyObject* args) {
     const dispatch::FunctionSchema& schema = dispatch::find_op(entry).schema();
     auto library = std::make_unique<dispatch::Library>(dispatch::Library::implementations, schema.ns, std::string(key), "torch.library", 0);
     const std::string name = schema.overload.empty() ? schema.name : schema.name + "." + schema.overload;
+    const Cell cell = std::make_shared<Shared>(shared(function));
     auto kernel = function == Py_None
                       ? dispatch::CppFunction::makeFallthrough()
-                      : dispatch::CppFunction(dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack, false); }));
+                      : dispatch::CppFunction(dispatch::BoxedFn([cell](const OpEntry& op, Stack& stack) { call_python(cell, op, stack, false); }));
     kernel.kernel.replaces = true;
     library->impl(name, std::move(kernel));
-    return kept(std::move(library));
+    return kept(std::move(library), cell);
   });
 }
 
@@ -84,12 +94,16 @@ PyObject* implement_fallback(PyObject*, PyObject* args) {
     PyObject* function;
     if (!PyArg_ParseTuple(args, "sO", &key, &function)) throw PythonError();
     auto library = std::make_unique<dispatch::Library>(dispatch::Library::implementations, "_", std::string(key), "torch.library", 0);
-    library->fallback(dispatch::BoxedFn([f = shared(function)](const OpEntry& op, Stack& stack) { call_python(f, op, stack, true); }));
-    return kept(std::move(library));
+    const Cell cell = std::make_shared<Shared>(shared(function));
+    library->fallback(dispatch::BoxedFn([cell](const OpEntry& op, Stack& stack) { call_python(cell, op, stack, true); }));
+    return kept(std::move(library), cell);
   });
 }
 PyObject* unimplement(PyObject*, PyObject* number) {
-  registrations().erase(PyLong_AsLongLong(number));
+  auto found = registrations().extract(PyLong_AsLongLong(number));
+  if (found.empty()) Py_RETURN_NONE;
+  found.mapped().library.reset();
+  found.mapped().function->reset();
   Py_RETURN_NONE;
 }
 

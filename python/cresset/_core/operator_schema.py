@@ -4,7 +4,7 @@ import re
 
 _HEAD = re.compile(r"(?:(\w+)::)?(\w+)(?:\.(\w+))?\((.*)\) -> (.+)$", re.DOTALL)
 _ONE = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(\?)?(\[\d*\])?(\[\])?(?:\(([^)]*)\))?(\?)?(?:\s+(\w+)(?:\s*=\s*(.+))?)?$", re.DOTALL)
-_OF_PARTS = re.compile(r"(?:Dict|Future|RRef|Await)?\(")
+_OF_PARTS = re.compile(r"(?:Dict|Future|RRef)?\(")
 _NOTHING = object()
 _SHOWN = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
 _NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "None": None, "True": True, "False": False}
@@ -113,11 +113,9 @@ class ArgumentType:
         if self.base.startswith("__torch__."):
             return "ClassType"
         shown = self.base if self._is_real else _SHOWN.get(self.base, self.base)
-        name = (
-            "TupleType"
-            if shown[0] == "("
-            else {"str": "StringType", "Device": "DeviceObjType"}.get(shown, f"{shown[:1].upper()}{shown[1:].partition('(')[0]}Type")
-        )
+        if shown[0] == "(":
+            return "TupleType"
+        name = {"str": "StringType", "Device": "DeviceObjType"}.get(shown, f"{shown[:1].upper()}{shown[1:].partition('(')[0]}Type")
         return name if name in CLASSES else "AnyType"
 
     def getElementType(self):
@@ -169,8 +167,8 @@ class OptionalType(ArgumentType):
 
 
 _BASES = {"TensorType": "Tensor", "IntType": "int", "FloatType": "float", "BoolType": "bool", "NumberType": "Scalar", "StringType": "str", "AnyType": "Any",
-          "DeviceObjType": "Device", "ComplexType": "complex", "ClassType": None, "DictType": None, "TupleType": None, "FutureType": None, "RRefType": None, "GeneratorType": "Generator", "StreamType": "Stream",
-          "StorageType": "Storage", "ScalarTypeType": "ScalarType", "LayoutType": "Layout", "MemoryFormatType": "MemoryFormat", "SymIntType": "SymInt"}  # fmt: skip
+          "DeviceObjType": "Device", "ComplexType": "complex", "ClassType": None, "DictType": None, "TupleType": None, "FutureType": None, "RRefType": None,
+          "GeneratorType": "Generator", "StreamType": "Stream", "StorageType": "Storage", "ScalarTypeType": "ScalarType", "LayoutType": "Layout", "MemoryFormatType": "MemoryFormat", "SymIntType": "SymInt"}  # fmt: skip
 CLASSES = {
     "ListType": ListType, "OptionalType": OptionalType,
     **{name: type(name, (ArgumentType,), {"__doc__": f"The type {base or name}.", "__module__": __name__, "base": base}) for name, base in _BASES.items()},

@@ -168,7 +168,7 @@ def parts_of(compound):
 
 def _has_its_parts(compound):
     name, parts = parts_of(compound)
-    return len(parts) == _COUNTS.get(name, len(parts))
+    return name == "" or len(parts) == _COUNTS.get(name)
 
 
 def _default(text, base, listed):

@@ -100,7 +100,9 @@ class _Capture:
     def module(self, result):
         """The module of the graph, whose result is nested like `result`."""
         flat, self.out_spec = tree_flatten(result)
-        self.graph.output(tuple(self.results) if len(self.results) == len(flat) else tuple(flat))
+        if len(self.results) != len(flat):
+            raise exc.Unsupported(f"torch._dynamo.export: the function returns {len(flat)} values, of which the graph has {len(self.results)}")
+        self.graph.output(tuple(self.results))
         return GraphModule(self.root, self.graph)
 
     def conditions(self):
@@ -144,11 +146,12 @@ def exported(function, args, kwargs, *, aten_graph, static, tracing_mode, decomp
         raise exc.Unsupported("torch._dynamo.export: the function is not captured")
     module = capture.module(result)
     guards = [line for *_, entry in compiler.region.entries() for line in entry.guards.text().splitlines()]
-    conditions = [] if static else capture.conditions()
+    closed = static and dynamic_shapes is None
+    conditions = [] if closed else capture.conditions()
     if aten_graph:
         # Nodes of operators keep what is noted on the nodes that they come from.
         with fx_traceback.preserve_node_meta():
-            mode, run = "real" if static else tracing_mode, Interpreter(module).run
+            mode, run = "real" if closed else tracing_mode, Interpreter(module).run
             given = _open(capture.leaves) if mode == "symbolic" else capture.leaves
             module = make_fx(run, decomposition_table=decompositions, tracing_mode=mode, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*given)
         inputs = module.graph.find_nodes(op="placeholder")

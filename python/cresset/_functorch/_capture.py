@@ -71,7 +71,7 @@ def look(flat_fn, flat):
             facts.out_kinds.append(("input", same))
         elif source is not None and out.dtype == seen[source].dtype:
             facts.out_kinds.append(("view", source))
-            facts.views[number] = (tuple(out.shape), out.stride(), out.storage_offset())
+            facts.views[number] = (tuple(out.shape), out.stride(), out.storage_offset() - seen[source].storage_offset())
         else:
             facts.out_kinds.append(("value", None))
     return facts

@@ -46,12 +46,21 @@ class Sizes:
 
     def hold(self, flat):
         """Whether the graph serves these inputs."""
-        return self.condition is None or self.env.evaluate_guards_expression(self.condition, self._tensors(flat))
+        if self.condition is not None and not self.env.evaluate_guards_expression(self.condition, self._tensors(flat)):
+            return False
+        bound = self.bound(flat)
+        pairs = zip(self._tensors(self.fakes), self._tensors(flat), strict=True)
+        return all(t.layout is not torch.strided or self.plain(fake.stride(), bound) == t.stride() for fake, t in pairs)
 
     def bound(self, flat):
         """The number of each symbol for these inputs."""
         numbers = self.env.bind_symbols(self._tensors(self.fakes), self._tensors(flat))
-        return {str(symbol): int(number) for symbol, number in numbers.items()}
+        found = {str(symbol): int(number) for symbol, number in numbers.items()}
+        for fake, tensor in zip(self._tensors(self.fakes), self._tensors(flat), strict=True):
+            if tensor.layout is torch.strided:
+                pairs = zip(fake.stride(), tensor.stride(), strict=True)
+                found |= {str(s.node.expr): n for s, n in pairs if isinstance(s, torch.SymInt) and str(s.node.expr) not in found and s.node.expr.is_symbol}
+        return found
 
     @classmethod
     def plain(cls, value, bound):

@@ -180,7 +180,8 @@ def _with_updates(run, facts, sizes=None):
         for number, (kind, which) in enumerate(facts.out_kinds):
             if kind == "view":
                 base = flat[which].detach() if number in facts.detached else flat[which]
-                outs.append(base.as_strided(*plain(facts.views[number])))
+                shape, strides, offset = plain(facts.views[number])
+                outs.append(base.as_strided(shape, strides, base.storage_offset() + offset))
             else:
                 outs.append(next(values) if kind == "value" else flat[which] if kind == "input" else plain(which))
         return tree_unflatten(outs, facts.out_spec)

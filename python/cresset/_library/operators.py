@@ -58,6 +58,9 @@ def _key_of(tensor):
 # ---- gradients ------------------------------------------------------------------------------------------------------------
 
 
+FALLBACKS = {}  # name of a key -> function of (operator, arguments)
+
+
 class _Context:
     """Context of a formula: places to keep things, and which arguments want gradients."""
 
@@ -456,6 +459,8 @@ class Defined(_OpOverload):
         if not self._is_mutable and any([t.is_neg() or (t.is_complex() and t.is_conj()) for t in tensors]):
             values = tree_map(lambda v: v.resolve_conj().resolve_neg() if isinstance(v, torch.Tensor) else v, values)
         kernel = self._kernel(tensors, values) or self._kernels.get("CompositeImplicitAutograd")
+        if kernel is None and (fallback := FALLBACKS.get(self._key(tensors, values))) is not None:
+            kernel = functools.partial(fallback, self)
         if kernel is None:
             raise self._unsupported(tensors, values)
         plain, named = self._given(values)

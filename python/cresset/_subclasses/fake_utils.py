@@ -62,7 +62,7 @@ class CrossRefFakeMode(TorchDispatchMode):
     Args:
         ignore_op_fn: a function of an operator; True for those that are left alone.
         check_strides, check_aliasing: compare strides, and which memory is shared.
-        only_check_ops_with_meta: leave out operators without rules for fake tensors, of which there are none.
+        only_check_ops_with_meta: False is refused: there are no operators without rules for fake tensors that could be checked too.
 
     Errors: MetadataMismatchError with the operator and the first fact that differs.
 
@@ -72,6 +72,8 @@ class CrossRefFakeMode(TorchDispatchMode):
 
     def __init__(self, ignore_op_fn=None, *, check_strides=True, check_aliasing=True, only_check_ops_with_meta=True):
         super().__init__()
+        if not only_check_ops_with_meta:
+            raise NotImplementedError("CrossRefFakeMode: only_check_ops_with_meta=False asks for operators without rules for fake tensors, and there are none")
         self.ignore_op_fn = ignore_op_fn if ignore_op_fn is not None else lambda op: False
         self.check_strides, self.check_aliasing, self.only_check_ops_with_meta = check_strides, check_aliasing, only_check_ops_with_meta
 

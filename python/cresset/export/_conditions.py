@@ -20,7 +20,7 @@ _FUNCTIONS = {"max": "max", "min": "min", "abs": "abs", "float": "float", "round
 def written(program):
     """The conditions of a program as text."""
     names = {}
-    for (place, d), size in _sizes(program).items():
+    for (place, d), size in _sizes(program).items() if program._guards else ():
         if isinstance(size, str):
             names.setdefault(size, f"{place}.size()[{d}]")
     return [_outer(code(guard.tree(), names)) for guard in program._guards if set(guard.symbols) <= set(names)]
@@ -28,11 +28,11 @@ def written(program):
 
 def read(program, texts):
     """The conditions that texts state over a program's sizes; one that cannot be read is warned of, as nothing checks it."""
-    sizes, found = _sizes(program), []
+    sizes, found = _sizes(program) if texts else {}, []
     for text in texts:
         try:
             expr = _cresset_graph.expr_from_tree(_tree(ast.parse(text, mode="eval").body, sizes))
-        except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, RuntimeError) as error:
+        except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, RuntimeError, ArithmeticError) as error:
             warnings.warn(f"load: the condition {text[:200]!r} of the file is not checked: {error!r}", stacklevel=2)
             continue
         if expr.constant is not True:
@@ -45,20 +45,20 @@ def _sizes(program):
     nodes = zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True)
     values = [node.meta.get("val") for node, spec in nodes if spec.kind is InputKind.USER_INPUT]
     found = {}
-    for place, value in zip(_places(program), values, strict=False):
+    for place, value in zip(_places(program, values), values, strict=False):
         if isinstance(value, torch.Tensor):
             found.update({(place, d): n if type(n) is int else n.node.expr.tree() for d, n in enumerate(value.shape)})
     return found
 
 
-def _places(program):
+def _places(program, values):
     """The texts of the arguments that are leaves, in order."""
     entries = program.module_call_graph
     signature = entries[0].signature if entries else None
     if signature is None:
         return
     spec, names = signature.in_spec, signature.forward_arg_names
-    paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(list(range(spec.num_leaves)), spec))
+    paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(values, spec))
     for (part, first, *rest), _ in paths:
         head = first.key if part.idx else names[first.idx] if names else f"arg_{first.idx}"
         yield ast.unparse(ast.parse(f"L[{head!r}]{''.join(map(str, rest))}", mode="eval"))

@@ -61,6 +61,22 @@ class Hooks(WholeGraphs):
         self.gradient(torch.compile(function, fullgraph=True))
         self.assertEqual(seen, [torch.tensor(18.0), X.shape])
 
+    def test_run_in_the_order_in_which_they_were_registered(self):
+        def function(x):
+            x.register_hook(lambda g: g + 1)
+            second = x.register_hook(lambda g: g * 10)
+            return (x * 2).sum(), second
+
+        x = X.clone().requires_grad_()
+        out, handle = torch.compile(function, fullgraph=True)(x)
+        out.backward()
+        self.assertEqual(x.grad.unique().tolist(), [30])
+        handle.remove()
+
+    def test_more_lazy_modules_than_attempts(self):
+        model = nn.Sequential(*(nn.LazyLinear(2) for _ in range(70)))
+        self.assertEqual(torch.compile(model, fullgraph=True)(X).shape, (2, 2))
+
     def test_on_a_tensor_of_the_graph(self):
         def function(x):
             y = x * 3

@@ -62,7 +62,7 @@ def pytorch():
     return module
 
 
-@pytest.mark.parametrize("title", FORMS)
+@pytest.mark.parametrize("title", list(FORMS))
 def test_schemas_are_those_of_pytorch(title, pytorch):
     assert str(_overload(torch.ops, title)._schema) == str(_overload(pytorch.ops, title)._schema)
 

@@ -179,6 +179,16 @@ def test_meta_and_sparse_tensors_are_saved(kind, frozen):
     assert kind == "meta" or torch.equal(got.to_dense(), value.to_dense())
 
 
+def test_meta_views_keep_where_they_begin():
+    view = torch.empty(4, 4, device="meta")[1:, ::2]
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(Holds(view)), file)
+    for location in (None, "cpu"):
+        file.seek(0)
+        got = torch.jit.load(file, map_location=location).value
+        assert (got.device.type, got.shape, got.stride(), got.storage_offset()) == ("meta", view.shape, view.stride(), 4)
+
+
 def test_sparse_parameters_keep_that_they_require_gradients():
     module = nn.Module()
     module.weight = nn.Parameter(EYE.to_sparse())

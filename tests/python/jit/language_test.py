@@ -184,6 +184,12 @@ def test_defaults_become_what_their_annotations_say():
     assert all(isinstance(s, float) for s in scales)
     assert "int[] dims=[-2, -1], int[]? kept=[0], float[] scales=[1., 2.5]" in str(compiled.schema)
     assert compiled(torch.ones(2, 3), (0,))[0].tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match=r"the default of 'names' is not of type List\[str\]"):
+        torch.jit.script(first_name)
+
+
+def first_name(x, names: List[str] = (1,)):
+    return names[0]
 
 
 class Static(nn.Module):
@@ -863,6 +869,8 @@ def test_einsum_takes_subscripts_and_tensordot_a_tensor_of_them():
         torch.jit.CompilationUnit("def f(x):\n    return torch.einsum(x, [0, 1], 2, [1])")
     with pytest.raises(RuntimeError, match="expected subscripts from 0 to 51, got 52"):
         torch.jit.CompilationUnit("def f(x):\n    return torch.einsum(x, [0, 52])").f(x)
+    with pytest.raises(RuntimeError, match="einsum\\(\\) has no keyword argument 'other'"):
+        torch.jit.CompilationUnit("def f(x):\n    return torch.einsum(x, [0, 1], other=2)")
 
 
 def test_shapes_that_broadcast_are_tuples_or_lists():

@@ -58,6 +58,15 @@ class OpenSizes(unittest.TestCase):
             self.assertEqual(x.tolist(), [1.0] * n)
         self.assertEqual(len(self.graphs), 1)
 
+    def test_strides_and_places_in_memory_are_those_of_the_input(self):
+        for dynamic in (False, True):
+            function = aot_function(lambda x: (x.view(x.shape), x[0], x.t()), nop, dynamic=dynamic)
+            base = torch.arange(24.0)
+            for x in (base[:6].view(2, 3), base[:12].view(4, 3).t(), base[6:12].view(2, 3), base.view(6, 4)[::2, :3]):
+                for found, wanted in zip(function(x), (x.view(x.shape), x[0], x.t()), strict=True):
+                    torch.testing.assert_close(found, wanted)
+                    self.assertEqual(found.data_ptr(), wanted.data_ptr())
+
     def test_sizes_0_and_1_have_graphs_of_their_own(self):
         self.graphs = []
         function = aot_function(lambda x: x + torch.ones(4), self.compiler, dynamic=True)

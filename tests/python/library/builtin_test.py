@@ -1,7 +1,9 @@
 """Functions of programs in place of those that operators of the tree have, fallbacks for keys, and types with parts in schemas."""
 
 import enum
+import gc
 import unittest
+import weakref
 
 from cresset import library
 
@@ -80,6 +82,28 @@ class InPlaceOfBuiltIn(unittest.TestCase):
             self.assertEqual(square.grad.tolist(), [[2, 2], [2, 2]])
         self.assertEqual(square.mT.tolist(), [[1, 1], [1, 1]])
 
+    def test_the_body_of_a_composite_under_fake_tensors_and_capture(self):
+        from cresset._subclasses import FakeTensorMode
+        from cresset.fx.experimental.proxy_tensor import make_fx
+
+        with library._scoped_library("aten", "IMPL") as lib:
+            lib.impl("mT", lambda x: x * 2, "CompositeImplicitAutograd")
+            with FakeTensorMode():
+                self.assertEqual(torch.empty(3, 4).mT.shape, (3, 4))
+            graph = make_fx(lambda x: x.mT, tracing_mode="symbolic")(torch.ones(3, 4))
+            self.assertEqual([str(n.target) for n in graph.graph.nodes if n.op == "call_function"], ["aten.mul.Tensor"])
+            self.assertEqual(torch.compile(lambda x: x.mT + 1, backend="aot_eager")(torch.ones(3, 4)).shape, (3, 4))
+
+    def test_a_kernel_goes_before_a_body(self):
+        x = torch.full((2, 2), 3.0)
+        for body in (False, True):
+            with library._scoped_library("aten", "IMPL") as lib:
+                lib.impl("mT", lambda x: x * 10, "CPU")
+                if body:
+                    lib.impl("mT", lambda x: x * 2, "CompositeImplicitAutograd")
+                self.assertEqual([t.mT[0, 0].item() for t in (x, x.clone().requires_grad_())], [30, 30], body)
+                self.assertEqual(torch.ops.aten.mT.default(x)[0, 0].item(), 30)
+
     def test_redispatch_past_autograd(self):
         def scaled(keys, x):
             return aten.neg.default.redispatch(keys & torch._C._after_autograd_keyset, x) * 3
@@ -105,19 +129,54 @@ def lambda_free_neg(x: torch.Tensor) -> torch.Tensor:
 
 class Fallbacks(unittest.TestCase):
     def test_of_a_key_are_called_with_the_operator(self):
+        seen, sparse = [], torch.eye(2).to_sparse()
+
+        def run(op, x, *rest):
+            seen.append((op.name(), x.layout, rest))
+            return torch.full((2,), 5.0)
+
+        def run_with_keys(keys, op, x, *rest):
+            self.assertTrue(keys.has(torch._C.DispatchKey.CPU))
+            return run(op, x, *rest)
+
+        for function, with_keyset in ((run, False), (run_with_keys, True)):
+            seen.clear()
+            with library._scoped_library("fallback_test", "DEF") as lib, library._scoped_library("_", "IMPL") as shared:
+                lib.define("f(Tensor x, int k=3) -> Tensor")
+                shared.fallback(function, "SparseCPU", with_keyset=with_keyset)
+                self.assertEqual(torch.lgamma(sparse).tolist(), [5, 5])
+                self.assertEqual(seen, [("aten::lgamma", torch.sparse_coo, ())])
+                with self.assertRaisesRegex(RuntimeError, "already set"):
+                    shared.fallback(run, "SparseCPU")
+            with self.assertRaises((RuntimeError, NotImplementedError)):
+                torch.lgamma(sparse)
+
+    def test_serve_operators_of_programs(self):
         seen = []
-
-        def run(op, *args, **kwargs):
-            seen.append((str(op), len(args)))
-            return torch.empty(2, device="meta")
-
         with library._scoped_library("fallback_test", "DEF") as lib, library._scoped_library("_", "IMPL") as shared:
             lib.define("f(Tensor x, int k=3) -> Tensor")
-            shared.fallback(run, "Meta")
-            self.assertRaises(RuntimeError, shared.fallback, run, "Meta")
-            self.assertRaises(RuntimeError, shared.fallback, run)
-        with library._scoped_library("_", "IMPL") as shared:
-            shared.fallback(run, "Meta")  # it went with the library
+            shared.fallback(lambda op, *args: seen.append((op.name(), len(args))) or args[0] + 1, "CPU")
+            self.assertEqual(torch.ops.fallback_test.f(torch.ones(1), 5).item(), 2)
+            self.assertEqual(seen, [("fallback_test::f", 2)])
+
+    def test_what_does_not_fit_is_refused(self):
+        shared = library.Library("_", "IMPL")
+        self.assertRaises(RuntimeError, shared.fallback, abs)
+        self.assertRaises(TypeError, shared.fallback, 5, "CPU")
+        self.assertRaises(RuntimeError, library.Library("fallback_test", "FRAGMENT").fallback, abs, "CPU")
+
+    def test_functions_go_with_their_library(self):
+        def function(x):
+            return x
+
+        kept = weakref.ref(function)
+        with library._scoped_library("aten", "IMPL") as lib:
+            lib.impl("neg", function, "CPU")
+            del function
+            self.assertIsNotNone(kept())
+        del lib
+        gc.collect()
+        self.assertIsNone(kept())
 
 
 class TypesWithParts(unittest.TestCase):

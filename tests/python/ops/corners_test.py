@@ -177,6 +177,16 @@ class Arguments(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "adjoint: expected a matrix"):
             torch.ones(3).adjoint()
 
+    def test_sums_of_many_halves_into_one_slice(self):
+        for dtype in (torch.float16, torch.bfloat16):
+            for shape in ((40000, 1), (40000, 4), (2, 3)):
+                out = torch.zeros(shape, dtype=dtype).index_add(0, torch.zeros(4096, dtype=torch.long), torch.ones(4096, *shape[1:], dtype=dtype))
+                self.assertEqual((out[0, 0].item(), out[1].sum().item()), (4096, 0))
+
+    def test_norms_of_the_elements_of_a_vector(self):
+        self.assertEqual(torch.norm_except_dim(torch.tensor([0.0, -3.0]), 0).tolist(), [0, 1])
+        self.assertEqual(torch.norm_except_dim(torch.tensor([0.0, -3.0]), 2).tolist(), [0, 3])
+
     def test_properties_that_exchange_dimensions(self):
         x = torch.tensor([[[1 + 1j, 2], [3, 4 - 1j], [5, 6j]]])
         for name in ("mH", "mT"):

@@ -286,7 +286,9 @@ def _entry(compiler, function, code, offset, slots, stack):
     scalars, outputs = config.capture_scalar_outputs or compiler.fullgraph, config.capture_dynamic_output_shape_ops or compiler.fullgraph
     equal = compiler.exporting is None  # sizes that are equal in the example share a symbol
     shapes = Shapes(scalars, outputs, equal) if scalars or outputs else None
-    for _ in range(64):
+    attempts = 64
+    while attempts > 0:
+        attempts -= 1
         try:
             outcome = _capture(compiler, function, code, offset, slots, stack, stop_at, shapes)
         except Restart:
@@ -296,6 +298,7 @@ def _entry(compiler, function, code, offset, slots, stack):
             continue
         except Uninitialized as lazy:
             lazy.initialize()
+            attempts += 1  # happens once for each module
             continue
         except Break as error:
             if (compiler.fullgraph or _errors_on_break()) and getattr(error, "on_data", False):

@@ -20,6 +20,12 @@ class Handle:
         """The hook is not registered."""
         self.removed = True
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
+
 
 class _InGraph(Handle):
     def remove(self):

@@ -297,6 +297,9 @@ class Rebuilder:
         world = self.world
         if handle not in world.hooks or handle.removed:
             raise Break("the handle of a hook on a tensor of the graph leaves it")
+        for earlier in world.hooks[: world.hooks.index(handle)]:  # hooks run in the order in which they were registered
+            if id(earlier) not in self.names and not earlier.removed:
+                self._hook(earlier)
         if id(handle.tensor) in world.tracer.written:
             raise Break("a hook on a tensor that is written to")
         return self.name(handle, f"{self.source(world.tensor_places[id(handle.tensor)])}.{handle.name}({self.text(handle.hook)})")

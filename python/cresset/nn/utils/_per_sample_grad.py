@@ -114,10 +114,8 @@ def call_for_per_sample_grads(module, *, batch_size=None, loss_reduction="sum", 
     >>> from cresset.nn.utils._per_sample_grad import call_for_per_sample_grads
     >>> linear = torch.nn.Linear(2, 1)
     >>> call_for_per_sample_grads(linear)(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
-    >>> linear.weight.grad_sample
-    tensor([[[1., 2.]],
-
-            [[3., 4.]]])
+    >>> linear.weight.grad_sample.tolist()
+    [[[1.0, 2.0]], [[3.0, 4.0]]]
     """
     if not isinstance(module, torch.nn.Module):
         raise RuntimeError(f"call_for_per_sample_grads: expected a Module, got a {type(module).__name__}")

@@ -72,12 +72,12 @@ class TestCase(unittest.TestCase):
 
     def _compare(self, x, y, msg, exact_dtype, options):
         x, y = _plain(x), _plain(y)
-        comparable = all(_is_array(v) or isinstance(v, numbers.Number) or (_is_sequence(v) and not isinstance(v, torch.Size)) for v in (x, y))
+        comparable = all(_is_array(v) or isinstance(v, numbers.Number) or _is_sequence(v) for v in (x, y))
         if comparable and (_is_array(x) or _is_array(y)):
             first = _tensor_like(x, None if _is_array(x) else torch.as_tensor(y))
             return assert_close(first, _tensor_like(y, first), check_dtype=exact_dtype, msg=msg, **options)
         if isinstance(x, numbers.Number) and isinstance(y, numbers.Number):
-            if options["atol"] is None and options["rtol"] is None and not isinstance(x, numbers.Integral):
+            if options["atol"] is None and options["rtol"] is None and not (isinstance(x, numbers.Integral) and isinstance(y, numbers.Integral)):
                 options = {**options, **_OF_NUMBERS}
             return assert_close(x, y, check_dtype=False, msg=msg, **options)
         if isinstance(x, collections.abc.Mapping) and isinstance(y, collections.abc.Mapping):
