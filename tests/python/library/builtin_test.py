@@ -5,9 +5,8 @@ import gc
 import unittest
 import weakref
 
-from cresset import library
-
 import cresset as torch
+from cresset import library
 
 aten = torch.ops.aten
 
