@@ -352,7 +352,10 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tenso
   if (out.scalar_type() != kHalf && out.scalar_type() != kBFloat16) return add(out, index, source);
   // Many terms of a sum would be lost in the rounding of 16 bits. Of many slices only those that are named are copied.
   const bool few = 4 * index.numel() < size_or_one(self, d) && index.dim() == 1;
-  const auto [slices, places, counts] = few ? cresset::_unique2(index, true, true, false) : std::tuple(index, index, index);
+  const auto [slices, places, counts] = few ? cresset::_unique2(index.to(kLong), true, true, false) : std::tuple(index, index, index);
+  if (few)
+    for (const int64_t at : {slices[0].item<int64_t>(), slices[-1].item<int64_t>()})
+      CRESSET_CHECK_INDEX(at >= 0 && at < self.size(d), "index_add: index ", at, " is out of bounds for dimension ", d, " with size ", self.size(d));
   const Tensor sums = (few ? out.index_select(d, slices) : out).to(kFloat);
   add(sums, places, source.to(kFloat));
   if (few) out.index_copy_(d, slices, sums.to(out.scalar_type()));

@@ -13,6 +13,7 @@ from .._dynamo._settings import Patched as _Patched
 aggressive_fusion = False
 conv_1x1_as_mm = False
 coordinate_descent_check_all_directions = coordinate_descent_tuning = False
+#: `division_rounding` asks for quotients that are rounded as in eager mode: here they are, whatever it says.
 eager_numerics = _types.SimpleNamespace(division_rounding=False)
 epilogue_fusion = True
 force_fuse_int_mm_with_mul = False

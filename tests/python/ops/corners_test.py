@@ -182,6 +182,12 @@ class Arguments(unittest.TestCase):
             for shape in ((40000, 1), (40000, 4), (2, 3)):
                 out = torch.zeros(shape, dtype=dtype).index_add(0, torch.zeros(4096, dtype=torch.long), torch.ones(4096, *shape[1:], dtype=dtype))
                 self.assertEqual((out[0, 0].item(), out[1].sum().item()), (4096, 0))
+            out = torch.zeros(40, dtype=dtype)
+            self.assertEqual(out.index_add(0, torch.tensor([1, 1], dtype=torch.int32), torch.ones(2, dtype=dtype), alpha=2).sum().item(), 4)
+            for place in (-1, 40):
+                with self.assertRaisesRegex(IndexError, f"index_add: .*{place}"):
+                    out.index_add_(0, torch.tensor([0, place]), torch.ones(2, dtype=dtype))
+                self.assertEqual(out.count_nonzero(), 0)
 
     def test_norms_of_the_elements_of_a_vector(self):
         self.assertEqual(torch.norm_except_dim(torch.tensor([0.0, -3.0]), 0).tolist(), [0, 1])
