@@ -517,6 +517,19 @@ std::string Guards::text() const {
   return out;
 }
 
+std::vector<std::pair<Check, int>> Guards::checks() const {
+  std::vector<std::pair<Check, int>> out;
+  for (const Step& s : steps_)
+    if (s.is_check) out.emplace_back(s.check, s.place);
+  return out;
+}
+
+void Guards::keep(const std::vector<bool>& kept) {
+  planned_ = remembered_ = false;
+  size_t next = 0;
+  steps_.erase(std::remove_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.is_check && !kept[next++]; }), steps_.end());
+}
+
 std::vector<std::string> Guards::repeated() const {
   std::vector<std::string> out;
   for (const int k : repeated_) {
@@ -668,12 +681,50 @@ PyObject* name(PyObject* self, PyObject* place) {
   return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
 }
 
+// [(kind of check, place)]
+PyObject* checks(PyObject* self, PyObject*) {
+  Ref list(PyList_New(0));
+  for (const auto& [kind, place] : of(self).checks()) {
+    Ref item(Py_BuildValue("ii", static_cast<int>(kind), place));
+    if (!list || !item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
+// keep(flags): a flag for each of `checks()`
+PyObject* keep(PyObject* self, PyObject* flags) {
+  const Py_ssize_t count = static_cast<Py_ssize_t>(of(self).checks().size());
+  if (!PyList_Check(flags) || PyList_GET_SIZE(flags) != count) {
+    PyErr_Format(PyExc_ValueError, "guards: expected a list of %zd flags, got %R", count, flags);
+    return nullptr;
+  }
+  std::vector<bool> kept;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    const int flag = PyObject_IsTrue(PyList_GET_ITEM(flags, i));
+    if (flag < 0) return nullptr;
+    kept.push_back(flag != 0);
+  }
+  of(self).keep(kept);
+  Py_RETURN_NONE;
+}
+// parent(place) -> (the place it is read from or -1, its kind)
+PyObject* parent(PyObject* self, PyObject* place) {
+  const long n = PyLong_AsLong(place);
+  if (n < 0 || n >= of(self).num_places()) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "guards: no such place");
+    return nullptr;
+  }
+  return Py_BuildValue("ii", of(self).parent_of(static_cast<int>(n)), static_cast<int>(of(self).kind_of(static_cast<int>(n))));
+}
+
 PyMethodDef methods[] = {{"get", get, METH_VARARGS, "A place: get(what, parent, key, number)."},
                          {"check", check, METH_VARARGS, "A check of a place: check(what, place, value, number)."},
                          {"tensor", tensor, METH_VARARGS, "A check of a place: tensor(place, example, open_dimensions, check_leaf)."},
                          {"formula", formula, METH_VARARGS, "A condition on sizes: formula(tree, text)."},
                          {"distinct", distinct, METH_O, "The tensors at these places are different ones."},
                          {"text", text, METH_NOARGS, "All checks, a line each."},
+                         {"checks", checks, METH_NOARGS, "The kind and the place of each check."},
+                         {"keep", keep, METH_O, "Drops the checks whose flag in a list is false."},
+                         {"parent", parent, METH_O, "The place that one is read from, and the kind of the reading."},
                          {"repeated", repeated, METH_NOARGS, "The checks that run each time, though nothing has changed; empty before the first success."},
                          {"name", name, METH_O, "The name of a place."},
                          {nullptr, nullptr, 0, nullptr}};

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "python/bind/bind.h"
@@ -100,6 +101,12 @@ class Guards {
   // The first check that fails, for people; empty if everything holds.
   std::string failure(const Frame& frame) const;
   std::string text() const;
+  // The checks, as (kind, place) each, and which of them to keep: `kept` has a flag for each.
+  std::vector<std::pair<Check, int>> checks() const;
+  void keep(const std::vector<bool>& kept);
+  // The place that one is read from; -1 for those of the frame.
+  int parent_of(int place) const { return places_[static_cast<size_t>(place)].parent; }
+  Get kind_of(int place) const { return places_[static_cast<size_t>(place)].what; }
   // Places and checks of each time, though nothing has changed; empty before the first success.
   std::vector<std::string> repeated() const;
   std::string name_of(int place) const;

@@ -30,7 +30,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         dynamic: sizes are symbols from the start (True), or never (False); by default those that have changed.
         backend: by default that of `torch.compiler.set_default_backend`; "inductor", "eager", "aot_eager", another name of `torch._dynamo.list_backends`, or a function of a `GraphModule` and example inputs.
         mode: one of "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs". On the CPU all are the same.
-        options: a dict, which a backend that is a function gets as `options`.
+        options: a dict, which a backend that is a function gets as `options`. Its "guard_filter_fn" is a function of a list of guards (name, value, guard_type, is_global),
+            which returns a flag for each: those with False are not checked at later calls, as `torch.compiler.skip_guard_on_globals_unsafe` and its like choose.
         disable: return `model` itself.
 
     Errors: RuntimeError for another mode, and for `mode` and `options` together; `torch._dynamo.exc.InvalidBackend`, a RuntimeError, for an unknown name.
@@ -44,6 +45,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     backend = default_backend if backend is None else backend
     if not disable:
         _check(mode, options, backend)
+        if not callable((options or {}).get("guard_filter_fn", len)):
+            raise RuntimeError(f"torch.compile: guard_filter_fn is a function, got {type(options['guard_filter_fn']).__name__}")
     if model is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, recompile_limit=recompile_limit
@@ -66,6 +69,8 @@ def _check_options(options, backend):
     from ._inductor import config
 
     for key in options:
+        if key == "guard_filter_fn":
+            continue
         owner = config
         for part in key.replace("-", "_").split("."):
             if not hasattr(owner, part):

@@ -8,8 +8,9 @@ from . import _compile
 from ._compile import compile
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
-           "get_default_backend", "keep_portable_guards_unsafe", "list_backends", "nested_compile_region", "report", "reset", "set_default_backend",
-           "set_enable_guard_collectives", "set_stance", "skip_guard_on_globals_unsafe", "substitute_in_graph"]  # fmt: skip
+           "get_default_backend", "keep_portable_guards_unsafe", "keep_tensor_guards_unsafe", "list_backends", "nested_compile_region", "report",
+           "reset", "set_default_backend", "set_enable_guard_collectives", "set_stance", "skip_all_guards_unsafe", "skip_guard_on_all_nn_modules_unsafe",
+           "skip_guard_on_globals_unsafe", "skip_guard_on_inbuilt_nn_modules_unsafe", "substitute_in_graph"]  # fmt: skip
 
 
 def is_compiling():
@@ -190,21 +191,63 @@ def list_backends(exclude_tags=("debug", "experimental")):
 
 
 def keep_portable_guards_unsafe(guard_entries):
-    """For each guard whether to keep it in a package that moves to another machine.
+    """Flags of guards (`guard_filter_fn` of `torch.compile`'s options): those that look at which object something is are dropped.
 
-    >>> torch.compiler.keep_portable_guards_unsafe([])
+    >>> torch.compile(lambda x: x + 1, options={"guard_filter_fn": torch.compiler.keep_portable_guards_unsafe})(torch.ones(1))
+    tensor([2.])
+    """
+    return [entry.guard_type not in ("ID_MATCH", "CLOSURE_MATCH", "WEAKREF_ALIVE", "DICT_VERSION", "DUPLICATE_INPUT") for entry in guard_entries]
+
+
+def keep_tensor_guards_unsafe(guard_entries, keep_parameters=False):
+    """Flags of guards: those of tensors alone stay, of parameters where `keep_parameters` says so. All else is taken not to change.
+
+    >>> scale = 2
+    >>> f = torch.compile(lambda x: x * scale, options={"guard_filter_fn": torch.compiler.keep_tensor_guards_unsafe})
+    >>> _, scale = f(torch.ones(1)), 3
+    >>> f(torch.ones(1)), f(torch.ones(2))
+    (tensor([2.]), tensor([3., 3.]))
+    """
+    from .nn import Parameter
+
+    return [entry.guard_type == "TENSOR_MATCH" and (keep_parameters or not isinstance(entry.value, Parameter)) for entry in guard_entries]
+
+
+def skip_all_guards_unsafe(guard_entries):
+    """Flags of guards: none stays, so that nothing is compiled again. Sizes that compiled code was not made for are an error then.
+
+    >>> torch.compiler.skip_all_guards_unsafe([])
     []
     """
-    return [getattr(entry, "guard_type", "") not in ("ID_MATCH", "CLOSURE_MATCH", "WEAKREF_ALIVE", "DICT_VERSION") for entry in guard_entries]
+    return [False for _ in guard_entries]
+
+
+def skip_guard_on_all_nn_modules_unsafe(guard_entries):
+    """Flags of guards: modules and all that is reached through them are taken not to change.
+
+    >>> model = torch.compile(nn.Linear(2, 2), options={"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe})
+    >>> model(torch.ones(1, 2)).shape
+    torch.Size([1, 2])
+    """
+    return [entry.module is None for entry in guard_entries]
+
+
+def skip_guard_on_inbuilt_nn_modules_unsafe(guard_entries):
+    """Flags of guards: modules of `torch.nn`, and what is reached through them, are taken not to change; those of programs are looked at.
+
+    >>> torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe([])
+    []
+    """
+    return [entry.module is None or not type(entry.module).__module__.startswith("cresset.nn.") for entry in guard_entries]
 
 
 def skip_guard_on_globals_unsafe(guard_entries):
-    """For each guard whether to keep it, where globals are taken not to change.
+    """Flags of guards: globals are taken not to change.
 
     >>> torch.compiler.skip_guard_on_globals_unsafe([])
     []
     """
-    return [not getattr(entry, "is_global", False) for entry in guard_entries]
+    return [not entry.is_global for entry in guard_entries]
 
 
 def get_default_backend():

@@ -51,7 +51,8 @@ class Compiler:
     """One use of `torch.compile`: its settings, and the region that holds what was compiled."""
 
     def __init__(self, backend="inductor", *, fullgraph=False, dynamic=None, options=None, recompile_limit=None):
-        self._backend, self.fullgraph, self.dynamic, self.options, self.recompile_limit = backend, fullgraph, dynamic, options or {}, recompile_limit
+        self._backend, self.fullgraph, self.dynamic, self.options, self.recompile_limit = backend, fullgraph, dynamic, dict(options or {}), recompile_limit
+        self.guard_filter = self.options.pop("guard_filter_fn", None)
         self.region = _cresset_compile.Region(functools.partial(_miss, weakref.ref(self)))
         self.roots, self.left, self.graphs, self.breaks = set(), set(), [], []
         self.made = []  # (graph, what its backend made of it)
@@ -65,10 +66,18 @@ class Compiler:
         taken = {"options": self.options} if self.options and (self._backend == "inductor" or not isinstance(self._backend, str)) else {}
         return function(module, examples, **taken)
 
+    def all_options(self):
+        """The options as they were given."""
+        return self.options if self.guard_filter is None else {**self.options, "guard_filter_fn": self.guard_filter}
+
+    def makes_code(self):
+        """Whether graphs become code for the sizes of their inputs, rather than run as they are."""
+        return self._backend == "inductor" and _stance.force_backend is None
+
     def gains_nothing(self, graph):
         """Whether a graph holds steps of optimizers and switches of modes alone: each step is one operator on lists in eager mode too, and Python runs both."""
         calls = [node for node in graph.nodes if node.op.startswith("call") and (node.all_input_nodes or node.users)]
-        return self._backend == "inductor" and _stance.force_backend is None and all(map(updates_list, calls))
+        return self.makes_code() and all(map(updates_list, calls))
 
     def call(self, function, args, kwargs):
         """Calls a function whose frames are compiled."""
@@ -215,12 +224,12 @@ class OptimizedModule(torch.nn.Module):
         return OptimizedModule(copy.deepcopy(self._orig_mod, memo), _again(old))
 
     def __reduce__(self):
-        return _restored, (self._orig_mod, self._compiler._backend, self._compiler.fullgraph, self._compiler.dynamic, self._compiler.options)
+        return _restored, (self._orig_mod, self._compiler._backend, self._compiler.fullgraph, self._compiler.dynamic, self._compiler.all_options())
 
 
 def _again(compiler):
     return Compiler(
-        compiler._backend, fullgraph=compiler.fullgraph, dynamic=compiler.dynamic, options=compiler.options, recompile_limit=compiler.recompile_limit
+        compiler._backend, fullgraph=compiler.fullgraph, dynamic=compiler.dynamic, options=compiler.all_options(), recompile_limit=compiler.recompile_limit
     )
 
 

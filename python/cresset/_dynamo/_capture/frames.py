@@ -20,6 +20,7 @@ from ... import fx
 from ...fx.experimental.symbolic_shapes import ConstraintViolationError, RestartTrace
 from .. import _logs, config, exc
 from ..utils import counters
+from . import guard_filter
 from . import places as P
 from .code import call_start, listing, with_trap
 from .machine import Generator, Machine
@@ -382,21 +383,29 @@ def _assemble(compiler, function, code, outcome):
     if outcome.at is None and tracer.num_ops == 0 and not world.told:
         if not compiler.region.count(code, outcome.offset):
             return None  # nothing to compile, and likely never
-        world.finish_guards()
+        _finish_guards(compiler, world)
         return _cresset_compile.Entry(world.guards, P.PLAIN, None, (), (), None)
-    world.finish_guards()
+    unguarded = _finish_guards(compiler, world)
     graph = None
     if tracer.num_ops:
         graph = _compiled(compiler, world, rebuilt, function)
         fresh = outcome.offset == listing(code).instructions[_first(code)].offset
         if outcome.at is None and fresh and _does_the_same(code) and compiler.gains_nothing(tracer.graph):
             return Ellipsis  # guards alone cost more than the step
+        if unguarded and compiler.makes_code():
+            graph = guard_filter.checked(getattr(graph, "call", graph), _examples(world))
     simple = not rebuilt.lines or all(line.startswith("v") and " = o[" in line for line in rebuilt.lines)
     after, _ = rebuilt.finish(result)
     if outcome.at is None:
         shape = P.ONE if graph is not None and simple and result in rebuilt.names.values() and len(rebuilt.outputs) == 1 else P.GENERAL
         return _new_entry(world, P.RETURN, graph, rebuilt, after, shape=shape)
     return _with_step(world, machine, outcome.at, graph, rebuilt, after, code)
+
+
+def _finish_guards(compiler, world):
+    """The last guards of a capture, less those that the program leaves out: whether one of a tensor is left out."""
+    world.finish_guards()
+    return compiler.guard_filter is not None and guard_filter.apply(world, compiler.guard_filter)
 
 
 def _does_the_same(code):
@@ -486,9 +495,7 @@ def _compiled(compiler, world, rebuilt, function):
     tracer.graph.output(tuple(tracer.argument(value) for value in rebuilt.outputs))
     module = fx.GraphModule(tracer.root, tracer.graph)
     module.meta["function"] = function.__qualname__
-    examples = [value for _, _, value in tracer.inputs]
-    outside = {id(fake): value for fake, value, _ in world.tensors}
-    examples = [outside.get(id(value), value) for value in examples]
+    examples = _examples(world)
     module.meta["open"] = world.shapes is not None and bool(world.shapes.bound)
     counters["stats"]["calls_captured"] += tracer.num_ops
     counters["stats"]["unique_graphs"] += 1
@@ -500,6 +507,12 @@ def _compiled(compiler, world, rebuilt, function):
         made = call_backend(compiler, module, examples)
         compiler.made.append((module, made))
         return made
+
+
+def _examples(world):
+    """The inputs of the graph at this call."""
+    outside = {id(fake): value for fake, value, _ in world.tensors}
+    return [outside.get(id(value), value) for _, _, value in world.tracer.inputs]
 
 
 def call_backend(compiler, module, examples):

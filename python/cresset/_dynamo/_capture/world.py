@@ -89,6 +89,7 @@ class World:
         if shapes is not None:
             shapes.begin()
         self.seen = {}  # place -> inside value
+        self.outside = {}  # place -> outside value
         self.twins = {}  # id of an outside object -> (object, inside value, place)
         self.origins = {}  # id of an inside value -> (value, place)
         self.snapshots = []  # (twin, what it was, place, outside object)
@@ -154,6 +155,7 @@ class World:
         """The inside value of what is at a place, with guards."""
         if place in self.seen:
             return self.seen[place]
+        self.outside[place] = value
         inside = self.seen[place] = self._bring(value, place)
         return inside
 
@@ -494,6 +496,7 @@ class World:
         """Lets go of what lies outside, which must not live as long as the capture's cycles of references do."""
         for held in (
             self.seen,
+            self.outside,
             self.twins,
             self.origins,
             self.snapshots,
