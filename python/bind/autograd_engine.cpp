@@ -260,6 +260,29 @@ PyObject* will_execute(PyObject*, PyObject* node) {
   return guarded([&] { return PyBool_FromLong(autograd::Engine::will_execute(*to_node(node))); });
 }
 
+// current_node(): the node whose gradient is being computed in this thread, or None.
+PyObject* current_node(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const intrusive_ptr<Node> node = autograd::get_current_node();
+    if (!node) Py_RETURN_NONE;
+    return wrap(node);
+  });
+}
+
+// wanted_gradients(name): a flag for each argument of that node, where it is of this name; None where it is not.
+PyObject* wanted_gradients(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const intrusive_ptr<Node> node = autograd::get_current_node();
+    const char* expected = PyUnicode_AsUTF8(name);
+    if (!expected) throw PythonError();
+    if (!node || node->name() != expected) Py_RETURN_NONE;
+    Ref flags = checked(PyList_New(0));
+    for (size_t i = 0; i < node->num_outputs(); i++)
+      if (PyList_Append(flags.get(), node->should_compute_output(i) ? Py_True : Py_False) < 0) throw PythonError();
+    return flags.release();
+  });
+}
+
 PyObject* is_checkpoint_valid(PyObject*, PyObject*) { return PyBool_FromLong(autograd::Engine::is_checkpoint_valid()); }
 
 // set_multithreading_enabled(bool): what it was before.
@@ -274,6 +297,8 @@ PyMethodDef functions[] = {{"run_backward", reinterpret_cast<PyCFunction>(run_ba
                            {"increment_version", increment_version, METH_O, nullptr},
                            {"current_pass", current_pass, METH_NOARGS, nullptr},
                            {"will_execute", will_execute, METH_O, nullptr},
+                           {"current_node", current_node, METH_NOARGS, nullptr},
+                           {"wanted_gradients", wanted_gradients, METH_O, nullptr},
                            {"queue_callback", queue_callback, METH_O, nullptr},
                            {"is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
                            {"set_multithreading_enabled", set_multithreading, METH_O, nullptr},

@@ -77,7 +77,7 @@ def lift_fresh_copy(self):
     from .creation import _as_fake
 
     # A constant of a graph stays one where the graph is run on fake tensors.
-    return _as_fake(self).clone()
+    return _cresset.below_functional(lambda t: _as_fake(t).clone(), self)
 
 
 @_operator("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")

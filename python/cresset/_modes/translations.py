@@ -72,22 +72,27 @@ def _log_sigmoid_backward(grad_output, self):
     return present(aten.log_sigmoid_backward.default, grad_output, self, buffer)
 
 
+def _norm_mask(node, weight):
+    """Which of the gradients of a norm to input, weight and bias are wanted: as its node in the graph knows, else all that there may be."""
+    return _cresset.wanted_gradients(node) or [True, weight is not None, True]
+
+
 @_renames("native_layer_norm_backward")
 def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight):
-    mask = [True, weight is not None, True]  # whether there is a bias is not said here
+    mask = _norm_mask("NativeLayerNormBackward0", weight)
     return present(aten.native_layer_norm_backward.default, grad_out, input, normalized_shape, mean, rstd, weight, weight, mask)
 
 
 @_renames("native_group_norm_backward")
 def _group_norm_backward(grad_out, input, mean, rstd, weight, num_groups):
-    mask = [True, weight is not None, True]  # whether there is a bias is not said here
+    mask = _norm_mask("NativeGroupNormBackward0", weight)
     sizes = (input.shape[0], input.shape[1], input.shape[2:].numel())
     return present(aten.native_group_norm_backward.default, grad_out, input, mean, rstd, weight, *sizes, num_groups, mask)
 
 
 @_renames("native_batch_norm_backward")
 def _batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_rstd, training, eps):
-    mask = [True, weight is not None, True]  # whether there is a bias is not said here
+    mask = _norm_mask("NativeBatchNormBackward0", weight)
     saved = (running_mean, running_var, save_mean, save_rstd, training, eps)
     return present(aten.native_batch_norm_backward.default, grad_out, input, weight, *saved, mask)
 

@@ -208,6 +208,17 @@ class Sizes(unittest.TestCase):
         self.assertEqual([t.tolist() for t in program.module()(torch.tensor([3.0, 4.0]))], [[3, 4], [6, 8]])
         self.assertEqual(export(Written(), (torch.ones(2),)).run_decompositions().module()(torch.ones(2)).tolist(), [4, 4])
 
+    def test_numbers_written_into_a_copy_stay_when_it_is_taken_apart(self):
+        class Written(nn.Module):
+            def forward(self, x):
+                y = x.clone()
+                y[0] = 5.0
+                return y
+
+        program = export(Written(), (torch.ones(2),))
+        for taken_apart in (program.run_decompositions({}), program.run_decompositions()):
+            self.assertEqual(taken_apart.module()(torch.ones(2)).tolist(), [5, 1])
+
     def test_a_branch_on_a_size_narrows_its_range(self):
         def f(x, y):
             return x + y if x.shape[0] > 4 else x - y

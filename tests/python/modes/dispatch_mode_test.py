@@ -131,6 +131,35 @@ class Names(unittest.TestCase):
         attention = "_scaled_dot_product_flash_attention_for_cpu"
         self.check(F.scaled_dot_product_attention, *[(1, 2, 4, 8)] * 3, names=f"{attention} {attention}_backward")
 
+    def test_norms_ask_for_the_gradients_that_are_wanted(self):
+        masks = []
+
+        class Masks(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                if func._schema.name.endswith("norm_backward"):
+                    masks.append(args[-1])
+                return func(*args, **(kwargs or {}))
+
+        def norm(kind, *parts):
+            rest = (x.shape[1:],) if kind is F.layer_norm else (1,) if kind is F.group_norm else (None, None)
+            return kind(x, *rest, *parts, **({"training": True} if kind is F.batch_norm else {})).square().sum()
+
+        x = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+        w, b = (torch.tensor([2.0, 3.0], requires_grad=True) for _ in range(2))
+        for kind in (F.layer_norm, F.group_norm, F.batch_norm):
+            for parts, wanted, mask in (
+                ((None, None), (x,), [True, False, False]),
+                ((w.detach(), None), (x,), [True, False, False]),
+                ((w, b), (w,), [False, True, False]),
+                ((w, b), (x, w, b), [True, True, True]),
+                ((None, b), (x, b), [True, False, True]),
+            ):
+                expected = torch.autograd.grad(norm(kind, *parts), wanted)
+                masks.clear()
+                with self.subTest(kind=kind.__name__, mask=mask), Masks():
+                    torch.testing.assert_close(torch.autograd.grad(norm(kind, *parts), wanted), expected)
+                    self.assertEqual(masks, [mask])
+
     def test_losses(self):
         target = torch.tensor([1, 2])
         self.check(lambda x: F.cross_entropy(x, target), (2, 3), names="_log_softmax nll_loss_forward nll_loss_backward _log_softmax_backward_data")
