@@ -6,10 +6,17 @@ from cresset import nn
 MISSING = object()
 
 
+def part_of(module, name, default):
+    """An attribute, children first: these are found without the look-up of modules, which is slow."""
+    children = getattr(module, "__dict__", {}).get("_modules")
+    child = None if children is None else children.get(name)
+    return getattr(module, name, default) if child is None else child
+
+
 def found_at(module, path, default=MISSING):
     """The value at a path of a module; the default where a part of the path is not there."""
     for part in path.split("."):
-        module = getattr(module, part, MISSING)
+        module = part_of(module, part, MISSING)
         if module is MISSING:
             return default
     return module
@@ -17,9 +24,11 @@ def found_at(module, path, default=MISSING):
 
 def below(module, part):
     """The child of this name, an empty module where there was none."""
-    if getattr(module, part, None) is None:
-        setattr(module, part, nn.Module())
-    return getattr(module, part)
+    child = part_of(module, part, None)
+    if child is None:
+        child = nn.Module()
+        setattr(module, part, child)
+    return child
 
 
 def put(holder, name, value, persistent=True):
@@ -53,11 +62,14 @@ def _copy_attr(from_module, to_module, target):
     """Give a module the attribute that another has at a path; what it has there already stays, as do attributes that are not there."""
     *way, name = target.split(".")
     for part in way:
-        source = getattr(from_module, part, None)
-        if source is None or source is getattr(to_module, part, None):
+        source = part_of(from_module, part, None)
+        if source is None or source is part_of(to_module, part, None):
             return
         from_module, to_module = source, below(to_module, part)
-    put(to_module, name, getattr(from_module, name), name not in getattr(from_module, "_non_persistent_buffers_set", ()))
+    value = part_of(from_module, name, MISSING)
+    if value is MISSING:
+        raise AttributeError(f"{type(from_module).__name__} has no attribute {name!r}")
+    put(to_module, name, value, name not in getattr(from_module, "_non_persistent_buffers_set", ()))
 
 
 def _assign_attr(from_obj, to_module, target):

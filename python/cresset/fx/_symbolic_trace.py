@@ -375,7 +375,8 @@ class Tracer(TracerBase):
 
     def _plain_tensors(self):
         """{tensor: its path} of the tensors that modules hold as ordinary attributes."""
-        holders = [(f"{path}." if path else "", vars(module)) for path, module in self.root.named_modules()]
+        paths = self.submodule_paths or {self.root: ""}
+        holders = [(f"{path}." if path else "", vars(module)) for module, path in paths.items()]
         return {value: prefix + name for prefix, held in holders for name, value in held.items() if isinstance(value, torch.Tensor)}
 
     def _patch(self, patcher, globals_):

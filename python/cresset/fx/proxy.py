@@ -47,14 +47,14 @@ class ScopeContextManager:
     """
 
     def __init__(self, scope, current_scope):
-        self._scope, self._before = scope, copy.copy(scope)
+        self._scope, self._before = scope, (scope.module_path, scope.module_type)
         scope.module_path, scope.module_type = current_scope.module_path, current_scope.module_type
 
     def __enter__(self):
         return self._scope
 
     def __exit__(self, *args):
-        self._scope.module_path, self._scope.module_type = self._before.module_path, self._before.module_type
+        self._scope.module_path, self._scope.module_type = self._before
 
 
 _KEPT_META = (
