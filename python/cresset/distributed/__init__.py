@@ -57,6 +57,7 @@ from ._group import (
     P2POp,
     ProcessGroup,
     ProcessGroupGloo,
+    ProcessGroupNCCL,
     ReduceOp,
     ReduceOptions,
     record_comm,

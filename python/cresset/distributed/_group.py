@@ -663,6 +663,21 @@ class ProcessGroupGloo(ProcessGroup):
         super().__init__(store, rank, size, timeout)
 
 
+class ProcessGroupNCCL(ProcessGroup):
+    """A group of the backend "nccl", which needs tensors in the memory of CUDA devices: there are none here (`is_nccl_available()`).
+
+    Errors: RuntimeError, always.
+
+    >>> dist.is_nccl_available(), issubclass(dist.ProcessGroupNCCL, dist.ProcessGroup)
+    (False, True)
+    """
+
+    def __init__(self, store, rank, size, options=None):
+        raise RuntimeError(
+            "ProcessGroupNCCL: tensors on CUDA devices are not there in this build, got a group of NCCL; use the backend 'gloo' or 'mpi' for tensors on the CPU"
+        )
+
+
 class _World(type):
     """`WORLD` of `GroupMember` and `group` is one thing."""
 

@@ -4,6 +4,7 @@ import copy
 import pickle
 import unittest
 
+import cresset.distributed as dist
 import cresset.distributed.fsdp as fsdp
 from cresset.distributed.tensor import Partial, Replicate, Shard
 
@@ -47,6 +48,11 @@ class Settings(unittest.TestCase):
         self.assertEqual(pieces, whole)
         with self.assertRaisesRegex(TypeError, "expected dim as an integer, got str"):
             Shard("a")
+
+    def test_groups_of_nccl_say_what_is_missing(self):
+        with self.assertRaisesRegex(RuntimeError, "CUDA devices are not there.*'gloo'"):
+            dist.ProcessGroupNCCL(dist.HashStore(), 0, 1)
+        self.assertFalse(dist.is_nccl_available())
 
     def test_the_parallelism_is_not_there(self):
         from cresset.distributed._composable.fsdp import MixedPrecisionPolicy
