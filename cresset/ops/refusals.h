@@ -19,4 +19,9 @@ inline void refuse_integers(const char* kernel, const Tensor& self, ButAlso also
   CRESSET_CHECK_NOT_IMPLEMENTED(has || self.lacks_data(), kernel, ": not implemented for dtype ", t, ", expected a floating dtype");
 }
 
+// Refusals of ops that compare elements.
+inline void check_ordered(const char* op, const Tensor& self) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
+}
+
 }  // namespace cresset::ops

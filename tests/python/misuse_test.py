@@ -29,6 +29,17 @@ class Operators(unittest.TestCase):
         with self.assertRaises(TypeError):
             torch.add("x", one)
 
+    def test_complex_numbers_have_no_order(self):
+        x = torch.tensor([1 + 2j, -3j])
+        for call in (
+            torch.max, torch.min, torch.amax, torch.argmin, torch.aminmax, torch.sort, torch.msort, torch.median, torch.nanmedian, torch.mode, torch.unique,
+            torch.unique_consecutive, lambda x: x.cummax(0), lambda x: x.kthvalue(1), lambda x: x.topk(1), lambda x: torch.bucketize(x, x),
+        ):  # fmt: skip
+            self.assertRaisesRegex(NotImplementedError, "complex numbers have no order, got dtype complex64", call, x)
+        for name in ("sort", "median", "nanmedian", "mode", "cummin"):  # a dimension that is not there comes first
+            self.assertRaises(IndexError, getattr(x, name), 1)
+        self.assertRaisesRegex(NotImplementedError, "bincount: expected an integral dtype, got bool", torch.tensor([True]).bincount)
+
     def test_old_constructors_make_sparse_tensors(self):
         x = torch.eye(2).to_sparse()
         self.assertTrue(torch.equal(x.new(x.indices(), x.values(), x.size()).to_dense(), torch.eye(2)))

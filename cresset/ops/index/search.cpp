@@ -10,6 +10,7 @@
 #include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/operands.h"
 #include "cresset/ops/pointwise/pointwise.h"
+#include "cresset/ops/refusals.h"
 
 namespace cresset::ops {
 
@@ -18,11 +19,9 @@ namespace {
 using kernels::Strided;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-void check_real(const char* op, const Tensor& t) { CRESSET_CHECK(!t.is_complex(), op, ": complex numbers have no order, got dtype ", t.scalar_type()); }
-
 void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, std::optional<std::string_view> side, const std::optional<Tensor>& sorter) {
   const char* op = "searchsorted";
-  check_real(op, sequence);
+  check_ordered(op, sequence);
   CRESSET_CHECK(!side || *side == "left" || *side == "right", op, ": side can only be 'left' or 'right' but got ", std::string(side.value_or("")));
   CRESSET_CHECK(!side || *side == "right" || !right, op, ": side and right contradict each other, got side ", std::string(side.value_or("")),
                 " while right was True");
@@ -70,7 +69,7 @@ Three of_runs(const Tensor& rows, const Tensor& order, bool return_inverse, bool
 }
 
 Three distinct(const char* op, const Tensor& self, bool return_inverse, bool return_counts, int64_t (*find)(void*, int64_t*, int64_t*, const Strided&)) {
-  check_real(op, self);
+  check_ordered(op, self);
   const TensorOptions longs = TensorOptions(kLong).device(self.device());
   Tensor values = cresset::empty({self.numel()}, self.options());
   const Tensor inverse = return_inverse ? cresset::empty(self.sizes(), longs) : cresset::empty({0}, longs);
@@ -136,7 +135,7 @@ void histc(const Tensor& self, int64_t, const Scalar& min, const Scalar& max, co
 }
 
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, int64_t minlength) {
-  CRESSET_CHECK(is_integral_type(self.scalar_type(), false), "bincount: expected an integral dtype, got ", self.scalar_type());
+  CRESSET_CHECK_NOT_IMPLEMENTED(is_integral_type(self.scalar_type(), false), "bincount: expected an integral dtype, got ", self.scalar_type());
   CRESSET_CHECK(minlength >= 0, "bincount: minlength should be >= 0, got ", minlength);
   CRESSET_CHECK(self.dim() == 1, "bincount: only supports 1-d non-negative integral inputs, got shape ", self.sizes());
   const bool weighted = given(weights);
@@ -173,7 +172,7 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
 }
 
 Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
-  check_real("unique_dim", self);
+  check_ordered("unique_dim", self);
   const int64_t d = wrap_dim(dim, self.dim());
   const TensorOptions longs = TensorOptions(kLong).device(self.device());
   if (self.dim() == 0) return cresset::_unique2(self, true, return_inverse, return_counts);

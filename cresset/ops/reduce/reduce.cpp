@@ -8,6 +8,7 @@
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/pointwise/watch.h"
+#include "cresset/ops/refusals.h"
 #include "cresset/ops/support.h"
 
 namespace cresset::ops {
@@ -101,10 +102,6 @@ void check_not_empty(const char* op, const Tensor& self, uint64_t mask) {
 void check_has_elements(const char* op, const Tensor& self, IntArrayRef dim) {
   CRESSET_CHECK(!dim.empty() || self.numel() > 0, op, ": expected reduction dim to be specified for an input without elements, got shape ", self.sizes());
   check_not_empty(op, self, reduced(self, dim));
-}
-
-void check_ordered(const char* op, const Tensor& self) {
-  CRESSET_CHECK(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
 }
 
 uint64_t one_dim(const Tensor& self, int64_t dim) { return uint64_t{1} << wrap_dim(dim, self.dim()); }
@@ -298,8 +295,8 @@ OutSpec logcumsumexp(const Tensor& self, int64_t dim) {
   return {DimVector(self.sizes()), self.scalar_type(), self.device()};
 }
 OutSpecs _cumulative_extreme(const Tensor& self, int64_t dim, bool largest) {
-  check_ordered(largest ? "cummax" : "cummin", self);
   wrap_dim(dim, self.dim());
+  check_ordered(largest ? "cummax" : "cummin", self);
   return {OutSpec{DimVector(self.sizes()), self.scalar_type(), self.device()}, OutSpec{DimVector(self.sizes()), kLong, self.device()}};
 }
 

@@ -7,6 +7,7 @@
 #include "cresset/ops/functions.h"
 #include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/operands.h"
+#include "cresset/ops/refusals.h"
 
 namespace cresset::ops {
 
@@ -18,10 +19,6 @@ OutSpecs with_indices(OutSpec values) {
   OutSpec indices = values;
   indices.dtype = kLong;
   return {values, indices};
-}
-
-void check_real(const char* op, const Tensor& self) {
-  CRESSET_CHECK(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
 }
 
 OutSpec one_along(const Tensor& self, int64_t dim, bool keepdim) {
@@ -41,14 +38,14 @@ Tensor kept(const Tensor& self, int64_t dim, const Tensor& out) { return out.dim
 namespace meta {
 
 OutSpecs sort(const Tensor& self, std::optional<bool>, int64_t dim, bool) {
-  check_real("sort", self);
   wrap_dim(dim, self.dim());
+  check_ordered("sort", self);
   OutSpec s = like(self);
   s.strides = preserved_strides(self);
   return with_indices(s);
 }
 OutSpecs topk(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
-  check_real("topk", self);
+  check_ordered("topk", self);
   CRESSET_CHECK(self.scalar_type() != kBool, "topk: does not support bool inputs");
   const int64_t d = wrap_dim(dim, self.dim()), n = self.dim() == 0 ? 1 : self.size(d);
   CRESSET_CHECK(k >= 0 && k <= n, "topk: selected index k out of range, got k=", k, " for a dimension of size ", n);
@@ -57,7 +54,7 @@ OutSpecs topk(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
   return with_indices(s);
 }
 OutSpecs kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-  check_real("kthvalue", self);
+  check_ordered("kthvalue", self);
   const int64_t n = self.dim() == 0 ? 1 : self.size(wrap_dim(dim, self.dim()));
   CRESSET_CHECK_INDEX(n > 0, "kthvalue: expected reduction dim ", dim, " to have non-zero size");
   CRESSET_CHECK(k >= 1 && k <= n, "kthvalue: selected number k out of range for dimension ", dim, ", got k=", k, " for size ", n);
@@ -65,20 +62,22 @@ OutSpecs kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
 }
 OutSpecs _median(const Tensor& self, int64_t dim, bool keepdim, bool ignore_nan) {
   const char* const op = ignore_nan ? "nanmedian" : "median";
-  check_real(op, self);
+  wrap_dim(dim, self.dim());
+  check_ordered(op, self);
   CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, op, ": expected reduction dim ", dim, " to have non-zero size");
   return with_indices(one_along(self, dim, keepdim));
 }
 OutSpec median(const Tensor& self) {
-  check_real("median", self);
+  check_ordered("median", self);
   return {{}, self.scalar_type(), self.device()};
 }
 OutSpec nanmedian(const Tensor& self) {
-  check_real("nanmedian", self);
+  check_ordered("nanmedian", self);
   return {{}, self.scalar_type(), self.device()};
 }
 OutSpecs mode(const Tensor& self, int64_t dim, bool keepdim) {
-  check_real("mode", self);
+  wrap_dim(dim, self.dim());
+  check_ordered("mode", self);
   CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, "mode: expected reduction dim ", dim, " to have non-zero size");
   return with_indices(one_along(self, dim, keepdim));
 }
