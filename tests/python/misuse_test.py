@@ -40,6 +40,29 @@ class Operators(unittest.TestCase):
             self.assertRaises(IndexError, getattr(x, name), 1)
         self.assertRaisesRegex(NotImplementedError, "bincount: expected an integral dtype, got bool", torch.tensor([True]).bincount)
 
+    def test_dtypes_without_a_factorization_are_not_implemented(self):
+        half, whole = torch.eye(3).half(), torch.eye(3).long()
+        for call in (
+            torch.linalg.cholesky,
+            torch.linalg.eigh,
+            torch.linalg.qr,
+            torch.linalg.svd,
+            torch.linalg.lu_factor,
+            torch.linalg.inv,
+            torch.linalg.det,
+            torch.geqrf,
+        ):
+            self.assertRaisesRegex(NotImplementedError, "got dtype float16", call, half)
+            self.assertRaisesRegex(NotImplementedError, "expected a floating or complex dtype, got int64", call, whole)
+        self.assertRaisesRegex(NotImplementedError, "int64 or int32, got float32", torch.repeat_interleave, torch.ones(2))
+        self.assertRaisesRegex(NotImplementedError, "polar: not implemented for dtype float16", torch.polar, half, half)
+
+    def test_polygamma_does_not_cut_off_its_result(self):
+        x = torch.tensor([1, 2])
+        with self.assertRaisesRegex(RuntimeError, "polygamma_: result type float32 does not fit the output's dtype int64"):
+            x.polygamma_(1)
+        self.assertEqual(x.tolist(), [1, 2])
+
     def test_old_constructors_make_sparse_tensors(self):
         x = torch.eye(2).to_sparse()
         self.assertTrue(torch.equal(x.new(x.indices(), x.values(), x.size()).to_dense(), torch.eye(2)))

@@ -141,9 +141,9 @@ void scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
 }
 
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(repeats.scalar_type() == kLong || repeats.scalar_type() == kInt, "repeat_interleave: repeats has to be int64 or int32, got ",
+                                repeats.scalar_type());
   CRESSET_CHECK(repeats.dim() == 1, "repeat_interleave: only accepts a 1D vector as repeats, got shape ", repeats.sizes());
-  CRESSET_CHECK(repeats.scalar_type() == kLong || repeats.scalar_type() == kInt, "repeat_interleave: repeats has to be int64 or int32, got ",
-                repeats.scalar_type());
   if (repeats.lacks_data()) {
     if (!output_size) shape_depends_on_data("repeat_interleave", "Tensor", repeats);
     return cresset::empty({*output_size}, repeats.options());

@@ -173,8 +173,9 @@ Tensor make_complex(const Tensor& real, const Tensor& imag) {
 }
 Tensor polar(const Tensor& abs, const Tensor& angle) {
   const ScalarType t = abs.scalar_type();
-  CRESSET_CHECK(t == angle.scalar_type() && (t == kFloat || t == kDouble), "polar: expected both inputs to be float32 or float64, got ", t, " and ",
-                angle.scalar_type());
+  CRESSET_CHECK(t == angle.scalar_type() && (t == kHalf || t == kFloat || t == kDouble), "polar: expected both inputs to be float32 or float64, got ", t,
+                " and ", angle.scalar_type());
+  CRESSET_CHECK_NOT_IMPLEMENTED(t != kHalf, "polar: not implemented for dtype ", t);
   return cresset::make_complex(abs * angle.cos(), abs * angle.sin());
 }
 
@@ -193,7 +194,11 @@ Tensor rad2deg(const Tensor& self) {
 }
 
 // The gradient keeps what polygamma has read, which is not what self then holds.
-Tensor& polygamma_(Tensor& self, int64_t n) { return self.copy_(cresset::polygamma(n, self.requires_grad() ? self.clone() : self)); }
+Tensor& polygamma_(Tensor& self, int64_t n) {
+  const Tensor result = cresset::polygamma(n, self.requires_grad() ? self.clone() : self);
+  check_castable("polygamma_", result.scalar_type(), self.scalar_type());
+  return self.copy_(result);
+}
 
 }  // namespace composite
 

@@ -273,7 +273,7 @@ Tensor ldexp(const Tensor& self, const Tensor& other) {
 Tensor mvlgamma(const Tensor& self, int64_t p) {
   CRESSET_CHECK(p >= 1, "mvlgamma: expected p of at least 1, got ", p);
   const ScalarType t = self.is_floating_point() ? self.scalar_type() : get_default_dtype();
-  CRESSET_CHECK(!self.is_complex(), "mvlgamma: not implemented for dtype ", self.scalar_type());
+  CRESSET_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "mvlgamma: not implemented for dtype ", self.scalar_type());
   Tensor sum = cresset::full(self.sizes(), static_cast<double>(p * (p - 1)) / 4 * std::log(M_PI), TensorOptions(t).device(self.device()));
   for (int64_t j = 0; j < p; j++) sum = sum + (self.to(t) - static_cast<double>(j) / 2).lgamma();
   return sum;
