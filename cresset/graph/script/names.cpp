@@ -249,6 +249,13 @@ SugarPtr torch_attribute(const std::string& home, const std::string& name) {
   return nullptr;
 }
 
+// Builtins that the language writes in forms of its own: their names of attributes, classes and functions are constants there, and their types are known.
+bool has_a_form(const std::string& op) {
+  static const std::set<std::string> kForms = {"GetAttr", "SetAttr",   "CreateObject",   "CallMethod", "CallNative", "ModuleContainerIndex", "isinstance",
+                                               "fork",    "awaitable", "unchecked_cast", "Enter",      "Exit",       "Uninitialized"};
+  return kForms.count(op) != 0;
+}
+
 SugarPtr torch_home(const std::string& home) {
   const SugarPtr s = sugar_text(SugarKind::Namespace, home);
   s->attribute = [home](const std::string& name, const Range&) -> SugarPtr {
@@ -256,6 +263,7 @@ SugarPtr torch_home(const std::string& home) {
       const SugarPtr inner = sugar_text(SugarKind::Namespace, home + "." + name);
       const std::string ns = name;
       inner->attribute = [ns](const std::string& op, const Range&) -> SugarPtr {
+        if (ns == "prim" && has_a_form(op)) return nullptr;
         if (ns == "prim" && op == "data") return sugar_text(SugarKind::Builtin, "prim::data");
         if (find_candidates(ns + "::" + op).empty() && !find_builtin(ns + "::" + op)) {
           if (Function* const written = ns == "aten" ? library_function(op) : nullptr) return sugar(written);

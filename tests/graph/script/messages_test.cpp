@@ -89,6 +89,10 @@ const Golden kGolden[] = {
     {"return (y := n)", "assignments within expressions", ":="},
     {"while n > 0:\n        n -= 1\n    else:\n        n = 3\n    return n", "else branches of while loops", "else"},
     {"def g():\n        return 1\n    return g()", "functions within functions", "def g()"},
+    // what the language has forms for is not called by its name
+    {"return ops.prim.isinstance(x, 'Tensor')", "module ops.prim has no attribute 'isinstance'", "ops.prim.isinstance"},
+    {"return ops.prim.GetAttr(x, 'shape')", "module ops.prim has no attribute 'GetAttr'", "ops.prim.GetAttr"},
+    {"return ops.prim.CallNative('os.system', 'true')", "module ops.prim has no attribute 'CallNative'", "ops.prim.CallNative"},
     // texts that are no programs
     {"return (1", "the bracket is not closed", "("},
     {"return 'a", "the string has no end", "'"},
