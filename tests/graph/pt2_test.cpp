@@ -1,6 +1,7 @@
 // .pt2 files that PyTorch 2.13 wrote (data/write.py), and damaged ones.
 
 #include "cresset/graph/io/pt2.h"
+#include "cresset/base/warning.h"
 
 #include <gtest/gtest.h>
 
@@ -127,6 +128,42 @@ std::string edited(const std::string& name, const std::string& entry, const std:
   }
   writer.finish();
   return out;
+}
+
+// A program whose file has other text in the place of some, and what it says to one input.
+std::string answer_of(const std::string& from, const std::string& to, const Tensor& input) {
+  const std::string bytes = edited("layers.pt2", "models/model.json", [&](std::string& text) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  });
+  const ExportedProgram program = load_program_from_memory(bytes.data(), bytes.size());
+  return error_of([&] { program.run({input}); });
+}
+const std::string kGuards = "\"guards_code\": [";
+const std::string kNone = "no error";
+
+TEST(Pt2, ConditionsOfTheFileNameInputAndDimension) {
+  const std::string third = kGuards + "\"L['x'].size()[0] % 3 == 1\"";
+  EXPECT_EQ(answer_of(kGuards, third, ones({4, 4})), kNone);
+  EXPECT_EQ(answer_of(kGuards, third, ones({5, 4})), "exported program: expected sizes with L['x'].size()[0] % 3 == 1; input 'x' has size 5 in dimension 0");
+  const std::string both = kGuards + "\"not (L['x'].size()[0]*L['x'].size()[1] > 20 or max(2, L['x'].size()[0]) // 2 == 2)\"";
+  EXPECT_EQ(answer_of(kGuards, both, ones({3, 4})), kNone);
+  EXPECT_NE(answer_of(kGuards, both, ones({6, 4})), kNone);
+  EXPECT_NE(answer_of(kGuards, both, ones({5, 4})), kNone);
+}
+
+TEST(Pt2, ConditionsThatCannotBeReadAreWarnedOf) {
+  static std::string text;
+  const WarningHandler before = set_warning_handler([](WarningKind, const std::string& t) { text = t; });
+  EXPECT_EQ(answer_of(kGuards, kGuards + "\"L['x'].stride()[0] == 4\"", ones({4, 4})), kNone);
+  set_warning_handler(before);
+  EXPECT_NE(text.find("is not checked"), std::string::npos) << text;
+}
+
+TEST(Pt2, SizesOfAFormNoOtherSizeHas) {
+  const std::string symbol = "Symbol('s77', positive=True, integer=True)", even = "Mul(Integer(2), " + symbol + ")";
+  EXPECT_EQ(answer_of(symbol, even, ones({6, 4})), kNone);
+  EXPECT_NE(answer_of(symbol, even, ones({7, 4})).find("input 'x': expected size 2*s77 in dimension 0, for a whole s77 from 1 to 64"), std::string::npos);
+  EXPECT_NE(answer_of(symbol, even, ones({130, 4})).find("expected size 2*s77 in dimension 0"), std::string::npos);
 }
 std::string error_when(const std::string& name, const std::string& entry, const std::string& from, const std::string& to) {
   const std::string archive = edited(name, entry, [&](std::string& text) {

@@ -5,6 +5,8 @@
 #include <exception>
 #include <future>
 
+#include "cresset/base/warning.h"
+#include "cresset/graph/io/pt2_conditions.h"
 #include "cresset/graph/io/pt2_facts.h"
 #include "cresset/graph/io/pt2_graph.h"
 #include "cresset/io/zip.h"
@@ -81,6 +83,7 @@ class Pt2Reader {
     ranges(root, *graph);
     read_graph(module, *graph, out);
     trees(module, out);
+    out.conditions_ = std::make_shared<const std::vector<Condition>>(conditions(root, module, out));
     graph->verify();
     out.graph_ = graph;
     const bool is_whole = missing_.empty();
@@ -261,6 +264,26 @@ class Pt2Reader {
     });
   }
 
+  // One that cannot be read is warned of, as nothing checks it.
+  static std::vector<Condition> conditions(const Field& root, const Field& module, const ExportedProgram& out) {
+    std::vector<Condition> found;
+    if (!root.has("guards_code")) return found;
+    std::vector<std::string> names;
+    if (module.has("module_call_graph"))
+      module.at("module_call_graph").each([&](const Field& f) {
+        if (!f.at("fqn").text().empty() || !f.has("signature") || !f.at("signature").has("forward_arg_names")) return;
+        f.at("signature").at("forward_arg_names").each([&](const Field& name) { names.push_back(name.text()); });
+      });
+    std::vector<std::string> places = places_of(out.input_tree_, names);
+    places.resize(out.inputs_.size());
+    root.at("guards_code").each([&](const Field& f) {
+      try {
+        found.push_back(read_condition(f.text(), places));
+      } catch (const Error& error) { warn(str("load_program: a condition of the file is not checked: ", error.what())); }
+    });
+    return found;
+  }
+
   const io::ByteSource& source_;
   std::string file_;
   io::ZipReader archive_;
@@ -278,39 +301,6 @@ ExportedProgram load_program_from_memory(const void* data, size_t size, const Lo
   return Pt2Reader(source, "memory", options).read();
 }
 
-namespace {
-
-// Inputs are those that the program was exported for: operators trust the sizes that the graph has.
-void check_input(const ExportedInput& in, const Datum& given, const Graph& graph, Bindings& sizes) {
-  const TensorFacts& f = in.type.facts();
-  if (!in.type.is_tensor()) return;
-  CRESSET_CHECK_TYPE(given.is_tensor() && given.to_tensor().defined(), "exported program: input '", in.name, "': expected a tensor, got ", given.kind());
-  const Tensor& t = given.to_tensor();
-  const auto fail = [&](const std::string& what) {
-    throw ValueError(str("exported program: input '", in.name, "': expected ", what, ", got ", t.scalar_type(), " of shape ", t.sizes(),
-                         "; it was exported as ", in.type.text()));
-  };
-  if (f.dtype && t.scalar_type() != *f.dtype) fail(std::string("dtype ") + dtype_name(*f.dtype));
-  if (!f.sizes) return;
-  if (static_cast<size_t>(t.dim()) != f.sizes->size()) fail(str(f.sizes->size(), " dimensions"));
-  for (size_t d = 0; d < f.sizes->size(); d++) {
-    const Sym& expected = (*f.sizes)[d];
-    const int64_t n = t.sizes()[d];
-    if (const auto name = expected.as_symbol()) {
-      const auto [at, is_new] = sizes.emplace(*name, n);
-      if (at->second != n) fail(str("size ", at->second, " in dimension ", d, ", the ", *name, " of another input"));
-      const auto range = graph.ranges().find(*name);
-      // Programs are captured for sizes from 2 on, and run with 0 and 1 too.
-      if (range != graph.ranges().end() && (std::max<int64_t>(n, 2) < range->second.min || n > range->second.max))
-        fail(str("a size from ", range->second.min, " to ", range->second.max, " in dimension ", d));
-    } else if (const auto size = expected.evaluate(sizes)) {
-      if (*size != n) fail(str("size ", *size, " in dimension ", d));
-    }
-  }
-}
-
-}  // namespace
-
 ExportedProgram ExportedProgram::with_graph(std::shared_ptr<const Graph> graph, const ProgramOptions& options) const {
   ExportedProgram other = *this;
   other.program_ = std::make_shared<const Program>(*graph, options);
@@ -321,8 +311,7 @@ ExportedProgram ExportedProgram::with_graph(std::shared_ptr<const Graph> graph, 
 std::vector<Datum> ExportedProgram::run(std::vector<Datum> inputs) const {
   CRESSET_CHECK(program_, "exported program: it has operators that this library lacks, and cannot run");
   CRESSET_CHECK_VALUE(inputs.size() == inputs_.size(), "exported program: expected ", inputs_.size(), " inputs, got ", inputs.size());
-  Bindings sizes;
-  for (size_t i = 0; i < inputs.size(); i++) check_input(inputs_[i], inputs[i], *graph_, sizes);
+  check_inputs(inputs_, inputs, *graph_, *conditions_);
   return program_->run(std::move(inputs));
 }
 

@@ -9,6 +9,8 @@
 
 namespace cresset::graph {
 
+struct Condition;
+
 // An argument that an exported program takes besides its weights; they are in the order of its flat inputs.
 struct ExportedInput {
   std::string name;
@@ -18,7 +20,7 @@ struct ExportedInput {
 class CRESSET_API ExportedProgram {
  public:
   // Flat inputs and outputs, in the order of the trees below. Mutated buffers and inputs are written. Errors: inputs of another number, dtype or size
-  // than the program was exported for; whatever operators raise.
+  // than the program was exported for, or of sizes outside its ranges and conditions; whatever operators raise.
   std::vector<Datum> run(std::vector<Datum> inputs) const;
 
   const Graph& graph() const { return *graph_; }
@@ -39,6 +41,7 @@ class CRESSET_API ExportedProgram {
   std::shared_ptr<const Graph> graph_;
   std::shared_ptr<const Program> program_;
   std::vector<ExportedInput> inputs_;
+  std::shared_ptr<const std::vector<Condition>> conditions_;
   std::map<std::string, Tensor> state_;
   std::string input_tree_, output_tree_, version_;
 };

@@ -318,6 +318,8 @@ class SymbolCheck:
             if expr.is_symbol:
                 bound.setdefault(str(expr), args[index].shape[dim])
         for name, index, dim, expr in self.sizes:
+            self._solve(name, dim, expr, args[index].shape[dim], bound)
+        for name, index, dim, expr in self.sizes:
             expected, found = expr.evaluate(bound), args[index].shape[dim]
             if expected is not None and expected != found:
                 raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expr}, expected {expected}, got {found}")
@@ -327,6 +329,21 @@ class SymbolCheck:
         for guard in self.guards:
             if guard.evaluate(bound) is False:
                 raise AssertionError(f"Guard failed: {guard}, with {bound}")
+
+    def _solve(self, name, dim, expr, found, bound):
+        """Binds the symbol of a size a*s + b that no other size gives."""
+        unknown = [s for s in expr.symbols if s not in bound]
+        if len(unknown) != 1:
+            return
+        b, one, two = (expr.evaluate({**bound, unknown[0]: n}) for n in range(3))
+        if None in (b, one, two) or two - one != one - b or one == b:
+            return
+        value, rest = divmod(found - b, one - b)
+        allowed = self.ranges.get(unknown[0])
+        if rest or value < 0 or (allowed is not None and not (allowed.lower <= max(value, 2) and value <= allowed.upper)):
+            limits = "" if allowed is None else f" from {allowed.lower} to {allowed.upper}"
+            raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expr}, for a whole {unknown[0]}{limits}, got {found}")
+        bound[unknown[0]] = value
 
 
 # ---- programs that are loaded -----------------------------------------------------------------------------------------------

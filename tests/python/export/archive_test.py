@@ -124,6 +124,30 @@ class RoundTrip(unittest.TestCase):
                     with self.assertRaisesRegex(RuntimeError, "expected (Eq|Ne)"):
                         run(-x)
 
+    def test_sizes_that_a_file_does_not_allow(self):
+        def f(x, y, n):
+            torch._check(x.shape[0] % 3 == 1)
+            torch._check(x.shape[0] < y.shape[0] * 2)
+            return x.sum() + y.sum() + n["a"][0].sum() + n["b"].sum()
+
+        half, auto = torch.export.Dim("half", min=3, max=10), torch.export.Dim.AUTO
+        dims = (({0: auto}, {0: auto}, {"a": [{0: 2 * half}], "b": {0: auto}}),)
+        given = lambda x, y, a, b=5: (torch.ones(x), torch.ones(y), {"a": [torch.ones(a)], "b": torch.ones(b)})  # noqa: E731
+        wrong = [
+            (5, 7, 8, "0. % 3|Mod"),
+            (16, 8, 8, "< .*2|size 16"),
+            (4, 7, 9, "2.*dimension 0|2.*size..\\[0\\]"),
+            (4, 7, 22, "10|22"),
+            (4, 7, 4, "3 to 10|6"),
+        ]
+        with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            save(export(Function(f), given(7, 9, 8), dynamic_shapes=dims), file.name)
+            for run in (load(file.name).module(), load_program(file.name)):
+                self.assertEqual(run(*given(4, 3, 6)).item(), 18)
+                for *sizes, text in wrong:
+                    with self.assertRaisesRegex((AssertionError, ValueError), text):
+                        run(*given(*sizes))
+
     def test_operators_of_python_on_bits(self):
         def f(a, b):
             return a & b, a | 3, a ^ b, a << b, a >> 1, (a > 2) & (b > 1)
