@@ -34,13 +34,13 @@ size_t extent(const TensorImpl& t) {
 
 void ShapeEnv::expect_rank(size_t rank) { rank_ = std::max(rank_, rank); }
 
-// A number that programs do not hold by chance: a prime of its own, small enough for products of sizes within 64 bits, and one below a multiple of 60, so
+// A number that programs do not hold by chance: a prime of its own, small enough for products of sizes that floats hold exactly, and one below a multiple of 60, so
 // that small divisors tell floor from ceiling.
 // They are in the order of the hints, so that comparisons within operators go as in the example.
 int64_t ShapeEnv::new_base(int64_t hint) {
   constexpr int kBits[] = {18, 18, 16, 14, 12, 10};
   const size_t rank = std::min<size_t>(rank_, 5);
-  const auto steps = static_cast<int64_t>((rank == 5 ? 8 : 32) * std::log2(static_cast<double>(std::clamp<int64_t>(hint, 1, 1 << 20))));
+  const auto steps = static_cast<int64_t>((rank == 5 ? 2 : 32) * std::log2(static_cast<double>(std::clamp<int64_t>(hint, 1, 1 << 20))));
   int64_t prime = ((int64_t{1} << kBits[rank]) / 60 + steps * (rank >= 4 ? 1 : 4)) * 60 + 59;
   while (!is_prime(prime) || bases_.count(prime)) prime += 60;
   bases_.insert(prime);
@@ -124,20 +124,39 @@ std::optional<Expr> ShapeEnv::searched(double value) const {
         return signed_factor == 1 ? found : Expr::apply(Op::Mul, {Expr::number(signed_factor), found});
       }
   }
-  // One or two over a product of sizes, or that less one, as of a mean or a variance.
+  // One or two over a product of sizes, or that less a few, as of a mean or a variance.
   for (const double factor : {1.0, 2.0})
-    for (const int shift : {0, 1}) {
+    for (const int shift : {0, 1, 2, 3}) {
+      constexpr double kWhole = 9007199254740992;  // floats are whole numbers below
       const double divisor = factor / size;
-      const auto number = static_cast<int64_t>(std::round(divisor)) + shift;
-      if (divisor < kTelling || divisor > 1e13 || std::abs(divisor - std::round(divisor)) > kExact / 10 * divisor) continue;
-      for (const auto& [v, s] : by_value_) {
-        const auto other = v >= kTelling && number % v == 0 ? by_value_.find(number / v) : by_value_.end();
-        if (other == by_value_.end()) continue;
-        const Expr whole = Expr::apply(Op::ToFloat, {Expr(simplify(s * other->second) - shift)});
+      if (divisor < kTelling || divisor > kWhole) continue;
+      const auto near = static_cast<int64_t>(std::round(divisor)) + shift;
+      for (const int64_t number : {near, near - 1, near + 1}) {
+        if (factor / static_cast<double>(number - shift) != size) continue;
+        const auto product = product_of(number);
+        if (!product) continue;
+        const Expr whole = Expr::apply(Op::ToFloat, {Expr(simplify(*product) - shift)});
         return Expr::apply(Op::TrueDiv, {Expr::number(value < 0 ? -factor : factor), whole});
       }
     }
   return std::nullopt;
+}
+
+// The product of sizes that a number at the point is: of two that are known, or of symbols and a number of the program.
+std::optional<Sym> ShapeEnv::product_of(int64_t number) const {
+  for (const auto& [v, s] : by_value_) {
+    const auto other = v >= kTelling && number % v == 0 ? by_value_.find(number / v) : by_value_.end();
+    if (other != by_value_.end()) return s * other->second;
+  }
+  Sym product = 1;
+  int factors = 0;
+  for (const auto& [name, base] : point_)
+    for (; base >= kTelling && number % base == 0; factors++) {
+      product = product * Sym::symbol(name);
+      number /= base;
+    }
+  if (factors == 0 || number >= kLeast) return std::nullopt;
+  return product * Sym(number);
 }
 
 // Of quotients within composites runs at other points tell more than one value does.

@@ -107,6 +107,7 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   void enter(int64_t value, const Sym& s);
   std::optional<Sym> searched(int64_t value, bool quotients) const;
   std::optional<Expr> searched(double value) const;
+  std::optional<Sym> product_of(int64_t number) const;
   Expr lift(int64_t value, bool quotients);
   std::optional<Sym> of_composite(int64_t value);
   [[noreturn]] void throw_data_dependent(const Expr& e, const char* what) const;

@@ -31,6 +31,14 @@ class OpenSizes(unittest.TestCase):
         torch.autograd.backward(outs, seeds)
         return [*found, *[out.stride() for out in outs], x.grad]
 
+    def test_counts_of_elements_in_numbers_of_a_gradient(self):
+        for size in ((5,), (5, 6), (5, 5, 5), (3, 3, 4, 5), (2, 3, 4, 5, 6)):
+            for correction in (0, 1, 2):
+                program = lambda x, correction=correction: torch.var_mean(x, correction=correction)[0]  # noqa: E731
+                x = torch.linspace(-1, 1, torch.Size(size).numel()).view(size).requires_grad_()
+                wanted, found = (torch.autograd.grad(f(x), x)[0] for f in (program, aot_function(program, nop, dynamic=True)))
+                torch.testing.assert_close(found, wanted)
+
     def check(self, program, captures, partition=default_partition):
         self.graphs = []
         function = aot_function(program, self.compiler, partition_fn=partition, dynamic=True)
