@@ -110,7 +110,11 @@ class Saver {
     if (!overflow) return p_.integer(v);
     const size_t bits = _PyLong_NumBits(o);
     std::string bytes(bits / 8 + 1, 0);
+#if PY_VERSION_HEX < 0x030D0000
     if (_PyLong_AsByteArray(reinterpret_cast<PyLongObject*>(o), reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), 1, 1)) throw PythonError();
+#else
+    if (PyLong_AsNativeBytes(o, bytes.data(), static_cast<Py_ssize_t>(bytes.size()), Py_ASNATIVEBYTES_LITTLE_ENDIAN) < 0) throw PythonError();
+#endif
     p_.big_integer(bytes);
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The frames of CPython 3.11, and only what capture needs of them: variables, stack, and where they go on. Other versions have other frames
+// The frames of CPython 3.11 to 3.13, and only what capture needs of them: variables, stack, and where they go on. Other versions have other frames
 // (`kSupported` is false there, and functions run as they are).
 
 #define PY_SSIZE_T_CLEAN
@@ -9,11 +9,20 @@ struct _PyInterpreterFrame;
 
 namespace cresset::compile {
 
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+#define CRESSET_FRAMES 1
 constexpr bool kSupported = true;
 #else
+#define CRESSET_FRAMES 0
 constexpr bool kSupported = false;
 #endif
+
+// Where a copy of a code object stops: the offset, the depth of the stack there, and in CPython 3.11 the constant that it returns where it may not take
+// a value off the stack.
+struct Trap {
+  int at, depth;
+  PyObject* constant;
+};
 
 // A frame that is about to run or stands between two instructions. Offsets are bytes of code, as in `dis`.
 class Frame {
@@ -37,12 +46,17 @@ class Frame {
 
   // Makes cells and copies free variables, as the first instructions of a function do; gives the offset where the body starts.
   int prologue();
-  // Runs from an offset to the end of the function.
+  // These end the function, and with it the frame, which must not be used afterwards.
+  // Runs from an offset to the end.
   PyObject* run_from(int offset);
   // Raises the error that is set as if the instruction at the offset had raised it.
   PyObject* raise_at(int offset);
-  // Runs the code `clone` (a copy of the frame's, with a trap) from an offset. `stopped_at` is the offset of the last instruction.
-  PyObject* run_clone(PyCodeObject* clone, int offset, int& stopped_at);
+  // Returns a value; at the offset `leave` the code `code`, the frame's own or a copy, returns what is on the stack.
+  PyObject* finish(PyObject* owned, PyCodeObject* code, int leave);
+
+  // Runs the code `clone` (a copy of the frame's, with a trap) from an offset. True: it has stopped at the trap, and the frame stands there. False: the
+  // function has ended, with `result`, null with an error.
+  bool run_to_trap(PyCodeObject* clone, int offset, const Trap& trap, PyObject*& result);
 
  private:
   _PyInterpreterFrame* frame_;

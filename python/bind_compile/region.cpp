@@ -137,21 +137,10 @@ Ref entry_for(Region& region, Frame& frame, int offset, Found& found) {
 
 // One instruction as it is; whether the function has ended, with `result`, or goes on at `offset`.
 bool step(const Entry& entry, Frame& frame, int& offset, PyObject*& result) {
-  auto* clone = reinterpret_cast<PyCodeObject*>(entry.clone.get());
-  int stopped = 0;
-  result = frame.run_clone(clone, entry.at, stopped);
-  if (!result) return true;
-  if (stopped == entry.trap && entry.trap_is_constant && result == trap_marker) {
-    Py_CLEAR(result);
-    offset = entry.next;
-    return false;
-  }
-  if (stopped == entry.trap) {
-    frame.push(std::exchange(result, nullptr));
-    offset = entry.next;
-    return false;
-  }
-  return true;
+  const Trap trap{entry.trap, entry.depth, entry.trap_is_constant ? trap_marker : nullptr};
+  if (!frame.run_to_trap(reinterpret_cast<PyCodeObject*>(entry.clone.get()), entry.at, trap, result)) return true;
+  offset = entry.next;
+  return false;
 }
 
 bool jump(const Entry& entry, Frame& frame, int& offset) {
@@ -187,14 +176,11 @@ PyObject* run(Region& region, Frame& frame, int offset) {
     }
     reinterpret_cast<GuardsObject*>(e.guards.get())->guards->take_back(found);
     if (!value) return frame.raise_at(offset);
-    if (e.then == Then::Return) {
-      while (frame.depth() > 0) Py_XDECREF(frame.pop());
-      return value.release();
-    }
+    if (e.then == Then::Return) return frame.finish(value.release(), reinterpret_cast<PyCodeObject*>(e.clone.get()), e.at);
     if (!PyTuple_Check(value.get()) || PyTuple_GET_SIZE(value.get()) != 2 ||
         !frame.set_state(PyTuple_GET_ITEM(value.get(), 0), PyTuple_GET_ITEM(value.get(), 1), null_marker)) {
       if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "torch.compile: expected variables and a stack");
-      return nullptr;
+      return frame.raise_at(offset);
     }
     value = Ref();
     if (e.then == Then::Jump) {
@@ -220,7 +206,7 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* raw, int raise) {
     return run_plainly(thread, raw, raise);
   }
   const int start = frame.prologue();
-  if (start < 0) return nullptr;
+  if (start < 0) return frame.raise_at(0);
   return run(*region, frame, start);
 }
 
@@ -236,15 +222,15 @@ bool read_places(PyObject* list, std::vector<int>& out) {
   return true;
 }
 
-// Entry(guards, then, graph, inputs, sources, after, shape=0, at=0, trap=0, next=0, target=0, jump_if=False, keep=False, constant=False, clone=None)
+// Entry(guards, then, graph, inputs, sources, after, shape=0, at=0, trap=0, next=0, target=0, jump_if=False, keep=False, constant=False, clone=None, depth=0)
 PyObject* make_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"guards", "then", "graph",  "inputs",  "sources", "after",    "shape", "at",
-                                "trap",   "next", "target", "jump_if", "keep",    "constant", "clone", nullptr};
+  static const char* names[] = {"guards", "then",   "graph",   "inputs", "sources",  "after", "shape", "at",   "trap",
+                                "next",   "target", "jump_if", "keep",   "constant", "clone", "depth", nullptr};
   PyObject *guards = nullptr, *graph = nullptr, *inputs = nullptr, *sources = nullptr, *after = nullptr, *clone = Py_None;
   int then = 0, shape = 0, jump_if = 0, keep = 0, constant = 0;
   auto entry = std::make_unique<Entry>();
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!iOOOO|iiiiipppO", const_cast<char**>(names), guards_type, &guards, &then, &graph, &inputs, &sources, &after,
-                                   &shape, &entry->at, &entry->trap, &entry->next, &entry->target, &jump_if, &keep, &constant, &clone))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!iOOOO|iiiiipppOi", const_cast<char**>(names), guards_type, &guards, &then, &graph, &inputs, &sources,
+                                   &after, &shape, &entry->at, &entry->trap, &entry->next, &entry->target, &jump_if, &keep, &constant, &clone, &entry->depth))
     return nullptr;
   const int count = reinterpret_cast<GuardsObject*>(guards)->guards->num_places();
   const bool fits = read_places(inputs, entry->inputs) && read_places(sources, entry->sources);
@@ -254,8 +240,9 @@ PyObject* make_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     return true;
   };
   if (!fits || !known(entry->inputs) || !known(entry->sources) || then < 0 || then > static_cast<int>(Then::Plain) || shape < 0 ||
-      shape > static_cast<int>(Shape::Tuple) || (then == static_cast<int>(Then::Step) && !PyCode_Check(clone)) || (shape != 0 && graph == Py_None)) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "Entry: expected places of its guards, a kind, a shape and for a step a code object");
+      shape > static_cast<int>(Shape::Tuple) || ((then == static_cast<int>(Then::Step) || then == static_cast<int>(Then::Return)) && !PyCode_Check(clone)) ||
+      (shape != 0 && graph == Py_None)) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "Entry: expected places of its guards, a kind, a shape and for a step or a return a code object");
     return nullptr;
   }
   entry->guards = Ref::share(guards);

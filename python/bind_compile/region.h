@@ -10,7 +10,7 @@ namespace cresset::compile {
 
 // How a frame goes on after an entry's graph has run.
 enum class Then : uint8_t {
-  Return,  // with what `after` returns
+  Return,  // with what `after` returns, at the offset `at` of `clone`
   Step,    // variables and stack are what `after` returns; one instruction runs as it is, and what follows is looked up anew
   Jump,    // the same, and the instruction is a jump on the truth of the value on top of the stack
   Plain,   // there is no graph: the rest of the function runs as it is
@@ -25,6 +25,7 @@ struct Entry {
   Then then = Then::Plain;
   Shape shape = Shape::General;
   int at = 0, trap = 0, next = 0, target = 0;  // offsets: of the instruction, of the trap in the clone, after it, of a jump
+  int depth = 0;                               // of the stack at the trap
   bool jump_if = false, keep = false, trap_is_constant = false;
   uint64_t hits = 0;
 };

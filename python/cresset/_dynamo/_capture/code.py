@@ -2,45 +2,20 @@
 
 import dis
 import functools
-import weakref
 
 import _cresset_compile
 
+from .dialects import RETURN_ENDS_FRAME, RETURNS, decoded
+
 TRAP = _cresset_compile.TRAP
-_RETURN, _LOAD_CONST, _EXTENDED = dis.opmap["RETURN_VALUE"], dis.opmap["LOAD_CONST"], dis.EXTENDED_ARG
-
-
-class Instruction:
-    """One instruction. `begin` is the offset where it starts with its prefixes (extended arguments, and for a call its preparation)."""
-
-    __slots__ = ("arg", "begin", "jump", "line", "name", "offset", "opcode", "value")
-
-    def __init__(self, one, begin):
-        self.name, self.opcode, self.arg, self.value, self.offset, self.begin = one.opname, one.opcode, one.arg, one.argval, one.offset, begin
-        self.jump = None  # index of the instruction that it jumps to
-        self.line = 0
+_RETURN, _LOAD_CONST, _EXIT = dis.opmap["RETURN_VALUE"], dis.opmap["LOAD_CONST"], dis.opmap.get("INTERPRETER_EXIT")
 
 
 class Listing:
     """The instructions of a code object; `index` finds one by its offset, `slots` names its variables, cells and free variables."""
 
     def __init__(self, code):
-        self.instructions, self.index = [], {}
-        begin = line = None
-        for one in dis.get_instructions(code):
-            line = one.starts_line or line
-            if one.opname == "EXTENDED_ARG":
-                begin = one.offset if begin is None else begin
-                self.index[one.offset] = len(self.instructions)
-                continue
-            made = Instruction(one, one.offset if begin is None else begin)
-            made.line = line
-            begin = None
-            self.index[one.offset] = len(self.instructions)
-            self.instructions.append(made)
-        for made in self.instructions:
-            if made.opcode in dis.hasjrel or made.opcode in dis.hasjabs:
-                made.jump = self.index[made.value]
+        self.instructions, self.index = decoded(code)
         self.handlers = dis._parse_exception_table(code)
         self.slots = _slots(code)
         self.num_cells = len(code.co_cellvars)
@@ -83,13 +58,16 @@ def call_start(instructions, index):
 
 @functools.lru_cache(4096)
 def with_trap(code, end, depth):
-    """A copy of a code object that returns at the offset `end`, where the stack has `depth` values: (copy, offset of the trap, whether it returns TRAP).
+    """A copy of a code object that stops at the offset `end`, where the stack has `depth` values: (copy, offset of the trap, whether it returns TRAP).
 
     Where the code returns there anyway the copy is the code itself, and the trap is nowhere.
     """
     body = bytearray(code.co_code)
-    if body[end] == _RETURN:
+    if body[end] in RETURNS:
         return code, -2, False
+    if RETURN_ENDS_FRAME:
+        body[end : end + 2] = bytes((_EXIT, 0))
+        return code.replace(co_code=bytes(body)), end, False
     if depth > 0:
         body[end : end + 2] = bytes((_RETURN, 0))
         return code.replace(co_code=bytes(body)), end, False
@@ -100,4 +78,14 @@ def with_trap(code, end, depth):
     return code.replace(co_code=bytes(body), co_consts=(*code.co_consts, TRAP)), end + 2, True
 
 
-del weakref
+@functools.lru_cache(4096)
+def with_return(code):
+    """A code object, itself or a copy of it, and an offset where it returns what is on the stack."""
+    instructions = listing(code).instructions
+    for one in instructions:
+        if one.name == "RETURN_VALUE":
+            return code, one.offset
+    last = next((one for one in instructions if one.name == "RETURN_CONST"), instructions[-1]).offset
+    body = bytearray(code.co_code)
+    body[last : last + 2] = bytes((_RETURN, 0))
+    return code.replace(co_code=bytes(body)), last

@@ -1,7 +1,6 @@
 """From a frame to an entry of its region: capture, graph, backend, and the code around it."""
 
 import contextlib
-import dis
 import functools
 import gc
 import inspect
@@ -22,7 +21,7 @@ from .. import _logs, config, exc
 from ..utils import counters
 from . import guard_filter
 from . import places as P
-from .code import call_start, listing, with_trap
+from .code import call_start, listing, with_return, with_trap
 from .machine import Generator, Machine
 from .rebuild import Rebuilder
 from .record import Recorder, _modes_now
@@ -31,20 +30,12 @@ from .signals import Break, Restart, Skip, Stop, Uninitialized
 from .world import NULL, Raw, World
 
 _JUMPS = {
-    "POP_JUMP_FORWARD_IF_TRUE": (True, False), "POP_JUMP_FORWARD_IF_FALSE": (False, False), "POP_JUMP_BACKWARD_IF_TRUE": (True, False),
-    "POP_JUMP_BACKWARD_IF_FALSE": (False, False), "JUMP_IF_TRUE_OR_POP": (True, True), "JUMP_IF_FALSE_OR_POP": (False, True),
+    "POP_JUMP_IF_TRUE": (True, False), "POP_JUMP_IF_FALSE": (False, False), "JUMP_IF_TRUE_OR_POP": (True, True), "JUMP_IF_FALSE_OR_POP": (False, True),
 }  # fmt: skip
-#: Instructions that do not simply go on to the next one.
-_NO_STEPS = frozenset(name for name in dis.opmap if "JUMP" in name) | {
-    "FOR_ITER",
-    "SEND",
-    "YIELD_VALUE",
-    "RETURN_VALUE",
-    "RERAISE",
-    "RAISE_VARARGS",
-    "POP_EXCEPT",
-    "PUSH_EXC_INFO",
-}
+#: Instructions that do not simply go on to the next one, beside jumps.
+_NO_STEPS = frozenset(
+    ("FOR_ITER", "SEND", "YIELD_VALUE", "RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "POP_EXCEPT", "PUSH_EXC_INFO", "CLEANUP_THROW")
+)
 
 
 class FrameFacts:
@@ -398,7 +389,8 @@ def _assemble(compiler, function, code, outcome):
     after, _ = rebuilt.finish(result)
     if outcome.at is None:
         shape = P.ONE if graph is not None and simple and result in rebuilt.names.values() and len(rebuilt.outputs) == 1 else P.GENERAL
-        return _new_entry(world, P.RETURN, graph, rebuilt, after, shape=shape)
+        clone, leave = with_return(code)
+        return _new_entry(world, P.RETURN, graph, rebuilt, after, shape=shape, at=leave, clone=clone)
     return _with_step(world, machine, outcome.at, graph, rebuilt, after, code)
 
 
@@ -447,7 +439,7 @@ def _must_continue(world, machine, at):
         raise Skip("the graph breaks within a loop", "move what breaks it out of the loop, or compile the body")
     if world.handled:
         raise Skip("the graph breaks while an error is handled")
-    if at.name in _NO_STEPS and at.name not in _JUMPS:
+    if at.name in _NO_STEPS or ("JUMP" in at.name and at.name not in _JUMPS):
         raise Skip(f"the graph breaks at {at.name}")
 
 
@@ -461,14 +453,12 @@ def _with_step(world, machine, at, graph, rebuilt, after, code):
         )
     begin = instructions[call_start(instructions, index)].begin if at.name == "CALL" else at.begin
     following = instructions[index + 1]
-    depth = len(machine.stack) + dis.stack_effect(at.opcode, at.arg if at.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
-    if at.name == "CALL":
-        depth = len(machine.stack) - at.arg - 1
+    depth = len(machine.stack) + (-at.arg - 1 if at.name == "CALL" else at.effect())
     trapped = with_trap(code, following.begin, depth)
     if trapped is None:
         raise Skip("the graph breaks in a function of more than 255 constants")
     clone, trap, constant = trapped
-    return _new_entry(world, P.STEP, graph, rebuilt, after, at=begin, trap=trap, next=following.begin, constant=constant, clone=clone)
+    return _new_entry(world, P.STEP, graph, rebuilt, after, at=begin, trap=trap, next=following.begin, constant=constant, clone=clone, depth=depth)
 
 
 _LOOPS = (

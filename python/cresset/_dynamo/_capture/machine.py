@@ -1,6 +1,5 @@
-"""Executes the bytecode of CPython 3.11 on inside values, instruction by instruction."""
+"""Executes bytecode on inside values, instruction by instruction; `dialects.py` makes the instructions of a version of Python those that are known here."""
 
-import dis
 import operator
 import sys
 import types
@@ -8,6 +7,7 @@ import types
 from ...fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, RestartTrace
 from . import calls
 from .code import listing
+from .dialects import NULL_BELOW
 from .signals import Break, Restart, Skip, Stop
 from .world import DELETED, NULL, Raw
 
@@ -56,7 +56,7 @@ class Machine:
                     self.before_step()
                 self.index += 1
                 try:
-                    ended = _HANDLERS[instruction.opcode](self, instruction)
+                    ended = _HANDLERS.get(instruction.name, _unknown)(self, instruction)
                 except _SIGNALS as signal:
                     if not hasattr(signal, "lines"):
                         signal.lines = world.stack_trace()
@@ -106,13 +106,34 @@ class Machine:
 
     # ---- variables ----------------------------------------------------------------------------------------------------------
 
-    def op_LOAD_FAST(self, i):
-        value = self.slots[i.arg]
+    def local(self, number, name):
+        """The value of a variable."""
+        value = self.slots[number]
         if type(value) is Raw:
-            value = self.slots[i.arg] = self.world.bring(value.value, value.place)
+            value = self.slots[number] = self.world.bring(value.value, value.place)
         if value is NULL:
-            raise UnboundLocalError(f"cannot access local variable '{i.value}' where it is not associated with a value")
-        self.stack.append(value)
+            raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
+        return value
+
+    def op_LOAD_FAST(self, i):
+        self.stack.append(self.local(i.arg, i.value))
+
+    def op_LOAD_FAST_AND_CLEAR(self, i):
+        self.stack.append(self.slots[i.arg])
+        self.slots[i.arg] = NULL
+
+    def op_LOAD_FAST_LOAD_FAST(self, i):
+        self.stack += [self.cell(number) if number in i.cells else self.local(number, name) for number, name in zip(i.arg, i.value, strict=True)]
+
+    def op_STORE_FAST_LOAD_FAST(self, i):
+        (into, number), (_, name) = i.arg, i.value
+        self.slots[into] = self.stack.pop()
+        self.stack.append(self.cell(number) if number in i.cells else self.local(number, name))
+
+    def op_STORE_FAST_STORE_FAST(self, i):
+        first, second = i.arg
+        self.slots[first] = self.stack.pop()
+        self.slots[second] = self.stack.pop()
 
     def op_STORE_FAST(self, i):
         self.slots[i.arg] = self.stack.pop()
@@ -122,8 +143,9 @@ class Machine:
             raise UnboundLocalError(f"cannot access local variable '{i.value}' where it is not associated with a value")
         self.slots[i.arg] = NULL
 
-    def cell(self, i):
-        cell = self.slots[i.arg]
+    def cell(self, number):
+        """A variable that is a cell."""
+        cell = self.slots[number]
         return cell.value if type(cell) is Raw else cell
 
     def op_MAKE_CELL(self, i):
@@ -135,19 +157,19 @@ class Machine:
         self.slots[len(self.slots) - len(closure) :] = closure
 
     def op_LOAD_CLOSURE(self, i):
-        self.stack.append(self.cell(i))
+        self.stack.append(self.cell(i.arg))
 
     def op_LOAD_DEREF(self, i):
         try:
-            self.stack.append(self.world.read_cell(self.cell(i), i.value))
+            self.stack.append(self.world.read_cell(self.cell(i.arg), i.value))
         except ValueError:
             raise NameError(f"cannot access free variable '{i.value}' where it is not associated with a value in enclosing scope") from None
 
     def op_STORE_DEREF(self, i):
-        self.world.write_cell(self.cell(i), self.stack.pop())
+        self.world.write_cell(self.cell(i.arg), self.stack.pop())
 
     def op_DELETE_DEREF(self, i):
-        cell = self.cell(i)
+        cell = self.cell(i.arg)
         if id(cell) in self.world.cells:
             self.world.cell_writes[id(cell)] = DELETED
         else:
@@ -157,9 +179,14 @@ class Machine:
         raise Break("a class within the function")
 
     def op_LOAD_GLOBAL(self, i):
-        if i.arg & 1:
-            self.stack.append(NULL)
         self.stack.append(self.world.read_global(self.globals, self.builtins, i.value))
+
+    def op_LOAD_GLOBAL_TO_CALL(self, i):
+        self.push_callee(self.world.read_global(self.globals, self.builtins, i.value))
+
+    def push_callee(self, function):
+        """Pushes what is to be called, without an object that it is a method of."""
+        self.stack += (NULL, function) if NULL_BELOW else (function, NULL)
 
     def op_STORE_GLOBAL(self, i):
         self.world.write_global(self.globals, i.value, self.stack.pop())
@@ -213,6 +240,13 @@ class Machine:
         b, a = self.stack.pop(), self.stack.pop()
         self.stack.append(calls.binary(self, _COMPARE[i.value], a, b))
 
+    def op_COMPARE_TO_BOOL(self, i):
+        self.op_COMPARE_OP(i)
+        self.op_TO_BOOL(i)
+
+    def op_TO_BOOL(self, i):
+        self.stack.append(calls.truth(self, self.stack.pop()))
+
     def op_IS_OP(self, i):
         b, a = self.stack.pop(), self.stack.pop()
         self.stack.append((calls.identity(self, a) is calls.identity(self, b)) != bool(i.arg))
@@ -229,6 +263,14 @@ class Machine:
         key, box, value = self.stack.pop(), self.stack.pop(), self.stack.pop()
         calls.set_item(self, box, key, value)
 
+    def op_BINARY_SLICE(self, i):
+        box, start, stop = self.pop(3)
+        self.stack.append(calls.get_item(self, box, slice(start, stop)))
+
+    def op_STORE_SLICE(self, i):
+        value, box, start, stop = self.pop(4)
+        calls.set_item(self, box, slice(start, stop), value)
+
     def op_DELETE_SUBSCR(self, i):
         key, box = self.stack.pop(), self.stack.pop()
         calls.delete_item(self, box, key)
@@ -239,9 +281,19 @@ class Machine:
         self.stack.append(calls.get_attribute(self, self.stack.pop(), i.value))
 
     def op_LOAD_METHOD(self, i):
-        owner = self.stack.pop()
-        self.stack.append(NULL)
-        self.stack.append(calls.get_attribute(self, owner, i.value))
+        self.push_callee(calls.get_attribute(self, self.stack.pop(), i.value))
+
+    def super_attribute(self, i):
+        """An attribute of `super()`, whose arguments are on the stack."""
+        made, cls, owner = self.pop(3)
+        args = (cls, owner) if i.arg or made is super else ()
+        return calls.get_attribute(self, calls.call(self, made, args, {}), i.value)
+
+    def op_LOAD_SUPER_ATTR(self, i):
+        self.stack.append(self.super_attribute(i))
+
+    def op_LOAD_SUPER_METHOD(self, i):
+        self.push_callee(self.super_attribute(i))
 
     def op_STORE_ATTR(self, i):
         owner, value = self.stack.pop(), self.stack.pop()
@@ -256,12 +308,16 @@ class Machine:
         self.names = self.code.co_consts[i.arg]
 
     def op_CALL(self, i):
-        args = self.pop(i.arg)
-        second, first = self.stack.pop(), self.stack.pop()
-        function = second
-        if first is not NULL:
-            function, args = first, [second, *args]
         names, self.names = self.names, ()
+        self.call(self.pop(i.arg), names)
+
+    def op_CALL_KW(self, i):
+        names = self.stack.pop()
+        self.call(self.pop(i.arg), names)
+
+    def call(self, args, names):
+        """Calls what is on the stack; the last arguments are those with names."""
+        function, args = self.pop_callee(args)
         kwargs = {}
         if names:
             count = len(args) - len(names)
@@ -269,30 +325,59 @@ class Machine:
             args = args[:count]
         self.stack.append(calls.call(self, function, tuple(args), kwargs))
 
+    def pop_callee(self, args):
+        """What is called, and with what: a method is on the stack as a function and an object."""
+        above, below = self.stack.pop(), self.stack.pop()
+        if below is NULL:
+            return above, args
+        return below, args if above is NULL else [above, *args]
+
     def op_CALL_FUNCTION_EX(self, i):
         kwargs = self.stack.pop() if i.arg & 1 else {}
         args = self.stack.pop()
-        function = self.stack.pop()
-        if self.stack.pop() is not NULL:
+        function, own = self.pop_callee([])
+        if own:
             raise Break("a call of an unknown shape")
         args = args if type(args) is tuple else tuple(calls.items_of(self, args))
         self.stack.append(calls.call(self, function, args, dict(kwargs)))
 
     def op_MAKE_FUNCTION(self, i):
         code = self.stack.pop()
-        closure = self.stack.pop() if i.arg & 8 else None
-        annotations = self.stack.pop() if i.arg & 4 else None
-        kwdefaults = self.stack.pop() if i.arg & 2 else None
-        defaults = self.stack.pop() if i.arg & 1 else None
-        function = types.FunctionType(code, self.globals, code.co_name, defaults, closure)
+        closure = self.stack.pop() if i.arg & 8 else tuple(types.CellType() for _ in code.co_freevars)
+        function = self.made_function(code, closure)
+        for flag in (4, 2, 1):
+            if i.arg & flag:
+                self.complete(function, flag, self.stack.pop())
+        self.stack.append(function)
+
+    def made_function(self, code, closure):
+        """A function of the frame's globals."""
+        function = types.FunctionType(code, self.globals, code.co_name, None, closure)
         function.__qualname__ = code.co_qualname
-        if kwdefaults:
-            function.__kwdefaults__ = dict(kwdefaults)
-        if annotations:
-            function.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))
         self.world.made_functions.add(id(function))
         self.world.keep.append(function)
+        return function
+
+    def complete(self, function, flag, value):
+        """Gives a function its annotations (4), the defaults of its keywords (2) or its defaults (1)."""
+        if flag == 4:
+            function.__annotations__ = dict(zip(value[::2], value[1::2], strict=True))
+        elif flag == 2:
+            function.__kwdefaults__ = dict(value) or None
+        else:
+            function.__defaults__ = value
+
+    def op_SET_FUNCTION_ATTRIBUTE(self, i):
+        function, value = self.stack.pop(), self.stack.pop()
+        if i.arg == 8:  # the first of them
+            function = self.made_function(function.__code__, value)
+        else:
+            self.complete(function, i.arg, value)
         self.stack.append(function)
+
+    def op_RETURN_CONST(self, i):
+        self.result = i.value
+        return _RETURNED
 
     def op_RETURN_VALUE(self, i):
         self.result = self.stack.pop()
@@ -321,29 +406,24 @@ class Machine:
 
     # ---- jumps --------------------------------------------------------------------------------------------------------------
 
-    def op_JUMP_FORWARD(self, i):
+    def op_JUMP(self, i):
         self.jump(i)
 
-    op_JUMP_BACKWARD = op_JUMP_BACKWARD_NO_INTERRUPT = op_JUMP_FORWARD
-
-    def op_POP_JUMP_FORWARD_IF_TRUE(self, i):
+    def op_POP_JUMP_IF_TRUE(self, i):
         if calls.truth(self, self.stack.pop()):
             self.jump(i)
 
-    def op_POP_JUMP_FORWARD_IF_FALSE(self, i):
+    def op_POP_JUMP_IF_FALSE(self, i):
         if not calls.truth(self, self.stack.pop()):
             self.jump(i)
 
-    def op_POP_JUMP_FORWARD_IF_NONE(self, i):
+    def op_POP_JUMP_IF_NONE(self, i):
         if self.stack.pop() is None:
             self.jump(i)
 
-    def op_POP_JUMP_FORWARD_IF_NOT_NONE(self, i):
+    def op_POP_JUMP_IF_NOT_NONE(self, i):
         if self.stack.pop() is not None:
             self.jump(i)
-
-    op_POP_JUMP_BACKWARD_IF_TRUE, op_POP_JUMP_BACKWARD_IF_FALSE = op_POP_JUMP_FORWARD_IF_TRUE, op_POP_JUMP_FORWARD_IF_FALSE
-    op_POP_JUMP_BACKWARD_IF_NONE, op_POP_JUMP_BACKWARD_IF_NOT_NONE = op_POP_JUMP_FORWARD_IF_NONE, op_POP_JUMP_FORWARD_IF_NOT_NONE
 
     def op_JUMP_IF_TRUE_OR_POP(self, i):
         if calls.truth(self, self.stack[-1]):
@@ -361,8 +441,6 @@ class Machine:
 
     def op_GET_ITER(self, i):
         self.stack.append(calls.iterator(self, self.stack.pop()))
-
-    op_GET_YIELD_FROM_ITER = op_GET_ITER
 
     def op_FOR_ITER(self, i):
         try:
@@ -444,6 +522,9 @@ class Machine:
         if twice:
             raise TypeError(f"got multiple values for keyword argument '{twice[0]}'")
         into.update(other)
+
+    def op_CONVERT_VALUE(self, i):
+        self.stack.append(calls.call(self, (None, str, repr, ascii)[i.arg], (self.stack.pop(),), {}))
 
     def op_FORMAT_VALUE(self, i):
         spec = self.stack.pop() if i.arg & 4 else ""
@@ -538,12 +619,28 @@ class Machine:
             self.stack.append(end.value)
             self.jump(i)
 
+    def op_END_SEND(self, i):
+        del self.stack[-2]
+
+    def op_CLEANUP_THROW(self, i):
+        error = self.stack.pop()
+        if not isinstance(error, StopIteration):
+            raise error
+        self.stack[-2:] = None, error.value
+
+    def op_STOPITERATION_ERROR(self, i):
+        error = self.stack[-1]
+        if isinstance(error, StopIteration):
+            made = RuntimeError("generator raised StopIteration")
+            made.__cause__ = error
+            self.stack[-1] = made
+
 
 def _unknown(machine, instruction):
     raise Break(f"the instruction {instruction.name}")
 
 
-_HANDLERS = [getattr(Machine, f"op_{name}", _unknown) for name in dis.opname]
+_HANDLERS = {name[3:]: handler for name, handler in vars(Machine).items() if name.startswith("op_")}
 
 
 class Generator:
@@ -630,7 +727,7 @@ def execute(machine, function, args, kwargs):
     if flags & 0x20:
         at = start_of_body(machine)
         for instruction in machine.instructions[: at - 1]:
-            _HANDLERS[instruction.opcode](machine, instruction)
+            _HANDLERS.get(instruction.name, _unknown)(machine, instruction)
         machine.index = at
         return Generator(machine, function, args, kwargs)
     machine.run()
