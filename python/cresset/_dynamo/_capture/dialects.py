@@ -25,12 +25,13 @@ _FORMATS = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}
 class Instruction:
     """One instruction. `begin` is the offset where it starts with its prefixes (extended arguments)."""
 
-    __slots__ = ("arg", "begin", "cells", "jump", "line", "name", "offset", "real", "value")
+    __slots__ = ("arg", "begin", "cells", "jump", "line", "loop", "name", "offset", "real", "value")
 
     def __init__(self, one, begin, line):
         self.name, self.arg, self.value, self.offset, self.begin, self.line = one.opname, one.arg, one.argval, one.offset, begin, line
         self.real = one.opcode, one.arg
         self.jump = None  # index of the instruction that it jumps to
+        self.loop = None  # of the one that begins a comprehension: the index after its loop, and what that adds to the depth of the stack
 
     def effect(self):
         """What it adds to the depth of the stack where it does not jump."""
@@ -58,6 +59,9 @@ def decoded(code):
     for made in found:
         if made.real[0] in _JUMPS:
             made.jump = _target(found, made, index[made.value])
+    for i, made in enumerate(found):
+        if made.name == "GET_ITER":
+            made.loop = _comprehension(found, i)
     return found, index
 
 
@@ -100,15 +104,14 @@ def _rename(made, cells):
         made.arg = arg or 0
 
 
-def comprehension_end(found, start):
-    """The index after the loop of a comprehension that is part of its function's code, if it begins at the index `start` (with the iterator of what it goes
-    over), and how many variables it has put away on the stack; None if none does.
-    """
+def _comprehension(found, start):
+    """What `loop` says of a comprehension, which is a function that is called at once, or from 3.12 on part of the code; None for another loop."""
     at = start + 1
+    names = [one.name for one in found[at : at + 2]]
+    if names == ["PRECALL", "CALL"] and found[at].arg == 0:
+        return at + 2, -1
     while at < len(found) and found[at].name in ("LOAD_FAST_AND_CLEAR", "MAKE_CELL"):
         at += 1
     put_away = sum(one.name == "LOAD_FAST_AND_CLEAR" for one in found[start + 1 : at])
-    if found[start].name != "GET_ITER" or not put_away:
-        return None
     loop = next((one for one in found[at : at + 4] if one.name == "FOR_ITER"), None)
-    return None if loop is None else (loop.jump, put_away)
+    return (loop.jump, put_away) if put_away and loop is not None else None

@@ -114,7 +114,7 @@ def _capture(compiler, function, code, offset, slots, stack, stop_at, shapes):
             return Outcome(world, machine, value=_exhausted(machine.result))
     except BaseException as error:
         if isinstance(error, Break):
-            error.step, error.world = world.steps - 1, world
+            error.step, error.world = world.steps - 1 if machine.unit is None else machine.unit[0], world
         world.close()
         raise
 
@@ -435,7 +435,8 @@ def _state_text(rebuilt, world, machine):
 
 def _must_continue(world, machine, at):
     """Whether the frame can go on after a graph break here."""
-    if any(type(value) in _LOOPS or type(value).__name__ == "Generator" for value in machine.stack):
+    around = machine.stack[:-1] if at.loop is not None else machine.stack  # a comprehension runs as a whole
+    if any(type(value) in _LOOPS or type(value).__name__ == "Generator" for value in around):
         raise Skip("the graph breaks within a loop", "move what breaks it out of the loop, or compile the body")
     if world.handled:
         raise Skip("the graph breaks while an error is handled")
@@ -452,8 +453,11 @@ def _with_step(world, machine, at, graph, rebuilt, after, code):
             world, P.JUMP, graph, rebuilt, after, at=at.offset, next=following.begin, target=instructions[at.jump].begin, jump_if=jump_if, keep=keep
         )
     begin = instructions[call_start(instructions, index)].begin if at.name == "CALL" else at.begin
-    following = instructions[index + 1]
-    depth = len(machine.stack) + (-at.arg - 1 if at.name == "CALL" else at.effect())
+    if at.loop is None:
+        following = instructions[index + 1]
+        depth = len(machine.stack) + (-at.arg - 1 if at.name == "CALL" else at.effect())
+    else:
+        following, depth = instructions[at.loop[0]], len(machine.stack) + at.loop[1]
     trapped = with_trap(code, following.begin, depth)
     if trapped is None:
         raise Skip("the graph breaks in a function of more than 255 constants")

@@ -38,6 +38,7 @@ class Machine:
         self.parent, self.names, self.result = parent, (), None
         self.current = None
         self.function = None
+        self.unit = None  # of a comprehension that is running: the count of steps at its start, and the range of its instructions
 
     def line(self):
         """The line that is running."""
@@ -79,6 +80,10 @@ class Machine:
         world = self.world
         if world.steps == world.stop_at:
             raise Stop()
+        if self.unit is not None and self.index not in self.unit[1]:
+            self.unit = None
+        if self.unit is None and self.current.loop is not None:
+            self.unit = world.steps, range(self.index, self.current.loop[0])
         world.steps += 1
 
     def catch(self, error, instruction):
