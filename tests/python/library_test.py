@@ -442,6 +442,31 @@ class Rules(unittest.TestCase):
         self.assertTrue(newer.is_backward_compatible_with(older))
         self.assertFalse(older.is_backward_compatible_with(newer))
 
+    def test_schemas_are_compatible_with_older_ones(self):
+        pairs = {  # older, newer: backward, forward
+            ("f(Tensor x, *, int c) -> Tensor", "f(Tensor x, int? c) -> Tensor"): (True, False),
+            ("f(Tensor x, int c) -> Tensor", "f(Tensor x, *, int c) -> Tensor"): (False, False),
+            ("f(Tensor x) -> Tensor?", "f(Tensor x) -> Tensor"): (True, True),
+            ("f(Tensor x) -> Tensor", "f(Tensor x) -> Tensor?"): (False, True),
+            ("f(Tensor x, int a=1) -> Tensor", "f(Tensor x, int a=2) -> Tensor"): (False, False),
+            ("f(Tensor x, int a) -> Tensor", "f(Tensor x, int a=2) -> Tensor"): (True, False),
+            ("f(Tensor x) -> Tensor", "f(Tensor x, int[2] a=0) -> Tensor"): (True, False),
+            ("f(Tensor x, int a=1) -> Tensor", "f(Tensor x) -> Tensor"): (False, True),
+            ("f(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "f(Tensor x, *, int n=1, Tensor(a!) out) -> Tensor(a!)"): (True, True),
+            ("f(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "f(Tensor x, *, Tensor(a!) out, Tensor(b!) b) -> Tensor(a!)"): (True, False),
+            ("f(Tensor x) -> Tensor", "f(Tensor x, ...) -> Tensor"): (False, False),
+        }
+        for texts, expected in pairs.items():
+            older, newer = map(torch._C.parse_schema, texts)
+            fits, reason = newer.check_forward_compatible_with(older)
+            self.assertEqual((newer.is_backward_compatible_with(older), fits), expected, texts)
+            self.assertEqual(reason == "", fits)
+
+    def test_types_of_schemas_have_their_text(self):
+        schema = torch._C.parse_schema("f(Tensor? x, int[] n, Scalar s, ScalarType? dtype=None, Device? device=None) -> ()")
+        self.assertEqual([a.type.str() for a in schema.arguments], ["Tensor?", "int[]", "Scalar", "int?", "Device?"])
+        self.assertRaises(RuntimeError, torch._C.parse_schema, "f(int a, int b=0, ...) -> ()")
+
     def test_a_key_may_be_passed_by(self):
         library = torch.library.Library("aten", "IMPL")
         library.impl("mm", torch.library.fallthrough_kernel, "AutocastCPU")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 import cresset.multiprocessing as mp
 
@@ -14,6 +15,10 @@ import cresset as torch
 
 def put(i, queue):
     queue.put((i, torch.full((3,), float(i))))
+
+
+def name(i, queue):
+    queue.put(i)
 
 
 def fail(i, which):
@@ -62,6 +67,12 @@ class Leaks(unittest.TestCase):
 
 
 class Processes(unittest.TestCase):
+    def test_processes_of_a_fork_server_begin_at_once_where_the_environment_says_so(self):
+        with unittest.mock.patch.dict(os.environ, {mp.ENV_VAR_PARALLEL_START: "1"}):
+            queue = mp.get_context("forkserver").SimpleQueue()
+            mp.start_processes(name, (queue,), nprocs=2, start_method="forkserver")
+        self.assertEqual({queue.get(), queue.get()}, {0, 1})
+
     def test_tensors_come_back(self):
         for method in ("spawn", "fork"):
             queue = mp.get_context(method).Queue()

@@ -131,10 +131,20 @@ class ArgumentType:
         """Whether values of the type are values of another."""
         return self == other or other.kind() == "AnyType" or (other.kind() == "OptionalType" and self.isSubtypeOf(other.getElementType()))
 
+    def holds_list(self):
+        """Whether it is a list, or one that may be None."""
+        return bool(self._listed)
+
     @property
     def annotation_str(self):
         """Its text, as annotations have it."""
         return str(self)
+
+    def str(self):
+        """Its text, as schemas have it: `Tensor?`, `int[]`, `Scalar`."""
+        if self._optional or self._listed:
+            return f"{self.getElementType().str()}{'?' if self._optional else '[]'}"
+        return "Scalar" if self.base == "Scalar" else f"{self}"
 
     def __str__(self):
         if self._optional:
@@ -218,6 +228,18 @@ class Argument:
         """Whether the argument may be left out."""
         return self._default is not _NOTHING
 
+    def _shares_like(self, other):
+        return (self.alias_info is None) == (other.alias_info is None) and self.is_write == other.is_write
+
+    def takes(self, older):
+        """Whether what an argument of an older schema was given fits this one: by name or place, of a type within this one's, with the same default."""
+        same = self.name == older.name and self.N == older.N and self._shares_like(older) and (older.kwarg_only or not self.kwarg_only)
+        return same and older.real_type.isSubtypeOf(self.real_type) and (not older.has_default_value() or self._default == older._default)
+
+    def returns_for(self, older):
+        """Whether a result stands for that of an older schema."""
+        return self.name == older.name and self._shares_like(older) and self.real_type.isSubtypeOf(older.real_type)
+
     def __str__(self):
         return self._text
 
@@ -237,13 +259,17 @@ class FunctionSchema:
         if outside == "Tensor(a)[]":  # the views of a list may be of any part
             inside = inside.replace("(a)", "(a -> *)", 1)
         self.name, self.overload_name = f"{owner or namespace}::{name}" if owner or namespace else name, overload or ""
-        self.arguments, shown, keyword = [], [], False
+        self.arguments, shown, keyword, self.is_vararg = [], [], False, False
         for part in split(inside):
             if part == "*":
                 keyword = True
+            elif part == "...":
+                self.is_vararg = True
             else:
                 self.arguments.append(Argument(part, keyword))
-            shown.append("*" if part == "*" else str(self.arguments[-1]))
+            shown.append(part if part in ("*", "...") else str(self.arguments[-1]))
+        if self.is_vararg and any(a.has_default_value() for a in self.arguments):
+            raise RuntimeError(f"schema: arguments before '...' have no defaults, got {text!r}")
         self.returns = [Argument(part) for part in results_of(outside)]
         self._text = f"{self.name}{'.' + overload if overload else ''}({', '.join(shown)}) -> {outside}"
 
@@ -252,15 +278,43 @@ class FunctionSchema:
         """Whether an argument is written."""
         return any(a.is_write for a in self.arguments)
 
+    def _inputs_and_outs(self):
+        """The arguments that values go in by, and those that results are written to."""
+        return [a for a in self.arguments if not a.is_out], [a for a in self.arguments if a.is_out]
+
+    def _has_head_of(self, old):
+        same = self.name == old.name and self.overload_name == old.overload_name and self.is_vararg == old.is_vararg
+        return same and len(self.returns) == len(old.returns)
+
     def is_backward_compatible_with(self, old):
-        """Whether calls of an older schema are calls of this one: the same arguments, then others that have defaults."""
-        same = self.name == old.name and self.overload_name == old.overload_name and list(map(str, self.returns)) == list(map(str, old.returns))
-        before, now = ([a for a in schema.arguments if not a.kwarg_only] for schema in (old, self))
-        named = {a.name: str(a) for a in self.arguments if a.kwarg_only}
-        same = same and [str(a) for a in now[: len(before)]] == [str(a) for a in before] and all(a.has_default_value() for a in now[len(before) :])
-        older = [a for a in old.arguments if a.kwarg_only]
-        added = set(named) - {a.name for a in older}
-        return same and all(named.get(a.name) == str(a) for a in older) and all(a.has_default_value() for a in self.arguments if a.name in added)
+        """Whether calls of an older schema are calls of this one: each argument takes what it took, and those added at the end have defaults."""
+        (before, outs_before), (now, outs_now) = old._inputs_and_outs(), self._inputs_and_outs()
+        if not self._has_head_of(old) or len(now) < len(before) or len(outs_now) < len(outs_before):
+            return False
+        taken = [*zip(now, before, strict=False), *zip(outs_now, outs_before, strict=False)]
+        results = all(new.returns_for(older) for new, older in zip(self.returns, old.returns, strict=True))
+        return results and all(new.takes(older) for new, older in taken) and all(a.has_default_value() for a in now[len(before) :])
+
+    def check_forward_compatible_with(self, old):
+        """Whether calls of this schema that leave added arguments out are calls of an older one, and the reason where they are not.
+
+        Arguments of both have to be equal; those that only one has need defaults, and no list as one. Of the results only the number counts.
+        """
+        (before, outs_before), (now, outs_now) = old._inputs_and_outs(), self._inputs_and_outs()
+        if not self._has_head_of(old):
+            return False, f"{self.name}: its name, overload or number of results differs from the older schema's"
+        if len(outs_now) != len(outs_before):
+            return False, f"{self.name}: it has {len(outs_now)} out arguments, and the older schema {len(outs_before)}"
+        for new, older in [*zip(now, before, strict=False), *zip(outs_now, outs_before, strict=True)]:
+            if not (new.takes(older) and older.takes(new)):
+                return False, f"'{new.name}' differs from the older schema's '{older.name}'"
+        for other in (*now[len(before) :], *before[len(now) :]):
+            if not other.has_default_value():
+                return False, f"'{other.name}' is in one of the schemas only, and has no default"
+        for new in now[len(before) :]:
+            if new.type.holds_list():
+                return False, f"the new argument '{new.name}' of type {new.type.str()} has a list as its default"
+        return True, ""
 
     def __str__(self):
         return self._text

@@ -9,8 +9,20 @@ import sys
 import tempfile
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn", "start_processes"]
+__all__ = [
+    "ENV_VAR_PARALLEL_START",
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "spawn",
+    "start_processes",
+]
+
+ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
 
 class ProcessException(Exception):
@@ -135,6 +147,15 @@ def _remove(path):
         os.remove(path)
 
 
+def _start(processes, at_once):
+    if not (at_once and processes):
+        for process in processes:
+            process.start()
+        return
+    with ThreadPoolExecutor(max_workers=len(processes)) as pool:
+        list(pool.map(lambda process: process.start(), processes))
+
+
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
     """Runs fn(i, *args) in `nprocs` processes, i from 0.
 
@@ -144,7 +165,8 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
         nprocs: how many.
         join: whether to wait for all; else a `ProcessContext` is returned.
         daemon: whether they end with this process.
-        start_method: "spawn", "fork" or "forkserver".
+        start_method: "spawn", "fork" or "forkserver". With the last, TORCH_MP_PARALLEL_START=1 in the environment sends the function
+            to all processes at once, instead of to one after the other.
 
     Errors: what `ProcessContext.join` raises.
 
@@ -155,10 +177,9 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
     for i in range(nprocs):
         handle, path = tempfile.mkstemp(prefix="cresset-errorfile-", suffix=".pickle")
         os.close(handle)
-        process = context.Process(target=_begin, args=(fn, i, args, path), daemon=daemon)
-        process.start()
-        processes.append(process)
+        processes.append(context.Process(target=_begin, args=(fn, i, args, path), daemon=daemon))
         files.append(path)
+    _start(processes, at_once=start_method == "forkserver" and os.environ.get(ENV_VAR_PARALLEL_START) == "1")
     made = (SpawnContext if start_method == "spawn" else ProcessContext)(processes, files)
     if not join:
         return made
