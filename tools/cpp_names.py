@@ -25,15 +25,6 @@ EXCEPTIONS = {
     "torch.autograd.CppNode_apply_functional_ivalue": "compiled autograd, see apply_with_saved",
     "torch.autograd.CppNode.save_variables_to_ctx": "a step of how the node is made, which CustomNode::finish does",
     "torch.autograd.CppNode.set_ctx_grad_fn": "a step of how the node is made, which its constructor does",
-    "torch.jit.ObjLoaderFunc": "a step of LibTorch's reader of archives; readers here make objects themselves",
-    "torch.jit.ScriptModuleSerializer": "LibTorch's writer of archives over its own streams; ExportModule and Module::save write them",
-    "torch.jit.ScriptModuleSerializer.serialize": "see ScriptModuleSerializer",
-    "torch.jit.ScriptModuleSerializer.serialize_unified_format": "see ScriptModuleSerializer",
-    "torch.jit.ScriptModuleSerializer.storage_context": "see ScriptModuleSerializer",
-    "torch.jit.ScriptModuleSerializer.writeFiles": "see ScriptModuleSerializer",
-    "torch.jit.jitModuleFromSourceAndConstants": "a step of LibTorch's reader of flatbuffers",
-    "torch.jit.slot_iterator_impl.SlotCursor": "a part of LibTorch's iterator; slots here are listed at once",
-    "torch.jit.writeArchiveAndTensors": "a step of LibTorch's writer of archives over its own streams",
     **{
         f"torch.jit.{name}": "bytecode of the lite interpreter, which is not written here"
         for name in (

@@ -150,7 +150,7 @@ void CheckpointWriter::storage(const intrusive_ptr<StorageImpl>& storage, Scalar
   const bool plain = known == ScalarType::Undefined;
   CRESSET_CHECK(!legacy_ || storage_class(known), "save: the format before zip archives cannot hold ", plain ? "storages without a dtype" : "tensors of ",
                 plain ? "" : dtype_name(known));
-  pickler_.storage(found->second, dtype, storage->nbytes(), location_tag ? location_tag(storage) : d.is_cpu() ? "cpu" : d.str(), legacy_);
+  pickler_.storage(std::to_string(found->second), dtype, storage->nbytes(), location_tag ? location_tag(storage) : d.is_cpu() ? "cpu" : d.str(), legacy_);
 }
 
 void CheckpointWriter::tensor_function(const Tensor& t) {

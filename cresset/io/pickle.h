@@ -193,9 +193,9 @@ class CRESSET_API Pickler {
   void recall(uint32_t number);
   void integers(const int64_t* values, size_t n);
   void dtype(ScalarType t);
-  // A reference to storage number `key` of `nbytes` bytes, as the class of `t`, or as plain bytes. The format before zip archives has a slot
+  // A reference to storage `key` of `nbytes` bytes, as the class of `t`, or as plain bytes. The format before zip archives has a slot
   // more, for views of storages, which stays empty.
-  void storage(uint64_t key, ScalarType t, uint64_t nbytes, std::string_view location, bool view_slot = false);
+  void storage(std::string_view key, ScalarType t, uint64_t nbytes, std::string_view location, bool view_slot = false);
   void ordered_dict() { global("collections", "OrderedDict"), op(')'), op('R'); }
   // The pickle, which ends here.
   const std::string& finish() { return op('.'), out_; }

@@ -138,13 +138,13 @@ void Pickler::integers(const int64_t* values, size_t n) {
 
 void Pickler::dtype(ScalarType t) { global("torch", dtype_name(t)); }
 
-void Pickler::storage(uint64_t key, ScalarType t, uint64_t nbytes, std::string_view location, bool view_slot) {
+void Pickler::storage(std::string_view key, ScalarType t, uint64_t nbytes, std::string_view location, bool view_slot) {
   const char* name = storage_class(t);
   mark();
   text("storage");
   if (name) global("torch", name);
   else global("torch.storage", "UntypedStorage");
-  text(std::to_string(key));
+  text(key);
   text(location);
   integer(static_cast<int64_t>(name ? nbytes / element_size(t) : nbytes));
   if (view_slot) none();

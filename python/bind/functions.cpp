@@ -2,6 +2,7 @@
 // the package's matter; here functions take tensors and return sequences of them.
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/ops/linalg/subscripts.h"
 #include "cresset/transform/control_flow.h"
 #include "cresset/transform/func_aux.h"
 #include "cresset/transform/functional.h"
@@ -389,7 +390,30 @@ PyObject* set_exec_group(PyObject*, PyObject* open) {
   });
 }
 
-PyMethodDef functions[] = {{"checkpoint", checkpoint, METH_VARARGS, nullptr},
+// (subscripts of each operand, and of the result where they are given; number of operands): numbers, and Ellipsis.
+PyObject* equation_of_subscripts(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* lists;
+    Py_ssize_t operands;
+    if (!PyArg_ParseTuple(args, "O!n", &PyTuple_Type, &lists, &operands)) throw PythonError();
+    std::vector<std::vector<int64_t>> subscripts;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(lists); i++) {
+      const Ref list = checked(PySequence_Fast(PyTuple_GET_ITEM(lists, i), "einsum: expected a list of subscripts after each tensor"));
+      std::vector<int64_t>& numbers = subscripts.emplace_back();
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(list.get()); k++) {
+        PyObject* const number = PySequence_Fast_GET_ITEM(list.get(), k);
+        const long long value = number == Py_Ellipsis ? ops::kSubscriptDots : PyLong_AsLongLong(number);
+        if (value == -1 && PyErr_Occurred()) throw PythonError();
+        numbers.push_back(value);
+      }
+    }
+    const std::string equation = ops::einsum_equation(subscripts, static_cast<size_t>(operands));
+    return PyUnicode_FromStringAndSize(equation.data(), static_cast<Py_ssize_t>(equation.size()));
+  });
+}
+
+PyMethodDef functions[] = {{"einsum_equation", equation_of_subscripts, METH_VARARGS, nullptr},
+                           {"checkpoint", checkpoint, METH_VARARGS, nullptr},
                            {"set_exec_group", set_exec_group, METH_O, nullptr},
                            {"func_vjp", func_vjp, METH_VARARGS, nullptr},
                            {"func_linearize", func_linearize, METH_VARARGS, nullptr},

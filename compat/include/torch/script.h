@@ -120,3 +120,6 @@ using jit::Module;
 }  // namespace script
 
 }  // namespace torch::jit
+
+#include "torch/csrc/jit/serialization/export.h"
+#include "torch/csrc/jit/serialization/import.h"

@@ -1,7 +1,8 @@
 #pragma once
 // Archives of PyTorch: `code/`, `constants.pkl`, `data.pkl`, weights and extra files.
 
-#include "cresset/graph/script/unit.h"
+#include "cresset/graph/script/print.h"
+#include "cresset/graph/script/source_map.h"
 #include "cresset/io/zip.h"
 
 namespace cresset::graph::script {
@@ -17,8 +18,49 @@ CRESSET_API bool holds_program(const io::ByteSource& source, const std::string& 
 // operators or classes that are lacking, all named with their lines; CompileError for code that does not compile.
 CRESSET_API Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::string& file, const LoadOptions& options = {},
                                std::map<std::string, std::string>* extra = nullptr);
+// The module of an object whose class is compiled anew from texts: "code/__torch__.py" or "__torch__.py" to a text. Its slots, and the objects in them, are
+// copied; tensors are shared. Errors: as load_archive; there is no class of an object's name, or it lacks an attribute.
+CRESSET_API Datum module_of_source(const Datum& module, const std::map<std::string, std::string>& texts, std::vector<Datum> constants, int64_t version);
 // Writes what PyTorch 2.13 reads. Errors: functions of Python, values that are no data.
 CRESSET_API void save_archive(const Datum& module, const std::map<std::string, std::string>& extra, const std::string& folder, const io::WriteBytes& write);
+
+// Storages that the pickles of an archive name by numbers.
+struct CRESSET_API StorageTable {
+  std::vector<intrusive_ptr<StorageImpl>> list;
+  std::unordered_map<const StorageImpl*, size_t> index;
+  std::string suffix;  // of the names of their records
+  size_t add(const intrusive_ptr<StorageImpl>& storage);
+};
+
+// The records of an archive, for those who write a file around them. Modules that are written one after another share the texts of their classes.
+class CRESSET_API ArchiveParts {
+ public:
+  using Record = std::function<void(const std::string& name, std::string_view bytes)>;
+  explicit ArchiveParts(Record record) : record_(std::move(record)) {}
+  // All of one module but the version of the format. Errors: as save_archive.
+  void whole(const Datum& module, const std::map<std::string, std::string>& extra);
+  // "data.pkl" in a folder, whose name ends with a slash or is empty. Errors: as save_archive.
+  void module(const Datum& module, const std::string& folder, StorageTable& storages);
+  // "constants.pkl", with the constants of all texts until now.
+  void constants(const std::string& folder, StorageTable& storages);
+  void code(const std::string& folder) const;
+  // From number `first` on.
+  void storages(const std::string& folder, const StorageTable& storages, size_t first = 0) const;
+
+ private:
+  struct Text {
+    std::string text;
+    Places places;
+  };
+  void next_text();
+  void add_text(const std::string& qualified, const std::string& code, Places places);
+
+  Record record_;
+  Referred referred_;
+  std::map<std::string, Text> texts_;
+  size_t classes_ = 0, functions_ = 0, tuples_ = 0;
+};
+
 // A module whose `forward` is the function.
 CRESSET_API Datum module_of_function(Function& function);
 

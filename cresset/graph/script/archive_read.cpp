@@ -474,7 +474,92 @@ class Reader {
   int depth_ = 0;
 };
 
+// Objects of other classes of the same names.
+class Rebuilder {
+ public:
+  explicit Rebuilder(Code& code) : code_(code) {}
+
+  Datum value(const Datum& v) {
+    const auto* held = v.object();
+    if (!held) return v;
+    if (const auto found = made_.find(held->get()); found != made_.end()) return found->second;
+    CRESSET_CHECK(++depth_ < 1000, "module_of_source: values nest deeper than 1000");
+    const Datum made = fresh(v);
+    depth_--;
+    return made_[held->get()] = made;
+  }
+
+ private:
+  Datum fresh(const Datum& v) {
+    if (ScriptObject* o = object_of(v)) return object(*o);
+    if (v.isTuple()) {
+      std::vector<Datum> out;
+      for (const Datum& e : v.toTupleRef().elements()) out.push_back(value(e));
+      return Datum(dispatch::TupleObject::create(std::move(out)));
+    }
+    if (v.isGenericDict()) {
+      const auto& dict = dict_of(v);
+      auto made = make_intrusive<dispatch::DictObject>(dict.key_kind, dict.value_kind);
+      for (const auto& e : dict.entries) made->insert(value(e.key), value(e.value));
+      return Datum(intrusive_ptr<dispatch::Object>(std::move(made)));
+    }
+    if (v.isList()) {
+      std::vector<Datum> out;
+      for (const Datum& e : v.toListVector()) out.push_back(value(e));
+      return make_list(static_cast<const dispatch::ListObject&>(**v.object()).element, std::move(out));
+    }
+    return v;
+  }
+  Datum object(ScriptObject& o) {
+    const std::string name = o.cls->name;
+    ClassType* cls = code_.class_named(name);
+    CRESSET_CHECK(cls, "module_of_source: the texts have no class ", name);
+    auto made = make_intrusive<ScriptObject>(cls, cls->unit->shared_from_this());
+    const Datum self{intrusive_ptr<dispatch::Object>(made)};
+    made_[&o] = self;
+    for (const Attribute& a : cls->attributes) {
+      const int slot = o.cls->slot_of(a.name);
+      CRESSET_CHECK(slot >= 0, "module_of_source: the object of ", name, " has no attribute '", a.name, "', which its text has");
+      const Datum v = value(o.slots[static_cast<size_t>(slot)]);
+      CRESSET_CHECK(value_fits(v, a.type), "module_of_source: attribute '", a.name, "' of ", name, " is of type ", annotation_text(a.type), ", got ", v.kind());
+      made->slot(a.name) = v;
+    }
+    return self;
+  }
+
+  Code& code_;
+  std::unordered_map<const dispatch::Object*, Datum> made_;
+  int depth_ = 0;
+};
+
+// "__torch__.models" of "code/__torch__/models.py".
+std::string home_of(std::string file) {
+  if (file.compare(0, 5, "code/") == 0) file.erase(0, 5);
+  if (file.size() > 3 && file.compare(file.size() - 3, 3, ".py") == 0) file.resize(file.size() - 3);
+  std::replace(file.begin(), file.end(), '/', '.');
+  return file;
+}
+
+void compile_methods(const CompilationUnit& unit) {
+  for (const auto& [name, f] : unit.functions)
+    if (f->cls && f->cls->kind != ClassKind::Interface) f->ensure_defined();
+}
+
 }  // namespace
+
+Datum module_of_source(const Datum& module, const std::map<std::string, std::string>& texts, std::vector<Datum> constants, int64_t version) {
+  const ScriptObject* root = object_of(module);
+  CRESSET_CHECK(root && root->cls->kind == ClassKind::Module, "module_of_source: expected a module of TorchScript");
+  CRESSET_CHECK_VALUE(version >= 1 && version <= kNewestVersion, "module_of_source: expected a version from 1 to ", kNewestVersion, ", got ", version);
+  auto unit = std::make_shared<CompilationUnit>();
+  auto code = std::make_shared<Code>(unit, std::move(constants), version);
+  unit->kept.push_back(code);
+  for (const auto& [file, text] : texts)
+    if (file.size() < 10 || file.compare(file.size() - 10, 10, ".debug_pkl") != 0) code->add_text(home_of(file), text, file, "");
+  Datum made = Rebuilder(*code).value(module);
+  compile_methods(*unit);
+  return made;
+}
 
 bool holds_program(const io::ByteSource& source, const std::string& file) {
   return !io::ZipReader::looks_like_zip(source) || io::ZipReader(source, file).find("constants.pkl");
@@ -508,17 +593,13 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
   for (const io::ZipEntry& e : zip.entries()) {
     std::string name(zip.inside(e));
     if (name.compare(0, 5, "code/") != 0 || name.size() < 9 || name.compare(name.size() - 3, 3, ".py") != 0) continue;
-    const std::string file_name = name;
-    name = name.substr(5, name.size() - 8);
-    std::replace(name.begin(), name.end(), '/', '.');
-    const io::ZipEntry* map = zip.find(file_name + ".debug_pkl");
-    code->add_text(name, zip.read(e, true), file_name, map ? zip.read(*map, true) : std::string());
+    const io::ZipEntry* map = zip.find(name + ".debug_pkl");
+    code->add_text(home_of(name), zip.read(e, true), name, map ? zip.read(*map, true) : std::string());
   }
   Reader reader(zip, *source, "data.pkl", "data", options, code.get(), unit);
   const Datum module = reader.value();
   CRESSET_CHECK(object_of(module), "torch.jit.load: '", file, "' holds no module");
-  for (const auto& [name, f] : unit->functions)
-    if (f->cls && f->cls->kind != ClassKind::Interface) f->ensure_defined();
+  compile_methods(*unit);
   reader.finish();
   return module;
 }

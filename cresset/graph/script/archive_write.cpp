@@ -147,15 +147,10 @@ class Writer {
   int depth_ = 0;
 };
 
-struct Storages {
-  std::vector<intrusive_ptr<StorageImpl>> list;
-  std::unordered_map<const StorageImpl*, size_t> index;
-};
-
-void put_tensor(io::Pickler& p, const Tensor& given, Storages& storages);
+void put_tensor(io::Pickler& p, const Tensor& given, StorageTable& storages);
 
 // The number of a layout, the sizes, and the tensors that it is made of.
-void put_sparse(io::Pickler& p, const Tensor& t, Storages& storages) {
+void put_sparse(io::Pickler& p, const Tensor& t, StorageTable& storages) {
   CRESSET_CHECK(t.layout() == Layout::Sparse || t.layout() == Layout::SparseCsr,
                 "save: archives hold strided tensors and those of sparse_coo and sparse_csr, got one of layout ", layout_name(t.layout()));
   const SparseParts& parts = sparse_parts(t);
@@ -173,20 +168,19 @@ void put_sparse(io::Pickler& p, const Tensor& t, Storages& storages) {
 }
 
 // A tensor as a reference to a storage, which is written to a file of its own. That of a meta tensor has no bytes.
-void put_tensor(io::Pickler& p, const Tensor& given, Storages& storages) {
+void put_tensor(io::Pickler& p, const Tensor& given, StorageTable& storages) {
   if (given.layout() != Layout::Strided) return put_sparse(p, given, storages);
   Tensor t = given.is_conj() || given.is_neg() ? given.resolve_conj().resolve_neg() : given;
   const bool is_meta = t.is_meta();
   CRESSET_CHECK(is_meta || !t.lacks_data(), "save: expected a tensor with memory of its own");
   if (!is_meta && !t.device().is_cpu()) t = t.cpu();
   const intrusive_ptr<StorageImpl> storage = is_meta ? make_intrusive<StorageImpl>(size_t{0}, Device(kCPU)) : t.impl()->storage();
-  const auto [at, is_new] = storages.index.emplace(storage.get(), storages.list.size());
-  if (is_new) storages.list.push_back(storage);
+  const size_t number = storages.add(storage);
   p.global("torch._utils", "_rebuild_tensor_v2");
   p.mark();
   const size_t reached =
       is_meta ? static_cast<size_t>(checked_reach("save", t.sizes(), t.strides(), t.storage_offset(), t.element_size())) * t.element_size() : storage->nbytes();
-  p.storage(at->second, t.scalar_type(), reached, given.device().str());
+  p.storage(std::to_string(number) + storages.suffix, t.scalar_type(), reached, given.device().str());
   p.integer(t.storage_offset());
   p.integers(t.sizes().data(), t.sizes().size());
   p.integers(t.strides().data(), t.strides().size());
@@ -239,63 +233,87 @@ Datum module_of_function(Function& f) {
   return Datum(intrusive_ptr<dispatch::Object>(std::move(object)));
 }
 
-void save_archive(const Datum& module, const std::map<std::string, std::string>& extra, const std::string& folder, const io::WriteBytes& write) {
+size_t StorageTable::add(const intrusive_ptr<StorageImpl>& storage) {
+  const auto [at, is_new] = index.emplace(storage.get(), list.size());
+  if (is_new) list.push_back(storage);
+  return at->second;
+}
+
+void ArchiveParts::module(const Datum& module, const std::string& folder, StorageTable& storages) {
   ScriptObject* root = object_of(module);
   CRESSET_CHECK(root && root->cls->kind == ClassKind::Module, "save: expected a module of TorchScript");
-  Referred referred;
-  io::Pickler data, constants;
-  Storages data_storages, constant_storages;
+  io::Pickler data;
   Writer(
-      data, [&](const Tensor& t) { put_tensor(data, t, data_storages); }, referred)
+      data, [&](const Tensor& t) { put_tensor(data, t, storages); }, referred_)
       .put(module, root->cls->type());
   // Texts name more classes and functions, whose texts name more.
-  std::map<std::string, std::pair<std::string, Places>> files;
-  size_t classes = 0, functions = 0, tuples = 0;
-  const auto add = [&](const std::string& qualified, const std::string& code, Places places = {}) {
-    auto& [text, all] = files[split_name(qualified).first];
-    all.push_back({text.size(), {}});
-    for (Place& p : places) all.push_back({text.size() + p.at, std::move(p.range)});
-    text += code;
-  };
-  while (classes < referred.classes.size() || functions < referred.functions.size() || tuples < referred.named_tuples.size()) {
-    if (classes < referred.classes.size()) {
-      ClassType* cls = referred.classes[classes++];
-      Places places;
-      const std::string text = code_of(*cls, referred, true, places);
-      add(cls->name, text, std::move(places));
-    } else if (functions < referred.functions.size()) {
-      Function* f = referred.functions[functions++];
-      CRESSET_CHECK(!f->native, "save: '", short_name(f->name), "', a Python function, cannot be saved");
-      Places places;
-      const std::string text = code_of(*f, referred, true, places);
-      add(f->name, text, std::move(places));
-    } else {
-      const std::string name = referred.named_tuples[tuples++];
-      for (const Type& t : named_tuple(name)->elements()) referred.add(t);
-      add(name, code_of_named_tuple(name));
-    }
+  while (classes_ < referred_.classes.size() || functions_ < referred_.functions.size() || tuples_ < referred_.named_tuples.size()) next_text();
+  record_(folder + "data.pkl", data.finish());
+}
+
+void ArchiveParts::next_text() {
+  Places places;
+  if (classes_ < referred_.classes.size()) {
+    ClassType* cls = referred_.classes[classes_++];
+    const std::string text = code_of(*cls, referred_, true, places);
+    add_text(cls->name, text, std::move(places));
+  } else if (functions_ < referred_.functions.size()) {
+    Function* f = referred_.functions[functions_++];
+    CRESSET_CHECK(!f->native, "save: '", short_name(f->name), "', a Python function, cannot be saved");
+    const std::string text = code_of(*f, referred_, true, places);
+    add_text(f->name, text, std::move(places));
+  } else {
+    const std::string name = referred_.named_tuples[tuples_++];
+    for (const Type& t : named_tuple(name)->elements()) referred_.add(t);
+    add_text(name, code_of_named_tuple(name), {});
   }
-  constants.mark();
-  Writer constant_writer(
-      constants, [&](const Tensor& t) { put_tensor(constants, t, constant_storages); }, referred);
-  for (const Datum& v : referred.constants) constant_writer.put(v, {});
-  constants.op('t');
-  io::ZipWriter zip(write, folder);
-  const auto storages = [&](const char* name, const Storages& list) {
-    for (size_t i = 0; i < list.list.size(); i++) zip.add(std::string(name) + "/" + std::to_string(i), list.list[i]->data(), list.list[i]->nbytes());
-  };
-  zip.add("data.pkl", data.finish());
-  zip.add("byteorder", "little");
-  storages("data", data_storages);
-  for (const auto& [home, code] : files) {
+}
+
+void ArchiveParts::add_text(const std::string& qualified, const std::string& code, Places places) {
+  Text& file = texts_[split_name(qualified).first];
+  file.places.push_back({file.text.size(), {}});
+  for (Place& p : places) file.places.push_back({file.text.size() + p.at, std::move(p.range)});
+  file.text += code;
+}
+
+void ArchiveParts::constants(const std::string& folder, StorageTable& storages) {
+  io::Pickler pickler;
+  pickler.mark();
+  Writer writer(
+      pickler, [&](const Tensor& t) { put_tensor(pickler, t, storages); }, referred_);
+  for (const Datum& v : referred_.constants) writer.put(v, {});
+  pickler.op('t');
+  record_(folder + "constants.pkl", pickler.finish());
+}
+
+void ArchiveParts::code(const std::string& folder) const {
+  for (const auto& [home, file] : texts_) {
     std::string path = home;
     std::replace(path.begin(), path.end(), '.', '/');
-    zip.add("code/" + path + ".py", code.first);
-    zip.add("code/" + path + ".py.debug_pkl", write_source_map(code.second));
+    record_(folder + path + ".py", file.text);
+    record_(folder + path + ".py.debug_pkl", write_source_map(file.places));
   }
-  zip.add("constants.pkl", constants.finish());
-  storages("constants", constant_storages);
-  for (const auto& [name, content] : extra) zip.add("extra/" + name, content);
+}
+
+void ArchiveParts::storages(const std::string& folder, const StorageTable& storages, size_t first) const {
+  for (size_t i = first; i < storages.list.size(); i++)
+    record_(folder + std::to_string(i) + storages.suffix, std::string_view(static_cast<const char*>(storages.list[i]->data()), storages.list[i]->nbytes()));
+}
+
+void ArchiveParts::whole(const Datum& module, const std::map<std::string, std::string>& extra) {
+  StorageTable weights, constants_of_code;
+  this->module(module, "", weights);
+  record_("byteorder", "little");
+  storages("data/", weights);
+  code("code/");
+  constants("", constants_of_code);
+  storages("constants/", constants_of_code);
+  for (const auto& [name, content] : extra) record_("extra/" + name, content);
+}
+
+void save_archive(const Datum& module, const std::map<std::string, std::string>& extra, const std::string& folder, const io::WriteBytes& write) {
+  io::ZipWriter zip(write, folder);
+  ArchiveParts([&](const std::string& name, std::string_view bytes) { zip.add(name, bytes); }).whole(module, extra);
   zip.add("version", "10\n");  // of the operators as they are today, which no upgrader touches
   zip.finish();
 }

@@ -21,16 +21,39 @@ template <class T> struct Named {
   T value;
 };
 
+// A place in a list of values.
+template <class T> class SlotIterator {
+ public:
+  using SlotCursor = typename std::vector<T>::const_iterator;
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const T*;
+  using reference = const T&;
+
+  SlotIterator() = default;
+  explicit SlotIterator(SlotCursor at) : at_(at) {}
+  const T& operator*() const { return *at_; }
+  const T* operator->() const { return &*at_; }
+  SlotIterator& operator++() { return ++at_, *this; }
+  SlotIterator operator++(int) { return SlotIterator(at_++); }
+  friend bool operator==(const SlotIterator& a, const SlotIterator& b) { return a.at_ == b.at_; }
+  friend bool operator!=(const SlotIterator& a, const SlotIterator& b) { return a.at_ != b.at_; }
+
+ private:
+  SlotCursor at_;
+};
+
 // Modules, parameters, ... in order.
 template <class T> class SlotList {
  public:
   using value_type = T;
-  using iterator = typename std::vector<T>::const_iterator;
+  using iterator = SlotIterator<T>;
   using const_iterator = iterator;
   SlotList() = default;
   explicit SlotList(std::vector<T> items) : items_(std::move(items)) {}
-  iterator begin() const { return items_.begin(); }
-  iterator end() const { return items_.end(); }
+  iterator begin() const { return iterator(items_.begin()); }
+  iterator end() const { return iterator(items_.end()); }
   size_t size() const { return items_.size(); }
   const T& operator[](size_t i) const { return items_.at(i); }
 

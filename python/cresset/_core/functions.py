@@ -3,6 +3,7 @@
 import warnings as _warnings
 
 import cresset as _torch
+from _cresset import einsum_equation as _einsum_equation
 
 from .. import Size as _Size
 from . import modes as _modes
@@ -69,7 +70,9 @@ def einsum(equation, *operands):
 def _einsum_operands(equation, *operands):
     """An equation of letters and the tensors, whichever form they were given in."""
     if isinstance(equation, _torch.Tensor):
-        equation, operands = _equation_of_lists((equation, *operands))
+        arguments = (equation, *operands)
+        operands = arguments[0 : len(arguments) // 2 * 2 : 2]
+        equation = _einsum_equation(arguments[1::2] + arguments[len(arguments) // 2 * 2 :], len(operands))
     return equation, *_tensors(operands)
 
 
@@ -78,23 +81,6 @@ def _einsum_for_hooks(*args, **kwargs):
 
 
 einsum._for_hooks = _einsum_for_hooks
-
-
-def _equation_of_lists(arguments):
-    """The equation for tensors that are each followed by the numbers of its dimensions, with those of the result at the end."""
-    tensors, lists = arguments[0 : len(arguments) // 2 * 2 : 2], arguments[1::2]
-    result = arguments[-1] if len(arguments) % 2 else None
-
-    def letters(numbers):
-        text = ""
-        for n in numbers:
-            if n is not Ellipsis and not 0 <= n < 52:
-                raise ValueError(f"einsum: expected numbers of dimensions in [0, 52), got {n}")
-            text += "..." if n is Ellipsis else chr(ord("A") + n if n < 26 else ord("a") + n - 26)
-        return text
-
-    equation = ",".join(letters(numbers) for numbers in lists)
-    return equation if result is None else f"{equation}->{letters(result)}", tensors
 
 
 def chain_matmul(*matrices, out=None):

@@ -7,6 +7,7 @@
 #include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/values.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/linalg/subscripts.h"
 
 namespace cresset::graph::script {
 
@@ -295,24 +296,16 @@ void broadcast_sizes(Inputs in, size_t count, Datum& out) {
   out = shapes.empty() ? ints({}) : ints(broadcast_tensors(shapes)[0].sizes());
 }
 
-// (tensor, its subscripts, ..., those of the result if they are given), as numbers for the letters of an equation, which they count in order.
+// (tensor, its subscripts, ..., those of the result if they are given).
 void einsum_of_subscripts(Inputs in, size_t count, Datum& out) {
-  const auto letters = [](const Datum& subscripts) {
-    std::string text;
-    for (const int64_t i : subscripts.toIntVector()) {
-      CRESSET_CHECK_VALUE(i >= 0 && i < 52, "einsum: expected subscripts from 0 to 51, got ", i);
-      text += static_cast<char>(i < 26 ? 'A' + i : 'a' + i - 26);
-    }
-    return text;
-  };
-  std::string equation;
+  std::vector<std::vector<int64_t>> subscripts;
   std::vector<Tensor> operands;
   for (size_t i = 0; i + 1 < count; i += 2) {
     operands.push_back(tensor(*in[i]));
-    equation += (i ? "," : "") + letters(*in[i + 1]);
+    subscripts.push_back(in[i + 1]->toIntVector());
   }
-  if (count % 2 == 1) equation += "->" + letters(*in[count - 1]);
-  out = Datum(einsum(equation, operands));
+  if (count % 2 == 1) subscripts.push_back(in[count - 1]->toIntVector());
+  out = Datum(einsum(ops::einsum_equation(subscripts, operands.size()), operands));
 }
 
 void add_functions() {

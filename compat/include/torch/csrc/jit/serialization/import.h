@@ -1,0 +1,53 @@
+#pragma once
+// Objects and modules from the parts that readers of files have.
+
+#include "cresset/graph/script/archive.h"
+#include "torch/script.h"
+
+namespace c10 {
+
+// A class together with the unit that owns it.
+struct StrongTypePtr {
+  StrongTypePtr(std::shared_ptr<torch::jit::CompilationUnit> unit, cresset::graph::script::ClassType* type) : cu_(std::move(unit)), type_(type) {}
+  std::shared_ptr<torch::jit::CompilationUnit> cu_;
+  cresset::graph::script::ClassType* type_;
+};
+
+}  // namespace c10
+namespace at {
+using c10::StrongTypePtr;
+}  // namespace at
+
+namespace torch::jit {
+
+// The object that an unpickler makes of a class and a state: what `__setstate__` makes of it, or else the values of a dict under the names of the
+// attributes. Errors: no class; a state that is no dict, or lacks an attribute, or has it of another type.
+inline c10::intrusive_ptr<cresset::dispatch::Object> ObjLoaderFunc(const at::StrongTypePtr& type, IValue input) {
+  namespace script = cresset::graph::script;
+  TORCH_CHECK(type.type_ && type.cu_, "ObjLoaderFunc: expected a class and its unit");
+  auto object = c10::make_intrusive<script::ScriptObject>(type.type_, type.cu_);
+  const IValue self(c10::intrusive_ptr<cresset::dispatch::Object>::share(object.get()));
+  if (Function* const set_state = type.type_->method("__setstate__")) {
+    set_state->run({self, std::move(input)});
+    return object;
+  }
+  TORCH_CHECK(input.isGenericDict(), "ObjLoaderFunc: expected the state of ", type.type_->name, " as a dict, got ", input.kind());
+  const auto state = input.toGenericDict();
+  for (const script::Attribute& attribute : type.type_->attributes) {
+    const auto found = state.find(IValue(attribute.name));
+    TORCH_CHECK(found != state.end(), "ObjLoaderFunc: the state of ", type.type_->name, " lacks attribute '", attribute.name, "'");
+    const IValue value = found->value();
+    TORCH_CHECK(script::value_fits(value, attribute.type), "ObjLoaderFunc: attribute '", attribute.name, "' of ", type.type_->name, " does not hold ",
+                value.kind());
+    object->slot(attribute.name) = value;
+  }
+  return object;
+}
+
+// A module whose classes are compiled from texts ("code/__torch__.py" and the like), with the values of an object, and the constants of the texts.
+// Errors: a text does not compile, or has other classes or attributes than the object.
+inline Module jitModuleFromSourceAndConstants(const IValue& module, const ExtraFilesMap& source, const std::vector<IValue>& constants, int32_t version) {
+  return Module(cresset::graph::script::module_of_source(module, std::map<std::string, std::string>(source.begin(), source.end()), constants, version));
+}
+
+}  // namespace torch::jit
