@@ -48,6 +48,14 @@ PyObject* compare_handles(PyObject* a, PyObject* b, int op) {
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
 
+// An object of the library has the attributes and methods of its module, for those who work on what `_c` of a module is.
+PyObject* handle_attribute(PyObject* o, PyObject* name) {
+  PyObject* const found = PyObject_GenericGetAttr(o, name);
+  if (found || reinterpret_cast<HandleObject*>(o)->kind != HandleKind::Object || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyErr_Clear();
+  return guarded([&] { return checked(PyObject_CallFunctionObjArgs(helper("handle_attribute"), o, name, nullptr)); });
+}
+
 }  // namespace
 
 const python::Capi& capi() {
@@ -94,6 +102,7 @@ bool add_handle_type(PyObject* module) {
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(free_handle)},
                                 {Py_tp_hash, reinterpret_cast<void*>(hash_handle)},
                                 {Py_tp_richcompare, reinterpret_cast<void*>(compare_handles)},
+                                {Py_tp_getattro, reinterpret_cast<void*>(handle_attribute)},
                                 {Py_tp_doc, const_cast<char*>("A function, class, object or graph of TorchScript.")},
                                 {0, nullptr}};
   static PyType_Spec spec{"_cresset_graph.ScriptHandle", sizeof(HandleObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
@@ -127,6 +136,7 @@ Ref wrap_object(const Datum& v) {
   return out;
 }
 Ref wrap(std::shared_ptr<Graph> graph) {
+  forget_living();
   Ref out;
   make(HandleKind::Graph, out).graph = std::move(graph);
   return out;

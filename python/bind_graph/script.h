@@ -64,6 +64,9 @@ SugarPtr sugar_of(PyObject* described);
 
 bool add_script(PyObject* module);
 bool add_script_graph(PyObject* module);
+bool add_nodes(PyObject* module);
+// After a graph was changed, or another came to be at its place.
+void forget_living();
 bool add_file_check(PyObject* module);
 bool add_collections(PyObject* module);
 

@@ -3,6 +3,7 @@
 #include "cresset/graph/passes/passes.h"
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/module.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/print.h"
 #include "python/bind_graph/script.h"
@@ -19,7 +20,12 @@ PyObject* function_graph(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "Op", &o, &inlined)) throw PythonError();
     Function& f = *handle(o, HandleKind::Function).function;
     f.ensure_defined();
-    return wrap(std::shared_ptr<Graph>(inlined ? f.inlined().clone() : f.graph->clone()));
+    if (inlined) return wrap(std::shared_ptr<Graph>(f.inlined().clone()));
+    CRESSET_CHECK(f.graph, short_name(f.name), " is a function of Python, which has no graph");
+    // The graph itself, which those who change it change for the function.
+    Ref out = wrap(std::shared_ptr<Graph>(f.unit->shared_from_this(), f.graph.get()));
+    handle(out.get(), HandleKind::Graph).function = &f;
+    return out;
   });
 }
 
@@ -40,46 +46,11 @@ PyObject* last_graph(PyObject*, PyObject*) {
   });
 }
 
-Ref row_of(const Value* v) { return checked(Py_BuildValue("(ss)", v->name().c_str(), annotation_text(v->type()).c_str())); }
 void append(const Ref& list, Ref item) {
   if (PyList_Append(list.get(), item.get()) < 0) throw PythonError();
 }
-Ref rows_of(const Block& b, const Ref& constants) {
-  Ref parameters = checked(PyList_New(0)), results = checked(PyList_New(0)), nodes = checked(PyList_New(0));
-  if (constants) nodes = Ref::share(constants.get());
-  for (const auto& p : b.parameters()) append(parameters, row_of(p.get()));
-  for (const Value* v : b.results()) append(results, row_of(v));
-  for (const auto& n : b.nodes()) {
-    if (n->kind() == NodeKind::Return) break;
-    Ref inputs = checked(PyList_New(0)), outputs = checked(PyList_New(0)), blocks = checked(PyList_New(0));
-    for (const Value* v : n->inputs()) append(inputs, row_of(v));
-    for (const auto& o : n->outputs()) append(outputs, row_of(o.get()));
-    for (const auto& inner : n->blocks()) append(blocks, rows_of(*inner, Ref()));
-    append(nodes, checked(Py_BuildValue("(sOOO)", kind_of(*n).c_str(), inputs.get(), outputs.get(), blocks.get())));
-  }
-  return checked(Py_BuildValue("(OOO)", parameters.get(), results.get(), nodes.get()));
-}
-// (parameters, results, nodes), text. Constants stand first, each once.
-PyObject* graph_rows(PyObject*, PyObject* o) {
-  return guarded([&] {
-    const Graph& g = *handle(o, HandleKind::Graph).graph;
-    Ref constants = checked(PyList_New(0));
-    for (const auto& c : g.constants()) {
-      if (c->uses().empty()) continue;
-      // The names of attributes and classes are no constants of the program.
-      const bool is_name = std::all_of(c->uses().begin(), c->uses().end(), [&](const Use& u) {
-        if (u.node->kind() != NodeKind::Builtin) return false;
-        const std::string& b = u.node->builtin()->name;
-        return ((b == "prim::GetAttr" || b == "prim::SetAttr") && u.input == 1) || b == "prim::CreateObject" || (b == "prim::isinstance" && u.input > 0) ||
-               ((b == "prim::fork" || b == "prim::CallNative") && u.input == 0);
-      });
-      if (is_name) continue;
-      const Ref outputs = checked(Py_BuildValue("[(ss)]", c->name().c_str(), annotation_text(c->type()).c_str()));
-      append(constants, checked(Py_BuildValue("(s[]O[])", "prim::Constant", outputs.get())));
-    }
-    const Ref rows = rows_of(g.block(), constants);
-    return checked(Py_BuildValue("(OO)", rows.get(), text(graph_text(g)).get()));
-  });
+PyObject* text_of_graph(PyObject*, PyObject* o) {
+  return guarded([&] { return text(graph_text(*handle(o, HandleKind::Graph).graph)); });
 }
 // (text, tensors)
 PyObject* function_code(PyObject*, PyObject* o) {
@@ -151,12 +122,53 @@ std::vector<std::string> strings_of(PyObject* list) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) out.push_back(string_of(PyList_GET_ITEM(list, i)));
   return out;
 }
+// ([(is dynamic, depth)] or None): the former one
+PyObject* exchange_fusion(PyObject*, PyObject* given) {
+  return guarded([&] {
+    FusionStrategy strategy = getFusionStrategy();
+    const FusionStrategy before = strategy;
+    if (given != Py_None) {
+      strategy.clear();
+      const Ref list = checked(PySequence_Fast(given, "expected a list"));
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); i++) {
+        int dynamic;
+        Py_ssize_t depth;
+        if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(list.get(), i), "pn", &dynamic, &depth)) throw PythonError();
+        strategy.emplace_back(dynamic ? FusionBehavior::DYNAMIC : FusionBehavior::STATIC, static_cast<size_t>(depth));
+      }
+      setFusionStrategy(strategy);
+    }
+    Ref out = checked(PyList_New(0));
+    for (const auto& [behavior, depth] : before)
+      append(out, checked(Py_BuildValue("(Nn)", PyBool_FromLong(behavior == FusionBehavior::DYNAMIC), static_cast<Py_ssize_t>(depth))));
+    return out;
+  });
+}
+// (object, [names of attributes and methods])
+PyObject* copy_without(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *o, *names;
+    if (!PyArg_ParseTuple(args, "OO!", &o, &PyList_Type, &names)) throw PythonError();
+    return wrap_object(Module(handle(o, HandleKind::Object).value).copy_without(strings_of(names))._ivalue());
+  });
+}
+// (object, name, type, value): an attribute more
+PyObject* register_attribute(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *o, *value;
+    const char *name, *type;
+    if (!PyArg_ParseTuple(args, "OssO", &o, &name, &type, &value)) throw PythonError();
+    const Type t = type_of_text(type, nullptr);
+    Module(handle(o, HandleKind::Object).value).register_attribute(name, t, to_datum(value, t));
+    return Ref::share(Py_None);
+  });
+}
 PyObject* freeze(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *o, *preserved;
-    int numerics;
-    if (!PyArg_ParseTuple(args, "OO!p", &o, &PyList_Type, &preserved, &numerics)) throw PythonError();
-    const Datum frozen = freeze_module(handle(o, HandleKind::Object).value, strings_of(preserved));
+    int numerics, parameters = 0;
+    if (!PyArg_ParseTuple(args, "OO!p|p", &o, &PyList_Type, &preserved, &numerics, &parameters)) throw PythonError();
+    const Datum frozen = freeze_module(handle(o, HandleKind::Object).value, strings_of(preserved), parameters);
     if (numerics) optimize_frozen(frozen);
     return wrap_object(frozen);
   });
@@ -184,6 +196,23 @@ PyObject* opnames(PyObject*, PyObject* o) {
 PyObject* graph_copy(PyObject*, PyObject* o) {
   return guarded([&] { return wrap(std::shared_ptr<Graph>(handle(o, HandleKind::Graph).graph->clone())); });
 }
+PyObject* graph_inline(PyObject*, PyObject* o) {
+  return guarded([&] {
+    HandleObject& h = handle(o, HandleKind::Graph);
+    forget_living();
+    inline_functions(*h.graph);
+    if (h.function) h.function->forget_program();
+    return Ref::share(Py_None);
+  });
+}
+// (annotation, annotation): whether all values of the first are values of the second.
+PyObject* subtype(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char *a, *b;
+    if (!PyArg_ParseTuple(args, "ss", &a, &b)) throw PythonError();
+    return Ref::share(is_subtype(type_of_text(a, nullptr), type_of_text(b, nullptr)) ? Py_True : Py_False);
+  });
+}
 // (graph, name): how much a pass changed it.
 PyObject* graph_pass(PyObject*, PyObject* args) {
   return guarded([&] {
@@ -196,13 +225,31 @@ PyObject* graph_pass(PyObject*, PyObject* args) {
       g.verify();
       return checked(PyLong_FromLong(0));
     }
-    const size_t changed = pass == "fold_builtins" ? fold_builtins(g) : pass == "peephole" ? peephole(g) : run_pass(g, pass);
+    forget_living();
+    if (Function* const f = handle(o, HandleKind::Graph).function) f->forget_program();
+    const size_t changed = is_script_pass(pass) ? run_script_pass(g, pass) : run_pass(g, pass);
     return checked(PyLong_FromSize_t(changed));
   });
 }
 
-PyObject* parse_text(PyObject*, PyObject* o) {
-  return guarded([&] { return wrap(std::shared_ptr<Graph>(parse_ir(string_of(o)))); });
+PyObject* parse_text(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* o;
+    int tensors = 0;
+    if (!PyArg_ParseTuple(args, "U|p", &o, &tensors)) throw PythonError();
+    return wrap(std::shared_ptr<Graph>(parse_ir(string_of(o), tensors)));
+  });
+}
+// (graph, pattern, replacement): how often
+PyObject* rewrite_graph(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *o, *pattern, *replacement;
+    if (!PyArg_ParseTuple(args, "OOO", &o, &pattern, &replacement)) throw PythonError();
+    HandleObject& h = handle(o, HandleKind::Graph);
+    forget_living();
+    if (h.function) h.function->forget_program();
+    return checked(PyLong_FromSize_t(rewrite(*h.graph, *handle(pattern, HandleKind::Graph).graph, *handle(replacement, HandleKind::Graph).graph)));
+  });
 }
 // (unit, qualified name, graph)
 PyObject* graph_function(PyObject*, PyObject* args) {
@@ -214,17 +261,23 @@ PyObject* graph_function(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"script_parse_ir", parse_text, METH_O, nullptr},
+PyMethodDef functions[] = {{"script_parse_ir", parse_text, METH_VARARGS, nullptr},
+                           {"script_graph_rewrite", rewrite_graph, METH_VARARGS, nullptr},
                            {"script_graph_function", graph_function, METH_VARARGS, nullptr},
                            {"script_function_graph", function_graph, METH_VARARGS, nullptr},
                            {"script_function_executed", function_executed, METH_O, nullptr},
                            {"script_last_graph", last_graph, METH_NOARGS, nullptr},
+                           {"script_graph_inline", graph_inline, METH_O, nullptr},
+                           {"script_is_subtype", subtype, METH_VARARGS, nullptr},
                            {"script_graph_copy", graph_copy, METH_O, nullptr},
                            {"script_graph_pass", graph_pass, METH_VARARGS, nullptr},
-                           {"script_graph_rows", graph_rows, METH_O, nullptr},
+                           {"script_graph_text", text_of_graph, METH_O, nullptr},
                            {"script_function_code", function_code, METH_O, nullptr},
                            {"script_save", save, METH_VARARGS, nullptr},
                            {"script_load", load, METH_VARARGS, nullptr},
+                           {"script_exchange_fusion", exchange_fusion, METH_O, nullptr},
+                           {"script_copy_without", copy_without, METH_VARARGS, nullptr},
+                           {"script_register_attribute", register_attribute, METH_VARARGS, nullptr},
                            {"script_freeze", freeze, METH_VARARGS, nullptr},
                            {"script_optimize", optimize, METH_VARARGS, nullptr},
                            {"script_pack_weights", pack, METH_O, nullptr},

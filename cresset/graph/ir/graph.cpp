@@ -16,6 +16,14 @@ void remove_use(std::vector<Use>& uses, const Node* node, size_t input) {
 
 }  // namespace
 
+void Value::set_name(const std::string& name) {
+  if (name == name_) return;
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  CRESSET_CHECK(!name.empty() && std::all_of(name.begin(), name.end(), is_letter), "expected a name of letters, digits, dots and underscores, got '", name,
+                "'");
+  graph_->names_.erase(name_);
+  name_ = graph_->fresh_name(name);
+}
 void Value::replace_uses_with(Value* other) {
   if (other == this) return;
   const std::vector<Use> uses = uses_;

@@ -52,6 +52,8 @@ class CRESSET_API Value {
   const std::string& name() const { return name_; }  // without %; that of a constant tensor without @
   const Type& type() const { return type_; }
   void set_type(Type type) { type_ = std::move(type); }
+  // With a number behind it where another value has the name. Errors: it is no name.
+  void set_name(const std::string& name);
   // The node that makes it; null for parameters of blocks and constants.
   Node* node() const { return node_; }
   // The block whose parameter it is, or null.
@@ -236,6 +238,7 @@ class CRESSET_API Graph {
  private:
   friend class Block;
   friend class Node;
+  friend class Value;
   Node* place_node(std::unique_ptr<Node> node, Node* place);
 
   std::string name_;

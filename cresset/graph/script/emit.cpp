@@ -5,9 +5,35 @@
 
 #include <algorithm>
 
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
 namespace cresset::graph::script {
 
 namespace {
+
+// Of one function, loops over tuples and modules unrolled.
+constexpr size_t kMaxSteps = size_t{1} << 22;
+
+// Whether half of this thread's stack is in use: what walks the graph later needs some, too.
+bool stack_is_low() {
+#if defined(__linux__)
+  thread_local const uintptr_t limit = [] {
+    pthread_attr_t attributes;
+    void* lowest = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return uintptr_t{0};
+    pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_destroy(&attributes);
+    return reinterpret_cast<uintptr_t>(lowest) + size / 2;
+  }();
+  const char here = 0;
+  return reinterpret_cast<uintptr_t>(&here) < limit;
+#else
+  return false;
+#endif
+}
 
 constexpr const char* kReturned = "$returned";
 constexpr const char* kValue = "$value";
@@ -369,7 +395,13 @@ Flow Emitter::merge(const Range& range, Node* n, Frame& yes, const Flow& a, Fram
 
 // ---- statements
 
+void Emitter::step(const Range& range) {
+  if (++steps_ > kMaxSteps) fail(str("expected at most ", kMaxSteps, " statements and expressions once loops over tuples and modules are unrolled"), range);
+  if (stack_is_low()) fail("statements, unrolled loops and functions are nested deeper than the stack of this thread allows", range);
+}
+
 Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
+  step(a.range);
   switch (a.kind) {
     case AstKind::Block: return statements(a, 0, nullptr);
     case AstKind::Pass: return {};

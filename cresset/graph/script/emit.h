@@ -45,6 +45,9 @@ class Emitter {
  private:
   using Body = std::function<Flow()>;
 
+  // Counts statements and expressions, of which loops over tuples and modules make many. Errors: too many of them, or too deep within each other.
+  void step(const Range& range);
+
   // emit.cpp: blocks, statements
   Flow statements(const Ast& block, size_t from, const Body& then);
   Flow statement(const Ast& a, const Body* rest, bool& used_rest);
@@ -173,6 +176,7 @@ class Emitter {
   std::optional<Type> returns_;
   bool infer_return_;
   int loops_ = 0, unrolled_ = 0;
+  size_t steps_ = 0;
   std::set<const Value*> uninitialized_;
   std::vector<Value*> untyped_returns_;  // values of $value made before the type was known
   std::map<std::pair<size_t, size_t>, std::shared_ptr<const Location>> locations_;

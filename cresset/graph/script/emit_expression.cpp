@@ -24,6 +24,7 @@ std::optional<int64_t> constant_int(const SugarPtr& s) {
 }  // namespace
 
 SugarPtr Emitter::expression(const Ast& a, const Type* hint) {
+  step(a.range);
   switch (a.kind) {
     case AstKind::Name: return name(a);
     case AstKind::Literal: return sugar_constant(a.value);

@@ -1,11 +1,12 @@
 #include "cresset/graph/script/ir_text.h"
-#include "cresset/graph/script/dtype_number.h"
 
 #include <algorithm>
 #include <cctype>
 
+#include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/lexer.h"
 #include "cresset/graph/script/sugar.h"
+#include "cresset/ops/functions.h"
 
 namespace cresset::graph::script {
 
@@ -13,9 +14,33 @@ namespace {
 
 const Type& inner_of(const Type& t) { return t.kind() == TypeKind::Optional ? t.elements()[0] : t; }
 
-class Parser {
+Value* constant_in(Graph& g, Datum v, const Type& type) {
+  Value* c = g.constant(std::move(v));
+  c->set_type(type);
+  return c;
+}
+
+// Defaults complete `inputs`.
+bool fits(Graph& g, const Schema& schema, std::vector<Value*>& inputs, std::map<std::string, Type>& bound) {
+  if (inputs.size() > schema.arguments.size()) return false;
+  for (size_t i = 0; i < schema.arguments.size(); i++) {
+    const SchemaArgument& a = schema.arguments[i];
+    if (i >= inputs.size()) {
+      if (!a.default_value) return false;
+      inputs.push_back(constant_in(g, *a.default_value, Type::of(*a.default_value)));
+      continue;
+    }
+    Value*& v = inputs[i];
+    if (has_variables(a.type) ? !match_type(a.type, v->type(), bound) : !is_subtype(v->type(), a.type)) return false;
+    if (inner_of(a.type).kind() == TypeKind::DType && v->is_constant() && v->constant()->isInt())
+      v = constant_in(g, Datum(dtype_of_number(v->constant()->toInt())), Type(TypeKind::DType));
+  }
+  return true;
+}
+
+class IrParser {
  public:
-  explicit Parser(const std::string& text) : source_(std::make_shared<Source>()), graph_(std::make_unique<Graph>("graph")) {
+  IrParser(const std::string& text, bool tensors) : tensors_(tensors), source_(std::make_shared<Source>()), graph_(std::make_unique<Graph>("graph")) {
     source_->text = text;
     source_->file = "<graph>";
   }
@@ -127,6 +152,13 @@ class Parser {
       }
       const Type element = list.empty() ? Type() : Type::of(list[0]);
       return make_list(element_kind(element), std::move(list));
+    }
+    if (c == '{') {
+      if (!tensors_) fail("tensors among the constants are read where it is asked for", start);
+      expect("{");
+      const Datum number = literal();
+      expect("}");
+      return Datum(number.isInt() ? full({}, number.toInt(), TensorOptions(kLong)) : full({}, number.to_double(), TensorOptions(kFloat)));
     }
     for (const auto& [name, v] : {std::pair("None", Datum()), std::pair("True", Datum(true)), std::pair("False", Datum(false))})
       if (accept(name)) return v;
@@ -252,9 +284,6 @@ class Parser {
     for (const Operand& o : operands) inputs.push_back(o.first);
     Node* const place = block.return_node();
     const auto structure = [&](NodeKind k) { return graph_->create(k, inputs, place); };
-    if (kind == "prim::ListConstruct") return structure(NodeKind::List);
-    if (kind == "prim::TupleConstruct") return structure(NodeKind::Tuple);
-    if (kind == "prim::DictConstruct") return structure(NodeKind::Dict);
     if (kind == "prim::TupleUnpack" || kind == "prim::ListUnpack") {
       Node* n = structure(NodeKind::Unpack);
       for (const Output& o : outputs) n->add_output(o.type.value_or(TypeKind::Tensor), o.name);
@@ -272,55 +301,16 @@ class Parser {
       }
       return n;
     }
-    for (const Attribute& a : attributes) {
-      // Our builtins take names of attributes and methods behind the object.
-      if (a.name != "name" || inputs.empty()) fail(str(kind, ": the attribute ", a.name, " is unknown"), at);
-      inputs.insert(inputs.begin() + 1, constant(a.value));
+    std::vector<std::pair<std::string, Datum>> named;
+    for (const Attribute& a : attributes) named.emplace_back(a.name, a.value);
+    try {
+      return create_by_kind(*graph_, kind, std::move(inputs), named, place);
+    } catch (const CompileError&) { throw; } catch (const Error& e) {
+      fail(e.what(), at);
     }
-    const std::vector<Candidate>& candidates = find_candidates(kind);
-    std::string tried;
-    for (const Candidate& c : candidates) {
-      std::map<std::string, Type> bound;
-      std::vector<Value*> given = inputs;
-      if (!fits(c.schema, given, bound)) {
-        tried += "\n  " + c.schema.text();
-        continue;
-      }
-      if (c.op) return graph_->create(dispatch::OpHandle(c.op), given, place);
-      Node* n = graph_->create(*c.builtin, given, place);
-      n->output()->set_type(c.schema.returns.empty()       ? Type(TypeKind::None)
-                            : c.schema.returns.size() == 1 ? substitute(c.schema.returns[0], bound)
-                                                           : substitute(Type::tuple(c.schema.returns), bound));
-      return n;
-    }
-    if (const Builtin* b = candidates.empty() ? find_builtin(kind) : nullptr) {
-      const int count = static_cast<int>(inputs.size());
-      if (count < b->min_inputs || count > b->max_inputs) fail(str(kind, " does not take ", count, " values"), at);
-      return graph_->create(*b, inputs, place);
-    }
-    if (candidates.empty()) fail("there is no operator " + kind, at);
-    std::string types;
-    for (const Value* v : inputs) types += (types.empty() ? "" : ", ") + schema_type_text(v->type());
-    fail(str("no variant of ", kind, " takes (", types, "); there are", tried), at);
-  }
-  // Defaults complete `inputs`.
-  bool fits(const Schema& schema, std::vector<Value*>& inputs, std::map<std::string, Type>& bound) {
-    if (inputs.size() > schema.arguments.size()) return false;
-    for (size_t i = 0; i < schema.arguments.size(); i++) {
-      const SchemaArgument& a = schema.arguments[i];
-      if (i >= inputs.size()) {
-        if (!a.default_value) return false;
-        inputs.push_back(constant(*a.default_value));
-        continue;
-      }
-      Value*& v = inputs[i];
-      if (has_variables(a.type) ? !match_type(a.type, v->type(), bound) : !is_subtype(v->type(), a.type)) return false;
-      if (inner_of(a.type).kind() == TypeKind::DType && v->is_constant() && v->constant()->isInt())
-        v = constant(Datum(dtype_of_number(v->constant()->toInt())), Type(TypeKind::DType));
-    }
-    return true;
   }
 
+  bool tensors_;
   std::shared_ptr<Source> source_;
   std::unique_ptr<Graph> graph_;
   size_t at_ = 0;
@@ -331,9 +321,45 @@ class Parser {
 
 }  // namespace
 
-std::unique_ptr<Graph> parse_ir(const std::string& text) {
+Node* create_by_kind(Graph& g, const std::string& kind, std::vector<Value*> inputs, const std::vector<std::pair<std::string, Datum>>& attributes, Node* place) {
+  if (kind == "prim::ListConstruct") return g.create(NodeKind::List, inputs, place);
+  if (kind == "prim::TupleConstruct") return g.create(NodeKind::Tuple, inputs, place);
+  if (kind == "prim::DictConstruct") return g.create(NodeKind::Dict, inputs, place);
+  for (const auto& [name, v] : attributes) {
+    // Our builtins take names of attributes and methods behind the object.
+    CRESSET_CHECK(name == "name" && !inputs.empty(), kind, ": the attribute ", name, " is unknown");
+    inputs.insert(inputs.begin() + 1, constant_in(g, v, Type::of(v)));
+  }
+  const std::vector<Candidate>& candidates = find_candidates(kind);
+  std::string tried;
+  for (const Candidate& c : candidates) {
+    std::map<std::string, Type> bound;
+    std::vector<Value*> given = inputs;
+    if (!fits(g, c.schema, given, bound)) {
+      tried += "\n  " + c.schema.text();
+      continue;
+    }
+    if (c.op) return g.create(dispatch::OpHandle(c.op), given, place);
+    Node* n = g.create(*c.builtin, given, place);
+    n->output()->set_type(c.schema.returns.empty()       ? Type(TypeKind::None)
+                          : c.schema.returns.size() == 1 ? substitute(c.schema.returns[0], bound)
+                                                         : substitute(Type::tuple(c.schema.returns), bound));
+    return n;
+  }
+  if (const Builtin* b = candidates.empty() ? find_builtin(kind) : nullptr) {
+    const int count = static_cast<int>(inputs.size());
+    CRESSET_CHECK(count >= b->min_inputs && count <= b->max_inputs, kind, " does not take ", count, " values");
+    return g.create(*b, inputs, place);
+  }
+  CRESSET_CHECK(!candidates.empty(), "there is no operator ", kind);
+  std::string types;
+  for (const Value* v : inputs) types += (types.empty() ? "" : ", ") + schema_type_text(v->type());
+  CRESSET_CHECK(false, "no variant of ", kind, " takes (", types, "); there are", tried);
+}
+
+std::unique_ptr<Graph> parse_ir(const std::string& text, bool tensors) {
   register_builtins();
-  auto graph = Parser(text).graph();
+  auto graph = IrParser(text, tensors).graph();
   graph->verify();
   return graph;
 }

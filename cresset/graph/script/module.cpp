@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/base/warning.h"
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/print.h"
@@ -126,6 +127,25 @@ void Module::clone_method(const Module& from, const std::string& name) {
   cls.methods[name] = f;
   cls.method_order.push_back(name);
   cls.unit->uses.push_back(from.object().unit);
+}
+Module Module::copy_without(const std::vector<std::string>& names) const {
+  const std::set<std::string> dropped(names.begin(), names.end());
+  const ClassType& from = *type();
+  ClassType* cls = from.unit->create_class(from.name, ClassKind::Module);
+  cls->constants = from.constants;
+  cls->constant_types = from.constant_types;
+  cls->container = from.container;
+  cls->overloads = from.overloads;
+  for (const Attribute& a : from.attributes)
+    if (!dropped.count(a.name)) cls->add_attribute(a);
+  auto made = make_intrusive<ScriptObject>(cls, object().unit);
+  for (const Attribute& a : cls->attributes) made->slot(a.name) = object().slot(a.name);
+  Module out{Datum(intrusive_ptr<dispatch::Object>(std::move(made)))};
+  for (const std::string& method : from.method_order)
+    if (!dropped.count(method)) out.clone_method(*this, method);
+  cls->pre_hooks = from.pre_hooks;
+  cls->hooks = from.hooks;
+  return out;
 }
 intrusive_ptr<dispatch::Object> Module::create_class(const std::string& class_name, std::shared_ptr<CompilationUnit> unit, bool) {
   ClassType* cls = unit->create_class(class_name, ClassKind::Module);
@@ -360,6 +380,10 @@ class StringSource final : public io::ByteSource {
 std::shared_ptr<const io::ByteSource> source_of(std::istream& in) {
   return std::make_shared<StringSource>(std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()));
 }
+std::mutex& fusion_mutex() {
+  static auto* const m = new std::mutex;
+  return *m;
+}
 FusionStrategy& fusion_strategy() {
   static auto* const s = new FusionStrategy{{FusionBehavior::STATIC, 2}, {FusionBehavior::DYNAMIC, 10}};
   return *s;
@@ -400,6 +424,7 @@ Module parse_and_initialize_jit_module(const std::shared_ptr<char>& data, size_t
 }
 
 Module freeze(const Module& module, const std::optional<std::vector<std::string>>& preserved, bool optimize_numerics) {
+  CRESSET_CHECK(!module.hasattr("training") || !module.is_training(), "freeze: the module trains, call eval() on it first");
   Module out(freeze_module(module._ivalue(), preserved.value_or(std::vector<std::string>())));
   if (optimize_numerics) optimize_frozen(out._ivalue());
   return out;
@@ -418,7 +443,18 @@ std::shared_ptr<CompilationUnit> compile(const std::string& source) {
   return unit;
 }
 
-FusionStrategy setFusionStrategy(FusionStrategy& strategy) { return std::exchange(fusion_strategy(), strategy); }
-FusionStrategy getFusionStrategy() { return fusion_strategy(); }
+FusionStrategy setFusionStrategy(FusionStrategy& strategy) {
+  const std::lock_guard lock(fusion_mutex());
+  if (strategy != fusion_strategy()) {
+    static std::once_flag told;
+    std::call_once(told,
+                   [] { warn("setFusionStrategy: programs are not specialised for shapes here: the strategy is kept for those who ask, and has no effect"); });
+  }
+  return std::exchange(fusion_strategy(), strategy);
+}
+FusionStrategy getFusionStrategy() {
+  const std::lock_guard lock(fusion_mutex());
+  return fusion_strategy();
+}
 
 }  // namespace cresset::graph::script

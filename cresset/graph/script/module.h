@@ -101,6 +101,8 @@ class CRESSET_API Module {
   void define(const std::string& text);
   // The method of another module as one of this class, which has the attributes that it reads. Errors: there is no such method.
   void clone_method(const Module& from, const std::string& name);
+  // A module of a class of its own, with the same values, without some attributes and methods. Errors: as clone_method.
+  Module copy_without(const std::vector<std::string>& names) const;
   // An object of a new class of modules, without attributes.
   static intrusive_ptr<dispatch::Object> create_class(const std::string& class_name, std::shared_ptr<CompilationUnit> unit, bool = false);
 
@@ -186,7 +188,7 @@ CRESSET_API std::shared_ptr<CompilationUnit> compile(const std::string& source);
 
 enum class FusionBehavior : uint8_t { STATIC, DYNAMIC };
 using FusionStrategy = std::vector<std::pair<FusionBehavior, size_t>>;
-// Kept for those who ask: there is one way to run programs. Returns the former one.
+// Kept for those who ask, with a warning that there is one way to run programs. Returns the former one.
 CRESSET_API FusionStrategy setFusionStrategy(FusionStrategy& strategy);
 CRESSET_API FusionStrategy getFusionStrategy();
 

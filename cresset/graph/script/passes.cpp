@@ -35,16 +35,20 @@ bool is_frozen_value(const Datum& v) {
 
 // Branches whose condition is constant are replaced by the block that runs.
 size_t settle_branches(Graph& g) {
-  for (size_t changed = 0;; changed++) {
-    Node* found = nullptr;
+  for (size_t changed = 0;;) {
+    std::vector<Node*> found;
     g.for_each([&](Node& n) {
-      if (!found && n.kind() == NodeKind::If && n.input(0)->is_constant() && n.input(0)->constant()->isBool()) found = &n;
+      if (n.kind() == NodeKind::If && n.input(0)->is_constant() && n.input(0)->constant()->isBool()) found.push_back(&n);
     });
-    if (!found) return changed;
-    const Block& b = *found->blocks()[found->input(0)->constant()->toBool() ? 0 : 1];
-    while (b.first() != b.return_node()) b.first()->move_before(found);
-    for (size_t i = 0; i < found->outputs().size(); i++) found->output(i)->replace_uses_with(b.results()[i]);
-    found->erase();
+    if (found.empty()) return changed;
+    changed += found.size();
+    // Those within others, which stand behind them in the list, first: they may go with the others.
+    for (auto n = found.rbegin(); n != found.rend(); ++n) {
+      const Block& b = *(*n)->blocks()[(*n)->input(0)->constant()->toBool() ? 0 : 1];
+      while (b.first() != b.return_node()) b.first()->move_before(*n);
+      for (size_t i = 0; i < (*n)->outputs().size(); i++) (*n)->output(i)->replace_uses_with(b.results()[i]);
+      (*n)->erase();
+    }
   }
 }
 
@@ -148,30 +152,45 @@ void find_written(const Graph& g, ScriptObject* root, std::set<std::pair<ScriptO
   });
 }
 
-// Drops the branches that run in training only.
+// Drops the branches of the other mode: of training, or of use.
 void settle_training(Graph& g, ScriptObject* root) {
   const Value* self = g.block().parameter(0);
-  std::vector<Node*> reads;
+  std::vector<std::pair<Node*, Datum>> reads;
   g.for_each([&](Node& n) {
-    if (is_builtin(n, "prim::GetAttr") && attribute_name(n) == "training" && object_behind(n.input(0), self, root)) reads.push_back(&n);
+    if (!is_builtin(n, "prim::GetAttr") || attribute_name(n) != "training") return;
+    if (ScriptObject* o = object_behind(n.input(0), self, root)) reads.emplace_back(&n, o->slot("training"));
   });
-  for (Node* n : reads) n->output()->replace_uses_with(g.constant(Datum(false)));
+  for (const auto& [n, trains] : reads) n->output()->replace_uses_with(g.constant(trains));
   fold_builtins(g);
+}
+
+// A module that is frozen but for what names with dots ask of its submodules: they stay attributes.
+void keep_path(ScriptObject* root, const std::string& path, std::set<std::string>& kept) {
+  ScriptObject* o = root;
+  size_t start = 0;
+  for (size_t dot; (dot = path.find('.', start)) != std::string::npos; start = dot + 1) {
+    const std::string part = path.substr(start, dot - start);
+    CRESSET_CHECK(o->cls->attribute(part) && object_of(o->slot(part)), "freeze: there is no submodule '", path.substr(0, dot), "' to preserve something of");
+    o = object_of(o->slot(part));
+  }
+  const std::string last = path.substr(start);
+  CRESSET_CHECK(o->cls->attribute(last) || o->cls->method(last), "freeze: there is no attribute or method '", path, "' to preserve");
+  kept.insert(path.substr(0, path.find('.')));
 }
 
 }  // namespace
 
-Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved) {
+Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved, bool preserve_parameters) {
   ScriptObject* root = object_of(module);
   CRESSET_CHECK(root && root->cls->kind == ClassKind::Module, "freeze: expected a module");
-  if (root->cls->attribute("training")) CRESSET_CHECK(!root->slot("training").toBool(), "freeze: the module trains, call eval() on it first");
   ClassType* from = root->cls;
   CompilationUnit& unit = *from->unit;
   std::vector<std::string> methods;
   std::set<std::string> kept;
   if (from->method("forward")) methods.push_back("forward");
   for (const std::string& name : preserved) {
-    if (from->attribute(name)) kept.insert(name);
+    if (name.find('.') != std::string::npos) keep_path(root, name, kept);
+    else if (from->attribute(name)) kept.insert(name);
     else if (from->method(name)) methods.push_back(name);
     else CRESSET_CHECK(from->constants.count(name), "freeze: there is no attribute or method '", name, "' to preserve");
   }
@@ -191,7 +210,7 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
   cls->constants = from->constants;
   auto object = make_intrusive<ScriptObject>(cls, root->unit);
   for (const std::string& name : kept) object->slot(name) = root->slot(name);
-  if (cls->attribute("training")) object->slot("training") = Datum(false);
+  if (cls->attribute("training")) object->slot("training") = root->slot("training");
   // Objects of submodules with attributes that are written, or that no constant can hold, stay attributes of the whole.
   std::map<std::pair<ScriptObject*, std::string>, std::string> moved;
   for (auto& [name, g] : graphs) {
@@ -212,7 +231,8 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
       if (!change.owner) continue;
       const std::string attribute = attribute_name(*n);
       const Datum& v = change.owner->slot(attribute);
-      const bool stays = written.count({change.owner, attribute}) || (change.owner == root && kept.count(attribute));
+      const bool is_parameter = preserve_parameters && change.owner->cls->attribute(attribute)->is_parameter;
+      const bool stays = is_parameter || written.count({change.owner, attribute}) || (change.owner == root && kept.count(attribute));
       if (is_builtin(*n, "prim::GetAttr")) {
         const bool is_place = std::all_of(n->output()->uses().begin(), n->output()->uses().end(), [](const Use& u) {
           return u.input == 0 && (is_builtin(*u.node, "prim::GetAttr") || is_builtin(*u.node, "prim::SetAttr"));
@@ -221,7 +241,6 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
         if (!stays && is_frozen_value(v)) {
           Datum constant = v;
           if (v.is_tensor() && v.to_tensor().defined()) constant = Datum(v.to_tensor().detach());
-          if (attribute == "training") constant = Datum(false);
           Value* c = g->constant(constant, v.is_tensor() ? attribute : "");
           c->set_type(n->output()->type());
           n->output()->replace_uses_with(c);
@@ -237,10 +256,10 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
       if (place.empty()) {
         place = change.owner == root ? attribute : "_" + std::to_string(moved.size()) + "_" + attribute;
         const Attribute& a = *change.owner->cls->attribute(attribute);
-        cls->add_attribute({place, a.type, false, a.is_buffer || a.is_parameter});
+        cls->add_attribute({place, a.type, is_parameter, !is_parameter && (a.is_buffer || a.is_parameter)});
         object->slots.resize(cls->attributes.size());
         Datum value = v;
-        if (v.is_tensor() && v.to_tensor().defined()) value = Datum(v.to_tensor().detach());
+        if (!is_parameter && v.is_tensor() && v.to_tensor().defined()) value = Datum(v.to_tensor().detach());
         object->slot(place) = value;
       }
       n->set_input(0, self);
@@ -300,8 +319,8 @@ void find_regions(const Block& b, std::vector<std::optional<ScalarType>>& open, 
 }
 // conv followed by batch_norm of running statistics: one conv with other weights. Where the conv runs in a lower precision, those are of it,
 // and made from weights that are rounded to it, which a norm that changes little gives back as they are.
-bool fold_norms(Graph& g) {
-  bool changed = false;
+size_t fold_norms(Graph& g) {
+  size_t changed = 0;
   std::vector<std::optional<ScalarType>> open;
   std::map<const Node*, ScalarType> regions;
   find_regions(g.block(), open, regions);
@@ -333,12 +352,12 @@ bool fold_norms(Graph& g) {
     conv->set_input(2, b);
     n->output()->replace_uses_with(conv->output());
     n->erase();
-    changed = true;
+    changed++;
   }
   return changed;
 }
 // Dropout without training gives its input.
-void drop_dropout(Graph& g) {
+size_t drop_dropout(Graph& g) {
   std::vector<Node*> found;
   g.for_each([&](Node& n) {
     if (n.kind() == NodeKind::Op && std::string(n.op()->name) == "dropout" && n.input(2)->is_constant() && !n.input(2)->constant()->toBool())
@@ -348,9 +367,130 @@ void drop_dropout(Graph& g) {
     n->output()->replace_uses_with(n->input(0));
     n->erase();
   }
+  return found.size();
+}
+
+// Equal constants become one; the names and types of values stay apart.
+size_t pool_constants(Graph& g) {
+  size_t changed = 0;
+  std::vector<Value*> kept;
+  for (const auto& c : g.constants()) {
+    if (c->uses().empty() || !(c->constant()->is_number() || c->constant()->isBool() || c->constant()->isString() || c->constant()->is_none())) continue;
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Value* k) {
+      return k->type() == c->type() && k->constant()->kind() == c->constant()->kind() && *k->constant() == *c->constant();
+    });
+    if (same == kept.end()) {
+      kept.push_back(c.get());
+      continue;
+    }
+    c->replace_uses_with(*same);
+    changed++;
+  }
+  g.remove_unused_constants();
+  return changed;
+}
+
+// Parameters and results that are tuples become their elements.
+size_t lower_tuples(Graph& g) {
+  size_t changed = 0;
+  Block& b = g.block();
+  for (size_t i = 0; i < b.parameters().size(); i++) {
+    Value* p = b.parameter(i);
+    if (p->type().kind() != TypeKind::Tuple) continue;
+    std::vector<Value*> later, elements;
+    for (size_t k = i + 1; k < b.parameters().size(); k++) later.push_back(b.parameter(k));
+    for (const Type& t : p->type().elements()) elements.push_back(b.add_parameter(t, p->name()));
+    Node* const made = g.create(NodeKind::Tuple, elements, b.first());
+    p->replace_uses_with(made->output());
+    for (Value* v : later) {  // behind the elements, as they stood behind the tuple
+      Value* moved = b.add_parameter(v->type(), v->name());
+      v->replace_uses_with(moved);
+    }
+    for (size_t k = 0; k <= later.size(); k++) b.remove_parameter(i);
+    i--;
+    changed++;
+  }
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<Value*> results;
+    for (Value* v : std::vector<Value*>(b.results())) {
+      if (v->type().kind() != TypeKind::Tuple) {
+        results.push_back(v);
+        continue;
+      }
+      Node* const unpack = g.create(NodeKind::Unpack, {v}, b.return_node());
+      for (const Type& t : v->type().elements()) results.push_back(unpack->add_output(t));
+      again = true;
+      changed++;
+    }
+    if (!again) break;
+    b.return_node()->remove_inputs();
+    for (Value* v : results) b.add_result(v);
+  }
+  return changed + peephole(g);
+}
+
+// Calls on the side run where they stand.
+size_t inline_forks(Graph& g) {
+  std::vector<Node*> forks;
+  g.for_each([&](Node& n) {
+    if (is_builtin(n, "prim::fork")) forks.push_back(&n);
+  });
+  for (Node* n : forks) {
+    std::vector<Value*> arguments(n->inputs().begin() + 1, n->inputs().end());
+    Function* f = find_function(n->input(0)->constant()->to_string());
+    CRESSET_CHECK(f, "inline_forks: there is no function ", n->input(0)->constant()->to_string());
+    f->ensure_defined();
+    Node* call = g.create_call(f->name, arguments, n);
+    Value* result = call->add_output(f->schema.returns[0]);
+    std::vector<Node*> waits;
+    for (const Use& u : n->output()->uses())
+      if (is_builtin(*u.node, "aten::wait")) waits.push_back(u.node);
+    for (Node* w : waits) {
+      w->output()->replace_uses_with(result);
+      w->erase();
+    }
+    if (!n->output()->uses().empty()) {  // it goes further than to those who wait
+      Node* done = g.create("prim::future", {result}, n);
+      done->output()->set_type(n->output()->type());
+      n->output()->replace_uses_with(done->output());
+    }
+    n->erase();
+  }
+  inline_functions(g);
+  return forks.size();
+}
+
+// An expansion to the sizes that a constant says the tensor has already gives its input.
+size_t drop_expands(Graph& g) {
+  std::vector<Node*> found;
+  g.for_each([&](Node& n) {
+    if (n.kind() == NodeKind::Op && std::string(n.op()->name) == "expand" && n.input(1)->is_constant() && n.input(0)->is_constant() &&
+        constant_tensor(n.input(0)) && constant_tensor(n.input(0))->sizes().vec() == n.input(1)->constant()->toIntVector())
+      found.push_back(&n);
+  });
+  for (Node* n : found) {
+    n->output()->replace_uses_with(n->input(0));
+    n->erase();
+  }
+  return found.size();
+}
+
+const std::map<std::string, size_t (*)(Graph&), std::less<>>& script_passes() {
+  static const auto* const passes = new std::map<std::string, size_t (*)(Graph&), std::less<>>{
+      {"fold_builtins", fold_builtins}, {"peephole", peephole}, {"pool", pool_constants},  {"lower_tuples", lower_tuples},
+      {"inline_forks", inline_forks},   {"norms", fold_norms},  {"dropout", drop_dropout}, {"expands", drop_expands}};
+  return *passes;
 }
 
 }  // namespace
+
+bool is_script_pass(std::string_view name) { return script_passes().count(name) != 0; }
+size_t run_script_pass(Graph& g, std::string_view name) {
+  const auto found = script_passes().find(name);
+  CRESSET_CHECK_VALUE(found != script_passes().end(), "there is no pass '", std::string(name), "'");
+  return found->second(g);
+}
 
 void optimize_frozen(const Datum& module) {
   ScriptObject* root = object_of(module);

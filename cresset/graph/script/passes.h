@@ -6,8 +6,9 @@
 namespace cresset::graph::script {
 
 // A module of its own whose parameters, attributes and submodules are constants of its methods; those that are written, and the named ones, stay.
-// Errors: the module trains; there is no attribute or method of a name.
-CRESSET_API Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved);
+// A name with dots is one of a submodule, which stays a module of its own for it. A module that trains keeps the branches of training. Errors: there is no
+// attribute or method of a name.
+CRESSET_API Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved, bool preserve_parameters = false);
 // Within a frozen module: norms become part of the convolutions before them, dropout goes.
 CRESSET_API void optimize_frozen(const Datum& module);
 // Programs of the module's methods keep constant weights of convolutions and linear maps packed as well, for speed.
@@ -17,6 +18,11 @@ CRESSET_API size_t pack_weights(const Datum& module);
 CRESSET_API size_t fold_builtins(Graph& graph);
 // Lists of constant numbers that operators read, tuples that are taken apart again, elements and lengths of lists that nothing writes, sums with 0 and products with 1, branches that give one value.
 CRESSET_API size_t peephole(Graph& graph);
+// Passes of TorchScript's own graphs by their names: "fold_builtins", "peephole", "pool" (equal constants become one), "lower_tuples" (parameters and results
+// that are tuples become their elements), "inline_forks" (calls on the side run where they stand), "norms" (into the convolutions before them), "dropout" and
+// "expands" (to the size that is there), which give their input.
+CRESSET_API bool is_script_pass(std::string_view name);
+CRESSET_API size_t run_script_pass(Graph& graph, std::string_view name);
 // All of these passes and those of graphs, for a function with all that it calls, before it becomes a program. Returns how much it changed.
 CRESSET_API size_t optimize(Graph& graph, bool unrolls_in_part = true);
 // The names of the operators that the module's methods call, sorted.

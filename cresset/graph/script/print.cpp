@@ -40,6 +40,14 @@ void Referred::add(Function* f) {
   if (std::find(functions.begin(), functions.end(), f) == functions.end()) functions.push_back(f);
 }
 
+std::string base_name(const Node& n) {
+  std::string s = n.kind() == NodeKind::Op ? n.op()->name : n.builtin()->name;
+  if (s.find("::") == std::string::npos) s = "aten::" + s;
+  if (s.compare(0, 9, "cresset::") == 0) s = "aten::" + s.substr(9);
+  const size_t dot = s.find('.', s.find("::"));
+  return s.substr(0, dot);
+}
+
 namespace {
 
 bool is_identifier(const std::string& s) {
@@ -58,14 +66,6 @@ bool is_reserved(const std::string& s) {
                                                "unchecked_cast", "Tensor",   "List",     "Dict",   "Optional", "Tuple",      "self",    "zip",
                                                "enumerate",      "max",      "min",      "abs",    "device"};
   return kWords.count(s) != 0;
-}
-
-std::string base_name(const Node& n) {
-  std::string s = n.kind() == NodeKind::Op ? n.op()->name : n.builtin()->name;
-  if (s.find("::") == std::string::npos) s = "aten::" + s;
-  if (s.compare(0, 9, "cresset::") == 0) s = "aten::" + s.substr(9);
-  const size_t dot = s.find('.', s.find("::"));
-  return s.substr(0, dot);
 }
 
 class Printer {
@@ -627,77 +627,6 @@ std::string code_of_named_tuple(const std::string& name) {
   std::string s = "class " + short_name(name) + "(NamedTuple):\n";
   for (size_t i = 0; i < t.elements().size(); i++) s += "  " + t.fields()[i] + " : " + annotation_text(t.elements()[i]) + "\n";
   return s;
-}
-
-namespace {
-
-bool calls_native(const Node& n) { return n.kind() == NodeKind::Builtin && n.builtin()->name == "prim::CallNative"; }
-
-}  // namespace
-
-std::string kind_of(const Node& n) {
-  switch (n.kind()) {
-    case NodeKind::If: return "prim::If";
-    case NodeKind::Loop: return "prim::Loop";
-    case NodeKind::List: return "prim::ListConstruct";
-    case NodeKind::Tuple: return "prim::TupleConstruct";
-    case NodeKind::Dict: return "prim::DictConstruct";
-    case NodeKind::Unpack: return n.input(0)->type().kind() == TypeKind::List ? "prim::ListUnpack" : "prim::TupleUnpack";
-    case NodeKind::Return: return "prim::Return";
-    case NodeKind::Call: {
-      Function* f = find_function(n.target());
-      return f && f->cls ? "prim::CallMethod" : "prim::CallFunction";
-    }
-    case NodeKind::Foreign: return n.target();
-    default: break;
-  }
-  if (!calls_native(n)) return base_name(n);
-  const std::string op = foreign_operator_name(n.input(0)->constant()->to_string());
-  return op.empty() ? "prim::PythonOp" : op;
-}
-
-namespace {
-
-void print_block(const Block& b, const std::string& indent, std::string& out) {
-  const auto typed = [](const Value* v) { return "%" + v->name() + " : " + annotation_text(v->type()); };
-  const auto operand = [](const Value* v) {
-    if (!v->is_constant()) return "%" + v->name();
-    if (v->constant()->is_tensor()) return "@" + v->name();
-    return literal_of(*v->constant());
-  };
-  for (const auto& n : b.nodes()) {
-    std::string inputs;
-    const bool names_operator = calls_native(*n) && kind_of(*n) != "prim::PythonOp";
-    for (size_t i = names_operator ? 1 : 0; i < n->inputs().size(); i++) inputs += (inputs.empty() ? "" : ", ") + operand(n->input(i));
-    if (n->kind() == NodeKind::Return) {
-      if (b.owner()) out += indent + "-> (" + inputs + ")\n";
-      else out += indent + "return (" + inputs + ")\n";
-      continue;
-    }
-    std::string outputs;
-    for (const auto& o : n->outputs()) outputs += (outputs.empty() ? "" : ", ") + typed(o.get());
-    out += indent + (outputs.empty() ? "" : outputs + " = ") + kind_of(*n) + "(" + inputs + ")";
-    if (const auto& l = n->location()) out += " # " + l->file + ":" + std::to_string(l->line) + ":" + std::to_string(l->column - 1);
-    out += "\n";
-    for (size_t i = 0; i < n->blocks().size(); i++) {
-      const Block& inner = *n->blocks()[i];
-      out += indent + "  block" + std::to_string(i) + "(";
-      for (size_t k = 0; k < inner.parameters().size(); k++) out += (k ? ", " : "") + typed(inner.parameter(k));
-      out += "):\n";
-      print_block(inner, indent + "    ", out);
-    }
-  }
-}
-
-}  // namespace
-
-std::string graph_text(const Graph& g) {
-  std::string out = "graph(";
-  const auto& parameters = g.block().parameters();
-  for (size_t i = 0; i < parameters.size(); i++) out += (i ? ",\n      " : "") + ("%" + parameters[i]->name()) + " : " + annotation_text(parameters[i]->type());
-  out += "):\n";
-  print_block(g.block(), "  ", out);
-  return out;
 }
 
 }  // namespace cresset::graph::script

@@ -23,9 +23,23 @@ CRESSET_API std::string code_of(Function& function, Referred& referred, bool to_
 // "class Net(Module):\n  ..."
 CRESSET_API std::string code_of(ClassType& cls, Referred& referred, bool to_save);
 std::string code_of_named_tuple(const std::string& name);
-// As PyTorch prints graphs: "graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()".
+// As PyTorch prints graphs: "graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()". Constants stand first.
 CRESSET_API std::string graph_text(const Graph& graph);
 // "aten::add", "prim::If", "prim::CallMethod": names as PyTorch's graphs have them.
 CRESSET_API std::string kind_of(const Node& node);
+// "aten::add" of add.Tensor; of operators and builtins alone.
+std::string base_name(const Node& node);
+
+// A node as PyTorch's graphs have it: names and types that ours takes as inputs are attributes there.
+struct NodeView {
+  std::string kind;
+  std::vector<std::pair<std::string, Datum>> attributes;
+  std::vector<size_t> inputs;  // which of the node's own
+};
+CRESSET_API NodeView view_of(const Node& node);
+// Whether all that use a constant take it as an attribute.
+CRESSET_API bool is_only_attribute(const Value& constant);
+// The names of the constants that a graph prints: those of their own, or numbers that no other value has.
+CRESSET_API std::unordered_map<const Value*, std::string> constant_names(const Graph& graph);
 
 }  // namespace cresset::graph::script

@@ -308,6 +308,7 @@ void place_in_call(Node& n, const Place& call, std::map<const Location*, Place>&
 
 // The graph of a function, with what its calls do in place of them. Functions that are operators of PyTorch stay calls unless the graph is to run.
 void inline_calls(Graph& g, bool to_run) {
+  size_t nodes = g.num_nodes();
   while (true) {
     std::vector<Node*> calls;
     g.for_each([&](Node& n) {
@@ -319,6 +320,8 @@ void inline_calls(Graph& g, bool to_run) {
       CRESSET_CHECK(f, "graph ", g.name(), ": there is no function ", n->target());
       f->ensure_defined();
       const Graph& from = f->inlined();
+      nodes += from.num_nodes();
+      CRESSET_CHECK(nodes <= kMaxNodes, "expected at most ", kMaxNodes, " nodes in ", short_name(g.name()), " with all functions that it calls");
       std::unordered_map<Value*, Value*> map;
       std::map<const Location*, Place> places;
       for (size_t i = 0; i < from.block().parameters().size(); i++) map[from.block().parameter(i)] = n->input(i);
@@ -342,6 +345,11 @@ void inline_calls(Graph& g, bool to_run) {
 }
 
 }  // namespace
+
+void inline_functions(Graph& g) {
+  const std::lock_guard lock(compile_mutex());
+  inline_calls(g, false);
+}
 
 const Graph& Function::inlined() {
   ensure_defined();

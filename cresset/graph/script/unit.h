@@ -186,7 +186,7 @@ class CRESSET_API Function {
   Datum run(std::vector<Datum> arguments);
   // The same for a call that is no part of the one that this thread runs: errors have places of its own.
   Datum run_apart(std::vector<Datum> arguments);
-  // The graph with the graphs of all functions that it calls within.
+  // The graph with the graphs of all functions that it calls within. Errors: it has more than kMaxNodes nodes.
   const Graph& inlined();
   // The graph that runs, after all passes, and its program, from the first run on; null before.
   std::shared_ptr<const Graph> executed();
@@ -245,6 +245,11 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
  private:
   std::vector<std::unique_ptr<Function>> dropped_;
 };
+
+// Of a function with all that it calls: programs of strangers may call themselves twice as large at every level.
+inline constexpr size_t kMaxNodes = size_t{1} << 19;
+// Puts what functions do in place of their calls. Errors: as Function::inlined; more than kMaxNodes nodes.
+CRESSET_API void inline_functions(Graph& graph);
 
 // The graph that the last function of this thread ran, after all passes; null: none has run, or its function is gone.
 CRESSET_API std::shared_ptr<const Graph> last_executed_graph();

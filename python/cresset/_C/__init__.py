@@ -9,7 +9,7 @@ _disabled_torch_dispatch_impl = _cresset._disabled_torch_dispatch_impl
 has_lapack, has_mkl, has_openmp = True, False, False
 # Classes of the compiler by the modules that they live in: what a function's `graph` is made of.
 _COMPILER = {
-    "Block": "_views", "CompilationUnit": "_api", "Graph": "_views", "Node": "_views", "ScriptFunction": "_function", "ScriptMethod": "_module", "Value": "_views",
+    "Block": "_ir", "CompilationUnit": "_api", "Graph": "_ir", "Node": "_ir", "ScriptFunction": "_function", "ScriptMethod": "_module", "Value": "_ir",
 }  # fmt: skip
 _SUBMODULES = ("_autograd", "_cpu", "_functorch", "_profiler")
 
@@ -112,7 +112,7 @@ def __getattr__(name):
         return dispatch_keys.parsed
     if name == "_parse_dispatch_key":
         return dispatch_keys.DispatchKey.__members__.get
-    if name.startswith(("_jit_", "_get_graph_executor", "_set_graph_executor")):
+    if name.startswith(("_jit_", "_get_graph_executor", "_set_graph_executor")) or name in ("_create_function_from_graph", "_freeze_module"):
         from . import _jit
 
         if (function := _jit.found(name)) is not None:
@@ -135,16 +135,16 @@ def parse_schema(text):
     return FunctionSchema(canonical(text), "")
 
 
-def parse_ir(text):
-    """A graph of TorchScript from its text. RuntimeError for text that is none, with the place marked.
+def parse_ir(text, parse_tensor_constants=False):
+    """A graph of TorchScript from its text; constants that are tensors are numbers between braces, "{1}". RuntimeError for text that is none, with the place marked.
 
     >>> graph = torch._C.parse_ir("graph(%x : Tensor):\\n  %y : Tensor = aten::relu(%x)\\n  return (%y)")
     >>> [node.kind() for node in graph.nodes()]
     ['aten::relu']
     """
-    from ..jit._views import graph_of_text
+    from ..jit._ir import graph_of_text
 
-    return graph_of_text(text)
+    return graph_of_text(text, parse_tensor_constants)
 
 
 def _jit_try_infer_type(value):

@@ -1,22 +1,30 @@
 """Passes over graphs, and settings of executors, which libraries ask of PyTorch's compiler by private names.
 
-There is one way to run programs here, so the settings are kept for those who ask and change no result; that of the optimisation is obeyed.
+There is one way to run programs here, so the settings are kept for those who ask, and warn when they are changed; that of the optimisation is obeyed.
 """
 
 import _cresset_graph as _graph
+
+from .._core.modes import _warn_once
 
 _settings = {
     "profiling_executor": True, "profiling_mode": True, "texpr_fuser_enabled": True, "nvfuser_enabled": False, "bailout_depth": 1, "num_profiled_runs": 1,
     "can_fuse_on_cpu": False, "can_fuse_on_gpu": False, "inline_everything_mode": False, "autocast_mode": True,
 }  # fmt: skip
 _PASSES = {
-    "dce": ("dead",), "cse": ("common",), "constant_propagation": ("fold_builtins", "constants", "dead"), "peephole": ("peephole", "dead"), "lint": ("verify",),
+    "dce": ("dead",), "cse": ("common",), "constant_propagation": ("fold_builtins", "constants", "dead"), "peephole": ("peephole", "fold_builtins", "dead"),
+    "lint": ("verify",), "constant_propagation_immutable_types": ("fold_builtins", "dead"), "constant_pooling": ("pool",), "loop_unrolling": ("unroll",),
+    "unroll_cond": ("unroll",), "lower_all_tuples": ("lower_tuples", "dead"), "lower_simple_tuples": ("peephole", "dead"), "inline_fork_wait": ("inline_forks", "dead"),
+    "fold_frozen_conv_bn": ("norms",), "optimize_frozen_graph": ("dropout", "norms", "dead"), "peephole_list_idioms": ("peephole", "dead"),
+    "remove_expands": ("expands", "dead"), "dce_graph": ("dead",),
 }  # fmt: skip
 
 
 def _setter(key):
     def exchange(value):
         former, _settings[key] = _settings[key], type(_settings[key])(value)
+        if former != _settings[key]:
+            _warn_once(f"torch.jit: the setting {key} has no effect: there is one way to run programs, which no profile changes")
         return former
 
     return exchange
@@ -38,6 +46,55 @@ def _set_graph_executor_optimize(optimize):
 def _jit_pass_inline(graph):
     """Puts what the functions that a graph calls do in place of the calls."""
     graph._inline()
+
+
+def _jit_pass_remove_dropout(module):
+    """Takes dropout, which gives its input, out of the methods of a module that does not train."""
+    for name in module._method_names():
+        module._get_method(name).graph._pass("dropout", "dead")
+
+
+def _jit_pass_canonicalize(graph, keep_unique_names=True):
+    """A copy of a graph, whose values have new names where the old ones are not to be kept."""
+    copied = graph.copy()
+    if not keep_unique_names:
+        for i, value in enumerate(v for n in copied.nodes() if n.kind() != "prim::Constant" for v in n.outputs()):
+            value.setDebugName(f"v{i}")
+    return copied
+
+
+def _jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, graph):
+    """Where the graph of a text is found, that of another stands: both are texts of graphs with the same inputs and outputs."""
+    from ..jit._ir import graph_of_text
+
+    return _graph.script_graph_rewrite(graph._handle, graph_of_text(pattern)._handle, graph_of_text(replacement)._handle)
+
+
+def _jit_interpret_graph(graph, inputs):
+    """Runs a graph, without passes before."""
+    former = _graph.script_exchange_optimize(False)
+    try:
+        return _create_function_from_graph("interpreted", graph)(*inputs)
+    finally:
+        _graph.script_exchange_optimize(former)
+
+
+def _create_function_from_graph(qualname, graph):
+    """A function that runs a copy of a graph; several results become a tuple."""
+    from ..jit._function import ScriptFunction
+
+    return ScriptFunction(_graph.script_graph_function(_graph.script_unit_new(), qualname, graph._handle))
+
+
+def _freeze_module(module, preservedAttrs=(), freezeInterfaces=True, preserveParameters=False):
+    """The handle of a module whose attributes are constants of its methods, but for those that are written, those that are named, and the parameters where they
+    are to stay."""
+    return _graph.script_freeze(module, list(preservedAttrs), False, bool(preserveParameters))
+
+
+def _jit_object_is_non_holding(node):
+    """Whether a constant object of a graph keeps its class alive no longer than the graph, as all do here."""
+    return True
 
 
 def found(name):

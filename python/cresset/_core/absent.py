@@ -41,7 +41,6 @@ WINGS = {
     "TorchScript": {
         "_C": "ScriptModule Type",
         "jit.mobile": "",
-        "utils.bundled_inputs": "augment_model_with_bundled_inputs bundle_inputs",
         "utils.mobile_optimizer": "optimize_for_mobile",
     },
     "compiler": {

@@ -160,6 +160,7 @@ _graph.script_set_helpers(
         "enum_member": _enum_member,
         "new_future": Future,
         "attribute_of": _resolve.attribute_of,
+        "handle_attribute": _module.handle_attribute,
         "operator_of": _resolve.operator_of,
     },
     Error,
@@ -616,23 +617,22 @@ def export_opnames(m):
 
 # ---- switches ---------------------------------------------------------------------------------------------------------------
 
-_fusion = [("STATIC", 2), ("DYNAMIC", 10)]
 _onednn = False
 
 
 def set_fusion_strategy(strategy):
-    """Sets the list of (kind, depth) that a fuser goes by, and returns the former one. There is one way to run programs here: the list is kept for those who ask.
+    """Sets the list of (kind, depth) that a fuser goes by, and returns the former one. There is one way to run programs here, whatever the shapes: the list
+    is kept for those who ask, and a change of it warns that it has no effect.
 
-    >>> old = torch.jit.set_fusion_strategy([("STATIC", 2)])
+    >>> old = torch.jit.set_fusion_strategy([("STATIC", 2), ("DYNAMIC", 10)])
     >>> torch.jit.set_fusion_strategy(old)
-    [('STATIC', 2)]
+    [('STATIC', 2), ('DYNAMIC', 10)]
     """
-    global _fusion
     for kind, depth in strategy:
         if kind not in ("STATIC", "DYNAMIC") or not _is(depth, int):
             raise RuntimeError(f"set_fusion_strategy: expected ('STATIC' or 'DYNAMIC', int), got {(kind, depth)!r}")
-    before, _fusion = _fusion, list(strategy)
-    return before
+    before = _graph.script_exchange_fusion([(kind == "DYNAMIC", depth) for kind, depth in strategy])
+    return [("DYNAMIC" if dynamic else "STATIC", depth) for dynamic, depth in before]
 
 
 @contextlib.contextmanager
@@ -663,6 +663,8 @@ def fuser(name):
     """
     if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
         raise RuntimeError(f"unrecognized fuser option (name: {name})")
+    if name != "none":
+        warnings.warn(f"torch.jit.fuser: there is no fuser here, and {name!r} has no effect: programs run by one interpreter", stacklevel=3)
     yield
 
 
@@ -678,7 +680,7 @@ def last_executed_optimized_graph():
     >>> [n.kind() for n in torch.jit.last_executed_optimized_graph().nodes()]
     ['prim::Constant', 'aten::mul']
     """
-    from ._views import Graph
+    from ._ir import Graph
 
     ran = _graph.script_last_graph()
     if ran is None:

@@ -49,13 +49,13 @@ class ScriptFunction:
 
     @property
     def graph(self):
-        from ._views import Graph
+        from ._ir import Graph
 
         return Graph(_graph.script_function_graph(self._handle, False), self._handle)
 
     @property
     def inlined_graph(self):
-        from ._views import Graph
+        from ._ir import Graph
 
         return Graph(_graph.script_function_graph(self._handle, True))
 

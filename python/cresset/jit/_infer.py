@@ -2,7 +2,7 @@
 
 import cresset as torch
 
-from ._views import Type
+from ._ir import Type
 
 _PLAIN = {bool: "bool", int: "int", float: "float", complex: "complex", str: "str", bytes: "str", type(None): "NoneType"}
 _OF_CONSTANTS = {torch.dtype: "int", torch.layout: "int", torch.device: "Device", torch.Generator: "Generator"}

@@ -1,6 +1,7 @@
 """Modules that are compiled: `ScriptModule`, and `RecursiveScriptModule`, which `script` makes and `load` reads."""
 
 import collections.abc
+import functools
 import inspect
 
 import _cresset_graph as _graph
@@ -346,6 +347,11 @@ class RecursiveScriptModule(ScriptModule):
         define_methods(_graph.script_object_class(self._c), src)
         self.__dict__["_info"] = _graph.script_class_info(_graph.script_object_class(self._c))
 
+    def _add_attribute(self, name, type_text, value):
+        """Adds an attribute of a type, as its text."""
+        _graph.script_register_attribute(self._c, name, type_text, value)
+        self.__dict__["_info"] = _graph.script_class_info(_graph.script_object_class(self._c))
+
     def _save_for_lite_interpreter(self, *args, **kwargs):
         raise NotImplementedError("torch.jit: files of the lite interpreter are not written")
 
@@ -418,3 +424,33 @@ class RecursiveScriptModule(ScriptModule):
 def wrap(handle, original=None):
     """The module around an object."""
     return RecursiveScriptModule(handle, original)
+
+
+def copy_without(module, methods, attributes):
+    """A module of a class of its own with the same values, without some methods and attributes."""
+    return wrap(_graph.script_copy_without(module._c, [*methods, *attributes]))
+
+
+# ---- handles ----------------------------------------------------------------------------------------------------------------
+
+_OF_HANDLES = {
+    "hasattr": lambda module, name: any(row[0] == name for row in module._info["attributes"]) or name in module._info["constants"],
+    "getattr": lambda module, name: _handle_of(getattr(module, name)),
+    "setattr": setattr,
+    "_has_method": lambda module, name: module._find_method(name) is not None,
+    "_get_method": lambda module, name: getattr(module, name),
+    "_method_names": lambda module: list(module._info["methods"]),
+    "_get_methods": lambda module: [getattr(module, name) for name in module._info["methods"]],
+    "_register_attribute": lambda module, name, type, value: module._add_attribute(name, type.annotation_str, value),
+    "_define": lambda module, value, source, resolve=None: module.define(source),
+}
+
+
+def _handle_of(value):
+    return value._c if isinstance(value, RecursiveScriptModule) else value
+
+
+def handle_attribute(handle, name):
+    """What the handle of a module has by a name: functions of PyTorch's own handles, or what the module has."""
+    module = wrap(handle)
+    return functools.partial(_OF_HANDLES[name], module) if name in _OF_HANDLES else _handle_of(getattr(module, name))

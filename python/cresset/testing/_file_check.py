@@ -60,7 +60,7 @@ class FileCheck:
 
 @functools.lru_cache(None)
 def _graph_type():
-    from ..jit._views import Graph
+    from ..jit._ir import Graph
 
     return Graph
 

@@ -16,9 +16,7 @@ void check(bool fine, const char* name) {
 template <class F> bool raises(F f) {
   try {
     f();
-  } catch (const c10::Error&) {
-    return true;
-  }
+  } catch (const c10::Error&) { return true; }
   return false;
 }
 

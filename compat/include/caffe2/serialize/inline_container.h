@@ -108,7 +108,8 @@ class PyTorchStreamReader final {
   // The bytes of a record. Errors: there is no such record, or it is damaged.
   std::tuple<at::DataPtr, size_t> getRecord(const std::string& name) const {
     auto* const text = new std::string(zip_.read(entry(name), true));
-    at::DataPtr bytes(text->data(), text, [](void* owned) { delete static_cast<std::string*>(owned); }, at::kCPU);
+    at::DataPtr bytes(
+        text->data(), text, [](void* owned) { delete static_cast<std::string*>(owned); }, at::kCPU);
     return {std::move(bytes), text->size()};
   }
   size_t getRecordSize(const std::string& name) const { return static_cast<size_t>(entry(name).size); }

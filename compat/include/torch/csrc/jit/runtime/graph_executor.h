@@ -1,10 +1,10 @@
 #pragma once
-// Settings of how scripts run. That of the optimisation is obeyed, and a thread's own; the others are kept for those who ask and change no
-// result: there is one way to run programs.
+// Settings of how scripts run. That of the optimisation is obeyed, and a thread's own; the others say that they have no effect.
 
 #include <atomic>
 
 #include "cresset/graph/script/unit.h"
+#include "torch/detail/macros.h"
 
 namespace torch::jit {
 
@@ -20,25 +20,48 @@ struct GraphOptimizerEnabledGuard {
   bool former_;
 };
 
-inline std::atomic<bool>& getProfilingMode() {
-  static std::atomic<bool> on = true;
+// A setting of LibTorch's executors for which programs here have no use, as there is one way to run them, for all shapes: it keeps its value for those
+// who ask, and warns, once, when it is changed.
+template <class T> class IdleSetting {
+ public:
+  IdleSetting(const char* name, T value) : name_(name), value_(value) {}
+  IdleSetting(const IdleSetting&) = delete;
+  operator T() const { return value_; }
+  T load() const { return value_; }
+  T operator=(T value) { return exchange(value), value; }
+  void store(T value) { exchange(value); }
+  T exchange(T value) {
+    const T before = value_.exchange(value);
+    if (before != value && !told_.exchange(true))
+      TORCH_WARN("torch::jit: ", name_, " has no effect: there is one way to run programs, which no profile changes; it was set to ", value);
+    return before;
+  }
+
+ private:
+  const char* name_;
+  std::atomic<T> value_;
+  std::atomic<bool> told_ = false;
+};
+
+inline IdleSetting<bool>& getProfilingMode() {
+  static IdleSetting<bool> on("the profiling mode", true);
   return on;
 }
-inline std::atomic<bool>& getExecutorMode() {
-  static std::atomic<bool> on = true;
+inline IdleSetting<bool>& getExecutorMode() {
+  static IdleSetting<bool> on("the profiling executor", true);
   return on;
 }
-inline std::atomic<size_t>& getNumProfiledRuns() {
-  static std::atomic<size_t> runs = 1;
+inline IdleSetting<size_t>& getNumProfiledRuns() {
+  static IdleSetting<size_t> runs("the number of profiled runs", 1);
   return runs;
 }
-inline std::atomic<size_t>& getBailoutDepth() {
-  static std::atomic<size_t> depth = 1;
+inline IdleSetting<size_t>& getBailoutDepth() {
+  static IdleSetting<size_t> depth("the bailout depth", 1);
   return depth;
 }
 namespace detail {
-inline std::atomic<bool>& fuser_enabled() {
-  static std::atomic<bool> on = true;
+inline IdleSetting<bool>& fuser_enabled() {
+  static IdleSetting<bool> on("the fuser of tensor expressions", true);
   return on;
 }
 }  // namespace detail
