@@ -274,7 +274,7 @@ class Node(_Part):
         return name in self._attributes()
 
     def kindOf(self, name):
-        """What an attribute is: "i", "f", "s", "t", a list of them, or "ival"."""
+        """The kind of an attribute: "i", "f", "s", "t", a list of them, or "ival"."""
         return _kind_of_attribute(self._attribute(name))
 
     def _attribute(self, name):

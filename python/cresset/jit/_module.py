@@ -451,6 +451,6 @@ def _handle_of(value):
 
 
 def handle_attribute(handle, name):
-    """What the handle of a module has by a name: functions of PyTorch's own handles, or what the module has."""
+    """The attribute or function that the handle of a module has by a name: those of PyTorch's own handles, or of the module."""
     module = wrap(handle)
     return functools.partial(_OF_HANDLES[name], module) if name in _OF_HANDLES else _handle_of(getattr(module, name))

@@ -165,7 +165,7 @@ def get_all_bundled_inputs_for_{function}(self):
 
 
 def _inflate_expr(argument, place, helper, model, skip_size_check):
-    """What is stored of an argument, and the expression that makes the argument of it."""
+    """The stored form of an argument, and the expression that makes the argument of it."""
     if isinstance(argument, InflatableArg):
         if argument.fmt_fn:
             if argument.fmt not in ("{}", ""):
