@@ -74,8 +74,8 @@ PyObject* read_block(PyObject*, PyObject* args) {
     Ref nodes = checked(PyList_New(0));
     for (const auto& n : b.nodes())
       if (n->kind() != NodeKind::Return && !is_detached(*n) && PyList_Append(nodes.get(), address(n.get()).get()) < 0) throw PythonError();
-    return checked(Py_BuildValue("(OOOO)", addresses(b.parameters(), kItself).get(), addresses(b.results(), kItself).get(), nodes.get(),
-                                 address(b.owner()).get()));
+    return checked(
+        Py_BuildValue("(OOOO)", addresses(b.parameters(), kItself).get(), addresses(b.results(), kItself).get(), nodes.get(), address(b.owner()).get()));
   });
 }
 // The constants that are more than attributes of nodes.
