@@ -1,4 +1,4 @@
-"""Graphs of TorchScript: blocks, nodes and values as the graph has them now. What is changed here is changed in the graph, and for the function that it
+"""Graphs of TorchScript: blocks, nodes and values as the graph has them now. Changes made here change the graph, for the function, too, that it
 belongs to. Errors: RuntimeError for a node or value that is no longer part of its graph."""
 
 import _cresset_graph as _graph
@@ -164,7 +164,7 @@ class Value(_Part):
 
 
 class _Search:
-    """What finds nodes in something that has nodes."""
+    """The search for nodes in something that has nodes."""
 
     def findAllNodes(self, kind, recurse=True):
         """The nodes of a kind, in order, those of nested blocks too with `recurse`."""

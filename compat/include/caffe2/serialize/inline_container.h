@@ -37,7 +37,7 @@ class PyTorchStreamWriter final {
     if (finalized_) return;
     try {
       writeEndOfFile();
-    } catch (const std::exception&) {  // a destructor has nobody to tell; those who must know call writeEndOfFile
+    } catch (const std::exception&) {  // a destructor cannot raise; writeEndOfFile tells of errors
     }
   }
 
