@@ -289,7 +289,7 @@ TEST(Unpickle, SurvivesNoise) {
   p.bytes("\xff\x01");
   p.complex(1, 2);
   p.integers(std::vector<int64_t>{1, 2, 3, 4, 5}.data(), 5);
-  p.storage(0, kFloat, 40, "cpu");
+  p.storage("0", kFloat, 40, "cpu");
   p.op('e');
   const std::string good = p.finish();
   for (int i = 0; i < 20'000; i++) {

@@ -247,7 +247,7 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
 };
 
 // Of a function with all that it calls: programs of strangers may call themselves twice as large at every level.
-inline constexpr size_t kMaxNodes = size_t{1} << 19;
+inline constexpr size_t kMaxNodes = size_t{1} << 17;
 // Puts what functions do in place of their calls. Errors: as Function::inlined; more than kMaxNodes nodes.
 CRESSET_API void inline_functions(Graph& graph);
 

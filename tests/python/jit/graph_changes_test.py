@@ -1,8 +1,9 @@
 """Graphs of TorchScript that programs look at and change, and programs of strangers that would compile without end."""
 
-import cresset as torch
 import cresset.utils.bundled_inputs
 import pytest
+
+import cresset as torch
 
 
 def lines(*rows):

@@ -300,6 +300,13 @@ class Functions(unittest.TestCase):
 
 
 class Modules(unittest.TestCase):
+    def test_functions_that_call_each_other_twice_are_refused_in_time(self):
+        texts = ["def f0(x: Tensor) -> Tensor:\n  return x + 1\n", *(f"def f{i}(x: Tensor) -> Tensor:\n  return f{i - 1}(f{i - 1}(x))\n" for i in range(1, 41))]
+        unit = torch.jit.CompilationUnit("".join(texts))
+        with self.assertRaisesRegex(RuntimeError, "expected at most 131072 nodes"):
+            unit.f40(torch.ones(1))
+        self.assertEqual(unit.f10(torch.ones(1)).item(), 1025)
+
     def test_containers_are_unrolled_and_state_is_shared(self):
         torch.manual_seed(0)
         m = Layers()
