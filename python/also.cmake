@@ -14,7 +14,7 @@ print(sysconfig.get_path('include'), sysconfig.get_config_var('EXT_SUFFIX'), sep
   endif()
   set(out ${CMAKE_BINARY_DIR}/python${version})
   set(all cresset_python${version})
-  add_custom_target(${all})
+  add_custom_target(${all} ALL)
   foreach(known cresset_python cresset_graph_python cresset_profile_python cresset_dist_python cresset_compile_python)
     get_target_property(sources ${known} SOURCES)
     get_target_property(libraries ${known} LINK_LIBRARIES)

@@ -101,7 +101,7 @@ void show_original(PyCodeObject* clone, PyCodeObject* original) {
 }
 
 // A return ends the frame, so the trap is the instruction with which the evaluation itself ends (INTERPRETER_EXIT). It leaves the frame as it is, and the
-// thread one call deeper, which tells it from a return. What it gives is the top of the stack, not taken off it.
+// thread one call deeper, which tells it from a return. Its result is the top of the stack, which stays there.
 bool run_code_to_trap(_PyInterpreterFrame* f, PyCodeObject* clone, int offset, const Trap& trap, PyObject*& result) {
   PyThreadState* const thread = PyThreadState_Get();
   _PyInterpreterFrame* const caller = running(thread);

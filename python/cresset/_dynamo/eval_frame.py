@@ -112,7 +112,7 @@ def _miss(reference, function, code, offset, slots, stack):
 
 
 def is_dynamo_supported():
-    """Whether frames of this Python can be captured: CPython 3.11."""
+    """Whether frames of this Python can be captured: CPython 3.11 to 3.13."""
     return _cresset_compile.supported
 
 
@@ -144,7 +144,9 @@ def _call_module(module, args, kwargs):
 def compiled(function, compiler):
     """The compiled form of a function, a module or a class."""
     if not _cresset_compile.supported:
-        _logs.once("torch.compile: frames of this version of Python are not captured (CPython 3.11 is supported); functions and modules run as they are")
+        _logs.once(
+            "torch.compile: frames of this version of Python are not captured (CPython 3.11 to 3.13 is supported); functions and modules run as they are"
+        )
     if isinstance(function, torch.nn.Module):
         return OptimizedModule(function, compiler)
     function = innermost_fn(function)

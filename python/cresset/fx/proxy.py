@@ -331,7 +331,9 @@ def _property_name(getter):
 
 def _asserted(code, at):
     """The message of the assertion whose condition the instruction at an offset tests, "" for none; None where it tests no assertion."""
-    found = [i for i in dis.get_instructions(code) if i.offset >= at][:4]
+    found = [i for i in dis.get_instructions(code) if i.offset >= at][:5]
+    if found and (found[0].opname in ("TO_BOOL", "COMPARE_OP") and len(found) > 1 and "IF_TRUE" in found[1].opname):
+        del found[0]  # from Python 3.13 on these ask for the truth, before the jump
     if len(found) < 3 or "IF_TRUE" not in found[0].opname or found[1].opname != "LOAD_ASSERTION_ERROR":
         return None
     return str(found[2].argval) if found[2].opname == "LOAD_CONST" else ""

@@ -1,4 +1,4 @@
-"""What the compilers of different versions of Python make of a program: each construct is captured, and broken off, alike."""
+"""Each construct of Python is captured, and broken off, alike by the bytecode of each version."""
 
 import gc
 import inspect
@@ -126,7 +126,7 @@ class Constructs(Case):
                 z = x * 3
             del z
             try:
-                return z
+                return z  # noqa: F821  deleted on purpose
             except UnboundLocalError:
                 return x - 1
 

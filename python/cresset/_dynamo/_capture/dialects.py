@@ -34,7 +34,7 @@ class Instruction:
         self.loop = None  # of the one that begins a comprehension: the index after its loop, and what that adds to the depth of the stack
 
     def effect(self):
-        """What it adds to the depth of the stack where it does not jump."""
+        """The number that it adds to the depth of the stack where it does not jump."""
         return dis.stack_effect(*self.real, jump=False)
 
 
@@ -105,7 +105,7 @@ def _rename(made, cells):
 
 
 def _comprehension(found, start):
-    """What `loop` says of a comprehension, which is a function that is called at once, or from 3.12 on part of the code; None for another loop."""
+    """The answer of `loop` for a comprehension, which is a function that is called at once, or from 3.12 on part of the code; None for another loop."""
     at = start + 1
     names = [one.name for one in found[at : at + 2]]
     if names == ["PRECALL", "CALL"] and found[at].arg == 0:

@@ -331,7 +331,7 @@ class Machine:
         self.stack.append(calls.call(self, function, tuple(args), kwargs))
 
     def pop_callee(self, args):
-        """What is called, and with what: a method is on the stack as a function and an object."""
+        """The callable and its arguments: a method is on the stack as a function and an object."""
         above, below = self.stack.pop(), self.stack.pop()
         if below is NULL:
             return above, args

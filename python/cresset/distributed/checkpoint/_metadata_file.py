@@ -49,8 +49,8 @@ def _layout(name):
     return found
 
 
-_PATHS = {("pathlib", name): pathlib.PurePosixPath if "Windows" not in name else pathlib.PureWindowsPath
-          for name in ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")}  # fmt: skip
+_PATHS = {(module, name): pathlib.PurePosixPath if "Windows" not in name else pathlib.PureWindowsPath
+          for module in ("pathlib", "pathlib._local") for name in ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")}  # fmt: skip
 _FOUND = {
     **_CLASSES,
     **_PATHS,
@@ -74,7 +74,8 @@ class _Reader(pickle.Unpickler):
 
 
 class _Writer(pickle._Pickler):
-    _names = {cls: place for place, cls in _CLASSES.items()}
+    # Python 3.13 has its paths in a module of their own, which other versions do not read.
+    _names = {cls: place for place, cls in _CLASSES.items()} | {cls: ("pathlib", cls.__name__) for cls in (pathlib.PosixPath, pathlib.PurePosixPath)}
 
     def reducer_override(self, value):
         if isinstance(value, torch.dtype):

@@ -16,16 +16,16 @@ class DDPCommHookType(enum.Enum):
     'NOOP'
     """
 
-    ALLREDUCE = functools.partial(default_hooks.allreduce_hook)
-    FP16_COMPRESS = functools.partial(default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = functools.partial(default_hooks.bf16_compress_hook)
-    QUANTIZE_PER_TENSOR = functools.partial(quantization_hooks.quantization_pertensor_hook)
-    QUANTIZE_PER_CHANNEL = functools.partial(quantization_hooks.quantization_perchannel_hook)
-    POWER_SGD = functools.partial(powerSGD_hook.powerSGD_hook)
-    POWER_SGD_RANK2 = functools.partial(powerSGD_hook.powerSGD_hook, rank=2)
-    BATCHED_POWER_SGD = functools.partial(powerSGD_hook.batched_powerSGD_hook)
-    BATCHED_POWER_SGD_RANK2 = functools.partial(powerSGD_hook.batched_powerSGD_hook, rank=2)
-    NOOP = functools.partial(debugging_hooks.noop_hook)
+    ALLREDUCE = enum.member(functools.partial(default_hooks.allreduce_hook))
+    FP16_COMPRESS = enum.member(functools.partial(default_hooks.fp16_compress_hook))
+    BF16_COMPRESS = enum.member(functools.partial(default_hooks.bf16_compress_hook))
+    QUANTIZE_PER_TENSOR = enum.member(functools.partial(quantization_hooks.quantization_pertensor_hook))
+    QUANTIZE_PER_CHANNEL = enum.member(functools.partial(quantization_hooks.quantization_perchannel_hook))
+    POWER_SGD = enum.member(functools.partial(powerSGD_hook.powerSGD_hook))
+    POWER_SGD_RANK2 = enum.member(functools.partial(powerSGD_hook.powerSGD_hook, rank=2))
+    BATCHED_POWER_SGD = enum.member(functools.partial(powerSGD_hook.batched_powerSGD_hook))
+    BATCHED_POWER_SGD_RANK2 = enum.member(functools.partial(powerSGD_hook.batched_powerSGD_hook, rank=2))
+    NOOP = enum.member(functools.partial(debugging_hooks.noop_hook))
 
 
 def register_ddp_comm_hook(comm_hook_type, model, state=None):
