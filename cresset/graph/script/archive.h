@@ -29,7 +29,7 @@ struct CRESSET_API StorageTable {
   std::vector<intrusive_ptr<StorageImpl>> list;
   std::unordered_map<const StorageImpl*, size_t> index;
   std::string suffix;  // of the names of their records
-  size_t add(const intrusive_ptr<StorageImpl>& storage);
+  size_t enter(const intrusive_ptr<StorageImpl>& storage);
 };
 
 // The records of an archive, for those who write a file around them. Modules that are written one after another share the texts of their classes.

@@ -175,7 +175,7 @@ void put_tensor(io::Pickler& p, const Tensor& given, StorageTable& storages) {
   CRESSET_CHECK(is_meta || !t.lacks_data(), "save: expected a tensor with memory of its own");
   if (!is_meta && !t.device().is_cpu()) t = t.cpu();
   const intrusive_ptr<StorageImpl> storage = is_meta ? make_intrusive<StorageImpl>(size_t{0}, Device(kCPU)) : t.impl()->storage();
-  const size_t number = storages.add(storage);
+  const size_t number = storages.enter(storage);
   p.global("torch._utils", "_rebuild_tensor_v2");
   p.mark();
   const size_t reached =
@@ -233,7 +233,7 @@ Datum module_of_function(Function& f) {
   return Datum(intrusive_ptr<dispatch::Object>(std::move(object)));
 }
 
-size_t StorageTable::add(const intrusive_ptr<StorageImpl>& storage) {
+size_t StorageTable::enter(const intrusive_ptr<StorageImpl>& storage) {
   const auto [at, is_new] = index.emplace(storage.get(), list.size());
   if (is_new) list.push_back(storage);
   return at->second;

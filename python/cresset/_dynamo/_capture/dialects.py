@@ -71,13 +71,13 @@ def _cells(code):
     return {i for i, name in enumerate(names) if name in code.co_cellvars or i >= len(names) - len(code.co_freevars)}
 
 
-def _target(found, made, target):
+def _target(found, made, aim):
     """Where a jump leads: past the instructions that only take from the stack what the machine has taken already."""
-    if made.name == "FOR_ITER" and found[target].name == "END_FOR":
-        return target + 1 if _VERSION < (3, 13) else target + 2
-    if made.name == "SEND" and found[target].name == "END_SEND":
-        return target + 1
-    return target
+    if made.name == "FOR_ITER" and found[aim].name == "END_FOR":
+        return aim + 1 if _VERSION < (3, 13) else aim + 2
+    if made.name == "SEND" and found[aim].name == "END_SEND":
+        return aim + 1
+    return aim
 
 
 def _rename(made, cells):

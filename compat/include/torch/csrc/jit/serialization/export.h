@@ -13,7 +13,7 @@ namespace torch::jit {
 class SerializationStorageContext {
  public:
   bool hasStorage(const at::Storage& storage) const { return table_.index.count(storage.impl().get()) != 0; }
-  uint64_t getOrAddStorage(const at::Storage& storage) { return table_.add(storage.impl()); }
+  uint64_t getOrAddStorage(const at::Storage& storage) { return table_.enter(storage.impl()); }
 
  private:
   friend class ScriptModuleSerializer;
