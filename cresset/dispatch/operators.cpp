@@ -50,8 +50,8 @@ DetailedSchema schema_of(const std::string& text, const std::vector<CppFunction>
     if (!k.signature.typed) continue;
     DetailedSchema own = detail::inferred_schema(text, k.signature, "RegisterOperators");
     if (schema)
-      CRESSET_CHECK(schema_difference(schema->parts, own.parts).empty(), "RegisterOperators: the kernel of ", text, " for ", k.key,
-                    " takes other types than the one for ", first->key, ": ", schema_difference(schema->parts, own.parts));
+      CRESSET_CHECK(schema_difference(schema->parts, own.parts).empty(), "RegisterOperators: Mismatch in kernel C++ signatures: the kernel of ", text, " for ",
+                    k.key, " takes other types than the one for ", first->key, ": ", schema_difference(schema->parts, own.parts));
     if (!schema) first = &k;
     schema = std::move(own);
   }

@@ -162,7 +162,10 @@ void Library::define(DetailedSchema schema, CppFunction* function, const std::ve
   e.python_module = python_module_;
   e.aliases = AliasAnalysis::FromSchema;
   e.aliases_given = true;
-  if (function) put(*op, function->key.empty() ? "CompositeImplicitAutograd" : function->key, std::move(*function));
+  if (!function) return;
+  // Before the function is moved from: arguments are evaluated in any order.
+  const std::string key = function->key.empty() ? "CompositeImplicitAutograd" : function->key;
+  put(*op, key, std::move(*function));
 }
 
 Library& Library::def(const OperatorSchema& schema, const std::vector<Tag>& tags) {

@@ -176,8 +176,17 @@ const OpEntry& declared_op(const std::string& name) {
   return dynamic_op(r, std::string(without_builtin_namespace(name)));
 }
 
+// "default" is the name of the overload without one, and names of this form are Python's attributes.
+static void check_overload_name(const FunctionSchema& schema, const std::string& where) {
+  const std::string& name = schema.overload;
+  const bool of_python = name.size() > 3 && name.compare(0, 2, "__") == 0 && name.compare(name.size() - 2, 2, "__") == 0;
+  CRESSET_CHECK(name != "default" && !of_python, "library: ", name,
+                " is not a legal overload name for aten operators, nor for those of programs: ", schema.full_name(), " at ", where);
+}
+
 const OpEntry* define_op(const FunctionSchema& schema, const std::string& text, const std::string& where, bool again) {
   const std::string name = schema.full_name();
+  check_overload_name(schema, where);
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
   CRESSET_CHECK(!find_builtin(name), "library: the operator \"", name, "\" is built in and cannot be defined again at ", where);
@@ -271,8 +280,8 @@ std::string key_text(const std::string& key) { return is_composite_key(key) ? ke
 
 void check_signature(const OpEntry& op, Extension& e, const std::string& key, const RegisteredKernel& kernel) {
   if (op.signature || !kernel.signature) return;
-  CRESSET_CHECK(!e.signature || *e.signature == *kernel.signature, "library: the C++ types of the kernel of \"", op.name, "\" for ", key, " at ", kernel.where,
-                " differ from those of the kernel at ", e.first_kernel_at);
+  CRESSET_CHECK(!e.signature || *e.signature == *kernel.signature, "library: Mismatch in kernel C++ signatures of \"", op.name,
+                "\": the types of the kernel for ", key, " at ", kernel.where, " differ from those of the kernel at ", e.first_kernel_at);
   if (e.signature) return;
   e.signature = kernel.signature;
   e.first_kernel_at = kernel.where;
@@ -285,6 +294,7 @@ BoxedFn with_checked_results(BoxedFn f, const std::string& where) {
     f(op, stack);
     if (!*op.schema) return;
     const FunctionSchema& schema = op.function_schema();
+    if (schema.returns.empty()) return;  // nobody reads what it left
     const size_t below = before - std::min(before, schema.arguments.size()), results = stack.size() - std::min(stack.size(), below);
     CRESSET_CHECK(results == schema.returns.size(), op.name, ": the kernel at ", where, " left ", results, " results on the stack, expected ",
                   schema.returns.size(), " in place of the ", schema.arguments.size(), " arguments");

@@ -154,13 +154,45 @@ TEST(Types, SeveralResultsAreATuple) {
   EXPECT_TRUE(call("disp_test::n", cresset::ones({2})).empty());
 }
 
+TEST(KeysDefinition, AKernelMadeForAKeyIsThatKeysAlone) {
+  Library m(Library::DEF, "disp_test", std::nullopt, __FILE__, __LINE__);
+  int cpu = 0, autograd = 0, all = 0, composed = 0;
+  m.def("f", dispatch(DispatchKey::CPU, [&](const Tensor& x) { return cpu++, x; }));
+  m.impl("f", DispatchKey::Autograd, [&](const Tensor& x) { return autograd++, x; });
+  call("disp_test::f", cresset::ones({}));
+  EXPECT_EQ(cpu, 0);
+  EXPECT_EQ(autograd, 1);
+  m.def("g", dispatch(DispatchKey::CompositeExplicitAutograd, [&](const Tensor& x) { return all++, x; }));
+  m.impl("g", DispatchKey::CompositeImplicitAutograd, [&](const Tensor& x) { return composed++, x; });
+  call("disp_test::g", cresset::ones({}));
+  EXPECT_EQ(all, 1);
+  EXPECT_EQ(composed, 0);
+}
+
+TEST(KeysDefinition, NamesOfOverloadsThatMeanOtherThingsAreRefused) {
+  Library m(Library::DEF, "disp_test", std::nullopt, __FILE__, __LINE__);
+  for (const char* schema : {"f.default(Tensor x) -> Tensor", "f.__name__(Tensor x) -> Tensor"})
+    EXPECT_TRUE(contains(error_of([&] { m.def(schema); }), "is not a legal overload name"));
+  m.def("f.__i(Tensor x) -> Tensor");
+}
+
+TEST(KeysDefinition, ABoxedKernelWithoutResultsMayLeaveItsArguments) {
+  Library m(Library::DEF, "disp_test", std::nullopt, __FILE__, __LINE__);
+  int calls = 0;
+  m.def("f(Tensor x) -> ()");
+  m.impl("f", DispatchKey::CPU, BoxedFn([&](const OpEntry&, Stack&) { calls++; }));
+  call("disp_test::f", cresset::ones({}));
+  handle("disp_test::f").typed<void(const Tensor&)>().call(cresset::ones({}));
+  EXPECT_EQ(calls, 2);
+}
+
 // ---- typed calls ----
 
 TEST(KeysTyped, OtherCppTypesThanTheKernelsAreRefused) {
   Library m(Library::DEF, "disp_test", std::nullopt, __FILE__, __LINE__);
   m.def("f(int a) -> ()");
   m.impl("f", DispatchKey::CPU, [](int64_t) {});
-  EXPECT_TRUE(contains(error_of([] { handle("disp_test::f").typed<void(const int64_t&)>(); }), "Tried to access operator disp_test::f with a wrong signature"));
+  EXPECT_TRUE(contains(error_of([] { handle("disp_test::f").typed<void(const int64_t&)>(); }), "Tried to access or call an operator with a wrong signature"));
   EXPECT_TRUE(contains(error_of([&] { m.impl("f", DispatchKey::CUDA, [](const int64_t&) {}); }), "differ from those of the kernel at"));
 }
 

@@ -6,7 +6,7 @@
 #include <torch/jit.h>
 #include <torch/torch.h>
 
-#include <iostream>
+#include "expect.h"
 
 struct Collected : torch::WarningHandler {
   Collected() : before(torch::WarningUtils::get_warning_handler()) { torch::WarningUtils::set_warning_handler(this); }
@@ -15,13 +15,6 @@ struct Collected : torch::WarningHandler {
   torch::WarningHandler* before;
   std::vector<std::string> texts;
 };
-
-int failures = 0;
-void check(bool fine, const char* name) {
-  if (fine) return;
-  std::cerr << name << '\n';
-  failures++;
-}
 
 void functionals() {
   namespace F = torch::nn::functional;

@@ -5,9 +5,9 @@
 #include <iostream>
 #include <string>
 
-namespace {
+#include "expect.h"
 
-int failures = 0;
+namespace {
 
 // `said` is part of the error; "" where there is to be none.
 template <class F> void expect(const std::string& said, F check) {

@@ -5,16 +5,11 @@
 #include <iostream>
 #include <vector>
 
+#include "expect.h"
+
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 using torch::autograd::variable_list;
-
-static int failures = 0;
-static void expect(bool ok, const char* what) {
-  if (ok) return;
-  std::cerr << "wrong: " << what << std::endl;
-  failures++;
-}
 
 // x W^T (+ b) with its gradients written out.
 class Affine : public torch::autograd::Function<Affine> {
@@ -44,50 +39,50 @@ static void leaves_and_histories() {
   auto x = torch::full({2, 3}, 2.0, torch::requires_grad());
   auto y = (x * x + 1).log();
   std::cout << "history of y: " << y.grad_fn()->name() << std::endl;
-  expect(x.is_leaf() && !y.is_leaf() && y.requires_grad(), "leaves");
+  check(x.is_leaf() && !y.is_leaf() && y.requires_grad(), "leaves");
   y.sum().backward();
-  expect(torch::allclose(x.grad(), torch::full({2, 3}, 0.8)), "d log(x^2 + 1)");
+  check(torch::allclose(x.grad(), torch::full({2, 3}, 0.8)), "d log(x^2 + 1)");
   y = x.detach();
-  expect(!y.requires_grad() && torch::equal(y, x), "detach");
+  check(!y.requires_grad() && torch::equal(y, x), "detach");
   {
     torch::NoGradGuard guard;
-    expect(!(x * 2).requires_grad(), "NoGradGuard");
+    check(!(x * 2).requires_grad(), "NoGradGuard");
     torch::AutoGradMode again(true);
-    expect((x * 2).requires_grad(), "AutoGradMode");
+    check((x * 2).requires_grad(), "AutoGradMode");
   }
   {
     torch::InferenceMode guard;
-    expect((x * 2).is_inference(), "InferenceMode");
+    check((x * 2).is_inference(), "InferenceMode");
   }
   auto v = torch::tensor({1.0, 10.0, 100.0}, torch::kFloat);
   auto z = torch::ones({3}, torch::requires_grad());
   (z * 3).backward(v);
-  expect(torch::equal(z.grad(), v * 3), "backward with a vector");
+  check(torch::equal(z.grad(), v * 3), "backward with a vector");
 }
 
 static void higher_order() {
   auto x = torch::tensor({1.5, -0.5}).requires_grad_();
   auto first = torch::autograd::grad({x.pow(4).sum()}, {x}, /*grad_outputs=*/{}, /*retain_graph=*/torch::nullopt, /*create_graph=*/true)[0];
   auto second = torch::autograd::grad({first.sum()}, {x})[0];
-  expect(torch::allclose(second, 12 * x.pow(2)), "second derivative");
+  check(torch::allclose(second, 12 * x.pow(2)), "second derivative");
   torch::nn::Linear model(4, 3);
   auto input = torch::randn({3, 4}).requires_grad_(true);
   auto output = model(input);
   auto gradient = torch::autograd::grad({output}, {input}, {torch::ones_like(output)}, true, true)[0];
   auto penalty = (gradient.norm(2, /*dim=*/1) - 1).pow(2).mean();
   (torch::nn::MSELoss()(output, torch::zeros({3, 3})) + penalty).backward();
-  expect(model->weight.grad().defined() && input.grad().defined(), "gradient penalty");
+  check(model->weight.grad().defined() && input.grad().defined(), "gradient penalty");
 }
 
 static void functions_of_ones_own() {
   auto x = torch::randn({2, 3}, torch::requires_grad()), w = torch::randn({4, 3}, torch::requires_grad()), b = torch::zeros({4}, torch::requires_grad());
   Affine::apply(x, w).sum().backward();
-  expect(torch::allclose(x.grad(), w.sum(0).expand({2, 3}), 1e-4, 1e-5), "affine, input");
+  check(torch::allclose(x.grad(), w.sum(0).expand({2, 3}), 1e-4, 1e-5), "affine, input");
   Affine::apply(x, w, b).sum().backward();
-  expect(torch::allclose(b.grad(), torch::full({4}, 2.0)), "affine, bias");
+  check(torch::allclose(b.grad(), torch::full({4}, 2.0)), "affine, bias");
   auto y = torch::ones({2}, torch::requires_grad());
   ScaleGradient::apply(y, -0.5)[0].sum().backward();
-  expect(torch::equal(y.grad(), torch::full({2}, -0.5)), "scaled gradient");
+  check(torch::equal(y.grad(), torch::full({2}, -0.5)), "scaled gradient");
 }
 
 static void hooks_and_mistakes() {
@@ -98,8 +93,8 @@ static void hooks_and_mistakes() {
   y.register_hook([&](torch::Tensor) { calls++; });
   y.retain_grad();
   y.sum().backward();
-  expect(calls == 1 && x.grad().sum().item<float>() == 60, "hooks");
-  expect(y.grad().sum().item<float>() == 30, "retain_grad");
+  check(calls == 1 && x.grad().sum().item<float>() == 60, "hooks");
+  check(y.grad().sum().item<float>() == 30, "retain_grad");
   auto z = (x * x).sum();
   const std::vector<std::function<void()>> mistakes = {[&] {
                                                          z.backward();
@@ -109,7 +104,7 @@ static void hooks_and_mistakes() {
   for (auto& mistake : mistakes) {
     try {
       mistake();
-      expect(false, "a mistake raises");
+      check(false, "a mistake raises");
     } catch (const c10::Error& e) { std::cout << e.what_without_backtrace() << std::endl; }
   }
 }

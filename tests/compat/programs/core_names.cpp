@@ -8,18 +8,11 @@
 #include <torch/torch.h>
 
 #include <functional>
-#include <iostream>
 #include <sstream>
 
-namespace {
+#include "expect.h"
 
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
+namespace {
 
 template <class T> std::string printed(const T& value) {
   std::ostringstream text;

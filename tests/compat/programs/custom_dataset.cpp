@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "expect.h"
+
 using torch::indexing::Ellipsis;
 using torch::indexing::None;
 using torch::indexing::Slice;
@@ -52,13 +54,6 @@ void scale(torch::Tensor& t, double factor) {
   AT_DISPATCH_FLOATING_TYPES(t.scalar_type(), "scale", [&] { scale_kernel<scalar_t>(t, factor); });
 }
 
-static int failures = 0;
-static void expect(bool ok, const char* what) {
-  if (ok) return;
-  std::cerr << "wrong: " << what << std::endl;
-  failures++;
-}
-
 int main() {
   torch::manual_seed(2);
   auto dataset = CustomDataset(120).map(torch::data::transforms::Stack<>());
@@ -81,38 +76,38 @@ int main() {
     }
     accuracy = correct / count;
   }
-  expect(accuracy > 0.95, "the network learns");
+  check(accuracy > 0.95, "the network learns");
 
   auto t = torch::arange(24, torch::kFloat).view({2, 3, 4});
-  expect(t.index({0, Slice(1, None), Ellipsis}).sizes() == torch::IntArrayRef({2, 4}), "slices");
-  expect(t.index({"...", Slice(None, None, 2)}).size(2) == 2, "steps");
-  expect(t.index({None}).dim() == 4, "None");
+  check(t.index({0, Slice(1, None), Ellipsis}).sizes() == torch::IntArrayRef({2, 4}), "slices");
+  check(t.index({"...", Slice(None, None, 2)}).size(2) == 2, "steps");
+  check(t.index({None}).dim() == 4, "None");
   t.index_put_({Slice(), 0}, -1.0);
-  expect(t.index({1, 0, 3}).item<float>() == -1, "index_put_");
-  expect(t.index({t > 20}).numel() == 3, "masks");
+  check(t.index({1, 0, 3}).item<float>() == -1, "index_put_");
+  check(t.index({t > 20}).numel() == 3, "masks");
   auto accessor = t.accessor<float, 3>();
-  expect(accessor[1][2][3] == 23, "accessors");
+  check(accessor[1][2][3] == 23, "accessors");
 
   auto d = torch::ones({2, 2}, torch::dtype(torch::kFloat64).requires_grad(false).device(torch::kCPU));
   scale(d, 3);
-  expect(d.sum().item<double>() == 12, "dispatch by dtype");
+  check(d.sum().item<double>() == 12, "dispatch by dtype");
   try {
     auto wrong = d.t();
     wrong = torch::ones({2, 3}).t();
     scale(wrong, 2);
-    expect(false, "TORCH_CHECK raises");
+    check(false, "TORCH_CHECK raises");
   } catch (const c10::Error& e) { std::cout << e.what_without_backtrace() << std::endl; }
   try {
     auto integers = torch::ones({2}, torch::kInt);
     scale(integers, 2);
-    expect(false, "dispatch refuses other dtypes");
+    check(false, "dispatch refuses other dtypes");
   } catch (const std::exception& e) { std::cout << e.what() << std::endl; }
   std::vector<float> values = {1, 2, 3, 4};
   auto blob = torch::from_blob(values.data(), {2, 2}, torch::TensorOptions().dtype(torch::kFloat32)).clone();
-  expect(blob[1][0].item<float>() == 3, "from_blob");
+  check(blob[1][0].item<float>() == 3, "from_blob");
   at::IntArrayRef sizes = blob.sizes();
   c10::optional<int64_t> first = sizes[0];
-  expect(first.has_value() && *first == 2, "optional");
+  check(first.has_value() && *first == 2, "optional");
   auto clone = std::dynamic_pointer_cast<torch::nn::Module>(network.ptr());
   for (const auto& pair : network->named_parameters()) std::cout << pair.key() << ": " << pair.value().sizes() << std::endl;
   return failures;

@@ -4,7 +4,7 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
-#include <iostream>
+#include "expect.h"
 
 namespace {
 
@@ -14,14 +14,6 @@ TORCH_LIBRARY(dispatch_keys, m) {
   m.def("twice(Tensor x) -> Tensor");
   m.impl("twice", torch::dispatch(c10::DispatchKey::CPU, &twice));
 }
-
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
 
 }  // namespace
 

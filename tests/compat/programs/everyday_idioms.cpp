@@ -2,18 +2,11 @@
 #include <torch/torch.h>
 
 #include <array>
-#include <iostream>
 #include <sstream>
 
-namespace {
+#include "expect.h"
 
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
+namespace {
 
 void foreign_memory() {
   float numbers[] = {1, 2, 3, 4, 5, 6};

@@ -23,17 +23,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <iostream>
+
+#include "expect.h"
 
 namespace {
-
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
 
 void environment() {
   c10::utils::set_env("CRESSET_TEST_INNER_NAMES", "1");

@@ -6,12 +6,7 @@
 #include <utility>
 #include <vector>
 
-static int failures = 0;
-static void expect(bool ok, const char* what) {
-  if (ok) return;
-  std::cerr << "wrong: " << what << std::endl;
-  failures++;
-}
+#include "expect.h"
 
 // Samples of y = X w + b with a little noise.
 static std::pair<torch::Tensor, torch::Tensor> plane(int64_t n, const torch::Tensor& w, double b) {
@@ -42,8 +37,8 @@ int main() {
     sgd.step();
   }
   std::cout << "weight " << layer->weight << "\nbias " << layer->bias << std::endl;
-  expect(torch::allclose(layer->weight.t(), w, 0.05, 0.05), "weights of the plane");
-  expect(std::abs(layer->bias.item<float>() - 1.5f) < 0.05f, "bias of the plane");
+  check(torch::allclose(layer->weight.t(), w, 0.05, 0.05), "weights of the plane");
+  check(std::abs(layer->bias.item<float>() - 1.5f) < 0.05f, "bias of the plane");
 
   // By hand, on leaves of our own.
   auto line = torch::rand(200) * 2 - 1;
@@ -58,7 +53,7 @@ int main() {
     c.mutable_grad().zero_();
   }
   std::cout << "cubic " << c << std::endl;
-  expect(torch::allclose(c, torch::tensor({0.3f, -0.8f, 1.2f}), 0.05, 0.05), "coefficients of the cubic");
+  check(torch::allclose(c, torch::tensor({0.3f, -0.8f, 1.2f}), 0.05, 0.05), "coefficients of the cubic");
 
   // L-BFGS needs few evaluations for the same.
   auto d = torch::zeros({3}, torch::requires_grad());
@@ -69,6 +64,6 @@ int main() {
     loss.backward();
     return loss;
   });
-  expect(torch::allclose(d, torch::tensor({0.3f, -0.8f, 1.2f}), 1e-2, 1e-2), "coefficients by L-BFGS");
+  check(torch::allclose(d, torch::tensor({0.3f, -0.8f, 1.2f}), 1e-2, 1e-2), "coefficients by L-BFGS");
   return failures;
 }

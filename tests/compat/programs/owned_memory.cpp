@@ -9,15 +9,9 @@
 #include <iostream>
 #include <unordered_set>
 
-namespace {
+#include "expect.h"
 
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
+namespace {
 
 template <class F> std::string message_of(F&& f) {
   try {

@@ -1,14 +1,7 @@
 // Values as checkpoints in memory: what torch::pickle_save writes, torch::pickle_load gives back; and deep copies. One object stays one.
 #include <torch/torch.h>
 
-#include <iostream>
-
-int failures = 0;
-void check(bool fine, const char* name) {
-  if (fine) return;
-  std::cerr << name << '\n';
-  failures++;
-}
+#include "expect.h"
 
 torch::IValue again(const torch::IValue& value) { return torch::pickle_load(torch::pickle_save(value)); }
 

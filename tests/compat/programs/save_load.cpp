@@ -2,17 +2,11 @@
 #include <torch/torch.h>
 
 #include <cstdio>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-static int failures = 0;
-static void expect(bool ok, const char* what) {
-  if (ok) return;
-  std::cerr << "wrong: " << what << std::endl;
-  failures++;
-}
+#include "expect.h"
 
 struct NetImpl : torch::nn::Cloneable<NetImpl> {
   explicit NetImpl(int64_t width) : width_(width) { reset(); }
@@ -59,14 +53,14 @@ static void tensors(const std::string& folder) {
   torch::save(std::vector<torch::Tensor>{a, b}, path);
   std::vector<torch::Tensor> read;
   torch::load(read, path);
-  expect(read.size() == 2 && torch::equal(read[0], a) && torch::equal(read[1], b), "a list of tensors in a file");
+  check(read.size() == 2 && torch::equal(read[0], a) && torch::equal(read[1], b), "a list of tensors in a file");
   std::remove(path.c_str());
 
   std::stringstream stream;
   torch::save(a, stream);
   torch::Tensor again;
   torch::load(again, stream);
-  expect(again.dtype() == torch::kDouble && torch::equal(a, again), "a tensor in a stream");
+  check(again.dtype() == torch::kDouble && torch::equal(a, again), "a tensor in a stream");
 
   torch::serialize::OutputArchive out;
   out.write("weights", a);
@@ -75,7 +69,7 @@ static void tensors(const std::string& folder) {
   torch::serialize::InputArchive in;
   in.load_from(path);
   torch::Tensor weights;
-  expect(in.try_read("weights", weights) && torch::equal(weights, a) && !in.try_read("bias", weights), "archives by key");
+  check(in.try_read("weights", weights) && torch::equal(weights, a) && !in.try_read("bias", weights), "archives by key");
   std::remove(path.c_str());
 }
 
@@ -91,16 +85,16 @@ static void modules(const std::string& folder) {
   torch::load(other, net_path);
   torch::optim::AdamW other_optimizer(other->parameters(), torch::optim::AdamWOptions(1.0));
   torch::load(other_optimizer, optimizer_path);
-  expect(static_cast<torch::optim::AdamWOptions&>(other_optimizer.param_groups()[0].options()).lr() == 1e-2, "options of an optimizer");
-  for (const auto& item : net->named_parameters()) expect(torch::equal(item.value(), other->named_parameters()[item.key()]), item.key().c_str());
-  expect(other->calls.item<int64_t>() == 30, "buffers");
+  check(static_cast<torch::optim::AdamWOptions&>(other_optimizer.param_groups()[0].options()).lr() == 1e-2, "options of an optimizer");
+  for (const auto& item : net->named_parameters()) check(torch::equal(item.value(), other->named_parameters()[item.key()]), item.key().c_str());
+  check(other->calls.item<int64_t>() == 30, "buffers");
 
   // Both go on alike.
   torch::manual_seed(8);
   const double here = train(net, optimizer, 20);
   torch::manual_seed(8);
   const double there = train(other, other_optimizer, 20);
-  expect(here == there, "training goes on from a file");
+  check(here == there, "training goes on from a file");
   std::remove(net_path.c_str());
   std::remove(optimizer_path.c_str());
 
@@ -108,28 +102,28 @@ static void modules(const std::string& folder) {
   {
     torch::NoGradGuard guard;
     copy->scale.fill_(7);
-    expect(net->scale.ne(7).all().item<bool>(), "clones share nothing");
+    check(net->scale.ne(7).all().item<bool>(), "clones share nothing");
     auto from = net->named_parameters(true);
     for (auto& item : copy->named_parameters(true)) item.value().copy_(from[item.key()]);
   }
   net->eval();
   copy->eval();
   auto x = torch::randn({3, 4});
-  expect(torch::equal(net(x), copy->forward(x)), "parameters copied by name");
+  check(torch::equal(net(x), copy->forward(x)), "parameters copied by name");
   net->to(torch::kDouble);
-  expect(net(x.to(torch::kDouble)).scalar_type() == torch::kDouble, "to(dtype)");
+  check(net(x.to(torch::kDouble)).scalar_type() == torch::kDouble, "to(dtype)");
   net->to(torch::Device("cpu"), torch::kFloat32);
 }
 
 static void printing() {
   std::ostringstream values, tree;
   values << torch::tensor({{1.0, 2.5}, {-3.0, 4.0}}) << "\n" << torch::arange(3) << "\n" << torch::IntArrayRef({2, 3});
-  expect(values.str() == " 1.0000  2.5000\n-3.0000  4.0000\n[ CPUFloatType{2,2} ]\n 0\n 1\n 2\n[ CPULongType{3} ]\n[2, 3]", values.str().c_str());
+  check(values.str() == " 1.0000  2.5000\n-3.0000  4.0000\n[ CPUFloatType{2,2} ]\n 0\n 1\n 2\n[ CPULongType{3} ]\n[2, 3]", values.str().c_str());
   tree << Net(3);
   // Layers print with the namespace of the library that they come from.
   for (const char* part : {"Net(width=3)(\n  (first): ", "::nn::Linear(in_features=4, out_features=3, bias=true)\n  (norm): ",
                            "::nn::BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)\n  (last): "})
-    expect(tree.str().find(part) != std::string::npos, tree.str().c_str());
+    check(tree.str().find(part) != std::string::npos, tree.str().c_str());
 }
 
 int main(int argc, char** argv) {

@@ -3,15 +3,9 @@
 #include <torch/custom_class.h>
 #include <torch/script.h>
 
-#include <iostream>
 #include <sstream>
 
-int failures = 0;
-void check(bool fine, const char* name) {
-  if (fine) return;
-  std::cerr << name << '\n';
-  failures++;
-}
+#include "expect.h"
 
 struct Counter : torch::CustomClassHolder {
   int64_t count;

@@ -4,18 +4,11 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 
-#include <iostream>
 #include <sstream>
 
-namespace {
+#include "expect.h"
 
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
+namespace {
 
 const torch::jit::RegisterOperators registered({torch::jit::Operator(
     "script_values::twice(Tensor x) -> Tensor",

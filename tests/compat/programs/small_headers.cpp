@@ -44,14 +44,11 @@
 #include <torch/torch.h>
 
 #include <atomic>
-#include <iostream>
 #include <variant>
 
-namespace {
+#include "expect.h"
 
-int failures = 0;
-#define CHECK_THAT(condition) \
-  if (!(condition)) failures++, std::cerr << "not so: " #condition "\n"
+namespace {
 
 void blocks() {
   std::string order;
@@ -80,17 +77,10 @@ void numbers() {
   CHECK_THAT(!c10::is_channels_last_strides_2d({2, 3, 4, 5}, {60, 20, 5, 1}) && !c10::is_channels_last_strides_3d({2, 3, 4, 5}, strides));
 }
 
-template <class E, class F> bool raises(F&& f) {
-  try {
-    f();
-  } catch (const E&) { return true; }
-  return false;
-}
-
 void conversions() {
   CHECK_THAT(c10::convert<at::Half>(at::BFloat16(3)) == at::Half(3) && c10::convert<uint8_t>(-1.5) == 255);
   CHECK_THAT(c10::convert<int>(c10::complex<float>(7, 2)) == 7 && c10::convert<c10::complex<double>>(2) == c10::complex<double>(2, 0));
-  CHECK_THAT(c10::checked_convert<int8_t>(-3, "int8") == -3 && raises<c10::Error>([] { c10::checked_convert<int8_t>(300, "int8"); }));
+  CHECK_THAT(c10::checked_convert<int8_t>(-3, "int8") == -3 && throws<c10::Error>([] { c10::checked_convert<int8_t>(300, "int8"); }));
   CHECK_THAT(at::_isnan(std::nan("")) && at::_isnan(c10::complex<float>(0, NAN)) && !at::_isnan(at::Half(1)) && !at::_isnan(3) && at::_isinf(INFINITY));
   CHECK_THAT(at::native::powi(3, 4) == 81 && at::_ops::add_Tensor::call(torch::ones(2), torch::ones(2), 1).equal(torch::full(2, 2.0)));
 }
@@ -108,7 +98,7 @@ void types_of_values() {
   CHECK_THAT((c10::impl::toTypedDict<std::string, int64_t>(table).at("a") == 1));
   const auto bytes = torch::jit::pickle(c10::IValue(table));
   CHECK_THAT(torch::jit::unpickle(bytes.data(), bytes.size()).toGenericDict().at("a").toInt() == 1);
-  for (const char* name : {"", "a..b", ".a", "a."}) CHECK_THAT(raises<c10::ValueError>([&] { c10::QualifiedName wrong(name); }));
+  for (const char* name : {"", "a..b", ".a", "a."}) CHECK_THAT(throws<c10::ValueError>([&] { c10::QualifiedName wrong(name); }));
 }
 
 // Numbers drawn one at a time are those of tensors of one element.

@@ -3,27 +3,14 @@
 #include <torch/torch.h>
 
 #include <future>
-#include <iostream>
 #include <thread>
 
-int failures = 0;
-void check(bool fine, const char* name) {
-  if (fine) return;
-  std::cerr << name << '\n';
-  failures++;
-}
-
-template <class F> bool raises(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error&) { return true; }
-  return false;
-}
+#include "expect.h"
 
 int main() {
-  check(at::get_num_interop_threads() >= 1 && raises([] { at::set_num_interop_threads(0); }), "the number of tasks");
+  check(at::get_num_interop_threads() >= 1 && throws<c10::Error>([] { at::set_num_interop_threads(0); }), "the number of tasks");
   at::set_num_interop_threads(2);
-  check(at::get_num_interop_threads() == 2 && raises([] { at::set_num_interop_threads(3); }), "is set once");
+  check(at::get_num_interop_threads() == 2 && throws<c10::Error>([] { at::set_num_interop_threads(3); }), "is set once");
 
   // Two tasks that wait for each other and for this thread: they run beside it.
   std::promise<int> to_task, to_other, back;

@@ -8,24 +8,10 @@
 #include <ATen/native/cpu/Loops.h>
 
 #include <functional>
-#include <iostream>
+
+#include "expect.h"
 
 namespace {
-
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
-
-template <class F> bool raises(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error&) { return true; }
-  return false;
-}
 
 at::Tensor some(at::ScalarType type) { return at::randint(1, 10, {5, 4}, at::device(at::kCPU).dtype(type)); }
 
@@ -78,11 +64,11 @@ void shapes_and_dtypes() {
   });
   CHECK_THAT(total.equal(numbers));
 
-  CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_owned_input(at::ones(1, at::kInt)).add_owned_input(at::ones(1)).build(); }));
-  CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_owned_input(at::ones(2)).add_owned_input(at::ones(3)).build(); }));
-  CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_owned_input(at::Tensor()).build(); }));
-  CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_output(total.expand({3, 10})).add_input(at::ones({3, 10})).build(); }));
-  CHECK_THAT(raises([&] { at::native::cpu_kernel(raw, [](double a) { return a; }); }));
+  CHECK_THAT(throws<c10::Error>([&] { at::TensorIteratorConfig().add_owned_input(at::ones(1, at::kInt)).add_owned_input(at::ones(1)).build(); }));
+  CHECK_THAT(throws<c10::Error>([&] { at::TensorIteratorConfig().add_owned_input(at::ones(2)).add_owned_input(at::ones(3)).build(); }));
+  CHECK_THAT(throws<c10::Error>([&] { at::TensorIteratorConfig().add_owned_input(at::Tensor()).build(); }));
+  CHECK_THAT(throws<c10::Error>([&] { at::TensorIteratorConfig().add_output(total.expand({3, 10})).add_input(at::ones({3, 10})).build(); }));
+  CHECK_THAT(throws<c10::Error>([&] { at::native::cpu_kernel(raw, [](double a) { return a; }); }));
 }
 
 void lists() {
@@ -97,7 +83,7 @@ void lists() {
   CHECK_THAT(is_same(tensors) && is_same(boxed) && is_same({tensors[0], tensors[1], tensors[2]}) && is_same({tensors.data(), tensors.size()}));
   CHECK_THAT(at::ITensorListRef(boxed).isBoxed() && at::ITensorListRef(tensors).isUnboxed() && at::ITensorListRef().isNone());
   CHECK_THAT(at::ITensorListRef(boxed).materialize()[1].get().is_same(tensors[1]));
-  CHECK_THAT(raises([] { (void)at::ITensorListRef().size(); }) && raises([] { (void)*at::ITensorListRefIterator(); }));
+  CHECK_THAT(throws<c10::Error>([] { (void)at::ITensorListRef().size(); }) && throws<c10::Error>([] { (void)*at::ITensorListRefIterator(); }));
   const c10::List<std::optional<at::Tensor>> some_missing({tensors[0], std::nullopt});
   std::string there;
   for (const auto t : at::IOptTensorListRef(some_missing)) there += t.has_value() ? 'y' : 'n';

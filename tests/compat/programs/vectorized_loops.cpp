@@ -6,17 +6,9 @@
 #include <ATen/native/cpu/Loops.h>
 #include <torch/torch.h>
 
-#include <iostream>
+#include "expect.h"
 
 namespace {
-
-int failures = 0;
-void check(bool ok, const char* what) {
-  if (ok) return;
-  failures++;
-  std::cerr << "not so: " << what << '\n';
-}
-#define CHECK_THAT(condition) check(condition, #condition)
 
 template <class scalar_t> at::Tensor bias_relu(const at::Tensor& x, const at::Tensor& bias) {
   using Vec = at::vec::Vectorized<at::opmath_type<scalar_t>>;
