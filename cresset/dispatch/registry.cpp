@@ -294,7 +294,7 @@ BoxedFn with_checked_results(BoxedFn f, const std::string& where) {
     f(op, stack);
     if (!*op.schema) return;
     const FunctionSchema& schema = op.function_schema();
-    if (schema.returns.empty()) return;  // nobody reads what it left
+    if (schema.returns.empty()) return;  // what it left is not read
     const size_t below = before - std::min(before, schema.arguments.size()), results = stack.size() - std::min(stack.size(), below);
     CRESSET_CHECK(results == schema.returns.size(), op.name, ": the kernel at ", where, " left ", results, " results on the stack, expected ",
                   schema.returns.size(), " in place of the ", schema.arguments.size(), " arguments");

@@ -1,5 +1,5 @@
 #pragma once
-// What the programs check themselves with: each check that fails is printed, and main returns how many there were.
+// Checks for the programs: each that fails is printed, and main returns how many there were.
 
 #include <iostream>
 

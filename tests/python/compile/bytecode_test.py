@@ -1,4 +1,4 @@
-"""Each construct of Python is captured, and broken off, alike by the bytecode of each version."""
+"""Each construct of a program is captured, and broken off, alike in all versions of Python, whose bytecodes differ."""
 
 import gc
 import inspect
@@ -126,7 +126,7 @@ class Constructs(Case):
                 z = x * 3
             del z
             try:
-                return z  # noqa: F821  deleted on purpose
+                return z  # noqa: F821
             except UnboundLocalError:
                 return x - 1
 

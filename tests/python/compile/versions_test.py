@@ -1,10 +1,17 @@
 """Functions are compiled alike by each other version of Python that the extension is built for."""
 
+import dataclasses
+import functools
 import os
+import statistics
 import subprocess
 import sys
+import textwrap
 import unittest
 from pathlib import Path
+
+from cresset._dynamo._capture.code import forget, listing
+from cresset._dynamo._capture.dialects import Instruction
 
 import cresset
 
@@ -26,11 +33,12 @@ class Versions(unittest.TestCase):
         found = [(room, interpreter) for room, interpreter in others() if room != Path(cresset.__path__[0]).parent]
         if not found:
             self.skipTest("the extension is built for one Python alone (scripts/test --python 3.13 builds it for another)")
+        own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # it is no worker of this process
         for room, interpreter in found:
             with self.subTest(room.name):
                 ended = subprocess.run(
                     [interpreter, "-m", "pytest", "-q", "--disable-warnings", *(HERE / name for name in CORE)],
-                    env={**os.environ, "PYTHONPATH": str(room), "PYTHONDONTWRITEBYTECODE": "1"},
+                    env={**own, "PYTHONPATH": str(room), "PYTHONDONTWRITEBYTECODE": "1"},
                     capture_output=True, text=True, timeout=600, check=False, cwd=HERE.parents[2],
                 )  # fmt: skip
                 self.assertEqual(ended.returncode, 0, ended.stdout[-4000:] + ended.stderr[-1000:])
@@ -38,14 +46,6 @@ class Versions(unittest.TestCase):
 
 class Decoding(unittest.TestCase):
     def test_every_instruction_of_the_standard_library_is_decoded(self):
-        import dataclasses
-        import functools
-        import statistics
-        import textwrap
-
-        from cresset._dynamo._capture.code import forget, listing
-        from cresset._dynamo._capture.dialects import Instruction
-
         count = 0
         for module in (dataclasses, functools, statistics, textwrap):
             waiting = [compile(Path(module.__file__).read_text(), module.__file__, "exec")]

@@ -11,6 +11,8 @@ RETURN_ENDS_FRAME = _VERSION >= (3, 12)
 #: Instructions that return, by their numbers.
 RETURNS = frozenset(dis.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in dis.opmap)
 
+#: How many instructions at the end of a jump take from the stack what the machine has taken already.
+_TAKEN = {("FOR_ITER", "END_FOR"): 1 if _VERSION < (3, 13) else 2, ("SEND", "END_SEND"): 1}
 _JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
 _RENAMED = {
     "JUMP_FORWARD": "JUMP", "JUMP_BACKWARD": "JUMP", "JUMP_BACKWARD_NO_INTERRUPT": "JUMP", "LOAD_FAST_CHECK": "LOAD_FAST", "GET_YIELD_FROM_ITER": "GET_ITER",
@@ -34,7 +36,7 @@ class Instruction:
         self.loop = None  # of the one that begins a comprehension: the index after its loop, and what that adds to the depth of the stack
 
     def effect(self):
-        """The number that it adds to the depth of the stack where it does not jump."""
+        """The change of the depth of the stack where it does not jump."""
         return dis.stack_effect(*self.real, jump=False)
 
 
@@ -71,13 +73,9 @@ def _cells(code):
     return {i for i, name in enumerate(names) if name in code.co_cellvars or i >= len(names) - len(code.co_freevars)}
 
 
-def _target(found, made, aim):
+def _target(found, made, target):
     """Where a jump leads: past the instructions that only take from the stack what the machine has taken already."""
-    if made.name == "FOR_ITER" and found[aim].name == "END_FOR":
-        return aim + 1 if _VERSION < (3, 13) else aim + 2
-    if made.name == "SEND" and found[aim].name == "END_SEND":
-        return aim + 1
-    return aim
+    return target + _TAKEN.get((made.name, found[target].name), 0)
 
 
 def _rename(made, cells):
@@ -105,7 +103,7 @@ def _rename(made, cells):
 
 
 def _comprehension(found, start):
-    """The answer of `loop` for a comprehension, which is a function that is called at once, or from 3.12 on part of the code; None for another loop."""
+    """The `loop` of a comprehension, which is a function that is called at once, or from 3.12 on part of the code; None for another loop."""
     at = start + 1
     names = [one.name for one in found[at : at + 2]]
     if names == ["PRECALL", "CALL"] and found[at].arg == 0:
