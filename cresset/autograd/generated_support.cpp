@@ -29,7 +29,7 @@ void check_inplace(const Tensor& self, bool requires_grad, const char* op) {
   if (!self.defined()) return;
   const TensorImpl& t = *self.impl();
   t.check_writable();
-  if (!requires_grad || !GradMode::is_enabled()) return;
+  if (!requires_grad || !GradMode::is_enabled() || !is_differentiable_type(t.dtype())) return;
   if (t.is_view()) {
     const auto& node = [&]() -> const intrusive_ptr<Node>& {
       static const intrusive_ptr<Node> none;
@@ -89,7 +89,8 @@ void rebase_history(const Tensor& self, const intrusive_ptr<Node>& node) {
   impl::set_gradient_edge(base, Edge(std::move(through), 0));
   // The view's own history comes from the base again.
   t.set_view_version(t.version() - 1);
-  impl::grad_fn(t);
+  // One that was given other memory keeps waiting: only who asks for its history learns that there is none.
+  if (t.storage() == base.impl()->storage()) impl::grad_fn(t);
 }
 
 void rebase_history(TensorList self, const intrusive_ptr<Node>& node) {

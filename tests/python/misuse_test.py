@@ -1,5 +1,6 @@
 """Edges of functions that PyTorch's own tests look at: types of errors, warnings, old constructors. Expected values were taken from PyTorch 2.13."""
 
+import importlib.util
 import io
 import os
 import pickle
@@ -197,11 +198,41 @@ class Futures(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
-    def test_windows_are_rounded_once(self):
-        for length in (12, 29):
-            angles = torch.arange(length, dtype=torch.float32).mul_(2 * np.pi / length)
-            expected = torch.from_numpy(np.cos(angles.double().numpy()).astype(np.float32)).mul_(-0.5).add_(0.5)
-            self.assertEqual(torch.hann_window(length).tolist(), expected.tolist())
+    def test_zeros_of_two_signs_are_the_second_operand_in_whole_vectors(self):
+        zeros = torch.zeros(64)
+        for call in (torch.maximum, torch.minimum):
+            self.assertTrue(call(zeros, -zeros).signbit().all() and not call(-zeros, zeros).signbit().any())
+            self.assertFalse(call(zeros[:1], -zeros[:1]).signbit().item())
+
+    def test_the_slope_of_copysign_is_one_of_signs(self):
+        x = torch.tensor([2.0, 0.0, -3.0], requires_grad=True)
+        x.copysign(torch.tensor([-1.0, 1.0, 1.0])).backward(torch.tensor([float("inf"), 1.0, 1.0]))
+        self.assertEqual(x.grad.tolist(), [-float("inf"), 0, -1])
+
+    def test_operators_save_what_those_of_pytorch_save(self):
+        index = torch.tensor([0, 1])
+        for call in (
+            lambda x: x.gather(0, index), lambda x: x.take(index), lambda x: x.cummax(0)[0], lambda x: torch.addcdiv(torch.ones(2, requires_grad=True), torch.ones(2), x.detach()),
+        ):  # fmt: skip
+            x = torch.ones(2, requires_grad=True).clone()
+            out = call(x)
+            x.detach().add_(1)
+            self.assertRaisesRegex(RuntimeError, "modified by an inplace operation", out.sum().backward)
+
+    def test_windows_follow_their_cosines_to_three_units(self):
+        for length in (5, 12, 29, 1000):
+            for window in (torch.hann_window, torch.hamming_window, torch.blackman_window):
+                expected = window(length, dtype=torch.float64)
+                self.assertLess((window(length).double() - expected).abs().max().item(), 3e-7)
+        self.assertEqual(torch.hann_window(4).tolist(), [0, 0.5, 1, 0.5])
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+    def test_windows_are_those_of_pytorch_to_the_bit(self):
+        import torch as peer
+
+        for length in (5, 12, 29, 257):
+            for name in ("hann_window", "hamming_window", "blackman_window"):
+                self.assertEqual(getattr(torch, name)(length).tolist(), getattr(peer, name)(length).tolist(), (name, length))
 
     def test_complex_numbers_fill_single_precision_unless_the_default_is_double(self):
         before = torch.get_default_dtype()

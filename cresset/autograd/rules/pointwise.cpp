@@ -53,7 +53,7 @@ Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& sgn) {
   return zeros_where(magnitude == 0, g);
 }
 
-Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) { return zeros_where(self == 0, grad * (result / self)); }
+Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) { return grad * zeros_where(self == 0, result / self); }
 
 Tensor xlogy_self_backward(const Tensor& grad, const Tensor& self, const Tensor& other) {
   return grad * zeros_where((self == 0).logical_and(other <= 0), other.log());

@@ -5,6 +5,10 @@
 
 namespace cresset::autograd::rules {
 
+// The gradient, by a formula whose node saves tensors that it does not read, as PyTorch's does: a second backward, or one after they were
+// changed in place, is refused as there.
+template <class... Saved> Tensor also_saving(Tensor gradient, const Saved&...) { return gradient; }
+
 // Pointwise functions (rules/pointwise.cpp). Complex gradients follow PyTorch's convention: the conjugate Wirtinger derivative.
 Scalar one_minus(const Scalar& weight);
 Tensor div_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other);

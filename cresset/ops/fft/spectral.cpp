@@ -97,8 +97,15 @@ template <class F> Tensor window(const char* op, int64_t length, bool periodic, 
   return fresh(periodic ? result.narrow(0, 0, length) : result);
 }
 
-// Rounded once: a cosine in single precision would often be off by its last bit, and windows are short.
-Tensor cosine(const Tensor& angles) { return angles.scalar_type() == kFloat ? angles.to(kDouble).cos_().to(kFloat) : angles.cos(); }
+// In single precision: sin(r) for the distance r from the nearest multiple of pi, in double and rounded once. The coefficients are those
+// that PyTorch's cosine follows (99.98 % of its values), since windows are compared to the bit.
+Tensor cosine(const Tensor& angles) {
+  if (angles.scalar_type() != kFloat) return angles.cos();
+  const Tensor x = angles.to(kDouble), turn = x.mul(1 / kPi).sub_(0.5).round_(), r = x.sub(turn.add(0.5).mul_(kPi)), u = r.mul(r);
+  Tensor y = u.mul(2.605740001279133e-06).add_(-1.9809584494429063e-04).mul_(u).add_(8.33306600769021e-03).mul_(u).add_(-1.6666659543459295e-01);
+  y.mul_(u).mul_(r).add_(r);
+  return y.mul_(turn.remainder(2).mul_(2).sub_(1)).to(kFloat);
+}
 
 Tensor cosine_window(const char* op, int64_t length, bool periodic, double alpha, double beta, const TensorOptions& options) {
   return window(op, length, periodic, options, [&](Tensor k, double last) { return cosine(k.mul_(2 * kPi / last)).mul_(-beta).add_(alpha); });

@@ -1,5 +1,7 @@
 // Reading and writing by places.
 
+#include <algorithm>
+
 #include "cresset/kernels/index/index.h"
 #include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/differentiates.h"
@@ -126,7 +128,9 @@ void index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   if (index.numel() > 0) kernels::index_copy(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(given));
 }
 void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, const Tensor& out) {
-  CRESSET_CHECK_INDEX(index.numel() == 0 || self.dim() == 0 || self.size(dim) > 0, "index_fill: index out of range for dimension ", dim, " of size 0");
+  // Where other dimensions are empty too, there is no place that could be missing.
+  const bool none = self.dim() > 0 && index.numel() > 0 && self.size(dim) == 0 && std::count(self.sizes().begin(), self.sizes().end(), 0) == 1;
+  CRESSET_CHECK_INDEX(!none, "index_fill: index out of range for dimension ", dim, " of size 0");
   start_from(self, out);
   if (index.numel() > 0 && out.numel() > 0) kernels::index_fill(view_of(out), wrap_dim(dim, self.dim()), view_of(index), value);
 }

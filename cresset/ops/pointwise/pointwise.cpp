@@ -299,14 +299,17 @@ DimVector result_strides(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> arg
   const Tensor* only = nullptr;
   for (const Arg& a : args)
     if (a.tensor && !only) only = a.tensor;
-  bool same = true, contiguous = true, agree = only && only->is_non_overlapping_and_dense();
+  bool same = true, contiguous = true, agree = only && only->is_non_overlapping_and_dense(), last = only && p.shape.size() == 4;
   for (const Arg& a : args) {
     same = same && a.tensor && a.tensor->sizes() == IntArrayRef(p.shape);
     if (!same) break;
     contiguous = contiguous && a.tensor->is_contiguous();
     agree = agree && a.tensor->strides() == only->strides();
+    last = last && a.tensor->is_contiguous(MemoryFormat::ChannelsLast);
   }
   if (same && contiguous) return {};
+  // Dimensions of one element have the strides of the format, whatever those of the inputs were.
+  if (same && last) return strides_for(p.shape, MemoryFormat::ChannelsLast);
   if (same && agree) return DimVector(only->strides());
   SmallVector<DimVector, 4> strides;
   for (const Arg& a : args) {

@@ -391,12 +391,13 @@ template <class N> void asgd_each(TensorList params, TensorList grads, TensorLis
     }
     if (mu != 1) average.add_(p.sub(average).mul(mu));
     else average.copy_(p);
-    // In its joint form PyTorch computes the next rate in the precision of the counter.
+    // In its joint form PyTorch computes the next rate in the precision of the counter, as the rate times the reciprocal of the power.
     const double rate = value(lr);
     if (!is_number(lr)) {
       if constexpr (std::is_same_v<N, Tensor>) etas[i].copy_(lr / (1 + lambd * lr * step).pow(alpha));
     } else if (joint) {
-      etas[i].copy_(rate / (1 + lambd * rate * steps[i]).pow(alpha));
+      const Tensor base = 1 + lambd * rate * steps[i], power = base.to(kDouble).pow(alpha).to(base.scalar_type());
+      etas[i].copy_(power.reciprocal() * rate);
     } else {
       etas[i].fill_(in_default_dtype(rate / std::pow(1 + lambd * rate * step, alpha)));
     }

@@ -19,7 +19,11 @@ MAX_RAW_TENSOR_SIZE = 16
 
 class InflatableArg(typing.NamedTuple):
     """An input that is stored as something smaller, `value`, of the type of the argument. `fmt` is an expression that makes the input, in which {} stands
-    for the value; `fmt_fn` is the text of a method that does, whose name is {}, and then `fmt` is applied to its result."""
+    for the value; `fmt_fn` is the text of a method that does, whose name is {}, and then `fmt` is applied to its result.
+
+    >>> torch.utils.bundled_inputs.InflatableArg(value=torch.zeros(1), fmt="{}.expand(3)").fmt.format("x")
+    'x.expand(3)'
+    """
 
     value: typing.Any
     fmt: str = "{}"
@@ -49,6 +53,13 @@ def bundle_inputs(model, inputs, info=None, *, _receive_inflate_expr=None):
     `_generate_bundled_inputs_for_NAME` makes. `info` has lists of texts in the same form. Inputs that the model has already are replaced.
 
     Errors: TypeError for inputs of another form, ValueError where there are none, RuntimeError for tensors that are neither small nor InflatableArg.
+
+    >>> class Doubled(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> model = torch.utils.bundled_inputs.bundle_inputs(torch.jit.script(Doubled()), [(torch.ones(2),), (torch.ones(3),)])
+    >>> model.get_num_bundled_inputs()
+    2
     """
     if not isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"bundle_inputs: expected a compiled module, got {type(model).__name__}")
@@ -68,6 +79,14 @@ def augment_model_with_bundled_inputs(model, inputs=None, _receive_inflate_expr=
     """Gives a compiled model inputs for `forward`, once: a list of tuples of arguments, or None where `_generate_bundled_inputs_for_forward` makes them.
 
     Errors: as `bundle_inputs`; RuntimeError for a model that has inputs.
+
+    >>> class Doubled(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> model = torch.jit.script(Doubled())
+    >>> torch.utils.bundled_inputs.augment_model_with_bundled_inputs(model, [(torch.ones(2),)])
+    >>> model.get_all_bundled_inputs()
+    [(tensor([1., 1.]),)]
     """
     if not isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"augment_model_with_bundled_inputs: expected a compiled module, got {type(model).__name__}")
@@ -78,6 +97,14 @@ def augment_many_model_functions_with_bundled_inputs(model, inputs, _receive_inf
     """Gives several methods of a compiled model inputs, once: lists of tuples of arguments by methods.
 
     Errors: as `augment_model_with_bundled_inputs`.
+
+    >>> class Doubled(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> model = torch.jit.script(Doubled())
+    >>> torch.utils.bundled_inputs.augment_many_model_functions_with_bundled_inputs(model, {model.forward: [(torch.ones(2),)]})
+    >>> model.get_all_bundled_inputs_for_forward()
+    [(tensor([1., 1.]),)]
     """
     if not isinstance(model, torch.jit.ScriptModule):
         raise TypeError(f"augment_many_model_functions_with_bundled_inputs: expected a compiled module, got {type(model).__name__}")

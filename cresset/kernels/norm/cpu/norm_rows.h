@@ -42,7 +42,19 @@ template <class T> struct NormRow : Row<T> {
   struct Stats {
     double mean, var;
   };
+  // By Welford's recurrence, as PyTorch has it for rows shorter than a vector: numbers evenly spaced then have their middle as the mean.
+  static Stats running_stats(const T* x, int64_t n) {
+    double mean = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++) {
+      const double value = static_cast<double>(x[i]), distance = value - mean;
+      mean += distance / static_cast<double>(i + 1);
+      squares += distance * (value - mean);
+    }
+    return {mean, squares / static_cast<double>(n)};
+  }
   static Stats stats(const T* x, int64_t n) {
+    if constexpr (std::is_same_v<T, double>)
+      if (n > 0 && n < 4) return running_stats(x, n);
     const double count = static_cast<double>(n), mean = total(x, n) / count;
     const A centre = static_cast<A>(mean);
     const double off = mean - static_cast<double>(centre);
