@@ -72,8 +72,8 @@ const OperatorName& OperatorHandle::operator_name() const {
 void OperatorHandle::check_types(const std::type_info& fn, const std::vector<Type>& types) const {
   const Extension* e = entry().extension.load(std::memory_order_acquire);
   const std::type_info* known = entry().signature ? nullptr : e ? e->signature : nullptr;
-  CRESSET_CHECK(!known || *known == fn, entry().name, ": Tried to access or call an operator with a wrong signature.\n  operator: ", entry().schema,
-                "\n  the C++ types are those of the kernel at ", e->first_kernel_at);
+  CRESSET_CHECK(!known || *known == fn, entry().name, ": Tried to access operator ", entry().name,
+                " with a wrong signature: the C++ types are those of the kernel at ", e->first_kernel_at, ", ", entry().schema);
   const std::vector<Argument>& declared = entry().function_schema().arguments;
   bool fits = types.size() == declared.size();
   for (size_t i = 0; fits && i < types.size(); i++) {

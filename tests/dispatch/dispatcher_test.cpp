@@ -56,7 +56,7 @@ TEST(Dispatcher, AKernelMayBeGivenWithItsDevice) {
 TEST(Typed, OtherCppTypesThanTheKernelsAreRefused) {
   Library m = definitions();
   m.def("f(int a) -> ()", [](int64_t) {});
-  EXPECT_TRUE(contains(error_of([] { handle("disp_test::f").typed<void(const int64_t&)>(); }), "Tried to access or call an operator with a wrong signature"));
+  EXPECT_TRUE(contains(error_of([] { handle("disp_test::f").typed<void(const int64_t&)>(); }), "Tried to access operator disp_test::f with a wrong signature"));
 }
 
 TEST(Typed, TensorsOfInferenceModeHaveNoAutogradKernels) {
