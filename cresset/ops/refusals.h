@@ -19,7 +19,10 @@ inline void refuse_integers(const char* kernel, const Tensor& self, ButAlso also
   CRESSET_CHECK_NOT_IMPLEMENTED(has || self.lacks_data(), kernel, ": not implemented for dtype ", t, ", expected a floating dtype");
 }
 
-// Refusals of ops that compare elements.
+// Refusals of ops that compare elements, where PyTorch refuses them before a kernel is looked for, and where it has no kernel.
+inline void check_sortable(const char* op, const Tensor& self) {
+  CRESSET_CHECK(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
+}
 inline void check_ordered(const char* op, const Tensor& self) {
   CRESSET_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got dtype ", self.scalar_type());
 }

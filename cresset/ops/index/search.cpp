@@ -21,7 +21,8 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, std::optional<std::string_view> side, const std::optional<Tensor>& sorter) {
   const char* op = "searchsorted";
-  check_ordered(op, sequence);
+  if (values.scalar_type() == sequence.scalar_type()) check_ordered(op, sequence);
+  else check_sortable(op, sequence);
   CRESSET_CHECK(!side || *side == "left" || *side == "right", op, ": side can only be 'left' or 'right' but got ", std::string(side.value_or("")));
   CRESSET_CHECK(!side || *side == "right" || !right, op, ": side and right contradict each other, got side ", std::string(side.value_or("")),
                 " while right was True");

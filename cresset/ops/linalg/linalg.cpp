@@ -115,7 +115,7 @@ DimVector column_strides(IntArrayRef sizes) {
 
 void check_inexact(const char* op, const Tensor& a) {
   const ScalarType t = a.scalar_type();
-  CRESSET_CHECK_NOT_IMPLEMENTED(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
+  CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
   CRESSET_CHECK_NOT_IMPLEMENTED(t == kFloat || t == kDouble || t == kComplexFloat || t == kComplexDouble, op,
                                 ": low precision dtypes not supported, got dtype ", t);
 }

@@ -212,12 +212,12 @@ OutSpec prod(const Tensor& self, int64_t dim, bool keepdim, std::optional<Scalar
   return reduction(self, one_dim(self, dim), keepdim, sum_dtype(self, dtype));
 }
 OutSpec amax(const Tensor& self, IntArrayRef dim, bool keepdim) {
-  check_ordered("amax", self);
+  check_sortable("amax", self);
   check_has_elements("amax", self, dim);
   return reduction(self, reduced(self, dim), keepdim, self.scalar_type());
 }
 OutSpec amin(const Tensor& self, IntArrayRef dim, bool keepdim) {
-  check_ordered("amin", self);
+  check_sortable("amin", self);
   check_has_elements("amin", self, dim);
   return reduction(self, reduced(self, dim), keepdim, self.scalar_type());
 }
@@ -233,18 +233,18 @@ OutSpec min(const Tensor& self) {
 }
 OutSpecs max(const Tensor& self, int64_t dim, bool keepdim) {
   const uint64_t mask = one_dim(self, dim);
-  check_ordered("max", self);
+  check_sortable("max", self);
   check_not_empty("max", self, mask);
   return {reduction(self, mask, keepdim, self.scalar_type()), reduction(self, mask, keepdim, kLong)};
 }
 OutSpecs min(const Tensor& self, int64_t dim, bool keepdim) {
   const uint64_t mask = one_dim(self, dim);
-  check_ordered("min", self);
+  check_sortable("min", self);
   check_not_empty("min", self, mask);
   return {reduction(self, mask, keepdim, self.scalar_type()), reduction(self, mask, keepdim, kLong)};
 }
 OutSpec argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  check_ordered("argmax", self);
+  check_sortable("argmax", self);
   CRESSET_CHECK(self.scalar_type() != kBool, "argmax: does not support bool input");
   const uint64_t mask = dim ? one_dim(self, *dim) : reduced(self, {});
   if (!dim) CRESSET_CHECK_INDEX(self.numel() > 0, "argmax: expected reduction dim to be specified for an input without elements, got shape ", self.sizes());
@@ -252,7 +252,7 @@ OutSpec argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return reduction(self, mask, keepdim, kLong);
 }
 OutSpec argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  check_ordered("argmin", self);
+  check_sortable("argmin", self);
   CRESSET_CHECK(self.scalar_type() != kBool, "argmin: does not support bool input");
   const uint64_t mask = dim ? one_dim(self, *dim) : reduced(self, {});
   if (!dim) CRESSET_CHECK_INDEX(self.numel() > 0, "argmin: expected reduction dim to be specified for an input without elements, got shape ", self.sizes());

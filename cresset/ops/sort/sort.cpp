@@ -39,13 +39,13 @@ namespace meta {
 
 OutSpecs sort(const Tensor& self, std::optional<bool>, int64_t dim, bool) {
   wrap_dim(dim, self.dim());
-  check_ordered("sort", self);
+  check_sortable("sort", self);
   OutSpec s = like(self);
   s.strides = preserved_strides(self);
   return with_indices(s);
 }
 OutSpecs topk(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
-  check_ordered("topk", self);
+  check_sortable("topk", self);
   CRESSET_CHECK(self.scalar_type() != kBool, "topk: does not support bool inputs");
   const int64_t d = wrap_dim(dim, self.dim()), n = self.dim() == 0 ? 1 : self.size(d);
   CRESSET_CHECK(k >= 0 && k <= n, "topk: selected index k out of range, got k=", k, " for a dimension of size ", n);
