@@ -165,3 +165,14 @@ def test_equations_by_numbers_take_ellipses():
 def test_settings_without_effect_say_so():
     with pytest.warns(UserWarning, match="no fuser"), torch.jit.fuser("fuser1"):
         pass
+
+
+def test_code_of_a_node_whose_name_is_no_constant_is_an_error():
+    @torch.jit.script
+    def f(x, name: str):
+        return x + 1
+
+    x, name = f.graph.inputs()
+    f.graph.appendNode(f.graph.create("prim::GetAttr", [x, name], 1))
+    with pytest.raises(RuntimeError, match="expected a name that is constant, got a value of type str"):
+        _ = f.code
