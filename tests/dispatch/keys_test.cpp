@@ -192,7 +192,7 @@ TEST(KeysTyped, OtherCppTypesThanTheKernelsAreRefused) {
   Library m(Library::DEF, "disp_test", std::nullopt, __FILE__, __LINE__);
   m.def("f(int a) -> ()");
   m.impl("f", DispatchKey::CPU, [](int64_t) {});
-  EXPECT_TRUE(contains(error_of([] { handle("disp_test::f").typed<void(const int64_t&)>(); }), "Tried to access or call an operator with a wrong signature"));
+  EXPECT_TRUE(contains(error_of([] { handle("disp_test::f").typed<void(const int64_t&)>(); }), "Tried to access operator disp_test::f with a wrong signature"));
   EXPECT_TRUE(contains(error_of([&] { m.impl("f", DispatchKey::CUDA, [](const int64_t&) {}); }), "differ from those of the kernel at"));
 }
 
