@@ -17,7 +17,7 @@ namespace cresset::graph::script {
 namespace {
 
 bool is_builtin(const Node& n, const char* name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
-std::string attribute_name(const Node& n) { return n.input(1)->constant()->to_string(); }
+std::string attribute_name(const Node& n) { return constant_text(n.input(1)); }
 
 // The object that a value is, found along attributes of `self`; null: it is known only when the program runs.
 ScriptObject* object_behind(const Value* v, const Value* self, ScriptObject* root) {
@@ -438,8 +438,8 @@ size_t inline_forks(Graph& g) {
   });
   for (Node* n : forks) {
     std::vector<Value*> arguments(n->inputs().begin() + 1, n->inputs().end());
-    Function* f = find_function(n->input(0)->constant()->to_string());
-    CRESSET_CHECK(f, "inline_forks: there is no function ", n->input(0)->constant()->to_string());
+    Function* f = find_function(constant_text(n->input(0)));
+    CRESSET_CHECK(f, "inline_forks: there is no function ", constant_text(n->input(0)));
     f->ensure_defined();
     Node* call = g.create_call(f->name, arguments, n);
     Value* result = call->add_output(f->schema.returns[0]);

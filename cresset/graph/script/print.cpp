@@ -10,6 +10,11 @@
 
 namespace cresset::graph::script {
 
+std::string constant_text(const Value* v) {
+  CRESSET_CHECK(v->is_constant(), "code of a graph: expected a name that is constant, got a value of type ", annotation_text(v->type()));
+  return v->constant()->to_string();
+}
+
 size_t Referred::constant(const Datum& v) {
   for (size_t i = 0; i < constants.size(); i++)
     if (constants[i].is(v)) return i;
@@ -170,10 +175,7 @@ class Printer {
     for (size_t i = from; i < n.inputs().size(); i++) s += (i > from ? ", " : "") + operand(n.input(i));
     return s;
   }
-  static std::string text_of(const Value* v) {
-    CRESSET_CHECK(v->is_constant(), "code of a graph: expected a name that is constant, got a value of type ", annotation_text(v->type()));
-    return v->constant()->to_string();
-  }
+  static std::string text_of(const Value* v) { return constant_text(v); }
 
   static bool is_builtin(const Node& n, std::string_view name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
   static bool is_call_of(const Node& n, std::string_view method) { return n.kind() == NodeKind::Call && short_name(n.target()) == method; }

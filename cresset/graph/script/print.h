@@ -42,4 +42,7 @@ CRESSET_API bool is_only_attribute(const Value& constant);
 // The names of the constants that a graph prints: those of their own, or numbers that no other value has.
 CRESSET_API std::unordered_map<const Value*, std::string> constant_names(const Graph& graph);
 
+// The name of an attribute, class or function that a node has as an input. Errors: it is no constant.
+std::string constant_text(const Value* v);
+
 }  // namespace cresset::graph::script

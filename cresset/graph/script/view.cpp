@@ -11,11 +11,7 @@ namespace cresset::graph::script {
 namespace {
 
 bool is_builtin(const Node& n, std::string_view name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
-std::string text_of(const Value* v) {
-  CRESSET_CHECK(v->is_constant(), "code of a graph: expected a name that is constant, got a value of type ", annotation_text(v->type()));
-  return v->constant()->to_string();
-}
-bool names_operator(const Node& n) { return is_builtin(n, "prim::CallNative") && !foreign_operator_name(text_of(n.input(0))).empty(); }
+bool names_operator(const Node& n) { return is_builtin(n, "prim::CallNative") && !foreign_operator_name(constant_text(n.input(0))).empty(); }
 
 // Whether the node takes an input as an attribute.
 bool is_attribute(const Node& n, size_t input) {
@@ -138,7 +134,7 @@ std::string kind_of(const Node& n) {
     default: break;
   }
   if (!is_builtin(n, "prim::CallNative")) return base_name(n);
-  return names_operator(n) ? foreign_operator_name(text_of(n.input(0))) : "prim::PythonOp";
+  return names_operator(n) ? foreign_operator_name(constant_text(n.input(0))) : "prim::PythonOp";
 }
 
 NodeView view_of(const Node& n) {

@@ -124,7 +124,7 @@ def _has(model, method):
 
 def _augment(model, inputs, info, expressions, skip_size_check):
     if _has(model, "get_bundled_inputs_functions_and_info"):
-        raise RuntimeError("bundled inputs: Models can only be augmented with bundled inputs once.")
+        raise RuntimeError("bundled inputs: the model has inputs already; bundle_inputs makes a copy with others")
     rows_of_info = ""
     for function, rows in inputs.items():
         _add_inputs(model, function, rows, expressions, skip_size_check)

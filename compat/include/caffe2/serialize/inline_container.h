@@ -50,7 +50,7 @@ class PyTorchStreamWriter final {
     TORCH_CHECK(records_.insert(name).second, "PyTorchStreamWriter: the archive has a record '", name, "' already");
     zip_->add(name, data, size);
   }
-  // Adds the version, and ends the archive.
+  // Adds the version, and ends the archive. Errors: it is finished already, the file takes no more.
   void writeEndOfFile() {
     TORCH_CHECK(!finalized_, "PyTorchStreamWriter: the archive is finished already");
     const std::string version = std::to_string(version_) + "\n";
@@ -59,7 +59,7 @@ class PyTorchStreamWriter final {
     if (records_.count("byteorder") == 0) writeRecord("byteorder", "little", 6);
     finalized_ = true;
     zip_->finish();
-    if (file_) file_->flush();
+    if (file_) TORCH_CHECK(file_->flush().good(), "PyTorchStreamWriter: the end of the archive '", name_, "' could not be written: is the disk full?");
   }
   const std::unordered_set<std::string>& getAllWrittenRecords() const { return records_; }
   bool finalized() const { return finalized_; }
