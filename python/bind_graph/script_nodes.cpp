@@ -63,12 +63,19 @@ PyObject* changed(PyObject* o, Ref out = Ref::share(Py_None)) {
   return out.release();
 }
 
-// (graph, block or 0): parameters, results, nodes, owner
-PyObject* read_block(PyObject*, PyObject* args) {
+// A function of a graph and the place of a part of it.
+template <class F> PyObject* at_place(PyObject* args, F&& f) {
   return guarded([&] {
     PyObject* o;
     unsigned long long at;
     if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+    return f(o, at);
+  });
+}
+
+// (graph, block or 0): parameters, results, nodes, owner
+PyObject* read_block(PyObject*, PyObject* args) {
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     Graph& g = graph_of(o);
     const Block& b = block_at(g, at);
     Ref nodes = checked(PyList_New(0));
@@ -89,10 +96,7 @@ PyObject* read_constants(PyObject*, PyObject* o) {
 }
 // (graph, node): kind, inputs, outputs, blocks, {attribute: value}, place, block, next, previous
 PyObject* read_node(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject* o;
-    unsigned long long at;
-    if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     graph_of(o);
     const Node& n = node_at(at);
     const NodeView view = view_of(n);
@@ -108,10 +112,7 @@ PyObject* read_node(PyObject*, PyObject* args) {
 }
 // The schema of the operator or builtin; None: it has none.
 PyObject* node_schema(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject* o;
-    unsigned long long at;
-    if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     graph_of(o);
     const Node& n = node_at(at);
     for (const Candidate& c : find_candidates(kind_of(n)))
@@ -121,10 +122,7 @@ PyObject* node_schema(PyObject*, PyObject* args) {
 }
 // (graph, value): name, annotation, type, node, index, is constant, [(node, input)]
 PyObject* read_value(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject* o;
-    unsigned long long at;
-    if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     Graph& g = graph_of(o);
     const Value& v = value_at(at);
     Ref uses = checked(PyList_New(0));
@@ -143,10 +141,7 @@ PyObject* read_value(PyObject*, PyObject* args) {
   });
 }
 PyObject* constant_value(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject* o;
-    unsigned long long at;
-    if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     graph_of(o);
     const Value& v = value_at(at);
     CRESSET_CHECK(v.is_constant(), "the value is no constant");
@@ -213,10 +208,7 @@ PyObject* set_inputs(PyObject*, PyObject* args) {
   });
 }
 PyObject* destroy_node(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject* o;
-    unsigned long long at;
-    if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     graph_of(o);
     node_at(at).erase();
     return Ref(changed(o));
@@ -295,10 +287,7 @@ PyObject* remove_parameter(PyObject*, PyObject* args) {
 }
 // (graph, node, name): an output
 PyObject* add_output(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject* o;
-    unsigned long long at;
-    if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     graph_of(o);
     Value* v = node_at(at).add_output(TypeKind::Tensor);
     return Ref(changed(o, address(v)));
@@ -318,10 +307,7 @@ PyObject* remove_output(PyObject*, PyObject* args) {
   });
 }
 PyObject* add_block(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject* o;
-    unsigned long long at;
-    if (!PyArg_ParseTuple(args, "OK", &o, &at)) throw PythonError();
+  return at_place(args, [&](PyObject* o, unsigned long long at) {
     graph_of(o);
     Block* b = node_at(at).add_block();
     return Ref(changed(o, address(b)));

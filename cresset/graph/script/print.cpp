@@ -175,7 +175,6 @@ class Printer {
     for (size_t i = from; i < n.inputs().size(); i++) s += (i > from ? ", " : "") + operand(n.input(i));
     return s;
   }
-  static std::string text_of(const Value* v) { return constant_text(v); }
 
   static bool is_builtin(const Node& n, std::string_view name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
   static bool is_call_of(const Node& n, std::string_view method) { return n.kind() == NodeKind::Call && short_name(n.target()) == method; }
@@ -337,35 +336,35 @@ class Printer {
   void builtin(const Node& n) {
     const std::string& b = n.builtin()->name;
     if (b == "prim::GetAttr") {
-      const std::string attribute = text_of(n.input(1));
+      const std::string attribute = constant_text(n.input(1));
       if (is_identifier(attribute) && !is_reserved(attribute)) return give(n, operand(n.input(0)) + "." + attribute);
       return give(n, "getattr(" + operand(n.input(0)) + ", " + literal(Datum(attribute), {}) + ")");
     }
     if (b == "prim::ModuleContainerIndex")
       return line(name(n.output()) + " : " + type(n.output()->type()) + " = " + operand(n.input(0)) + "[" + operand(n.input(1)) + "]");
-    if (b == "prim::SetAttr") return line(operand(n.input(0)) + "." + text_of(n.input(1)) + " = " + operand(n.input(2)));
+    if (b == "prim::SetAttr") return line(operand(n.input(0)) + "." + constant_text(n.input(1)) + " = " + operand(n.input(2)));
     if (b == "prim::CreateObject") {
-      ClassType* cls = find_class(text_of(n.input(0)));
+      ClassType* cls = find_class(constant_text(n.input(0)));
       if (cls) referred_.add(cls);
-      return give(n, text_of(n.input(0)) + ".__new__(" + text_of(n.input(0)) + ")");
+      return give(n, constant_text(n.input(0)) + ".__new__(" + constant_text(n.input(0)) + ")");
     }
-    if (b == "prim::CallMethod") return give(n, "(" + operand(n.input(0)) + ")." + text_of(n.input(1)) + "(" + operands(n, 2) + ")");
+    if (b == "prim::CallMethod") return give(n, "(" + operand(n.input(0)) + ")." + constant_text(n.input(1)) + "(" + operands(n, 2) + ")");
     if (b == "prim::CallNative") {
-      Function* f = find_function(text_of(n.input(0)));
+      Function* f = find_function(constant_text(n.input(0)));
       if (f && f->cls && f->cls->custom) {
         if (f == f->cls->constructor) return give(n, f->cls->name + "(" + operands(n, 1) + ")");
         if (f->cls->statics.count(short_name(f->name))) return give(n, f->name + "(" + operands(n, 1) + ")");
         return give(n, "(" + operand(n.input(1)) + ")." + short_name(f->name) + "(" + operands(n, 2) + ")");
       }
-      if (const std::string op = foreign_operator_name(text_of(n.input(0))); !op.empty()) {
+      if (const std::string op = foreign_operator_name(constant_text(n.input(0))); !op.empty()) {
         const size_t colons = op.find("::");
         return give(n, "ops." + op.substr(0, colons) + "." + op.substr(colons + 2) + "(" + operands(n, 1) + ")");
       }
-      CRESSET_CHECK(!to_save_, "save: '", short_name(text_of(n.input(0))),
+      CRESSET_CHECK(!to_save_, "save: '", short_name(constant_text(n.input(0))),
                     "', a Python function, cannot be saved: compile it, or mark it with torch.jit.unused");
       if (f && f->cls && !n.inputs().empty() && n.inputs().size() > 1 && f->cls->methods.count(short_name(f->name)))
         return give(n, "^" + short_name(f->name) + "()(" + operands(n, 2) + ")");
-      return give(n, "^" + short_name(text_of(n.input(0))) + "()(" + operands(n, 1) + ")");
+      return give(n, "^" + short_name(constant_text(n.input(0))) + "()(" + operands(n, 1) + ")");
     }
     if (b == "prim::RaiseException") return line("ops.prim.RaiseException(" + operands(n) + ")");
     if (b == "prim::Uninitialized") return give(n, "uninitialized(" + type(n.output()->type()) + ")");
@@ -378,15 +377,15 @@ class Printer {
     if (b == "prim::isinstance") {
       std::string types;
       for (size_t i = 1; i < n.inputs().size(); i++) {
-        const std::string t = text_of(n.input(i));
+        const std::string t = constant_text(n.input(i));
         referred_.add(type_of_text(t == "tuple" || t == "list" || t == "dict" ? "Any" : t, nullptr));
         types += (i > 1 ? ", " : "") + t;
       }
       return give(n, "isinstance(" + operand(n.input(0)) + ", " + (n.inputs().size() > 2 ? "(" + types + ")" : types) + ")");
     }
     if (b == "prim::fork" || b == "prim::awaitable") {
-      Function* f = find_function(text_of(n.input(0)));
-      CRESSET_CHECK(f, "there is no function ", text_of(n.input(0)));
+      Function* f = find_function(constant_text(n.input(0)));
+      CRESSET_CHECK(f, "there is no function ", constant_text(n.input(0)));
       const bool is_method = f->cls && n.inputs().size() > 1 && class_of(n.input(1)->type()) == f->cls;
       if (!is_method) referred_.add(f);
       const std::string closure = fresh("forked_function");
