@@ -4,21 +4,9 @@
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/script.h>
 
-#include <iostream>
 #include <sstream>
 
-int failures = 0;
-void check(bool fine, const char* name) {
-  if (fine) return;
-  std::cerr << name << '\n';
-  failures++;
-}
-template <class F> bool raises(F f) {
-  try {
-    f();
-  } catch (const c10::Error&) { return true; }
-  return false;
-}
+#include "expect.h"
 
 using caffe2::serialize::PyTorchStreamReader;
 using caffe2::serialize::PyTorchStreamWriter;
@@ -42,17 +30,17 @@ void one_module(const std::string& path) {
     torch::jit::ScriptModuleSerializer serializer(writer);
     serializer.serialize(scaled_by(3), {{"labels", "cat"}}, /*bytecode_format=*/false, /*save_mobile_debug_info=*/false);
     writer.writeRecord("notes", "by hand", 7);
-    check(raises([&] { writer.writeRecord("notes", "again", 5); }), "a record of a name that is taken is refused");
+    check(throws<c10::Error>([&] { writer.writeRecord("notes", "again", 5); }), "a record of a name that is taken is refused");
     writer.writeEndOfFile();
     check(writer.finalized() && writer.getAllWrittenRecords().count("data.pkl") == 1, "records of the writer");
-    check(raises([&] { writer.writeRecord("late", "", 0); }), "a record after the end is refused");
+    check(throws<c10::Error>([&] { writer.writeRecord("late", "", 0); }), "a record after the end is refused");
   }
   torch::jit::ExtraFilesMap extra{{"labels", ""}};
   check(torch::jit::load(path, torch::kCPU, extra).forward({x}).toTensor().equal(x * 3), "the module of a file that was written by records");
   check(extra["labels"] == "cat", "extra files");
   PyTorchStreamReader reader(path);
   check(record(reader, "notes") == "by hand" && reader.version() == 10 && !reader.hasRecord("nothing"), "records that are read");
-  check(raises([&] { reader.getRecord("nothing"); }), "a record that is not there");
+  check(throws<c10::Error>([&] { reader.getRecord("nothing"); }), "a record that is not there");
 }
 
 // Two modules that share a tensor and a class, in one archive.
@@ -93,7 +81,7 @@ void from_source(const std::string& path) {
   check(!(made == module) && made.forward({x}).toTensor().equal(x * 5), "a module from source and values");
   check(made.attr("weight").toTensor().is_same(module.attr("weight").toTensor()), "which shares the tensors");
   for (auto& [name, text] : texts) text.replace(text.find("weight : "), 6, "height");
-  check(raises([&] { torch::jit::jitModuleFromSourceAndConstants(module._ivalue(), texts, {}, 10); }), "texts with other attributes are refused");
+  check(throws<c10::Error>([&] { torch::jit::jitModuleFromSourceAndConstants(module._ivalue(), texts, {}, 10); }), "texts with other attributes are refused");
 }
 
 void objects() {
@@ -105,8 +93,8 @@ void objects() {
   for (const char* name : {"training", "_is_full_backward_hook"})
     if (module.hasattr(name)) given.insert(c10::IValue(std::string(name)), module.attr(name));
   const at::StrongTypePtr type(module.object().unit, module.type());
-  check(raises([&] { torch::jit::ObjLoaderFunc(type, c10::IValue(3)); }), "a state that is no dict");
-  check(raises([&] { torch::jit::ObjLoaderFunc(type, c10::IValue(given)); }), "a state without an attribute");
+  check(throws<c10::Error>([&] { torch::jit::ObjLoaderFunc(type, c10::IValue(3)); }), "a state that is no dict");
+  check(throws<c10::Error>([&] { torch::jit::ObjLoaderFunc(type, c10::IValue(given)); }), "a state without an attribute");
   given.insert(c10::IValue(std::string("weight")), c10::IValue(torch::full({2}, 7.0)));
   torch::jit::Module loaded{c10::IValue(torch::jit::ObjLoaderFunc(type, c10::IValue(given)))};
   check(loaded.forward({torch::ones({2})}).toTensor().equal(torch::full({2}, 7.0)), "an object of a class and a state");
@@ -125,6 +113,15 @@ void archives_of_tensors() {
   check(record(reader, "inputs.pkl") == "pickle" && record(reader, "inputs/0") == std::string("\1\2\3"), "a pickle and its tensors");
 }
 
+void full_disks() {
+  PyTorchStreamWriter writer("/dev/full");
+  check(throws<c10::Error>([&] {
+          writer.writeRecord("notes", "text", 4);
+          writer.writeEndOfFile();
+        }),
+        "an archive that a full disk cuts off is an error");
+}
+
 int main(int argc, char** argv) {
   const std::string folder = argc > 1 ? argv[1] : ".";
   one_module(folder + "/script_records.pt");
@@ -132,5 +129,6 @@ int main(int argc, char** argv) {
   from_source(folder + "/script_records_source.pt");
   objects();
   archives_of_tensors();
+  full_disks();
   return failures;
 }
