@@ -191,6 +191,52 @@ TEST(Reduce, EmptyInputsYieldIdentities) {
   });
 }
 
+// The bits of PyTorch 2.13's sums, folded into one number: sum j counts 2 * j + 1 times, modulo 2^64, joined by exclusive or.
+TEST(Reduce, SumsHaveTheBitsOfPyTorch) {
+  struct Case {
+    ScalarType dtype;
+    Shape shape;
+    uint64_t mask, bits;
+  };
+  const Case cases[] = {
+      {kFloat, {8}, 1, 0x4327453f},
+      {kFloat, {13}, 1, 0x43219606},
+      {kFloat, {300}, 1, 0x441f06a7},
+      {kFloat, {1000}, 1, 0x43fc3350},
+      {kFloat, {30000}, 1, 0xc369ec60},
+      {kFloat, {9, 6}, 2, 0xa4f04aa6b},
+      {kFloat, {11, 31}, 2, 0x1bc318716a},
+      {kFloat, {5, 700}, 2, 0x2dc225104},
+      {kFloat, {20, 7}, 1, 0xbd557860e},
+      {kFloat, {100, 45}, 1, 0x521b10e398},
+      {kDouble, {8}, 1, 0x4064e8a7d82bf8dd},
+      {kDouble, {13}, 1, 0x406432c0b6cd0dfd},
+      {kDouble, {300}, 1, 0x4083e0d49ef089e4},
+      {kDouble, {1000}, 1, 0x407f866a6f502b82},
+      {kDouble, {30000}, 1, 0xc06d3d83a15e1f30},
+      {kDouble, {9, 6}, 2, 0x41e0954052e37150},
+      {kDouble, {11, 31}, 2, 0xc0630e27414bccc0},
+      {kDouble, {5, 700}, 2, 0xc3844d27168f3e1a},
+      {kDouble, {20, 7}, 1, 0xc2aaf0c6e5bc92db},
+      {kDouble, {100, 45}, 1, 0xeb6223e7e7a67668},
+  };
+  for_each_isa([&] {
+    for (const Case& c : cases) {
+      Array a(c.dtype, c.shape), out(c.dtype, kept_shape(c.shape, c.mask));
+      for (int64_t i = 0; i < a.numel(); i++)
+        a.set<double>(i, (static_cast<uint32_t>(static_cast<uint64_t>(i) * 2654435761) / 4294967296.0 - 0.5) * std::pow(10.0, static_cast<double>(i % 7 - 3)));
+      reduce(ReduceOp::sum, arguments(a, out, c.mask));
+      uint64_t bits = 0;
+      for (int64_t j = 0; j < out.numel(); j++) {
+        uint64_t sum = 0;
+        std::memcpy(&sum, out.data() + out.at(j), element_size(c.dtype));
+        bits ^= sum * static_cast<uint64_t>(2 * j + 1);
+      }
+      EXPECT_EQ(bits, c.bits) << dtype_name(c.dtype) << " of " << c.shape[0] << " by " << c.shape.back() << ", mask " << c.mask;
+    }
+  });
+}
+
 TEST(Reduce, LargeSumsAreAccurateAndIndependentOfThreads) {
   for_each_isa([] {
     for (const auto& [shape, mask] : {std::pair{Shape{300000}, 1},
@@ -318,7 +364,7 @@ TEST(Reduce, RowsOneByOneHaveTheSameBits) {
       for (const int64_t columns : {16, 33, 64, 129, 768, 5000})
         for (const int64_t rows : {1, 3, 16, 300}) {
           Array in(t, {rows, columns}), whole(t, {rows, 1}), one(t, {rows, 1});
-          fill(in, static_cast<unsigned>(columns), true);
+          fill(in, static_cast<unsigned>(columns));
           for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::max, ReduceOp::min}) {
             reduce(op, arguments(in, whole, 2));
             for (int64_t r = 0; r < rows; r += 2) {  // blocks of another height than the whole

@@ -141,7 +141,7 @@ class Functionalize(Case):
         def program(seed):
             def run(x, y):
                 r = random.Random(seed)
-                tensors = [x, y, x.clone(), torch.ones(3)]
+                tensors = [x, y, x.clone(), torch.ones(3, dtype=x.dtype)]
                 for _ in range(12):
                     t = r.choice(tensors)
                     if r.random() < 0.5:
@@ -154,7 +154,7 @@ class Functionalize(Case):
 
         for seed in range(300):
             with self.subTest(seed=seed):
-                self.check(program(seed), X, torch.linspace(-2, 2, 12).view(2, 3, 2))
+                self.check(program(seed), X.double(), torch.linspace(-2, 2, 12, dtype=torch.float64).view(2, 3, 2))
 
     def test_graphs_hold_neither_changes_nor_views(self):
         def f(x):

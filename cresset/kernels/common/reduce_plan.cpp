@@ -16,6 +16,9 @@ constexpr int kMaxDims = 64;
 
 struct Dim {
   int64_t size, in, out[kMaxReduceOuts];
+
+  // Of an expanded dimension the input's stride says nothing.
+  bool further_in(const Dim& d) const { return in && d.in ? std::llabs(in) < std::llabs(d.in) : std::llabs(out[0]) < std::llabs(d.out[0]); }
 };
 
 // Outermost first; strides fall towards the end.
@@ -32,7 +35,7 @@ struct Dims {
     for (int i = 1; i < count; i++) {
       const Dim d = dims[i];
       int j = i;
-      for (; j > 0 && std::llabs(dims[j - 1].in) < std::llabs(d.in); j--) dims[j] = dims[j - 1];
+      for (; j > 0 && dims[j - 1].further_in(d); j--) dims[j] = dims[j - 1];
       dims[j] = d;
     }
   }
@@ -87,17 +90,22 @@ class Accumulators {
   size_t size_ = 0;
 };
 
-// Joins tiles that arrive in order as a binary counter does: tile 2k with 2k + 1, and so on upwards.
+// Joins tiles that arrive in order as a binary counter does, tile 2k with 2k + 1 and so on upwards, or each with all before it.
 class Tree {
  public:
-  Tree(const ReduceKernel& kernel, char* levels, int64_t width) : kernel_(kernel), levels_(levels), width_(width), bytes_(width * kernel.acc_size) {}
+  Tree(const ReduceKernel& kernel, char* levels, int64_t width, bool in_order)
+      : kernel_(kernel), levels_(levels), width_(width), bytes_(width * kernel.acc_size), in_order_(in_order) {}
   static constexpr int kLevels = 40;
 
   // Where the next tile goes.
   char* next() { return levels_ + depth_ * bytes_; }
   void push() {
     depth_++;
-    for (int64_t c = ++pushed_; (c & 1) == 0; c >>= 1) fold();
+    if (in_order_) {
+      if (depth_ > 1) fold();
+    } else {
+      for (int64_t c = ++pushed_; (c & 1) == 0; c >>= 1) fold();
+    }
   }
   char* result() {
     while (depth_ > 1) fold();
@@ -117,6 +125,7 @@ class Tree {
   const ReduceKernel& kernel_;
   char* levels_;
   int64_t width_, bytes_, depth_ = 0, pushed_ = 0;
+  bool in_order_;
 };
 
 class Reduction {
@@ -214,7 +223,7 @@ class Reduction {
     const int64_t runs = r.size ? (end - 1) / r.size - begin / r.size + 1 : 1;
     const int64_t cuts = runs + (end - begin) / limit + 1;
     char* levels = accumulators.get(t.width * kernel_.acc_size * Tree::levels_for(cuts));
-    Tree tree(kernel_, levels, t.width);
+    Tree tree(kernel_, levels, t.width, reduced_.numel <= kernel_.longest_in_order);
     const auto reduce = [&](int64_t at, int64_t offset, int64_t n) {
       const char* in = problem_.in + t.in + offset;
       if (by_rows_) kernel_.inner(in, t.width, k.in, n, r.in, at, problem_.param, tree.next());

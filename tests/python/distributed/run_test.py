@@ -54,7 +54,7 @@ class Launcher(unittest.TestCase):
         self.assertEqual((done.stdout, done.returncode), ("0\n1\n", 0))
 
     def test_a_process_that_stands_still_has_failed(self):
-        text = "import os, signal, sys, time\ncount, rank = os.environ['TORCHELASTIC_RESTART_COUNT'], os.environ['RANK']\nprint(count, flush=True)\n"
+        text = "import os, signal, sys, time\ncount, rank = os.environ['TORCHELASTIC_RESTART_COUNT'], os.environ['RANK']\nsys.stdout.write(count + '\\n')\nsys.stdout.flush()\n"
         text += "if (count, rank) == ('0', '1'): os.kill(os.getpid(), signal.SIGSTOP)\nif count == '0': time.sleep(30)\n"
         with mock.patch.dict(os.environ, CRESSET_STOPPED_TIMEOUT="0.5"):
             done, _ = self.launch("--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "SCRIPT", text=text)

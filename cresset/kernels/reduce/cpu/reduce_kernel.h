@@ -50,6 +50,8 @@ struct ReduceKernel {
   void (*outer)(const char* in, int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride, int64_t base, double param, char* acc);
   // acc[i] = acc[i] joined with other[i], which stands for later elements.
   void (*join)(char* acc, const char* other, int64_t n);
+  // Reductions of up to so many elements are joined one after the other, longer ones as a tree.
+  int64_t longest_in_order = 0;
 };
 
 constexpr int64_t kMaxRun = 65536, kMaxCols = 2048, kMaxRows = 256;
