@@ -165,13 +165,15 @@ class CRESSET_API TensorImpl : public RefCounted {
   VariableVersion version_counter() const { return VariableVersion(version(), !is_inference_); }
   // Errors: an inference tensor outside inference mode, which counts nothing within it.
   void bump_version() {
-    if (CRESSET_UNLIKELY(is_inference_)) return check_writable();
+    if (CRESSET_UNLIKELY(is_inference_ && !own_version_)) return check_writable();
     auto& v = own_version_ ? own_version_->value : storage_->version();
     v.store(v.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // In-place operators call this before they write. Errors: an inference tensor outside inference mode.
+  // Inference tensors are not, outside of inference mode.
+  bool is_writable() const { return CRESSET_LIKELY(!is_inference_) || own_version_ || layer_state().inference_mode; }
+  // In-place operators call this before they write. Errors: a tensor that is not writable.
   void check_writable() const {
-    if (CRESSET_UNLIKELY(is_inference_ && !layer_state().inference_mode)) throw_inference_write();
+    if (CRESSET_UNLIKELY(!is_writable())) throw_inference_write();
   }
   void share_version_of(const TensorImpl& o) { own_version_ = o.own_version_; }
   void set_own_version() { own_version_ = make_intrusive<VersionCounter>(); }

@@ -204,6 +204,19 @@ class Modes(unittest.TestCase):
                 change(tensor)
             self.assertEqual((tensor.shape, tensor.item()), ((1,), 0))
 
+    def test_what_is_detached_from_an_inference_tensor_outside_may_be_changed(self):
+        with torch.inference_mode():
+            tensor = torch.zeros(2)
+            within = tensor.detach(), tensor.data
+        for t in within:
+            with self.assertRaisesRegex(RuntimeError, "inference"):
+                t.fill_(1)
+        for number, t in enumerate((tensor.detach(), tensor.data)):
+            self.assertTrue(t.is_inference())
+            t.add_(1)
+            torch.mul(t, 1, out=t)
+            self.assertEqual((t.tolist(), tensor.tolist()), ([number + 1] * 2,) * 2)
+
     def test_generators_switch_at_every_step(self):
         @torch.no_grad()
         def steps():

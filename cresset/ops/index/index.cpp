@@ -278,8 +278,14 @@ OutSpec roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
     CRESSET_CHECK_INDEX(self.dim() > 0, "roll: dimension specified as ", d, " but tensor has no dimensions");
     wrap_dim(d, self.dim());
   }
+  // As in PyTorch, a roll by nothing, or all the way round, does not keep the order of memory.
+  bool moves = !dims.empty();
+  for (size_t i = 0; i < dims.size(); i++) {
+    const int64_t size = self.size(dims[i]);
+    moves = moves && (self.numel() == 0 || shifts[i] % size != 0);
+  }
   OutSpec s = like(self);
-  if (!dims.empty()) s.strides = format_strides(self, s.sizes);
+  if (moves) s.strides = format_strides(self, s.sizes);
   return s;
 }
 OutSpec repeat(const Tensor& self, IntArrayRef repeats) {

@@ -218,7 +218,7 @@ CRESSET_ALWAYS_INLINE void check_memory(const PointwiseOp& op, ArrayRef<Arg> arg
 }
 
 CRESSET_ALWAYS_INLINE void begin_write(const PointwiseOp& op, const Tensor& out) {
-  CRESSET_CHECK(!out.is_inference() || layer_state().inference_mode, op.name,
+  CRESSET_CHECK(out.impl()->is_writable(), op.name,
                 ": Inplace update to inference tensor outside InferenceMode is not allowed. clone() it first to get a normal tensor");
   out.impl()->bump_version();
 }

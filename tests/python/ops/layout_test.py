@@ -27,6 +27,16 @@ class ResultStrides(unittest.TestCase):
         halves = torch.arange(8.0).reshape(2, 2, 2).transpose(0, -1)
         self.assertEqual(halves[None, torch.tensor([1, -1]), torch.tensor([1, 0])].stride(), (4, 2, 1))
 
+    def test_a_roll_that_moves_nothing_is_contiguous(self):
+        x = torch.arange(120.0).reshape(2, 3, 4, 5).to(memory_format=torch.channels_last)
+        kept, plain = (60, 1, 15, 3), (60, 20, 5, 1)
+        for shifts, dims, strides in (
+            (1, 0, kept), (1, 3, kept), (-1, 2, kept), ((1, 1), (0, 1), kept),
+            (0, 0, plain), (2, 0, plain), (-5, 3, plain), ((1, 3), (0, 1), plain), (1, None, plain),
+        ):  # fmt: skip
+            with self.subTest(shifts=shifts, dims=dims):
+                self.assertEqual(x.roll(shifts, dims).stride(), strides)
+
     def test_an_out_without_elements_takes_the_strides_of_a_new_result(self):
         permuted = torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
         row = torch.ones(3)
