@@ -184,7 +184,7 @@ intrusive_ptr<TensorImpl> TensorImpl::alias(bool share_version) const {
   impl->offset_ = offset_;
   impl->numel_ = numel_;
   impl->contiguous_ = contiguous_;
-  // What is detached from an inference tensor outside of inference mode counts versions, and may be written.
+  // An alias of an inference tensor that is made outside of inference mode counts versions, and may be written.
   if (is_inference_ ? !layer_state().inference_mode : !share_version) impl->own_version_ = make_intrusive<VersionCounter>();
   return impl;
 }
