@@ -28,7 +28,7 @@ def is_below_autograd(mode):
 
 def _tracer_class():
     from ..fx.experimental._proxy_symbols import asked
-    from ..fx.experimental._proxy_tracer import PythonKeyTracer, is_sym
+    from ..fx.experimental._proxy_tracer import PythonKeyTracer
 
     class BodyTracer(PythonKeyTracer):
         """Tracer of a function whose unknown tensors become inputs, in `lifted`; `around` is that of the graph which calls it."""
@@ -47,11 +47,15 @@ def _tracer_class():
 
         def number_from_around(self, value):
             """A size of a tensor from around the function, which becomes an input."""
-            for slot in list(self.around._order):
-                if slot.tensor.layout is torch.strided and any(is_sym(size) and size.node.expr == value.node.expr for size in slot.tensor.shape):
-                    self.constant_node(slot.tensor)
-                    return asked(self, value.node.expr)
-            return None
+            tensor = self.tensor_of_size(value)
+            if tensor is None:
+                return None
+            self.constant_node(tensor)
+            return asked(self, value.node.expr)
+
+        def tensor_of_size(self, value):
+            """A tensor from around the function."""
+            return self.around.tensor_of_size(value)
 
         def add_input(self, tensor):
             """A placeholder before all other nodes but placeholders."""

@@ -20,7 +20,7 @@ def captured(machine, function, args, kwargs):
     tracer = machine.world.tracer
     flat, spec = tree_flatten((tuple(args), dict(kwargs)))
     numbers = [i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)]
-    flat = [leaf if isinstance(leaf, Tensor) else bool(leaf) if isinstance(leaf, SymBool) else calls.callback(machine, leaf) for leaf in flat]
+    flat = [leaf if isinstance(leaf, (Tensor, SymBool)) else calls.callback(machine, leaf) for leaf in flat]
     if tracer.in_region:  # its operators are nodes of the region around it
         given, named = tree_unflatten(flat, spec)
         return function(*given, **named)
@@ -34,26 +34,37 @@ def captured(machine, function, args, kwargs):
         found[:] = [function(*given, **named)]
         return tree_flatten(found[0])[0]
 
+    given = [flat[i] for i in numbers]
+    try:
+        module, inputs = _region(machine, run, given)
+    except UnknownNumber as error:
+        if not any(isinstance(leaf, SymBool) for leaf in flat):
+            raise Break(f"a size from around a function: {error}") from None
+        # A branch uses an integer that no tensor has: the condition is decided, so that the other branch is not in the graph.
+        return captured(machine, function, *tree_unflatten([bool(leaf) if isinstance(leaf, SymBool) else leaf for leaf in flat], spec))
+    if any(callable(leaf) and not isinstance(leaf, Tensor) for leaf in tree_flatten(found[0])[0]):
+        raise Break("a transform that gives a function")
+    _copy(tracer, module, inputs, tree_flatten(found[0])[0])
+    return found[0]
+
+
+def _region(machine, function, tensors):
+    """The graph of a function of tensors, while the frame's own is not written."""
+    tracer = machine.world.tracer
     with tracer.silence():
         tracer.in_region = True
         try:
-            module, given = _graph_of(run, [flat[i] for i in numbers])
-        except UnknownNumber as error:
-            raise Break(f"a size from around a function: {error}") from None
+            return _graph_of(function, tensors, machine.world.shapes)
         finally:
             tracer.in_region = False
-    if any(callable(leaf) and not isinstance(leaf, Tensor) for leaf in tree_flatten(found[0])[0]):
-        raise Break("a transform that gives a function")
-    _copy(tracer, module, given, tree_flatten(found[0])[0])
-    return found[0]
 
 
 class _RegionTracer(PythonKeyTracer):
     """Numbers of symbolic shapes that no tensor of the region has become inputs."""
 
-    def __init__(self, inputs):
+    def __init__(self, inputs, shapes):
         super().__init__()
-        self.inputs = list(inputs)
+        self.inputs, self.shapes = list(inputs), shapes
         self.fake_mode = next((mode for mode in map(maybe_get_fake_mode, inputs) if mode is not None), None)
 
     def number_from_around(self, value):
@@ -63,10 +74,15 @@ class _RegionTracer(PythonKeyTracer):
         self.inputs.append(value)
         return node
 
+    def tensor_of_size(self, value):
+        """A tensor of the region, or one from outside of the frame."""
+        found = super().tensor_of_size(value)
+        return self.shapes.tensor_of_size(value) if found is None and self.shapes is not None else found
 
-def _graph_of(function, tensors):
+
+def _graph_of(function, tensors, shapes):
     """The graph of a function of tensors, and its inputs: the tensors, then numbers of symbolic shapes."""
-    tracer = _RegionTracer(tensors)
+    tracer = _RegionTracer(tensors, shapes)
     mode = proxy_tensor.ProxyTorchDispatchMode(tracer)
     with mode:
         module = proxy_tensor.dispatch_trace(

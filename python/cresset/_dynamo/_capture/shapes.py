@@ -68,6 +68,11 @@ class Shapes:
                 if isinstance(number, torch.SymInt) and number.node.expr.is_symbol:
                     self.bound.setdefault(str(number.node.expr), (place, what, d))
 
+    def tensor_of_size(self, value):
+        """The input, a fake tensor, one of whose sizes a symbol is; None where there is none."""
+        place, what, _ = self.bound.get(str(value.node.expr), (None, None, None))
+        return next((v for p, v in self.inputs if p == place), None) if what == SIZE else None
+
     @staticmethod
     def specialized(tensor, fake):
         """Dimensions for whose size the program wants a graph of its own, by a condition of `mark_dynamic`; the graph relies on how each of these comes out."""

@@ -158,6 +158,13 @@ class PythonKeyTracer(Tracer):
         """The node of a symbolic number that none of the graph's tensors has; None where there is none."""
         return None
 
+    def tensor_of_size(self, value):
+        """A tensor that is known, one of whose sizes a symbolic number is; None where there is none."""
+        for slot in self._order:
+            if slot.tensor.layout is torch.strided and any(is_sym(size) and size.node.expr == value.node.expr for size in slot.tensor.shape):
+                return slot.tensor
+        return None
+
     def unwrap_proxy(self, e):
         """The proxy of a tensor or symbolic number that is known; the value itself for any other."""
         if isinstance(e, _Tensor):
