@@ -1,6 +1,7 @@
 """`torch.compile`."""
 
 import functools
+import os
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite")
 
@@ -51,7 +52,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, recompile_limit=recompile_limit
         )
-    if disable:
+    if disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
         return model
     from ._dynamo import eval_frame
     from ._dynamo.backends.registry import lookup_backend

@@ -14,7 +14,6 @@ from _cresset import Tensor
 import cresset as torch
 
 from . import config
-from .eval_frame import disable
 
 __all__ = ["allow_in_graph", "assume_constant_result", "disallow_in_graph", "dont_skip_tracing", "error_on_graph_break", "forbid_in_graph", "graph_break",
            "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic", "nonstrict_trace",
@@ -73,6 +72,8 @@ def allow_in_graph(fn):
     """
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
+    if any(known is fn for known in _disallowed):
+        return _allow_again(fn)
     return _marked(fn, "allow_in_graph", "_torchdynamo_in_graph")
 
 
@@ -99,10 +100,48 @@ def assume_constant_result(fn):
 
 
 def disallow_in_graph(fn):
-    """`fn`, which is called between graphs."""
+    """`fn`, a function of the package, or each of a list or tuple of them, which is called between graphs until `allow_in_graph` has it back.
+
+    Errors: RuntimeError for a function of the program, for which there is `torch.compiler.disable`.
+
+    >>> _ = torch._dynamo.disallow_in_graph(torch.logit)
+    >>> torch._dynamo.explain(lambda x: torch.logit(x.sin()).cos())(torch.ones(1)).graph_count
+    2
+    >>> _ = torch._dynamo.allow_in_graph(torch.logit)
+    """
     if isinstance(fn, (list, tuple)):
         return [disallow_in_graph(one) for one in fn]
-    return disable(fn)
+    from ._capture import calls
+
+    if isinstance(_checked(fn, "disallow_in_graph"), type) or not calls.is_of_package(fn):
+        raise RuntimeError(f"disallow_in_graph: expected a function of the package, got {fn!r}; torch.compiler.disable is for those of programs")
+    if fn not in _disallowed:
+        _disallowed[fn] = calls.HANDLERS.get(fn)
+        calls.HANDLERS[fn] = _breaking(fn)
+    return fn
+
+
+_disallowed = {}  # function -> how captures called it before
+
+
+def _breaking(fn):
+    from ._capture.signals import Break
+
+    def handler(machine, *args, **kwargs):
+        raise Break(f"{getattr(fn, '__name__', fn)} is not to be in graphs (torch._dynamo.disallow_in_graph)")
+
+    return handler
+
+
+def _allow_again(fn):
+    from ._capture import calls
+
+    before = _disallowed.pop(fn)
+    if before is None:
+        del calls.HANDLERS[fn]
+    else:
+        calls.HANDLERS[fn] = before
+    return fn
 
 
 def forbid_in_graph(fn):

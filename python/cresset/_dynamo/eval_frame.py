@@ -8,6 +8,7 @@
 import contextlib
 import functools
 import inspect
+import os
 import types
 import weakref
 
@@ -265,7 +266,7 @@ def optimize(
     backend="inductor", *, nopython=False, error_on_graph_break=None, guard_export_fn=None, guard_fail_fn=None, disable=False, dynamic=None, package=None
 ):
     """A decorator that compiles: the older spelling of `torch.compile`."""
-    if disable:
+    if disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
         return lambda fn: fn
     return lambda fn: compiled(fn, Compiler(backend, fullgraph=nopython, dynamic=dynamic))
 

@@ -17,6 +17,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ...utils._pytree import tree_flatten, tree_map
+from .. import config
 from ..decorators import is_marked
 from . import places as P
 from .record import LEAVES, is_refused, plain_number
@@ -604,6 +605,9 @@ def delete_attribute(machine, owner, name):
 
 def call(machine, function, args, kwargs):
     """`function(*args, **kwargs)`."""
+    if config.reorderable_logging_functions and function in config.reorderable_logging_functions:
+        machine.world.later.append((function, args, kwargs))
+        return None
     handler = _handler(function)
     if handler is not None:
         return handler(machine, *args, **kwargs)
@@ -949,7 +953,7 @@ def call_native(machine, function, args, kwargs):
         args, kwargs = tuple(map(as_key, args)), {name: as_key(value) for name, value in kwargs.items()}
     if is_refused(function):
         raise Break(f"a call of {_name_of(function)}, which no graph holds")
-    torch_code = _is_torch(function)
+    torch_code = is_of_package(function)
     if not torch_code and type(owner) not in _CONTAINERS and not _may_see(function):
         for value in (owner, *args, *kwargs.values()):
             if _lies_outside(machine, value):
@@ -977,7 +981,7 @@ def _takes_functions(function, args, kwargs):
     """Whether a function of the package calls functions of the program: it is given some, or holds some."""
     if type(function) is _FUNCTION and (function.__globals__.get("__name__") or "").startswith(_TRANSFORMS):
         return True
-    program = lambda f: isinstance(f, (_FUNCTION, _METHOD, functools.partial)) and not _is_torch(f) or isinstance(f, _MODULE)  # noqa: E731
+    program = lambda f: isinstance(f, (_FUNCTION, _METHOD, functools.partial)) and not is_of_package(f) or isinstance(f, _MODULE)  # noqa: E731
     held = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)] if type(function) is _FUNCTION else ()
     return any(program(value) for value in (*args, *kwargs.values())) or (
         any(program(value) for value in held) and any(isinstance(a, Tensor) for a in tree_flatten((args, kwargs))[0])
@@ -1034,7 +1038,8 @@ def _lies_outside(machine, value):
     return machine.world.origin(value) is not None
 
 
-def _is_torch(function):
+def is_of_package(function):
+    """Whether a function, or what it is a method of, is the package's."""
     module = (function.__globals__.get("__name__") if type(function) is _FUNCTION else getattr(function, "__module__", None)) or ""
     if not isinstance(module, str):
         module = ""

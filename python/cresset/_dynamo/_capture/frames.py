@@ -51,7 +51,7 @@ class FrameFacts:
         strict = getattr(tensor, "_dynamo_dynamic_indices", None) or getattr(tensor, "_dynamo_unbacked_indices", None) or ()
         fixed = getattr(tensor, "_dynamo_static_indices", ())
         open_, dynamic = {*strict, *getattr(tensor, "_dynamo_weak_dynamic_indices", ())}, self.compiler.dynamic
-        if not isinstance(tensor, torch.nn.Parameter):
+        if not (isinstance(tensor, torch.nn.Parameter) and config.force_parameter_static_shapes):
             if dynamic or (dynamic is None and not config.assume_static_by_default):
                 open_ |= set(range(tensor.dim()))
             elif dynamic is None and config.automatic_dynamic_shapes:
@@ -371,14 +371,14 @@ def _assemble(compiler, function, code, outcome):
     rebuilt.effects(_own_cells(world, code) if outcome.at is None and outcome.offset == listing(code).instructions[_first(code)].offset else ())
     rebuilt.modes(world.start_modes, world.end_modes)
     tracer = world.tracer
-    if outcome.at is None and tracer.num_ops == 0 and not world.told:
+    if outcome.at is None and tracer.num_ops == 0 and not world.told and not config.allow_empty_graphs:
         if not compiler.region.count(code, outcome.offset):
             return None  # nothing to compile, and likely never
         _finish_guards(compiler, world)
         return _cresset_compile.Entry(world.guards, P.PLAIN, None, (), (), None)
     unguarded = _finish_guards(compiler, world)
     graph = None
-    if tracer.num_ops:
+    if tracer.num_ops or config.allow_empty_graphs:
         graph = _compiled(compiler, world, rebuilt, function)
         fresh = outcome.offset == listing(code).instructions[_first(code)].offset
         if outcome.at is None and fresh and _does_the_same(code) and compiler.gains_nothing(tracer.graph):

@@ -291,6 +291,8 @@ class Rebuilder:
             for place in wanted:
                 cell, value = self.source(place), left.pop(place)
                 self.lines.append(f"del {cell}.cell_contents" if value is DELETED else f"{cell}.cell_contents = {self.text(value)}")
+        for function, args, kwargs in world.later:
+            self.lines.append(f"{self.constant(function)}(*{self.text(args)}, **{self.text(kwargs)})")
 
     def _hook(self, handle):
         """The handle of a hook on a tensor from outside, which is registered here."""

@@ -10,6 +10,7 @@ import cresset as torch
 from ...fx.experimental import symbolic_shapes
 from ...fx.experimental._guards import _outer, code, relied_on
 from ...fx.experimental._proxy_symbols import _FUNCTIONS
+from .. import config
 from .signals import Break
 
 SIZE, STRIDE, OFFSET, NUMBER = range(4)
@@ -99,7 +100,7 @@ class Shapes:
     def add_guards(self, world):
         """Adds the conditions of the capture to its guards. Errors: ConstraintViolationError for a marked dimension that the program makes one size."""
         for name, tensor, d, size in self.strict:
-            if isinstance(tensor.size()[d], int):
+            if isinstance(tensor.size()[d], int) and not config.allow_ignore_mark_dynamic:
                 raise symbolic_shapes.ConstraintViolationError(
                     f"torch.compile: dimension {d} of {name} is marked dynamic, and the program makes it {size}. Use maybe_mark_dynamic, or change what needs that size"
                 )

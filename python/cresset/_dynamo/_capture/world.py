@@ -21,6 +21,7 @@ import cresset as torch
 
 from ..._subclasses.fake_tensor import FakeTensorMode, is_fake
 from ...utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from .. import config
 from . import places as P
 from .record import Tracer, _modes_now
 from .signals import Break, Restart, Skip
@@ -112,6 +113,7 @@ class World:
         self.steps, self.stop_at = 0, None
         self.versions = {}  # id of a fake tensor from outside -> its version when it was last accounted for
         self.hidden = set()  # places of attributes that objects do not have, though their classes do
+        self.later = []  # (function, arguments, arguments by name) that are called after the graph
         self.told = False  # whether the frame has asked if it is compiled: it must not run as it is then
         self.has_subclass = False  # whether a tensor is of a class of the program
 
@@ -239,8 +241,10 @@ class World:
         kind = type(value)
         if kind not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
             self.has_subclass = True
+            if kind in config.nontraceable_tensor_subclasses:
+                raise Skip(f"a tensor of the class {kind.__name__}, which is one of config.nontraceable_tensor_subclasses")
             if _takes_over(kind):
-                if not self.frame.compiler.fullgraph:  # nothing is gained
+                if not self.frame.compiler.fullgraph and kind not in config.traceable_tensor_subclasses:  # nothing is gained
                     raise Skip(f"a tensor of the class {kind.__name__}")
                 return self._bring_wrapper(value, kind, place)
         if value.layout is not torch.strided:
