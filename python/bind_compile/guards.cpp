@@ -124,7 +124,7 @@ bool agrees(const Tensor& t, const TensorFacts& f) {
   if (requires_grad != f.requires_grad || (f.check_leaf && t.is_leaf() != f.leaf)) return false;
   const auto sizes = impl.sizes();
   for (size_t i = 0; i < f.sizes.size(); i++)
-    if (f.sizes[i] == -1 ? sizes[i] < 2 : sizes[i] != f.sizes[i]) return false;
+    if (f.sizes[i] < 0 ? sizes[i] < (f.sizes[i] == kOpen ? 2 : 0) : sizes[i] != f.sizes[i]) return false;
   if (!f.check_strides) return true;
   const auto strides = impl.strides();
   for (size_t i = 0; i < f.strides.size(); i++)
@@ -610,7 +610,8 @@ PyObject* check(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// tensor(place, tensor, open_sizes, check_leaf): as this tensor is, but for the dimensions in the tuple `open_sizes`, which may have any size
+// tensor(place, tensor, open_sizes, check_leaf): as this tensor is, but for the dimensions in the tuple `open_sizes`, which may have any size but 0 and
+// 1, and 0 and 1 too where it holds ~d for a dimension d
 PyObject* tensor(PyObject* self, PyObject* args) {
   int place = 0, check_leaf = 0;
   PyObject *t = nullptr, *open = nullptr;
@@ -628,12 +629,12 @@ PyObject* tensor(PyObject* self, PyObject* args) {
   f.leaf = x.is_leaf();
   if (PyTuple_GET_SIZE(open)) f.check_strides = false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(open); i++) {
-    const long d = PyLong_AsLong(PyTuple_GET_ITEM(open, i));
-    if (d < 0 || d >= static_cast<long>(f.sizes.size())) {
+    const long entry = PyLong_AsLong(PyTuple_GET_ITEM(open, i)), d = entry < 0 ? ~entry : entry;
+    if ((entry == -1 && PyErr_Occurred()) || d >= static_cast<long>(f.sizes.size())) {
       if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "guards: no such dimension");
       return nullptr;
     }
-    f.sizes[d] = -1;
+    f.sizes[d] = entry < 0 ? kUnbacked : kOpen;
   }
   of(self).check_tensor(place, std::move(f));
   Py_RETURN_NONE;

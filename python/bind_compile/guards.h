@@ -50,7 +50,10 @@ enum class Check : uint8_t {
   Formula,  // a condition on sizes, of several places
 };
 
-// Facts of a tensor that code was made for. A size or stride of -1 may be anything, but for sizes 0 and 1.
+// In place of a size: any but 0 and 1, and any.
+constexpr int64_t kOpen = -1, kUnbacked = -2;
+
+// Facts of a tensor that code was made for. A stride of -1 may be anything.
 struct TensorFacts {
   std::vector<int64_t> sizes, strides;
   ScalarType dtype;

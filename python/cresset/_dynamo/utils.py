@@ -210,6 +210,8 @@ def _same(ref, res, exact, *options):
     if isinstance(ref, (set, frozenset)):
         return isinstance(res, (set, frozenset)) and ref == res
     if isinstance(ref, torch.Tensor):
+        if isinstance(res, (bool, int, float, complex)):  # each element is this number
+            res = torch.tensor(res, device=ref.device).expand_as(ref)
         return isinstance(res, torch.Tensor) and _same_tensors(ref, res, exact, *options)
     if is_numpy_ndarray(ref) and (is_numpy_ndarray(res) or relaxed):
         as_tensor = lambda value: None if value is None else torch.as_tensor(value)  # noqa: E731

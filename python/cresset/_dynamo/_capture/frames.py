@@ -47,8 +47,10 @@ class FrameFacts:
         self.pending = {}  # what this capture says of sizes, kept once it has succeeded
 
     def open_sizes(self, tensor, name):
-        """Dimensions of an argument whose sizes may differ from call to call, and those among them that the program has marked."""
-        strict = getattr(tensor, "_dynamo_dynamic_indices", None) or getattr(tensor, "_dynamo_unbacked_indices", None) or ()
+        """Dimensions of an argument whose sizes may differ from call to call, and those among them that the program has marked. What is marked dynamic
+        may be 0 or 1 in the example, and is that in its graph; nothing may depend on what is marked unbacked."""
+        unbacked = getattr(tensor, "_dynamo_unbacked_indices", ())
+        strict = {*unbacked, *(d for d in getattr(tensor, "_dynamo_dynamic_indices", ()) if tensor.shape[d] > 1)}
         fixed = getattr(tensor, "_dynamo_static_indices", ())
         open_, dynamic = {*strict, *getattr(tensor, "_dynamo_weak_dynamic_indices", ())}, self.compiler.dynamic
         if not (isinstance(tensor, torch.nn.Parameter) and config.force_parameter_static_shapes):

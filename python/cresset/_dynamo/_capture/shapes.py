@@ -57,7 +57,9 @@ class Shapes:
                         f"torch.compile: dimension {marked.dim} of {name} is marked dynamic from {marked.min} to {marked.max}, and its size is {size}"
                     )
                 limits[marked.dim] = symbolic_shapes.StrictMinMaxConstraint(False, symbolic_shapes.ValueRanges(low, high))
-            kinds = [(_Dim.DYNAMIC if d in strict else _Dim.DUCK) if d in open_sizes else _Dim.STATIC for d in range(tensor.dim())]
+            unbacked = getattr(tensor, "_dynamo_unbacked_indices", ())
+            of_open = lambda d: _Dim.UNBACKED if d in unbacked else _Dim.DYNAMIC if d in strict else _Dim.DUCK  # noqa: E731
+            kinds = [of_open(d) if d in open_sizes else _Dim.STATIC for d in range(tensor.dim())]
             known = self._contexts[name] = symbolic_shapes.StatefulSymbolicContext(kinds, constraint_sizes=limits, tensor_source=name)
         return known
 

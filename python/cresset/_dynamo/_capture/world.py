@@ -252,7 +252,8 @@ class World:
         self.check(P.OF_TYPE, place, type(value))
         name = self.guards.name(place)
         open_sizes, strict = self.frame.open_sizes(value, name)
-        self.guards.tensor(place, value, open_sizes, False)
+        unbacked = getattr(value, "_dynamo_unbacked_indices", ()) if open_sizes else ()
+        self.guards.tensor(place, value, tuple([~d if d in unbacked else d for d in open_sizes]), False)
         with self.unwatched():
             fake = self._fake_of(value, name, open_sizes, strict)
         if open_sizes:
