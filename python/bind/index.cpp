@@ -120,14 +120,29 @@ std::vector<TensorIndex> indices_of(const Tensor& self, PyObject* index) {
   return list;
 }
 
+// An object whose class takes calls over, alone or in a list or tuple of such objects.
+bool index_overrides(PyObject* o, int depth = 1) {
+  if (PyLong_CheckExact(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis || PyBool_Check(o) || is_plain_tensor(o)) return false;
+  if (depth == 0 || !(PyTuple_Check(o) || PyList_Check(o))) return overrides(o);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++)
+    if (index_overrides(PySequence_Fast_GET_ITEM(o, i), depth - 1)) return true;
+  return false;
+}
+
 bool takes_over(PyObject* self, PyObject* index, PyObject* value) {
   if (CRESSET_UNLIKELY(g_modes_active) && any_mode()) return true;
-  if (overridden(self) || (value && is_tensor(value) && overridden(value))) return true;
-  if (is_tensor(index)) return overridden(index);
-  if (PyTuple_Check(index) || (PyList_Check(index) && is_tuple_in_disguise(index)))
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); i++)
-      if (PyObject* o = PySequence_Fast_GET_ITEM(index, i); is_tensor(o) && overridden(o)) return true;
-  return false;
+  return overridden(self) || (value && !is_number(value) && overridden(value)) || index_overrides(index, 2);
+}
+
+// The call, as the classes of the tensor, of the value and of the indices have it.
+PyObject* overridden_subscript(const char* name, PyObject* self, PyObject* index, PyObject* value) {
+  return guarded([&] {
+    const Ref method = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), name));
+    const Ref args = checked(PyTuple_Pack(value ? 3 : 2, self, index, value));
+    Ref relevant = Ref::share(args.get());
+    if (PyTuple_Check(index)) relevant = checked(PySequence_Concat(args.get(), index));  // lists among the indices are searched too
+    return call_overridden(method.get(), args.get(), nullptr, relevant.get());
+  });
 }
 
 void check_fits(const Scalar& value, ScalarType type) {
@@ -143,10 +158,7 @@ void check_fits(const Scalar& value, ScalarType type) {
 }  // namespace
 
 PyObject* get_item(PyObject* self, PyObject* index) {
-  if (CRESSET_UNLIKELY(takes_over(self, index, nullptr))) {
-    const Ref args(PyTuple_Pack(1, index));
-    return overridden_method(self, "__getitem__", args.get());
-  }
+  if (CRESSET_UNLIKELY(takes_over(self, index, nullptr))) { return overridden_subscript("__getitem__", self, index, nullptr); }
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     if (PyLong_CheckExact(index)) {
@@ -173,8 +185,7 @@ static int set_heard_number(const Tensor& t, PyObject* self, PyObject* index, Py
 
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   if (value && CRESSET_UNLIKELY(takes_over(self, index, value))) {
-    const Ref args(PyTuple_Pack(2, index, value));
-    const Ref done(overridden_method(self, "__setitem__", args.get()));
+    const Ref done(overridden_subscript("__setitem__", self, index, value));
     return done ? 0 : -1;
   }
   return guarded(
