@@ -208,7 +208,13 @@ def call(function, args, kwargs):
 
 
 def split(self, split_size_or_sections, dim=0):
-    """Parts of a tensor along a dimension. Parts named by Dim objects get those dimensions, sizes that are not set share the rest."""
+    """Parts of a tensor along a dimension. Parts named by Dim objects get those dimensions, sizes that are not set share the rest.
+
+    >>> from cresset.functorch.dim import dims, split
+    >>> left, right = dims()
+    >>> [part.dims for part in split(torch.ones(4), (left, right))], right.size
+    ([(left,), (right,)], 2)
+    """
     value, levels = parts(self)
     sections = split_size_or_sections
     named = _holds_dim(sections) and not isinstance(sections, Dim)
@@ -251,17 +257,35 @@ def _joined(join, tensors, dim, new_dim):
 
 
 def cat(tensors, dim, new_dim):
-    """Tensors one after another along a dimension; the result has `new_dim` for it."""
+    """Tensors one after another along a dimension; the result has `new_dim` for it.
+
+    >>> from cresset.functorch.dim import cat, dims
+    >>> i, both = dims()
+    >>> cat([torch.ones(2)[i], torch.zeros(2)[i]], i, both).order(both)
+    tensor([1., 1., 0., 0.])
+    """
     return _joined(_torch.cat, tensors, dim, new_dim)
 
 
 def stack(tensors, new_dim, dim=0):
-    """Tensors along `new_dim`, which stands before the dimension `dim` in memory."""
+    """Tensors along `new_dim`, which stands before the dimension `dim` in memory.
+
+    >>> from cresset.functorch.dim import dims, stack
+    >>> new = dims()
+    >>> stack([torch.ones(2), torch.zeros(2)], new).order(new).shape
+    torch.Size([2, 2])
+    """
     return _joined(_torch.stack, tensors, 0 if isinstance(dim, Dim) else dim, new_dim)
 
 
 def softmax(input, dim):
-    """The softmax along a dimension, a number or a Dim."""
+    """The softmax along a dimension, a number or a Dim.
+
+    >>> from cresset.functorch.dim import dims, softmax
+    >>> i = dims()
+    >>> softmax(torch.zeros(2)[i], i).order(i)
+    tensor([0.5000, 0.5000])
+    """
     return _torch.softmax(input, dim)
 
 

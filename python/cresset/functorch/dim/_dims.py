@@ -135,5 +135,11 @@ def dims(n=None, sizes=None):
 
 
 def dimlists(n=None, sizes=None):
-    """New lists of dimensions, as `dims` makes dimensions; a size is how many the list holds, or a list of their sizes."""
+    """New lists of dimensions, as `dims` makes dimensions; a size is how many the list holds, or a list of their sizes.
+
+    >>> from cresset.functorch.dim import dimlists
+    >>> open_, two = dimlists(sizes=[None, 2])
+    >>> open_, two
+    (*open_, (two0, two1))
+    """
     return _made(lambda name, size: DimList(size, name), "dimlists", n, sizes)

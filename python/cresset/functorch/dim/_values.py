@@ -144,7 +144,14 @@ class Dim(_Tensor):
 
 
 class Tensor(_Tensor):
-    """A tensor some of whose dimensions are `Dim` objects (`dims`); the others are numbered as usual."""
+    """A tensor some of whose dimensions are `Dim` objects (`dims`); the others are numbered as usual.
+
+    >>> from cresset.functorch.dim import dims
+    >>> i = dims()
+    >>> x = torch.ones(2, 3)[i]
+    >>> x.dims, x.shape
+    ((i,), torch.Size([3]))
+    """
 
     def __init__(self, value, levels, factors=None):
         self._value, self._levels, self._factors = value, levels, factors
