@@ -9,6 +9,7 @@
 #include "cresset/ops/layout/dlpack.h"
 #include "cresset/ops/layout/from_data.h"
 #include "python/bind/autograd.h"
+#include "python/bind/lent_buffer.h"
 #include "python/bind/tensor.h"
 
 namespace cresset::python {
@@ -191,11 +192,12 @@ PyObject* from_pointer(PyObject*, PyObject* args) {
   });
 }
 
-// from_buffer(object, dtype, count, offset)
+// from_buffer(object, dtype, count, offset, shared=False): `shared` memory is a worker's, which lends it (`LentBuffer`).
 PyObject* from_buffer(PyObject*, PyObject* args) {
   PyObject *object, *dtype;
   Py_ssize_t count, offset;
-  if (!PyArg_ParseTuple(args, "OOnn", &object, &dtype, &count, &offset)) return nullptr;
+  int shared = 0;
+  if (!PyArg_ParseTuple(args, "OOnn|p", &object, &dtype, &count, &offset, &shared)) return nullptr;
   return guarded([&] {
     CRESSET_CHECK_VALUE(PyObject_CheckBuffer(object), "frombuffer: expected an object with the buffer protocol");
     const ScalarType type = to_dtype(dtype);
@@ -216,7 +218,12 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
     if (readonly && PyErr_WarnEx(PyExc_UserWarning, "the buffer is not writable: writing to the tensor is undefined", 1)) throw PythonError();
     // The view is held, so that the object cannot move its memory.
     const Ref held = checked(PyMemoryView_FromObject(object));
-    return wrap(over_memory(static_cast<char*>(data) + offset, {n}, {1}, type, held.get()));
+    if (!shared) return wrap(over_memory(static_cast<char*>(data) + offset, {n}, {1}, type, held.get()));
+    const auto owner = make_intrusive<LentBuffer>(held.get());
+    const auto storage = make_intrusive<StorageImpl>(static_cast<char*>(data) + offset, static_cast<size_t>(n * item), Device(kCPU), owner);
+    auto impl = make_intrusive<TensorImpl>(storage, type, Device(kCPU));
+    impl->set_geometry({n}, {1}, 0);
+    return wrap(in_mode(layer_state().fake_mode, Tensor(std::move(impl))));
   });
 }
 

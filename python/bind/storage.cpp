@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "cresset/core/memory/shared_memory.h"
+#include "python/bind/lent_buffer.h"
 #include "python/bind/objects.h"
 #include "python/bind/tensor.h"
 
@@ -194,7 +195,7 @@ PyObject* fill(PyObject* self, PyObject* value) {
 
 // ---- memory that other processes see
 
-PyObject* is_shared(PyObject* self, PyObject*) { return PyBool_FromLong(shared_memory_of(impl_of(self)) != nullptr); }
+PyObject* is_shared(PyObject* self, PyObject*) { return PyBool_FromLong(shared_memory_of(impl_of(self)) || dynamic_cast<LentBuffer*>(impl_of(self).owner())); }
 // _share(named): moves the memory; what finds it: a descriptor, which stays the storage's, and a name or None.
 PyObject* share(PyObject* self, PyObject* named) {
   return guarded([&] {

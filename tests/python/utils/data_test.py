@@ -148,6 +148,17 @@ class Workers(unittest.TestCase):
         batches[1][1].zero_()
         self.assertEqual(batches[1][1].sum().item(), 0)
 
+    def test_batches_are_in_shared_memory(self):
+        for size in (1, 2000):
+            for dataset, batch_size in ((D.TensorDataset(torch.ones(4, size)), 2), (Squares(), 2), (D.TensorDataset(torch.ones(4, size)), None)):
+                batches = [batch[0] for batch in D.DataLoader(dataset, batch_size, num_workers=1, multiprocessing_context="fork")]
+                self.assertTrue(all(batch.is_shared() for batch in batches), size)
+        lent = batches[0]
+        memory = lent.data_ptr()
+        self.assertNotEqual(lent.share_memory_().data_ptr(), memory, "a worker may write there again")
+        self.assertTrue(lent.is_shared())
+        self.assertFalse(next(iter(D.DataLoader(Squares(), 2)))[0].is_shared())
+
     def test_memory_is_used_again_when_nobody_holds_it(self):
         class Sized(D.Dataset):
             def __len__(self):

@@ -67,7 +67,7 @@ class DataLoader(Generic[T_co]):
 
     `state_dict` tells where the loader is, also in the middle of an epoch, and `load_state_dict` goes on from there with the same batches.
 
-    Workers draw from seeds of their own (`get_worker_info().seed`). Large tensors come from worker processes through shared memory. An
+    Workers draw from seeds of their own (`get_worker_info().seed`). Tensors come from worker processes in shared memory. An
     exception in a worker is raised here with its type and traceback; RuntimeError for a worker that died or was too slow.
 
     Errors: ValueError for arguments that contradict each other or are out of range.

@@ -1,6 +1,6 @@
 """Workers as processes or threads: requests go to one, results come from any.
 
-Large tensors, and messages too long for a pipe, cross processes through files in shared memory: a worker makes one in a directory of its
+Tensors, and messages too long for a pipe, cross processes through files in shared memory: a worker makes one in a directory of its
 loader, and the loader maps and unlinks it, so that nothing is copied there and nothing stays behind. A worker uses its files again.
 """
 
@@ -23,6 +23,8 @@ import tempfile
 import threading
 import time
 import weakref
+
+import _cresset
 
 import cresset as torch
 
@@ -61,7 +63,7 @@ class _Packer(pickle.Pickler):
         self.parts, self.size, self.found = [], used, False
 
     def persistent_id(self, value):
-        if type(value) is not torch.Tensor or value.dtype not in _DTYPES or not _is_large_and_plain(value):
+        if type(value) is not torch.Tensor or value.dtype not in _DTYPES or not _is_plain(value):
             return None
         size = value.numel() * value.element_size()
         at, known = self.there.get(value.data_ptr(), (None, None)) if self.there else (None, None)
@@ -82,10 +84,10 @@ def _aligned(size):
     return -(-size // _ALIGN) * _ALIGN
 
 
-def _is_large_and_plain(t):
+def _is_plain(t):
     if t.requires_grad or t.device.type != "cpu" or t.layout != torch.strided or t.is_conj() or t.is_neg():
         return False
-    return t.numel() * t.element_size() > _INLINE
+    return t.numel() > 0
 
 
 class _Unpacker(pickle.Unpickler):
@@ -98,11 +100,11 @@ class _Unpacker(pickle.Unpickler):
         count = 1
         for n in shape:
             count *= n
-        return torch.frombuffer(self.memory, dtype=getattr(torch, dtype), count=count, offset=at).reshape(shape)
+        return _cresset.from_buffer(self.memory, getattr(torch, dtype), count, at, True).reshape(shape)
 
 
 def pack(message, allocate, begun=None):
-    """Bytes for a pipe; what is large goes into memory of `allocate(size)`, which also says where that is.
+    """Bytes for a pipe; tensors and what is large go into memory of `allocate(size)`, which also says where that is.
 
     `begun` is memory that holds tensors of the message: (memory, where, tensors by address, bytes used).
     """
@@ -133,7 +135,7 @@ _STOP = b"=" + pickle.dumps(None)
 
 
 def unpack(data, find):
-    """The message of `pack`'s bytes; `find` gives the memory of a place. The message's large tensors share it, and keep it."""
+    """The message of `pack`'s bytes; `find` gives the memory of a place. The message's tensors share it, and keep it."""
     if data[:1] == b"=":
         return pickle.loads(memoryview(data)[1:])
     where, place, body = pickle.loads(memoryview(data)[1:])
@@ -179,12 +181,12 @@ class _Lent:
         self.free += numbers
 
     def take(self, dtype, shape):
-        """A tensor in the memory of the batch that is being made, None where it is small or has no room there."""
+        """A tensor in the memory of the batch that is being made, None where it is empty or has no room there."""
         count = 1
         for n in shape:
             count *= n
         size = count * dtype.itemsize
-        if size <= _INLINE or dtype not in _DTYPES:
+        if size == 0 or dtype not in _DTYPES:
             return None
         if self.begun is None:
             try:
@@ -200,7 +202,7 @@ class _Lent:
         return tensor
 
     def pack(self, message):
-        """The bytes that tell of a message, whose large tensors are in a slot."""
+        """The bytes that tell of a message, whose tensors are in a slot."""
         begun, sent = self.begun, []
 
         def announced(number):
