@@ -46,6 +46,16 @@ Datum dict_from(PyObject* o, const Type& key, const Type& item) {
 
 namespace {
 
+[[noreturn]] void misfit(const Datum& v, const Type& type) {
+  std::string why;
+  ClassType* const wanted = class_of(type);
+  const ScriptObject* const o = object_of(v);
+  if (o && wanted && wanted->kind == ClassKind::Interface) implements(*o->cls, *wanted, &why);
+  CRESSET_CHECK_TYPE(false, "expected a value of type '", type.name(), "', got ", o ? "one of type '" + o->cls->name + "'" : "another", why.empty() ? "" : ": ",
+                     why);
+  __builtin_unreachable();
+}
+
 // The member of an enum that a file brought along, for one of the class of Python that it was made from; None: it is another enum.
 Datum member_of(const Datum& v, const Type& type) {
   const auto* const given = v.object() ? dynamic_cast<const EnumObject*>(v.object()->get()) : nullptr;
@@ -151,7 +161,11 @@ Datum to_datum(PyObject* o, const Type& type) {
       return Datum(intrusive_ptr<dispatch::Object>(make_intrusive<FutureObject>(to_datum(value.get(), type.elements()[0]))));
     }
     case TypeKind::Class: {
-      if (is_handle(o, HandleKind::Object)) return handle(o, HandleKind::Object).value;
+      if (is_handle(o, HandleKind::Object)) {
+        const Datum& v = handle(o, HandleKind::Object).value;
+        if (!value_fits(v, type)) misfit(v, type);
+        return v;
+      }
       const Ref found = checked(PyObject_CallFunctionObjArgs(helper("object_value"), o, text(type.name()).get(), nullptr));
       if (is_handle(found.get(), HandleKind::Object)) {
         const Datum& v = handle(found.get(), HandleKind::Object).value;

@@ -176,11 +176,13 @@ bool FutureObject::done() {
 }
 
 bool implements(ClassType& cls, ClassType& interface, std::string* why) {
+  const auto fail = [&](const std::string& what) {
+    if (why) *why = what;
+    return false;
+  };
+  const bool module = cls.kind == ClassKind::Module || cls.is_module_interface;
+  if (interface.is_module_interface && !module) return fail(cls.name + " is no module, as the interface " + interface.name + " wants");
   for (const Schema& wanted : interface.interface) {
-    const auto fail = [&](const std::string& what) {
-      if (why) *why = what;
-      return false;
-    };
     const std::string method = short_name(wanted.name);
     const Schema* has = nullptr;
     if (cls.kind == ClassKind::Interface) {

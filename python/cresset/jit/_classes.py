@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
+import typing
 import types
 
 import _cresset_graph as _graph
@@ -154,8 +155,39 @@ def _hint_names(cls):
     return dict(vars(sys.modules.get(cls.__module__, object())) if cls.__module__ in sys.modules else {})
 
 
+def _is_generated(cls, name):
+    """Whether `dataclasses` wrote the method, which has no file then; one of the class itself stays."""
+    member = vars(cls).get(name)
+    return inspect.isfunction(member) and member.__code__.co_filename == "<string>"
+
+
+def _is_optional(kind):
+    if isinstance(kind, str):
+        return kind.startswith(("Optional[", "typing.Optional[")) or kind.replace(" ", "").endswith("|None")
+    return type(None) in typing.get_args(kind)
+
+
+def _comparing(name, kind, differ, results, one_missing):
+    """Lines for a field of two objects: `results` where its values `differ`, and `one_missing` where just one of them is there."""
+    if not _is_optional(kind):
+        return _of_values([f"if {differ}:", *("    " + line for line in results)], f"self.{name}", f"other.{name}")
+    first, second = f"self_{name}", f"other_{name}"
+    both = [f"if {differ}:", *("    " + line for line in results)]
+    lines = ["if <a> is not None and <b> is not None:", *("    " + line for line in both), "elif <a> is not None or <b> is not None:", f"    {one_missing}"]
+    return [f"{first} = self.{name}", f"{second} = other.{name}", *_of_values(lines, first, second)]
+
+
+def _of_values(lines, first, second):
+    return [line.replace("<a>", first).replace("<b>", second) for line in lines]
+
+
+def _comparison(cls, name, lines, last):
+    body = textwrap.indent("\n".join([*lines, f"return {last}"]), "    ")
+    return f"def {name}(self, other: {cls.__name__}) -> bool:\n{body}\n", {}
+
+
 def _dataclass_texts(cls):
-    """`__init__`, `__eq__` and the orders of a dataclass, as text."""
+    """`__init__`, `__eq__` and the orders that `dataclasses` has made for a class, as text."""
     fields = [f for f in dataclasses.fields(cls) if f.init]
     own_types = {f.name: f.type.type if isinstance(f.type, dataclasses.InitVar) else f.type for f in cls.__dataclass_fields__.values()}
     given = [f for f in cls.__dataclass_fields__.values() if f in fields or isinstance(f.type, dataclasses.InitVar)]
@@ -164,15 +196,21 @@ def _dataclass_texts(cls):
     parameters = ", ".join(f"{n}: {t}" for n, t in names.items())
     after = ", ".join(f.name for f in given if f not in fields)
     body = [f"self.{f.name} = {f.name}" for f in fields] + ([f"self.__post_init__({after})"] if hasattr(cls, "__post_init__") else [])
-    texts = {"__init__": (f"def __init__(self, {parameters}):\n" + textwrap.indent("\n".join(body) or "pass", "    ") + "\n", defaults)}
-    own = vars(cls)
-    if cls.__dataclass_params__.eq and "__eq__" in own:
-        compare = " and ".join(f"self.{f.name} == other.{f.name}" for f in fields if f.compare) or "True"
-        texts["__eq__"] = (f"def __eq__(self, other: {cls.__name__}) -> bool:\n    return {compare}\n", {})
+    texts = {}
+    if _is_generated(cls, "__init__"):
+        if made := [f.name for f in given if f.default_factory is not dataclasses.MISSING]:
+            raise NotImplementedError(
+                f"torch.jit.script: {cls.__qualname__}.{made[0]} has a default_factory, which TorchScript does not run; give a default, or None"
+            )
+        texts["__init__"] = (f"def __init__(self, {parameters}):\n" + textwrap.indent("\n".join(body) or "pass", "    ") + "\n", defaults)
+    if cls.__dataclass_params__.eq and _is_generated(cls, "__eq__"):
+        lines = [line for f in fields if f.compare for line in _comparing(f.name, own_types[f.name], "not (<a> == <b>)", ["return False"], "return False")]
+        texts["__eq__"] = _comparison(cls, "__eq__", lines, "True")
     if cls.__dataclass_params__.order:
         for name, op in (("__lt__", "<"), ("__le__", "<="), ("__gt__", ">"), ("__ge__", ">=")):
-            lines = [f"if self.{f.name} != other.{f.name}:\n        return self.{f.name} {op} other.{f.name}" for f in fields if f.compare]
-            texts[name] = (f"def {name}(self, other: {cls.__name__}) -> bool:\n    " + "\n    ".join([*lines, f"return {'=' in op}"]) + "\n", {})
+            results, missing = [f"if <a> {op} <b>:", "    return True", "return False"], "raise TypeError('None has no order')"
+            lines = [line for f in fields if f.compare for line in _comparing(f.name, own_types[f.name], "<a> != <b>", results, missing)]
+            texts[name] = _comparison(cls, name, lines, "=" in op)
     return texts
 
 
@@ -195,7 +233,7 @@ def _interface(cls):
 def interface(obj):
     """The class `obj`, whose methods say what objects, or modules, have in common: a type of attributes and arguments.
 
-    Errors: RuntimeError where `obj` is no class.
+    Errors: RuntimeError where `obj` is no class, or one with another base than `nn.Module`.
 
     >>> @torch.jit.interface
     ... class Doubles:
@@ -203,6 +241,10 @@ def interface(obj):
     """
     if not isinstance(obj, type):
         raise RuntimeError(f"torch.jit.interface: expected a class, got {type(obj).__name__}")
+    if obj.__bases__ not in ((object,), (Module,)):
+        raise RuntimeError(
+            f"torch.jit.interface: {obj.__name__} is derived from {obj.__bases__[0].__name__}; an interface has all its methods itself, and at most nn.Module as its base"
+        )
     obj._torchscript_interface = True
     obj._torchscript_module = issubclass(obj, Module)
     return obj

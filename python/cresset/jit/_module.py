@@ -271,9 +271,8 @@ class RecursiveScriptModule(ScriptModule):
         for row in d["_info"]["attributes"]:
             if row[0] == name:
                 if isinstance(value, Module):
-                    from ._builder import script_module
-
-                    value = script_module(value)
+                    if not isinstance(value, ScriptModule):
+                        raise RuntimeError(f"cannot set '{name}' to a {type(value).__name__} that is not compiled: give what torch.jit.script makes of it")
                     _graph.script_object_set(d["_c"], name, value._c)
                     d["_modules"][name] = value
                 else:

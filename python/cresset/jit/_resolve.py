@@ -183,6 +183,10 @@ def named_tuple_text(cls):
 
 def enum_class(cls):
     if cls not in _enums:
+        kinds = {type(member.value) for member in cls}
+        if len(kinds) != 1 or not kinds <= {int, float, str}:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise RuntimeError(f"torch.jit: values of the enum {cls.__name__} are all int, all float or all str in TorchScript, got {names or 'none'}")
         handle = _graph.script_class_new(unit, qualified_name(cls), "enum", "")
         for member in cls:
             _graph.script_class_add(handle, "member", member.name, member.value)

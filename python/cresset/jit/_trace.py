@@ -114,15 +114,15 @@ class _Sizes(TorchFunctionMode):
         return self.tracer.python_call(func, args, kwargs or {})
 
 
-def _flatten(value, out):
-    if isinstance(value, torch.Tensor):
+def _flatten(value, out, kind=torch.Tensor):
+    if isinstance(value, kind):
         out.append(value)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            _flatten(item, out)
+            _flatten(item, out, kind)
     elif isinstance(value, dict):
         for item in value.values():
-            _flatten(item, out)
+            _flatten(item, out, kind)
     return out
 
 
@@ -300,18 +300,32 @@ class Tracer:
 
     def write(self, text, result):
         frame = self.frame
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, (torch.Tensor, tuple, list, dict)):
             name = frame.fresh()
             frame.add(f"{name} = {text}")
-            frame.know(result, name)
-        elif isinstance(result, (tuple, list)):
-            name = frame.fresh()
-            frame.add(f"{name} = {text}")
-            for index, item in enumerate(result):
-                if isinstance(item, torch.Tensor):
-                    frame.know(item, f"{name}[{index}]")
+            self.know_parts(name, result)
         else:
             frame.add(text)
+
+    def know_parts(self, text, value):
+        """The tensors of a value of that text, also those within its tuples, lists and dicts."""
+        if isinstance(value, torch.Tensor):
+            self.frame.know(value, text)
+        elif isinstance(value, (tuple, list)):
+            for index, item in enumerate(value):
+                self.know_parts(f"{text}[{index}]", item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                self.know_parts(f"{text}[{self.literal(key)}]", item)
+
+    def write_call(self, text, result):
+        """A call of what is compiled, whose numbers the trace could only keep as they are in this run."""
+        numbers = _flatten(result, [], (int, float, complex, str))
+        if numbers:
+            raise RuntimeError(
+                f"torch.jit.trace: a compiled function returned {type(numbers[0]).__name__} {numbers[0]!r}; a trace follows tensors, and lists, tuples and dicts of them"
+            )
+        self.write(text, result)
 
     def generator(self, generator):
         """The name of a generator, which the trace makes of its seed where it has been seeded since the last use."""
@@ -418,7 +432,7 @@ class Tracer:
         self.functions.append(handle)
         parts = [self.argument(a) for a in args] + [f"{k}={self.argument(v)}" for k, v in kwargs.items()]
         result = self._aside(lambda: _graph.script_function_run(handle, None, _plain(args), kwargs))
-        self.write(f"function_{len(self.functions) - 1}({', '.join(parts)})", result)
+        self.write_call(f"function_{len(self.functions) - 1}({', '.join(parts)})", result)
         return result
 
     def argument(self, value):
@@ -437,7 +451,7 @@ class Tracer:
         parts = [self.argument(a) for a in args] + [f"{k}={self.argument(v)}" for k, v in kwargs.items()]
         owner = _attribute("self", path[len(self.frame.path) :])
         result = self._aside(lambda: module(*_plain(args), **kwargs))
-        self.write(f"{owner}({', '.join(parts)})", result)
+        self.write_call(f"{owner}({', '.join(parts)})", result)
         return result
 
     def call_fork(self, func, args, kwargs):

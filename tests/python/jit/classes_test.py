@@ -1,6 +1,7 @@
 """Classes: methods of all kinds, dataclasses, with statements; modules that are chosen when the program runs, and packed sequences."""
 
 import dataclasses
+import enum
 import io
 import math
 import subprocess
@@ -144,6 +145,80 @@ def test_dataclasses_need_no_comparison_and_take_initial_values():
     assert x.tolist() == [4] and is_none
 
 
+@dataclasses.dataclass
+class OwnComparison:
+    a: int
+    b: int
+
+    def __eq__(self, other: "OwnComparison") -> bool:
+        return self.a == other.a
+
+
+@dataclasses.dataclass
+class OwnStart:
+    def __init__(self, a: int = 2):
+        self.a = a * 10
+
+
+@dataclasses.dataclass(order=True)
+class Ordered:
+    x: float
+    norm: Optional[torch.Tensor] = None
+
+
+@dataclasses.dataclass
+class Factories:
+    x: List[int] = dataclasses.field(default_factory=list)
+
+
+def own_methods(b: int):
+    return OwnComparison(1, b) == OwnComparison(1, 2), OwnComparison(1, 2) == OwnComparison(b, 2), OwnStart().a, OwnStart(b).a
+
+
+def compared(x: float, n: Optional[torch.Tensor]):
+    one, other = Ordered(x, n), Ordered(1.0, n)
+    return one == other, one < other, one <= other, one > other, one >= other
+
+
+def test_methods_of_a_dataclass_itself_are_not_written_over():
+    for b in (1, 2, 5):
+        assert torch.jit.script(own_methods)(b) == own_methods(b)
+
+
+@pytest.mark.parametrize("norm", [None, torch.tensor(2.0)])
+@pytest.mark.parametrize("x", [0.5, 1.0, 2.0])
+def test_dataclasses_compare_fields_that_may_be_none(x, norm):
+    assert torch.jit.script(compared)(x, norm) == compared(x, norm)
+
+
+def test_fields_made_by_functions_are_refused():
+    with pytest.raises(NotImplementedError, match="default_factory"):
+        torch.jit.script(Factories)
+
+
+class Mixed(enum.Enum):
+    ONE = 1
+    TWO = "two"
+
+
+class Tensors(enum.Enum):
+    ONE = torch.tensor(1)
+
+
+def mixed(x: Mixed):
+    return x
+
+
+def tensors(x: Tensors):
+    return x.name
+
+
+@pytest.mark.parametrize("program", [mixed, tensors])
+def test_enums_have_values_of_one_kind(program):
+    with pytest.raises(RuntimeError, match="all int, all float or all str"):
+        torch.jit.script(program)
+
+
 class Context:
     def __init__(self, log: List[str]):
         self.log = log
@@ -186,6 +261,53 @@ class Adds(nn.Module):
 class One(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + 1
+
+
+class Words(nn.Module):
+    def forward(self, x: int) -> int:
+        return x + 1
+
+
+class HoldsAdds(nn.Module):
+    part: Adds
+
+    def __init__(self):
+        super().__init__()
+        self.part = One()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.part.forward(x)
+
+
+@torch.jit.script
+class NoModule:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+def through(x: Adds) -> Adds:
+    return x
+
+
+def test_interfaces_are_checked_where_values_come_in():
+    holder, passed = torch.jit.script(HoldsAdds()), torch.jit.script(through)
+    other = torch.jit.script(Many())
+    holder.part = other
+    assert holder(torch.zeros(2)).tolist() == Many()(torch.zeros(2)).tolist()
+    for wrong, why in ((torch.jit.script(Words()), "interface"), (Many(), "not compiled")):
+        with pytest.raises(RuntimeError, match=why):
+            holder.part = wrong
+    assert holder.part is other
+    passed(other)
+    for wrong in (torch.jit.script(Words()), NoModule()):
+        with pytest.raises(RuntimeError):
+            passed(wrong)
+    with pytest.raises(RuntimeError, match="derived from"):
+
+        @torch.jit.interface
+        class Derived(nn.ReLU):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                pass
 
 
 class Many(nn.Module):

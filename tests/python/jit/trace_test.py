@@ -66,6 +66,31 @@ class Traces(unittest.TestCase):
         t = torch.jit.trace(lambda x: branch(x) * 2, (X + 1,))
         self.assertTrue(torch.allclose(t(X - 2), (X - 3) * 2))
 
+    def test_parts_of_what_compiled_functions_return_are_followed(self):
+        @torch.jit.script
+        def lists(x):
+            return [[x + 1, x - 1], [x + 2, x - 2]]
+
+        @torch.jit.script
+        def tuples(x):
+            return ([x + 1, x - 1], x)
+
+        @torch.jit.script
+        def dicts(x):
+            return {"a": (x + 1, [x * 3])}
+
+        @torch.jit.script
+        def number(x):
+            return x.size(0)
+
+        other = torch.rand(4, 5)
+        for program in (lambda x: lists(x)[1][0], lambda x: tuples(x)[0][1], lambda x: dicts(x)["a"][1][0], lambda x: (lists(x)[0][1], dicts(x)["a"][0])):
+            traced = torch.jit.trace(program, X)
+            for one in (traced, again(traced)):
+                torch.testing.assert_close(one(other), program(other))
+        with self.assertRaisesRegex(RuntimeError, "returned int 2"):
+            torch.jit.trace(lambda x: x + number(x), X)
+
     def test_modules_keep_their_parts(self):
         m = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
         t = torch.jit.trace(m, (X,))
