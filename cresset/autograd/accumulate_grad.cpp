@@ -50,6 +50,7 @@ Tensor sum(const Tensor& a, const Tensor& b) { return a.layout() != Layout::Stri
 // The tensor and its memory have no owners but these.
 bool is_sole_owner(const Tensor& grad, uint32_t owners) {
   const TensorImpl& t = *grad.impl();
+  if (t.layout() == Layout::Mkldnn) return false;  // opaque: others may look at the values
   if (t.layout() != Layout::Strided) {
     const SparseParts& p = sparse_parts(grad);
     return t.use_count() <= owners && p.use_count() == 1 && p.indices.impl()->storage().use_count() == 1 && p.values.impl()->storage().use_count() == 1 &&

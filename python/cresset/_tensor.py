@@ -281,11 +281,11 @@ def to_sparse_coo(self):
 
 @_method
 def to_mkldnn(self, dtype=None):
-    """A copy in the opaque layout that PyTorch offers for inference: it has no strides and no storage, `to_dense()` gives it back.
+    """A copy in an opaque layout: it has no strides and no storage, `to_dense()` gives it back.
 
     It knows what an inference needs: convolutions, linear, activations, pooling, batch_norm, add, mul, softmax, reshape and transpose.
-    NotImplementedError for other operators, RuntimeError for a dtype that is not of 8 bits, float16, bfloat16 or float32, and for a tensor
-    whose gradient is recorded.
+    NotImplementedError for other operators, RuntimeError for a dtype that is not of 8 bits, float16, bfloat16 or float32. Gradients
+    are recorded, but for writes in place.
 
     >>> x = torch.tensor([-1.0, 2.0]).to_mkldnn()
     >>> x.relu()

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <set>
 
+#include "cresset/core/hooks.h"
+#include "cresset/dispatch/backend.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/conv/mkldnn_table.h"
@@ -17,7 +19,7 @@ using dispatch::OpEntry;
 using dispatch::Stack;
 using dispatch::Value;
 
-constexpr const char* kBackend = "MkldnnCPU";
+constexpr const char *kBackend = "MkldnnCPU", *kAutograd = "AutogradMkldnnCPU";
 
 // Stand-in for a storage.
 struct OpaqueParts : RefCounted {
@@ -41,11 +43,65 @@ Tensor opaque(const Tensor& values) {
   return Tensor(std::move(impl));
 }
 
+bool records(const Tensor& t) { return layer_state().grad_mode && t.defined() && t.requires_grad(); }
+
+Tensor opened(const Tensor& self, std::optional<ScalarType> dtype) {
+  return values_of(self).to(dtype.value_or(self.scalar_type()), /*non_blocking=*/false, /*copy=*/true);
+}
+Tensor closed(const Tensor& self, std::optional<ScalarType> dtype) {
+  return opaque(self.to(dtype.value_or(self.scalar_type()), /*non_blocking=*/false, /*copy=*/true, MemoryFormat::Contiguous));
+}
+
+// The two conversions as ops, whose gradients are each other.
+constexpr const char *kOpened = "_mkldnn::opened", *kClosed = "_mkldnn::closed";
+Tensor converted(const char* op, const Tensor& self, std::optional<ScalarType> dtype) {
+  return dispatch::find_op(op).typed<Tensor(const Tensor&, std::optional<ScalarType>)>().call(self, dtype);
+}
+// Of arguments (tensor, dtype), the result and its gradient.
+void conversion_backward(const OpEntry&, Stack& stack) {
+  const Tensor self = stack[0].to_tensor(), grad = stack.back().to_tensor();
+  Tensor back = grad;
+  if (grad.defined() && is_mkldnn(grad) != is_mkldnn(self)) back = converted(is_mkldnn(self) ? kClosed : kOpened, grad, self.scalar_type());
+  stack = {Value(back)};
+}
+
+// The op on dense copies, which record what they do, and its results in the layout again.
+void on_recorded_values(const OpEntry& op, Stack& stack) {
+  const auto& arguments = op.function_schema().arguments;
+  const size_t first = stack.size() - arguments.size();
+  Stack inner;
+  for (size_t i = 0; i < arguments.size(); i++) {
+    const Value& v = stack[first + i];
+    CRESSET_CHECK(!arguments[i].writes || !v.is_tensor() || !v.to_tensor().defined(), op.name,
+                  ": writes to a tensor in the mkldnn layout are not recorded; use torch.no_grad(), or the form that returns a new tensor");
+    if (v.is<Layout>()) inner.emplace_back(Layout::Strided);
+    else inner.push_back(dispatch::map_tensors(v, [&](const Tensor& t) { return t.defined() && is_mkldnn(t) ? converted(kOpened, t, {}) : t; }));
+  }
+  stack.resize(first);
+  dispatch::call_boxed(op, inner);
+  for (const Value& result : inner) stack.push_back(dispatch::map_tensors(result, [](const Tensor& t) { return converted(kClosed, t, {}); }));
+}
+
+bool any_recorded(const OpEntry& op, const Stack& stack) {
+  bool found = false;
+  for (size_t i = stack.size() - op.function_schema().arguments.size(); i < stack.size(); i++)
+    dispatch::for_each_tensor(stack[i], [&](const Tensor& t) { found = found || records(t); });
+  return found;
+}
+
+// What autograd sees of an op on tensors in the layout.
+void at_autograd(const OpEntry& op, Stack& stack) {
+  if (any_recorded(op, stack)) return on_recorded_values(op, stack);
+  const ExcludeLayers below(kAutogradLayer);
+  dispatch::call_boxed(op, stack);
+}
+
 }  // namespace
 
 namespace ops::mkldnn {
 
 void on_values(const OpEntry& op, Stack& stack) {
+  if (op.flags & dispatch::kCompositeOp && any_recorded(op, stack)) return on_recorded_values(op, stack);
   const size_t n = op.function_schema().arguments.size();
   const Stack arguments(std::make_move_iterator(stack.end() - static_cast<int64_t>(n)), std::make_move_iterator(stack.end()));
   stack.resize(stack.size() - n);
@@ -57,9 +113,6 @@ void on_values(const OpEntry& op, Stack& stack) {
       continue;
     }
     inner.push_back(dispatch::map_tensors(v, [&](const Tensor& t) {
-      const bool recorded = layer_state().grad_mode && t.defined() && t.requires_grad();
-      CRESSET_CHECK(!recorded || !(op.flags & dispatch::kCompositeOp), op.name,
-                    ": the mkldnn layout is for inference, its gradients are not recorded; use torch.no_grad()");
       if (!t.defined() || !is_mkldnn(t)) return t;
       wrappers.push_back(t);
       return values_of(t);
@@ -88,18 +141,28 @@ void on_values(const OpEntry& op, Stack& stack) {
   }
 }
 
-void on_pairs(const OpEntry& op, Stack& stack) {
+namespace {
+using Check = void (*)(const OpEntry&, const Stack&);
+
+void check_pairs(const OpEntry& op, const Stack& stack) {
   const size_t n = op.function_schema().arguments.size();
   for (size_t i = stack.size() - n; i < stack.size(); i++)
     dispatch::for_each_tensor(stack[i], [&](const Tensor& t) {
       CRESSET_CHECK(is_mkldnn(t), op.name, ": expects tensors in the mkldnn layout, got one in layout ", layout_name(t.layout()), " of shape ", t.sizes());
     });
-  on_values(op, stack);
 }
-
-void on_input(const OpEntry& op, Stack& stack) {
+void check_input(const OpEntry& op, const Stack& stack) {
   const Tensor& input = stack[stack.size() - op.function_schema().arguments.size()].to_tensor();
   CRESSET_CHECK(is_mkldnn(input), op.name, ": a weight in the mkldnn layout wants an input in it, got layout ", layout_name(input.layout()));
+}
+}  // namespace
+
+void on_pairs(const OpEntry& op, Stack& stack) {
+  check_pairs(op, stack);
+  on_values(op, stack);
+}
+void on_input(const OpEntry& op, Stack& stack) {
+  check_input(op, stack);
   on_values(op, stack);
 }
 
@@ -113,9 +176,9 @@ void batch_norm(const OpEntry& op, Stack& stack) {
 void to_dense(const OpEntry& op, Stack& stack) {
   const size_t first = stack.size() - op.function_schema().arguments.size();
   const Tensor self = stack[first].to_tensor();
-  const ScalarType dtype = stack[first + 1].is_none() ? self.scalar_type() : stack[first + 1].to_dtype();
+  const std::optional<ScalarType> dtype = stack[first + 1].is_none() ? std::nullopt : std::optional(stack[first + 1].to_dtype());
   stack.resize(first);
-  stack.emplace_back(values_of(self).to(dtype, /*non_blocking=*/false, /*copy=*/true));
+  stack.emplace_back(records(self) ? converted(kOpened, self, dtype) : opened(self, dtype));
 }
 
 void refuse_view(const OpEntry&, Stack&) {
@@ -130,6 +193,29 @@ namespace {
 [[noreturn]] void refuse(const OpEntry& op, Stack&) {
   CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run 'aten::", op.name, "' with arguments from the '", kBackend, "' backend; use to_dense() first");
   __builtin_unreachable();
+}
+
+void register_gradients() {
+  auto& conversions = *new dispatch::Library(dispatch::Library::definitions, "_mkldnn", "", __FILE__, __LINE__);
+  conversions.def("opened(Tensor self, ScalarType? dtype=None) -> Tensor").def("closed(Tensor self, ScalarType? dtype=None) -> Tensor");
+  auto& of_opaque = *new dispatch::Library(dispatch::Library::implementations, "_mkldnn", kBackend, __FILE__, __LINE__);
+  of_opaque.impl("opened", &opened);
+  auto& of_dense = *new dispatch::Library(dispatch::Library::implementations, "_mkldnn", "CPU", __FILE__, __LINE__);
+  of_dense.impl("closed", &closed);
+  auto& gradients = *new dispatch::Library(dispatch::Library::implementations, "_mkldnn", "Autograd", __FILE__, __LINE__);
+  for (const char* op : {"opened", "closed"}) gradients.impl(op, dispatch::autograd_with_formula(&conversion_backward));
+  auto& seen = *new dispatch::Library(dispatch::Library::implementations, "aten", kAutograd, __FILE__, __LINE__);
+  for (size_t i = 0; i < ops::mkldnn::kNumRows; i++) {
+    const auto& [op, kernel] = ops::mkldnn::kRows[i];
+    if (!kernel || op->flags & dispatch::kCompositeOp) continue;
+    const ops::mkldnn::Check check = kernel == ops::mkldnn::on_pairs   ? ops::mkldnn::check_pairs
+                                     : kernel == ops::mkldnn::on_input ? ops::mkldnn::check_input
+                                                                       : nullptr;
+    seen.impl(op->name, dispatch::BoxedFn([check](const OpEntry& called, Stack& stack) {
+                if (check) check(called, stack);
+                at_autograd(called, stack);
+              }));
+  }
 }
 
 void register_kernels() {
@@ -147,6 +233,7 @@ void register_kernels() {
     if ((op.flags & (dispatch::kViewOp | dispatch::kAnyDeviceOp)) && !known.count(&op)) library.impl(op.name, &refuse);
   }
   library.fallback(&refuse);
+  register_gradients();
 }
 
 }  // namespace
@@ -160,9 +247,7 @@ Tensor to_mkldnn(const Tensor& self, std::optional<ScalarType> dtype) {
   CRESSET_CHECK(t == kFloat || t == kBFloat16 || t == kHalf || t == kByte || t == kChar,
                 "to_mkldnn: expects a float32, bfloat16, float16, uint8 or int8 tensor, got ", t);
   CRESSET_CHECK(self.dim() > 0, "to_mkldnn: expects a tensor with dimensions, got a number");
-  CRESSET_CHECK(!layer_state().grad_mode || !self.requires_grad(),
-                "to_mkldnn: the mkldnn layout is for inference, its gradients are not recorded; use torch.no_grad() or detach()");
-  return opaque(self.to(dtype.value_or(t), /*non_blocking=*/false, /*copy=*/true, MemoryFormat::Contiguous));
+  return records(self) ? converted(kClosed, self, dtype) : closed(self, dtype);
 }
 
 }  // namespace cresset
