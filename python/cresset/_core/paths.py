@@ -83,7 +83,6 @@ HOMES = {
     "utils.data.datapipes.iter.fileopener": {"utils.data.datapipes.iter": "FileOpenerIterDataPipe"},
     "utils.data.datapipes.iter.grouping": {"utils.data.datapipes.iter": "BatcherIterDataPipe GrouperIterDataPipe UnBatcherIterDataPipe"},
     "utils.data.datapipes.iter.selecting": {"utils.data.datapipes.iter": "FilterIterDataPipe"},
-    "utils.data.datapipes.iter.sharding": {"utils.data.datapipes.iter": "ShardingFilterIterDataPipe"},
     "utils.data.datapipes.iter.streamreader": {"utils.data.datapipes.iter": "StreamReaderIterDataPipe"},
     "utils.data.datapipes.iter.utils": {"utils.data.datapipes.iter": "IterableWrapperIterDataPipe"},
     "utils.data.datapipes.map.callable": {"utils.data.datapipes.map": "MapperMapDataPipe"},

@@ -106,6 +106,35 @@ class Streams(unittest.TestCase):
         self.assertEqual((list(part), len(part)), ([1, 4, 7], 3))
         self.assertRaises(ValueError, part.apply_sharding, 2, 2)
 
+    def test_groups_of_shares_multiply_in_their_order(self):
+        from cresset.utils.data.datapipes.iter.sharding import SHARDING_PRIORITIES as PRIORITIES
+
+        pipes = [IterableWrapper(range(90))]
+        for group in (PRIORITIES.DISTRIBUTED, PRIORITIES.MULTIPROCESSING, 300):
+            pipes.append(pipes[-1].sharding_filter(sharding_group_filter=group))
+        for pipe in pipes[1:]:  # each takes the shares of its own group
+            pipe.apply_sharding(2, 1, sharding_group=PRIORITIES.DISTRIBUTED)
+            pipe.apply_sharding(5, 3, sharding_group=PRIORITIES.MULTIPROCESSING)
+            pipe.apply_sharding(3, 1, sharding_group=300)
+        self.assertEqual((list(pipes[-1]), len(pipes[-1])), ([17, 47, 77], 3))
+        part = IterableWrapper(range(20)).sharding_filter()
+        part.apply_sharding(2, 1, PRIORITIES.MULTIPROCESSING)
+        part.apply_sharding(3, 1, PRIORITIES.DISTRIBUTED)
+        self.assertEqual(list(part), [4, 10, 16])
+        with self.assertRaises(RuntimeError):
+            part.apply_sharding(2, 0)
+
+    def test_files_stand_for_themselves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.txt")
+            open(path, "w").close()
+            self.assertEqual(list(torch.utils.data.datapipes.iter.FileLister([folder, path])), [path, path])
+            self.assertEqual(list(torch.utils.data.datapipes.iter.FileLister([path], "*.csv")), [])
+
+    def test_samplers_want_a_length(self):
+        with self.assertRaises(AssertionError):
+            torch.utils.data.datapipes.iter.Sampler(IterableWrapper(iter([1]), deepcopy=False).filter(bool))
+
     def test_several(self):
         three = IterableWrapper("abc")
         self.assertEqual(list(ten().mux(three)), [0, "a", 1, "b", 2, "c"])

@@ -5,6 +5,7 @@ import warnings
 
 import cresset as torch
 
+from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import traverse_dps
 
 __all__ = ["apply_random_seed", "apply_sharding", "apply_shuffle_seed", "apply_shuffle_settings", "get_all_graph_pipes"]
@@ -34,7 +35,7 @@ def _steps(datapipe):
     return get_all_graph_pipes(traverse_dps(datapipe))
 
 
-def apply_sharding(datapipe, num_of_instances, instance_id, sharding_group=None):
+def apply_sharding(datapipe, num_of_instances, instance_id, sharding_group=SHARDING_PRIORITIES.DEFAULT):
     """Gives the step's graph one of so many shares of the data: at each `sharding_filter`. RuntimeError for two of them on one path.
 
     >>> from cresset.utils.data.graph_settings import apply_sharding

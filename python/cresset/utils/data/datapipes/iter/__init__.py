@@ -15,6 +15,7 @@ from ...sampler import SequentialSampler
 from .._decorator import copied_or_shared, functional_datapipe
 from .._shared import Batches, OfOne, Shuffled
 from ..datapipe import _ADVICE, DataChunk, IterDataPipe
+from .sharding import ShardingFilterIterDataPipe
 
 __all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper", "IterableWrapper", "Mapper",
            "Multiplexer", "Sampler", "ShardingFilter", "Shuffler", "StreamReader", "UnBatcher", "Zipper"]  # fmt: skip
@@ -269,13 +270,15 @@ class ShufflerIterDataPipe(Shuffled, IterDataPipe):
 
 
 class SamplerIterDataPipe(IterDataPipe):
-    """Items of a sampler that is made with the step and further arguments.
+    """Items of a sampler that is made with the step and further arguments. AssertionError for a step without a length.
 
     >>> list(torch.utils.data.datapipes.iter.Sampler(torch.utils.data.datapipes.iter.IterableWrapper("ab")))
     [0, 1]
     """
 
     def __init__(self, datapipe, sampler=SequentialSampler, sampler_args=None, sampler_kwargs=None):
+        if not isinstance(datapipe, collections.abc.Sized):
+            raise AssertionError("Sampler: expected a DataPipe that has a length")
         self.datapipe = datapipe
         self.sampler = sampler(*(sampler_args or ()), data_source=datapipe, **(sampler_kwargs or {}))
 
@@ -284,41 +287,6 @@ class SamplerIterDataPipe(IterDataPipe):
 
     def __len__(self):
         return len(self.sampler)
-
-
-@functional_datapipe("sharding_filter")
-class ShardingFilterIterDataPipe(IterDataPipe):
-    """Every n-th item, once `apply_sharding` has said which; a `DataLoader` does so for its workers.
-
-    >>> part = torch.utils.data.datapipes.iter.IterableWrapper(range(6)).sharding_filter()
-    >>> part.apply_sharding(3, 1)
-    >>> list(part)
-    [1, 4]
-    """
-
-    def __init__(self, source_datapipe, sharding_group_filter=None):
-        self.source_datapipe, self.sharding_group_filter = source_datapipe, sharding_group_filter
-        self.groups = {}
-        self.num_of_instances, self.instance_id = 1, 0
-
-    def apply_sharding(self, num_of_instances, instance_id, sharding_group=None):
-        """Of so many shares, which one is given; groups of shares multiply. ValueError for a number that is too large."""
-        if instance_id >= num_of_instances:
-            raise ValueError(f"apply_sharding: expected an instance_id below num_of_instances={num_of_instances}, got {instance_id}")
-        self.groups[sharding_group] = num_of_instances, instance_id
-        self.num_of_instances, self.instance_id = 1, 0
-        for group in sorted(self.groups, key=str):
-            if self.sharding_group_filter is None or group == self.sharding_group_filter:
-                count, number = self.groups[group]
-                self.instance_id += self.num_of_instances * number
-                self.num_of_instances *= count
-
-    def __iter__(self):
-        yield from itertools.islice(self.source_datapipe, self.instance_id, None, self.num_of_instances)
-
-    def __len__(self):
-        full, rest = divmod(len(self.source_datapipe), self.num_of_instances)
-        return full + (self.instance_id < rest)
 
 
 # ---- several streams ------------------------------------------------------------------------------------------------------
@@ -537,9 +505,14 @@ class DemultiplexerIterDataPipe(IterDataPipe):
 # ---- files ----------------------------------------------------------------------------------------------------------------
 
 
+def _fits(name, masks):
+    return not any(masks) or any(fnmatch.fnmatch(name, mask) for mask in masks)
+
+
 @functional_datapipe("list_files")
 class FileListerIterDataPipe(IterDataPipe):
-    """The paths of the files in a folder or several, whose names fit one of the `masks`; in folders within, too, if `recursive`.
+    """The paths of the files in a folder or several, whose names fit one of the `masks`; in folders within, too, if `recursive`. A file
+    stands for itself.
 
     >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -555,12 +528,16 @@ class FileListerIterDataPipe(IterDataPipe):
     def __iter__(self):
         masks = [self.masks] if isinstance(self.masks, str) else list(self.masks)
         for folder in self.datapipe:
+            if os.path.isfile(folder):
+                if _fits(os.path.basename(folder), masks):
+                    yield os.path.abspath(folder) if self.abspath else folder
+                continue
             for at, folders, files in os.walk(folder):
                 if not self.non_deterministic:
                     folders.sort()
                     files.sort()
                 for name in files:
-                    if not any(masks) or any(fnmatch.fnmatch(name, mask) for mask in masks):
+                    if _fits(name, masks):
                         path = os.path.join(at, name)
                         yield os.path.abspath(path) if self.abspath else path
                 if not self.recursive:
