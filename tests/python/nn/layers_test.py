@@ -142,6 +142,21 @@ class Attention(unittest.TestCase):
         close(self, encoder(x), encoder.norm(b(a(x))).detach().numpy())
 
 
+class Texts(unittest.TestCase):
+    def test_lists_of_one_parameter_take_one_line(self):
+        one, two = torch.ones(2), torch.ones(1)
+        self.assertEqual(repr(nn.ParameterList([one])), "ParameterList(  (0): Parameter containing: [torch.float32 of size 2])")
+        self.assertEqual(repr(nn.ParameterDict({"a": one})), "ParameterDict(  (a): Parameter containing: [torch.FloatTensor of size 2])")
+        lines = "    (0): Parameter containing: [torch.float32 of size 2]\n    (1): Parameter containing: [torch.float32 of size 1]"
+        self.assertEqual(repr(nn.ParameterList([one, two])), f"ParameterList(\n{lines}\n)")
+        self.assertEqual(repr(nn.ParameterList()), "ParameterList()")
+
+    def test_encoder_layers_tell_their_activation(self):
+        F = nn.functional
+        for activation, code in (("relu", 1), (F.relu, 1), (nn.ReLU(), 1), ("gelu", 2), (F.gelu, 2), (nn.GELU(), 2), (torch.tanh, 0)):
+            self.assertEqual(nn.TransformerEncoderLayer(4, 2, 8, activation=activation).activation_relu_or_gelu, code)
+
+
 class Losses(unittest.TestCase):
     def test_ctc_sums_over_alignments(self):
         scores = torch.randn(4, 1, 3, dtype=torch.float64).log_softmax(2)

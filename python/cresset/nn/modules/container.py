@@ -345,9 +345,9 @@ class ParameterList(Module):
         self.extend(rest)
         return value
 
-    def __repr__(self):
-        lines = "".join(f"\n    ({i}): {_entry_text(value, getattr(value, 'dtype', None))}" for i, value in enumerate(self))
-        return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
+    def extra_repr(self):
+        """A line for each entry."""
+        return "\n".join(f"  ({i}): {_entry_text(value, getattr(value, 'dtype', None))}" for i, value in enumerate(self))
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("a ParameterList cannot be called.")
@@ -467,9 +467,9 @@ class ParameterDict(Module):
         self.update(other)
         return self
 
-    def __repr__(self):
-        lines = "".join(f"\n    ({k}): {_entry_text(v, v.type() if isinstance(v, torch.Tensor) else None)}" for k, v in self.items())
-        return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
+    def extra_repr(self):
+        """A line for each entry."""
+        return "\n".join(f"  ({k}): {_entry_text(v, v.type() if isinstance(v, torch.Tensor) else None)}" for k, v in self.items())
 
     def __call__(self, input):
         raise RuntimeError("a ParameterDict cannot be called.")

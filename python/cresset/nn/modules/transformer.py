@@ -7,6 +7,7 @@ import cresset as torch
 
 from .. import functional as F
 from .. import init
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -88,6 +89,8 @@ class TransformerEncoderLayer(_Layer):
         self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **like)
         self._network(d_model, dim_feedforward, dropout, bias, like)
         self._norms(2, d_model, layer_norm_eps, bias, like, dropout, norm_first, activation)
+        is_relu, is_gelu = (self.activation is f or isinstance(self.activation, kind) for f, kind in ((F.relu, ReLU), (F.gelu, GELU)))
+        self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         mask, padding = _masks(src_mask, src_key_padding_mask, src)
