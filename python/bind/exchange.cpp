@@ -9,7 +9,7 @@
 #include "cresset/ops/layout/dlpack.h"
 #include "cresset/ops/layout/from_data.h"
 #include "python/bind/autograd.h"
-#include "python/bind/lent_buffer.h"
+#include "python/bind/outside/lent_buffer.h"
 #include "python/bind/tensor.h"
 
 namespace cresset::python {

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "cresset/core/memory/shared_memory.h"
-#include "python/bind/lent_buffer.h"
 #include "python/bind/objects.h"
+#include "python/bind/outside/lent_buffer.h"
 #include "python/bind/tensor.h"
 
 #include <structmember.h>

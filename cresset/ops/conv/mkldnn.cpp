@@ -89,7 +89,7 @@ bool any_recorded(const OpEntry& op, const Stack& stack) {
   return found;
 }
 
-// What autograd sees of an op on tensors in the layout.
+// An op on tensors in the layout, as autograd sees it.
 void at_autograd(const OpEntry& op, Stack& stack) {
   if (any_recorded(op, stack)) return on_recorded_values(op, stack);
   const ExcludeLayers below(kAutogradLayer);

@@ -67,7 +67,7 @@ class _Plan:
             self._gather(kinds, gathered)
 
     def _split(self, entries):
-        """What each dimension of the view is: a Dim, a tensor of indices, or positional; groups split theirs."""
+        """Each dimension of the view, as a Dim, a tensor of indices, or positional; groups split theirs."""
         kinds, at = [], 0
         for entry in entries:
             if _is_group(entry):

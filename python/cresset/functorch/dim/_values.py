@@ -51,7 +51,7 @@ def aligned(value, levels, order, positional):
 
 
 class _Tensor:
-    """What dimensions and tensors that have them share: the methods of `torch.Tensor`."""
+    """The common base of dimensions and tensors that have them, with the methods of `torch.Tensor`."""
 
     @property
     def dims(self):

@@ -10,7 +10,15 @@ __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
 
 class SHARDING_PRIORITIES(enum.IntEnum):
-    """Who shares out a stream: groups of lower numbers first, each within the shares of those before; `DEFAULT` alone."""
+    """Who shares out a stream: groups of lower numbers first, each within the shares of those before; `DEFAULT` alone.
+
+    >>> from cresset.utils.data.datapipes.iter.sharding import SHARDING_PRIORITIES
+    >>> part = torch.utils.data.datapipes.iter.IterableWrapper(range(8)).sharding_filter()
+    >>> part.apply_sharding(2, 1, SHARDING_PRIORITIES.MULTIPROCESSING)
+    >>> part.apply_sharding(2, 0, SHARDING_PRIORITIES.DISTRIBUTED)
+    >>> list(part)
+    [2, 6]
+    """
 
     DEFAULT = 1
     DISTRIBUTED = 2
