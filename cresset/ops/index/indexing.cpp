@@ -88,7 +88,9 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Slice: {
         const Slice& s = i.slice();
         CRESSET_CHECK_VALUE(s.step() > 0, "slice: step must be greater than zero, got ", s.step());
-        if (s.start() != 0 || s.step() != 1 || !reaches_end(a.view, dim, s.stop())) a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
+        // Who writes calls down, for tensors of other sizes too, is told of bounds that are whole here.
+        const bool told = s.stop() != INT64_MAX && dispatch::listener_at(dispatch::ListenPlace::above_layers);
+        if (told || s.start() != 0 || s.step() != 1 || !reaches_end(a.view, dim, s.stop())) a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
         dim++;
         break;
       }

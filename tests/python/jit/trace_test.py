@@ -141,6 +141,11 @@ class Traces(unittest.TestCase):
             for got, expected in zip(again(traced)(other), f(other), strict=True):
                 self.assertTrue(torch.equal(got, expected))
 
+    def test_bounds_that_are_whole_in_the_example_stay_bounds(self):
+        other = torch.rand(4, 5)
+        for program in (lambda x: x[0:2, 0] + 1, lambda x: x[:2], lambda x: x[:, :3], lambda x: x[0:2, 0:3], lambda x: x[:]):
+            torch.testing.assert_close(torch.jit.trace(program, X)(other), program(other))
+
     def test_hooks_of_the_module_itself_run(self):
         class Twice(nn.Module):
             def forward(self, x):
