@@ -47,8 +47,8 @@ class FrameFacts:
         self.pending = {}  # what this capture says of sizes, kept once it has succeeded
 
     def open_sizes(self, tensor, name):
-        """Dimensions of an argument whose sizes may differ from call to call, and those among them that the program has marked. What is marked dynamic
-        may be 0 or 1 in the example, and is that in its graph; nothing may depend on what is marked unbacked."""
+        """Dimensions of an argument whose sizes may differ from call to call, and those among them that the program has marked. One that is marked
+        dynamic may be 0 or 1 in the example, and is that in its graph; nothing may depend on one that is marked unbacked."""
         unbacked = getattr(tensor, "_dynamo_unbacked_indices", ())
         strict = {*unbacked, *(d for d in getattr(tensor, "_dynamo_dynamic_indices", ()) if tensor.shape[d] > 1)}
         fixed = getattr(tensor, "_dynamo_static_indices", ())
