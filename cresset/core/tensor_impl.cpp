@@ -198,7 +198,7 @@ intrusive_ptr<TensorImpl> TensorImpl::view(IntArrayRef sizes, IntArrayRef stride
 void TensorImpl::copy_backend_meta(const TensorImpl& o) { backend_meta_ = o.backend_meta_ ? o.backend_meta_->clone(o.backend_meta_) : nullptr; }
 
 void TensorImpl::shallow_copy_from(const TensorImpl& o) {
-  if (!own_version_) own_version_ = storage_ ? storage_->shared_version() : make_intrusive<VersionCounter>();
+  if (!own_version_ && !is_inference_) own_version_ = storage_ ? storage_->shared_version() : make_intrusive<VersionCounter>();
   storage_ = o.storage_;
   parts_ = o.parts_;
   if (backend_meta_ || o.backend_meta_) copy_backend_meta(o);

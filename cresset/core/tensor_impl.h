@@ -176,7 +176,10 @@ class CRESSET_API TensorImpl : public RefCounted {
     if (CRESSET_UNLIKELY(!is_writable())) throw_inference_write();
   }
   void share_version_of(const TensorImpl& o) { own_version_ = o.own_version_; }
-  void set_own_version() { own_version_ = make_intrusive<VersionCounter>(); }
+  // Of an inference tensor only an alias has versions.
+  void set_own_version() {
+    if (!is_inference_) own_version_ = make_intrusive<VersionCounter>();
+  }
 
   // The keys that a call with this tensor would see in LibTorch.
   DispatchKeySet key_set() const;

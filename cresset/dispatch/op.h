@@ -122,8 +122,11 @@ class CRESSET_API WrittenVersions {
   WrittenVersions(const WrittenVersions&) = delete;
   WrittenVersions& operator=(const WrittenVersions&) = delete;
   ~WrittenVersions();
+  // Errors: a tensor that is not writable.
   void add(Tensor& t) {
-    if (t.defined()) written_.push_back({t, t.impl()->version()});
+    if (!t.defined()) return;
+    t.impl()->check_writable();
+    written_.push_back({t, t.impl()->version()});
   }
   template <class T> void add(const T&) {}
 

@@ -18,6 +18,11 @@ def _check(mode, options, backend):
 default_backend = "inductor"  # as torch.compiler.set_default_backend leaves it
 
 
+def is_turned_off():
+    """Whether TORCHDYNAMO_DISABLE=1 in the environment makes `torch.compile` give back its argument."""
+    return os.environ.get("TORCHDYNAMO_DISABLE") == "1"
+
+
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, name=None, recompile_limit=None,
             isolate_recompiles=None, shapes_spec=None):  # fmt: skip
     """A function or module that computes what the given one does, by compiled graphs. Without `model` it returns a decorator.
@@ -52,7 +57,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable, recompile_limit=recompile_limit
         )
-    if disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
+    if disable or is_turned_off():
         return model
     from ._dynamo import eval_frame
     from ._dynamo.backends.registry import lookup_backend

@@ -204,6 +204,15 @@ class Modes(unittest.TestCase):
                 change(tensor)
             self.assertEqual((tensor.shape, tensor.item()), ((1,), 0))
 
+    def test_nor_are_those_of_other_layouts_or_with_other_data(self):
+        with torch.inference_mode():
+            dense = torch.eye(2)
+            tensors = dense, dense.to_sparse(), dense.to_sparse_csr(), dense.to_mkldnn()
+        dense.data = torch.zeros(2)
+        for t in tensors:
+            with self.subTest(layout=t.layout), self.assertRaisesRegex(RuntimeError, "inference"):
+                t.zero_()
+
     def test_what_is_detached_from_an_inference_tensor_outside_may_be_changed(self):
         with torch.inference_mode():
             tensor = torch.zeros(2)

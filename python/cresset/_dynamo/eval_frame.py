@@ -8,7 +8,6 @@
 import contextlib
 import functools
 import inspect
-import os
 import types
 import weakref
 
@@ -16,6 +15,7 @@ import _cresset_compile
 
 import cresset as torch
 
+from .._compile import is_turned_off
 from ..nn.modules import module as _space
 from . import _logs, config, exc
 from .backends.common import updates_list
@@ -266,7 +266,7 @@ def optimize(
     backend="inductor", *, nopython=False, error_on_graph_break=None, guard_export_fn=None, guard_fail_fn=None, disable=False, dynamic=None, package=None
 ):
     """A decorator that compiles: the older spelling of `torch.compile`."""
-    if disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
+    if disable or is_turned_off():
         return lambda fn: fn
     return lambda fn: compiled(fn, Compiler(backend, fullgraph=nopython, dynamic=dynamic))
 

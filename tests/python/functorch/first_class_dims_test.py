@@ -178,6 +178,14 @@ class Calls(unittest.TestCase):
         with self.assertRaises(DimensionBindError):
             a.topk(2, k)
 
+    def test_products_are_of_the_values_at_the_time_of_the_call(self):
+        i, j, k = dims(3)
+        for result in (lambda p: p.sum(k).order(i, j).sum(), lambda p: p.order(i, j, k).sum()):
+            a, b = torch.ones(2, 3), torch.ones(3, 4)
+            product = a[i, k] * b[k, j]
+            a.zero_()
+            self.assertEqual(result(product), 24)
+
     def test_products_are_summed_as_matrix_products(self):
         j = dims()
         y = torch.rand(4, 5)

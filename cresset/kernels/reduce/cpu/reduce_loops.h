@@ -1,6 +1,7 @@
 #pragma once
 // The loops behind ReduceKernel for ops whose accumulator is a number. An op says how elements map to accumulators and how those
-// combine, on vectors and on single numbers alike. Sums are trees: chains of 16 to 32 elements, joined pairwise or nearly so.
+// combine, on vectors and on single numbers alike. Reductions are trees: chains of 16 to 32 elements, joined
+// pairwise or nearly so.
 
 #include "cresset/kernels/cpu/simd.h"
 #include "cresset/kernels/pointwise/wide_unsigned.h"

@@ -106,7 +106,8 @@ def _pointwise(function, name, args, kwargs):
             raise DimensionBindError(f"{name}: an operand has dimensions {tuple(levels)}, the tensor that is written {tuple(own)}")
         levels = list(own)
     if name in _PRODUCTS and len(args) == 2 and not kwargs and all(isinstance(t, _Tensor) and t.ndim == 0 and t._tensor.is_floating_point() for t in args):
-        return Tensor(None, tuple(levels), (parts(args[0]), parts(args[1])))
+        factors = [(value.clone(), own) for value, own in map(parts, args)]  # the product is made later, of the values of now
+        return Tensor(None, tuple(levels), tuple(factors))
     positional = max(t.ndim for t in tensors)
 
     def plain(o):
