@@ -227,8 +227,12 @@ PyObject* Guards::read(const Place& p, const Frame& frame, Found& found) const {
       if (PyTuple_Check(o)) return p.number < PyTuple_GET_SIZE(o) ? PyTuple_GET_ITEM(o, p.number) : nullptr;
       return Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE ? nullptr : kept(PySequence_GetItem(o, p.number), found);
     case Get::Dict: return dict_of(o);
-    case Get::Self: return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : nullptr;
-    case Get::Function: return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
+    case Get::Self:
+      if (Py_TYPE(o) == &_PyMethodWrapper_Type) return kept(PyObject_GetAttrString(o, "__self__"), found);
+      return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : PyCFunction_Check(o) ? PyCFunction_GET_SELF(o) : nullptr;
+    case Get::Function:  // the name of a method that is written in C
+      if (PyCFunction_Check(o) || Py_TYPE(o) == &_PyMethodWrapper_Type) return kept(PyObject_GetAttrString(o, "__name__"), found);
+      return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
     case Get::Code: return PyFunction_Check(o) ? part_of_function(o, p.number) : nullptr;
     case Get::Closure: {
       PyObject* cells = PyFunction_Check(o) ? PyFunction_GET_CLOSURE(o) : nullptr;

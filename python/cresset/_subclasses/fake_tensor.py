@@ -148,6 +148,12 @@ class FakeTensor(Tensor, metaclass=_FakeMeta):
     def __repr__(self, *, tensor_contents=None):
         from cresset import _tensor_str
 
+        inner = self
+        while parts := _cresset.batched_parts(inner):  # of vmap, one for each level
+            inner = parts[2]
+        mode = maybe_get_fake_mode(inner)
+        if mode is not None and mode._before_text is not None:
+            mode._before_text()
         return _tensor_str.fake_str(self)
 
     def __copy__(self):
@@ -215,6 +221,7 @@ class FakeTensorMode:
     """
 
     _known = weakref.WeakValueDictionary()
+    _before_text = None  # called before the text of one of its tensors is made: a capture of a program, which wants another, ends there
 
     @classmethod
     def cache_info(cls):

@@ -145,10 +145,12 @@ def _inside(world):
         with world.fake_mode:
             _cresset._push_mode(recorder)
             _state.capturing += 1
+            world.fake_mode._before_text = _no_text
             yield
             world.end_modes = _modes_now()
             world.modes_entered = len(_cresset._modes()) - depth - 1
     finally:
+        world.fake_mode._before_text = None
         _state.capturing -= 1
         while len(_cresset._modes()) > depth:
             _cresset._pop_mode()
@@ -156,6 +158,10 @@ def _inside(world):
         world.start_modes.apply()
         if not torch.equal(torch.get_rng_state(), state):
             torch.set_rng_state(state)
+
+
+def _no_text():
+    raise Break("the text of a tensor", "print it after the function, or with config.reorderable_logging_functions")
 
 
 class _State:

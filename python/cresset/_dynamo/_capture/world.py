@@ -37,6 +37,9 @@ _CALLABLES = (
     type(typing.List), type(typing.List[int]), type(typing.Optional), typing.TypeVar,
 )  # fmt: skip
 
+#: Classes of objects whose methods, written in C, change them.
+_CHANGED_IN_C = frozenset((list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict))
+
 
 class Raw:
     """A variable of the frame, or value of its stack, that nothing has looked at yet."""
@@ -188,6 +191,8 @@ class World:
         return inside
 
     def _bring_callable(self, value, place):
+        if type(value) is types.BuiltinMethodType and type(value.__self__) in _CHANGED_IN_C:
+            return self._bring_method_of_container(value, place)
         if isinstance(value, types.FunctionType) and value.__closure__ and "<locals>" in value.__qualname__:
             # Made anew at each call, perhaps: what it does is its code and its cells.
             known = self.twins.get(id(value))
@@ -224,6 +229,8 @@ class World:
             return self._bring_device(raise_if_index, place)
         if kind is types.MethodType:
             return self._bring_method(value, place)
+        if kind is types.MethodWrapperType and type(value.__self__) in _CHANGED_IN_C:
+            return self._bring_method_of_container(value, place)
         if kind is types.CellType:
             self.cells.setdefault(id(value), (value, place))
             return value
@@ -349,6 +356,11 @@ class World:
         self.check(P.OF_TYPE, place, types.MethodType)
         function = self.bring(value.__func__, self.place(P.FUNCTION, place))
         return types.MethodType(function, self.bring(value.__self__, self.place(P.SELF, place)))
+
+    def _bring_method_of_container(self, value, place):
+        self.check(P.OF_TYPE, place, type(value))
+        self.check(P.EQUAL, self.place(P.FUNCTION, place), value.__name__)
+        return getattr(self.bring(value.__self__, self.place(P.SELF, place)), value.__name__)
 
     def _bring_partial(self, value, place):
         # Its parts never change: the object is guarded, and they are brought in from it.
