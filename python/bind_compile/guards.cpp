@@ -347,8 +347,11 @@ void Guards::plan(const Found& found) const {
       default: return true;
     }
   };
-  for (size_t k = 0; k < steps_.size(); k++)
-    if (!is_covered(steps_[k])) repeated_.push_back(static_cast<int>(k));
+  for (size_t k = 0; k < steps_.size(); k++) {
+    const Step& s = steps_[k];
+    if (!is_covered(s)) repeated_.push_back(static_cast<int>(k));
+    else if (s.is_check && s.check == Check::Equal) wanted_.push_back({Watch::Constant, s.place});
+  }
 }
 
 void Guards::remember(const Found& found) const {
@@ -357,6 +360,7 @@ void Guards::remember(const Found& found) const {
   if (!kDictsCount) return;
   roots_.clear();
   words_.clear();
+  constants_.clear();
   const auto watch = [&](const void* at, uint64_t value) { words_.push_back({static_cast<const uint64_t*>(at), value}); };
   const auto watch_version = [&](PyObject* dict) { watch(version_at(dict), *version_at(dict)); };
   const auto number_of = [](const void* o) { return reinterpret_cast<uint64_t>(o); };
@@ -364,10 +368,13 @@ void Guards::remember(const Found& found) const {
     PyObject* o = found[static_cast<size_t>(w.place)];
     switch (w.kind) {
       case Watch::Value: roots_.emplace_back(w.place, o); break;
-      case Watch::Class:
-        // Others cannot become objects of another class.
-        if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) watch(&o->ob_type, number_of(Py_TYPE(o)));
+      case Watch::Constant: constants_.push_back(Ref::share(o)); break;
+      case Watch::Class: {
+        // What a dict holds cannot become an object of another class unless the class is Python's; at the address of an argument another may lie.
+        const Get what = places_[static_cast<size_t>(w.place)].what;
+        if (is_root(what) || what == Get::Contents || Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) watch(&o->ob_type, number_of(Py_TYPE(o)));
         break;
+      }
       case Watch::Names: {
         auto* const type = reinterpret_cast<PyTypeObject*>(o);
         if (!o || !PyType_Check(o) || !(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) return;

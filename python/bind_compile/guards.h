@@ -138,7 +138,7 @@ class Guards {
 
   // How the next check may be short: what must be as it was, in the order of places, and the steps that run each time.
   struct Watch {
-    enum Kind : uint8_t { Value, OwnDict, ItemsOf, Class, Names, Cell } kind;
+    enum Kind : uint8_t { Value, Constant, OwnDict, ItemsOf, Class, Names, Cell } kind;
     int place;
   };
   // A word of memory: a pointer to the class or dict of an object or into a cell, or the version of a dict or class.
@@ -153,6 +153,7 @@ class Guards {
   mutable std::vector<Watch> wanted_;
   mutable std::vector<std::pair<int, PyObject*>> roots_;
   mutable std::vector<Word> words_;
+  mutable std::vector<Ref> constants_;                 // numbers and texts, kept so that no other gets the address of one
   mutable std::vector<int> repeated_;                  // steps that run each time
   mutable std::vector<PyObject*> before_;              // what was found
   mutable std::vector<std::vector<PyObject*>> spare_;  // the same, from earlier checks
