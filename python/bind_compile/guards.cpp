@@ -34,6 +34,21 @@ std::string repr(PyObject* o) {
 }
 
 // Of the same class, and equal, without calling Python: numbers, str, bytes, tuples of such.
+// Of NumPy's numbers.
+bool same_bytes(PyObject* a, PyObject* b) {
+  Py_buffer x, y;
+  if (PyObject_GetBuffer(a, &x, PyBUF_SIMPLE) < 0) return PyErr_Clear(), false;
+  bool same = false;
+  if (PyObject_GetBuffer(b, &y, PyBUF_SIMPLE) < 0) {
+    PyErr_Clear();
+  } else {
+    same = x.len == y.len && std::memcmp(x.buf, y.buf, static_cast<size_t>(x.len)) == 0;
+    PyBuffer_Release(&y);
+  }
+  PyBuffer_Release(&x);
+  return same;
+}
+
 bool equal(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -56,7 +71,7 @@ bool equal(PyObject* a, PyObject* b) {
     if (same < 0) PyErr_Clear();
     return same == 1;
   }
-  return false;
+  return same_bytes(a, b);
 }
 
 // A new reference, which goes to `found`; an error is no object.

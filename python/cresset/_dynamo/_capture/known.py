@@ -126,7 +126,10 @@ def _callable(machine, value):
 @_handles(len)
 def _len(machine, value):
     own = python_method(value, "__len__")
-    return len(value) if own is None else call(machine, own, (value,), {})
+    if own is not None:
+        return call(machine, own, (value,), {})
+    calls._must_be_known(machine, value, "the length")
+    return len(value)
 
 
 @_handles(iter)

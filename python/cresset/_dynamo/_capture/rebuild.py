@@ -280,11 +280,13 @@ class Rebuilder:
             place = world.tensor_places.get(id(owner)) if isinstance(owner, Tensor) else world.origin(owner)
             where = self.source(place) if place is not None else self.text(owner)
             for name, value in values.items():
-                self.lines.append(f"object.__delattr__({where}, {name!r})" if value is DELETED else self._set_attribute(where, owner, name, self.text(value)))
+                self.lines.append(
+                    f"{self.constant(_forget)}({where}, {name!r})" if value is DELETED else self._set_attribute(where, owner, name, self.text(value))
+                )
         for place, values, _ in world.global_writes.values():
             where = self.source(place)
             for name, value in values.items():
-                self.lines.append(f"del {where}[{name!r}]" if value is DELETED else f"{where}[{name!r}] = {self.text(value)}")
+                self.lines.append(f"{where}.pop({name!r}, None)" if value is DELETED else f"{where}[{name!r}] = {self.text(value)}")
         left = {place: value for key, value in world.cell_writes.items() for place in [world.cells[key][1]]}
         # A cell that is written may hold what reads another.
         while wanted := [place for place in left if place not in idle or place in self.sources]:
@@ -360,6 +362,12 @@ class Rebuilder:
         space = {"c": tuple(self.constants)}
         exec(compile(text, "<torch.compile>", "exec"), space)
         return space["after"], text
+
+
+def _forget(owner, name):
+    """Deletes an attribute, which may be one that the frame alone has set."""
+    if name in vars(owner):
+        object.__delattr__(owner, name)
 
 
 def _holds_fakes(function, depth=3):

@@ -79,8 +79,13 @@ class Recorder(TorchFunctionMode):
 
 def plain_number(value):
     """A scalar of NumPy as the number that operators on tensors take; other values as they are."""
+    return value.item() if is_numpy_scalar(value) else value
+
+
+def is_numpy_scalar(value):
+    """Whether a value is a number or truth value of NumPy's."""
     numpy = sys.modules.get("numpy")
-    return value.item() if numpy is not None and isinstance(value, (numpy.number, numpy.bool_)) else value
+    return numpy is not None and isinstance(value, (numpy.number, numpy.bool_))
 
 
 class Tracer:

@@ -23,7 +23,7 @@ from ..._subclasses.fake_tensor import FakeTensorMode, is_fake
 from ...utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from .. import config
 from . import places as P
-from .record import Tracer, _modes_now
+from .record import Tracer, _modes_now, is_numpy_scalar
 from .signals import Break, Restart, Skip
 
 NULL = _cresset_compile.NULL
@@ -172,7 +172,7 @@ class World:
         if kind is int and self.frame.is_open_number(value, self.guards.name(place)):
             self.check(P.OF_TYPE, place, int)
             return self.need_shapes().integer(value, place, self.guards.name(place))
-        if kind in _EQUAL or kind is torch.Size:
+        if kind in _EQUAL or kind is torch.Size or is_numpy_scalar(value):
             self.check(P.EQUAL, place, value)
             return value
         if kind is TreeSpec:  # never changes
