@@ -153,6 +153,18 @@ PyObject* results_of(const Step& step, PyObject* args, const Values& found) {
   return out.release();
 }
 
+// A result without a gradient that is one with it, as `detach` of it is, becomes a tensor of its own.
+void set_apart(const Step& step, Values& found) {
+  for (size_t i = 0; i < step.num_values; i++) {
+    if (step.differentiable[i] || !found[i].is_tensor()) continue;
+    for (size_t k = 0; k < step.num_values; k++) {
+      if (!step.differentiable[k] || !found[k].is_tensor() || !found[k].to_tensor().is_same(found[i].to_tensor())) continue;
+      found[i] = found[k].to_tensor().detach();
+      break;
+    }
+  }
+}
+
 PyObject* call_step(PyObject* self, PyObject* args, PyObject*) {
   Step& step = *reinterpret_cast<StepObject*>(self)->step;
   try {
@@ -173,6 +185,7 @@ PyObject* call_step(PyObject* self, PyObject* args, PyObject*) {
       }
       if (any) {
         for (size_t i = step.num_values; i < found.size(); i++) node->keep(std::move(found[i]));
+        set_apart(step, found);
         for (size_t i = 0; i < step.num_values; i++)
           if (step.differentiable[i] && found[i].is_tensor()) autograd::set_history(found[i].to_tensor(), node);
       }

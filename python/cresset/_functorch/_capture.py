@@ -212,7 +212,22 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None):
             return make_fx(lambda *primals: joint(primals, [], run), **options)(*fakes)
 
     # Formulas of gradients write what they have made.
-    return without_detach(_tidy(without_writes(_functional(trace, facts))))
+    return _results_apart(without_detach(_tidy(without_writes(_functional(trace, facts)))), facts.differentiable)
+
+
+def _results_apart(module, differentiable):
+    """Gives a result without a gradient, whose value is that of one that has it, a tensor of its own."""
+    output = next(iter(reversed(module.graph.nodes)))
+    results = _output(module)
+    having = {node for node, has in zip(results, differentiable, strict=False) if has}
+    for i, has in enumerate(differentiable):
+        if not has and results[i] in having:
+            with module.graph.inserting_before(output):
+                known, results[i] = results[i], module.graph.call_function(torch.ops.aten.detach.default, (results[i],))
+            results[i].meta.update(known.meta)
+    output.args = (type(output.args[0])(results) if isinstance(output.args[0], (list, tuple)) else results[0],)
+    module.recompile()
+    return module
 
 
 def without_detach(module):

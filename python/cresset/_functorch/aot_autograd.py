@@ -115,7 +115,7 @@ class _Halves:
         self.sizes = sizes
         joint = _capture.trace_joint(flat_fn, facts, flat, settings.decompositions)
         self.num_results = len(facts.differentiable)
-        tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
+        tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")[len(flat) :]]
         self.strides = [tangent.stride() for tangent in tangents]
         static = list(range(settings.num_params_buffers))
         options = {"static_lifetime_input_indices": static} if static else {}

@@ -66,7 +66,7 @@ def compiled_step(flat_fn, flat):
         )
     joint = without_idle_views(with_shared_layers(_capture.trace_joint(flat_fn, facts, flat, None)))
     count = len(facts.differentiable)
-    tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")][len(flat) :]
+    tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")[len(flat) :]]
     first, second = _partitioned(joint, count)
     # Memory that one half gives back serves the other.
     forward = compile_fx_inner(first, flat, planned=False)
