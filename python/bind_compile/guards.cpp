@@ -385,7 +385,7 @@ void Guards::remember(const Found& found) const {
       case Watch::Value: roots_.emplace_back(w.place, o); break;
       case Watch::Constant: constants_.push_back(Ref::share(o)); break;
       case Watch::Class: {
-        // What a dict holds cannot become an object of another class unless the class is Python's; at the address of an argument another may lie.
+        // An object that a dict holds cannot become one of another class unless its class is Python's; at the address of an argument another may lie.
         const Get what = places_[static_cast<size_t>(w.place)].what;
         if (is_root(what) || what == Get::Contents || Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) watch(&o->ob_type, number_of(Py_TYPE(o)));
         break;
