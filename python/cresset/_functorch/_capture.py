@@ -217,15 +217,17 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None):
 
 def _results_apart(module, differentiable):
     """Gives a result without a gradient, whose value is that of one that has it, a tensor of its own."""
-    output = next(iter(reversed(module.graph.nodes)))
     results = _output(module)
     having = {node for node, has in zip(results, differentiable, strict=False) if has}
-    for i, has in enumerate(differentiable):
-        if not has and results[i] in having:
-            with module.graph.inserting_before(output):
-                known, results[i] = results[i], module.graph.call_function(torch.ops.aten.detach.default, (results[i],))
+    shared = [i for i, has in enumerate(differentiable) if not has and results[i] in having]
+    if not shared:
+        return module
+    (output,) = module.graph.find_nodes(op="output")
+    with module.graph.inserting_before(output):
+        for i in shared:
+            known, results[i] = results[i], module.graph.call_function(torch.ops.aten.detach.default, (results[i],))
             results[i].meta.update(known.meta)
-    output.args = (type(output.args[0])(results) if isinstance(output.args[0], (list, tuple)) else results[0],)
+    output.args = (type(output.args[0])(results),)
     module.recompile()
     return module
 

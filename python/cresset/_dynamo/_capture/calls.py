@@ -159,7 +159,7 @@ def truth(machine, value):
         own = python_method(value, "__len__")
         if own is not None:
             return bool(call(machine, own, (value,), {}))
-    if any(lookup(type(value), name) is not _missing for name in ("__bool__", "__len__")):
+    if type(value) not in _CONTAINERS and any(lookup(type(value), name) is not _missing for name in ("__bool__", "__len__")):
         _must_be_known(machine, value, "the truth")
     return bool(value)
 
@@ -231,7 +231,7 @@ def delete_item(machine, box, key):
 
 def _must_be_known(machine, value, what):
     """Ends the graph at an object that guards know by its class alone: its state, which C code reads or changes, is not theirs."""
-    if _lies_outside(machine, value):
+    if type(value) not in _CONTAINERS and _lies_outside(machine, value):
         _must_be_inside(machine, value, what)
 
 
