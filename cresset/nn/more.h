@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "cresset/core/random/generator_scope.h"
 #include "cresset/nn/all.h"
 #include "cresset/nn/layers/linear_cross_entropy.h"
 #include "cresset/nn/module/functional_call.h"
@@ -163,6 +164,7 @@ inline std::pair<Tensor, Tensor> fuse_linear_bn_weights(const Tensor& weight, co
 template <class Layer, class Norm> Layer fuse_conv_bn_eval(const Layer& layer, const Norm& bn, bool transpose = false) {
   CRESSET_CHECK(!layer->is_training() && !bn->is_training(), "fuse: call eval() on both modules first");
   CRESSET_CHECK(bn->running_mean.defined() && layer->bias.defined(), "fuse: running statistics and a bias are needed");
+  const DefaultGeneratorScope unchanged(copy_of_default_generator());  // copies draw; the same call in Python does not
   Layer fused(std::dynamic_pointer_cast<typename Layer::ContainedType>(layer->clone()));
   NoGradGuard guard;
   const auto [weight, bias] =

@@ -1,5 +1,6 @@
 #include "cresset/optim/swa_utils.h"
 
+#include "cresset/core/random/generator_scope.h"
 #include "cresset/nn/layers/normalization.h"
 
 namespace cresset::optim {
@@ -19,6 +20,12 @@ template <class Weight> MultiAverageFn in_place(Weight weight_of, AverageFn gene
       else average.copy_(general(average, values[i], count));
     }
   };
+}
+
+// A copy that leaves the stream of random numbers as it is, as the same class in Python does.
+std::shared_ptr<nn::Module> copy_without_draws(const nn::Module& model, const std::optional<Device>& device) {
+  const DefaultGeneratorScope unchanged(copy_of_default_generator());
+  return model.clone(device);
 }
 
 template <class Norm> bool renew(nn::Module& module, std::vector<std::function<void()>>& undo) {
@@ -60,7 +67,7 @@ AveragedModel::AveragedModel(const std::shared_ptr<nn::Module>& model, MultiAver
 AveragedModel::AveragedModel(const std::shared_ptr<nn::Module>& model, const std::optional<Device>& device, AverageFn avg_fn, MultiAverageFn multi_avg_fn,
                              bool use_buffers)
     : nn::Module("AveragedModel"),
-      module_(model->clone(device)),
+      module_(copy_without_draws(*model, device)),
       avg_fn_(std::move(avg_fn)),
       multi_avg_fn_(std::move(multi_avg_fn)),
       use_buffers_(use_buffers) {

@@ -94,7 +94,9 @@ def gru():
 @program
 def transformer():
     layer = nn.TransformerEncoderLayer(32, 4, dim_feedforward=64, dropout=0.1, activation="gelu")
-    model, head = nn.TransformerEncoder(layer, 2), nn.Linear(32, 12)
+    model = nn.TransformerEncoder(layer, 2)
+    torch.manual_seed(6)  # LibTorch's copies of the layer draw, Python's do not
+    head = nn.Linear(32, 12)
     optimizer = optim.AdamW([*model.parameters(), *head.parameters()], lr=1e-2)
     schedule = optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: min((epoch + 1) / 3, 3 / (epoch + 1)))
     for x in batches(6, 10, 8, 32):

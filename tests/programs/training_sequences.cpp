@@ -47,6 +47,7 @@ void gru(Losses& losses) {
 void transformer(Losses& losses) {
   nn::TransformerEncoderLayer layer(nn::TransformerEncoderLayerOptions(32, 4).dim_feedforward(64).dropout(0.1).activation(kGELU));
   nn::TransformerEncoder model(nn::TransformerEncoderOptions(layer, 2));
+  manual_seed(6);  // copies of the layer have drawn, as in LibTorch, which Python's do not
   nn::Linear head(32, 12);
   optim::AdamW optimizer(parameters_of(model, head), optim::AdamWOptions(1e-2));
   optim::lr_scheduler::LambdaLR schedule(optimizer, [](int64_t epoch) {

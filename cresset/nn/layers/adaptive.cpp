@@ -28,9 +28,9 @@ void AdaptiveLogSoftmaxWithLossImpl::reset() {
   tail = register_module("tail", ModuleList());
   for (int64_t i = 0; i < n_clusters; i++) {
     const auto hidden = static_cast<int64_t>(std::floor(static_cast<double>(options.in_features()) / std::pow(options.div_value(), i + 1)));
-    // One after the other: each draws its weights.
-    Linear down(LinearOptions(options.in_features(), hidden).bias(false));
+    // LibTorch's builds draw the weights of the second layer first.
     Linear up(LinearOptions(hidden, cutoffs[i + 1] - cutoffs[i]).bias(false));
+    Linear down(LinearOptions(options.in_features(), hidden).bias(false));
     tail->push_back(Sequential(down, up));
   }
 }

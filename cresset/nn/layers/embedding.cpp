@@ -90,12 +90,8 @@ void EmbeddingBagImpl::reset() {
   reset_parameters();
 }
 
-void EmbeddingBagImpl::reset_parameters() {
-  init::normal_(weight);
-  if (!options.padding_idx()) return;
-  NoGradGuard guard;
-  weight.select(0, *options.padding_idx()).fill_(0);
-}
+// The row of padding_idx is drawn like the others, as in LibTorch: bags leave it out.
+void EmbeddingBagImpl::reset_parameters() { init::normal_(weight); }
 
 void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
   stream << std::boolalpha << "torch::nn::EmbeddingBag(num_embeddings=" << options.num_embeddings() << ", embedding_dim=" << options.embedding_dim();

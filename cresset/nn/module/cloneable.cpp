@@ -1,18 +1,12 @@
 #include "cresset/nn/module/cloneable.h"
 
-#include "cresset/core/random/generator_scope.h"
-
 namespace cresset::nn::detail {
 
 std::shared_ptr<Module> CloneableBase::clone(const std::optional<Device>& device) const {
   const std::shared_ptr<CloneableBase> copy = duplicate();
   Module& base = *copy;
   base.clear_state();
-  {
-    // Draws of reset() are written over: a copy leaves the stream of random numbers as it is, as in Python.
-    DefaultGeneratorScope scope(copy_of_default_generator());
-    copy->reset();
-  }
+  copy->reset();  // draws random numbers that are written over, as in LibTorch: what a program draws afterwards depends on it
   copy_state_to(base, device);
   return copy;
 }

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "cresset/core/random/generator_scope.h"
 #include "cresset/nn/module/containers.h"
 #include "cresset/nn/module/tables.h"
 
@@ -215,6 +216,7 @@ void remove_steps(Module& module, const std::string& name, bool leave_parametriz
 void transfer(Module& from, Module& to, const std::string& name, MemberFinder member) {
   CRESSET_CHECK_VALUE(name.empty() ? is_parametrized(from) : is_parametrized(from, name), "transfer_parametrizations_and_params: ", from.name(),
                       " has no parametrization to transfer");
+  const DefaultGeneratorScope unchanged(copy_of_default_generator());  // copies draw; the same call in Python does not
   for (const std::string& tensor : name.empty() ? find_lists(from)->keys() : std::vector<std::string>{name}) {
     const auto source = find_list(from, tensor);
     if (!Tables::find(to, tensor) && !find_list(to, tensor)) add(to, tensor, fresh(source->originals()[0].clone(), source->originals()[0]), source->is_buffer_);
