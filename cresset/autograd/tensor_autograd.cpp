@@ -27,7 +27,7 @@ const Tensor& no_tensor() {
 Tensor around(const BatchedImpl& like, Tensor value) { return make_batched(std::move(value), like.batch_dim(), like.level()); }
 
 // An entry for listeners to hear of detach(), which is no row: it needs no layer's help.
-Tensor plainly_detached(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
+Tensor plainly_detached(const Tensor& t) { return Tensor(t.checked().alias(true)); }
 const dispatch::Op<Tensor(const Tensor&)> kDetach("detach", "detach(Tensor(a) self) -> Tensor(a)", dispatch::kViewOp, nullptr, &plainly_detached,
                                                   &plainly_detached, nullptr, nullptr);
 

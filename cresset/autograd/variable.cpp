@@ -186,7 +186,7 @@ void set_gradient_edge(const Tensor& t, Edge edge) {
 void set_name(const Tensor& t, std::string name) { materialize_autograd_meta(t).extras().name = std::move(name); }
 
 std::shared_ptr<TensorHooks> hooks(const Tensor& t) {
-  const AutogradMeta* meta = get_autograd_meta(t);
+  const AutogradMeta* meta = get_autograd_meta(t.checked());
   return meta && meta->extras_ ? meta->extras_->hooks : nullptr;
 }
 

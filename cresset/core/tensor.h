@@ -53,6 +53,11 @@ class CRESSET_API Tensor {
   uint32_t use_count() const { return impl_.use_count(); }
   uint32_t weak_use_count() const { return impl_.weak_use_count(); }
   TensorImpl* impl() const { return impl_.get(); }
+  // Errors: the tensor is undefined.
+  TensorImpl& checked() const {
+    if (CRESSET_UNLIKELY(!impl_)) throw_undefined();
+    return *impl_;
+  }
   TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& getIntrusivePtr() const { return impl_; }
   intrusive_ptr<TensorImpl> take() && { return std::move(impl_); }
@@ -251,10 +256,6 @@ class CRESSET_API Tensor {
   Tensor std(int64_t dim) const;
 
  private:
-  TensorImpl& checked() const {
-    if (CRESSET_UNLIKELY(!impl_)) throw_undefined();
-    return *impl_;
-  }
   size_t wrap(int64_t d) const {
     const int64_t n = dim();
     if (CRESSET_UNLIKELY(d < -n || d >= n)) throw_dim(d);

@@ -218,6 +218,16 @@ TEST(TensorTest, UndefinedIsALegalValue) {
   EXPECT_EQ(str(none), "an undefined tensor");
 }
 
+TEST(TensorTest, MethodsOfAnUndefinedTensorSayThatItIs) {
+  const auto says_so = [](auto&& call) { return error_of(call).find("undefined tensor") != std::string::npos; };
+  Tensor none;
+  EXPECT_TRUE(says_so([&] { none.fill_(3); }));
+  EXPECT_TRUE(says_so([&] { none.zero_(); }));
+  EXPECT_TRUE(says_so([&] { none.detach(); }));
+  EXPECT_TRUE(says_so([&] { none.remove_hook(0); }));
+  EXPECT_TRUE(says_so([] { Tensor() = Scalar(5); }));
+}
+
 TEST(TensorTest, DataPointersAreTyped) {
   const Tensor x = cresset::ones({2, 2});
   EXPECT_EQ(error_of([&] { x.data_ptr<double>(); }), "data_ptr: expected a tensor of dtype float64, got float32");

@@ -122,7 +122,7 @@ class RowEmitter:
     def run_mutating(self, op: Op) -> list[str]:
         row = self.row
         body = [f"meta::{self.meta_name()}({op.names});"] if self.has_meta_function() else []
-        body.append("self.impl()->check_writable();")
+        body.append("self.checked().check_writable();")
         body += [] if row.out_overlap else [f'check_no_internal_overlap("{self.name}", self);']
         body += [f"if (runs(self)) cpu::{self.body_name()}({op.names});",
                  "self.impl()->bump_version();", "return self;"]  # fmt: skip
