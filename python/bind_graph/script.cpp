@@ -543,7 +543,7 @@ PyObject* object_copy(PyObject*, PyObject* args) {
       return wrap_object(Datum(s.deepcopy(memo)));
     }
     auto copy = make_intrusive<ScriptObject>(s.cls, s.unit);
-    copy->slots = s.slots;
+    copy->slots() = s.slots();
     return wrap_object(Datum(intrusive_ptr<dispatch::Object>(std::move(copy))));
   });
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "ATen/native/math_kernels.h"
 #include "torch/detail/tensor.h"
 namespace at::cpu {
 #include "cresset/ops/names.inc"

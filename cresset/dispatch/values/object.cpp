@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "cresset/base/numbers/complex_math.h"
+#include "cresset/core/sparse.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
@@ -194,7 +195,8 @@ bool operator==(const Value& a, const Value& b) {
 
 void* Value::internalToPointer() const {
   CRESSET_CHECK(isPtrType(), "IValue: expected a value that is held by a pointer, got ", kind());
-  return isTensor() ? static_cast<void*>(to_tensor().unsafeGetTensorImpl()) : object()->get();
+  if (isTensor()) return to_tensor().unsafeGetTensorImpl();
+  return object() ? static_cast<void*>(object()->get()) : &data_;  // strings and plain lists lie in the value itself
 }
 
 size_t Value::identity_hash() const {
@@ -204,6 +206,8 @@ size_t Value::identity_hash() const {
 }
 
 bool Value::is(const Value& o) const {
+  const auto is_nothing = [](const Value& v) { return v.is_none() || (v.isTensor() && !v.to_tensor().defined()); };
+  if (is_nothing(*this) || is_nothing(o)) return is_nothing(*this) && is_nothing(o);
   if (isTensor() && o.isTensor()) return to_tensor().is_same(o.to_tensor());
   if (object() && o.object()) {
     if (isStorage() && o.isStorage()) return toStorage().is_alias_of(o.toStorage());
@@ -216,8 +220,15 @@ bool Value::is(const Value& o) const {
 namespace {
 
 // Everything that memory hangs on: tensors, storages and containers.
+void collect(const Tensor& t, std::unordered_set<const void*>& found) {
+  found.insert(t.has_storage() ? static_cast<const void*>(t.impl()->storage().get()) : t.impl());
+  if (!is_sparse(t.layout())) return;
+  const SparseParts& parts = sparse_parts(t);
+  for (const Tensor* part : {&parts.indices, &parts.plain, &parts.values})
+    if (part->defined()) collect(*part, found);
+}
 void collect(const Value& v, std::unordered_set<const void*>& found, bool deep) {
-  for_each_tensor(v, [&](const Tensor& t) { found.insert(t.has_storage() ? static_cast<const void*>(t.impl()->storage().get()) : t.impl()); });
+  for_each_tensor(v, [&](const Tensor& t) { collect(t, found); });
   if (const auto* o = v.object()) {
     if (v.isStorage()) found.insert(v.toStorage().unsafeGetStorageImpl());
     else found.insert(o->get());
@@ -226,6 +237,7 @@ void collect(const Value& v, std::unordered_set<const void*>& found, bool deep) 
 }
 
 bool share(const Value& a, const Value& b, bool deep) {
+  if (&a == &b && a.isPtrType()) return true;
   std::unordered_set<const void*> first, second;
   collect(a, first, deep);
   collect(b, second, deep);
@@ -250,7 +262,7 @@ size_t Value::hash(const Value& v) {
   if (v.isComplexDouble()) return std::hash<complex<double>>()(v.toComplexDouble());
   if (v.isString()) return std::hash<std::string>()(v.to_string());
   if (v.isDevice()) return std::hash<Device>()(v.to_device());
-  if (v.isTensor()) return std::hash<Tensor>()(v.to_tensor());
+  if (v.isTensor()) return v.to_tensor().defined() ? std::hash<Tensor>()(v.to_tensor()) : 1;
   if (v.isTuple()) return v.toTupleRef().hash();
   CRESSET_CHECK(!v.isList() && !v.isGenericDict(), "value: ", v.kind(), " cannot be hashed");
   return v.object() ? (*v.object())->hash() : v.data().index();

@@ -9,6 +9,12 @@
 
 namespace cresset {
 
+class Stream;
+namespace graph::script {
+class EnumObject;
+class FutureObject;
+class ScriptObject;
+}  // namespace graph::script
 template <class T> class List;           // cresset/dispatch/values/list.h
 template <class K, class V> class Dict;  // cresset/dispatch/values/dict.h
 
@@ -75,6 +81,8 @@ class CRESSET_API Value {
   // std::unordered_map, and what looks like it.
   template <class M, class = typename M::mapped_type, class = typename M::hasher> Value(const M& v);
   template <class T, class = std::enable_if_t<std::is_base_of<Object, T>::value>> Value(const intrusive_ptr<T>& v) : Value(intrusive_ptr<Object>(v)) {}
+  // Types with a `boxed_value` of their own, such as streams.
+  template <class T, class = decltype(boxed_value(std::declval<const T&>()))> Value(const T& v) : Value(boxed_value(v)) {}
   void swap(Value& o) noexcept;
 
   bool is_none() const { return data_.index() == 0; }
@@ -167,6 +175,20 @@ class CRESSET_API Value {
   List<Tensor> toTensorList() const;
   List<std::optional<Tensor>> toOptionalTensorList() const;
   Dict<Value, Value> toGenericDict() const;
+  // Streams, and the objects of scripts: cresset/graph/script/objects/object_values.h. Blobs and types: <ATen/core/ivalue.h>.
+  bool isBlob() const;
+  template <class T = Value> auto type() const { return type_of_value(static_cast<const T&>(*this)); }
+  bool isStream() const;
+  bool isObject() const;
+  bool isFuture() const;
+  bool isEnum() const;
+  Stream toStream() const;
+  intrusive_ptr<graph::script::ScriptObject> toObject() const;
+  intrusive_ptr<graph::script::FutureObject> toFuture() const;
+  intrusive_ptr<graph::script::EnumObject> toEnumHolder() const;
+  // Adds the value, unless it is a number, and all values inside; those that share memory are one.
+  class HashAliasedIValues;
+  void getSubValues(HashAliasedIValues& values) const;
   // As the C++ type: numbers, tensors, strings, lists, vectors, dicts, tuples and optionals of them.
   template <class T> T to() const;
 
@@ -186,8 +208,8 @@ class CRESSET_API Value {
     bool operator()(const Value& a, const Value& b) const { return a.is(b); }
   };
   size_t identity_hash() const;
-  // Whether the value is held by a pointer, and that pointer. Errors: it is not.
-  bool isPtrType() const { return (isTensor() && to_tensor().defined()) || object(); }
+  // Whether LibTorch holds such a value by a pointer, and one to what it is. Errors: it does not.
+  bool isPtrType() const { return (isTensor() && to_tensor().defined()) || object() || isString() || isList() || (isGenerator() && to_generator().defined()); }
   void* internalToPointer() const;
   // The impl of a tensor, not owned. Errors: no tensor.
   TensorImpl* unsafeToTensorImpl() const { return to_tensor().unsafeGetTensorImpl(); }

@@ -21,6 +21,23 @@ CRESSET_API Datum load_archive(std::shared_ptr<const io::ByteSource> source, con
 // The module of an object whose class is compiled anew from texts: "code/__torch__.py" or "__torch__.py" to a text. Its slots, and the objects in them, are
 // copied; tensors are shared. Errors: as load_archive; there is no class of an object's name, or it lacks an attribute.
 CRESSET_API Datum module_of_source(const Datum& module, const std::map<std::string, std::string>& texts, std::vector<Datum> constants, int64_t version);
+// Classes of texts, compiled into a unit when they are asked for, or named by one that was.
+class CRESSET_API ClassSource {
+ public:
+  // The text with the classes of "__torch__.models", say; null: there is none. It is called once for each.
+  using Loader = std::function<std::shared_ptr<Source>(const std::string& home)>;
+  struct Texts {
+    virtual ~Texts() = default;
+  };
+  ClassSource(const std::shared_ptr<CompilationUnit>& unit, std::vector<Datum> constants, Loader load, int64_t version);
+  // By the full name; null: the texts have none. Errors: CompileError.
+  ClassType* class_named(const std::string& name);
+  // The same for named tuples, too. Errors: the texts have none; CompileError.
+  Type type_named(const std::string& name);
+
+ private:
+  std::shared_ptr<Texts> code_;
+};
 // Writes what PyTorch 2.13 reads. Errors: functions of Python, values that are no data.
 CRESSET_API void save_archive(const Datum& module, const std::map<std::string, std::string>& extra, const std::string& folder, const io::WriteBytes& write);
 

@@ -33,7 +33,7 @@ constexpr const char* kRecordFunction = R"(class record_function:
     return None
 )";
 
-class Code final : public std::enable_shared_from_this<Code> {
+class Code final : public ClassSource::Texts, public std::enable_shared_from_this<Code> {
  public:
   Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants, int64_t version)
       : unit_(unit.get()), constants_(std::move(constants)), version_(version) {}
@@ -52,6 +52,8 @@ class Code final : public std::enable_shared_from_this<Code> {
       definitions_.emplace(name, std::shared_ptr<const Ast>(std::move(a)));
     }
   }
+  // Texts that are looked for when a name in them is.
+  void set_loader(ClassSource::Loader load) { load_ = std::move(load); }
   bool has(const std::string& name) const { return definitions_.count(name) != 0; }
   bool has_below(const std::string& home) const {
     const auto found = definitions_.lower_bound(home + ".");
@@ -61,6 +63,7 @@ class Code final : public std::enable_shared_from_this<Code> {
   // A class, enum or interface; null for names that are none of the archive's.
   ClassType* class_named(const std::string& name) {
     if (const auto made = classes_.find(name); made != classes_.end()) return made->second;
+    load_home_of(name);
     const auto found = definitions_.find(name);
     if (found == definitions_.end() || found->second->kind != AstKind::Class) return find_custom(name);
     const Ast& a = *found->second;
@@ -80,6 +83,7 @@ class Code final : public std::enable_shared_from_this<Code> {
   }
   std::optional<Type> tuple_named(const std::string& name) {
     if (const auto made = tuples_.find(name); made != tuples_.end()) return made->second;
+    load_home_of(name);
     const auto found = definitions_.find(name);
     if (found == definitions_.end() || found->second->kind != AstKind::Class || found->second->kids.size() < 2 ||
         (*found->second)[1].range.text() != "NamedTuple")
@@ -95,6 +99,7 @@ class Code final : public std::enable_shared_from_this<Code> {
   }
   Function* function_named(const std::string& name) {
     if (const auto made = functions_.find(name); made != functions_.end()) return made->second;
+    load_home_of(name);
     const auto found = definitions_.find(name);
     if (found == definitions_.end() || found->second->kind != AstKind::Def) return nullptr;
     return functions_[name] = define(name, found->second, nullptr);
@@ -121,6 +126,12 @@ class Code final : public std::enable_shared_from_this<Code> {
   }
 
  private:
+  void load_home_of(const std::string& name) {
+    const size_t dot = name.rfind('.');
+    if (!load_ || dot == std::string::npos || !loaded_.insert(name.substr(0, dot)).second) return;
+    const std::string home = name.substr(0, dot);
+    if (const auto source = load_(home)) add_text(home, source->text, source->file, "");
+  }
   static ClassType* find_custom(const std::string& name) { return name.compare(0, 24, "__torch__.torch.classes.") == 0 ? find_class(name) : nullptr; }
 
   Function* define(const std::string& name, const std::shared_ptr<const Ast>& def, ClassType* cls) {
@@ -241,6 +252,8 @@ class Code final : public std::enable_shared_from_this<Code> {
   std::map<std::string, Type> tuples_;
   std::map<std::string, Function*> functions_;
   std::shared_ptr<Resolver> resolver_;
+  ClassSource::Loader load_;
+  std::set<std::string> loaded_;  // what it was asked for
   int depth_ = 0;
 };
 
@@ -520,7 +533,7 @@ class Rebuilder {
     for (const Attribute& a : cls->attributes) {
       const int slot = o.cls->slot_of(a.name);
       CRESSET_CHECK(slot >= 0, "module_of_source: the object of ", name, " has no attribute '", a.name, "', which its text has");
-      const Datum v = value(o.slots[static_cast<size_t>(slot)]);
+      const Datum v = value(o.slots()[static_cast<size_t>(slot)]);
       CRESSET_CHECK(value_fits(v, a.type), "module_of_source: attribute '", a.name, "' of ", name, " is of type ", annotation_text(a.type), ", got ", v.kind());
       made->slot(a.name) = v;
     }
@@ -546,6 +559,21 @@ void compile_methods(const CompilationUnit& unit) {
 }
 
 }  // namespace
+
+ClassSource::ClassSource(const std::shared_ptr<CompilationUnit>& unit, std::vector<Datum> constants, Loader load, int64_t version) {
+  CRESSET_CHECK_VALUE(version >= 1 && version <= kNewestVersion, "class source: expected a version from 1 to ", kNewestVersion, ", got ", version);
+  auto code = std::make_shared<Code>(unit, std::move(constants), version);
+  code->set_loader(std::move(load));
+  unit->kept.push_back(code);
+  code_ = code;
+}
+ClassType* ClassSource::class_named(const std::string& name) { return static_cast<Code&>(*code_).class_named(name); }
+Type ClassSource::type_named(const std::string& name) {
+  if (const ClassType* cls = class_named(name)) return cls->type();
+  const auto tuple = static_cast<Code&>(*code_).tuple_named(name);
+  CRESSET_CHECK(tuple.has_value(), "class source: the texts have no class ", name);
+  return *tuple;
+}
 
 Datum module_of_source(const Datum& module, const std::map<std::string, std::string>& texts, std::vector<Datum> constants, int64_t version) {
   const ScriptObject* root = object_of(module);

@@ -291,7 +291,7 @@ void Module::apply(const std::function<void(Module&)>& f) {
 
 Module Module::copy() const {
   auto o = make_intrusive<ScriptObject>(object().cls, object().unit);
-  o->slots = object().slots;
+  o->slots() = object().slots();
   return Module(Datum(intrusive_ptr<dispatch::Object>(std::move(o))));
 }
 Module Module::deepcopy(std::optional<Device> device) const {

@@ -257,7 +257,7 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
         place = change.owner == root ? attribute : "_" + std::to_string(moved.size()) + "_" + attribute;
         const Attribute& a = *change.owner->cls->attribute(attribute);
         cls->add_attribute({place, a.type, is_parameter, !is_parameter && (a.is_buffer || a.is_parameter)});
-        object->slots.resize(cls->attributes.size());
+        object->slots().resize(cls->attributes.size());
         Datum value = v;
         if (!is_parameter && v.is_tensor() && v.to_tensor().defined()) value = Datum(v.to_tensor().detach());
         object->slot(place) = value;

@@ -94,35 +94,44 @@ const Property* ClassType::property(std::string_view wanted) const {
 Datum& ScriptObject::slot(std::string_view attribute) {
   const int i = cls->slot_of(attribute);
   CRESSET_CHECK(i >= 0, cls->name, " has no attribute '", std::string(attribute), "'");
-  if (slots.size() <= static_cast<size_t>(i)) slots.resize(cls->attributes.size());
-  return slots[static_cast<size_t>(i)];
+  if (slots_.size() <= static_cast<size_t>(i)) slots_.resize(cls->attributes.size());
+  return slots_[static_cast<size_t>(i)];
 }
 intrusive_ptr<dispatch::Object> ScriptObject::deepcopy(Memo& memo) const {
   auto copy = make_intrusive<ScriptObject>(cls, unit);
-  for (size_t i = 0; i < slots.size(); i++) {
-    const Datum& v = slots[i];
+  for (size_t i = 0; i < slots_.size(); i++) {
+    const Datum& v = slots_[i];
     const void* key = v.is_tensor() && v.to_tensor().defined() ? static_cast<const void*>(v.to_tensor().impl()) : v.object() ? v.object()->get() : nullptr;
     if (const auto found = memo.find(key); key && found != memo.end()) {
-      copy->slots[i] = found->second;
+      copy->slots_[i] = found->second;
       continue;
     }
-    if (v.object()) copy->slots[i] = Datum((*v.object())->deepcopy(memo));
-    else copy->slots[i] = v.deepcopy();
+    if (v.object()) copy->slots_[i] = Datum((*v.object())->deepcopy(memo));
+    else copy->slots_[i] = v.deepcopy();
     if (v.is_tensor() && v.to_tensor().defined() && v.to_tensor().requires_grad() && v.to_tensor().is_leaf()) {
-      Tensor t = copy->slots[i].to_tensor().detach();
+      Tensor t = copy->slots_[i].to_tensor().detach();
       t.requires_grad_(true);
-      copy->slots[i] = Datum(t);
+      copy->slots_[i] = Datum(t);
     }
-    if (key) memo[key] = copy->slots[i];
+    if (key) memo[key] = copy->slots_[i];
   }
   copy->payload = payload;
   return copy;
+}
+void ScriptObject::unsafeRemoveAttr(const std::string& attribute) {
+  slot(attribute);
+  slots_.erase(slots_.begin() + cls->slot_of(attribute));
 }
 ScriptObject* object_of(const Datum& v) {
   const auto* o = v.object();
   return o && (*o)->kind() == dispatch::Object::Kind::Other ? dynamic_cast<ScriptObject*>(o->get()) : nullptr;
 }
 
+EnumObject::EnumObject(ClassType* type, const std::string& wanted, std::shared_ptr<void> owner) : cls(type), member(0), owner_(std::move(owner)) {
+  const auto& all = cls->members;
+  while (member < all.size() && all[member].first != wanted) member++;
+  CRESSET_CHECK(member < all.size(), cls->name, " has no member '", wanted, "'");
+}
 Datum EnumObject::equals(const dispatch::Object& o) const {
   const auto* other = dynamic_cast<const EnumObject*>(&o);
   return Datum(other && other->cls == cls && other->member == member);
@@ -169,6 +178,33 @@ Datum FutureObject::wait() {
   changed_.wait(lock, [&] { return done_; });
   if (error_) std::rethrow_exception(error_);
   return value_;
+}
+void FutureObject::setError(std::exception_ptr error) {
+  if (hasError()) {
+    auto next = make_intrusive<FutureObject>();
+    next->fail(std::move(error));
+    CRESSET_CHECK(false, "future: Error already set, namely '", tryRetrieveErrorMessage(), "', when another came: '", next->tryRetrieveErrorMessage(), "'");
+  }
+  fail(std::move(error));
+}
+Datum FutureObject::value() {
+  const std::lock_guard lock(mutex_);
+  CRESSET_CHECK(done_, "future: the value was asked for before it was there, expected one that is completed");
+  if (error_) std::rethrow_exception(error_);
+  return value_;
+}
+std::exception_ptr FutureObject::exception_ptr() {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+std::string FutureObject::tryRetrieveErrorMessage() {
+  const std::exception_ptr error = exception_ptr();
+  CRESSET_CHECK(error != nullptr, "future: it has no error");
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) { return e.what(); } catch (...) {
+    return "an exception of a type that has no message";
+  }
 }
 bool FutureObject::done() {
   const std::lock_guard lock(mutex_);
@@ -570,6 +606,12 @@ ClassType* CompilationUnit::create_class(const std::string& wanted, ClassKind ki
   cls->unit = this;
   n.classes[name] = cls.get();
   return (classes[name] = std::move(cls)).get();
+}
+ClassType* CompilationUnit::class_named(const std::string& wanted) const {
+  if (const auto found = classes.find(wanted); found != classes.end()) return found->second.get();
+  for (const auto& [name, cls] : classes)
+    if (unmangled(name) == wanted) return cls.get();
+  return nullptr;
 }
 Function* CompilationUnit::create_function(const std::string& wanted, Schema schema) {
   Names& n = names();

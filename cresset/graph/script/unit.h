@@ -86,26 +86,46 @@ class CRESSET_API ClassType {
 
 class CRESSET_API ScriptObject final : public dispatch::Object {
  public:
-  ScriptObject(ClassType* type, std::shared_ptr<CompilationUnit> unit) : cls(type), unit(std::move(unit)), slots(type->attributes.size()) {}
+  ScriptObject(ClassType* type, std::shared_ptr<CompilationUnit> unit) : cls(type), unit(std::move(unit)), slots_(type->attributes.size()) {}
+  // With room for `n` attributes, of a class and what keeps it alive.
+  template <class StrongType> ScriptObject(const StrongType& type, size_t n) : cls(type.type_), unit(type.cu_), payload(type.owner_), slots_(n) {}
+  template <class StrongType> static intrusive_ptr<ScriptObject> create(const StrongType& type, size_t n) { return make_intrusive<ScriptObject>(type, n); }
   ClassType* cls;
   std::shared_ptr<CompilationUnit> unit;
-  std::vector<Datum> slots;
-  std::shared_ptr<void> payload;  // of a class written in C++
+  std::shared_ptr<void> payload;  // lives as long as the object
   std::map<std::string, std::vector<Datum>> traced_inputs;
 
   const char* kind_name() const override { return cls->name.c_str(); }
   void for_each(FunctionRef<void(const Datum&)> visit) const override {
-    for (const Datum& v : slots) visit(v);
+    for (const Datum& v : slots_) visit(v);
   }
   intrusive_ptr<dispatch::Object> deepcopy(Memo& memo) const override;
+  // The values of the attributes in order.
+  const std::vector<Datum>& slots() const { return slots_; }
+  std::vector<Datum>& slots() { return slots_; }
+  const Datum& getSlot(size_t i) const { return slots_.at(i); }
+  void setSlot(size_t i, Datum value) {
+    if (i >= slots_.size()) slots_.resize(i + 1);
+    slots_[i] = std::move(value);
+  }
   // Errors: there is no such attribute.
   Datum& slot(std::string_view name);
+  Datum getAttr(const std::string& name) const { return const_cast<ScriptObject*>(this)->slot(name); }
+  void setAttr(const std::string& name, Datum value) { slot(name) = std::move(value); }
+  // Drops the value; the class keeps its attribute. Errors: as slot.
+  void unsafeRemoveAttr(const std::string& name);
+
+ private:
+  std::vector<Datum> slots_;
 };
 CRESSET_API ScriptObject* object_of(const Datum& value);  // null: it is none
 
 class CRESSET_API EnumObject final : public dispatch::Object {
  public:
   EnumObject(ClassType* type, size_t member) : cls(type), member(member) {}
+  // A member of a class and what keeps it alive. Errors: it has none of this name.
+  EnumObject(ClassType* type, const std::string& member, std::shared_ptr<void> owner);
+  template <class EnumTypePtr> EnumObject(const EnumTypePtr& type, const std::string& name, const Datum&) : EnumObject(type->script_class(), name, type) {}
   ClassType* cls;
   size_t member;
   const std::string& name() const { return cls->members[member].first; }
@@ -114,6 +134,9 @@ class CRESSET_API EnumObject final : public dispatch::Object {
   Datum equals(const dispatch::Object& o) const override;
   size_t hash() const override { return member; }
   void print(std::ostream& out) const override;
+
+ private:
+  std::shared_ptr<void> owner_;
 };
 
 // The result of a call that may still run.
@@ -136,6 +159,51 @@ class CRESSET_API FutureObject final : public dispatch::Object {
   // Calls the function once it is done, in the thread that does it, or at once.
   void when_done(std::function<void()> function);
 
+  // LibTorch's names. The result of a call that is completed from outside.
+  explicit FutureObject(Type element) : element_(std::move(element)) {}
+  explicit FutureObject(Type element, const std::vector<Device>&) : FutureObject(std::move(element)) {}
+  class FutureError final : public std::exception {
+   public:
+    explicit FutureError(std::string message) : message_(std::move(message)) {}
+    const char* what() const noexcept override { return message_.c_str(); }
+
+   private:
+    std::string message_;
+  };
+  bool completed() { return done(); }
+  bool hasError() { return exception_ptr() != nullptr; }
+  bool hasValue() { return done() && !hasError(); }
+  void markCompleted(Datum value = {}) { complete(std::move(value)); }
+  // Errors: it has one already.
+  void setError(std::exception_ptr error);
+  void setErrorIfNeeded(std::exception_ptr error) {
+    if (!hasError()) setError(std::move(error));
+  }
+  // Errors: it is not done; that of the work.
+  Datum value();
+  void waitAndThrow() { wait(); }
+  // Null: there is none, as yet.
+  std::exception_ptr exception_ptr();
+  // Errors: there is no error.
+  std::string tryRetrieveErrorMessage();
+  const Type& elementType() const { return element_; }
+  // `callback` takes the future, or nothing.
+  template <class F> void addCallback(F callback) {
+    if constexpr (std::is_invocable_v<F&, FutureObject&>) when_done([this, callback = std::move(callback)]() mutable { callback(*this); });
+    else when_done(std::move(callback));
+  }
+  // A future of what `callback` makes of this one.
+  template <class F> intrusive_ptr<FutureObject> then(F callback, Type element) {
+    auto next = make_intrusive<FutureObject>(std::move(element));
+    addCallback([next, callback = std::move(callback)](FutureObject& self) mutable {
+      try {
+        if constexpr (std::is_invocable_v<F&, FutureObject&>) next->markCompleted(callback(self));
+        else next->markCompleted(callback());
+      } catch (...) { next->setError(std::current_exception()); }
+    });
+    return next;
+  }
+
  private:
   void finish(Datum value, std::exception_ptr error);
 
@@ -144,6 +212,7 @@ class CRESSET_API FutureObject final : public dispatch::Object {
   bool done_ = false, delayed_ = false;
   std::function<Datum()> work_;
   std::thread::id worker_;
+  Type element_;
   Datum value_;
   std::exception_ptr error_;
   std::vector<std::function<void()>> when_done_;
@@ -229,6 +298,12 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
   // Errors: there is no such function.
   Function& get_function(const std::string& name) const;
   Function* find_function(const std::string& name) const { return find(name); }
+  // By the name in its text, also where another live class has it; null: there is none.
+  ClassType* class_named(const std::string& name) const;
+  // LibTorch's names: types as <ATen/core/jit_type.h> has them, null for classes that are not there.
+  template <class Name> auto get_class(const Name& name) const { return libtorch_class(*this, name); }
+  template <class Name> auto get_interface(const Name& name) const { return libtorch_interface(*this, name); }
+  template <class Name> auto get_type(const Name& name) const { return libtorch_type(*this, name); }
   // Functions that are no methods leave the unit; those who hold one may go on calling it.
   void drop_all_functions();
   template <class... Args> Datum run_method(const std::string& name, Args&&... args) const {

@@ -87,8 +87,9 @@ void conversions() {
 
 void types_of_values() {
   const auto list = c10::ListType::create(c10::TensorType::get());
-  CHECK_THAT(list->str() == "List[Tensor]" && list == at::ListType::ofTensors() && list != c10::OptionalType::ofTensor());
-  CHECK_THAT(c10::DictType::create(c10::StringType::get(), list).str() == "Dict[str, List[Tensor]]");
+  CHECK_THAT(list->annotation_str() == "List[Tensor]" && list->str() == "Tensor[]" && list == at::ListType::ofTensors() &&
+             list != c10::OptionalType::ofTensor());
+  CHECK_THAT(c10::DictType::create(c10::StringType::get(), list).annotation_str() == "Dict[str, List[Tensor]]");
   CHECK_THAT(c10::TupleType::create({c10::IntType::get(), c10::AnyType::get()})->annotation_str() == "Tuple[int, Any]");
   auto tensors = c10::impl::GenericList(at::TensorType::get());
   tensors.push_back(torch::ones(2));

@@ -1,2 +1,3 @@
 #pragma once
-#include "torch/detail/containers.h"
+#include "ATen/core/blob.h"
+#include "torch/detail/script_objects.h"

@@ -1,77 +1,247 @@
 #pragma once
-// Types of values as values: what a list or dict of elements known only at run time is made with.
+// Types of values as values: what a list or dict of elements known only at run time is made with, and what a class says of its attributes.
 
+#include <functional>
 #include <initializer_list>
+#include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ATen/core/qualified_name.h"
 #include "torch/detail/containers.h"
 
 namespace c10 {
 
-// "Tensor", "List[int]": a type by its text in annotations. Lists and dicts keep its kind alone.
+#define CRESSET_FORALL_TYPE_KINDS(X)                                                                                                                       \
+  X(AnyType)                                                                                                                                               \
+  X(BoolType) X(ClassType) X(ComplexType) X(DeviceObjType) X(DictType) X(EnumType) X(FloatType) X(FutureType) X(GeneratorType) X(InterfaceType) X(IntType) \
+      X(LayoutType) X(ListType) X(NoneType) X(NumberType) X(OptionalType) X(RRefType) X(ScalarTypeType) X(StorageType) X(StreamObjType) X(StringType)      \
+          X(TensorType) X(TupleType) X(UnionType)
+enum class TypeKind : uint8_t {
+#define CRESSET_KIND(Name) Name,
+  CRESSET_FORALL_TYPE_KINDS(CRESSET_KIND)
+#undef CRESSET_KIND
+};
+inline const char* typeKindToString(TypeKind kind) {
+#define CRESSET_KIND(Name) \
+  if (kind == TypeKind::Name) return #Name;
+  CRESSET_FORALL_TYPE_KINDS(CRESSET_KIND)
+#undef CRESSET_KIND
+  return "";
+}
+#undef CRESSET_FORALL_TYPE_KINDS
+
+class ClassType;
+class Type;
+// Another text for a type, also within others; nothing: the usual one.
+using TypePrinter = std::function<std::optional<std::string>(const Type&)>;
+
+// A type. Those of one structure are equal; classes and enums only where they are the same. Lists and dicts of values keep its ElementKind alone.
 class Type {
  public:
-  Type(cresset::dispatch::ElementKind kind, std::string text) : kind_(kind), text_(std::move(text)) {}
-  operator cresset::dispatch::ElementKind() const { return kind_; }
-  const std::string& str() const { return text_; }
-  const std::string& annotation_str() const { return text_; }
-  const std::string& repr_str() const { return text_; }
+  using ElementKind = cresset::dispatch::ElementKind;
+  Type(ElementKind element, TypeKind kind, std::string text, std::vector<Type> contained = {})
+      : element_(element), kind_(kind), text_(std::move(text)), contained_(std::move(contained)) {}
+  Type(const std::shared_ptr<ClassType>& cls);  // torch/detail/script_objects.h
+  operator ElementKind() const { return element_; }
+  TypeKind kind() const { return kind_; }
+
+  // "int[]", as in schemas; "List[int]", as in annotations.
+  std::string str() const;
+  std::string annotation_str(const TypePrinter& printer = nullptr) const;
+  std::string repr_str() const { return annotation_str(); }
+
+  const std::vector<Type>& containedTypes() const { return contained_; }
+  const Type& containedType(size_t i) const { return contained_.at(i); }
+  size_t containedTypeSize() const { return contained_.size(); }
+  const Type& getElementType() const { return containedType(0); }
+  const Type& getKeyType() const { return containedType(0); }
+  const Type& getValueType() const { return containedType(1); }
+  const std::vector<Type>& elements() const { return contained_; }
+  // Of a named tuple: nothing, no names for others.
+  const std::optional<QualifiedName>& name() const { return name_; }
+  const std::vector<std::string>& fieldNames() const { return fields_; }
+
+  // Null: it is of another kind.
+  template <class T> std::shared_ptr<T> cast() const {
+    if (kind_ != T::Kind) return nullptr;
+    if constexpr (std::is_base_of<Type, T>::value) return std::make_shared<T>(*this);
+    else return std::static_pointer_cast<T>(cls_);
+  }
+  // Errors: it is of another kind.
+  template <class T> std::shared_ptr<T> expect() const {
+    auto type = cast<T>();
+    TORCH_CHECK(type != nullptr, "type: expected ", typeKindToString(T::Kind), ", got ", annotation_str());
+    return type;
+  }
+  // Whether a value of this type can stand where one of `o` is expected.
+  bool isSubtypeOf(const Type& o) const;
+
   const Type* operator->() const { return this; }
   const Type& operator*() const { return *this; }
-  friend bool operator==(const Type& a, const Type& b) { return a.text_ == b.text_; }
+  friend bool operator==(const Type& a, const Type& b) {
+    return a.kind_ == b.kind_ && a.text_ == b.text_ && a.contained_ == b.contained_ && a.name_ == b.name_ && a.fields_ == b.fields_ &&
+           a.identity_ == b.identity_;
+  }
   friend bool operator!=(const Type& a, const Type& b) { return !(a == b); }
-  friend std::ostream& operator<<(std::ostream& out, const Type& t) { return out << t.text_; }
+  friend std::ostream& operator<<(std::ostream& out, const Type& t) { return out << t.str(); }
 
- private:
-  cresset::dispatch::ElementKind kind_;
-  std::string text_;
+ protected:
+  static std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+    return text;
+  }
+
+  ElementKind element_;
+  TypeKind kind_;
+  std::string text_;  // the name of a plain type or a class; "List" and the like
+  std::vector<Type> contained_;
+  std::optional<QualifiedName> name_;
+  std::vector<std::string> fields_;
+  std::shared_ptr<ClassType> cls_;
+  const void* identity_ = nullptr;  // of a class: which one it is
 };
 using TypePtr = Type;
 
-#define CRESSET_PLAIN_TYPE(Name, Kind, text)                                   \
-  struct Name {                                                                \
-    static Type get() { return {cresset::dispatch::ElementKind::Kind, text}; } \
+inline std::string Type::str() const {
+  std::vector<std::string> inside;
+  for (const Type& t : contained_) inside.push_back(t.str());
+  switch (kind_) {
+    case TypeKind::ListType: return inside[0] + "[]";
+    case TypeKind::OptionalType: return inside[0] + "?";
+    case TypeKind::NumberType: return "Scalar";
+    case TypeKind::TupleType: return name_ ? name_->qualifiedName() : "(" + joined(inside) + ")";
+    default: return inside.empty() ? text_ : text_ + "(" + joined(inside) + ")";
+  }
+}
+
+inline std::string Type::annotation_str(const TypePrinter& printer) const {
+  if (printer)
+    if (const std::optional<std::string> text = printer(*this)) return *text;
+  if (name_) return name_->qualifiedName();
+  if (kind_ == TypeKind::TupleType && contained_.empty()) return "Tuple[()]";
+  if (contained_.empty()) return text_;
+  std::vector<std::string> inside;
+  for (const Type& t : contained_) inside.push_back(t.annotation_str(printer));
+  return text_ + "[" + joined(inside) + "]";
+}
+
+inline bool Type::isSubtypeOf(const Type& o) const {
+  if (o.kind_ == TypeKind::AnyType || *this == o) return true;
+  const auto fits_one_of = [&](const std::vector<Type>& types) {
+    for (const Type& t : types)
+      if (isSubtypeOf(t)) return true;
+    return false;
+  };
+  if (kind_ == TypeKind::UnionType) {
+    for (const Type& t : contained_)
+      if (!t.isSubtypeOf(o)) return false;
+    return true;
+  }
+  if (kind_ == TypeKind::OptionalType && o.kind_ == TypeKind::OptionalType) return contained_[0].isSubtypeOf(o.contained_[0]);
+  switch (o.kind_) {
+    case TypeKind::NumberType: return kind_ == TypeKind::IntType || kind_ == TypeKind::FloatType || kind_ == TypeKind::ComplexType;
+    case TypeKind::OptionalType: return kind_ == TypeKind::NoneType || isSubtypeOf(o.contained_[0]);
+    case TypeKind::UnionType: return fits_one_of(o.contained_);
+    case TypeKind::TupleType:
+      if (kind_ != TypeKind::TupleType || contained_.size() != o.contained_.size() || (o.name_ && o.name_ != name_)) return false;
+      for (size_t i = 0; i < contained_.size(); i++)
+        if (!contained_[i].isSubtypeOf(o.contained_[i])) return false;
+      return true;
+    case TypeKind::FutureType: return kind_ == o.kind_ && contained_[0].isSubtypeOf(o.contained_[0]);
+    default: return false;
+  }
+}
+
+// The classes of types: each a Type with functions that make one.
+#define CRESSET_TYPE_CLASS(Name)                   \
+  static constexpr TypeKind Kind = TypeKind::Name; \
+  explicit Name(const Type& type) : Type(type) {}  \
+  const Name* operator->() const { return this; }  \
+  const Name& operator*() const { return *this; }
+#define CRESSET_PLAIN_TYPE(Name, Element, text)                                \
+  struct Name : Type {                                                         \
+    CRESSET_TYPE_CLASS(Name)                                                   \
+    static Type get() { return {ElementKind::Element, TypeKind::Name, text}; } \
   };
 CRESSET_PLAIN_TYPE(AnyType, Any, "Any")
 CRESSET_PLAIN_TYPE(BoolType, Bool, "bool")
 CRESSET_PLAIN_TYPE(ComplexType, Complex, "complex")
 CRESSET_PLAIN_TYPE(DeviceObjType, Device, "Device")
 CRESSET_PLAIN_TYPE(FloatType, Double, "float")
+CRESSET_PLAIN_TYPE(GeneratorType, Any, "Generator")
 CRESSET_PLAIN_TYPE(IntType, Int, "int")
+CRESSET_PLAIN_TYPE(LayoutType, Any, "Layout")
 CRESSET_PLAIN_TYPE(NoneType, Any, "NoneType")
 CRESSET_PLAIN_TYPE(NumberType, Any, "number")
+CRESSET_PLAIN_TYPE(ScalarTypeType, Any, "ScalarType")
+CRESSET_PLAIN_TYPE(StorageType, Any, "Storage")
+CRESSET_PLAIN_TYPE(StreamObjType, Any, "Stream")
 CRESSET_PLAIN_TYPE(StringType, String, "str")
-CRESSET_PLAIN_TYPE(TensorType, Tensor, "Tensor")
 #undef CRESSET_PLAIN_TYPE
 
-struct ListType {
-  static Type create(const Type& element) { return {cresset::dispatch::ElementKind::List, "List[" + element.str() + "]"}; }
+struct TensorType : Type {
+  CRESSET_TYPE_CLASS(TensorType)
+  static Type get() { return {ElementKind::Tensor, TypeKind::TensorType, "Tensor"}; }
+  // Types here say nothing of shapes: that of every tensor.
+  static Type create(const at::Tensor&) { return get(); }
+};
+struct ListType : Type {
+  CRESSET_TYPE_CLASS(ListType)
+  static Type create(const Type& element) { return {ElementKind::List, TypeKind::ListType, "List", {element}}; }
   static Type ofBools() { return create(BoolType::get()); }
   static Type ofFloats() { return create(FloatType::get()); }
   static Type ofInts() { return create(IntType::get()); }
   static Type ofStrings() { return create(StringType::get()); }
   static Type ofTensors() { return create(TensorType::get()); }
 };
-struct DictType {
-  static Type create(const Type& key, const Type& value) { return {cresset::dispatch::ElementKind::Dict, "Dict[" + key.str() + ", " + value.str() + "]"}; }
+struct DictType : Type {
+  CRESSET_TYPE_CLASS(DictType)
+  static Type create(const Type& key, const Type& value) { return {ElementKind::Dict, TypeKind::DictType, "Dict", {key, value}}; }
 };
-struct OptionalType {
+struct OptionalType : Type {
+  CRESSET_TYPE_CLASS(OptionalType)
   static Type create(const Type& element) {
-    using cresset::dispatch::ElementKind;
-    return {element == TensorType::get() ? ElementKind::OptionalTensor : ElementKind::Optional, "Optional[" + element.str() + "]"};
+    return {element == TensorType::get() ? ElementKind::OptionalTensor : ElementKind::Optional, TypeKind::OptionalType, "Optional", {element}};
   }
   static Type ofTensor() { return create(TensorType::get()); }
 };
-struct TupleType {
-  static Type create(const std::vector<Type>& elements) {
-    std::string text;
-    for (const Type& t : elements) text += (text.empty() ? "" : ", ") + t.str();
-    return {cresset::dispatch::ElementKind::Tuple, "Tuple[" + text + "]"};
+struct TupleType : Type {
+  CRESSET_TYPE_CLASS(TupleType)
+  static Type create(std::vector<Type> elements) { return {ElementKind::Tuple, TypeKind::TupleType, "Tuple", std::move(elements)}; }
+  // Errors: not as many names as types.
+  static Type createNamed(const std::optional<QualifiedName>& name, const std::vector<std::string>& fields, std::vector<Type> elements) {
+    TORCH_CHECK(fields.size() == elements.size(), "TupleType: expected a type for each field, got ", fields.size(), " fields and ", elements.size(), " types");
+    TupleType type(create(std::move(elements)));
+    type.name_ = name;
+    type.fields_ = fields;
+    return static_cast<const Type&>(type);
   }
 };
+struct UnionType : Type {
+  CRESSET_TYPE_CLASS(UnionType)
+  static Type create(std::vector<Type> types) { return {ElementKind::Any, TypeKind::UnionType, "Union", std::move(types)}; }
+};
+struct FutureType : Type {
+  CRESSET_TYPE_CLASS(FutureType)
+  static Type create(const Type& element) { return {ElementKind::Any, TypeKind::FutureType, "Future", {element}}; }
+};
+#undef CRESSET_TYPE_CLASS
+using AnyTypePtr = Type;
+using BoolTypePtr = Type;
+using DictTypePtr = Type;
+using FloatTypePtr = Type;
+using IntTypePtr = Type;
+using ListTypePtr = Type;
+using OptionalTypePtr = Type;
+using StringTypePtr = Type;
+using TensorTypePtr = Type;
+using TupleTypePtr = Type;
+using UnionTypePtr = Type;
 
 }  // namespace c10
 
@@ -82,13 +252,22 @@ using c10::ComplexType;
 using c10::DeviceObjType;
 using c10::DictType;
 using c10::FloatType;
+using c10::FutureType;
+using c10::GeneratorType;
 using c10::IntType;
+using c10::LayoutType;
 using c10::ListType;
 using c10::NoneType;
 using c10::NumberType;
 using c10::OptionalType;
+using c10::ScalarTypeType;
+using c10::StorageType;
+using c10::StreamObjType;
 using c10::StringType;
 using c10::TensorType;
 using c10::TupleType;
+using c10::TypeKind;
+using c10::TypePrinter;
 using c10::TypePtr;
+using c10::UnionType;
 }  // namespace at

@@ -2,21 +2,8 @@
 // Objects and modules from the parts that readers of files have.
 
 #include "cresset/graph/script/archive.h"
+#include "torch/detail/script_objects.h"
 #include "torch/script.h"
-
-namespace c10 {
-
-// A class together with the unit that owns it.
-struct StrongTypePtr {
-  StrongTypePtr(std::shared_ptr<torch::jit::CompilationUnit> unit, cresset::graph::script::ClassType* type) : cu_(std::move(unit)), type_(type) {}
-  std::shared_ptr<torch::jit::CompilationUnit> cu_;
-  cresset::graph::script::ClassType* type_;
-};
-
-}  // namespace c10
-namespace at {
-using c10::StrongTypePtr;
-}  // namespace at
 
 namespace torch::jit {
 

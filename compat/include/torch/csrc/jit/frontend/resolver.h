@@ -1,0 +1,3 @@
+#pragma once
+#include "torch/csrc/jit/frontend/source_range.h"
+#include "torch/detail/script_objects.h"
