@@ -256,7 +256,7 @@ template <class Fn> struct SignatureOf;
 template <class R, class... A> struct SignatureOf<R(A...)> {
   static std::vector<Type> types() {
     std::vector<Type> list;
-    auto add = [&](Type type, size_t values) {
+    [[maybe_unused]] auto add = [&](Type type, size_t values) {
       static constexpr TypeKind kOptions[] = {TypeKind::DType, TypeKind::Layout, TypeKind::Device, TypeKind::Bool};
       for (size_t i = 0; i < values; i++) {
         if (values > 1) type.kind = kOptions[i];

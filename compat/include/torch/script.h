@@ -17,6 +17,7 @@
 #include "torch/csrc/jit/runtime/graph_executor.h"
 #include "torch/csrc/jit/runtime/operator.h"
 #include "torch/csrc/jit/serialization/pickle.h"
+#include "torch/detail/script_objects.h"
 #include "torch/library.h"
 #include "torch/torch.h"
 

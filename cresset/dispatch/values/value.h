@@ -191,6 +191,8 @@ class CRESSET_API Value {
   void getSubValues(HashAliasedIValues& values) const;
   // As the C++ type: numbers, tensors, strings, lists, vectors, dicts, tuples and optionals of them.
   template <class T> T to() const;
+  // The object of a registered class: cresset/dispatch/custom_class.h. Errors: TypeError.
+  template <class T> intrusive_ptr<T> toCustomClass() const { return to<intrusive_ptr<T>>(); }
 
   // As Python compares: numbers by value, lists and dicts by their elements, tensors elementwise, so that `==` of them raises unless they
   // have one element.

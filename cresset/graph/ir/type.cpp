@@ -1,6 +1,7 @@
 #include "cresset/graph/ir/type.h"
 
 #include "cresset/core/layout.h"
+#include "cresset/dispatch/custom_class.h"
 #include "cresset/dispatch/schema_text.h"
 #include "cresset/dispatch/values/object.h"
 
@@ -119,7 +120,11 @@ Type type_of_object(const dispatch::Object& o) {
       o.for_each([&](const Datum& v) { inside.push_back(Type::of(v)); });
       return inside.empty() ? Type::dict(TypeKind::Any, TypeKind::Any) : Type::dict(inside[0], inside[1]);
     }
-    default: return Type::object(o.kind_name());
+    default: {
+      const auto* held = dynamic_cast<const CustomClassHolder*>(&o);
+      const dispatch::ClassInfo* info = held ? dispatch::find_class(typeid(*held)) : nullptr;
+      return Type::object(info ? info->qualified_name() : o.kind_name());
+    }
   }
 }
 

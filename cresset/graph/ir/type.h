@@ -61,8 +61,8 @@ class CRESSET_API Type {
  public:
   Type() = default;  // Any
   Type(TypeKind kind) : kind_(kind) {}
-  // Other objects for types, which say what annotations would.
-  template <class T, class = decltype(std::declval<const T&>().annotation_str())> Type(const T& type) : Type(parse_type(type.annotation_str())) {}
+  // Other objects for types, which have a `graph_type_of`, or say what annotations would.
+  template <class T, class = decltype(std::declval<const T&>().annotation_str())> Type(const T& type) : Type(described(type, 0)) {}
   static Type tensor(TensorFacts facts = {});
   static Type list(Type element) { return Type(TypeKind::List, {std::move(element)}); }
   static Type optional(Type element);
@@ -97,6 +97,8 @@ class CRESSET_API Type {
     TensorFacts facts;
   };
   Type(TypeKind kind, std::vector<Type> elements);
+  template <class T> static auto described(const T& type, int) -> decltype(graph_type_of(type)) { return graph_type_of(type); }
+  template <class T> static Type described(const T& type, long) { return parse_type(type.annotation_str()); }
 
   TypeKind kind_ = TypeKind::Any;
   std::shared_ptr<const Parts> parts_;  // null where there is nothing to say

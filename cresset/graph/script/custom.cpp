@@ -54,6 +54,7 @@ ClassType* custom_class(const std::string& name) {
   }
   for (const dispatch::ClassMethod& m : info->methods) {
     Function* f = function_of(**unit, *cls, *info, m, m.name);
+    f->doc = m.doc;
     if (m.is_static) {
       cls->statics[m.name] = f;
       continue;

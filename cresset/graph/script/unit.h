@@ -246,6 +246,7 @@ class CRESSET_API Function {
   std::function<void(Function&)> define;
   std::function<Datum(std::vector<Datum>&)> native;
   std::string doc;
+  const std::string& doc_string() const { return doc; }
   bool is_ignored = false;  // a native body that Python has, and no file can
   std::unique_ptr<Graph> graph;
 

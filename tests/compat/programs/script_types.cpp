@@ -4,7 +4,11 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/jit_type.h>
 #include <torch/csrc/jit/frontend/resolver.h>
+#include <torch/csrc/jit/ir/irparser.h>
+#include <torch/csrc/jit/passes/freeze_module.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/jit/serialization/import_source.h>
+#include <torch/custom_class.h>
 #include <torch/script.h>
 
 #include <sstream>
@@ -102,7 +106,9 @@ void futures() {
 }
 
 void other_values() {
-  const auto stream = [](int index) { return c10::IValue(c10::Stream(c10::Stream::DEFAULT, c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)))); };
+  const auto stream = [](int index) {
+    return c10::IValue(c10::Stream(c10::Stream::DEFAULT, c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index))));
+  };
   CHECK_THAT(stream(0).isStream() && stream(0).equals(stream(0)).toBool() && !stream(0).equals(stream(1)).toBool() && stream(1).toStream().device_index() == 1);
   const auto blob = c10::make_intrusive<caffe2::Blob>();
   *blob->GetMutable<std::string>() = "inside";
@@ -135,7 +141,8 @@ class Steps(ModuleInterface):
         pass
 )");
   const auto import = [&](const std::shared_ptr<CompilationUnit>& unit, const char* name) {
-    torch::jit::SourceImporter importer(unit, nullptr, [&](const std::string&) { return text; }, /*version=*/2);
+    torch::jit::SourceImporter importer(
+        unit, nullptr, [&](const std::string&) { return text; }, /*version=*/2);
     return importer.loadType(c10::QualifiedName(name));
   };
   const auto first = std::make_shared<CompilationUnit>(), second = std::make_shared<CompilationUnit>();
@@ -154,6 +161,67 @@ void ops_by_other_names() {
   CHECK_THAT(y.view({2, 3, 8}).mean(-1).abs().max().item<float>() < 1e-5);
 }
 
+struct Counter : torch::CustomClassHolder {
+  int64_t count = 0;
+  int64_t next() { return ++count; }
+};
+const auto counter_class = torch::class_<Counter>("_ScriptTypes", "Counter", "Counts.")
+                               .def(torch::init<>())
+                               .def("next", &Counter::next, "One more.")
+                               .def_pickle([](const c10::intrusive_ptr<Counter>& self) { return self->count; },
+                                           [](int64_t count) {
+                                             auto made = c10::make_intrusive<Counter>();
+                                             made->count = count;
+                                             return made;
+                                           });
+
+void custom_classes() {
+  const c10::IValue held = torch::make_custom_class<Counter>();
+  held.toCustomClass<Counter>()->next();
+  CHECK_THAT(held.toCustomClass<Counter>()->count == 1);
+  check(throws<c10::Error>([] { c10::IValue(3).toCustomClass<Counter>(); }), "no object of the class");
+  const auto cls = torch::getCustomClass("__torch__.torch.classes._ScriptTypes.Counter");
+  CHECK_THAT(cls && cls->doc_string() == "Counts." && cls->getMethod("next").doc_string() == "One more." &&
+             held.type()->annotation_str() == cls->annotation_str());
+  CHECK_THAT(!torch::getCustomClass("__torch__.torch.classes._ScriptTypes.Absent"));
+  torch::jit::Module module("Holder");
+  module.register_attribute("counter", held.type(), held);
+  module.define("def forward(self) -> int:\n    return self.counter.next()\n");
+  module.eval();
+  CHECK_THAT(module.forward({}).toInt() == 2 && torch::jit::freeze_module(module).forward({}).toInt() == 3);
+  std::stringstream file;
+  module.save(file);
+  const auto adapter = std::make_shared<caffe2::serialize::IStreamAdapter>(&file);
+  CHECK_THAT(adapter->size() == file.str().size() && torch::jit::load(adapter).forward({}).toInt() == 4);
+}
+
+void unions() {
+  using namespace c10;
+  const auto made = UnionType::create({OptionalType::create(IntType::get()), FloatType::get(), IntType::get()});
+  CHECK_THAT(made->getTypes().size() == 3 && NoneType::get()->isSubtypeOf(made) && OptionalType::create(FloatType::get())->isSubtypeOf(made));
+  const auto numbers = UnionType::create({IntType::get(), FloatType::get(), ComplexType::get()});
+  CHECK_THAT(*NumberType::get() == *numbers && numbers->isSubtypeOf(made) == false &&
+             made == UnionType::create({NoneType::get(), FloatType::get(), IntType::get()}));
+}
+
+void graphs() {
+  const auto graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(R"(graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %sum : Tensor = aten::add(%x, %y, %one)
+  %out : Tensor = aten::relu(%sum)
+  return (%sum, %out))",
+                      graph.get());
+  CHECK_THAT(graph->block().parameters().size() == 2 && graph->block().results().size() == 2);
+  check(throws<c10::Error>([&] { torch::jit::parseIR("graph():\n  return ()", graph.get()); }), "a graph that is not empty");
+  torch::jit::InterpreterState run(torch::jit::Code(graph, "sums"));
+  torch::jit::Stack stack{torch::full({2}, -3.0), torch::ones({2})};
+  run.run(stack);
+  CHECK_THAT(stack.size() == 2 && stack[0].toTensor().equal(torch::full({2}, -2.0)) && stack[1].toTensor().equal(torch::zeros({2})));
+  stack.pop_back();
+  check(throws<c10::Error>([&] { run.run(stack); }), "too few arguments");
+}
+
 int main() {
   texts_of_types();
   classes_and_objects();
@@ -161,5 +229,8 @@ int main() {
   other_values();
   classes_of_texts();
   ops_by_other_names();
+  custom_classes();
+  unions();
+  graphs();
   return failures;
 }

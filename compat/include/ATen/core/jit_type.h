@@ -15,11 +15,12 @@
 
 namespace c10 {
 
-#define CRESSET_FORALL_TYPE_KINDS(X)                                                                                                                       \
-  X(AnyType)                                                                                                                                               \
-  X(BoolType) X(ClassType) X(ComplexType) X(DeviceObjType) X(DictType) X(EnumType) X(FloatType) X(FutureType) X(GeneratorType) X(InterfaceType) X(IntType) \
-      X(LayoutType) X(ListType) X(NoneType) X(NumberType) X(OptionalType) X(RRefType) X(ScalarTypeType) X(StorageType) X(StreamObjType) X(StringType)      \
-          X(TensorType) X(TupleType) X(UnionType)
+#define CRESSET_FORALL_TYPE_KINDS(X)                                                                                                                         \
+  X(AnyType)                                                                                                                                                 \
+  X(BoolType)                                                                                                                                                \
+  X(ClassType) X(ComplexType) X(DeviceObjType) X(DictType) X(EnumType) X(FloatType) X(FutureType) X(GeneratorType) X(InterfaceType) X(IntType) X(LayoutType) \
+      X(ListType) X(NoneType) X(NumberType) X(OptionalType) X(RRefType) X(ScalarTypeType) X(StorageType) X(StreamObjType) X(StringType) X(TensorType)        \
+          X(TupleType) X(UnionType)
 enum class TypeKind : uint8_t {
 #define CRESSET_KIND(Name) Name,
   CRESSET_FORALL_TYPE_KINDS(CRESSET_KIND)
@@ -53,6 +54,8 @@ class Type {
   std::string str() const;
   std::string annotation_str(const TypePrinter& printer = nullptr) const;
   std::string repr_str() const { return annotation_str(); }
+  // Of a class, with the marks that make it the only one of its name.
+  std::string class_name() const;
 
   const std::vector<Type>& containedTypes() const { return contained_; }
   const Type& containedType(size_t i) const { return contained_.at(i); }
@@ -61,6 +64,7 @@ class Type {
   const Type& getKeyType() const { return containedType(0); }
   const Type& getValueType() const { return containedType(1); }
   const std::vector<Type>& elements() const { return contained_; }
+  const std::vector<Type>& getTypes() const { return contained_; }
   // Of a named tuple: nothing, no names for others.
   const std::optional<QualifiedName>& name() const { return name_; }
   const std::vector<std::string>& fieldNames() const { return fields_; }
@@ -78,11 +82,12 @@ class Type {
     return type;
   }
   // Whether a value of this type can stand where one of `o` is expected.
-  bool isSubtypeOf(const Type& o) const;
+  bool isSubtypeOf(const Type& o) const { return fits(o); }
 
   const Type* operator->() const { return this; }
   const Type& operator*() const { return *this; }
   friend bool operator==(const Type& a, const Type& b) {
+    if (a.kind_ == TypeKind::UnionType || b.kind_ == TypeKind::UnionType) return a.fits(b) && b.fits(a);
     return a.kind_ == b.kind_ && a.text_ == b.text_ && a.contained_ == b.contained_ && a.name_ == b.name_ && a.fields_ == b.fields_ &&
            a.identity_ == b.identity_;
   }
@@ -90,6 +95,7 @@ class Type {
   friend std::ostream& operator<<(std::ostream& out, const Type& t) { return out << t.str(); }
 
  protected:
+  bool fits(const Type& o) const;
   static std::string joined(const std::vector<std::string>& parts) {
     std::string text;
     for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -130,29 +136,33 @@ inline std::string Type::annotation_str(const TypePrinter& printer) const {
   return text_ + "[" + joined(inside) + "]";
 }
 
-inline bool Type::isSubtypeOf(const Type& o) const {
-  if (o.kind_ == TypeKind::AnyType || *this == o) return true;
-  const auto fits_one_of = [&](const std::vector<Type>& types) {
+inline bool Type::fits(const Type& o) const {
+  const auto all = [](const std::vector<Type>& types, const auto& holds) {
     for (const Type& t : types)
-      if (isSubtypeOf(t)) return true;
-    return false;
-  };
-  if (kind_ == TypeKind::UnionType) {
-    for (const Type& t : contained_)
-      if (!t.isSubtypeOf(o)) return false;
+      if (!holds(t)) return false;
     return true;
+  };
+  const auto fits_one_of = [&](const std::vector<Type>& types) { return !all(types, [&](const Type& t) { return !fits(t); }); };
+  if (o.kind_ == TypeKind::AnyType) return true;
+  if (kind_ == TypeKind::UnionType) return all(contained_, [&](const Type& t) { return t.fits(o); });
+  if (o.kind_ == TypeKind::UnionType && kind_ == TypeKind::OptionalType)
+    return contained_[0].fits(o) && Type(ElementKind::Any, TypeKind::NoneType, "NoneType").fits(o);
+  if (o.kind_ == TypeKind::UnionType && kind_ == TypeKind::NumberType) {
+    size_t numbers = 0;
+    for (const Type& t : o.contained_) numbers += t.kind_ != TypeKind::NumberType && t.fits(*this);
+    return numbers == 3 || fits_one_of(o.contained_);
   }
-  if (kind_ == TypeKind::OptionalType && o.kind_ == TypeKind::OptionalType) return contained_[0].isSubtypeOf(o.contained_[0]);
+  if (o.kind_ == TypeKind::UnionType) return fits_one_of(o.contained_);
+  if (*this == o) return true;
   switch (o.kind_) {
     case TypeKind::NumberType: return kind_ == TypeKind::IntType || kind_ == TypeKind::FloatType || kind_ == TypeKind::ComplexType;
-    case TypeKind::OptionalType: return kind_ == TypeKind::NoneType || isSubtypeOf(o.contained_[0]);
-    case TypeKind::UnionType: return fits_one_of(o.contained_);
+    case TypeKind::OptionalType: return kind_ == TypeKind::NoneType || (kind_ == o.kind_ ? contained_[0] : *this).fits(o.contained_[0]);
     case TypeKind::TupleType:
-      if (kind_ != TypeKind::TupleType || contained_.size() != o.contained_.size() || (o.name_ && o.name_ != name_)) return false;
+      if (kind_ != o.kind_ || contained_.size() != o.contained_.size() || (o.name_ && o.name_ != name_)) return false;
       for (size_t i = 0; i < contained_.size(); i++)
-        if (!contained_[i].isSubtypeOf(o.contained_[i])) return false;
+        if (!contained_[i].fits(o.contained_[i])) return false;
       return true;
-    case TypeKind::FutureType: return kind_ == o.kind_ && contained_[0].isSubtypeOf(o.contained_[0]);
+    case TypeKind::FutureType: return kind_ == o.kind_ && contained_[0].fits(o.contained_[0]);
     default: return false;
   }
 }
@@ -222,9 +232,27 @@ struct TupleType : Type {
     return static_cast<const Type&>(type);
   }
 };
+// Of the types that are no subtypes of others; an optional stands for its element and None.
 struct UnionType : Type {
   CRESSET_TYPE_CLASS(UnionType)
-  static Type create(std::vector<Type> types) { return {ElementKind::Any, TypeKind::UnionType, "Union", std::move(types)}; }
+  static Type create(const std::vector<Type>& types) {
+    std::vector<Type> all, kept;
+    for (const Type& t : types) add(all, t);
+    for (const Type& t : all) {
+      bool is_covered = false;
+      for (const Type& other : kept) is_covered = is_covered || t.isSubtypeOf(other);
+      for (const Type& other : all) is_covered = is_covered || (t.isSubtypeOf(other) && !other.isSubtypeOf(t));
+      if (!is_covered) kept.push_back(t);
+    }
+    return {ElementKind::Any, TypeKind::UnionType, "Union", std::move(kept)};
+  }
+
+ private:
+  static void add(std::vector<Type>& all, const Type& t) {
+    if (t.kind() == TypeKind::OptionalType) all.push_back(NoneType::get());
+    if (t.kind() != TypeKind::OptionalType && t.kind() != TypeKind::UnionType) return all.push_back(t);
+    for (const Type& inside : t.containedTypes()) add(all, inside);
+  }
 };
 struct FutureType : Type {
   CRESSET_TYPE_CLASS(FutureType)
@@ -237,6 +265,8 @@ using DictTypePtr = Type;
 using FloatTypePtr = Type;
 using IntTypePtr = Type;
 using ListTypePtr = Type;
+using NoneTypePtr = Type;
+using NumberTypePtr = Type;
 using OptionalTypePtr = Type;
 using StringTypePtr = Type;
 using TensorTypePtr = Type;

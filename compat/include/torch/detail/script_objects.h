@@ -2,6 +2,7 @@
 // Classes, objects, futures and enums of scripts by LibTorch's names.
 
 #include "ATen/core/jit_type.h"
+#include "cresset/dispatch/custom_class.h"
 #include "cresset/graph/script/objects/object_values.h"
 
 namespace torch::jit {
@@ -15,6 +16,7 @@ using torch::jit::CompilationUnit;
 namespace script = cresset::graph::script;
 
 inline Type type_of(const cresset::graph::Type& type);
+inline cresset::graph::Type graph_type_of(const Type& type);
 
 // A class of scripts, or one that is made here, without a text.
 class ClassType : public std::enable_shared_from_this<ClassType> {
@@ -38,7 +40,7 @@ class ClassType : public std::enable_shared_from_this<ClassType> {
   std::string annotation_str() const { return cls_->name; }
   std::string str() const { return cls_->name; }
   std::string repr_str() const { return cls_->name; }
-  const std::string& doc_string() const { return doc_; }
+  const std::string& doc_string() const { return cls_->custom ? cls_->custom->doc : doc_; }
   bool is_module() const { return cls_->kind == script::ClassKind::Module || cls_->is_module_interface; }
   CompilationUnit* compilation_unit() const { return cls_->unit; }
   TypeKind kind() const {
@@ -50,7 +52,7 @@ class ClassType : public std::enable_shared_from_this<ClassType> {
   // The place of the attribute. Errors: there is one of this name.
   size_t addAttribute(const std::string& name, const Type& type, bool is_parameter = false, bool is_buffer = false) {
     TORCH_CHECK(!hasAttribute(name) && !hasConstant(name), "class ", cls_->name, " has '", name, "' already");
-    return static_cast<size_t>(cls_->add_attribute({name, cresset::graph::Type(type), is_parameter, is_buffer}));
+    return static_cast<size_t>(cls_->add_attribute({name, graph_type_of(type), is_parameter, is_buffer}));
   }
   std::optional<size_t> findAttributeSlot(const std::string& name) const {
     const int slot = cls_->slot_of(name);
@@ -100,8 +102,7 @@ class ClassType : public std::enable_shared_from_this<ClassType> {
 
  protected:
   explicit ClassType(std::shared_ptr<script::ClassType> cls) : cls_(std::move(cls)) {}
-  static std::shared_ptr<script::ClassType> make(const std::optional<QualifiedName>& name, const std::weak_ptr<CompilationUnit>& unit,
-                                                 script::ClassKind kind) {
+  static std::shared_ptr<script::ClassType> make(const std::optional<QualifiedName>& name, const std::weak_ptr<CompilationUnit>& unit, script::ClassKind kind) {
     auto cls = std::make_shared<script::ClassType>();
     if (name) cls->name = name->qualifiedName();
     cls->kind = kind;
@@ -121,7 +122,7 @@ class EnumType : public ClassType {
                                           const std::weak_ptr<CompilationUnit>& unit) {
     auto cls = make(name, unit, script::ClassKind::Enum);
     cls->members = std::move(members);
-    cls->member_type = cresset::graph::Type(value);
+    cls->member_type = graph_type_of(value);
     return std::shared_ptr<EnumType>(new EnumType(std::move(cls), value));
   }
   const std::vector<std::pair<std::string, IValue>>& enumNamesValues() const { return cls_->members; }
@@ -150,6 +151,7 @@ inline std::shared_ptr<ClassType> ClassType::of(script::ClassType& cls) {
   return std::shared_ptr<ClassType>(new ClassType(shared));
 }
 
+inline std::string Type::class_name() const { return cls_ ? cls_->annotation_str() : text_; }
 inline Type::Type(const std::shared_ptr<ClassType>& cls)
     : element_(ElementKind::Any), kind_(cls->kind()), text_(cls->annotation_str()), cls_(cls), identity_(cls->script_class()) {
   if (kind_ != TypeKind::InterfaceType) return;
@@ -196,6 +198,37 @@ inline Type type_of(const cresset::graph::Type& type) {
       return {cresset::dispatch::ElementKind::Any, TypeKind::ClassType, type.name()};
     }
     default: return AnyType::get();
+  }
+}
+
+inline cresset::graph::Type graph_type_of(const Type& type) {
+  using G = cresset::graph::Type;
+  using K = cresset::graph::TypeKind;
+  std::vector<G> inside;
+  for (const Type& t : type.containedTypes()) inside.push_back(graph_type_of(t));
+  switch (type.kind()) {
+    case TypeKind::BoolType: return K::Bool;
+    case TypeKind::ClassType:
+    case TypeKind::EnumType:
+    case TypeKind::InterfaceType: return G::object(type.class_name());
+    case TypeKind::ComplexType: return K::Complex;
+    case TypeKind::DeviceObjType: return K::Device;
+    case TypeKind::DictType: return G::dict(inside[0], inside[1]);
+    case TypeKind::FloatType: return K::Float;
+    case TypeKind::FutureType: return G::future(inside[0]);
+    case TypeKind::GeneratorType: return K::Generator;
+    case TypeKind::IntType: return K::Int;
+    case TypeKind::LayoutType: return K::Layout;
+    case TypeKind::ListType: return G::list(inside[0]);
+    case TypeKind::NoneType: return K::None;
+    case TypeKind::NumberType: return K::Number;
+    case TypeKind::OptionalType: return G::optional(inside[0]);
+    case TypeKind::ScalarTypeType: return K::DType;
+    case TypeKind::StringType: return K::String;
+    case TypeKind::TensorType: return K::Tensor;
+    case TypeKind::TupleType: return type.name() ? G::tuple(std::move(inside), type.fieldNames(), type.name()->qualifiedName()) : G::tuple(std::move(inside));
+    case TypeKind::UnionType: return G::union_of(std::move(inside));
+    default: return K::Any;
   }
 }
 
@@ -267,8 +300,59 @@ inline std::string boxed_value(const intrusive_ptr<ConstantString>& text) { retu
 
 }  // namespace c10
 
+namespace torch {
+// The class of C++ that is registered under the qualified name; null: there is none.
+inline c10::ClassTypePtr getCustomClass(const std::string& name) {
+  cresset::graph::script::ClassType* const cls = cresset::graph::script::find_class(name);
+  return cls && cls->custom ? c10::ClassType::of(*cls) : nullptr;
+}
+namespace jit {
+using c10::AnyType;
+using c10::BoolType;
+using c10::ClassType;
+using c10::ClassTypePtr;
+using c10::ComplexType;
+using c10::DeviceObjType;
+using c10::DictType;
+using c10::DictTypePtr;
+using c10::EnumType;
+using c10::EnumTypePtr;
+using c10::FloatType;
+using c10::FutureType;
+using c10::InterfaceType;
+using c10::InterfaceTypePtr;
+using c10::IntType;
+using c10::ListType;
+using c10::ListTypePtr;
+using c10::NoneType;
+using c10::NoneTypePtr;
+using c10::NumberType;
+using c10::NumberTypePtr;
+using c10::OptionalType;
+using c10::OptionalTypePtr;
+using c10::StringType;
+using c10::StrongTypePtr;
+using c10::TensorType;
+using c10::TensorTypePtr;
+using c10::TupleType;
+using c10::TupleTypePtr;
+using c10::TypeKind;
+using c10::TypePtr;
+using c10::UnionType;
+using c10::UnionTypePtr;
+using torch::getCustomClass;
+namespace ivalue = c10::ivalue;
+}  // namespace jit
+}  // namespace torch
+
 namespace cresset::dispatch {
-inline c10::Type type_of_value(const Value& v) { return c10::type_of(graph::Type::of(v)); }
+inline c10::Type type_of_value(const Value& v) {
+  if (v.isStream()) return c10::StreamObjType::get();
+  if (v.isFuture()) return c10::FutureType::create(c10::type_of(v.toFuture()->elementType()));
+  if (v.isEnum()) return c10::ClassType::of(*v.toEnumHolder()->cls);
+  if (v.isObject()) return c10::ClassType::of(*v.toObject()->cls);
+  return c10::type_of(graph::Type::of(v));
+}
 }  // namespace cresset::dispatch
 
 namespace cresset::graph::script {

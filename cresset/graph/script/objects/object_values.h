@@ -26,9 +26,7 @@ inline bool Value::isEnum() const { return detail::other_object<graph::script::E
 inline intrusive_ptr<graph::script::ScriptObject> Value::toObject() const {
   return detail::shared_object<graph::script::ScriptObject>(*this, "an object of a class");
 }
-inline intrusive_ptr<graph::script::FutureObject> Value::toFuture() const {
-  return detail::shared_object<graph::script::FutureObject>(*this, "a future");
-}
+inline intrusive_ptr<graph::script::FutureObject> Value::toFuture() const { return detail::shared_object<graph::script::FutureObject>(*this, "a future"); }
 inline intrusive_ptr<graph::script::EnumObject> Value::toEnumHolder() const {
   return detail::shared_object<graph::script::EnumObject>(*this, "a member of an enum");
 }

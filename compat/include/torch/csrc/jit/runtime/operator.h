@@ -13,6 +13,8 @@
 
 namespace torch::jit {
 
+using c10::AliasAnalysisKind;
+
 // The function of an operator: it takes the arguments off the end of a stack and puts the results there.
 class Operation {
  public:

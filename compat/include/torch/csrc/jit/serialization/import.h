@@ -1,11 +1,24 @@
 #pragma once
 // Objects and modules from the parts that readers of files have.
 
+#include "caffe2/serialize/istream_adapter.h"
 #include "cresset/graph/script/archive.h"
 #include "torch/detail/script_objects.h"
 #include "torch/script.h"
 
 namespace torch::jit {
+
+// Errors: as those of load.
+inline Module load(const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& adapter, ExtraFilesMap& extra, std::optional<at::Device> device = {}) {
+  std::string bytes(adapter->size(), '\0');
+  adapter->read(0, bytes.data(), bytes.size(), "the archive");
+  std::istringstream stream(bytes);
+  return cresset::graph::script::load(stream, device, extra);
+}
+inline Module load(const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& adapter, std::optional<at::Device> device = {}) {
+  ExtraFilesMap none;
+  return load(adapter, none, device);
+}
 
 // The object that an unpickler makes of a class and a state: what `__setstate__` makes of it, or else the values of a dict under the names of the
 // attributes. Errors: no class; a state that is no dict, or lacks an attribute, or has it of another type.
