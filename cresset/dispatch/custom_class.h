@@ -168,7 +168,12 @@ template <class T> class class_ {
   }
   // The state of an object that a file keeps, and the object made of it.
   template <class Get, class Set> class_& def_pickle(Get get_state, Set set_state) {
-    info_->get_state = method("__getstate__", std::move(get_state), false, "", {});
+    info_->get_state = method("__getstate__", get_state, false, "", {});
+    // One value, also of a tuple.
+    info_->get_state->call = [get = std::move(get_state)](dispatch::Stack& stack) mutable {
+      dispatch::Value state(get(dispatch::class_object<T>(stack.back())));
+      stack.back() = std::move(state);
+    };
     info_->set_state = method("__setstate__", std::move(set_state), true, "", {});
     return *this;
   }

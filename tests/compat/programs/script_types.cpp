@@ -175,6 +175,40 @@ const auto counter_class = torch::class_<Counter>("_ScriptTypes", "Counter", "Co
                                              return made;
                                            });
 
+// The states are tuples, of two values and of one.
+struct Pair : torch::CustomClassHolder {
+  Pair(int64_t l, double r) : left(l), right(r) {}
+  int64_t left;
+  double right;
+};
+const auto pair_class = torch::class_<Pair>("_ScriptTypes", "Pair")
+                            .def(torch::init<int64_t, double>())
+                            .def_readonly("right", &Pair::right)
+                            .def_pickle([](const c10::intrusive_ptr<Pair>& self) { return std::make_tuple(self->left, self->right); },
+                                        [](std::tuple<int64_t, double> state) { return c10::make_intrusive<Pair>(std::get<0>(state), std::get<1>(state)); });
+struct Single : torch::CustomClassHolder {
+  explicit Single(int64_t v) : value(v) {}
+  int64_t value;
+};
+const auto single_class = torch::class_<Single>("_ScriptTypes", "Single")
+                              .def(torch::init<int64_t>())
+                              .def_readonly("value", &Single::value)
+                              .def_pickle([](const c10::intrusive_ptr<Single>& self) { return std::make_tuple(self->value); },
+                                          [](std::tuple<int64_t> state) { return c10::make_intrusive<Single>(std::get<0>(state)); });
+
+void states_that_are_tuples() {
+  const c10::IValue two = torch::make_custom_class<Pair>(3, 4.5), one = torch::make_custom_class<Single>(7);
+  const auto copy = two.deepcopy().toCustomClass<Pair>();
+  CHECK_THAT(copy->left == 3 && copy->right == 4.5 && copy != two.toCustomClass<Pair>() && one.deepcopy().toCustomClass<Single>()->value == 7);
+  torch::jit::Module module("States");
+  module.register_attribute("two", two.type(), two);
+  module.register_attribute("one", one.type(), one);
+  module.define("def forward(self) -> float:\n    return self.two.right + self.one.value\n");
+  std::stringstream file;
+  module.save(file);
+  CHECK_THAT(torch::jit::load(file).forward({}).toDouble() == 11.5);
+}
+
 void custom_classes() {
   const c10::IValue held = torch::make_custom_class<Counter>();
   held.toCustomClass<Counter>()->next();
@@ -230,6 +264,7 @@ int main() {
   classes_of_texts();
   ops_by_other_names();
   custom_classes();
+  states_that_are_tuples();
   unions();
   graphs();
   return failures;

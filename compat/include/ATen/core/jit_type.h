@@ -15,12 +15,13 @@
 
 namespace c10 {
 
-#define CRESSET_FORALL_TYPE_KINDS(X)                                                                                                                         \
-  X(AnyType)                                                                                                                                                 \
-  X(BoolType)                                                                                                                                                \
-  X(ClassType) X(ComplexType) X(DeviceObjType) X(DictType) X(EnumType) X(FloatType) X(FutureType) X(GeneratorType) X(InterfaceType) X(IntType) X(LayoutType) \
-      X(ListType) X(NoneType) X(NumberType) X(OptionalType) X(RRefType) X(ScalarTypeType) X(StorageType) X(StreamObjType) X(StringType) X(TensorType)        \
-          X(TupleType) X(UnionType)
+#define CRESSET_FORALL_TYPE_KINDS(X)                                                                                                                        \
+  X(AnyType)                                                                                                                                                \
+  X(BoolType)                                                                                                                                               \
+  X(ClassType)                                                                                                                                              \
+  X(ComplexType) X(DeviceObjType) X(DictType) X(EnumType) X(FloatType) X(FutureType) X(GeneratorType) X(InterfaceType) X(IntType) X(LayoutType) X(ListType) \
+      X(NoneType) X(NumberType) X(OptionalType) X(RRefType) X(ScalarTypeType) X(StorageType) X(StreamObjType) X(StringType) X(TensorType) X(TupleType)      \
+          X(UnionType)
 enum class TypeKind : uint8_t {
 #define CRESSET_KIND(Name) Name,
   CRESSET_FORALL_TYPE_KINDS(CRESSET_KIND)
