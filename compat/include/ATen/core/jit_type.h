@@ -15,26 +15,40 @@
 
 namespace c10 {
 
-#define CRESSET_FORALL_TYPE_KINDS(X)                                                                                                                        \
-  X(AnyType)                                                                                                                                                \
-  X(BoolType)                                                                                                                                               \
-  X(ClassType)                                                                                                                                              \
-  X(ComplexType) X(DeviceObjType) X(DictType) X(EnumType) X(FloatType) X(FutureType) X(GeneratorType) X(InterfaceType) X(IntType) X(LayoutType) X(ListType) \
-      X(NoneType) X(NumberType) X(OptionalType) X(RRefType) X(ScalarTypeType) X(StorageType) X(StreamObjType) X(StringType) X(TensorType) X(TupleType)      \
-          X(UnionType)
 enum class TypeKind : uint8_t {
-#define CRESSET_KIND(Name) Name,
-  CRESSET_FORALL_TYPE_KINDS(CRESSET_KIND)
-#undef CRESSET_KIND
+  AnyType,
+  BoolType,
+  ClassType,
+  ComplexType,
+  DeviceObjType,
+  DictType,
+  EnumType,
+  FloatType,
+  FutureType,
+  GeneratorType,
+  InterfaceType,
+  IntType,
+  LayoutType,
+  ListType,
+  NoneType,
+  NumberType,
+  OptionalType,
+  RRefType,
+  ScalarTypeType,
+  StorageType,
+  StreamObjType,
+  StringType,
+  TensorType,
+  TupleType,
+  UnionType
 };
 inline const char* typeKindToString(TypeKind kind) {
-#define CRESSET_KIND(Name) \
-  if (kind == TypeKind::Name) return #Name;
-  CRESSET_FORALL_TYPE_KINDS(CRESSET_KIND)
-#undef CRESSET_KIND
-  return "";
+  static constexpr const char* kNames[] = {"AnyType",    "BoolType",   "ClassType",     "ComplexType",   "DeviceObjType",  "DictType",    "EnumType",
+                                           "FloatType",  "FutureType", "GeneratorType", "InterfaceType", "IntType",        "LayoutType",  "ListType",
+                                           "NoneType",   "NumberType", "OptionalType",  "RRefType",      "ScalarTypeType", "StorageType", "StreamObjType",
+                                           "StringType", "TensorType", "TupleType",     "UnionType"};
+  return kNames[static_cast<size_t>(kind)];
 }
-#undef CRESSET_FORALL_TYPE_KINDS
 
 class ClassType;
 class Type;

@@ -1,5 +1,5 @@
 #pragma once
-// What archives are read from: bytes at places.
+// Sources of the bytes of archives.
 
 #include <istream>
 #include <string>
