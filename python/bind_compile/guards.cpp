@@ -14,6 +14,15 @@ namespace {
 
 PyTypeObject* tensor_type = nullptr;  // of the package's extension
 
+// A method of a type that is written in C, bound to an object; no public header names the type in every version of Python.
+bool is_method_wrapper(PyObject* o) {
+  static PyTypeObject* const type = [] {
+    const Ref method(PyObject_GetAttrString(Py_None, "__repr__"));
+    return method ? Py_TYPE(method.get()) : nullptr;
+  }();
+  return Py_TYPE(o) == type;
+}
+
 const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<python::TensorObject*>(o)->tensor; }
 
 PyObject* dict_of(PyObject* o) {
@@ -243,10 +252,10 @@ PyObject* Guards::read(const Place& p, const Frame& frame, Found& found) const {
       return Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE ? nullptr : kept(PySequence_GetItem(o, p.number), found);
     case Get::Dict: return dict_of(o);
     case Get::Self:
-      if (Py_TYPE(o) == &_PyMethodWrapper_Type) return kept(PyObject_GetAttrString(o, "__self__"), found);
+      if (is_method_wrapper(o)) return kept(PyObject_GetAttrString(o, "__self__"), found);
       return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : PyCFunction_Check(o) ? PyCFunction_GET_SELF(o) : nullptr;
     case Get::Function:  // the name of a method that is written in C
-      if (PyCFunction_Check(o) || Py_TYPE(o) == &_PyMethodWrapper_Type) return kept(PyObject_GetAttrString(o, "__name__"), found);
+      if (PyCFunction_Check(o) || is_method_wrapper(o)) return kept(PyObject_GetAttrString(o, "__name__"), found);
       return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
     case Get::Code: return PyFunction_Check(o) ? part_of_function(o, p.number) : nullptr;
     case Get::Closure: {
