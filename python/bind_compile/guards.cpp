@@ -42,8 +42,7 @@ std::string repr(PyObject* o) {
   return out;
 }
 
-// Of the same class, and equal, without calling Python: numbers, str, bytes, tuples of such.
-// Of NumPy's numbers.
+// As numbers of NumPy are equal.
 bool same_bytes(PyObject* a, PyObject* b) {
   Py_buffer x, y;
   if (PyObject_GetBuffer(a, &x, PyBUF_SIMPLE) < 0) return PyErr_Clear(), false;
@@ -58,6 +57,7 @@ bool same_bytes(PyObject* a, PyObject* b) {
   return same;
 }
 
+// Of the same class, and equal, without calling Python: numbers, NumPy's too, str, bytes, tuples of such.
 bool equal(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;

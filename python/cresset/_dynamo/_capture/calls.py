@@ -102,8 +102,8 @@ def binary(machine, function, a, b):
     if isinstance(a, str):
         b = as_key(b)
     if not (_own_code(a) or _own_code(b)):
-        _must_be_known(machine, a, "an operator")
-        _must_be_known(machine, b, "an operator")
+        must_be_known(machine, a, "an operator")
+        must_be_known(machine, b, "an operator")
         return function(a, b)
     names = [name]
     if name[0] == "i" and name[1:] in _SPECIAL.values():
@@ -144,7 +144,7 @@ def unary(machine, function, name, a):
     own = python_method(a, name)
     if own is not None:
         return call(machine, own, (a,), {})
-    _must_be_known(machine, a, "an operator")
+    must_be_known(machine, a, "an operator")
     return function(a)
 
 
@@ -160,7 +160,7 @@ def truth(machine, value):
         if own is not None:
             return bool(call(machine, own, (value,), {}))
     if type(value) not in _CONTAINERS and any(lookup(type(value), name) is not _missing for name in ("__bool__", "__len__")):
-        _must_be_known(machine, value, "the truth")
+        must_be_known(machine, value, "the truth")
     return bool(value)
 
 
@@ -174,7 +174,7 @@ def contains(machine, box, item):
         return any(one is item for one in box) or operator.contains(box, item)
     if type(box) not in _CONTAINERS and not isinstance(box, Tensor) and python_method(box, "__iter__"):
         return any(binary(machine, operator.eq, one, item) for one in items_of(machine, box))
-    _must_be_known(machine, box, "what it contains")
+    must_be_known(machine, box, "what it contains")
     return item in box
 
 
@@ -229,7 +229,7 @@ def delete_item(machine, box, key):
     del box[key]
 
 
-def _must_be_known(machine, value, what):
+def must_be_known(machine, value, what):
     """Ends the graph at an object that guards know by its class alone: its state, which C code reads or changes, is not theirs."""
     if type(value) not in _CONTAINERS and _lies_outside(machine, value):
         _must_be_inside(machine, value, what)
@@ -908,7 +908,7 @@ def _iterable(value):
 def _wrapped_iterable(machine, value):
     if python_method(value, "__iter__") is not None:
         return iterator(machine, value)
-    _must_be_known(machine, value, "the items")
+    must_be_known(machine, value, "the items")
     return value
 
 
@@ -926,7 +926,7 @@ def _plain_class(machine, cls, args, kwargs):
             if own is not None:
                 return call(machine, own, (value,), {})
         if cls is not str:
-            _must_be_known(machine, value, f"{cls.__name__}()")
+            must_be_known(machine, value, f"{cls.__name__}()")
         if cls is str and not is_constant(value) and not isinstance(value, (*_CONTAINERS, BaseException, *_CALLABLES)):
             raise Break("the text of an object")
     return cls(*args, **kwargs)

@@ -128,7 +128,7 @@ def _len(machine, value):
     own = python_method(value, "__len__")
     if own is not None:
         return call(machine, own, (value,), {})
-    calls._must_be_known(machine, value, "the length")
+    calls.must_be_known(machine, value, "the length")
     return len(value)
 
 
