@@ -29,4 +29,12 @@ def index(self, positions, dims):
     return _index(self, positions, dims)
 
 
-_torch.Tensor.index = index
+_of_operator = _torch.Tensor.index
+
+
+def _method(self, indices, dims=None):
+    """`index` of first-class dimensions; without `dims` the operator's."""
+    return _of_operator(self, indices) if dims is None else index(self, indices, dims)
+
+
+_torch.Tensor.index = _method
