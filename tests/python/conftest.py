@@ -24,10 +24,13 @@ def pytest_runtest_logstart(nodeid, location):
 
 
 def pytest_runtest_logreport(report):
-    """Adds the names of tests that fail to the file that CRESSET_FAILED_TESTS names."""
+    """Adds the names of tests that fail, and of files that cannot be read, to the file that CRESSET_FAILED_TESTS names."""
     if report.failed and (path := os.environ.get("CRESSET_FAILED_TESTS")) and not WORKER:
         with open(path, "a") as failed:
             failed.write(report.nodeid + "\n")
+
+
+pytest_collectreport = pytest_runtest_logreport
 
 
 def pytest_sessionfinish(session):
