@@ -4,6 +4,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/conv/mkldnn.h"
 #include "python/bind/modes/symbols.h"
 #include "python/bind/objects.h"
@@ -186,7 +187,12 @@ PyObject* get_nbytes(const Tensor& t) {
   return PyLong_FromSize_t(t.nbytes());
 }
 PyObject* get_grad(const Tensor& t) { return wrap(t.grad()); }
-PyObject* get_data(const Tensor& t) { return wrap(t.data()); }
+// Who traces hears of an operator.
+PyObject* get_data(const Tensor& t) {
+  using dispatch::ListenPlace;
+  const bool is_heard = dispatch::listener_at(ListenPlace::below_autograd) || dispatch::listener_at(ListenPlace::above_layers);
+  return wrap(is_heard ? t.detach() : t.data());
+}
 PyObject* get_base(const Tensor& t) {
   if (t.is_view()) return wrap(t._base());
   Py_RETURN_NONE;

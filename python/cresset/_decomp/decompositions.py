@@ -646,7 +646,7 @@ def select_scatter(self, src, dim, index):
     size = self.shape[dim]
     places = aten.arange.start_step(0, size, 1, device=self.device)
     shape = [size if d == dim % self.dim() else 1 for d in range(self.dim())]
-    return torch.where(aten.eq.Scalar(places, index % size).view(shape), src.unsqueeze(dim), self)
+    return torch.where(aten.eq.Scalar(places.view(shape), index % size), src.unsqueeze(dim).expand(self.shape), self)
 
 
 def select_backward(grad_output, input_sizes, dim, index):

@@ -70,5 +70,6 @@ def table():
         aten.split.Tensor: _split, aten.tril.default: _tril, aten.log_sigmoid_forward.default: FORMULAS["log_sigmoid_forward"],
         aten.ones.default: _filled(1), aten.zeros.default: _filled(0), aten.ones_like.default: _filled_like(1), aten.zeros_like.default: _filled_like(0),
         aten.eye.default: _eye,
+        aten.fill.Scalar: torch.ops.aten.full_like.default,
         aten.fill.Tensor: lambda self, value: value.to(self.dtype).expand(self.shape).clone(),
     }  # fmt: skip

@@ -10,13 +10,15 @@ import cresset as torch
 
 from .._core.operators import OpOverload
 from ..fx.experimental.proxy_tensor import get_proxy_mode, handle_sym_dispatch, make_fx
+from ..fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 from ..fx.traceback import preserve_node_meta
 from ..utils._pytree import tree_leaves, tree_map_only
 from ._bodies import bodies
 from .exported_program import ExportedProgram, Verifier, default_decompositions
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
-_COPY = torch.ops.aten.copy_.default
+_aten = torch.ops.aten
+_COPY = _aten.copy_.default
 
 
 def decomposed(program, table):
@@ -96,13 +98,15 @@ class _Functional(torch.fx.Interpreter):
     def call_function(self, target, args, kwargs):
         if target in self.own:
             return self.own[target](*args, **kwargs)
-        if target in self.whole:
-            args, kwargs = tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs))
-            return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
-        if target is torch.ops.aten.batch_norm.default and args[5] and args[3] is not None:
+        if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
+            return self._whole(target, args, kwargs)
+        if target is _COPY:
+            _cresset.set_functional(args[0], _cresset.from_functional(self._whole(_aten.copy.default, args[:2], {})))
+            return args[0]
+        if target is _aten.batch_norm.default and args[5] and args[3] is not None:
             return self._batch_norm(*args[:8])
-        if target is torch.ops.aten.detach.default:  # the program has no gradients
-            target = torch.ops.aten.alias.default
+        if target is _aten.detach.default:  # the program has no gradients
+            target = _aten.alias.default
             if not self.writes:
                 return self._outside(target, (_cresset.from_functional(args[0]),), kwargs)
         if target in _like():
@@ -122,26 +126,27 @@ class _Functional(torch.fx.Interpreter):
         self._scope = _cresset.enter_functional(False)
         return tree_map_only(torch.Tensor, _cresset.to_functional, made)
 
-    @staticmethod
-    def _batch_norm(x, weight, bias, mean, var, training, momentum, eps):
-        new_mean, new_var = mean.clone(), var.clone()
-        result = torch.ops.aten.native_batch_norm.default(x, weight, bias, new_mean, new_var, True, momentum, eps)[0]
-        mean.copy_(new_mean)
-        var.copy_(new_var)
+    def _whole(self, target, args, kwargs):
+        """The call as one node."""
+        args, kwargs = tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs))
+        return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
+
+    def _batch_norm(self, x, weight, bias, mean, var, *rest):
+        result, _, _, *made = self._whole(_aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean, var, *rest), {})
+        for statistic, new in zip((mean, var), made, strict=True):
+            _cresset.set_functional(statistic, _cresset.from_functional(new))
         return result
 
 
 @functools.cache
 def _like():
-    aten = torch.ops.aten
-    return {getattr(aten, name).default for name in "ones_like zeros_like full_like empty_like new_zeros new_ones new_full new_empty".split()}
+    return {getattr(_aten, name).default for name in "ones_like zeros_like full_like empty_like new_zeros new_ones new_full new_empty".split()}
 
 
 def _numbers_as_operands(graph, own):
     """Bodies of rows call the forms of numbers, decompositions of PyTorch those of tensors, but for sums (the epsilon of rms_norm); forms that
     the program has itself stay."""
-    aten = torch.ops.aten
-    forms = {packet.Scalar: packet.Tensor for packet in (aten.sub, aten.mul) if packet.Scalar not in own}
+    forms = {packet.Scalar: packet.Tensor for packet in (_aten.sub, _aten.mul) if packet.Scalar not in own}
     for node in graph.nodes:
         if node.op == "call_function" and node.target in forms:
             node.target = forms[node.target]
@@ -199,6 +204,7 @@ def _outputs(graph, placeholders, signature):
             written[node.args[0]] = node.args[1]
             node.replace_all_uses_with(node.args[1])
             graph.erase_node(node)
+    plain, user = _user_outputs(output, placeholders, signature, written)
     kinds = {
         InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
         InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
@@ -207,11 +213,13 @@ def _outputs(graph, placeholders, signature):
     results, specs = [], []
     for node, spec in zip(placeholders, signature.input_specs, strict=True):
         if node in written:
+            value = written[node]
+            if spec.kind is InputKind.BUFFER and _is_plain_copy(value, node):
+                written[node] = value.args[1]
+                value.replace_all_uses_with(value.args[1])
+                graph.erase_node(value)
             results.append(written[node])
             specs.append((kinds[spec.kind], spec.target if spec.kind is not InputKind.USER_INPUT else node.name))
-    plain = output.args[0]
-    plain = list(plain) if isinstance(plain, (list, tuple)) else [plain]
-    user = [s for s in signature.output_specs if s.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)]
     output.args = (tuple(results + plain),)
     made = [OutputSpec(kind, TensorArgument(node.name), target) for node, (kind, target) in zip(results, specs, strict=True)]
     for value, spec in zip(plain, user, strict=True):
@@ -219,11 +227,34 @@ def _outputs(graph, placeholders, signature):
     return made
 
 
+def _is_plain_copy(value, target):
+    """Whether `value` is what a copy over all of `target` gives, and what was copied is of its shape and dtype."""
+    if value.target is not _aten.copy.default or value.args[0] is not target:
+        return False
+    source, old = value.args[1].meta["val"], target.meta["val"]
+    return source.dtype == old.dtype and statically_known_true(sym_eq(tuple(source.shape), tuple(old.shape)))
+
+
+def _user_outputs(output, placeholders, signature, written):
+    """The results that are no writes, and their specs. Writes that an earlier run has made results go to `written`."""
+    values = output.args[0]
+    values = list(values) if isinstance(values, (list, tuple)) else [values]
+    targets = {spec.target or node.name: node for node, spec in zip(placeholders, signature.input_specs, strict=True)}
+    plain, user = [], []
+    for value, spec in zip(values, signature.output_specs, strict=True):
+        if spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):
+            plain.append(value)
+            user.append(spec)
+        else:
+            written.setdefault(targets[spec.target], value)
+    return plain, user
+
+
 def _out_of_place(graph):
     """A write to a fresh copy, which nothing else reads, is the operator without the write."""
     for node in list(graph.nodes):
         copy = node.args[0] if node.op == "call_function" and node.args else None
-        if not isinstance(copy, torch.fx.Node) or copy.target is not torch.ops.aten.clone.default or len(copy.users) != 1 or copy.kwargs:
+        if not isinstance(copy, torch.fx.Node) or copy.target is not _aten.clone.default or len(copy.users) != 1 or copy.kwargs:
             continue
         found = _functional(node.target)
         if found is not None:
@@ -236,25 +267,25 @@ def _out_of_place(graph):
 def _functional(target):
     """The overload without the write of one that writes its first argument; None where there is none."""
     name, overload = getattr(target, "_opname", ""), getattr(target, "_overloadname", "")
-    if not name.endswith("_") or name.endswith("__") or not hasattr(torch.ops.aten, name[:-1]):
+    if not name.endswith("_") or name.endswith("__") or not hasattr(_aten, name[:-1]):
         return None
-    return getattr(getattr(torch.ops.aten, name[:-1]), overload, None)
+    return getattr(getattr(_aten, name[:-1]), overload, None)
 
 
 def _batch_norms(graph):
     """Normalization by batches under the names of its parts: with statistics given, made new, or neither."""
-    aten = torch.ops.aten
-    for node in [n for n in graph.nodes if n.target is aten.native_batch_norm.default]:
+    for node in [n for n in graph.nodes if n.target is _aten.native_batch_norm.default]:
         x, weight, bias, mean, var, training, momentum, eps = node.args
         if not training:
-            node.target, node.args = aten._native_batch_norm_legit_no_training.default, (x, weight, bias, mean, var, momentum, eps)
+            node.target, node.args = _aten._native_batch_norm_legit_no_training.default, (x, weight, bias, mean, var, momentum, eps)
         elif mean is None:
-            node.target, node.args = aten._native_batch_norm_legit.no_stats, (x, weight, bias, True, momentum, eps)
-        elif mean.target is aten.clone.default and var.target is aten.clone.default:
-            node.target, node.args = aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean.args[0], var.args[0], True, momentum, eps)
+            node.target, node.args = _aten._native_batch_norm_legit.no_stats, (x, weight, bias, True, momentum, eps)
+        elif mean.target is _aten.clone.default and var.target is _aten.clone.default:
+            node.target, node.args = _aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean.args[0], var.args[0], True, momentum, eps)
+            last = max(node.users, key=list(graph.nodes).index)
             for i, old in ((3, mean), (4, var)):
-                with graph.inserting_after(node):
-                    new = graph.create_node("call_function", operator.getitem, (node, i), name="getitem")
+                with graph.inserting_after(last):
+                    new = last = graph.create_node("call_function", operator.getitem, (node, i), name="getitem")
                 new.meta["val"] = old.meta["val"]
                 old.replace_all_uses_with(new)
                 graph.erase_node(old)

@@ -18,14 +18,17 @@ class FailureType(enum.IntEnum):
     """The kinds of things that an export would have refused.
 
     >>> from cresset.export._draft_export import FailureType
-    >>> FailureType.DATA_DEPENDENT_ERROR.name
-    'DATA_DEPENDENT_ERROR'
+    >>> print(FailureType.DATA_DEPENDENT_ERROR)
+    DATA_DEPENDENT_ERROR
     """
 
     MISSING_FAKE_KERNEL = 1
     DATA_DEPENDENT_ERROR = 2
     GUARD_ADDED = 3
     MISMATCHED_FAKE_KERNEL = 4
+
+    def __str__(self):
+        return self.name
 
 
 @dataclasses.dataclass

@@ -45,7 +45,14 @@ def _side_effects():
             torch.amp._exit_autocast,
             torch._C._set_grad_enabled,
         ]
-        for name in ("_assert_async", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_functional_assert_async"):
+        for name in (
+            "_assert_async",
+            "_assert_scalar",
+            "_assert_tensor_metadata",
+            "sym_constrain_range",
+            "sym_constrain_range_for_size",
+            "_functional_assert_async",
+        ):
             packet = getattr(aten, name, None)
             found += [packet, *(getattr(packet, overload) for overload in packet.overloads())] if packet is not None else []
         _side_effectful_functions.update(found)

@@ -1,0 +1,109 @@
+"""Programs that write their buffers and inputs, decomposed once and twice: the same values and signatures, and a copy over a whole buffer is what was copied."""
+
+import copy
+
+import cresset as torch
+import pytest
+
+
+class Writer(torch.nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+        self.register_buffer("b", torch.zeros(4))
+        self.bn = torch.nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.body(self, x)
+
+
+BODIES = {
+    "copy": lambda m, x: (m.b.copy_(x.sum(0)), x * 1)[1],
+    "broadcast copy": lambda m, x: (m.b.copy_(x.sum()), m.b * 2)[1],
+    "copy of another dtype": lambda m, x: (m.b.copy_(x.sum(0).double()), m.b * 2)[1],
+    "copy, then add": lambda m, x: (m.b.copy_(x.sum(0)), m.b.add_(1), m.b * 2)[2],
+    "input": lambda m, x: (x.copy_(x.sum(0)), x + 1)[1],
+    "part of an input": lambda m, x: (x[0].copy_(x[1]), x + 1)[1],
+    "fill": lambda m, x: (m.b.fill_(2), m.b + x)[1],
+    "zero": lambda m, x: (m.b.zero_(), m.b + x)[1],
+    "returned buffer": lambda m, x: m.b.mul_(2),
+    "returned input": lambda m, x: x.add_(1),
+    "batch norm": lambda m, x: m.bn(x),
+    "batch norm twice": lambda m, x: m.bn(m.bn(x) * 2),
+    "copy over a copy": lambda m, x: x.clone().copy_(x.t().reshape(3, 4)),
+    "data": lambda m, x: (m.b.data.copy_(x[0]), m.b + 1)[1],
+    "parts": lambda m, x: (m.b.add_(x[0], alpha=2), m.b[1:3].mul_(3), m.b.sum())[2],
+}
+
+
+def ran(module, x):
+    x = x.clone()
+    return [module(x), x, *(value for _, value in sorted(module.named_buffers()))]
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("table", [{}, None], ids=["no table", "core"])
+def test_programs_that_write_decompose_again_and_again(name, table):
+    x = torch.arange(12.0).reshape(3, 4)
+    program = torch.export.export(Writer(BODIES[name]), (x.clone(),))
+    expected = ran(Writer(BODIES[name]), x)
+    once = program.run_decompositions(table)
+    for p in (program, once, once.run_decompositions(table)):
+        for found, value in zip(ran(copy.deepcopy(p).module(), x), expected, strict=True):
+            torch.testing.assert_close(found, value)
+    again = once.run_decompositions(table)
+    assert [(s.kind, s.target) for s in again.graph_signature.output_specs] == [(s.kind, s.target) for s in once.graph_signature.output_specs]
+    assert [str(n.target) for n in again.graph.nodes] == [str(n.target) for n in once.graph.nodes] or name == "copy over a copy"
+
+
+def operators(program):
+    return [str(n.target) for n in program.graph.nodes if n.op == "call_function"]
+
+
+def test_a_copy_over_a_whole_buffer_is_what_was_copied():
+    program = torch.export.export(Writer(BODIES["copy"]), (torch.ones(3, 4),)).run_decompositions({})
+    assert operators(program) == ["aten.sum.dim_IntList", "aten.mul.Tensor"]
+    assert program.graph_signature.buffers_to_mutate == {"sum_1": "b"}
+
+
+def test_other_copies_are_nodes_of_their_own():
+    for name in ("broadcast copy", "copy of another dtype", "copy, then add", "input", "part of an input"):
+        program = torch.export.export(Writer(BODIES[name]), (torch.ones(3, 4),)).run_decompositions({})
+        assert operators(program).count("aten.copy.default") == 1, name
+
+
+def test_statistics_of_batch_norms_are_results_of_the_operator():
+    program = torch.export.export(Writer(BODIES["batch norm twice"]), (torch.ones(3, 4),)).run_decompositions()
+    assert operators(program).count("aten._native_batch_norm_legit_functional.default") == 2
+    assert not {"aten.clone.default", "aten.copy.default", "aten.expand.default"} & set(operators(program))
+    assert program.graph_signature.buffers_to_mutate == {"getitem_8": "bn.running_mean", "getitem_9": "bn.running_var", "add_1": "bn.num_batches_tracked"}
+
+
+def test_asserts_of_casts_stay():
+    program = torch.export.export(Writer(BODIES["copy of another dtype"]), (torch.ones(3, 4),)).run_decompositions()
+    assert "aten._assert_tensor_metadata.default" in operators(program)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_data_of_a_tensor_is_the_tensor_and_no_constant(strict):
+    class Reads(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.p = torch.nn.Parameter(torch.ones(4))
+
+        def forward(self, x):
+            return self.p.data * x.data
+
+    program = torch.export.export(Reads(), (torch.ones(3, 4),), strict=strict)
+    assert not program.constants
+    x = torch.arange(12.0).reshape(3, 4)
+    assert torch.equal(program.module()(x), x)
+
+
+def test_make_fx_records_data_as_detach():
+    def f(x):
+        x.data.add_(1)
+        return x * 2
+
+    graph = torch.fx.experimental.proxy_tensor.make_fx(f)(torch.ones(2)).graph
+    assert [str(n.target) for n in graph.nodes if n.op == "call_function"] == ["aten.detach.default", "aten.add_.Tensor", "aten.mul.Tensor"]
