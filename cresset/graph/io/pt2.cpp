@@ -232,6 +232,8 @@ class Pt2Reader {
       graph.add_parameter(Type(), value.at("name").text());
       return;
     }
+    // Keeps calls in order, which nodes are anyway.
+    if (kind == "token") return define(value.at("arg").at("name").text(), graph.none());
     spec.fail("inputs of the kind ", kind, " are not supported");
   }
   void results(const Field& body, const Field& signature, GraphReader& reader, Graph& graph, const Names& names) const {
@@ -241,6 +243,10 @@ class Pt2Reader {
     signature.at("output_specs").each([&](const Field& spec) {
       if (i >= outputs.size()) spec.fail("the graph has ", outputs.size(), " outputs");
       const auto [kind, value] = spec.choice();
+      if (kind == "token") {
+        i++;
+        return;
+      }
       Value* v = reader.argument(outputs[i++], names, graph.block().return_node());
       if (kind == "user_output" || kind == "loss_output") return graph.block().add_result(v);
       if (kind == "buffer_mutation") return write(value, graph, graph.find_constant(value.at("buffer_name").text()), v);

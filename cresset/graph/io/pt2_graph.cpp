@@ -4,6 +4,7 @@
 
 #include "cresset/graph/io/names.h"
 #include "cresset/graph/io/pt2_facts.h"
+#include "cresset/graph/passes/passes.h"
 
 namespace cresset::graph {
 
@@ -52,24 +53,6 @@ const char* builtin_name(std::string_view target) {
   return found == kNames.end() ? nullptr : found->second;
 }
 
-// Operators that the format has under names and with arguments of their own: ours, and what their calls leave out and add.
-struct Spelling {
-  const char* name;
-  const char* without = nullptr;  // an argument that has to be false
-  std::vector<std::pair<const char*, bool>> with;
-};
-const Spelling* spelling_of(std::string_view target) {
-  static const std::map<std::string_view, Spelling> kSpellings = {
-      {"torch.ops.aten._softmax.default", {"_softmax", "half_to_float", {}}},
-      {"torch.ops.aten._log_softmax.default", {"_log_softmax", "half_to_float", {}}},
-      {"torch.ops.aten.detach.default", {"alias", nullptr, {}}},
-      {"torch.ops.aten.detach_.default", {"alias", nullptr, {}}},
-      {"torch.ops.aten.lift_fresh_copy.default", {"clone", nullptr, {}}},
-      {"torch.ops.aten._native_batch_norm_legit_no_training.default", {"native_batch_norm", nullptr, {{"training", false}}}},
-  };
-  const auto found = kSpellings.find(target);
-  return found == kSpellings.end() ? nullptr : &found->second;
-}
 // any.dims and all.dims without dimensions go over all of them.
 std::string name_for(const Field& n, const std::string& target, const std::string& name) {
   if (target != "torch.ops.aten.any.dims" && target != "torch.ops.aten.all.dims") return name;
@@ -236,11 +219,11 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   if (target == "torch.ops.higher_order.map_impl") return over_slices(graph, n, false, block, names);
   // Gradient modes make no difference to values.
   if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
+  if (target == "torch.ops.higher_order.with_effects") return ordered(graph, n, block, names);
   if (target == "torch.ops.higher_order.auto_functionalized_v2") return written(graph, n, block, names);
   if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
-  if (target == "torch.ops.aten.copy.default") return copy(graph, n, block, names);
-  const Spelling* spelling = spelling_of(target);
-  const std::string name = spelling ? spelling->name : name_for(n, target, operator_of(target));
+  if (const Form* form = form_of(target)) return composed(n, *form, block, names, 0);
+  const std::string name = name_for(n, target, operator_of(target));
   const dispatch::OpHandle op = name.empty() ? dispatch::OpHandle() : dispatch::find_op_or_null(name);
   if (op) return operation(graph, n, op, block, names);
   foreign(graph, n, target, block, names);
@@ -283,13 +266,8 @@ void GraphReader::operation(const Field& graph, const Field& n, const dispatch::
   const dispatch::OpHandle op = for_numbers(n, wanted);
   const dispatch::FunctionSchema& schema = op.schema();
   std::vector<Value*> inputs(schema.arguments.size());
-  const Spelling* spelling = spelling_of(n.at("target").text());
-  for (const auto& [name, value] : spelling ? spelling->with : decltype(spelling->with)())
-    inputs.at(static_cast<size_t>(schema.argument_index(name))) = graph_.constant(value);
   n.at("inputs").each([&](const Field& f) {
     const std::string name = f.at("name").text();
-    const bool is_left_out = spelling && spelling->without && name == spelling->without && f.at("arg").has("as_bool") && !f.at("arg").at("as_bool").boolean();
-    if (is_left_out) return;
     // `swapaxes` is transpose, whose dimensions have other names.
     const int i = schema.argument_index(name == "axis0" ? "dim0" : name == "axis1" ? "dim1" : name);
     if (i < 0) f.fail("the operator ", op.entry().name, " has no argument '", name, "'");
@@ -325,10 +303,57 @@ void GraphReader::resize(const Field& graph, const Field& n, const char* mode, b
   outputs(graph, n, *graph_.create("_interpolate", std::move(inputs), block.return_node()), names);
 }
 
-// The source with the dtype, device and sizes of the other.
-void GraphReader::copy(const Field& graph, const Field& n, Block& block, Names& names) {
-  Value* fresh = graph_.create("clone", {input(n, "self", names, block)}, block.return_node())->output();
-  outputs(graph, n, *graph_.create("copy_", {fresh, input(n, "src", names, block)}, block.return_node()), names);
+void GraphReader::composed(const Field& n, const Form& form, Block& block, Names& names, size_t skipped) {
+  std::vector<Value*> inputs(form.schema.arguments.size());
+  size_t at = 0;
+  n.at("inputs").each([&](const Field& f) {
+    if (at++ < skipped) return;
+    const std::string name = f.at("name").text();
+    const int i = name.empty() ? static_cast<int>(at - 1 - skipped) : form.schema.argument_index(name);
+    if (i < 0 || static_cast<size_t>(i) >= inputs.size()) f.fail("the operator ", form.schema.name, " has no argument '", name, "'");
+    if (inputs[static_cast<size_t>(i)]) f.fail("the argument '", name, "' is given twice");
+    inputs[static_cast<size_t>(i)] = argument(f.at("arg"), names, block.return_node());
+  });
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const dispatch::Argument& a = form.schema.arguments[i];
+    if (!inputs[i] && !a.has_default) n.fail("the operator ", form.schema.name, " needs a value for '", a.name, "'");
+    if (!inputs[i]) inputs[i] = graph_.constant(a.default_value);
+  }
+  // Branches on arguments that the file gives are decided now.
+  std::unique_ptr<Graph> decided;
+  if (form.branches) {
+    decided = form.body->clone();
+    for (size_t i = 0; i < inputs.size(); i++)
+      if (inputs[i]->is_constant() && !inputs[i]->type().is_tensor())
+        decided->block().parameter(i)->replace_uses_with(decided->constant(*inputs[i]->constant()));
+    fold_constants(*decided);
+  }
+  std::vector<Value*> values = copy_nodes(decided ? *decided : *form.body, inputs, graph_, block.return_node());
+  if (skipped) values.insert(values.begin(), graph_.none());
+  results(n, values, names);
+}
+
+// A call that stands in order with others: a token, which has no value here, goes in and comes out beside its own values.
+void GraphReader::ordered(const Field& graph, const Field& n, Block& block, Names& names) {
+  const std::vector<Field> inputs = inputs_of(n);
+  if (inputs.size() < 2) n.at("inputs").fail("expected a token and an operator, got ", inputs.size(), " inputs");
+  const std::string target = inputs[1].at("as_operator").text();
+  if (const Form* form = form_of(target)) return composed(n, *form, block, names, 2);
+  foreign(graph, n, target, block, names);
+}
+
+// Names the results of a node that others stand for.
+void GraphReader::results(const Field& n, const std::vector<Value*>& values, Names& names) {
+  size_t i = 0;
+  const auto next = [&](const Field& f) {
+    if (i >= values.size()) f.fail("the graph has ", values.size(), " results");
+    define(f, values[i++], names);
+  };
+  n.at("outputs").each([&](const Field& f) {
+    if (f.has("as_none")) return;
+    if (f.has("as_tensors")) f.at("as_tensors").each(next);
+    else next(f.choice().second);
+  });
 }
 
 namespace {
@@ -583,16 +608,7 @@ void GraphReader::inlined(const Field& n, size_t function, Block& block, Names& 
   if (inputs.size() <= function) n.at("inputs").fail("expected a graph, got ", inputs.size(), " inputs");
   std::vector<Value*> operands;
   for (size_t i = function + 1; i < inputs.size(); i++) operands.push_back(argument(inputs[i], names, block.return_node()));
-  const std::vector<Value*> results = nested(inputs[function], operands, block);
-  size_t i = 0;
-  const auto next = [&](const Field& f) {
-    if (i >= results.size()) f.fail("the graph has ", results.size(), " results");
-    define(f, results[i++], names);
-  };
-  n.at("outputs").each([&](const Field& f) {
-    if (f.has("as_tensors")) f.at("as_tensors").each(next);
-    else next(f.choice().second);
-  });
+  results(n, nested(inputs[function], operands, block), names);
 }
 
 void GraphReader::foreign(const Field& graph, const Field& n, const std::string& target, Block& block, Names& names) {

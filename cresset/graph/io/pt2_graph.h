@@ -2,6 +2,7 @@
 // The graph of a .pt2 file. Private to the room.
 
 #include "cresset/graph/io/json.h"
+#include "cresset/graph/io/pt2_forms.h"
 #include "cresset/graph/ir/graph.h"
 
 namespace cresset::graph {
@@ -32,7 +33,10 @@ class GraphReader {
   // The input of this name; None where it is not given.
   Value* input(const Field& node, std::string_view name, const Names& names, Block& block);
   void resize(const Field& graph, const Field& node, const char* mode, bool antialias, Block& block, Names& names);
-  void copy(const Field& graph, const Field& node, Block& block, Names& names);
+  // `skipped`: inputs that are no arguments of the operator.
+  void composed(const Field& node, const Form& form, Block& block, Names& names, size_t skipped);
+  void ordered(const Field& graph, const Field& node, Block& block, Names& names);
+  void results(const Field& node, const std::vector<Value*>& values, Names& names);
   void written(const Field& graph, const Field& node, Block& block, Names& names);
   void condition(const Field& graph, const Field& node, Block& block, Names& names);
   // The values of a list of tensors and sizes.

@@ -7,10 +7,7 @@
 
 namespace cresset::graph {
 
-namespace {
-
-// Copies the nodes of a graph before `place`, its parameters replaced; its results.
-std::vector<Value*> inlined(const Graph& from, const std::vector<Value*>& arguments, Graph& to, Node* place) {
+std::vector<Value*> copy_nodes(const Graph& from, const std::vector<Value*>& arguments, Graph& to, Node* place) {
   std::unordered_map<Value*, Value*> made;
   for (size_t i = 0; i < arguments.size(); i++) made[from.block().parameter(i)] = arguments[i];
   const auto map = [&](Value* v) {
@@ -32,8 +29,6 @@ std::vector<Value*> inlined(const Graph& from, const std::vector<Value*>& argume
   return results;
 }
 
-}  // namespace
-
 size_t decompose(Graph& graph, const Decompositions& table) {
   size_t changed = 0;
   graph.for_each([&](Node& n) {
@@ -44,7 +39,7 @@ size_t decompose(Graph& graph, const Decompositions& table) {
     CRESSET_CHECK_VALUE(body.block().parameters().size() == n.inputs().size() && body.block().results().size() == n.outputs().size(),
                         "decompose: ", n.op_name(), " has ", n.inputs().size(), " arguments and ", n.outputs().size(), " results, its decomposition ",
                         body.block().parameters().size(), " and ", body.block().results().size());
-    const std::vector<Value*> results = inlined(body, n.inputs(), graph, &n);
+    const std::vector<Value*> results = copy_nodes(body, n.inputs(), graph, &n);
     for (size_t i = 0; i < results.size(); i++) n.output(i)->replace_uses_with(results[i]);
     n.erase();
     changed++;
@@ -165,7 +160,7 @@ size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement, Fun
     Node* last = m.nodes[0];
     for (Node* n = last; n; n = n->next())
       if (std::find(m.nodes.begin(), m.nodes.end(), n) != m.nodes.end()) last = n;
-    const std::vector<Value*> results = inlined(replacement, m.parameters, graph, last);
+    const std::vector<Value*> results = copy_nodes(replacement, m.parameters, graph, last);
     for (size_t i = 0; i < results.size(); i++) {
       if (results[i]->type().fits(m.results[i]->type()) && m.results[i]->type().is_tensor() && !results[i]->is_constant() && results[i]->node())
         results[i]->set_type(m.results[i]->type());

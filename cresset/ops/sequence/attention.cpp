@@ -60,13 +60,21 @@ OutSpecs _attention(const Tensor& query, const Tensor& key, const Tensor& value,
   CRESSET_CHECK_NOT_IMPLEMENTED(query.is_floating_point(), "scaled_dot_product_attention: not implemented for dtype ", t);
   CRESSET_CHECK(key.scalar_type() == t && value.scalar_type() == t, "scaled_dot_product_attention: expected query, key and value of one dtype, got ", t, ", ",
                 key.scalar_type(), " and ", value.scalar_type());
-  return {OutSpec{{query.size(0), query.size(1), query.size(2), value.size(3)}, t, query.device()},
+  // In the memory order of the query: heads that lie beside each other in it do so in the result.
+  DimVector strides;
+  if (query.stride(-1) == 1 && value.size(3) == query.size(3))
+    strides = query.is_non_overlapping_and_dense() ? DimVector(query.strides()) : preserved_strides(query);
+  return {OutSpec{{query.size(0), query.size(1), query.size(2), value.size(3)}, t, query.device(), std::move(strides)},
           OutSpec{{query.size(0), query.size(1), query.size(2)}, t == kDouble ? kDouble : kFloat, query.device()}};
 }
 
 OutSpecs _attention_backward(const Tensor&, const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>&, const Tensor&,
                              const Tensor&, bool, double) {
-  auto like = [](const Tensor& t) { return OutSpec{DimVector(t.sizes()), t.scalar_type(), t.device()}; };
+  // The heads of a place lie beside each other, as projections want their gradients.
+  auto like = [](const Tensor& t) {
+    const int64_t heads = t.size(1), width = t.size(3);
+    return OutSpec{DimVector(t.sizes()), t.scalar_type(), t.device(), {t.size(2) * heads * width, width, heads * width, 1}};
+  };
   return {like(query), like(key), like(value)};
 }
 

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim, export, save
 
@@ -188,6 +189,50 @@ class Chains(nn.Module):
         return z / ((z * z).mean(-1, keepdim=True) + 1e-5).sqrt(), y
 
 
+class Forms(nn.Module):
+    """Operators that are other operators in the library that reads them; with statistics that are written, and calls that stay in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("var", torch.ones(3))
+        self.bag = nn.EmbeddingBag(10, 4, padding_idx=2)
+        self.norm = nn.utils.parametrizations.weight_norm(nn.Linear(4, 2))
+
+    def forward(self, x, indices):
+        y = F.batch_norm(x, self.mean, self.var, training=True)
+        padded = F.pad(y, (1, 2, 0, 1), mode="reflect") + F.pad(y, (1, 2, 0, 1), mode="replicate")
+        square = y[0, 0, :3, :3] + 4 * torch.eye(3)
+        spectrum = torch.view_as_real(torch.stft(y.flatten(), 8, window=torch.hann_window(8), center=False, return_complex=True))
+        rounded = torch.fake_quantize_per_tensor_affine(y, 0.1, 3, -20, 20)
+        bag = self.bag(indices)
+        return (
+            padded,
+            torch.linalg.inv(square),
+            spectrum,
+            rounded,
+            bag,
+            self.norm(bag),
+            F.prelu(y, self.var),
+            F.logsigmoid(y),
+            torch.pdist(square),
+            torch.cdist(square, square),
+        )
+
+
+class Attention(nn.Module):
+    """Heads that lie beside each other: the result is read as if it lay as the query does."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2)
+
+    def forward(self, x):
+        heads = x.view(5, 2, 2, 4).permute(1, 2, 0, 3)
+        y = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
+        return self.attention(x, x, x, need_weights=False)[0], y.permute(2, 0, 1, 3).contiguous().view(5, 2, 8)
+
+
 def main():
     torch.manual_seed(0)
     define_operators()
@@ -201,12 +246,16 @@ def main():
         "core": (Core(), (torch.randn(3, 4),), None, (torch.randn(3, 4),)),
         "counter": (Counter(), (torch.randn(2),), None, (torch.randn(2),)),
         "chains": (Chains(), (torch.randn(8, 64), torch.randn(64)), {"x": {0: batch}, "scale": None}, (torch.randn(11, 64), torch.randn(64))),
+        "forms": (Forms(), (torch.randn(2, 3, 5, 5), torch.tensor([[1, 2], [9, 1]])), None, (torch.randn(2, 3, 5, 5), torch.tensor([[2, 2], [3, 0]]))),
+        "attention": (Attention(), (torch.randn(5, 2, 8),), None, (torch.randn(5, 2, 8),)),
         "written": (Written(), (torch.randn(3),), None, (torch.randn(3),)),
     }
     for name, (model, example, shapes, inputs) in cases.items():
         program = export(model.eval(), example, dynamic_shapes=shapes)
-        if name in ("core", "counter", "written"):
+        if name in ("core", "counter", "written", "forms"):
             program = program.run_decompositions()
+        elif name == "attention":
+            program = program.run_decompositions({})
         save(program, FOLDER / f"{name}.pt2")
         forget_places(FOLDER / f"{name}.pt2")
         tensors = {f"input{i}": t.clone() for i, t in enumerate(inputs)}

@@ -238,7 +238,9 @@ class Rows(unittest.TestCase):
                         continue
                     if row.name == "native_batch_norm" and not args[5]:  # on meta as on an accelerator, which saves statistics here too
                         real, meta = real[:1], meta[:1]
-                    facts = [[(t.shape, t.dtype, t.stride()) for t in side] for side in (real, meta)]
+                    # On meta by steps, as on PyTorch: the CPU's kernel alone gives its result in the memory order of the query.
+                    has_order = row.name != "scaled_dot_product_attention"
+                    facts = [[(t.shape, t.dtype, has_order and t.stride()) for t in side] for side in (real, meta)]
                     self.assertEqual(facts[0], facts[1], (dtype, case))
                     self.assertTrue(all(str(t.device) == "meta" for t in meta))
                     COUNTS["meta calls"] += 1

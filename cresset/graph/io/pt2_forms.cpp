@@ -1,0 +1,147 @@
+#include "cresset/graph/io/pt2_forms.h"
+
+#include <map>
+
+namespace cresset::graph {
+
+namespace {
+
+struct FormText {
+  const char *schema, *body;
+};
+constexpr FormText kForms[] = {
+    // ---- memory and views ----
+    {"detach(Tensor self) -> Tensor", "%y: Tensor = alias(%self) return %y"},
+    {"detach_(Tensor self) -> Tensor", "%y: Tensor = alias(%self) return %y"},
+    {"lift(Tensor self) -> Tensor", "%y: Tensor = alias(%self) return %y"},
+    {"lift_fresh(Tensor self) -> Tensor", "%y: Tensor = alias(%self) return %y"},
+    {"lift_fresh_copy(Tensor self) -> Tensor", "%y: Tensor = clone(%self, none) return %y"},
+    {"pin_memory(Tensor self, Device? device=None) -> Tensor", "%y: Tensor = alias(%self) return %y"},
+    {"copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", "%fresh: Tensor = clone(%self, none) %y: Tensor = copy_(%fresh, %src, false) return %y"},
+    {"zero(Tensor self) -> Tensor", "%y: Tensor = zeros_like(%self, none, none, none, none, none) return %y"},
+    {"_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "%y: Tensor = reshape(%self, %size) return %y"},
+    {"_reshape_alias(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor", "%y: Tensor = reshape(%self, %size) return %y"},
+    {"_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", "%y: Tensor = index.Tensor(%self, %indices) return %y"},
+    {"_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+     "%y: Tensor = index_put(%self, %indices, %values, %accumulate) return %y"},
+    {"meshgrid(Tensor[] tensors) -> Tensor[]", "%y: List[Tensor] = meshgrid.indexing(%tensors, \"ij\") return %y"},
+    // ---- softmax and losses ----
+    {"_softmax(Tensor self, int dim, bool half_to_float=False) -> Tensor",
+     "%x: Tensor = ir::if(%half_to_float) { %wide: Tensor = _to_copy(%self, dtype.float32, none, none, none, false, none) return %wide } { return %self } "
+     "%y: Tensor = _softmax(%x, %dim) return %y"},
+    {"_log_softmax(Tensor self, int dim, bool half_to_float=False) -> Tensor",
+     "%x: Tensor = ir::if(%half_to_float) { %wide: Tensor = _to_copy(%self, dtype.float32, none, none, none, false, none) return %wide } { return %self } "
+     "%y: Tensor = _log_softmax(%x, %dim) return %y"},
+    {"log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+     "%y: Tensor = log_sigmoid(%self) %buffer: Tensor = new_empty(%self, [0], none, none, none, none) return %y, %buffer"},
+    {"nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+     "%y: Tensor, %total: Tensor = nll_loss_forward(%self, %target, %weight, %reduction, %ignore_index) return %y, %total"},
+    {"_prelu_kernel(Tensor self, Tensor weight) -> Tensor", "%above: Tensor = gt.Scalar(%self, 0) %scaled: Tensor = mul.Tensor(%self, %weight) %y: Tensor = where.self(%above, %self, %scaled) return %y"},
+    // ---- normalization ----
+    {"_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> "
+     "(Tensor, Tensor, Tensor)",
+     "%y: Tensor, %m: Tensor, %s: Tensor = native_batch_norm(%input, %weight, %bias, %running_mean, %running_var, false, %momentum, %eps) return %y, %m, %s"},
+    {"_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, "
+     "float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+     "%mean: Tensor = clone(%running_mean, none) %var: Tensor = clone(%running_var, none) "
+     "%y: Tensor, %m: Tensor, %s: Tensor = native_batch_norm(%input, %weight, %bias, %mean, %var, %training, %momentum, %eps) return %y, %m, %s, %mean, %var"},
+    {"_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> "
+     "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+     "%mean: Tensor = clone(%running_mean, none) %var: Tensor = clone(%running_var, none) "
+     "%y: Tensor, %m: Tensor, %s: Tensor = native_batch_norm(%input, %weight, %bias, %mean, %var, true, %momentum, %eps) "
+     "%reserve: Tensor = new_empty(%input, [0], dtype.uint8, none, none, none) return %y, %m, %s, %reserve, %mean, %var"},
+    {"_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> "
+     "(Tensor, Tensor, Tensor, Tensor)",
+     "%y: Tensor, %m: Tensor, %s: Tensor = native_batch_norm(%input, %weight, %bias, %running_mean, %running_var, false, %momentum, %eps) "
+     "%reserve: Tensor = new_empty(%input, [0], dtype.uint8, none, none, none) return %y, %m, %s, %reserve"},
+    {"_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
+     "%norms: Tensor = norm_except_dim(%v, 2, %dim) %factors: Tensor = div.Tensor(%g, %norms) %w: Tensor = mul.Tensor(%v, %factors) return %w, %norms"},
+    // ---- padding, bags, distances ----
+    {"reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"reflect\", none) return %y"},
+    {"reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"reflect\", none) return %y"},
+    {"reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"reflect\", none) return %y"},
+    {"replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"replicate\", none) return %y"},
+    {"replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"replicate\", none) return %y"},
+    {"replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"replicate\", none) return %y"},
+    {"_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
+     "per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+     "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: Tensor "
+     "= embedding_bag.padding_idx(%weight, %indices, %offsets, %scale_grad_by_freq, %mode, %sparse, %per_sample_weights, %include_last_offset, %padding_idx) "
+     "return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag(%weight, %indices, %offsets, %scale_grad_by_freq, %mode, "
+     "%sparse, %per_sample_weights, %include_last_offset) return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d"},
+    {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", "%y: Tensor = cdist(%x1, %x2, %p, %compute_mode) return %y"},
+    {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", "%y: Tensor = cdist(%x1, %x2, 2.0, none) return %y"},
+    {"_pdist_forward(Tensor self, float p=2.) -> Tensor", "%y: Tensor = pdist(%self, %p) return %y"},
+    // ---- linear algebra, transforms ----
+    {"_linalg_eigvals(Tensor self) -> Tensor", "%y: Tensor = linalg_eigvals(%self) return %y"},
+    {"linalg_matrix_exp(Tensor self) -> Tensor", "%y: Tensor = matrix_exp(%self) return %y"},
+    {"_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+     "%y: Tensor = linalg_det(%A) %lu: Tensor, %pivots: Tensor, %info: Tensor = linalg_lu_factor_ex(%A, true, false) return %y, %lu, %pivots"},
+    {"_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
+     "%sign: Tensor, %log: Tensor = linalg_slogdet(%A) %lu: Tensor, %pivots: Tensor, %info: Tensor = linalg_lu_factor_ex(%A, true, false) "
+     "return %sign, %log, %lu, %pivots"},
+    {"_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+     "%y: Tensor, %info: Tensor = linalg_solve_ex(%A, %B, %left, %check_errors) %lu: Tensor, %pivots: Tensor, %of_lu: Tensor = linalg_lu_factor_ex(%A, true, "
+     "false) return %y, %lu, %pivots, %info"},
+    {"_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
+     "%zero: Tensor = eq.Scalar(%info, 0) %all: Tensor = all(%zero) %holds: number = ir::item(%all) %is: bool = ir::bool(%holds) "
+     "ir::check(%is, \"linalg: a matrix is singular, or has no factors\") return"},
+    {"stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? "
+     "return_complex=None, bool? align_to_window=None) -> Tensor",
+     "%y: Tensor = stft.center(%self, %n_fft, %hop_length, %win_length, %window, false, \"reflect\", %normalized, %onesided, %return_complex, %align_to_window) "
+     "return %y"},
+    // ---- attention ----
+    {"_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, "
+     "float? scale=None) -> (Tensor output, Tensor logsumexp)",
+     "%none: bool = ir::is_none(%scale) %s: float = ir::if(%none) { %width: int = ir::size(%query, -1) %root: float = ir::sqrt(%width) "
+     "%inverse: float = ir::truediv(1.0, %root) return %inverse } { return %scale } "
+     "%y: Tensor, %sums: Tensor = _attention(%query, %key, %value, %attn_mask, %is_causal, %s) return %y, %sums"},
+    // ---- random numbers as new tensors ----
+    {"uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = uniform_(%fresh, %from, %to, %generator) return %y"},
+    {"normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = normal_(%fresh, %mean, %std, %generator) return %y"},
+    {"exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = exponential_(%fresh, %lambd, %generator) return %y"},
+    {"bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = bernoulli_.Tensor(%fresh, %p, %generator) return %y"},
+    // ---- rounding to a grid ----
+    {"fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
+     "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
+     "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
+     "%mask: Tensor = logical_and(%above, %below) %inside: Tensor = clamp(%places, %quant_min, %quant_max) "
+     "%back: Tensor = sub.Scalar(%inside, %zero_point, 1) %y: Tensor = mul.Scalar(%back, %scale) return %y, %mask"},
+    {"fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor",
+     "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
+     "%places: Tensor = round(%moved) %inside: Tensor = clamp(%places, %quant_min, %quant_max) %back: Tensor = sub.Scalar(%inside, %zero_point, 1) "
+     "%y: Tensor = mul.Scalar(%back, %scale) return %y"},
+};
+
+std::string text_of(const dispatch::FunctionSchema& schema, const char* body) {
+  std::string parameters;
+  for (const dispatch::Argument& a : schema.arguments) parameters += (parameters.empty() ? "%" : ", %") + a.name + ": " + Type::of_schema(a.type).text();
+  return "graph @" + schema.name + "(" + parameters + ") { " + body + " }";
+}
+
+// By target, made from text at the first question.
+std::map<std::string, Form, std::less<>> read_table() {
+  std::map<std::string, Form, std::less<>> table;
+  for (const FormText& row : kForms) {
+    Form form{dispatch::parse_schema(row.schema), nullptr};
+    form.body = parse_graph(text_of(form.schema, row.body));
+    form.body->for_each([&](const Node& n) { form.branches = form.branches || n.kind() == NodeKind::If; });
+    const std::string overload = form.schema.overload.empty() ? "default" : form.schema.overload;
+    table.emplace("torch.ops.aten." + form.schema.name + "." + overload, std::move(form));
+  }
+  return table;
+}
+
+}  // namespace
+
+const Form* form_of(std::string_view target) {
+  static const auto* const table = new auto(read_table());  // graphs of static objects outlive it otherwise
+  const auto found = table->find(target);
+  return found == table->end() ? nullptr : &found->second;
+}
+
+}  // namespace cresset::graph
