@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/graph/codegen/overlap.h"
 #include "python/bind/bind.h"
 #include "python/bind_compile/formula.h"
 #include "python/bind_compile/frame.h"
@@ -96,6 +97,12 @@ class Guards {
   // All these places hold different tensors.
   void check_distinct(std::vector<int> places) { distinct_ = std::move(places); }
 
+  // Of the tensors at these places those at `written`, numbers of the list, share memory with the others as `shared` says.
+  void check_memory(std::vector<int> places, std::vector<size_t> written, std::vector<graph::SharedMemory> shared) {
+    memory_places_ = std::move(places);
+    written_ = std::move(written);
+    shared_ = std::move(shared);
+  }
   // Whether everything holds. `found` gets what is at each place. After a success dicts that have not changed since (CPython counts changes of
   // a dict) are not read again, so that a module costs a comparison or two.
   bool hold(const Frame& frame, Found& found) const;
@@ -135,6 +142,7 @@ class Guards {
   bool passes(const Step& step, const Found& found) const;
   bool distinct(const Found& found) const;
   std::string text_of(const Step& step) const;
+  bool shares_memory_as_before(const Found& found) const;
 
   // How the next check may be short: what must be as it was, in the order of places, and the steps that run each time.
   struct Watch {
@@ -162,7 +170,9 @@ class Guards {
 
   std::vector<Place> places_;
   std::vector<Step> steps_;
-  std::vector<int> distinct_;
+  std::vector<int> distinct_, memory_places_;
+  std::vector<size_t> written_;
+  std::vector<graph::SharedMemory> shared_;
   Surroundings surroundings_;
 };
 

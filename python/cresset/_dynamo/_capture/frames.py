@@ -503,6 +503,7 @@ def _compiled(compiler, world, rebuilt, function):
     counters["stats"]["unique_graphs"] += 1
     _logs.graph(module)
     compiler.graphs.append(module)
+    module.meta["shares_memory"], module.meta["whole"] = world.shares_memory, world.stays_whole
     with world.unwatched() if _cresset._modes() else contextlib.nullcontext():
         if world.has_subclass and isinstance(compiler._backend, str):
             return module.forward  # operators on objects of such a class are the class's

@@ -45,8 +45,9 @@ def writes_detached(gm):
 
 
 def stays_whole(gm):
-    """Whether a graph runs as it was captured: what it does is none of a functional graph of operators."""
-    return makes_leaves(gm) or writes_detached(gm) or any(map(updates_list, gm.graph.nodes))
+    """Whether a graph runs as it was captured: what it does is none of a functional graph of operators, or none whose sizes are open."""
+    told = gm.meta.get("whole") or (gm.meta.get("open") and gm.meta.get("shares_memory"))
+    return told or makes_leaves(gm) or writes_detached(gm) or any(map(updates_list, gm.graph.nodes))
 
 
 _WRITING = frozenset(("setitem", "delitem", *(f"i{name}" for name in "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split())))
