@@ -1,6 +1,7 @@
 """Results of compiled functions with gradients: a detached one beside the tensor itself, and numbers that change between steps of training."""
 
 import unittest
+import warnings
 
 import cresset as torch
 from cresset import nn
@@ -56,6 +57,40 @@ class Results(unittest.TestCase):
             out.sum().backward()
             torch.testing.assert_close(model.layer.bias.grad, torch.full((3,), 2.0))
             self.assertFalse(model.last.requires_grad)
+
+
+class WrittenBuffers(unittest.TestCase):
+    """A graph with a write is captured on wrapped tensors, whose detached ones are wrapped once."""
+
+    PROGRAMS = {
+        "returned": lambda h: (h.sum(), h.detach()), "beside it": lambda h: (h, h.detach()), "used": lambda h: ((h * h.detach()).sum(),),
+        "a view": lambda h: (h.sum(), h.detach().view(-1)), "computed": lambda h: (h.sum(), h.detach() * 2), "detached twice": lambda h: (h.detach().detach(), h),
+    }  # fmt: skip
+
+    def test_detached_results_beside_a_batch_norm(self):
+        class Normed(nn.Module):
+            def __init__(self, program):
+                super().__init__()
+                self.norm, self.program = nn.BatchNorm1d(3), program
+
+            def forward(self, x):
+                return self.program(self.norm(x) * W)
+
+        x = torch.linspace(-1, 2, 12).reshape(4, 3).sin()
+        for name, program in self.PROGRAMS.items():
+            for backend in BACKENDS:
+                with self.subTest(name, backend=backend), warnings.catch_warnings():
+                    warnings.simplefilter("error")  # that a graph runs as it was captured
+                    torch._dynamo.reset()
+                    models = Normed(program), Normed(program)
+                    found, wanted = torch.compile(models[0], backend=backend, fullgraph=True)(x), models[1](x)
+                    torch.testing.assert_close(found, wanted)
+                    self.assertEqual([r.requires_grad for r in found], [r.requires_grad for r in wanted])
+                    grads = [
+                        torch.autograd.grad(sum(r.pow(2).sum() for r in results), (W, model.norm.weight)) for results, model in zip((found, wanted), models)
+                    ]
+                    torch.testing.assert_close(grads[0], grads[1])
+                    torch.testing.assert_close(models[0].norm.running_mean, models[1].norm.running_mean)
 
 
 class Numbers(unittest.TestCase):
