@@ -263,6 +263,7 @@ PyObject* Guards::read(const Place& p, const Frame& frame, Found& found) const {
       return cells && p.number < PyTuple_GET_SIZE(cells) ? PyTuple_GET_ITEM(cells, p.number) : nullptr;
     }
     case Get::Referent: return PyWeakref_Check(o) ? kept(Py_NewRef(PyWeakref_GET_OBJECT(o)), found) : nullptr;
+    case Get::Seen: return kept(PyObject_CallOneArg(p.key.get(), o), found);
     case Get::Grad: return is_tensor_object(o) ? kept(PyObject_GetAttrString(o, "grad"), found) : nullptr;
     default: return nullptr;
   }
@@ -307,7 +308,6 @@ bool Guards::distinct(const Found& found) const {
   return true;
 }
 
-namespace {
 bool Guards::shares_memory_as_before(const Found& found) const {
   bool alone = true;
   for (const size_t w : written_) {
@@ -326,6 +326,7 @@ bool Guards::shares_memory_as_before(const Found& found) const {
   return graph::shared_memory(tensors, written_) == shared_;
 }
 
+namespace {
 
 // Whether dicts count their changes, and where.
 #if PY_VERSION_HEX < 0x030C0000
@@ -539,6 +540,7 @@ std::string Guards::name_of(int place) const {
     case Get::Closure: return of() + ".__closure__[" + std::to_string(p.number) + "]";
     case Get::Grad: return of() + ".grad";
     case Get::Referent: return of() + "()";
+    case Get::Seen: return "tensor of " + of();
   }
   return "?";
 }
@@ -603,9 +605,9 @@ void Guards::clear() {
   remembered_ = planned_ = false;
   steps_.clear();
   distinct_.clear();
+  written_.clear();
 }
 
-  written_.clear();
 bool is_tensor_object(PyObject* o) { return PyObject_TypeCheck(o, tensor_type); }
 
 // ---- the Python object ------------------------------------------------------------------------------------------------------
@@ -642,7 +644,7 @@ PyObject* get(PyObject* self, PyObject* args) {
   int what = 0, parent = 0, number = 0;
   PyObject* key = nullptr;
   if (!PyArg_ParseTuple(args, "iiOi", &what, &parent, &key, &number)) return nullptr;
-  if (what < 0 || what > static_cast<int>(Get::Referent) || parent < -1 || parent >= of(self).num_places()) {
+  if (what < 0 || what > static_cast<int>(Get::Seen) || parent < -1 || parent >= of(self).num_places()) {
     PyErr_Format(PyExc_ValueError, "guards: no such place, got %d of %d", what, parent);
     return nullptr;
   }
@@ -711,20 +713,18 @@ template <class T> bool read_numbers(PyObject* sequence, long end, std::vector<T
       if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "guards: expected numbers below %ld, got %ld", end, number);
       return false;
     }
-    list.push_back(static_cast<int>(place));
+    to.push_back(static_cast<T>(number));
   }
-  of(self).check_distinct(std::move(list));
-  Py_RETURN_NONE;
   return !PyErr_Occurred();
 }
 
 PyObject* distinct(PyObject* self, PyObject* places) {
   std::vector<int> list;
   if (!read_numbers(places, of(self).num_places(), list)) return nullptr;
+  of(self).check_distinct(std::move(list));
+  Py_RETURN_NONE;
 }
 
-PyObject* text(PyObject* self, PyObject*) {
-  const std::string s = of(self).text();
 bool read_tensors(PyObject* list, std::vector<const Tensor*>& to) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
     PyObject* const o = PyList_GET_ITEM(list, i);
@@ -772,6 +772,8 @@ PyObject* shared_memory(PyObject*, PyObject* args) {
   return found.release();
 }
 
+PyObject* text(PyObject* self, PyObject*) {
+  const std::string s = of(self).text();
   return PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace");
 }
 // The checks that run each time, though nothing has changed.
@@ -830,10 +832,10 @@ PyMethodDef methods[] = {{"get", get, METH_VARARGS, "A place: get(what, parent, 
                          {"tensor", tensor, METH_VARARGS, "A check of a place: tensor(place, example, open_dimensions, check_leaf)."},
                          {"formula", formula, METH_VARARGS, "A condition on sizes: formula(tree, text)."},
                          {"distinct", distinct, METH_O, "The tensors at these places are different ones."},
-                         {"text", text, METH_NOARGS, "All checks, a line each."},
-                         {"checks", checks, METH_NOARGS, "The kind and the place of each check."},
                          {"memory", memory, METH_VARARGS, "What written tensors share with others: memory(places, tensors, written), whether there is any."},
                          {"shared_memory", shared_memory, METH_VARARGS | METH_STATIC, "Tensors that share memory: shared_memory(tensors, written)."},
+                         {"text", text, METH_NOARGS, "All checks, a line each."},
+                         {"checks", checks, METH_NOARGS, "The kind and the place of each check."},
                          {"keep", keep, METH_O, "Drops the checks whose flag in a list is false."},
                          {"parent", parent, METH_O, "The place that one is read from, and the kind of the reading."},
                          {"repeated", repeated, METH_NOARGS, "The checks that run each time, though nothing has changed; empty before the first success."},

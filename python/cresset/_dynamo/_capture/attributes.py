@@ -235,6 +235,9 @@ def set_attribute(machine, owner, name, value):
     """`owner.name = value`."""
     world = machine.world
     if isinstance(owner, Tensor):
+        if name == "data" and isinstance(value, Tensor):
+            world.tracer.set_data(owner, value)
+            return
         if lookup(Tensor, name) is not _missing:
             raise Break(f"Tensor.{name} is set")
         world.write_attribute(owner, name, value)

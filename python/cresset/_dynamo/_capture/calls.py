@@ -10,7 +10,7 @@ import cresset as torch
 
 from .. import config
 from ..decorators import is_marked
-from . import places as P
+from . import chance, places as P
 from .attributes import referent
 from .construct import construct
 from .native import _apply_of, _outside_dict, as_node, call_native
@@ -27,6 +27,8 @@ def call(machine, function, args, kwargs):
     if config.reorderable_logging_functions and function in config.reorderable_logging_functions:
         machine.world.later.append((function, args, kwargs))
         return None
+    if (config.ignore_logging_functions or config.ignore_logger_methods) and _is_ignored(function):
+        return None
     handler = _handler(function)
     if handler is not None:
         return handler(machine, *args, **kwargs)
@@ -37,13 +39,15 @@ def call(machine, function, args, kwargs):
     if is_marked(function, "_torchdynamo_forbidden"):
         raise AssertionError(f"{_name_of(function)} must not be called from a compiled function (torch._dynamo.forbid_in_graph)")
     kind = type(function)
+    if chance.is_generator(getattr(function, "__self__", None)):
+        return chance.draw(machine, function, function.__self__, args, kwargs)
     if kind is _FUNCTION:
         return call_function(machine, function, args, kwargs)
     if kind is _METHOD and isinstance(function.__self__, Tensor) and function.__name__ in _HOOKS and not machine.world.tracer.in_region:
         from .hooks import register
 
         return register(machine, function.__self__, function.__name__, *args, **kwargs)
-    if kind is _METHOD and isinstance(function.__self__, Tensor) and function.__name__ in LEAVES and function.__name__ != "tolist":
+    if kind is _METHOD and isinstance(function.__self__, Tensor) and function.__name__ in LEAVES and function.__name__ not in ("tolist", "numpy"):
         raise Break(LEAVES[function.__name__])
     if kind is _METHOD and not (isinstance(function.__self__, type) and issubclass(function.__self__, torch.autograd.Function)):
         return call(machine, function.__func__, (function.__self__, *args), kwargs)
@@ -75,6 +79,15 @@ def call(machine, function, args, kwargs):
 
 
 _HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
+
+
+def _is_ignored(function):
+    """Whether a function, or a method of a logger, is one that settings leave out."""
+    names = (function, function.__func__) if type(function) is _METHOD else (function,)
+    try:
+        return any(one in config.ignore_logging_functions or one in config.ignore_logger_methods for one in names)
+    except TypeError:
+        return False
 
 
 def _handler(function):
@@ -134,7 +147,13 @@ def _wraps_program(function):
     return type(wrapped) is _FUNCTION and not is_ours(wrapped.__globals__) and function.__globals__["__name__"] in _DECORATORS
 
 
-_DECORATORS = ("cresset._core.modes", "cresset.amp.autocast_mode", "cresset._dynamo.eval_frame", "cresset.autograd.grad_mode")
+_DECORATORS = (
+    "cresset._core.modes",
+    "cresset.compiler._numpy_functions",
+    "cresset.amp.autocast_mode",
+    "cresset._dynamo.eval_frame",
+    "cresset.autograd.grad_mode",
+)
 
 
 def inline(machine, function, args, kwargs):

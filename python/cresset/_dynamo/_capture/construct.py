@@ -2,15 +2,19 @@
 
 import collections
 import functools
+import random
 import types
 
 from _cresset import Tensor
 
 import cresset as torch
 
+from . import chance
 from .native import as_node, call_native
 from .objects import _CONTAINERS, _FUNCTION, _MODULE, _SEEN_THROUGH, _missing, as_key, callback, lookup, must_be_known, python_method, type_of
 from .operators import items_of, iterator, mapping_of, truth
+from .record import is_array
+from .shapes import is_symbol
 from .signals import Break
 from .world import _CALLABLES, is_constant
 
@@ -36,6 +40,8 @@ def construct(machine, cls, args, kwargs):
         return _iterator_class(machine, cls, args, kwargs)
     if cls in (int, float, bool, str, bytes, complex, range, slice, object, property, staticmethod, classmethod, type, bytearray, memoryview):
         return _plain_class(machine, cls, args, kwargs)
+    if cls is random.Random:
+        return chance.made(machine, args, kwargs)
     if cls is functools.partial:
         return functools.partial(*args, **kwargs)
     meta_call = lookup(type(cls), "__call__")
@@ -73,6 +79,15 @@ def construct(machine, cls, args, kwargs):
     if type(starter) is _FUNCTION:
         machine.invoke(starter, (made, *args), kwargs)
     return made
+
+
+def _number(machine, cls, tensor):
+    """`int(tensor)` or `float(tensor)`: a number that is known, or a symbol."""
+    shapes = machine.world.shapes
+    if shapes is None or not shapes.env.allow_scalar_outputs:
+        return cls(tensor)
+    number = (tensor.to(torch.int64) if cls is int else tensor).item()
+    return torch.sym_float(number) if is_symbol(number) and cls is float else number if is_symbol(number) else cls(number)
 
 
 def _super(machine, args):
@@ -115,8 +130,10 @@ def _plain_class(machine, cls, args, kwargs):
         args = (value, *args[1:])
         if cls is bool:
             return truth(machine, value)
+        if is_array(value) and cls in (int, float, complex):
+            value = value.tensor
         if isinstance(value, Tensor):
-            return cls(*args, **kwargs)
+            return _number(machine, cls, value) if cls in (int, float) and len(args) == 1 else cls(value, *args[1:], **kwargs)
         special = {int: ("__int__", "__index__"), float: ("__float__",), str: ("__str__", "__repr__"), complex: ("__complex__",)}.get(cls, ())
         for name in special:
             own = python_method(value, name)

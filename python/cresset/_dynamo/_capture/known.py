@@ -4,6 +4,7 @@ import builtins
 import functools
 import operator
 import os
+import sys
 import types
 import weakref
 
@@ -19,10 +20,12 @@ from ...nn.modules import module as _module
 from ...nn.modules.lazy import LazyModuleMixin, _infer_parameters
 from ...optim import _elementwise
 from ...utils._pytree import tree_map
-from . import attributes, calls, native, objects, operators, places as P
+from .. import config
+from . import arrays, attributes, calls, native, objects, operators, places as P
 from .attributes import get_attribute
 from .calls import HANDLERS, call
 from .objects import python_method
+from .record import LEAVES, is_array
 from .signals import Break, Uninitialized
 from .world import NULL
 
@@ -109,6 +112,8 @@ def _isinstance(machine, value, kinds):
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
         cls = objects.type_of(machine, value)
         return any(isinstance(value, k) if k in (torch.nn.Parameter, torch.nn.Buffer) else _is_subclass(cls, k, value) for k in kinds)
+    if is_array(value):
+        return issubclass(objects.type_of(machine, value), kinds)
     return isinstance(value, kinds)
 
 
@@ -246,6 +251,28 @@ def _id(machine, value):
     return id(value)
 
 
+@_handles(vars)
+def _vars(machine, *owner):
+    if not owner:
+        raise Break("vars()")
+    return get_attribute(machine, owner[0], "__dict__")
+
+
+@_handles(sys.exc_info)
+def _exc_info(machine):
+    error = machine.world.handled[-1] if machine.world.handled else None
+    return (None, None, None) if error is None else (type(error), error, error.__traceback__)
+
+
+def _of_paths(function):
+    return lambda machine, *names: function(*map(objects.as_key, names))
+
+
+# What they do to text depends on nothing else.
+for _function in (os.path.join, os.path.basename, os.path.dirname, os.path.split, os.path.splitext, os.path.isabs, os.path.normpath):
+    HANDLERS[_function] = _of_paths(_function)
+
+
 @_handles(globals)
 def _globals(machine):
     raise Break("globals()")
@@ -339,6 +366,28 @@ def _mode_again(machine, context):
     return call(machine, type(context), (get_attribute(machine, context, "mode"),), {})
 
 
+# ---- arrays ---------------------------------------------------------------------------------------------------------------
+
+
+@_handles(Tensor.numpy)
+def _numpy(machine, tensor, *, force=False):
+    if not config.trace_numpy:
+        raise Break(LEAVES["numpy"])
+    return arrays.of_tensor(tensor, force=force)
+
+
+def _of_array(function):
+    def handler(machine, *args, **kwargs):
+        made = arrays.made_tensor(machine, function, *args, **kwargs) if args else None
+        return native.call_native(machine, function, args, kwargs) if made is None else made
+
+    return handler
+
+
+for _function in (torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy):
+    HANDLERS[_function] = _of_array(_function)
+
+
 # ---- gradients ------------------------------------------------------------------------------------------------------------
 
 
@@ -430,6 +479,8 @@ def install():
 
     HANDLERS[compiler.is_compiling] = HANDLERS[compiler.is_dynamo_compiling] = HANDLERS[_dynamo.is_compiling] = is_compiling
     HANDLERS[compiler.is_exporting] = lambda machine: False
+    HANDLERS[compiler._numpy_functions._arrays] = lambda machine, tree: arrays.of_tensors(tree)
+    HANDLERS[compiler._numpy_functions._tensors] = lambda machine, tree: arrays.to_tensors(tree)
 
     def graph_break(machine, msg=""):
         raise Break(msg or "torch._dynamo.graph_break()")

@@ -594,6 +594,8 @@ class Machine:
             error = calls.call(self, error, (), {})
         if not isinstance(error, Exception):
             raise Break(f"{type(error).__name__} is raised")
+        if self.world.handled and error is not self.world.handled[-1]:
+            error.__context__ = self.world.handled[-1]
         if cause is not NULL:
             raise error from cause
         raise error

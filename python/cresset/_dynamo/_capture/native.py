@@ -13,7 +13,8 @@ from _cresset import Tensor
 import cresset as torch
 
 from ...utils._pytree import tree_flatten, tree_map
-from . import places as P
+from .. import config
+from . import arrays, places as P
 from .objects import _CONTAINERS, _FUNCTION, _METHOD, _MODULE, _filled, _lies_outside, _name_of, as_key, callback, is_of_package
 from .record import is_refused, plain_number
 from .signals import Break
@@ -32,6 +33,8 @@ def call_native(machine, function, args, kwargs):
         args = (as_key(args[0]), *args[1:])
     elif isinstance(owner, str) or _is_numpy(function):
         args, kwargs = tuple(map(as_key, args)), {name: as_key(value) for name, value in kwargs.items()}
+    if config.trace_numpy and _is_numpy(function) and arrays.are_involved(function, args, kwargs):
+        return arrays.call(machine, function, args, kwargs)
     if is_refused(function):
         raise Break(f"a call of {_name_of(function)}, which no graph holds")
     torch_code = is_of_package(function)
@@ -45,6 +48,8 @@ def call_native(machine, function, args, kwargs):
         for value in tree_flatten((owner, args, kwargs))[0]:
             if isinstance(value, (Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)) or type(value) in (_FUNCTION, _METHOD):
                 raise Break(f"a call of {_name_of(function)} with {'a tensor' if isinstance(value, Tensor) else 'a value that is not known'}")
+    if torch_code and getattr(function, "__module__", None) == "cresset._numpy":
+        return arrays.guarded(function, args, kwargs)
     if torch_code:
         args, kwargs = tuple(map(plain_number, args)), {name: plain_number(value) for name, value in kwargs.items()}
         if _takes_functions(function, args, kwargs):
@@ -129,7 +134,10 @@ def _is_pure(function):
         if cls is owner and getattr(function, "__name__", None) in ("mro", "__subclasses__"):
             return True  # reads the class
         return (
-            cls.__module__.partition(".")[0] in _PURE_MODULES or (isinstance(owner, type) and issubclass(owner, (tuple, dict, list, set))) or _made_here(owner)
+            cls is torch.Size
+            or cls.__module__.partition(".")[0] in _PURE_MODULES
+            or (isinstance(owner, type) and issubclass(owner, (tuple, dict, list, set)))
+            or _made_here(owner)
         )
     try:
         if function in _IMPURE:

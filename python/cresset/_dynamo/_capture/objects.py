@@ -2,12 +2,14 @@
 
 import collections
 import functools
+import sys
 import types
 
 from _cresset import Tensor
 
 import cresset as torch
 
+from .record import is_array
 from .signals import Break
 from .world import _CALLABLES, is_constant
 
@@ -90,6 +92,8 @@ def type_of(machine, value):
         if machine.world.has_subclass:
             raise Break("the class of a tensor made from one of a class of the program")
         return torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else Tensor
+    if is_array(value):
+        return value.dtype.type if value.scalar else sys.modules["numpy"].ndarray
     if type(value).__name__ == "Generator" and type(value).__module__.startswith("cresset._dynamo"):
         return types.GeneratorType
     return type(value)
@@ -118,6 +122,7 @@ def _must_be_inside(machine, value, what):
 def _lies_outside(machine, value):
     if (
         value is None
+        or is_array(value)
         or isinstance(value, (Tensor, types.ModuleType, type, tuple))
         or type(value) in _CONTAINERS
         or isinstance(value, _CALLABLES)
@@ -160,6 +165,7 @@ def _name_of(function):
 _SEEN_THROUGH = (
     "cresset.nn.modules",
     "cresset.nn.parallel",
+    "cresset.nn.utils.parametriz",
     "cresset.vision",
     "cresset.optim",
     "cresset.distributions",

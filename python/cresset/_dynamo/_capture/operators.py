@@ -1,12 +1,14 @@
 """Operators, items, truth and iteration of a captured frame."""
 
+import collections
 import operator
 
 from _cresset import Tensor
 
+from .arrays import beside
 from .attributes import get_attribute
 from .objects import _CONTAINERS, _FUNCTION, _missing, _must_be_inside, _own_code, as_key, lookup, must_be_known, python_method
-from .record import plain_number
+from .record import is_array, plain_number
 
 _SPECIAL = {
     operator.add: "add", operator.and_: "and", operator.floordiv: "floordiv", operator.lshift: "lshift", operator.matmul: "matmul", operator.mul: "mul",
@@ -22,6 +24,10 @@ _OUT_OF_PLACE = {one: other for one, name in _SPECIAL.items() for other, plain i
 
 def binary(machine, function, a, b):
     """`a + b` and the like."""
+    if is_array(b) and isinstance(a, Tensor):
+        b = beside(b, a)
+    elif is_array(a) and isinstance(b, Tensor):
+        a = beside(a, b)
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         a, b = plain_number(a), plain_number(b)
         if not isinstance(a, Tensor) and function in _OUT_OF_PLACE:
@@ -112,7 +118,10 @@ def get_item(machine, box, key):
         return box[key]
     if not isinstance(box, tuple) and type(box) not in _CONTAINERS:
         _must_be_inside(machine, box, "an item is read")
-    return box[key]
+    if type(box) is collections.defaultdict and key not in box and box.default_factory is not None:
+        box[key] = value = machine.invoke(box.default_factory, (), {})
+        return value
+    return box[operator.index(key) if isinstance(key, Tensor) and not isinstance(box, dict) else key]
 
 
 def set_item(machine, box, key, value):

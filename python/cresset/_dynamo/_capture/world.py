@@ -23,7 +23,7 @@ from ..._subclasses.fake_tensor import FakeTensorMode, is_fake
 from ...utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from .. import config
 from . import places as P
-from .record import Tracer, _modes_now, is_numpy_scalar
+from .record import Tracer, _modes_now, is_array_of_numbers, is_numpy_scalar
 from .signals import Break, Restart, Skip
 
 NULL = _cresset_compile.NULL
@@ -242,7 +242,16 @@ class World:
         if kind is functools.partial:
             return self._bring_partial(value, place)
         self.check(P.OF_TYPE, place, kind)
-        return value
+        return self._bring_array(value, place) if is_array_of_numbers(value) else value
+
+    def _bring_array(self, value, place):
+        """An array of NumPy's, as a tensor over the same memory."""
+        from ..._numpy import Array, shared
+
+        self.has_arrays = True
+        with self.unwatched():
+            tensor = shared(value)
+        return Array(self._bring_tensor(tensor, self.place(P.SEEN, place, shared)))
 
     def _bring_device(self, value, place):
         return value
@@ -460,6 +469,13 @@ class World:
         """The place of an inside value that lies outside as well; None for what the capture has made."""
         known = self.origins.get(id(value))
         return known[1] if known is not None and known[0] is value else None
+
+    def check_identity(self, value):
+        """Guards that an object from outside is this very one."""
+        place = self.origin(value)
+        if place not in self.same:
+            self.same.add(place)
+            self.check(P.IS, place, value)
 
     def written_attribute(self, obj, name):
         """The value that an attribute of an outside object was set to; NULL if it was not."""
