@@ -93,6 +93,72 @@ class WrittenBuffers(unittest.TestCase):
                     torch.testing.assert_close(models[0].norm.running_mean, models[1].norm.running_mean)
 
 
+class Cubed(torch.autograd.Function):
+    """With a gradient that is none of its operators, so that it shows which of the two ran."""
+
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a * a * a
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 5 * ctx.saved_tensors[0] * grad
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        a.mul_(2)
+        ctx.mark_dirty(a)
+        return a
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 7 * grad
+
+
+class Halves(torch.autograd.Function):
+    @staticmethod
+    def forward(a):
+        return a[:2] * 2, a[2:] > 0
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        return torch.cat([3 * grad, torch.zeros(1)])
+
+
+class FunctionsOfPrograms(unittest.TestCase):
+    """Beside a write their gradients are those of their own, and in place they change what is wrapped."""
+
+    PROGRAMS = {
+        "a function": lambda x: Cubed.apply(x).sum(), "twice": lambda x: Cubed.apply(Cubed.apply(x)).sum(), "in place": lambda x: (lambda y: (Doubled.apply(y) * y).sum())(x.clone()),
+        "a part in place": lambda x: (lambda y: (Doubled.apply(y[:2]), y)[1].square().sum())(x * 1), "several results": lambda x: (lambda a, b: a.sum() * (1 + b.sum()))(*Halves.apply(x)),
+    }  # fmt: skip
+
+    def test_gradients_beside_a_write(self):
+        for name, program in self.PROGRAMS.items():
+            for backend in BACKENDS:
+                with self.subTest(name, backend=backend):
+                    torch._dynamo.reset()
+
+                    def step(x, count, program=program):
+                        count += 1
+                        return program(x) + 0 * count
+
+                    results = []
+                    for call in (step, torch.compile(step, backend=backend, fullgraph=True)):
+                        x, count = torch.tensor([1.0, -2.0, 3.0], requires_grad=True), torch.zeros(())
+                        out = call(x, count)
+                        out.backward()
+                        results.append((out.item(), x.grad.tolist(), count.item()))
+                    self.assertEqual(results[1], results[0])
+
+
 class Numbers(unittest.TestCase):
     def test_an_integer_that_changes_between_steps(self):
         class Counts(nn.Module):
