@@ -140,6 +140,10 @@ def _laid_out(tensor, strides):
     return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
+def _lies_in(value, storages):
+    return isinstance(value, Tensor) and value.layout is torch.strided and value.untyped_storage()._cdata in storages
+
+
 class _Step(torch.autograd.Function):
     """One run of both halves. Values that forward keeps are saved; numbers among them are kept beside the tensors."""
 
@@ -147,8 +151,9 @@ class _Step(torch.autograd.Function):
     def forward(ctx, halves, *flat):
         found = list(call_boxed(halves.forward, list(flat)))
         results, kept = found[: halves.num_results], found[halves.num_results :]
-        written = {id(flat[i]) for i in halves.mutated}  # after this run, while backward reads what they were
-        kept = [value.clone() if id(value) in written else value for value in kept]
+        # After this run inputs are written, and all that lies in their storages counts as changed, while backward reads what it was.
+        written = {flat[i].untyped_storage()._cdata for i in halves.mutated}
+        kept = [value.clone() if written and _lies_in(value, written) else value for value in kept]
         ctx.halves = halves
         ctx.strides = halves.strides if halves.sizes is None else halves.sizes.plain(halves.strides, halves.sizes.bound(flat))
         ctx.numbers = [value for value in kept if not isinstance(value, Tensor)]

@@ -173,6 +173,22 @@ class Calls(unittest.TestCase):
         s = torch.zeros(2)
         self.assertEqual(torch.compile(f)(s, s.view(torch.int32)).tolist(), f(torch.zeros(2), torch.ones(2).view(torch.int32)).tolist())
 
+    def test_views_without_gradients_of_what_is_written_after(self):
+        def f(x, y):
+            first = y[1:3].relu_()
+            x.fill_(0.5)
+            return first, y * 2
+
+        results = []
+        for call in (f, torch.compile(f), torch.compile(f, backend="aot_eager")):
+            with torch.enable_grad():
+                base = torch.arange(8.0) * torch.ones((), requires_grad=True)
+                x, y = base[0:6], base[4:8]
+            with torch.no_grad():
+                results.append(([t.tolist() for t in call(x, y)], base.tolist()))
+        self.assertEqual(results[1], results[0])
+        self.assertEqual(results[2], results[0])
+
     def test_aot_function_has_graphs_for_each_relation(self):
         def f(x, y):
             x.mul_(2)
