@@ -48,7 +48,7 @@ def _has_base(leaves):
 
 
 def over_bases(flat_fn, facts, flat, shared, compile):
-    """What runs a function whose inputs share memory as `shared` says: `compile(flat_fn, flat)` of the function of bases. Where histories of these inputs
+    """A runner of a function whose inputs share memory as `shared` says: `compile(flat_fn, flat)` of the function of bases. Where histories of these inputs
     change, the function itself."""
     groups = _groups(shared)
     recorded = torch.is_grad_enabled() and any(i not in facts.unrecorded for i in facts.mutated if any(i in group for group in groups))

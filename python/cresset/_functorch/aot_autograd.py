@@ -190,7 +190,7 @@ def _with_updates(run, facts, sizes=None):
 
 
 def _compile(flat_fn, flat, settings, sizes=None, real=None):
-    """What runs a function of inputs like `flat`; where these are of open sizes, `real` are those at hand."""
+    """A runner of a function of inputs like `flat`; where these are of open sizes, `real` are those at hand."""
     facts = _capture.look(flat_fn, flat)
     shared = shared_memory(real or flat, facts.mutated)
     if shared and sizes is not None:

@@ -6,7 +6,7 @@ import dataclasses
 
 @dataclasses.dataclass
 class CacheInfo:
-    """What artifacts hold: names by kind."""
+    """The contents of artifacts: names by kind."""
 
     artifacts: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
 

@@ -97,7 +97,7 @@ def constant(machine, tensor):
 
 
 def beside(array, tensor):
-    """What an operator takes a number of NumPy's in the graph for, beside a tensor: one of the default dtype where the tensor has none of its kind.
+    """The tensor that stands for a number of NumPy's in the graph beside another: one of the default dtype where the tensor has none of its kind.
 
     Errors: a break for an array.
     """

@@ -268,7 +268,7 @@ def _of_paths(function):
     return lambda machine, *names: function(*map(objects.as_key, names))
 
 
-# What they do to text depends on nothing else.
+# Functions of text alone.
 for _function in (os.path.join, os.path.basename, os.path.dirname, os.path.split, os.path.splitext, os.path.isabs, os.path.normpath):
     HANDLERS[_function] = _of_paths(_function)
 

@@ -1,4 +1,4 @@
-"""What objects inside of a capture are: their classes and methods, whether they lie outside, and what guards know of them."""
+"""Objects inside of a capture: their classes and methods, whether they lie outside, and what guards know of them."""
 
 import collections
 import functools
