@@ -158,6 +158,13 @@ class FunctionsOfPrograms(unittest.TestCase):
                         results.append((out.item(), x.grad.tolist(), count.item()))
                     self.assertEqual(results[1], results[0])
 
+    def test_without_gradients(self):
+        for program in self.PROGRAMS.values():
+            for backend in BACKENDS:
+                torch._dynamo.reset()
+                x = torch.tensor([1.0, -2.0, 3.0])
+                self.assertEqual(torch.compile(program, backend=backend, fullgraph=True)(x).item(), program(x).item())
+
 
 class Numbers(unittest.TestCase):
     def test_an_integer_that_changes_between_steps(self):
