@@ -65,7 +65,7 @@ void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, co
       continue;
     }
     CRESSET_CHECK(has(outputs, t), name, ": mark_dirty was given a tensor that forward does not return; inputs changed in place must be outputs");
-    const_cast<TensorImpl*>(t)->bump_version();
+    if (!(t->layers() & layer_bit(Layer::Functionalize))) const_cast<TensorImpl*>(t)->bump_version();  // a wrapper counts none
   }
   for (Tensor& out : outputs) give_history(node, name, marks, inputs, out, outputs.size());
 }

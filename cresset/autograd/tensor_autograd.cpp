@@ -43,6 +43,7 @@ Tensor data_by_class(const Tensor& t) {
 
 // Another tensor over the memory that a functional one stands for.
 Tensor same_memory(FunctionalImpl& f, FunctionalImpl::View view) {
+  const ExcludeLayers below(layer_bit(Layer::Functionalize));  // its value is none, but for those that scopes within others wrap
   const Tensor value = view(f.value());
   std::vector<FunctionalImpl::View> views = f.views();
   views.push_back(std::move(view));

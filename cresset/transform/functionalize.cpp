@@ -216,7 +216,7 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
     return values[0].to_tensor();
   } else if (op.function_schema().name == "fill_" && !values[1].is_tensor() && (any_layout || before.is_contiguous())) {
     return cresset::fill(before, values[1].to_scalar());
-  } else if (op.function_schema().name == "zero_") {
+  } else if (op.function_schema().name == "zero_" && (any_layout || before.is_non_overlapping_and_dense())) {
     return cresset::zeros_like(before);
   }
   if (const OpEntry* form = functional_form(op)) {
@@ -226,7 +226,7 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
     if (found.sizes() == before.sizes() && can_cast(found.scalar_type(), before.scalar_type()))
       if (const Tensor made = any_layout ? found.to(before.scalar_type()) : laid_out(found.to(before.scalar_type()), before); made.defined()) return made;
   }
-  values[0] = before.clone();
+  values[0] = any_layout ? before.clone() : copy_like(before);
   dispatch::call_boxed(op, values);
   return values[0].to_tensor();
 }

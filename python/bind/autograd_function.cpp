@@ -4,8 +4,11 @@
 
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
+#include "cresset/autograd/grad_mode.h"
 #include "cresset/core/batched.h"
+#include "cresset/core/functional.h"
 #include "cresset/ops/functions.h"
+#include "cresset/transform/functionalize.h"
 #include "python/bind/autograd.h"
 
 #include <structmember.h>
@@ -246,6 +249,50 @@ void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, PyObject* outputs, co
   }
 }
 
+PyObject* function_apply(PyObject*, PyObject* all);
+
+// Whether a gradient is wanted of a tensor that is wrapped by functionalize.
+bool any_functional(PyObject* args) {
+  if (!autograd::GradMode::is_enabled()) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) {
+    PyObject* const item = PyTuple_GET_ITEM(args, i);
+    if (is_tensor(item) && as_functional(tensor_of(item)) && tensor_of(item).requires_grad()) return true;
+  }
+  return false;
+}
+
+// The function of the values behind wrappers, whose history is below these. An input that it has changed in place is the wrapper that was given.
+PyObject* apply_below_wrappers(PyObject* cls, PyObject* args, bool separate) {
+  const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  const Ref values = checked(PyTuple_New(n));
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject* const item = PyTuple_GET_ITEM(args, i);
+    const bool wrapped = is_tensor(item) && as_functional(tensor_of(item));
+    PyTuple_SET_ITEM(values.get(), i, wrapped ? checked(wrap(func::from_functional(tensor_of(item)))).release() : Py_NewRef(item));
+  }
+  const Ref all = checked(Py_BuildValue("OOi", cls, values.get(), separate ? 1 : 0));
+  Ref found;
+  {
+    const ExcludeLayers below(layer_bit(Layer::Functionalize));
+    found = checked(function_apply(nullptr, all.get()));
+  }
+  const auto wrapper_of = [&](PyObject* out) -> PyObject* {
+    if (!is_tensor(out)) return Py_NewRef(out);
+    for (Py_ssize_t i = 0; i < n; i++) {
+      PyObject *const given = PyTuple_GET_ITEM(args, i), *const value = PyTuple_GET_ITEM(values.get(), i);
+      if (given == value || tensor_of(value).impl() != tensor_of(out).impl()) continue;
+      func::set_functional(tensor_of(given), tensor_of(out));
+      return Py_NewRef(given);
+    }
+    return wrap(func::to_functional(tensor_of(out)));
+  };
+  if (!PyTuple_Check(found.get())) return wrapper_of(found.get());
+  Ref tuple = checked(PyTuple_New(PyTuple_GET_SIZE(found.get())));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); i++)
+    PyTuple_SET_ITEM(tuple.get(), i, checked(wrapper_of(PyTuple_GET_ITEM(found.get(), i))).release());
+  return tuple.release();
+}
+
 // function_apply(class, arguments, separate): what forward returns, with the class's backward as its gradient.
 PyObject* function_apply(PyObject*, PyObject* all) {
   PyObject *cls, *args;
@@ -257,6 +304,7 @@ PyObject* function_apply(PyObject*, PyObject* all) {
         const Ref module = checked(PyImport_ImportModule("cresset.autograd._function_vmap"));
         return PyObject_CallMethod(module.get(), "apply", "OO", cls, args);
       }
+    if (any_functional(args)) return apply_below_wrappers(cls, args, separate != 0);
     const Ref type = checked(PyObject_GetAttrString(cls, "_backward_cls"));
     const Ref ctx = checked(PyObject_CallNoArgs(type.get()));
     CRESSET_CHECK_TYPE(PyObject_TypeCheck(ctx.get(), context_type), "apply: ", Py_TYPE(ctx.get())->tp_name, " is no context of a function");

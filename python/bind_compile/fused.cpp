@@ -77,7 +77,40 @@ PyObject* machine_code(PyObject*, PyObject*) {
                        static_cast<long long>(counts.packaged));
 }
 
+Ref list_of(const std::vector<std::string>& names) {
+  Ref list(PyList_New(0));
+  for (const std::string& name : names) {
+    const Ref text(PyUnicode_FromString(name.c_str()));
+    if (!list || !text || PyList_Append(list.get(), text.get()) != 0) return Ref();
+  }
+  return list;
+}
+
+PyObject* save_artifacts(PyObject*, PyObject*) {
+  const graph::machine::Artifacts found = graph::machine::save_artifacts();
+  const Ref names = list_of(found.names);
+  return names ? Py_BuildValue("y#O", found.bytes.data(), static_cast<Py_ssize_t>(found.bytes.size()), names.get()) : nullptr;
+}
+PyObject* load_artifacts(PyObject*, PyObject* bytes) {
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_AsStringAndSize(bytes, &data, &size) != 0) return nullptr;
+  try {
+    return list_of(graph::machine::load_artifacts(std::string(data, static_cast<size_t>(size)))).release();
+  } catch (const std::exception& e) { return fail(e); }
+}
+PyObject* set_caching(PyObject*, PyObject* args) {
+  int on = 0;
+  const char* tag = nullptr;
+  if (!PyArg_ParseTuple(args, "ps", &on, &tag)) return nullptr;
+  graph::machine::set_caching(on != 0, tag);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {
+    {"save_artifacts", save_artifacts, METH_NOARGS, "save_artifacts(): machine code of this process as bytes, and its names."},
+    {"load_artifacts", load_artifacts, METH_O, "load_artifacts(bytes): takes machine code from such bytes; its names."},
+    {"set_caching", set_caching, METH_VARARGS, "set_caching(on, tag): whether machine code is kept on disk, and what it is told apart by."},
     {"machine_code", machine_code, METH_NOARGS,
      "machine_code(): whether it is available, and how many programs were compiled, read from disk, and found in packages."},
     {"fuse", fuse, METH_VARARGS, "fuse(module, freezing): joins operators of a graph; what keeps its kernels, and (number, names of operators) of each."},

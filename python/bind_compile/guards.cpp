@@ -263,6 +263,7 @@ PyObject* Guards::read(const Place& p, const Frame& frame, Found& found) const {
       return cells && p.number < PyTuple_GET_SIZE(cells) ? PyTuple_GET_ITEM(cells, p.number) : nullptr;
     }
     case Get::Referent: return PyWeakref_Check(o) ? kept(Py_NewRef(PyWeakref_GET_OBJECT(o)), found) : nullptr;
+    case Get::Seen: return kept(PyObject_CallOneArg(p.key.get(), o), found);
     case Get::Grad: return is_tensor_object(o) ? kept(PyObject_GetAttrString(o, "grad"), found) : nullptr;
     default: return nullptr;
   }
@@ -305,6 +306,24 @@ bool Guards::distinct(const Found& found) const {
     seen[i] = o;
   }
   return true;
+}
+
+bool Guards::shares_memory_as_before(const Found& found) const {
+  bool alone = true;
+  for (const size_t w : written_) {
+    PyObject* const o = found[static_cast<size_t>(memory_places_[w])];
+    if (!o || !is_tensor_object(o)) return false;
+    const auto& storage = tensor_of(o).unsafeGetTensorImpl()->storage();
+    alone = alone && (!storage || storage->use_count() < 2);
+  }
+  if (alone) return shared_.empty();
+  std::vector<const Tensor*> tensors;
+  for (const int place : memory_places_) {
+    PyObject* const o = found[static_cast<size_t>(place)];
+    if (!o || !is_tensor_object(o)) return false;
+    tensors.push_back(&tensor_of(o));
+  }
+  return graph::shared_memory(tensors, written_) == shared_;
 }
 
 namespace {
@@ -450,7 +469,7 @@ bool Guards::is_as_it_was(const Frame& frame, Found& found) const {
     if (!s.is_check) found[static_cast<size_t>(s.place)] = read(places_[static_cast<size_t>(s.place)], frame, found);
     else if (!passes(s, found)) return false;
   }
-  return distinct(found);
+  return distinct(found) && shares_memory_as_before(found);
 }
 
 void Guards::take_back(Found& found) const {
@@ -472,7 +491,7 @@ bool Guards::hold(const Frame& frame, Found& found) const {
       return false;
     }
   }
-  if (!distinct(found)) return false;
+  if (!distinct(found) || !shares_memory_as_before(found)) return false;
   remember(found);
   return true;
 }
@@ -494,7 +513,8 @@ std::string Guards::failure(const Frame& frame) const {
       return text_of(s) + ", got " + repr(o);
     }
   }
-  return distinct(found) ? "" : "two arguments are the same tensor";
+  if (!distinct(found)) return "two arguments are the same tensor";
+  return shares_memory_as_before(found) ? "" : "a tensor that is written shares memory with others in another way";
 }
 
 std::string Guards::name_of(int place) const {
@@ -520,6 +540,7 @@ std::string Guards::name_of(int place) const {
     case Get::Closure: return of() + ".__closure__[" + std::to_string(p.number) + "]";
     case Get::Grad: return of() + ".grad";
     case Get::Referent: return of() + "()";
+    case Get::Seen: return "tensor of " + of();
   }
   return "?";
 }
@@ -584,6 +605,7 @@ void Guards::clear() {
   remembered_ = planned_ = false;
   steps_.clear();
   distinct_.clear();
+  written_.clear();
 }
 
 bool is_tensor_object(PyObject* o) { return PyObject_TypeCheck(o, tensor_type); }
@@ -622,7 +644,7 @@ PyObject* get(PyObject* self, PyObject* args) {
   int what = 0, parent = 0, number = 0;
   PyObject* key = nullptr;
   if (!PyArg_ParseTuple(args, "iiOi", &what, &parent, &key, &number)) return nullptr;
-  if (what < 0 || what > static_cast<int>(Get::Referent) || parent < -1 || parent >= of(self).num_places()) {
+  if (what < 0 || what > static_cast<int>(Get::Seen) || parent < -1 || parent >= of(self).num_places()) {
     PyErr_Format(PyExc_ValueError, "guards: no such place, got %d of %d", what, parent);
     return nullptr;
   }
@@ -682,19 +704,72 @@ PyObject* formula(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// Numbers of a sequence, each of them below `end`. False, with an error set, for others.
+template <class T> bool read_numbers(PyObject* sequence, long end, std::vector<T>& to) {
+  for (Py_ssize_t i = 0, n = PySequence_Size(sequence); i < n; i++) {
+    const Ref item(PySequence_GetItem(sequence, i));
+    const long number = item ? PyLong_AsLong(item.get()) : -1;
+    if (number < 0 || number >= end) {
+      if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "guards: expected numbers below %ld, got %ld", end, number);
+      return false;
+    }
+    to.push_back(static_cast<T>(number));
+  }
+  return !PyErr_Occurred();
+}
+
 PyObject* distinct(PyObject* self, PyObject* places) {
   std::vector<int> list;
-  for (Py_ssize_t i = 0, n = PySequence_Size(places); i < n; i++) {
-    Ref item(PySequence_GetItem(places, i));
-    const long place = item ? PyLong_AsLong(item.get()) : -1;
-    if (place < 0 || place >= of(self).num_places()) {
-      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "guards: no such place");
-      return nullptr;
-    }
-    list.push_back(static_cast<int>(place));
-  }
+  if (!read_numbers(places, of(self).num_places(), list)) return nullptr;
   of(self).check_distinct(std::move(list));
   Py_RETURN_NONE;
+}
+
+bool read_tensors(PyObject* list, std::vector<const Tensor*>& to) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+    PyObject* const o = PyList_GET_ITEM(list, i);
+    if (!is_tensor_object(o)) {
+      PyErr_Format(PyExc_TypeError, "guards: expected a list of tensors, got %R in it", Py_TYPE(o));
+      return false;
+    }
+    to.push_back(&tensor_of(o));
+  }
+  return true;
+}
+
+// memory(places, tensors, written) -> whether any of the tensors at these places that are written shares memory with another
+PyObject* memory(PyObject* self, PyObject* args) {
+  PyObject *places = nullptr, *list = nullptr, *numbers = nullptr;
+  std::vector<int> at;
+  std::vector<const Tensor*> tensors;
+  std::vector<size_t> written;
+  if (!PyArg_ParseTuple(args, "OO!O", &places, &PyList_Type, &list, &numbers) || !read_numbers(places, of(self).num_places(), at) ||
+      !read_tensors(list, tensors) || !read_numbers(numbers, static_cast<long>(tensors.size()), written))
+    return nullptr;
+  if (at.size() != tensors.size()) {
+    PyErr_Format(PyExc_ValueError, "guards: expected %zu tensors, got %zu", at.size(), tensors.size());
+    return nullptr;
+  }
+  std::vector<graph::SharedMemory> shared = graph::shared_memory(tensors, written);
+  const bool any = !shared.empty();
+  of(self).check_memory(std::move(at), std::move(written), std::move(shared));
+  return PyBool_FromLong(any);
+}
+
+// shared_memory(tensors, written) -> [(number, number of a tensor over the same storage, distance in bytes)]
+PyObject* shared_memory(PyObject*, PyObject* args) {
+  PyObject *list = nullptr, *numbers = nullptr;
+  std::vector<const Tensor*> tensors;
+  std::vector<size_t> written;
+  if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &list, &numbers) || !read_tensors(list, tensors) ||
+      !read_numbers(numbers, static_cast<long>(tensors.size()), written))
+    return nullptr;
+  Ref found(PyList_New(0));
+  for (const graph::SharedMemory& s : graph::shared_memory(tensors, written)) {
+    const Ref item(Py_BuildValue("nnL", static_cast<Py_ssize_t>(s.first), static_cast<Py_ssize_t>(s.second), static_cast<long long>(s.distance)));
+    if (!found || !item || PyList_Append(found.get(), item.get()) < 0) return nullptr;
+  }
+  return found.release();
 }
 
 PyObject* text(PyObject* self, PyObject*) {
@@ -757,6 +832,8 @@ PyMethodDef methods[] = {{"get", get, METH_VARARGS, "A place: get(what, parent, 
                          {"tensor", tensor, METH_VARARGS, "A check of a place: tensor(place, example, open_dimensions, check_leaf)."},
                          {"formula", formula, METH_VARARGS, "A condition on sizes: formula(tree, text)."},
                          {"distinct", distinct, METH_O, "The tensors at these places are different ones."},
+                         {"memory", memory, METH_VARARGS, "What written tensors share with others: memory(places, tensors, written), whether there is any."},
+                         {"shared_memory", shared_memory, METH_VARARGS | METH_STATIC, "Tensors that share memory: shared_memory(tensors, written)."},
                          {"text", text, METH_NOARGS, "All checks, a line each."},
                          {"checks", checks, METH_NOARGS, "The kind and the place of each check."},
                          {"keep", keep, METH_O, "Drops the checks whose flag in a list is false."},

@@ -1,12 +1,13 @@
 #pragma once
 // Guards: whether what a capture has looked at is as it was. A tree of places, each read from its parent, with checks on what is found there, laid
-// out as a list of steps in the order in which the capture came by. Reading and checking run no Python code.
+// out as a list of steps in the order in which the capture came by. Reading and checking run no Python code, but where arrays are seen as tensors.
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cresset/graph/codegen/overlap.h"
 #include "python/bind/bind.h"
 #include "python/bind_compile/formula.h"
 #include "python/bind_compile/frame.h"
@@ -35,6 +36,7 @@ enum class Get : uint8_t {
   Closure,   // a cell of a function, by number
   Grad,      // of a tensor
   Referent,  // of a weak reference; None where it is gone
+  Seen,      // as what a function takes it for: an array of NumPy's as a tensor
 };
 
 enum class Check : uint8_t {
@@ -95,6 +97,12 @@ class Guards {
   bool check_formula(PyObject* tree, PyObject* text);
   // All these places hold different tensors.
   void check_distinct(std::vector<int> places) { distinct_ = std::move(places); }
+  // Of the tensors at these places those at `written`, numbers of the list, share memory with the others as `shared` says.
+  void check_memory(std::vector<int> places, std::vector<size_t> written, std::vector<graph::SharedMemory> shared) {
+    memory_places_ = std::move(places);
+    written_ = std::move(written);
+    shared_ = std::move(shared);
+  }
 
   // Whether everything holds. `found` gets what is at each place. After a success dicts that have not changed since (CPython counts changes of
   // a dict) are not read again, so that a module costs a comparison or two.
@@ -134,6 +142,7 @@ class Guards {
   PyObject* read(const Place& place, const Frame& frame, Found& found) const;
   bool passes(const Step& step, const Found& found) const;
   bool distinct(const Found& found) const;
+  bool shares_memory_as_before(const Found& found) const;
   std::string text_of(const Step& step) const;
 
   // How the next check may be short: what must be as it was, in the order of places, and the steps that run each time.
@@ -162,7 +171,9 @@ class Guards {
 
   std::vector<Place> places_;
   std::vector<Step> steps_;
-  std::vector<int> distinct_;
+  std::vector<int> distinct_, memory_places_;
+  std::vector<size_t> written_;
+  std::vector<graph::SharedMemory> shared_;
   Surroundings surroundings_;
 };
 

@@ -11,6 +11,7 @@
 #include "cresset/graph/capture/capture.h"
 #include "cresset/graph/codegen/fuse.h"
 #include "cresset/graph/codegen/history.h"
+#include "cresset/graph/codegen/overlap.h"
 #include "cresset/graph/ir/alias.h"
 #include "cresset/graph/passes/joint.h"
 #include "cresset/graph/passes/passes.h"
@@ -30,6 +31,7 @@ struct Plan {
   size_t results = 0;
   std::vector<Tensor> extra;                  // parameters that are inputs of the programs, behind the function's own
   std::vector<Tensor> written;                // tensors from elsewhere that get new values, which come after the results
+  std::vector<Tensor> touched;                // tensors from elsewhere that are written, by the graph or after it
   std::vector<bool> recorded;                 // for each result: whether it has a history
   std::vector<std::vector<int64_t>> strides;  // of the gradients of these
 };
@@ -66,6 +68,16 @@ bool writes_to_parameter(const Graph& graph) {
   const AliasSets aliases(graph);
   for (const auto& p : graph.block().parameters())
     if (aliases.is_written(p.get())) return true;
+  return false;
+}
+std::vector<Tensor> written_constants(const Graph& graph) {
+  const AliasSets aliases(graph);
+  return constants_of(graph, [&](const Value& v) { return is_written(v, aliases); });
+}
+// Whether what a plan writes elsewhere lies in the memory of an argument, of which the graph knows nothing.
+bool writes_to_one_of(const Plan& plan, const std::vector<Tensor>& inputs) {
+  for (const Tensor& t : plan.touched)
+    if (std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) { return share_memory(t, input); })) return true;
   return false;
 }
 bool returns_parameter(const Graph& graph, size_t results) {
@@ -158,6 +170,7 @@ std::vector<Tensor> run_plan(const std::shared_ptr<const Plan>& plan, const std:
 std::shared_ptr<Plan> plan_of(std::unique_ptr<Graph> graph, const FuseOptions& options) {
   auto plan = std::make_shared<Plan>();
   plan->results = graph->block().results().size();
+  plan->touched = written_constants(*graph);
   remove_dead_code(*graph);
   plan->kernels = fuse(*graph, options);
   plan->forward = std::make_unique<const Program>(*graph);
@@ -184,6 +197,7 @@ std::shared_ptr<Plan> plan_with_gradients(CompiledCall::Function function, const
   remove_dead_code(*joint.graph);
   CRESSET_CHECK_NOT_IMPLEMENTED(!returns_parameter(*joint.graph, joint.results), "compile: a result of the function is its argument, or a view of it");
   plan->written = take_writes(*joint.graph, joint.results);
+  plan->touched = plan->written;
   SplitOptions options;
   options.inputs = joint.inputs;
   options.results = joint.results + plan->written.size();
@@ -272,8 +286,7 @@ struct CompiledCall::Parts {
           }
           kind.extra = constants_of(*graph, wanted);
           for (const Tensor& t : kind.extra) CRESSET_CHECK_NOT_IMPLEMENTED(t.is_leaf(), "compile: the function takes a tensor with a history from elsewhere");
-          const AliasSets aliases(*graph);
-          kind.written = constants_of(*graph, [&](const Value& v) { return is_written(v, aliases); });
+          kind.written = written_constants(*graph);
           for (const Tensor& t : results) kind.recorded.push_back(t.requires_grad());
         },
         kind);
@@ -306,7 +319,7 @@ std::vector<Tensor> CompiledCall::run(Function function, const std::vector<Tenso
           [&] { kind->plan = plan_with_gradients(function, inputs, std::exchange(kind->extra, {}), std::exchange(kind->written, {}), kind->recorded); }, *kind);
     plan = kind->plan;
   }
-  return plan ? run_plan(plan, inputs) : function(inputs);
+  return plan && !writes_to_one_of(*plan, inputs) ? run_plan(plan, inputs) : function(inputs);
 }
 
 CompileReport CompiledCall::report() const {

@@ -30,6 +30,7 @@ class Settings(Patched):
 
     _names = ()  # pairs of names for one setting
     _without_effect = types.MappingProxyType({})  # settings that change nothing, and why
+    _changed = types.MappingProxyType({})  # functions that are called with a setting that has been set
 
     def __setattr__(self, name, value):
         if name not in self.__dict__ and not name.startswith("__"):
@@ -38,6 +39,8 @@ class Settings(Patched):
             warnings.warn(f"{self.__name__}.{name} changes nothing here: {self._without_effect[name]}", UserWarning, stacklevel=2)
         for one in next((pair for pair in self._names if name in pair), (name,)):
             super().__setattr__(one, value)
+        if name in self._changed:
+            self._changed[name](value)
 
 
 class _Patch(contextlib.ContextDecorator):
@@ -87,7 +90,8 @@ def _patch_tests(cls, patch):
     return cls
 
 
-def seal(module, without_effect=None, **older):
-    """Makes a module one of settings; `older` gives further names of some. `without_effect` says of those that change nothing why: a change of them warns."""
+def seal(module, without_effect=None, changed=None, **older):
+    """Makes a module one of settings; `older` gives further names of some. `without_effect` says of those that change nothing why: a change of them warns.
+    `changed` has functions that are told when a setting is set."""
     module.__dict__.update({name: module.__dict__[other] for name, other in older.items()})
-    module.__class__ = type("Settings", (Settings,), {"_names": tuple(older.items()), "_without_effect": without_effect or {}})
+    module.__class__ = type("Settings", (Settings,), {"_names": tuple(older.items()), "_without_effect": without_effect or {}, "_changed": changed or {}})

@@ -45,8 +45,13 @@ allow_empty_graphs = False
 #: Classes of tensors, with operators of their own, that graphs hold without `fullgraph=True`, too; and those whose frames always run as they are.
 traceable_tensor_subclasses = set()
 nontraceable_tensor_subclasses = set()
+#: Arrays of NumPy's are tensors of graphs, and its functions on them operators.
+trace_numpy = True
 #: Functions, `print` or `warnings.warn` say, that break no graph: they are called with the same values once the graph has run.
 reorderable_logging_functions = set()
+#: Functions, and methods of loggers (`logging.Logger.warning`, or one logger's), whose calls captured functions leave out.
+ignore_logging_functions = set()
+ignore_logger_methods = set()
 
 # Known by name; these values are what holds here.
 allow_rnn = False
@@ -74,4 +79,17 @@ guard_nn_modules_using_dict_tags = skip_tensor_guards_with_matching_dict_tags = 
 fake_tensor_cache_enabled = run_gc_after_compile = True
 minimum_call_count = 1
 
-_seal(_sys.modules[__name__], _without_effect, cache_size_limit="recompile_limit", accumulated_cache_size_limit="accumulated_recompile_limit")
+
+def _set_disable(_):
+    from .eval_frame import settle
+
+    settle()
+
+
+_seal(
+    _sys.modules[__name__],
+    _without_effect,
+    {"disable": _set_disable},
+    cache_size_limit="recompile_limit",
+    accumulated_cache_size_limit="accumulated_recompile_limit",
+)

@@ -111,9 +111,9 @@ def disallow_in_graph(fn):
     """
     if isinstance(fn, (list, tuple)):
         return [disallow_in_graph(one) for one in fn]
-    from ._capture import calls
+    from ._capture import calls, objects
 
-    if isinstance(_checked(fn, "disallow_in_graph"), type) or not calls.is_of_package(fn):
+    if isinstance(_checked(fn, "disallow_in_graph"), type) or not objects.is_of_package(fn):
         raise RuntimeError(f"disallow_in_graph: expected a function of the package, got {fn!r}; torch.compiler.disable is for those of programs")
     if fn not in _disallowed:
         _disallowed[fn] = calls.HANDLERS.get(fn)

@@ -44,8 +44,17 @@ class _Stance:
         self.stance, self.skip_guard_eval_unsafe, self.force_backend = stance, skip_guard_eval_unsafe, force_backend
 
 
-_stance = _Stance()
+_chosen = _stance = _Stance()  # by the program, and what holds: config.disable may stand before it
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile")
+
+
+def settle():
+    """Brings about what the program has chosen with `set_stance` and `config.disable`."""
+    global _stance
+    _stance = _Stance("disabled") if config.disable else _chosen
+
+
+settle()
 
 
 class Compiler:
@@ -85,7 +94,10 @@ class Compiler:
         stance = _stance.stance
         if stance == "default":
             return self.region.call(function, args, kwargs)
-        if stance == "force_eager":
+        if stance == "disabled" and self.fullgraph:
+            _cresset_compile.plainly(function, args, kwargs)
+            raise RuntimeError("torch.compile: a function of fullgraph=True has run as it is, as torch._dynamo.config.disable says: there is no graph of it")
+        if stance in ("force_eager", "disabled"):
             return _cresset_compile.plainly(function, args, kwargs)
         return self.region.call(function, args, kwargs)
 
@@ -120,8 +132,13 @@ def is_dynamo_supported():
 # ---- functions --------------------------------------------------------------------------------------------------------------
 
 
+def _is_of_numpy(function):
+    """Whether a function is one that `torch.compiler.wrap_numpy` made: it is captured with what it does around the program's."""
+    return getattr(function, "__globals__", {}).get("__name__") == "cresset.compiler._numpy_functions"
+
+
 def _code_of(function):
-    found = inspect.unwrap(function) if not isinstance(function, types.MethodType) else function.__func__
+    found = inspect.unwrap(function, stop=_is_of_numpy) if not isinstance(function, types.MethodType) else function.__func__
     while isinstance(found, functools.partial):
         found = found.func
     return getattr(found, "__code__", None)
@@ -168,8 +185,15 @@ def compiled(function, compiler):
 
     functools.update_wrapper(wrapper, function.args[0] if code is None else function)
     wrapper._torchdynamo_orig_callable = function.args[0] if code is None else function
-    wrapper._compiler = compiler
+    wrapper._compiler, wrapper.aot_compile = compiler, functools.partial(_aot_compile, function, compiler)
     return wrapper
+
+
+def _aot_compile(function, compiler, example_inputs):
+    """The function compiled now, for arguments like `example_inputs`, a pair of a tuple and a dict: see `aot_compile.AOTCompiledFunction`."""
+    from .aot_compile import compiled_now
+
+    return compiled_now(function, compiler, example_inputs)
 
 
 class OptimizedModule(torch.nn.Module):
@@ -198,6 +222,10 @@ class OptimizedModule(torch.nn.Module):
     def __call__(self, *args, **kwargs):
         own = self.__dict__  # past the look-ups of modules, which are slow
         return run_module(own["_modules"]["_orig_mod"], own["_compiler"], args, kwargs)
+
+    def aot_compile(self, example_inputs):
+        """The module compiled now, for arguments like `example_inputs`, a pair of a tuple and a dict: see `aot_compile.AOTCompiledFunction`."""
+        return _aot_compile(self._orig_mod, self._compiler, example_inputs)
 
     def forward(self, *args, **kwargs):
         """The module's result."""
@@ -346,25 +374,28 @@ class set_stance(contextlib.ContextDecorator):  # noqa: N801  a function's name
     """How compiled functions behave from now on, or in a `with` block: see `torch.compiler.set_stance`."""
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
-        global _stance
+        global _chosen
         if stance not in _STANCES:
             raise RuntimeError(f"set_stance: expected one of {', '.join(_STANCES)}, got {stance!r}")
         if force_backend is not None and stance != "default":
             raise RuntimeError("set_stance: force_backend goes with the stance 'default'")
-        self._new, self._before = _Stance(stance, skip_guard_eval_unsafe, force_backend), _stance
-        _stance = self._new
+        self._new, self._before = _Stance(stance, skip_guard_eval_unsafe, force_backend), _chosen
+        self._choose(self._new)
+
+    @staticmethod
+    def _choose(stance):
+        global _chosen
+        _chosen = stance
+        settle()
 
     def __enter__(self):
-        global _stance
-        _stance = self._new
+        self._choose(self._new)
 
     def __exit__(self, *error):
-        global _stance
-        _stance = self._before
+        self._choose(self._before)
 
     def __call__(self, function):
-        global _stance
-        _stance = self._before
+        self._choose(self._before)
         return super().__call__(function)
 
 
@@ -438,4 +469,4 @@ def export(
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
-del config, exc
+del exc

@@ -29,6 +29,17 @@ class Facts:
     detached: set = dataclasses.field(default_factory=set)  # numbers of views without a history
     differentiable: list = dataclasses.field(default_factory=list)  # of the results of the graph: whether each has a gradient
 
+    def result(self, number, flat, plain=lambda value: value):
+        """A result that is no value of the graph: an input, a view of one, or a constant. `plain` gives numbers for symbols."""
+        kind, which = self.out_kinds[number]
+        if kind == "input":
+            return flat[which]
+        if kind == "constant":
+            return plain(which)
+        base = flat[which].detach() if number in self.detached else flat[which]
+        shape, strides, offset = plain(self.views[number])
+        return base.as_strided(shape, strides, base.storage_offset() + offset)
+
 
 def fake_inputs(flat):
     """A mode, and the tensors of `flat` as its fakes."""
@@ -58,7 +69,7 @@ def look(flat_fn, flat):
     if any(isinstance(leaf, Tensor) and leaf.layout is torch.strided and not _is_like_its_copy(leaf) for leaf in flat):
         mode, fakes = fake_inputs(flat)
         with mode, torch.no_grad():  # views are those of the inputs as they lie in memory
-            seen = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
+            seen = _apart([leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes])
             outs, _ = tree_flatten(flat_fn(*seen))
     by_memory = {_memory(leaf): i for i, leaf in enumerate(seen) if isinstance(leaf, Tensor) and leaf.numel()}
     for number, out in enumerate(outs):
@@ -75,6 +86,19 @@ def look(flat_fn, flat):
         else:
             facts.out_kinds.append(("value", None))
     return facts
+
+
+def _apart(leaves):
+    """Tensors without data as they lie in memory, those of one storage in several: a view is one of the tensor that it was made of, whatever else lies there."""
+    known, made = set(), []
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and leaf.layout is torch.strided and _memory(leaf) in known:
+            count = leaf.untyped_storage().nbytes() // leaf.element_size()
+            leaf = leaf.new_empty((count,)).as_strided(leaf.shape, leaf.stride(), leaf.storage_offset())
+        if isinstance(leaf, Tensor):
+            known.add(_memory(leaf))
+        made.append(leaf)
+    return made
 
 
 def _is_like_its_copy(leaf):

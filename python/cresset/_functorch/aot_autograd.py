@@ -24,6 +24,7 @@ import cresset as torch
 from .. import nn
 from ..utils._pytree import tree_flatten, tree_unflatten
 from . import _capture
+from ._bases import over_bases, shared_memory
 from ._boxed import call_boxed, make_boxed_compiler, make_boxed_func
 from ._sizes import Sizes
 from .partitioners import default_partition
@@ -139,6 +140,10 @@ def _laid_out(tensor, strides):
     return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
+def _lies_in(value, storages):
+    return isinstance(value, Tensor) and value.layout is torch.strided and value.untyped_storage()._cdata in storages
+
+
 class _Step(torch.autograd.Function):
     """One run of both halves. Values that forward keeps are saved; numbers among them are kept beside the tensors."""
 
@@ -146,8 +151,9 @@ class _Step(torch.autograd.Function):
     def forward(ctx, halves, *flat):
         found = list(call_boxed(halves.forward, list(flat)))
         results, kept = found[: halves.num_results], found[halves.num_results :]
-        written = {id(flat[i]) for i in halves.mutated}  # after this run, while backward reads what they were
-        kept = [value.clone() if id(value) in written else value for value in kept]
+        # After this run inputs are written, and all that lies in their storages counts as changed, while backward reads what it was.
+        written = {flat[i].untyped_storage()._cdata for i in halves.mutated}
+        kept = [value.clone() if written and _lies_in(value, written) else value for value in kept]
         ctx.halves = halves
         ctx.strides = halves.strides if halves.sizes is None else halves.sizes.plain(halves.strides, halves.sizes.bound(flat))
         ctx.numbers = [value for value in kept if not isinstance(value, Tensor)]
@@ -173,24 +179,24 @@ def _with_updates(run, facts, sizes=None):
             with torch.no_grad() if i in facts.unrecorded else contextlib.nullcontext():
                 flat[i].copy_(value)
         values = iter(found[len(facts.mutated) :])
-        outs, plain = [], lambda value: value
+        options = ()
         if sizes is not None:
             bound = sizes.bound(flat)
-            plain = lambda value: sizes.plain(value, bound)  # noqa: E731
-        for number, (kind, which) in enumerate(facts.out_kinds):
-            if kind == "view":
-                base = flat[which].detach() if number in facts.detached else flat[which]
-                shape, strides, offset = plain(facts.views[number])
-                outs.append(base.as_strided(shape, strides, base.storage_offset() + offset))
-            else:
-                outs.append(next(values) if kind == "value" else flat[which] if kind == "input" else plain(which))
+            options = (lambda value: sizes.plain(value, bound),)
+        outs = [next(values) if kind == "value" else facts.result(number, flat, *options) for number, (kind, _) in enumerate(facts.out_kinds)]
         return tree_unflatten(outs, facts.out_spec)
 
     return call
 
 
-def _compile(flat_fn, flat, settings, sizes=None):
+def _compile(flat_fn, flat, settings, sizes=None, real=None):
+    """A runner of a function of inputs like `flat`; where these are of open sizes, `real` are those at hand."""
     facts = _capture.look(flat_fn, flat)
+    shared = shared_memory(real or flat, facts.mutated)
+    if shared and sizes is not None:
+        return lambda flat: flat_fn(*flat)
+    if shared:
+        return over_bases(flat_fn, facts, flat, shared, lambda fn, inputs: _compile(fn, inputs, settings))
     if torch.is_grad_enabled() and any(_capture.wants_gradient(leaf) for leaf in flat):
         return _with_updates(_Halves(flat_fn, facts, flat, settings, sizes), facts, sizes)
     return _with_updates(*_compiled_forward(flat_fn, facts, flat, settings), sizes)
@@ -217,7 +223,11 @@ class _Compiled:
 
     def __call__(self, fn, args, kwargs):
         flat, spec = tree_flatten((args, kwargs))
-        key = (str(spec), torch.is_grad_enabled(), *map(_kind if self.settings.dynamic else _key, flat))
+        shared = shared_memory(flat, range(len(flat)))
+        if self.settings.dynamic:
+            key = (str(spec), torch.is_grad_enabled(), *map(_kind, flat), *((first, second) for first, second, _ in shared))
+        else:
+            key = (str(spec), torch.is_grad_enabled(), *map(_key, flat), *shared)
 
         def flat_fn(*leaves):
             given, named = tree_unflatten(list(leaves), spec)
@@ -235,7 +245,7 @@ class _Compiled:
             if sizes.hold(flat):
                 return run
         sizes = Sizes(flat)
-        run = sizes.settled(lambda: _compile(flat_fn, sizes.fakes, self.settings, sizes))
+        run = sizes.settled(lambda: _compile(flat_fn, sizes.fakes, self.settings, sizes, flat))
         known.append((sizes, run))
         return run
 

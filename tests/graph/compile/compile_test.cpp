@@ -203,6 +203,42 @@ TEST(Compile, ArgumentsAndViewsOfThemAreResults) {
   }
 }
 
+TEST(Compile, WritesReachWhatSharesMemoryWithAnArgument) {
+  const auto f = [](const Tensor& x, const Tensor& y) {
+    const Tensor z = y.sin();
+    Tensor(x).mul_(2);
+    return std::vector<Tensor>{z * 2 + y.cos(), x * y};
+  };
+  const auto fast = compile(f);
+  for (int turn = 0; turn < 4; turn++) {
+    const Tensor one = waves({2000}), two = waves({2000}), apart = waves({1000});
+    const bool shares = turn % 2 == 0;
+    const auto found = fast(one.narrow(0, 0, 1000), shares ? one.narrow(0, 500, 1000) : apart);
+    const auto expected = f(two.narrow(0, 0, 1000), shares ? two.narrow(0, 500, 1000) : apart);
+    for (size_t i = 0; i < found.size(); i++) EXPECT_TRUE(same(found[i], expected[i])) << turn << ", result " << i;
+    EXPECT_TRUE(same(one, two)) << turn;
+  }
+}
+
+TEST(Compile, WritesToTensorsFromElsewhereReachArguments) {
+  for (const bool gradients : {false, true}) {
+    const Tensor state = waves({1000}), other = state.clone(), w = cresset::full({}, 1.5).requires_grad_(gradients);
+    const auto with = [&w](const Tensor& held) {
+      return [held, &w](const Tensor& x) {
+        Tensor(held).mul_(2);
+        return x * w;
+      };
+    };
+    const auto fast = compile(with(state));
+    const auto plain = with(other);
+    for (int turn = 0; turn < 4; turn++) {
+      const Tensor found = fast(turn < 3 ? waves({500}) : state.narrow(0, 100, 500)), expected = plain(turn < 3 ? waves({500}) : other.narrow(0, 100, 500));
+      EXPECT_TRUE(same(found, expected)) << turn;
+    }
+    EXPECT_TRUE(same(state, other));
+  }
+}
+
 TEST(Compile, FurtherKindsRunAsTheyAre) {
   CompileOptions two;
   two.max_kinds = 2;

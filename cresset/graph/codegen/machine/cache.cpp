@@ -96,12 +96,13 @@ const Cache& Cache::of_user() {
   return *cache;
 }
 
-std::string Cache::path(const std::string& key) const {
+std::string Cache::name_of(const std::string& key) {
   char name[48];
-  std::snprintf(name, sizeof name, "/%016llx%016llx.code", static_cast<unsigned long long>(hash(key)),
+  std::snprintf(name, sizeof name, "%016llx%016llx", static_cast<unsigned long long>(hash(key)),
                 static_cast<unsigned long long>(hash(key, 0x9e3779b97f4a7c15u)));
-  return folder_ + name;
+  return name;
 }
+std::string Cache::path(const std::string& key) const { return folder_ + "/" + name_of(key) + ".code"; }
 
 std::optional<std::string> Cache::read(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;

@@ -25,6 +25,8 @@ class CRESSET_API Cache {
   // A full disk or a folder that cannot be written leaves things as they are.
   void write(const std::string& key, const std::string& image) const;
   std::string path(const std::string& key) const;
+  // The name of a key, as files have it: 32 digits.
+  static std::string name_of(const std::string& key);
 
  private:
   void shrink() const;

@@ -113,6 +113,14 @@ std::unordered_map<std::string, std::weak_ptr<const Image>>& images() {
   return *map;
 }
 
+// Code by its key, for artifacts.
+std::unordered_map<std::string, std::string>& known_code() {
+  static auto* const map = new std::unordered_map<std::string, std::string>();
+  return *map;
+}
+bool caching = true;
+std::string tag;
+
 // The set of the library's loops, where there are programs for it.
 std::optional<Isa> own_isa() {
   static const std::optional<Isa> found = isa_of(build_info().isa);
@@ -180,6 +188,14 @@ std::string generated(const Program& program, const char* cpu) {
   return image_of(object);
 }
 
+std::optional<std::string> found_in_cache(const std::string& key) {
+  if (!caching) return std::nullopt;
+  if (const auto known = known_code().find(key); known != known_code().end()) return known->second;
+  return Cache::of_user().read(key);
+}
+
+constexpr char kArtifacts[] = "CRSARTF1";
+
 const std::string* find_packaged(const Program& program) {
   if (packages().empty()) return nullptr;
   const std::string key = portable_key(program);
@@ -209,6 +225,55 @@ Package::~Package() {
   packages().erase(std::find(packages().begin(), packages().end(), &code_));
 }
 
+Artifacts save_artifacts() {
+  Artifacts made;
+  const std::lock_guard lock(mutex);
+  if (known_code().empty()) return made;
+  made.bytes = kArtifacts;
+  for (const auto& [key, image] : known_code()) {
+    const std::string part = sealed(key, image);
+    const uint64_t size = part.size();
+    made.bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(part);
+    made.names.push_back(Cache::name_of(key));
+  }
+  return made;
+}
+
+std::vector<std::string> load_artifacts(const std::string& bytes) {
+  constexpr size_t kStart = sizeof kArtifacts - 1;
+  CRESSET_CHECK_VALUE(bytes.compare(0, kStart, kArtifacts) == 0, "load_cache_artifacts: expected bytes that save_cache_artifacts gave, got ", bytes.size(),
+                      " others");
+  std::vector<std::pair<std::string, std::string>> parts;
+  for (size_t at = kStart; at < bytes.size();) {
+    uint64_t size = 0;
+    CRESSET_CHECK_VALUE(bytes.size() - at >= sizeof size, "load_cache_artifacts: the bytes end early");
+    std::memcpy(&size, bytes.data() + at, sizeof size);
+    at += sizeof size;
+    CRESSET_CHECK_VALUE(size <= bytes.size() - at, "load_cache_artifacts: the bytes end early");
+    auto part = opened(bytes.substr(at, size));
+    CRESSET_CHECK_VALUE(part && !part->second.empty(), "load_cache_artifacts: a part of the bytes is damaged");
+    CRESSET_CHECK_VALUE(part->first.rfind(kForm, 0) == 0, "load_cache_artifacts: another version of the library wrote the bytes");
+    parts.push_back(std::move(*part));
+    at += size;
+  }
+  const std::lock_guard lock(mutex);
+  std::vector<std::string> names;
+  for (auto& [key, image] : parts) {
+    names.push_back(Cache::name_of(key));
+    if (!caching) continue;
+    Cache::of_user().write(key, image);
+    hopeless().erase(key);
+    known_code()[key] = std::move(image);
+  }
+  return names;
+}
+
+void set_caching(bool on, std::string text) {
+  const std::lock_guard lock(mutex);
+  caching = on;
+  tag = std::move(text);
+}
+
 bool is_available() { return is_on() && provider() != nullptr; }
 
 Counts counts() {
@@ -219,8 +284,8 @@ Counts counts() {
 std::shared_ptr<const Image> code_of(const Program& program) {
   if (asked) asked->programs.push_back(program);
   if (!is_on() || program.isa != own_isa()) return nullptr;
-  const std::string key = kForm + program.key() + cpu();
   const std::lock_guard lock(mutex);
+  const std::string key = kForm + program.key() + cpu() + tag;
   auto& known = images()[key];
   if (auto image = known.lock()) return image;
   std::shared_ptr<const Image> image;
@@ -230,14 +295,16 @@ std::shared_ptr<const Image> code_of(const Program& program) {
       all.packaged++;
     } else if (hopeless().count(key)) {
       return nullptr;
-    } else if (const auto stored = Cache::of_user().read(key)) {
+    } else if (auto stored = found_in_cache(key)) {
       image = std::make_shared<Image>(*stored);
+      known_code()[key] = std::move(*stored);
       all.read++;
     } else if (provider()) {
       const std::string bytes = generated(program, nullptr);
       image = std::make_shared<Image>(bytes);
       all.made++;
-      Cache::of_user().write(key, bytes);
+      if (caching) Cache::of_user().write(key, bytes);
+      if (caching) known_code()[key] = bytes;
     }
   } catch (const std::exception&) {
     hopeless().insert(key);

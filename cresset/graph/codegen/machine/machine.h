@@ -76,6 +76,18 @@ class CRESSET_API Package {
   Portable code_;
 };
 
+// The code that this process has made, or read from disk or artifacts, as bytes that another process of this library takes; and its names. Every part has a checksum.
+struct Artifacts {
+  std::string bytes;
+  std::vector<std::string> names;
+};
+CRESSET_API Artifacts save_artifacts();
+// Takes code from such bytes, for this process and the cache on disk; its names. It is code: load that of those you trust. Errors: bytes that are no artifacts, are cut or
+// damaged, or are another version's; nothing is taken then.
+CRESSET_API std::vector<std::string> load_artifacts(const std::string& bytes);
+// Whether code is kept on disk and in artifacts, and a text that code is told apart by: code of one tag serves no other.
+CRESSET_API void set_caching(bool on, std::string tag);
+
 struct Counts {
   int64_t made = 0, read = 0, packaged = 0;  // by the provider, from disk, and from packages
 };

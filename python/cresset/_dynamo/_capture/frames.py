@@ -6,6 +6,7 @@ import gc
 import inspect
 import os
 import linecache
+import re
 import sys
 import types
 
@@ -16,6 +17,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from ... import fx
+from ...compiler import config as settings
 from ...fx.experimental.symbolic_shapes import ConstraintViolationError, RestartTrace
 from .. import _logs, config, exc
 from ..utils import counters
@@ -58,6 +60,9 @@ class FrameFacts:
                 open_ |= set(range(tensor.dim()))
             elif dynamic is None and config.automatic_dynamic_shapes:
                 open_ |= self._changed(tensor, name)
+        if settings.dynamic_sources:
+            source = re.sub(r"^local (\d+)", lambda m: f"L[{self.names[int(m[1])]!r}]", name)
+            open_ |= set(range(tensor.dim())) if source in settings.dynamic_sources.split(",") else set()
         shape = tensor.shape
         return tuple(sorted(d for d in open_ if d in strict or (d not in fixed and shape[d] > 1))), tuple(sorted(strict))
 
@@ -219,6 +224,10 @@ def _is_left(code):
 # ---- the miss ---------------------------------------------------------------------------------------------------------------
 
 
+#: Names of code that is part of a function.
+_PARTS = frozenset(("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"))
+
+
 def miss(compiler, function, code, offset, slots, stack):
     """An entry for a frame at an offset of its code; None where the code is to run as it is from now on, False for this time."""
     if is_capturing() or _cresset._modes():
@@ -229,6 +238,8 @@ def miss(compiler, function, code, offset, slots, stack):
         return None
     if getattr(function, "_torchdynamo_disable", False):
         return None
+    if compiler.fullgraph and code.co_name in _PARTS and code not in compiler.roots:
+        return None  # of a frame without operators, which runs as it is
     fresh = offset == listing(code).instructions[_first(code)].offset
     if _over_limit(compiler, function, code, offset):
         return _plain()
@@ -498,6 +509,7 @@ def _compiled(compiler, world, rebuilt, function):
     module = fx.GraphModule(tracer.root, tracer.graph)
     module.meta["function"] = function.__qualname__
     examples = _examples(world)
+    module.meta["shares_memory"], module.meta["whole"] = world.shares_memory, world.stays_whole
     module.meta["open"] = world.shapes is not None and bool(world.shapes.bound)
     counters["stats"]["calls_captured"] += tracer.num_ops
     counters["stats"]["unique_graphs"] += 1

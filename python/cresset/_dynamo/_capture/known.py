@@ -4,6 +4,7 @@ import builtins
 import functools
 import operator
 import os
+import sys
 import types
 import weakref
 
@@ -19,9 +20,14 @@ from ...nn.modules import module as _module
 from ...nn.modules.lazy import LazyModuleMixin, _infer_parameters
 from ...optim import _elementwise
 from ...utils._pytree import tree_map
-from . import calls, places as P
-from .calls import HANDLERS, call, get_attribute, python_method
+from .. import config
+from . import arrays, attributes, calls, native, objects, operators, places as P
+from .attributes import get_attribute
+from .calls import HANDLERS, call
+from .objects import python_method
+from .record import LEAVES, is_array
 from .signals import Break, Uninitialized
+from .world import NULL
 
 _Module = torch.nn.Module
 _missing = object()
@@ -51,29 +57,29 @@ def _getattr(machine, owner, name, *default):
 
 @_handles(hasattr)
 def _hasattr(machine, owner, name):
-    return calls.has_attribute(machine, owner, name)
+    return attributes.has_attribute(machine, owner, name)
 
 
 @_handles(setattr)
 def _setattr(machine, owner, name, value):
-    calls.set_attribute(machine, owner, name, value)
+    attributes.set_attribute(machine, owner, name, value)
 
 
 @_handles(delattr)
 def _delattr(machine, owner, name):
-    calls.delete_attribute(machine, owner, name)
+    attributes.delete_attribute(machine, owner, name)
 
 
 @_handles(object.__setattr__)
 def _object_setattr(machine, owner, name, value):
-    calls.set_plainly(machine, owner, name, value)
+    attributes.set_plainly(machine, owner, name, value)
 
 
 @_handles(object.__getattribute__)
 def _object_getattribute(machine, owner, name):
-    if isinstance(owner, (Tensor, type, types.ModuleType)) or type(owner) in calls._CONTAINERS:
+    if isinstance(owner, (Tensor, type, types.ModuleType)) or type(owner) in objects._CONTAINERS:
         return object.__getattribute__(owner, name)
-    return calls._object_attribute(machine, owner, type(owner), name, plain=True)
+    return attributes._object_attribute(machine, owner, type(owner), name, plain=True)
 
 
 @_handles(operator.attrgetter)
@@ -104,8 +110,10 @@ def _methodcaller(machine, name, *args, **kwargs):
 def _isinstance(machine, value, kinds):
     if isinstance(value, Tensor):
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-        cls = calls.type_of(machine, value)
+        cls = objects.type_of(machine, value)
         return any(isinstance(value, k) if k in (torch.nn.Parameter, torch.nn.Buffer) else _is_subclass(cls, k, value) for k in kinds)
+    if is_array(value):
+        return issubclass(objects.type_of(machine, value), kinds)
     return isinstance(value, kinds)
 
 
@@ -128,19 +136,19 @@ def _len(machine, value):
     own = python_method(value, "__len__")
     if own is not None:
         return call(machine, own, (value,), {})
-    calls.must_be_known(machine, value, "the length")
+    objects.must_be_known(machine, value, "the length")
     return len(value)
 
 
 @_handles(iter)
 def _iter(machine, value, *sentinel):
-    return calls.iterator(machine, value) if not sentinel else iter(calls.callback(machine, value), *sentinel)
+    return operators.iterator(machine, value) if not sentinel else iter(objects.callback(machine, value), *sentinel)
 
 
 @_handles(next)
 def _next(machine, value, *default):
     try:
-        return calls.advance(machine, value)
+        return operators.advance(machine, value)
     except StopIteration:
         if default:
             return default[0]
@@ -149,26 +157,26 @@ def _next(machine, value, *default):
 
 @_handles(builtins.sum)
 def _sum(machine, items, /, start=0):
-    for item in calls.items_of(machine, items):
-        start = calls.binary(machine, operator.add, start, item)
+    for item in operators.items_of(machine, items):
+        start = operators.binary(machine, operator.add, start, item)
     return start
 
 
 @_handles(any)
 def _any(machine, items):
-    return any(calls.truth(machine, item) for item in _lazily(machine, items))
+    return any(operators.truth(machine, item) for item in _lazily(machine, items))
 
 
 @_handles(all)
 def _all(machine, items):
-    return all(calls.truth(machine, item) for item in _lazily(machine, items))
+    return all(operators.truth(machine, item) for item in _lazily(machine, items))
 
 
 def _lazily(machine, items):
-    steps = calls.iterator(machine, items)
+    steps = operators.iterator(machine, items)
     while True:
         try:
-            item = calls.advance(machine, steps)
+            item = operators.advance(machine, steps)
         except StopIteration:
             return
         yield item
@@ -176,12 +184,12 @@ def _lazily(machine, items):
 
 def _ordered(function):
     def handler(machine, *args, key=None, **kwargs):
-        items = [calls.items_of(machine, args[0])] if len(args) == 1 else list(args)
+        items = [operators.items_of(machine, args[0])] if len(args) == 1 else list(args)
         values = items[0] if len(args) == 1 else items
-        if any(calls._own_code(value) for value in values) and key is None:
-            key = functools.cmp_to_key(lambda a, b: -1 if calls.truth(machine, calls.binary(machine, operator.lt, a, b)) else 1)
+        if any(objects._own_code(value) for value in values) and key is None:
+            key = functools.cmp_to_key(lambda a, b: -1 if operators.truth(machine, operators.binary(machine, operator.lt, a, b)) else 1)
         elif key is not None:
-            key = calls.callback(machine, key)
+            key = objects.callback(machine, key)
         return function(*items, **kwargs) if key is None else function(*items, key=key, **kwargs)
 
     return handler
@@ -193,33 +201,33 @@ for _function in (sorted, min, max):
 
 @_handles(list.sort)
 def _sort(machine, owner, *, key=None, reverse=False):
-    owner.sort(key=None if key is None else calls.callback(machine, key), reverse=reverse)
+    owner.sort(key=None if key is None else objects.callback(machine, key), reverse=reverse)
 
 
 @_handles(functools.reduce)
 def _reduce(machine, function, items, *start):
-    return functools.reduce(lambda a, b: call(machine, function, (a, b), {}), calls.items_of(machine, items), *start)
+    return functools.reduce(lambda a, b: call(machine, function, (a, b), {}), operators.items_of(machine, items), *start)
 
 
 @_handles(functools.cmp_to_key)
 def _cmp_to_key(machine, function):
-    return functools.cmp_to_key(calls.callback(machine, function))
+    return functools.cmp_to_key(objects.callback(machine, function))
 
 
 @_handles(repr, str.__repr__)
 def _repr(machine, value):
-    value = calls.as_key(value)
+    value = objects.as_key(value)
     own = python_method(value, "__repr__")
     if own is not None:
         return call(machine, own, (value,), {})
-    if machine.world.origin(value) is not None and type(value) not in calls._CONTAINERS or type(value) is object:
+    if machine.world.origin(value) is not None and type(value) not in objects._CONTAINERS or type(value) is object:
         raise Break("the text of an object")
     return repr(value)
 
 
 @_handles(format)
 def _format(machine, value, spec=""):
-    value = calls.as_key(value)
+    value = objects.as_key(value)
     own = python_method(value, "__format__")
     if own is not None:
         return call(machine, own, (value, spec), {})
@@ -235,12 +243,34 @@ def _hash(machine, value):
         return call(machine, own, (value,), {})
     if machine.world.origin(value) is not None:
         raise Break("the hash of an object from outside of the frame")
-    return hash(calls.as_key(value))
+    return hash(objects.as_key(value))
 
 
 @_handles(id)
 def _id(machine, value):
     return id(value)
+
+
+@_handles(vars)
+def _vars(machine, *owner):
+    if not owner:
+        raise Break("vars()")
+    return get_attribute(machine, owner[0], "__dict__")
+
+
+@_handles(sys.exc_info)
+def _exc_info(machine):
+    error = machine.world.handled[-1] if machine.world.handled else None
+    return (None, None, None) if error is None else (type(error), error, error.__traceback__)
+
+
+def _of_paths(function):
+    return lambda machine, *names: function(*map(objects.as_key, names))
+
+
+# Functions of text alone.
+for _function in (os.path.join, os.path.basename, os.path.dirname, os.path.split, os.path.splitext, os.path.isabs, os.path.normpath):
+    HANDLERS[_function] = _of_paths(_function)
 
 
 @_handles(globals)
@@ -260,7 +290,7 @@ def _environment(machine, environ, key):
     if encoded in os.environ._data:
         return os.fsdecode(world.bring(os.environ._data[encoded], place))
     if place not in world.seen:
-        world.seen[place] = calls.NULL
+        world.seen[place] = NULL
         world.check(P.MISSING, place)
     raise KeyError(key)
 
@@ -303,14 +333,14 @@ def _like(value):
 
 @_handles(_Module.__getattr__)
 def _module_getattr(machine, module, name):
-    own, place = calls.instance_dict(module), machine.world.origin(module)
-    value = calls._missing
+    own, place = objects.instance_dict(module), machine.world.origin(module)
+    value = objects._missing
     if place is not None:
-        value = calls._module_attribute(machine, module, place, own, name)
-        if value is calls._missing:  # it may be there at another call
+        value = attributes._module_attribute(machine, module, place, own, name)
+        if value is objects._missing:  # it may be there at another call
             for table in ("_parameters", "_buffers", "_modules"):
                 machine.world.bring(own[table], machine.world.place(P.ATTR, place, table))
-    return _Module.__getattr__(module, name) if value is calls._missing else value
+    return _Module.__getattr__(module, name) if value is objects._missing else value
 
 
 # ---- weak references ------------------------------------------------------------------------------------------------------
@@ -334,6 +364,28 @@ def _context_again(machine, context):
 @_handles(_modes.set_grad_enabled._again, _modes.inference_mode._again)
 def _mode_again(machine, context):
     return call(machine, type(context), (get_attribute(machine, context, "mode"),), {})
+
+
+# ---- arrays ---------------------------------------------------------------------------------------------------------------
+
+
+@_handles(Tensor.numpy)
+def _numpy(machine, tensor, *, force=False):
+    if not config.trace_numpy:
+        raise Break(LEAVES["numpy"])
+    return arrays.of_tensor(tensor, force=force)
+
+
+def _of_array(function):
+    def handler(machine, *args, **kwargs):
+        made = arrays.made_tensor(machine, function, *args, **kwargs) if args else None
+        return native.call_native(machine, function, args, kwargs) if made is None else made
+
+    return handler
+
+
+for _function in (torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy):
+    HANDLERS[_function] = _of_array(_function)
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------------
@@ -407,8 +459,8 @@ def _list_step(machine, rule, params, states, keys, numbers, takes_sparse):
         elif str(argument.type) == "List[Tensor]":
             given.append(next(rest))
     if steps:
-        calls.as_node(machine, torch.ops.aten._foreach_add_.Scalar, (steps, 1), {})
-    calls.as_node(machine, operator_, tuple(given), named)
+        native.as_node(machine, torch.ops.aten._foreach_add_.Scalar, (steps, 1), {})
+    native.as_node(machine, operator_, tuple(given), named)
     for t in (*lists, *grads, *steps, *(t for some in kept for t in some)):
         machine.world.tracer.written.add(id(t))
     return None
@@ -427,6 +479,8 @@ def install():
 
     HANDLERS[compiler.is_compiling] = HANDLERS[compiler.is_dynamo_compiling] = HANDLERS[_dynamo.is_compiling] = is_compiling
     HANDLERS[compiler.is_exporting] = lambda machine: False
+    HANDLERS[compiler._numpy_functions._arrays] = lambda machine, tree: arrays.of_tensors(tree)
+    HANDLERS[compiler._numpy_functions._tensors] = lambda machine, tree: arrays.to_tensors(tree)
 
     def graph_break(machine, msg=""):
         raise Break(msg or "torch._dynamo.graph_break()")

@@ -5,7 +5,7 @@ import sys
 import types
 
 from ...fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, RestartTrace
-from . import calls
+from . import attributes, calls, objects, operators
 from .code import listing
 from .dialects import NULL_BELOW
 from .signals import Break, Restart, Skip, Stop
@@ -226,73 +226,73 @@ class Machine:
     # ---- operators ----------------------------------------------------------------------------------------------------------
 
     def op_UNARY_POSITIVE(self, i):
-        self.stack.append(calls.unary(self, operator.pos, "__pos__", self.stack.pop()))
+        self.stack.append(operators.unary(self, operator.pos, "__pos__", self.stack.pop()))
 
     def op_UNARY_NEGATIVE(self, i):
-        self.stack.append(calls.unary(self, operator.neg, "__neg__", self.stack.pop()))
+        self.stack.append(operators.unary(self, operator.neg, "__neg__", self.stack.pop()))
 
     def op_UNARY_INVERT(self, i):
-        self.stack.append(calls.unary(self, operator.invert, "__invert__", self.stack.pop()))
+        self.stack.append(operators.unary(self, operator.invert, "__invert__", self.stack.pop()))
 
     def op_UNARY_NOT(self, i):
-        self.stack.append(not calls.truth(self, self.stack.pop()))
+        self.stack.append(not operators.truth(self, self.stack.pop()))
 
     def op_BINARY_OP(self, i):
         b, a = self.stack.pop(), self.stack.pop()
-        self.stack.append(calls.binary(self, _BINARY[i.arg], a, b))
+        self.stack.append(operators.binary(self, _BINARY[i.arg], a, b))
 
     def op_COMPARE_OP(self, i):
         b, a = self.stack.pop(), self.stack.pop()
-        self.stack.append(calls.binary(self, _COMPARE[i.value], a, b))
+        self.stack.append(operators.binary(self, _COMPARE[i.value], a, b))
 
     def op_COMPARE_TO_BOOL(self, i):
         self.op_COMPARE_OP(i)
         self.op_TO_BOOL(i)
 
     def op_TO_BOOL(self, i):
-        self.stack.append(calls.truth(self, self.stack.pop()))
+        self.stack.append(operators.truth(self, self.stack.pop()))
 
     def op_IS_OP(self, i):
         b, a = self.stack.pop(), self.stack.pop()
-        self.stack.append((calls.identity(self, a) is calls.identity(self, b)) != bool(i.arg))
+        self.stack.append((objects.identity(self, a) is objects.identity(self, b)) != bool(i.arg))
 
     def op_CONTAINS_OP(self, i):
         box, item = self.stack.pop(), self.stack.pop()
-        self.stack.append(calls.contains(self, box, item) != bool(i.arg))
+        self.stack.append(operators.contains(self, box, item) != bool(i.arg))
 
     def op_BINARY_SUBSCR(self, i):
         key, box = self.stack.pop(), self.stack.pop()
-        self.stack.append(calls.get_item(self, box, key))
+        self.stack.append(operators.get_item(self, box, key))
 
     def op_STORE_SUBSCR(self, i):
         key, box, value = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        calls.set_item(self, box, key, value)
+        operators.set_item(self, box, key, value)
 
     def op_BINARY_SLICE(self, i):
         box, start, stop = self.pop(3)
-        self.stack.append(calls.get_item(self, box, slice(start, stop)))
+        self.stack.append(operators.get_item(self, box, slice(start, stop)))
 
     def op_STORE_SLICE(self, i):
         value, box, start, stop = self.pop(4)
-        calls.set_item(self, box, slice(start, stop), value)
+        operators.set_item(self, box, slice(start, stop), value)
 
     def op_DELETE_SUBSCR(self, i):
         key, box = self.stack.pop(), self.stack.pop()
-        calls.delete_item(self, box, key)
+        operators.delete_item(self, box, key)
 
     # ---- attributes ---------------------------------------------------------------------------------------------------------
 
     def op_LOAD_ATTR(self, i):
-        self.stack.append(calls.get_attribute(self, self.stack.pop(), i.value))
+        self.stack.append(attributes.get_attribute(self, self.stack.pop(), i.value))
 
     def op_LOAD_METHOD(self, i):
-        self.push_callee(calls.get_attribute(self, self.stack.pop(), i.value))
+        self.push_callee(attributes.get_attribute(self, self.stack.pop(), i.value))
 
     def super_attribute(self, i):
         """An attribute of `super()`, whose arguments are on the stack."""
         made, cls, owner = self.pop(3)
         args = (cls, owner) if i.arg or made is super else ()
-        return calls.get_attribute(self, calls.call(self, made, args, {}), i.value)
+        return attributes.get_attribute(self, calls.call(self, made, args, {}), i.value)
 
     def op_LOAD_SUPER_ATTR(self, i):
         self.stack.append(self.super_attribute(i))
@@ -302,10 +302,10 @@ class Machine:
 
     def op_STORE_ATTR(self, i):
         owner, value = self.stack.pop(), self.stack.pop()
-        calls.set_attribute(self, owner, i.value, value)
+        attributes.set_attribute(self, owner, i.value, value)
 
     def op_DELETE_ATTR(self, i):
-        calls.delete_attribute(self, self.stack.pop(), i.value)
+        attributes.delete_attribute(self, self.stack.pop(), i.value)
 
     # ---- calls --------------------------------------------------------------------------------------------------------------
 
@@ -319,6 +319,10 @@ class Machine:
     def op_CALL_KW(self, i):
         names = self.stack.pop()
         self.call(self.pop(i.arg), names)
+
+    def invoke(self, function, args, kwargs):
+        """`function(*args, **kwargs)`, within the capture."""
+        return calls.call(self, function, args, kwargs)
 
     def call(self, args, names):
         """Calls what is on the stack; the last arguments are those with names."""
@@ -343,7 +347,7 @@ class Machine:
         function, own = self.pop_callee([])
         if own:
             raise Break("a call of an unknown shape")
-        args = args if type(args) is tuple else tuple(calls.items_of(self, args))
+        args = args if type(args) is tuple else tuple(operators.items_of(self, args))
         self.stack.append(calls.call(self, function, args, dict(kwargs)))
 
     def op_MAKE_FUNCTION(self, i):
@@ -402,7 +406,7 @@ class Machine:
     def op_IMPORT_FROM(self, i):
         module = self.stack[-1]
         try:
-            self.stack.append(calls.get_attribute(self, module, i.value))
+            self.stack.append(attributes.get_attribute(self, module, i.value))
         except AttributeError:
             if f"{module.__name__}.{i.value}" in sys.modules:
                 self.stack.append(sys.modules[f"{module.__name__}.{i.value}"])
@@ -415,11 +419,11 @@ class Machine:
         self.jump(i)
 
     def op_POP_JUMP_IF_TRUE(self, i):
-        if calls.truth(self, self.stack.pop()):
+        if operators.truth(self, self.stack.pop()):
             self.jump(i)
 
     def op_POP_JUMP_IF_FALSE(self, i):
-        if not calls.truth(self, self.stack.pop()):
+        if not operators.truth(self, self.stack.pop()):
             self.jump(i)
 
     def op_POP_JUMP_IF_NONE(self, i):
@@ -431,13 +435,13 @@ class Machine:
             self.jump(i)
 
     def op_JUMP_IF_TRUE_OR_POP(self, i):
-        if calls.truth(self, self.stack[-1]):
+        if operators.truth(self, self.stack[-1]):
             self.jump(i)
         else:
             self.stack.pop()
 
     def op_JUMP_IF_FALSE_OR_POP(self, i):
-        if not calls.truth(self, self.stack[-1]):
+        if not operators.truth(self, self.stack[-1]):
             self.jump(i)
         else:
             self.stack.pop()
@@ -445,24 +449,24 @@ class Machine:
     # ---- iteration ----------------------------------------------------------------------------------------------------------
 
     def op_GET_ITER(self, i):
-        self.stack.append(calls.iterator(self, self.stack.pop()))
+        self.stack.append(operators.iterator(self, self.stack.pop()))
 
     def op_FOR_ITER(self, i):
         try:
-            self.stack.append(calls.advance(self, self.stack[-1]))
+            self.stack.append(operators.advance(self, self.stack[-1]))
         except StopIteration:
             self.stack.pop()
             self.jump(i)
 
     def op_UNPACK_SEQUENCE(self, i):
-        items = calls.items_of(self, self.stack.pop())
+        items = operators.items_of(self, self.stack.pop())
         if len(items) != i.arg:
             raise ValueError(f"unpacking: expected {i.arg} values, got {len(items)}")
         self.stack.extend(reversed(items))
 
     def op_UNPACK_EX(self, i):
         before, after = i.arg & 255, i.arg >> 8
-        items = list(calls.items_of(self, self.stack.pop()))
+        items = list(operators.items_of(self, self.stack.pop()))
         if len(items) < before + after:
             raise ValueError(f"unpacking: expected {before + after} values or more, got {len(items)}")
         end = len(items) - after
@@ -477,11 +481,11 @@ class Machine:
         self.stack.append(self.pop(i.arg))
 
     def op_BUILD_SET(self, i):
-        self.stack.append(set(map(calls.as_key, self.pop(i.arg))))
+        self.stack.append(set(map(objects.as_key, self.pop(i.arg))))
 
     def op_BUILD_MAP(self, i):
         flat = self.pop(2 * i.arg)
-        self.stack.append(dict(zip(map(calls.as_key, flat[::2]), flat[1::2], strict=True)))
+        self.stack.append(dict(zip(map(objects.as_key, flat[::2]), flat[1::2], strict=True)))
 
     def op_BUILD_CONST_KEY_MAP(self, i):
         keys = self.stack.pop()
@@ -502,26 +506,26 @@ class Machine:
 
     def op_SET_ADD(self, i):
         value = self.stack.pop()
-        self.stack[-i.arg].add(calls.as_key(value))
+        self.stack[-i.arg].add(objects.as_key(value))
 
     def op_MAP_ADD(self, i):
         value, key = self.stack.pop(), self.stack.pop()
-        self.stack[-i.arg][calls.as_key(key)] = value
+        self.stack[-i.arg][objects.as_key(key)] = value
 
     def op_LIST_EXTEND(self, i):
         items = self.stack.pop()
-        self.stack[-i.arg].extend(calls.items_of(self, items))
+        self.stack[-i.arg].extend(operators.items_of(self, items))
 
     def op_SET_UPDATE(self, i):
         items = self.stack.pop()
-        self.stack[-i.arg].update(map(calls.as_key, calls.items_of(self, items)))
+        self.stack[-i.arg].update(map(objects.as_key, operators.items_of(self, items)))
 
     def op_DICT_UPDATE(self, i):
         other = self.stack.pop()
-        self.stack[-i.arg].update(calls.mapping_of(self, other))
+        self.stack[-i.arg].update(operators.mapping_of(self, other))
 
     def op_DICT_MERGE(self, i):
-        other = calls.mapping_of(self, self.stack.pop())
+        other = operators.mapping_of(self, self.stack.pop())
         into = self.stack[-i.arg]
         twice = [key for key in other if key in into]
         if twice:
@@ -557,7 +561,7 @@ class Machine:
 
     def op_MATCH_CLASS(self, i):
         names, cls, subject = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        self.stack.append(calls.match_class(self, subject, cls, i.arg, names))
+        self.stack.append(operators.match_class(self, subject, cls, i.arg, names))
 
     # ---- errors and contexts ------------------------------------------------------------------------------------------------
 
@@ -590,6 +594,8 @@ class Machine:
             error = calls.call(self, error, (), {})
         if not isinstance(error, Exception):
             raise Break(f"{type(error).__name__} is raised")
+        if self.world.handled and error is not self.world.handled[-1]:
+            error.__context__ = self.world.handled[-1]
         if cause is not NULL:
             raise error from cause
         raise error
@@ -599,8 +605,8 @@ class Machine:
 
     def op_BEFORE_WITH(self, i):
         manager = self.stack.pop()
-        leave = calls.get_attribute(self, manager, "__exit__")
-        enter = calls.get_attribute(self, manager, "__enter__")
+        leave = attributes.get_attribute(self, manager, "__exit__")
+        enter = attributes.get_attribute(self, manager, "__enter__")
         entered = calls.call(self, enter, (), {})
         self.stack += [leave, entered]
 
@@ -618,7 +624,9 @@ class Machine:
         value = self.stack.pop()
         receiver = self.stack[-1]
         try:
-            self.stack.append(calls.advance(self, receiver) if value is None else calls.call(self, calls.get_attribute(self, receiver, "send"), (value,), {}))
+            self.stack.append(
+                operators.advance(self, receiver) if value is None else calls.call(self, attributes.get_attribute(self, receiver, "send"), (value,), {})
+            )
         except StopIteration as end:
             self.stack.pop()
             self.stack.append(end.value)

@@ -13,8 +13,10 @@ import cresset as torch
 
 from ..._subclasses.fake_tensor import is_fake
 from . import places as P
+from .chance import is_generator
 from .hooks import Handle
 from .machine import Generator
+from .record import is_array, is_numpy_scalar
 from .shapes import is_symbol
 from .signals import Break
 from .world import _CALLABLES, DELETED, NULL, Raw, is_constant
@@ -107,6 +109,14 @@ class Rebuilder:
             return self.text(self.world.stand_ins[id(value)][1])
         if isinstance(value, types.FunctionType):
             return self._function(value)
+        if is_array(value):
+            return self.name(value, f"{self.text(value.tensor)}.detach().numpy(){'[()]' if value.scalar else ''}")
+        if is_numpy_scalar(value):
+            return self.constant(value)
+        if is_generator(value):
+            name = self.name(value, f"{self.constant(kind)}()")
+            self.lines.append(f"{name}.setstate({self.constant(value.getstate())})")
+            return name
         owner = (
             getattr(value, "__self__", None)
             if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType, type(torch.add), type(Tensor.add)))
@@ -118,6 +128,8 @@ class Rebuilder:
             return self._bound(value, owner)
         if isinstance(value, _CALLABLES) or kind.__name__ == "cython_function_or_method":
             return self.constant(value)
+        if kind.__module__ in ("numpy", "numpy.dtypes") and kind.__name__.startswith(("ndarray", "dtype")):
+            return self.name(value, f"{self.constant(value)}.copy()") if kind.__name__ == "ndarray" else self.constant(value)
         if kind in _ITERATORS or kind in _LOOK_UPS or kind.__module__ == "itertools":
             return self._reduced(value)
         if isinstance(value, Handle):

@@ -17,6 +17,7 @@ from ..._subclasses.fake_tensor import DataDependentOutputException, DynamicOutp
 from ...fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ...overrides import TorchFunctionMode
 from ...utils._pytree import tree_flatten
+from .. import config
 from .shapes import is_symbol
 from .signals import Break
 
@@ -53,6 +54,7 @@ LEAVES = {
     "__str__": "the text of a tensor",
     "__format__": "the text of a tensor",
 }
+_NUMBERS = ("item", "__bool__", "__int__", "__float__", "__index__", "__complex__")
 _DATA_HINT = "compute with tensors (torch.where chooses), or set torch._dynamo.config.capture_scalar_outputs"
 
 
@@ -78,8 +80,25 @@ class Recorder(TorchFunctionMode):
 
 
 def plain_number(value):
-    """A scalar of NumPy as the number that operators on tensors take; other values as they are."""
+    """A scalar of NumPy as the number that operators on tensors take, one of the graph as its tensor; other values as they are."""
+    if is_array(value) and value.scalar:
+        return value.tensor
     return value.item() if is_numpy_scalar(value) else value
+
+
+def is_array_of_numbers(value):
+    """Whether a value is an array of NumPy's that graphs take for a tensor."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(value) is not numpy.ndarray or not config.trace_numpy:
+        return False
+    from ..._numpy import takes
+
+    return takes(value)
+
+
+def is_array(value):
+    """Whether a value stands for an array or number of NumPy's within a capture."""
+    return type(value).__module__ == "cresset._numpy"
 
 
 def is_numpy_scalar(value):
@@ -253,6 +272,8 @@ class Tracer:
             return self._run(func, args, kwargs, None, False, name, method)
         if method and name == "tolist" and self.capture.shapes is not None and self.capture.shapes.env.allow_scalar_outputs:
             return self._numbers(args[0])
+        if method and name in _NUMBERS:
+            return self._number(func, name, args)
         if method and name in LEAVES:
             raise Break(LEAVES[name], _DATA_HINT)
         if func in _REFUSED:
@@ -264,6 +285,13 @@ class Tracer:
         if tensor.dim() == 0:
             return self.called(Tensor.item, (tensor,), {})
         return [self._numbers(part) for part in self.called(Tensor.unbind, (tensor,), {})]
+
+    def _number(self, func, name, args):
+        """The number of a tensor, where the capture knows it."""
+        try:
+            return func(*args)
+        except (DataDependentOutputException, GuardOnDataDependentSymNode):
+            raise Break(LEAVES[name], _DATA_HINT) from None
 
     def _run(self, func, args, kwargs, target, writes, name="", method=False):
         versions = _versions(args, kwargs)
@@ -285,6 +313,14 @@ class Tracer:
             else:
                 self._add(func, name, method, args, kwargs, out)
         return out
+
+    def set_data(self, tensor, other):
+        """`tensor.data = other`: no functional graph has that."""
+        with self.silence():
+            tensor.data = other
+        self.node(_set_data, (tensor, other), {}, None)
+        self.written.add(id(tensor))
+        self.capture.stays_whole = True
 
     def knows(self, tensor):
         """Whether a tensor has a node, or is an input."""
@@ -375,6 +411,11 @@ def _set_inference(enabled):
     """Turns inference mode on or off in this thread; a node of graphs."""
     if torch.is_inference_mode_enabled() != enabled:
         _cresset._enter_inference_mode(enabled)
+
+
+def _set_data(tensor, other):
+    """`tensor.data = other`; a node of graphs."""
+    tensor.data = other
 
 
 def _is_method(func, name):

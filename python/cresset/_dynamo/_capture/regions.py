@@ -11,7 +11,7 @@ from ...fx.experimental._proxy_symbols import UnknownNumber
 from ...fx.experimental._proxy_tracer import PythonKeyTracer
 from ..._subclasses.fake_tensor import maybe_get_fake_mode
 from ...utils._pytree import tree_flatten, tree_unflatten
-from . import calls
+from . import objects
 from .signals import Break
 
 
@@ -20,7 +20,7 @@ def captured(machine, function, args, kwargs):
     tracer = machine.world.tracer
     flat, spec = tree_flatten((tuple(args), dict(kwargs)))
     numbers = [i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)]
-    flat = [leaf if isinstance(leaf, (Tensor, SymBool)) else calls.callback(machine, leaf) for leaf in flat]
+    flat = [leaf if isinstance(leaf, (Tensor, SymBool)) else objects.callback(machine, leaf) for leaf in flat]
     if tracer.in_region:  # its operators are nodes of the region around it
         given, named = tree_unflatten(flat, spec)
         return function(*given, **named)

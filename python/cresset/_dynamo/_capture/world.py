@@ -23,7 +23,7 @@ from ..._subclasses.fake_tensor import FakeTensorMode, is_fake
 from ...utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from .. import config
 from . import places as P
-from .record import Tracer, _modes_now, is_numpy_scalar
+from .record import Tracer, _modes_now, is_array_of_numbers, is_numpy_scalar
 from .signals import Break, Restart, Skip
 
 NULL = _cresset_compile.NULL
@@ -115,7 +115,12 @@ class World:
         self.start_modes = _modes_now()
         self.steps, self.stop_at = 0, None
         self.versions = {}  # id of a fake tensor from outside -> its version when it was last accounted for
+        self.first_versions = {}  # the same when it was brought in
+        self.has_arrays = False  # whether arrays of NumPy's are inputs: nothing tells which of them share memory
+        self.shares_memory = False  # whether a tensor that is written shares memory with another
+        self.same = set()  # places of objects that must be the same ones
         self.hidden = set()  # places of attributes that objects do not have, though their classes do
+        self.stays_whole = False  # whether backends that take graphs apart are to leave it as it is
         self.later = []  # (function, arguments, arguments by name) that are called after the graph
         self.told = False  # whether the frame has asked if it is compiled: it must not run as it is then
         self.has_subclass = False  # whether a tensor is of a class of the program
@@ -237,7 +242,16 @@ class World:
         if kind is functools.partial:
             return self._bring_partial(value, place)
         self.check(P.OF_TYPE, place, kind)
-        return value
+        return self._bring_array(value, place) if is_array_of_numbers(value) else value
+
+    def _bring_array(self, value, place):
+        """An array of NumPy's, as a tensor over the same memory."""
+        from ..._numpy import Array, shared
+
+        self.has_arrays = True
+        with self.unwatched():
+            tensor = shared(value)
+        return Array(self._bring_tensor(tensor, self.place(P.SEEN, place, shared)))
 
     def _bring_device(self, value, place):
         return value
@@ -269,7 +283,7 @@ class World:
             self.shapes.strict += [(name, fake, d, value.shape[d]) for d in strict if d not in chosen]
         self.tensor_places[id(fake)] = place
         self.tensors.append((fake, value, place))
-        self.versions[id(fake)] = fake._version
+        self.versions[id(fake)] = self.first_versions[id(fake)] = fake._version
         return fake
 
     def _bring_wrapper(self, value, kind, place):
@@ -280,7 +294,7 @@ class World:
             fake = self._fake_wrapper(value, kind)
         self.tensor_places[id(fake)] = place
         self.tensors.append((fake, value, place))
-        self.versions[id(fake)] = fake._version
+        self.versions[id(fake)] = self.first_versions[id(fake)] = fake._version
         return fake
 
     def _fake_wrapper(self, value, kind):
@@ -456,6 +470,13 @@ class World:
         known = self.origins.get(id(value))
         return known[1] if known is not None and known[0] is value else None
 
+    def check_identity(self, value):
+        """Guards that an object from outside is this very one."""
+        place = self.origin(value)
+        if place not in self.same:
+            self.same.add(place)
+            self.check(P.IS, place, value)
+
     def written_attribute(self, obj, name):
         """The value that an attribute of an outside object was set to; NULL if it was not."""
         known = self.attributes.get(id(obj))
@@ -530,7 +551,11 @@ class World:
         """Adds the guards that concern several places."""
         if self.shapes is not None:
             self.shapes.add_guards(self)
-        self.guards.distinct([place for _, _, place in self.tensors])
+        places = [place for _, _, place in self.tensors]
+        self.guards.distinct(places)
+        written = [i for i, (fake, _, _) in enumerate(self.tensors) if id(fake) in self.tracer.written or fake._version != self.first_versions[id(fake)]]
+        self.shares_memory = self.guards.memory(places, [value for _, value, _ in self.tensors], written)
+        self.stays_whole |= bool(written) and self.has_arrays
 
 
 class _Unwatched:

@@ -21,7 +21,14 @@ __all__ = ["AotAutograd", "aot_autograd"]
 def makes_leaves(gm):
     """Whether a graph makes a tensor that requires a gradient of its own, as `requires_grad_()` does: there is no joint graph of such."""
     values = (node.meta.get("val") for node in gm.graph.nodes if node.op != "placeholder")
-    return any(isinstance(value, Tensor) and value.requires_grad and value.is_leaf for value in values)
+    return any(isinstance(value, Tensor) and value.requires_grad and _is_leaf(value) for value in values)
+
+
+def _is_leaf(value):
+    try:
+        return value.is_leaf
+    except RuntimeError:  # a view without gradients, of what has been written since
+        return False
 
 
 def updates_list(node):
@@ -45,8 +52,9 @@ def writes_detached(gm):
 
 
 def stays_whole(gm):
-    """Whether a graph runs as it was captured: what it does is none of a functional graph of operators."""
-    return makes_leaves(gm) or writes_detached(gm) or any(map(updates_list, gm.graph.nodes))
+    """Whether a graph runs as it was captured: what it does is none of a functional graph of operators, or none whose sizes are open."""
+    told = gm.meta.get("whole") or (gm.meta.get("open") and gm.meta.get("shares_memory"))
+    return told or makes_leaves(gm) or writes_detached(gm) or any(map(updates_list, gm.graph.nodes))
 
 
 _WRITING = frozenset(("setitem", "delitem", *(f"i{name}" for name in "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split())))

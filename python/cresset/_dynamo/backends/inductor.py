@@ -27,7 +27,7 @@ def _compiled(gm, example_inputs):
     if stays_whole(gm):
         return gm.forward
     try:
-        step = None if gm.meta.get("open") else compiled_step(gm.forward, list(example_inputs))
+        step = None if gm.meta.get("open") or gm.meta.get("shares_memory") else compiled_step(gm.forward, list(example_inputs))
         if step is not None:
             return step
         return aot_autograd(fw_compiler=compile_fx_inner, partition_fn=min_cut_rematerialization_partition)(gm, example_inputs)

@@ -10,7 +10,7 @@ from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
 
-_depth = 0
+_depth = [0]  # of scopes of cached(): a list, so that captured programs look at it each time
 _cache = {}
 
 
@@ -21,13 +21,12 @@ def cached():
     >>> with nn.utils.parametrize.cached():
     ...     pass
     """
-    global _depth
-    _depth += 1
+    _depth[0] += 1
     try:
         yield
     finally:
-        _depth -= 1
-        if not _depth:
+        _depth[0] -= 1
+        if not _depth[0]:
             _cache.clear()
 
 
@@ -141,7 +140,7 @@ def _inject_class(module):
 
 def _inject_property(module, name):
     def read(self):
-        if not _depth:
+        if not _depth[0]:
             return self.parametrizations[name]()
         if torch.jit.is_tracing():
             raise RuntimeError("parametrize.cached: a trace cannot follow weights that are computed once; trace the module outside of cached()")

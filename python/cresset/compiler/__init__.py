@@ -4,13 +4,24 @@
 False
 """
 
-from . import _compile
-from ._compile import compile
+from .. import _compile
+from .._compile import compile
+from ._cache import load_cache_artifacts, save_cache_artifacts
+from ._numpy_functions import wrap_numpy
 
-__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
-           "get_default_backend", "keep_portable_guards_unsafe", "keep_tensor_guards_unsafe", "list_backends", "nested_compile_region", "report",
-           "reset", "set_default_backend", "set_enable_guard_collectives", "set_stance", "skip_all_guards_unsafe", "skip_guard_on_all_nn_modules_unsafe",
-           "skip_guard_on_globals_unsafe", "skip_guard_on_inbuilt_nn_modules_unsafe", "substitute_in_graph"]  # fmt: skip
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "config", "cudagraph_mark_step_begin", "disable", "get_default_backend", "is_compiling",
+           "is_dynamo_compiling", "is_exporting", "keep_portable_guards_unsafe", "keep_tensor_guards_unsafe", "list_backends", "load_cache_artifacts",
+           "load_compiled_function", "nested_compile_region", "report", "reset", "save_cache_artifacts", "set_default_backend", "set_enable_guard_collectives",
+           "set_stance", "skip_all_guards_unsafe", "skip_guard_on_all_nn_modules_unsafe", "skip_guard_on_globals_unsafe",
+           "skip_guard_on_inbuilt_nn_modules_unsafe", "substitute_in_graph", "wrap_numpy"]  # fmt: skip
+
+
+def __getattr__(name):
+    if name == "config":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.config")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def is_compiling():
@@ -49,7 +60,7 @@ def disable(fn=None, recursive=True, *, reason=None):
     >>> plain(1)
     2
     """
-    from ._dynamo import eval_frame
+    from .._dynamo import eval_frame
 
     return eval_frame.disable(fn, recursive, reason=reason)
 
@@ -63,7 +74,7 @@ def allow_in_graph(fn):
     >>> twice(1)
     2
     """
-    from ._dynamo import decorators
+    from .._dynamo import decorators
 
     return decorators.allow_in_graph(fn)
 
@@ -77,7 +88,7 @@ def assume_constant_result(fn):
     >>> seven()
     7
     """
-    from ._dynamo import decorators
+    from .._dynamo import decorators
 
     return decorators.assume_constant_result(fn)
 
@@ -92,7 +103,7 @@ def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_si
     >>> length_hint([1])
     1
     """
-    from ._dynamo import decorators
+    from .._dynamo import decorators
 
     return decorators.substitute_in_graph(original_fn, can_constant_fold_through=can_constant_fold_through, skip_signature_check=skip_signature_check)
 
@@ -136,9 +147,30 @@ def report(fn):
     compiler = getattr(fn, "_compiler", None)
     if compiler is None:
         raise TypeError(f"torch.compiler.report: expected a function or module that torch.compile gave, got {type(fn).__name__}")
-    from ._inductor.report import report_of
+    from .._inductor.report import report_of
 
     return report_of(compiler)
+
+
+def load_compiled_function(file, *, f_globals=None, external_data=None):
+    """A function that `aot_compile` of a compiled one gave, and whose `save_compiled_function` wrote the file: it runs without being compiled.
+
+    Args:
+        file: a file that is open for reading bytes. It holds machine code: load those that you trust.
+        f_globals, external_data: globals and objects for the function, which needs none here: what it uses is in the file.
+
+    Errors: ValueError for bytes that are no such file, or are damaged.
+
+    >>> import io, tempfile
+    >>> f = torch.compile(lambda x: x * 2, fullgraph=True).aot_compile(((torch.ones(2),), {}))
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = f.save_compiled_function(file.name)
+    ...     torch.compiler.load_compiled_function(file)(torch.ones(2))
+    tensor([2., 2.])
+    """
+    from .._dynamo import aot_compile
+
+    return aot_compile.loaded(file, external_data)
 
 
 def reset():
@@ -146,7 +178,7 @@ def reset():
 
     >>> torch.compiler.reset()
     """
-    from ._dynamo import eval_frame
+    from .._dynamo import eval_frame
 
     eval_frame.reset()
 
@@ -163,7 +195,7 @@ def set_stance(stance="default", *, skip_guard_eval_unsafe=False, force_backend=
     >>> counter.frame_count
     0
     """
-    from ._dynamo import eval_frame
+    from .._dynamo import eval_frame
 
     return eval_frame.set_stance(stance, skip_guard_eval_unsafe=skip_guard_eval_unsafe, force_backend=force_backend)
 
@@ -185,7 +217,7 @@ def list_backends(exclude_tags=("debug", "experimental")):
     >>> "inductor" in torch.compiler.list_backends()
     True
     """
-    from ._dynamo.backends import registry
+    from .._dynamo.backends import registry
 
     return registry.list_backends(exclude_tags)
 
@@ -208,7 +240,7 @@ def keep_tensor_guards_unsafe(guard_entries, keep_parameters=False):
     >>> f(torch.ones(1)), f(torch.ones(2))
     (tensor([2.]), tensor([3., 3.]))
     """
-    from .nn import Parameter
+    from ..nn import Parameter
 
     return [entry.guard_type == "TENSOR_MATCH" and (keep_parameters or not isinstance(entry.value, Parameter)) for entry in guard_entries]
 
