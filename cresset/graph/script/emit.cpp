@@ -112,11 +112,8 @@ void Emitter::run() {
   statements(body, 0, [&] {
     if (function_.cls && short_name(function_.name) == "__init__" && function_.cls->kind == ClassKind::Class) {
       returns_ = TypeKind::None;
-    } else if (returns_ && !is_subtype(TypeKind::None, *returns_)) {
-      const std::string what = infer_return_ ? "a return statement of type " : "declared to return ";
-      fail("Function was " + (infer_return_ ? std::string("found to have ") : std::string()) + what + annotation_text(*returns_) +
-               ", but does not return along all paths",
-           def_.range);
+    } else if (returns_ && !infer_return_ && !is_subtype(TypeKind::None, *returns_)) {
+      fail("Function was declared to return " + annotation_text(*returns_) + ", but does not return along all paths", def_.range);
     }
     leave(def_.range, sugar(constant(Datum())));
     return Flow{true, nullptr, {}};
@@ -442,7 +439,7 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
     }
     case AstKind::Annotated: {
       const Type type = annotation(a[1]);
-      if (!a.kid(2)) fail("a variable is annotated where it is first assigned", a.range);
+      if (!a.kid(2)) throw NotSupportedError("annotated assignments without assigned value are not part of TorchScript", a.range);
       Value* v = value(a[2], &type);
       Value* converted = convert(v, type, a[2].range, false);
       if (!converted)
@@ -682,6 +679,7 @@ void Emitter::raise_statement(const Ast& a) {
   const Ast& what = a[0];
   const Ast& cls = what.kind == AstKind::Call ? what[0] : what;
   const SugarPtr s = expression(cls);
+  if (s->kind == SugarKind::Value || s->kind == SugarKind::Constant) fail("exceptions must derive from BaseException", a.range);
   std::string name = s->kind == SugarKind::Exception ? s->text : std::string(cls.range.text());
   std::vector<Value*> parts;
   if (what.kind == AstKind::Call)

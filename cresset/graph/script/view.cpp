@@ -13,7 +13,8 @@ namespace {
 bool is_builtin(const Node& n, std::string_view name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
 bool names_operator(const Node& n) { return is_builtin(n, "prim::CallNative") && !foreign_operator_name(constant_text(n.input(0))).empty(); }
 
-// Whether the node takes an input as an attribute.
+}  // namespace
+
 bool is_attribute(const Node& n, size_t input) {
   if (n.kind() != NodeKind::Builtin || !n.input(input)->is_constant() || !n.input(input)->constant()->isString()) return false;
   const std::string& b = n.builtin()->name;
@@ -22,6 +23,9 @@ bool is_attribute(const Node& n, size_t input) {
   if (b == "prim::CallNative") return input == 0;
   return b == "prim::isinstance" && input > 0;
 }
+
+namespace {
+
 // "int[]" of "List[int]"; words that name kinds of values stay.
 std::string schema_text_of(const std::string& annotation) {
   if (annotation == "tuple" || annotation == "list" || annotation == "dict") return annotation;
