@@ -3,6 +3,8 @@
 
 #include "cresset/graph/script/emit.h"
 
+#include "cresset/graph/passes/passes.h"
+
 #include <algorithm>
 
 #if defined(__linux__)
@@ -131,6 +133,7 @@ void Emitter::run() {
 void emit_function(Function& function, const Ast& def, Resolver& resolver, bool infer_return) {
   function.graph = std::make_unique<Graph>(function.name);
   Emitter(function, def, resolver, infer_return).run();
+  remove_dead_code(*function.graph);
 }
 
 // ---- nodes
@@ -473,8 +476,10 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
       const auto fails = [&] {
         Value* message = a.kid(1) ? as_value(expression(a[1]), a[1].range) : constant(Datum(""));
         if (message->type().kind() != TypeKind::String) message = as_value(call_op("aten::str", {message}, a.range), a.range);
-        Value* prefix = constant(Datum("AssertionError: "));
-        raise(a.range, as_value(call_op("aten::add", {prefix, message}, a.range), a.range), "");
+        const std::string prefix = "AssertionError: ";
+        if (message->is_constant()) message = constant(Datum(prefix + message->constant()->to_string()));
+        else message = as_value(call_op("aten::add", {constant(Datum(prefix)), message}, a.range), a.range);
+        raise(a.range, message, "");
         return Flow{true, nullptr, {}};
       };
       if (c.known) {
@@ -681,6 +686,7 @@ void Emitter::raise_statement(const Ast& a) {
   const SugarPtr s = expression(cls);
   if (s->kind == SugarKind::Value || s->kind == SugarKind::Constant) fail("exceptions must derive from BaseException", a.range);
   std::string name = s->kind == SugarKind::Exception ? s->text : std::string(cls.range.text());
+  if (name.find('.') == std::string::npos) name = "builtins." + name;
   std::vector<Value*> parts;
   if (what.kind == AstKind::Call)
     for (size_t i = 1; i < what.kids.size(); i++) parts.push_back(value(what[i].kind == AstKind::Keyword ? what[i][0] : what[i]));

@@ -180,6 +180,10 @@ void keep_path(ScriptObject* root, const std::string& path, std::set<std::string
 
 }  // namespace
 
+namespace {
+size_t drop_dropout(Graph& g);
+}
+
 Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved, bool preserve_parameters) {
   ScriptObject* root = object_of(module);
   CRESSET_CHECK(root && root->cls->kind == ClassKind::Module, "freeze: expected a module");
@@ -265,7 +269,9 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
       n->set_input(0, self);
       n->set_input(1, g->constant(Datum(place)));
     }
-    fold_builtins(*g);
+    for (size_t changed = 1; changed > 0;) changed = fold_builtins(*g) + unroll_loops(*g);
+    drop_dropout(*g);
+    fold_lists(*g);
     remove_dead(*g);
     Schema schema = from->method(name)->schema;
     schema.arguments[0].type = cls->type();
@@ -355,6 +361,68 @@ size_t fold_norms(Graph& g) {
     changed++;
   }
   return changed;
+}
+// A constant number, or a constant tensor of a number for each channel of a convolution, as a tensor that weights and biases can be computed with.
+std::optional<Tensor> constant_of_channels(const Value& v, const Tensor& weight) {
+  if (!v.is_constant()) return std::nullopt;
+  if (v.constant()->is_number() && !v.constant()->isBool() && !v.constant()->isComplexDouble())
+    return cresset::full({weight.size(0)}, v.constant()->to_scalar(), TensorOptions(weight.scalar_type()));
+  const Tensor* t = constant_tensor(&v);
+  if (!t || t->scalar_type() != weight.scalar_type() || t->dim() >= weight.dim() + 1) return std::nullopt;
+  if (t->numel() == 1 && t->dim() <= 1) return t->reshape({1}).expand({weight.size(0)});
+  // Channels stand before as many dimensions as the kernel has.
+  const int64_t kernel = weight.dim() - 2;
+  for (int64_t i = 0; i < t->dim(); i++)
+    if (i != t->dim() - kernel - 1 && t->size(i) != 1) return std::nullopt;
+  if (t->dim() <= kernel || t->numel() != weight.size(0)) return std::nullopt;
+  return t->reshape({weight.size(0)});
+}
+bool is_one(const Value& v) { return v.is_constant() && v.constant()->is_number() && v.constant()->to_scalar().toDouble() == 1; }
+
+// Operators over a convolution of constant weights, which nothing else reads, and a constant go into its weights. `fold` computes weight and bias anew.
+template <class Fold> size_t fold_into_convolutions(Graph& g, const std::set<std::string>& names, const Fold& fold) {
+  size_t changed = 0;
+  std::vector<std::optional<ScalarType>> open;
+  std::map<const Node*, ScalarType> regions;
+  find_regions(g.block(), open, regions);
+  std::vector<Node*> found;
+  g.for_each([&](Node& n) {
+    if (n.kind() == NodeKind::Op && names.count(n.op()->function_schema().name) && n.inputs().size() >= 2) found.push_back(&n);
+  });
+  for (Node* n : found) {
+    Node* conv = n->input(0)->node();
+    if (!conv || conv->kind() != NodeKind::Op || !only_shape_is_read(*n->input(0), n) || regions.count(conv)) continue;
+    const std::string op = conv->op()->name;
+    if ((op != "conv1d" && op != "conv2d" && op != "conv3d") || !conv->input(2)->is_constant()) continue;
+    const Tensor *weight = constant_tensor(conv->input(1)), *bias = constant_tensor(conv->input(2));
+    if (!weight || !weight->is_floating_point() || (n->inputs().size() == 3 && !is_one(*n->input(2)))) continue;
+    const auto by = constant_of_channels(*n->input(1), *weight);
+    if (!by) continue;
+    const Tensor shift = bias ? *bias : cresset::zeros({weight->size(0)}, TensorOptions(weight->scalar_type()));
+    const auto [w, b] = fold(n->op()->function_schema().name, *weight, shift, *by);
+    Value *new_weight = g.constant(Datum(w), "weight"), *new_bias = g.constant(Datum(b), "bias");
+    new_weight->set_type(TypeKind::Tensor);
+    new_bias->set_type(TypeKind::Tensor);
+    conv->set_input(1, new_weight);
+    conv->set_input(2, new_bias);
+    n->output()->replace_uses_with(conv->output());
+    n->erase();
+    changed++;
+  }
+  return changed;
+}
+size_t fold_sums(Graph& g) {
+  return fold_into_convolutions(g, {"add", "sub"}, [](const std::string& op, const Tensor& weight, const Tensor& bias, const Tensor& by) {
+    return std::pair(weight, op == "add" ? bias + by : bias - by);
+  });
+}
+size_t fold_scales(Graph& g) {
+  return fold_into_convolutions(g, {"mul", "div"}, [](const std::string& op, const Tensor& weight, const Tensor& bias, const Tensor& by) {
+    std::vector<int64_t> sizes(static_cast<size_t>(weight.dim()), 1);
+    sizes[0] = weight.size(0);
+    const Tensor each = by.reshape(sizes);
+    return op == "mul" ? std::pair(weight * each, bias * by) : std::pair(weight / each, bias / by);
+  });
 }
 // Dropout without training gives its input.
 size_t drop_dropout(Graph& g) {
@@ -457,7 +525,6 @@ size_t inline_forks(Graph& g) {
     }
     n->erase();
   }
-  inline_functions(g);
   return forks.size();
 }
 
@@ -477,9 +544,19 @@ size_t drop_expands(Graph& g) {
 }
 
 const std::map<std::string, size_t (*)(Graph&), std::less<>>& script_passes() {
-  static const auto* const passes = new std::map<std::string, size_t (*)(Graph&), std::less<>>{
-      {"fold_builtins", fold_builtins}, {"peephole", peephole}, {"pool", pool_constants},  {"lower_tuples", lower_tuples},
-      {"inline_forks", inline_forks},   {"norms", fold_norms},  {"dropout", drop_dropout}, {"expands", drop_expands}};
+  static const auto* const passes = new std::map<std::string, size_t (*)(Graph&), std::less<>>{{"fold_builtins", fold_builtins},
+                                                                                               {"peephole", peephole},
+                                                                                               {"pool", pool_constants},
+                                                                                               {"lower_tuples", lower_tuples},
+                                                                                               {"inline_forks", inline_forks},
+                                                                                               {"norms", fold_norms},
+                                                                                               {"dropout", drop_dropout},
+                                                                                               {"expands", drop_expands},
+                                                                                               {"sums", fold_sums},
+                                                                                               {"scales", fold_scales},
+                                                                                               {"own_writes", remove_own_writes},
+                                                                                               {"writes", remove_writes},
+                                                                                               {"activations", activate_in_place}};
   return *passes;
 }
 
@@ -498,7 +575,7 @@ void optimize_frozen(const Datum& module) {
   for (const auto& [name, f] : root->cls->methods) {
     if (!f->graph) continue;
     drop_dropout(*f->graph);
-    fold_norms(*f->graph);
+    for (size_t changed = 1; changed > 0;) changed = fold_norms(*f->graph) + fold_sums(*f->graph) + fold_scales(*f->graph);
     remove_dead(*f->graph);
     f->forget_program();
   }

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
 import pytest
+from cresset.jit import mobile
 
 import cresset as torch
 from cresset import nn
-from cresset.jit import mobile
 
 DATA = Path(__file__).parents[2] / "graph" / "data" / "lite"
 

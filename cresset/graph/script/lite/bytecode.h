@@ -51,9 +51,29 @@ enum class Code : uint8_t {
   IsInstance,
   InterfaceCall,
 };
-inline constexpr const char* kCodeNames[] = {
-    "OP",       "OPN",      "LOAD",     "MOVE",           "STORE",           "STOREN",                "DROP",           "DROPR",       "LOADC",       "JF",         "JMP",            "LOOP", "RET",
-    "GET_ATTR", "SET_ATTR", "LIST_CONSTRUCT", "TUPLE_CONSTRUCT", "NAMED_TUPLE_CONSTRUCT", "DICT_CONSTRUCT", "LIST_UNPACK", "TUPLE_SLICE", "ISINSTANCE", "INTERFACE_CALL"};
+inline constexpr const char* kCodeNames[] = {"OP",
+                                             "OPN",
+                                             "LOAD",
+                                             "MOVE",
+                                             "STORE",
+                                             "STOREN",
+                                             "DROP",
+                                             "DROPR",
+                                             "LOADC",
+                                             "JF",
+                                             "JMP",
+                                             "LOOP",
+                                             "RET",
+                                             "GET_ATTR",
+                                             "SET_ATTR",
+                                             "LIST_CONSTRUCT",
+                                             "TUPLE_CONSTRUCT",
+                                             "NAMED_TUPLE_CONSTRUCT",
+                                             "DICT_CONSTRUCT",
+                                             "LIST_UNPACK",
+                                             "TUPLE_SLICE",
+                                             "ISINSTANCE",
+                                             "INTERFACE_CALL"};
 
 // An instruction that stands for an operator of so many inputs; -1: its first number says how many.
 struct ShortCode {

@@ -7,10 +7,10 @@ namespace cresset::graph::script {
 
 // How bytecode is written.
 struct LiteOptions {
-  bool gives_all_arguments = false;      // operators find all arguments on the stack, also those that are defaults
-  bool shortens_before_results = true;   // of operators that write into an argument: defaults before it go without saying
-  bool has_short_instructions = true;    // `DIM` and its kin in place of the operator
-  bool calls_interfaces = true;          // methods of interfaces may be called
+  bool gives_all_arguments = false;     // operators find all arguments on the stack, also those that are defaults
+  bool shortens_before_results = true;  // of operators that write into an argument: defaults before it go without saying
+  bool has_short_instructions = true;   // `DIM` and its kin in place of the operator
+  bool calls_interfaces = true;         // methods of interfaces may be called
 };
 
 struct LiteFacts {

@@ -149,8 +149,8 @@ class LiteNames final : public ArchiveNames, public Resolver {
     CRESSET_CHECK(arguments.size() == wanted.size(), short_name(f.name), "() expected ", wanted.size(), " argument(s) but received ", arguments.size(),
                   " argument(s). Declaration: ", f.schema.text());
     for (size_t i = 1; i < arguments.size(); i++)
-      CRESSET_CHECK(value_fits(arguments[i], wanted[i].type), short_name(f.name), "() expected ", annotation_text(wanted[i].type), " for argument '", wanted[i].name,
-                    "', got ", arguments[i].kind(), ". Declaration: ", f.schema.text());
+      CRESSET_CHECK(value_fits(arguments[i], wanted[i].type), short_name(f.name), "() expected ", annotation_text(wanted[i].type), " for argument '",
+                    wanted[i].name, "', got ", arguments[i].kind(), ". Declaration: ", f.schema.text());
   }
   LiteFunction function_of(const Rows& row) {
     LiteFunction f;

@@ -83,7 +83,9 @@ void LiteOperator::call(dispatch::Stack& stack, int64_t count) const {
     const auto n = static_cast<size_t>(count >= 0 ? count : given_ >= 0 ? given_ : plain_->min_inputs);
     return call_builtin(*plain_, nullptr, stack, take(stack, n));
   }
-  const auto wanted_of = [&](const Schema& s) { return count >= 0 ? static_cast<size_t>(count) : given_ >= 0 ? static_cast<size_t>(given_) : s.arguments.size(); };
+  const auto wanted_of = [&](const Schema& s) {
+    return count >= 0 ? static_cast<size_t>(count) : given_ >= 0 ? static_cast<size_t>(given_) : s.arguments.size();
+  };
   const auto wanted = [&](const Candidate& c) { return wanted_of(c.schema); };
   const Candidate* chosen = exact_ ? &candidates_[0] : nullptr;
   // The file knows the operator by an overload that ours has under another name: the values choose.
@@ -238,7 +240,9 @@ class LiteMachine {
     return next;
   }
   Datum& reg(int64_t number) { return r_[static_cast<size_t>(number - 1)]; }
-  void want(size_t n) const { CRESSET_CHECK(n <= stack_.size(), "bytecode: stack underflow in ", f_.name, ": ", n, " values are wanted, and there are ", stack_.size()); }
+  void want(size_t n) const {
+    CRESSET_CHECK(n <= stack_.size(), "bytecode: stack underflow in ", f_.name, ": ", n, " values are wanted, and there are ", stack_.size());
+  }
   const Type& type(int64_t i) const { return f_.types[static_cast<size_t>(i)]; }
   ScriptObject& object(const Datum& v) const {
     ScriptObject* o = object_of(v);
@@ -341,8 +345,8 @@ class LiteMachine {
   }
   Datum& slot(const Datum& self, int64_t number) {
     ScriptObject& o = object(self);
-    CRESSET_CHECK(number >= 0 && number < static_cast<int64_t>(o.slots().size()), "bytecode: attribute ", number, " of an object of ", o.cls->name, ", which has ",
-                  o.slots().size());
+    CRESSET_CHECK(number >= 0 && number < static_cast<int64_t>(o.slots().size()), "bytecode: attribute ", number, " of an object of ", o.cls->name,
+                  ", which has ", o.slots().size());
     return o.slots()[static_cast<size_t>(number)];
   }
 

@@ -28,7 +28,7 @@ class LiteOperator {
 
   std::string name_, overload_;
   int64_t given_;
-  bool unpacks_;  // a tuple, into as many values as it has
+  bool unpacks_;                       // a tuple, into as many values as it has
   std::vector<Candidate> candidates_;  // those of the name; the first where `exact_`
   bool exact_ = false;
   const Builtin* plain_ = nullptr;  // one without a schema

@@ -41,9 +41,10 @@ std::string type_text(const Type& t) {
     }
     case TypeKind::Class: {
       const ClassType* const cls = class_of(t);
-      CRESSET_CHECK(!cls || cls->custom || cls->kind == ClassKind::Module, "__torch__ types other than torchbind (__torch__.torch.classes) are not supported in ",
-                       "lite interpreter. Workaround: instead of using arbitrary class type (class Foo()), define a pytorch class (class Foo(torch.nn.Module)). ",
-                       "The problematic type is: ", t.name());
+      CRESSET_CHECK(!cls || cls->custom || cls->kind == ClassKind::Module,
+                    "__torch__ types other than torchbind (__torch__.torch.classes) are not supported in ",
+                    "lite interpreter. Workaround: instead of using arbitrary class type (class Foo()), define a pytorch class (class Foo(torch.nn.Module)). ",
+                    "The problematic type is: ", t.name());
       return t.name();
     }
     default: return annotation_text(t);
@@ -188,7 +189,8 @@ class Emitter {
     const std::function<void(const Node&)> visit = [&](const Node& inside) {
       for (const Value* input : inside.inputs()) {
         const Value* const v = source_of(input);
-        if (!v->is_constant() && register_.count(v) && &home(*v) == &n.owner() && last_use(*v) == &n && seen.insert(v).second) add(Code::DropR, register_.at(v));
+        if (!v->is_constant() && register_.count(v) && &home(*v) == &n.owner() && last_use(*v) == &n && seen.insert(v).second)
+          add(Code::DropR, register_.at(v));
       }
       for (const auto& b : inside.blocks())
         for (const auto& m : b->nodes()) visit(*m);
@@ -295,8 +297,9 @@ class Emitter {
   }
   void op(const Node& n, const LiteName& name, const Schema& schema, bool writes_result) {
     const std::vector<const Value*> all = inputs(n);
-    const auto short_code = std::find_if(std::begin(kShortCodes), std::end(kShortCodes),
-                                         [&](const ShortCode& c) { return name.name == c.op && c.inputs == static_cast<int>(all.size()) && name.overload.empty(); });
+    const auto short_code = std::find_if(std::begin(kShortCodes), std::end(kShortCodes), [&](const ShortCode& c) {
+      return name.name == c.op && c.inputs == static_cast<int>(all.size()) && name.overload.empty();
+    });
     if (options_.has_short_instructions && short_code != std::end(kShortCodes)) {
       load(n, all);
       add(short_code->name, 0, 0);

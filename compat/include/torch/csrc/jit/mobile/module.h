@@ -15,9 +15,7 @@ class Module {
 
   IValue forward(std::vector<IValue> inputs) const { return get_method("forward")(std::move(inputs)); }
   IValue operator()(std::vector<IValue> inputs) const { return forward(std::move(inputs)); }
-  template <class... Args> IValue run_method(const std::string& name, Args&&... args) const {
-    return get_method(name)({IValue(std::forward<Args>(args))...});
-  }
+  template <class... Args> IValue run_method(const std::string& name, Args&&... args) const { return get_method(name)({IValue(std::forward<Args>(args))...}); }
   // Errors: there is no such method.
   Method get_method(const std::string& name) const {
     const auto found = find_method(name);
