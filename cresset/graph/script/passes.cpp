@@ -362,25 +362,35 @@ size_t fold_norms(Graph& g) {
   }
   return changed;
 }
-// A constant number, or a constant tensor of a number for each channel of a convolution, as a tensor that weights and biases can be computed with.
-std::optional<Tensor> constant_of_channels(const Value& v, const Tensor& weight) {
+// The number of each channel of a convolution, from a constant that its result meets; a number stays one. Nothing: it is not of channels.
+std::optional<Datum> constant_of_channels(const Value& v, const Tensor& weight) {
   if (!v.is_constant()) return std::nullopt;
-  if (v.constant()->is_number() && !v.constant()->isBool() && !v.constant()->isComplexDouble())
-    return cresset::full({weight.size(0)}, v.constant()->to_scalar(), TensorOptions(weight.scalar_type()));
+  if (v.constant()->is_number()) return v.constant()->isComplexDouble() ? std::nullopt : std::optional<Datum>(*v.constant());
   const Tensor* t = constant_tensor(&v);
   if (!t || t->scalar_type() != weight.scalar_type() || t->dim() >= weight.dim() + 1) return std::nullopt;
-  if (t->numel() == 1 && t->dim() <= 1) return t->reshape({1}).expand({weight.size(0)});
+  if (t->numel() == 1 && t->dim() <= 1) return Datum(t->reshape({1}).expand({weight.size(0)}));
   // Channels stand before as many dimensions as the kernel has.
   const int64_t kernel = weight.dim() - 2;
-  for (int64_t i = 0; i < t->dim(); i++)
-    if (i != t->dim() - kernel - 1 && t->size(i) != 1) return std::nullopt;
-  if (t->dim() <= kernel || t->numel() != weight.size(0)) return std::nullopt;
-  return t->reshape({weight.size(0)});
+  if (t->dim() <= kernel || t->numel() != weight.size(0) || t->size(t->dim() - kernel - 1) != weight.size(0)) return std::nullopt;
+  return Datum(t->reshape({weight.size(0)}));
 }
 bool is_one(const Value& v) { return v.is_constant() && v.constant()->is_number() && v.constant()->to_scalar().toDouble() == 1; }
 
-// Operators over a convolution of constant weights, which nothing else reads, and a constant go into its weights. `fold` computes weight and bias anew.
-template <class Fold> size_t fold_into_convolutions(Graph& g, const std::set<std::string>& names, const Fold& fold) {
+// What the operator of a node gives for another first input, whose first dimension is that of the channels.
+Tensor applied(const Node& n, const Tensor& to, const Datum& by) {
+  dispatch::Stack stack{Datum(to), by};
+  if (by.is_tensor()) {
+    std::vector<int64_t> sizes(static_cast<size_t>(to.dim()), 1);
+    sizes[0] = to.size(0);
+    stack[1] = Datum(by.to_tensor().reshape(sizes));
+  }
+  for (size_t i = 2; i < n.inputs().size(); i++) stack.push_back(*n.input(i)->constant());
+  dispatch::call_boxed(*n.op(), stack);
+  return stack[0].to_tensor();
+}
+
+// Operators over a convolution of constant weights, which nothing else reads, and a constant go into its bias, and where they are products into its weight, too.
+size_t fold_into_convolutions(Graph& g, const std::set<std::string>& names, bool are_products) {
   size_t changed = 0;
   std::vector<std::optional<ScalarType>> open;
   std::map<const Node*, ScalarType> regions;
@@ -395,35 +405,26 @@ template <class Fold> size_t fold_into_convolutions(Graph& g, const std::set<std
     const std::string op = conv->op()->name;
     if ((op != "conv1d" && op != "conv2d" && op != "conv3d") || !conv->input(2)->is_constant()) continue;
     const Tensor *weight = constant_tensor(conv->input(1)), *bias = constant_tensor(conv->input(2));
-    if (!weight || !weight->is_floating_point() || (n->inputs().size() == 3 && !is_one(*n->input(2)))) continue;
+    if (!weight || !weight->is_floating_point() || n->inputs().size() > 3 || (n->inputs().size() == 3 && !is_one(*n->input(2)))) continue;
     const auto by = constant_of_channels(*n->input(1), *weight);
     if (!by) continue;
     const Tensor shift = bias ? *bias : cresset::zeros({weight->size(0)}, TensorOptions(weight->scalar_type()));
-    const auto [w, b] = fold(n->op()->function_schema().name, *weight, shift, *by);
-    Value *new_weight = g.constant(Datum(w), "weight"), *new_bias = g.constant(Datum(b), "bias");
-    new_weight->set_type(TypeKind::Tensor);
-    new_bias->set_type(TypeKind::Tensor);
-    conv->set_input(1, new_weight);
-    conv->set_input(2, new_bias);
+    const auto set = [&](size_t input, const Tensor& t, const char* name) {
+      Value* const c = g.constant(Datum(t), name);
+      c->set_type(TypeKind::Tensor);
+      conv->set_input(input, c);
+    };
+    const Tensor old_weight = *weight;
+    set(2, applied(*n, shift, *by), "bias");
+    if (are_products) set(1, applied(*n, old_weight, *by), "weight");
     n->output()->replace_uses_with(conv->output());
     n->erase();
     changed++;
   }
   return changed;
 }
-size_t fold_sums(Graph& g) {
-  return fold_into_convolutions(g, {"add", "sub"}, [](const std::string& op, const Tensor& weight, const Tensor& bias, const Tensor& by) {
-    return std::pair(weight, op == "add" ? bias + by : bias - by);
-  });
-}
-size_t fold_scales(Graph& g) {
-  return fold_into_convolutions(g, {"mul", "div"}, [](const std::string& op, const Tensor& weight, const Tensor& bias, const Tensor& by) {
-    std::vector<int64_t> sizes(static_cast<size_t>(weight.dim()), 1);
-    sizes[0] = weight.size(0);
-    const Tensor each = by.reshape(sizes);
-    return op == "mul" ? std::pair(weight * each, bias * by) : std::pair(weight / each, bias / by);
-  });
-}
+size_t fold_sums(Graph& g) { return fold_into_convolutions(g, {"add", "sub"}, false); }
+size_t fold_scales(Graph& g) { return fold_into_convolutions(g, {"mul", "div"}, true); }
 // Dropout without training gives its input.
 size_t drop_dropout(Graph& g) {
   std::vector<Node*> found;

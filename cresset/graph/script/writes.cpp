@@ -32,7 +32,8 @@ bool is_after(const Node& n, const Node& other) {
 // Whether a tensor is one that an operator of the block has made and no other value sees the memory of until the node writes to it.
 bool is_own_until(const Value& v, const Node& write) {
   const Node* const made = v.node();
-  if (!made || made->kind() != NodeKind::Op || &made->owner() != &write.owner() || (made->op()->flags & (dispatch::kViewOp | dispatch::kInplaceOp | dispatch::kOutOp)))
+  if (!made || made->kind() != NodeKind::Op || &made->owner() != &write.owner() ||
+      (made->op()->flags & (dispatch::kViewOp | dispatch::kInplaceOp | dispatch::kOutOp)))
     return false;
   for (size_t i = 0; i < made->outputs().size(); i++)
     if (aliased_input(*made, i) != kNoAlias) return false;
@@ -65,10 +66,18 @@ template <class May> size_t replace_writes(Graph& g, const May& may) {
 }
 
 const std::map<std::string_view, std::string_view>& activations() {
-  static const auto* const names = new std::map<std::string_view, std::string_view>{
-      {"aten::relu", "aten::relu_"},           {"aten::sigmoid", "aten::sigmoid_"},   {"aten::tanh", "aten::tanh_"},      {"aten::hardtanh", "aten::hardtanh_"},
-      {"aten::hardswish", "aten::hardswish_"}, {"aten::leaky_relu", "aten::leaky_relu_"}, {"aten::elu", "aten::elu_"},    {"aten::celu", "aten::celu_"},
-      {"aten::selu", "aten::selu_"},           {"aten::hardsigmoid", "aten::hardsigmoid_"}, {"aten::silu", "aten::silu_"}, {"aten::relu6", "aten::relu6_"}};
+  static const auto* const names = new std::map<std::string_view, std::string_view>{{"aten::relu", "aten::relu_"},
+                                                                                    {"aten::sigmoid", "aten::sigmoid_"},
+                                                                                    {"aten::tanh", "aten::tanh_"},
+                                                                                    {"aten::hardtanh", "aten::hardtanh_"},
+                                                                                    {"aten::hardswish", "aten::hardswish_"},
+                                                                                    {"aten::leaky_relu", "aten::leaky_relu_"},
+                                                                                    {"aten::elu", "aten::elu_"},
+                                                                                    {"aten::celu", "aten::celu_"},
+                                                                                    {"aten::selu", "aten::selu_"},
+                                                                                    {"aten::hardsigmoid", "aten::hardsigmoid_"},
+                                                                                    {"aten::silu", "aten::silu_"},
+                                                                                    {"aten::relu6", "aten::relu6_"}};
   return *names;
 }
 

@@ -11,12 +11,11 @@ import re
 
 import _cresset_graph as _graph
 
-from . import _files
-from ._module import ScriptMethod
+from . import _files, _module
 
 
 class _Operator:
-    """What a file says of an operator: `num_schema_args`, how many arguments its calls give, or None."""
+    """An operator that a file calls: `num_schema_args`, how many arguments its calls give, or None."""
 
     def __init__(self, given):
         self.num_schema_args = given if given >= 0 else None
@@ -25,7 +24,13 @@ class _Operator:
 class LiteScriptModule:
     """A module whose methods run their bytecode.
 
-    Errors of `find_method` and `run_method`: AttributeError, there is no such method.
+    Errors of `forward` and `run_method`: AttributeError, there is no such method; those of the method.
+
+    >>> import io
+    >>> file = io.BytesIO(torch.jit.script(nn.ReLU())._save_to_buffer_for_lite_interpreter())
+    >>> module = torch.jit.mobile._load_for_lite_interpreter(file)
+    >>> module(torch.tensor([-1.0, 2.0])), module.find_method("forward")
+    (tensor([0., 2.]), True)
     """
 
     def __init__(self, handle):
@@ -58,7 +63,7 @@ class LiteScriptModule:
     def _method(self, name):
         if name not in self._methods():
             raise AttributeError(f"Method '{name}' is not defined.", name=name, obj=self)
-        return ScriptMethod(_graph.script_class_method(_graph.script_object_class(self._c), name), self)
+        return _module.ScriptMethod(_graph.script_class_method(_graph.script_object_class(self._c), name), self)
 
 
 def _load_for_lite_interpreter(f, map_location=None):

@@ -118,7 +118,10 @@ class LiteNames final : public ArchiveNames, public Resolver {
   Schema schema_of(const Rows& row) {
     Schema schema;
     schema.name = row[0].text();
-    if (row.size() < 3) return schema;
+    if (row.size() < 3) {
+      schema.returns.emplace_back();
+      return schema;
+    }
     const Rows arguments = row[2].named("arguments"), returns = row[2].named("returns");
     for (size_t i = 0; i < arguments.size(); i++) {
       SchemaArgument a;
@@ -129,7 +132,7 @@ class LiteNames final : public ArchiveNames, public Resolver {
       if (!otherwise.is_none() || a.type.kind() == TypeKind::Optional) a.default_value = otherwise;
       schema.arguments.push_back(std::move(a));
     }
-    if (returns.size() > 0) schema.returns.push_back(type_named(returns[0].named("type").text()));
+    schema.returns.push_back(returns.size() > 0 ? type_named(returns[0].named("type").text()) : Type());
     return schema;
   }
   void add_method(ClassType& cls, const Rows& row) {
@@ -139,7 +142,10 @@ class LiteNames final : public ArchiveNames, public Resolver {
     f->cls = &cls;
     f->native = [f, body, unit = unit_, has_schema = row.size() > 2](std::vector<Datum>& arguments) {
       if (has_schema) check_arguments(*f, arguments);
-      return body->run(std::move(arguments), unit->limits);
+      Datum result = body->run(std::move(arguments), unit->limits);
+      CRESSET_CHECK(value_fits(result, f->schema.returns[0]), "bytecode: ", short_name(f->name), "() gives ", result.kind(), ", and its declaration says ",
+                    annotation_text(f->schema.returns[0]));
+      return result;
     };
     cls.methods[method] = f;
     cls.method_order.push_back(method);
