@@ -164,6 +164,36 @@ void settle_training(Graph& g, ScriptObject* root) {
   fold_builtins(g);
 }
 
+// Calls by an interface of objects that are known, and that no method exchanges for others, become calls of their methods, put in place.
+void settle_interfaces(Graph& g, ScriptObject* root) {
+  const Value* self = g.block().parameter(0);
+  const auto is_exchanged = [&](const std::string& attribute) {
+    bool found = false;
+    g.for_each([&](Node& n) { found = found || (is_builtin(n, "prim::SetAttr") && attribute_name(n) == attribute); });
+    return found;
+  };
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<Node*> calls;
+    g.for_each([&](Node& n) {
+      if (is_builtin(n, "prim::CallMethod")) calls.push_back(&n);
+    });
+    for (Node* n : calls) {
+      ScriptObject* const o = object_behind(n->input(0), self, root);
+      Function* const f = o ? o->cls->method(constant_text(n->input(1))) : nullptr;
+      if (!f || f->native || is_exchanged(attribute_name(*n->input(0)->node()))) continue;
+      std::vector<Value*> inputs(n->inputs().begin(), n->inputs().end());
+      inputs.erase(inputs.begin() + 1);
+      Node* const call = g.create_call(f->name, std::move(inputs), n);
+      call->set_location(n->location());
+      n->output()->replace_uses_with(call->add_output(n->output()->type()));
+      n->erase();
+      again = true;
+    }
+    inline_functions(g);
+  }
+}
+
 // A module that is frozen but for what names with dots ask of its submodules: they stay attributes.
 void keep_path(ScriptObject* root, const std::string& path, std::set<std::string>& kept) {
   ScriptObject* o = root;
@@ -204,6 +234,7 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
     Function* f = from->method(m);
     f->ensure_defined();
     graphs[m] = f->inlined().clone();
+    settle_interfaces(*graphs[m], root);
     settle_training(*graphs[m], root);
     find_written(*graphs[m], root, written);
   }
@@ -272,6 +303,9 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
     for (size_t changed = 1; changed > 0;) changed = fold_builtins(*g) + unroll_loops(*g);
     drop_dropout(*g);
     fold_lists(*g);
+    FoldOptions folding;
+    folding.folds_results = false;
+    fold_constants(*g, folding);
     remove_dead(*g);
     Schema schema = from->method(name)->schema;
     schema.arguments[0].type = cls->type();

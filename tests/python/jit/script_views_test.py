@@ -508,3 +508,53 @@ def test_a_pattern_is_replaced_in_all_methods_of_a_module():
     torch._C._jit_pass_custom_pattern_based_rewrite(pattern, replacement, module._c)
     assert steps(module.forward.graph) == ["aten::neg"]
     assert steps(module.twice.graph) == ["aten::neg", "aten::mul"]
+
+
+class Weighs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        return x + (self.weight * 2 + 1), self.weight + 1
+
+
+def test_freezing_computes_what_weights_alone_give_but_for_results():
+    frozen = torch.jit.freeze(torch.jit.script(Weighs().eval()))
+    assert steps(frozen.graph) == ["aten::add", "aten::add", "prim::TupleConstruct"]
+    result = frozen(torch.ones(2))[1]
+    result.add_(5)  # is the caller's
+    assert [t.tolist() for t in frozen(torch.ones(2))] == [[4, 4], [2, 2]]
+
+
+@torch.jit.interface
+class Layer(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class Multiplies(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.by = 2
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.by
+
+
+class Delegates(nn.Module):
+    layer: Layer
+
+    def __init__(self):
+        super().__init__()
+        self.layer = Multiplies()
+
+    def forward(self, x):
+        return self.layer.forward(x)
+
+
+def test_freezing_puts_methods_of_interfaces_in_place():
+    frozen = torch.jit.freeze(torch.jit.script(Delegates().eval()))
+    assert steps(frozen.graph) == ["aten::mul"]
+    assert frozen(torch.ones(2)).tolist() == [2, 2]
+    assert list(frozen.named_modules()) == [("", frozen)]
