@@ -410,7 +410,7 @@ std::optional<Datum> constant_of_channels(const Value& v, const Tensor& weight) 
 }
 bool is_one(const Value& v) { return v.is_constant() && v.constant()->is_number() && v.constant()->to_scalar().toDouble() == 1; }
 
-// What the operator of a node gives for another first input, whose first dimension is that of the channels.
+// The result of the operator of a node for another first input, whose first dimension is that of the channels.
 Tensor applied(const Node& n, const Tensor& to, const Datum& by) {
   dispatch::Stack stack{Datum(to), by};
   if (by.is_tensor()) {
