@@ -17,7 +17,7 @@ _PASSES = {
     "unroll_cond": ("unroll",), "lower_all_tuples": ("lower_tuples", "dead"), "lower_simple_tuples": ("peephole", "dead"), "inline_fork_wait": ("inline_forks", "dead"),
     "fold_frozen_conv_bn": ("norms",), "fold_frozen_conv_add_or_sub": ("sums",), "fold_frozen_conv_mul_or_div": ("scales",),
     "optimize_frozen_graph": ("dropout", "norms", "sums", "scales", "dead"), "remove_mutation": ("own_writes",), "remove_inplace_ops": ("writes",),
-    "functional_to_inplace_activation": ("activations",), "inplace_to_functional_activation": ("own_writes",), "constant_loop_unrolling": ("unroll",), "peephole_list_idioms": ("peephole", "dead"),
+    "functional_to_inplace_activation": ("activations",), "constant_loop_unrolling": ("unroll",), "peephole_list_idioms": ("peephole", "dead"),
     "remove_expands": ("expands", "dead"), "dce_graph": ("dead",),
 }  # fmt: skip
 

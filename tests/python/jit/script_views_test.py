@@ -460,7 +460,7 @@ def test_activations_run_in_place_on_values_that_nothing_else_reads():
     graph = activates.graph.copy()
     torch._C._jit_pass_functional_to_inplace_activation(graph)
     assert {"aten::relu_", "aten::tanh"} <= set(steps(graph))
-    torch._C._jit_pass_inplace_to_functional_activation(graph)
+    torch._C._jit_pass_remove_mutation(graph)
     assert {"aten::relu", "aten::tanh"} <= set(steps(graph))
 
 
