@@ -26,26 +26,7 @@ EXCEPTIONS = {
     "torch.autograd.CppNode.save_variables_to_ctx": "a step of how the node is made, which CustomNode::finish does",
     "torch.autograd.CppNode.set_ctx_grad_fn": "a step of how the node is made, which its constructor does",
     **{
-        f"torch.jit.{name}": "bytecode of the lite interpreter, which is not written here"
-        for name in (
-            "BytecodeEmitMode",
-            "BytecodeEmitMode.is_default_args_before_out_args_enabled",
-            "BytecodeEmitMode.is_default_value_for_unspecified_arg_enabled",
-            "BytecodeEmitMode.is_emit_promoted_ops_enabled",
-            "BytecodeEmitMode.set_default_args_before_out_args_enabled",
-            "BytecodeEmitMode.set_default_emit_promoted_ops_enabled",
-            "BytecodeEmitMode.set_default_value_for_unspecified_arg_enabled",
-            "BytecodeEmitModeGuard",
-            "BytecodeEmitModeGuard.prev_default_args_before_out_args",
-            "BytecodeEmitModeGuard.prev_default_emit_promoted_ops",
-            "BytecodeEmitModeGuard.prev_default_value_for_unspecified_arg_mode",
-            "enableMobileInterfaceCallExport",
-            "getMobileInterfaceCallExport",
-            "getOptionsFromGlobal",
-        )
-    },
-    **{
-        f"torch.jit.{name}": "ONNX from LibTorch's graphs, in its own classes of the format; torch.onnx exports in Python"
+        f"torch.jit.{name}": "ONNX of graphs whose nodes are those of the format, which a front end in Python makes of others; there is none here"
         for name in (
             "DimSymbolMap",
             "NodeAttrNameMap",

@@ -181,7 +181,8 @@ class CRESSET_API Pickler {
   // Little-endian two's complement.
   void big_integer(std::string_view bytes);
   void real(double v);
-  void complex(double re, double im);
+  // `module`: that of the class, which TorchScript's reader knows by its name in Python 3.
+  void complex(double re, double im, std::string_view module = "__builtin__");
   // Text repeated under the same contents is written once if it is short.
   void text(std::string_view utf8);
   void long_text(std::string_view utf8);

@@ -56,8 +56,8 @@ void Pickler::real(double v) {
   out_.append(bytes, 8);
 }
 
-void Pickler::complex(double re, double im) {
-  global("__builtin__", "complex");
+void Pickler::complex(double re, double im, std::string_view module) {
+  global(module, "complex");
   real(re);
   real(im);
   op('\x86');

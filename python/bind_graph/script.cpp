@@ -149,6 +149,29 @@ HandleObject& handle(PyObject* o, HandleKind kind) {
 
 // ---- names
 
+namespace {
+
+// The meaning of a name, which Python describes. Errors that have no place get that of the name.
+template <class Describe> SugarPtr described(const Range& range, const Describe& describe) {
+  try {
+    return sugar_of(describe().get());
+  } catch (const CompileError& e) { throw CompileError(e.what(), range); } catch (const PythonError&) {
+    const std::string place = "  File \"";
+    if (!PyErr_ExceptionMatches(PyExc_RuntimeError) || !range.source) throw;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    const Ref kept[] = {Ref(type), Ref(value), Ref(traceback)};
+    const std::string message = string_of(checked(PyObject_Str(value)).get());
+    PyErr_Restore(Ref::share(type).release(),
+                  message.find(place) == std::string::npos ? text(message + ":\n" + range.show()).release() : Ref::share(value).release(),
+                  Ref::share(traceback).release());
+    throw;
+  }
+}
+
+}  // namespace
+
 SugarPtr sugar_of(PyObject* o) {
   if (o == Py_None) return nullptr;
   if (!PyTuple_Check(o) || PyTuple_GET_SIZE(o) < 2) throw TypeError("expected a pair that describes a name");
@@ -184,9 +207,9 @@ SugarPtr sugar_of(PyObject* o) {
   CRESSET_CHECK(kind == "namespace", "a name of an unknown kind: ", kind);
   const SugarPtr s = sugar_text(SugarKind::Namespace, string_of(checked(PyObject_Str(PyTuple_GET_ITEM(o, 2))).get()));
   auto held = std::make_shared<Held>(what);
-  s->attribute = [held](const std::string& name, const Range&) -> SugarPtr {
+  s->attribute = [held](const std::string& name, const Range& range) -> SugarPtr {
     const Gil gil;
-    return sugar_of(checked(PyObject_CallFunctionObjArgs(helper("attribute_of"), held->object, text(name).get(), nullptr)).get());
+    return described(range, [&] { return checked(PyObject_CallFunctionObjArgs(helper("attribute_of"), held->object, text(name).get(), nullptr)); });
   };
   return s;
 }
@@ -198,9 +221,7 @@ class PythonResolver final : public Resolver {
   explicit PythonResolver(PyObject* o) : held_(o) {}
   SugarPtr value(const std::string& name, const Range& range) override {
     const Gil gil;
-    try {
-      return sugar_of(checked(PyObject_CallMethod(held_.object, "value", "s", name.c_str())).get());
-    } catch (const CompileError& e) { throw CompileError(e.what(), range); }
+    return described(range, [&] { return checked(PyObject_CallMethod(held_.object, "value", "s", name.c_str())); });
   }
   std::optional<Type> type(const std::string& expression, const Range& range) override {
     const Gil gil;

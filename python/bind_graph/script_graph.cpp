@@ -3,6 +3,7 @@
 #include "cresset/graph/passes/passes.h"
 #include "cresset/graph/script/archive.h"
 #include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/lite/lite.h"
 #include "cresset/graph/script/module.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/print.h"
@@ -62,59 +63,87 @@ PyObject* function_code(PyObject*, PyObject* o) {
     return checked(Py_BuildValue("(OO)", text(code).get(), constants.get()));
   });
 }
-// (object or function, {name: bytes}, name of the folder)
+std::map<std::string, std::string> extra_files(PyObject* dict) {
+  std::map<std::string, std::string> files;
+  PyObject *key, *content;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &key, &content)) {
+    char* data;
+    Py_ssize_t n;
+    if (PyBytes_AsStringAndSize(content, &data, &n) < 0) throw PythonError();
+    files[string_of(key)] = std::string(data, static_cast<size_t>(n));
+  }
+  return files;
+}
+// (object or function, {name: bytes}, name of the folder, whether it is for the lite interpreter)
 PyObject* save(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *o, *extra;
     const char* folder;
-    if (!PyArg_ParseTuple(args, "OO!s", &o, &PyDict_Type, &extra, &folder)) throw PythonError();
-    std::map<std::string, std::string> files;
-    PyObject *key, *content;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(extra, &at, &key, &content)) {
-      char* data;
-      Py_ssize_t n;
-      if (PyBytes_AsStringAndSize(content, &data, &n) < 0) throw PythonError();
-      files[string_of(key)] = std::string(data, static_cast<size_t>(n));
-    }
+    int lite = 0;
+    if (!PyArg_ParseTuple(args, "OO!s|p", &o, &PyDict_Type, &extra, &folder, &lite)) throw PythonError();
+    const auto files = extra_files(extra);
     const Datum module =
         is_handle(o, HandleKind::Function) ? module_of_function(*handle(o, HandleKind::Function).function) : handle(o, HandleKind::Object).value;
     std::string out;
-    save_archive(module, files, folder, [&](const void* data, size_t n) { out.append(static_cast<const char*>(data), n); });
+    const io::WriteBytes write = [&](const void* data, size_t n) { out.append(static_cast<const char*>(data), n); };
+    if (lite) save_lite(module, files, folder, write);
+    else save_archive(module, files, folder, write);
     return checked(PyBytes_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size())));
   });
 }
-// (path or bytes, device or None, [names of extra files]): object, {name: bytes}; None for an archive that holds no program.
-PyObject* load(PyObject*, PyObject* args) {
-  return guarded([&] {
-    PyObject *place, *device, *wanted;
-    if (!PyArg_ParseTuple(args, "OOO!", &place, &device, &PyList_Type, &wanted)) throw PythonError();
-    struct Bytes {
-      Py_buffer buffer{};
-      ~Bytes() { PyBuffer_Release(&buffer); }
-    } bytes;
-    std::shared_ptr<io::ByteSource> source;
-    std::string file = "<bytes>";
+// The bytes of a path or of a buffer, which is held as long.
+struct Source {
+  explicit Source(PyObject* place) {
     if (PyUnicode_Check(place)) {
       const Ref encoded = checked(PyUnicode_EncodeFSDefault(place));
       file = PyBytes_AS_STRING(encoded.get());
-      source = std::make_shared<io::FileSource>(file);
+      bytes = std::make_shared<io::FileSource>(file);
     } else {
-      if (PyObject_GetBuffer(place, &bytes.buffer, PyBUF_SIMPLE) < 0) throw PythonError();
-      source = std::make_shared<io::MemorySource>(bytes.buffer.buf, static_cast<size_t>(bytes.buffer.len));
+      if (PyObject_GetBuffer(place, &buffer, PyBUF_SIMPLE) < 0) throw PythonError();
+      bytes = std::make_shared<io::MemorySource>(buffer.buf, static_cast<size_t>(buffer.len));
     }
-    if (!holds_program(*source, file)) return Ref::share(Py_None);
+  }
+  ~Source() { PyBuffer_Release(&buffer); }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  Py_buffer buffer{};
+  std::shared_ptr<io::ByteSource> bytes;
+  std::string file = "<bytes>";
+};
+// (path or bytes, device or None, [names of extra files], whether it is for the lite interpreter): object, {name: bytes}; None for an archive that holds no
+// program.
+PyObject* load(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *place, *device, *wanted;
+    int lite = 0;
+    if (!PyArg_ParseTuple(args, "OOO!|p", &place, &device, &PyList_Type, &wanted, &lite)) throw PythonError();
+    const Source source(place);
+    if (!lite && !holds_program(*source.bytes, source.file)) return Ref::share(Py_None);
     LoadOptions options;
     if (device != Py_None) options.device = Device(string_of(device));
     std::map<std::string, std::string> files;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(wanted); i++) files[string_of(PyList_GET_ITEM(wanted, i))];
-    const Datum module = load_archive(std::move(source), file, options, &files);
+    const Datum module = lite ? load_lite(source.bytes, source.file, options, &files) : load_archive(source.bytes, source.file, options, &files);
     Ref extra = checked(PyDict_New());
     for (const auto& [name, content] : files)
       if (PyDict_SetItemString(extra.get(), name.c_str(), checked(PyBytes_FromStringAndSize(content.data(), static_cast<Py_ssize_t>(content.size()))).get()) <
           0)
         throw PythonError();
     return checked(Py_BuildValue("(OO)", wrap_object(module).get(), extra.get()));
+  });
+}
+// Of a file of the lite interpreter: its version, {operator: number of arguments}, [types].
+PyObject* facts_of_lite(PyObject*, PyObject* place) {
+  return guarded([&] {
+    const Source source(place);
+    const LiteFacts facts = lite_facts(*source.bytes, source.file);
+    Ref operators = checked(PyDict_New()), types = checked(PyList_New(0));
+    for (const auto& [name, given] : facts.operators)
+      if (PyDict_SetItemString(operators.get(), name.c_str(), checked(PyLong_FromLongLong(given)).get()) < 0) throw PythonError();
+    for (const std::string& t : facts.types) append(types, text(t));
+    return checked(Py_BuildValue("(LOO)", static_cast<long long>(facts.version), operators.get(), types.get()));
   });
 }
 std::vector<std::string> strings_of(PyObject* list) {
@@ -275,6 +304,7 @@ PyMethodDef functions[] = {{"script_parse_ir", parse_text, METH_VARARGS, nullptr
                            {"script_function_code", function_code, METH_O, nullptr},
                            {"script_save", save, METH_VARARGS, nullptr},
                            {"script_load", load, METH_VARARGS, nullptr},
+                           {"script_lite_facts", facts_of_lite, METH_O, nullptr},
                            {"script_exchange_fusion", exchange_fusion, METH_O, nullptr},
                            {"script_copy_without", copy_without, METH_VARARGS, nullptr},
                            {"script_register_attribute", register_attribute, METH_VARARGS, nullptr},

@@ -74,6 +74,9 @@ Datum held_by(PyObject* o, const Type& type) {
   return value_fits(v, type) ? v : Datum();
 }
 
+// Whether it is a tensor of one element that is no complex number, which stands for a number as it does in Python's int().
+bool is_real_element(PyObject* o) { return capi().is_tensor(o) && capi().tensor_of(o).numel() == 1 && !isComplexType(capi().tensor_of(o).scalar_type()); }
+
 }  // namespace
 
 Datum to_datum(PyObject* o, const Type& type) {
@@ -90,25 +93,24 @@ Datum to_datum(PyObject* o, const Type& type) {
     case TypeKind::Int:
       if (PyLong_Check(o)) return Datum(read_int(o));  // True is an int of Python
       if (capi().read_constant(o, constant)) return constant;
-      if (capi().is_tensor(o) && capi().tensor_of(o).dim() == 0 && isIntegralType(capi().tensor_of(o).scalar_type(), false))
-        return Datum(capi().tensor_of(o).item());
-      if (!PyFloat_Check(o) && PyIndex_Check(o)) return Datum(read_int(checked(PyNumber_Index(o)).get()));
+      if (is_real_element(o)) return Datum(capi().tensor_of(o).item().toLong());
+      if (!PyFloat_Check(o) && !capi().is_tensor(o) && PyIndex_Check(o)) return Datum(read_int(checked(PyNumber_Index(o)).get()));
       break;
     case TypeKind::Float:
       if (PyFloat_Check(o)) return Datum(PyFloat_AS_DOUBLE(o));
       if (PyLong_Check(o)) return Datum(static_cast<double>(read_int(o)));
-      if (capi().is_tensor(o) && capi().tensor_of(o).dim() == 0) return Datum(capi().tensor_of(o).item().toDouble());
+      if (is_real_element(o)) return Datum(capi().tensor_of(o).item().toDouble());
       break;
     case TypeKind::Bool:
       if (PyBool_Check(o)) return Datum(o == Py_True);
-      if (PyNumber_Check(o) && !PyComplex_Check(o) && !capi().is_tensor(o)) {
+      if (o == Py_None || (Py_TYPE(o)->tp_as_number && Py_TYPE(o)->tp_as_number->nb_bool && (!capi().is_tensor(o) || capi().tensor_of(o).numel() == 1))) {
         const int truth = PyObject_IsTrue(o);
         if (truth < 0) throw PythonError();
         return Datum(truth == 1);
       }
       break;
     case TypeKind::Complex:
-      if (PyBool_Check(o)) break;
+      if (capi().is_tensor(o) && capi().tensor_of(o).numel() == 1) return Datum(capi().tensor_of(o).item().toComplexDouble());
       if (PyComplex_Check(o) || PyFloat_Check(o) || PyLong_Check(o)) return Datum(complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
       break;
     case TypeKind::Number:

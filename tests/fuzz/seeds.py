@@ -37,6 +37,7 @@ WORDS = {
                "f'{x}'", "**", "//=", "-> Tuple[int, str]:", "raise ValueError(", "assert ", "continue", "break", "\\x0a    "],
     "torchscript": ["PK\\x01\\x02", "class M(Module):\\x0a", "  __parameters__ = [\\\"", "  def forward(self: __torch__.M,\\x0a", "CONSTANTS.c0", "ops.prim.", "fork(", "c__torch__\\x0aM\\x0a", "restore_type_tag",
                     "List[int]", ")\\x81}(", "ub."],
+    "lite": ["bytecode.pkl", "instructions", "operators", "register_size", "STOREN", "LOADC", "LOOP", "JF", "JMP", "OPN", "GET_ATTR", "LIST_CONSTRUCT", "aten::add", "prim::TupleUnpack", "K\\xff", "J\\xff\\xff\\xff\\xff"],
     "pt2": ["as_tensor", "as_tensors", "as_expr", "as_sym_int", "as_graph", "expr_str", "torch.ops.higher_order.cond", "Mul(Integer(2), ", "use_pickle", "storage_offset", "9223372036854775807", "PK\\x01\\x02"],
     "gguf": ["GGUF", "\\x08\\x00\\x00\\x00", "\\x09\\x00\\x00\\x00", "general.alignment", "\\x0e\\x00\\x00\\x00", "\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00"],
     "store": ["\\x01\\x00\\x00\\x00a", "\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x7f", "\\x08", "\\x0c", "\\x0f", "9223372036854775807", "=all here"],
@@ -217,6 +218,12 @@ def script_seeds():
         yield "torchscript", without_checksums(whole)
 
 
+def lite_seeds():
+    for path in sorted((HERE.parent / "graph" / "data" / "lite").glob("*.ptl")):
+        yield "lite", path.read_bytes()
+        yield "lite", without_checksums(path.read_bytes())
+
+
 def store_seeds():
     """Requests to a store's server, and rows of them with their lengths."""
     rows = []
@@ -262,7 +269,9 @@ def main(folder):
         place = Path(folder) / target
         place.mkdir(parents=True, exist_ok=True)
         (Path(folder) / f"{target}.dict").write_text("".join(f'"{word}"\n' for word in words))
-        for number, content in enumerate(content for wanted, content in (*seeds(), *script_seeds(), *store_seeds(), *rpc_seeds()) if wanted == target):
+        for number, content in enumerate(
+            content for wanted, content in (*seeds(), *script_seeds(), *lite_seeds(), *store_seeds(), *rpc_seeds()) if wanted == target
+        ):
             (place / f"seed-{number:04}").write_bytes(content)
 
 

@@ -189,7 +189,7 @@ size_t fold_block(Block& block, const AliasSets& aliases, const FoldOptions& opt
     bool is_candidate =
         (n->kind() == NodeKind::Op || n->kind() == NodeKind::Builtin || n->kind() == NodeKind::List) && !n->outputs().empty() && is_deterministic(*n);
     for (const Value* v : n->inputs()) is_candidate = is_candidate && is_known(*v) && !aliases.is_written(v);
-    for (const auto& o : n->outputs()) is_candidate = is_candidate && !aliases.is_written(o.get());
+    for (const auto& o : n->outputs()) is_candidate = is_candidate && !aliases.is_written(o.get()) && (options.folds_results || !aliases.escapes(o.get()));
     changed += is_candidate && fold(*n, options);
     n = after;
   }

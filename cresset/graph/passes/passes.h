@@ -14,6 +14,8 @@ CRESSET_API size_t merge_common_subexpressions(Graph& graph);
 struct FoldOptions {
   // Results of more elements stay nodes.
   int64_t max_elements = 4096;
+  // Also tensors that callers get, and may write to.
+  bool folds_results = true;
 };
 // Nodes whose inputs are all constants are computed now, branches on constants are decided. Tensors among the constants are weights: what they give is
 // folded too, unless it is written.

@@ -13,7 +13,8 @@ namespace {
 thread_local Budget* t_budget = nullptr;
 thread_local RunLimits t_limits;
 
-// Bytes of the value itself, without the values inside.
+}  // namespace
+
 int64_t own_bytes(const Datum& v) {
   using Kind = dispatch::Object::Kind;
   if (const auto* s = std::get_if<std::string>(&v.data())) return static_cast<int64_t>(s->size());
@@ -28,8 +29,6 @@ int64_t own_bytes(const Datum& v) {
     default: return 0;
   }
 }
-
-}  // namespace
 
 Budget* budget_of_thread() { return t_budget; }
 BudgetScope::BudgetScope(Budget& budget) : memory_(budget.counts_memory() ? &budget.memory() : nullptr), outer_(std::exchange(t_budget, &budget)) {}

@@ -40,6 +40,9 @@ class Budget {
   std::vector<Frame*> frames_;
 };
 
+// Bytes of the value itself, without the values inside: of a list, a dict, a tuple or a string.
+int64_t own_bytes(const Datum& value);
+
 // Of this thread's run; null: it has no limits.
 Budget* budget_of_thread();
 class BudgetScope {

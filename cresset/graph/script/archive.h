@@ -3,9 +3,13 @@
 
 #include "cresset/graph/script/print.h"
 #include "cresset/graph/script/source_map.h"
+#include "cresset/io/pickle.h"
 #include "cresset/io/zip.h"
 
 namespace cresset::graph::script {
+
+// The version of the format: of the operators as they are today, which no upgrader touches.
+inline constexpr const char* kVersionOfArchives = "10\n";
 
 struct LoadOptions {
   std::optional<Device> device;
@@ -54,8 +58,11 @@ class CRESSET_API ArchiveParts {
  public:
   using Record = std::function<void(const std::string& name, std::string_view bytes)>;
   explicit ArchiveParts(Record record) : record_(std::move(record)) {}
-  // All of one module but the version of the format. Errors: as save_archive.
-  void whole(const Datum& module, const std::map<std::string, std::string>& extra);
+  // All of one module but the version of the format; `more` may write pickles that share the storages of constants. Errors: as save_archive.
+  void whole(const Datum& module, const std::map<std::string, std::string>& extra, const std::function<void(StorageTable& constants)>& more = {});
+  // A pickle that `fill` writes, which is given the function that puts values into it.
+  using Fill = std::function<void(io::Pickler& pickler, const std::function<void(const Datum& value, const Type& type)>& value)>;
+  CRESSET_LOCAL void pickle(const std::string& name, StorageTable& storages, const Fill& fill);
   // "data.pkl" in a folder, whose name ends with a slash or is empty. Errors: as save_archive.
   void module(const Datum& module, const std::string& folder, StorageTable& storages);
   // "constants.pkl", with the constants of all texts until now.

@@ -3,6 +3,8 @@
 
 #include "cresset/graph/script/emit.h"
 
+#include "cresset/graph/passes/passes.h"
+
 #include <algorithm>
 
 #if defined(__linux__)
@@ -112,11 +114,8 @@ void Emitter::run() {
   statements(body, 0, [&] {
     if (function_.cls && short_name(function_.name) == "__init__" && function_.cls->kind == ClassKind::Class) {
       returns_ = TypeKind::None;
-    } else if (returns_ && !is_subtype(TypeKind::None, *returns_)) {
-      const std::string what = infer_return_ ? "a return statement of type " : "declared to return ";
-      fail("Function was " + (infer_return_ ? std::string("found to have ") : std::string()) + what + annotation_text(*returns_) +
-               ", but does not return along all paths",
-           def_.range);
+    } else if (returns_ && !infer_return_ && !is_subtype(TypeKind::None, *returns_)) {
+      fail("Function was declared to return " + annotation_text(*returns_) + ", but does not return along all paths", def_.range);
     }
     leave(def_.range, sugar(constant(Datum())));
     return Flow{true, nullptr, {}};
@@ -134,6 +133,7 @@ void Emitter::run() {
 void emit_function(Function& function, const Ast& def, Resolver& resolver, bool infer_return) {
   function.graph = std::make_unique<Graph>(function.name);
   Emitter(function, def, resolver, infer_return).run();
+  remove_dead_code(*function.graph);
 }
 
 // ---- nodes
@@ -442,7 +442,7 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
     }
     case AstKind::Annotated: {
       const Type type = annotation(a[1]);
-      if (!a.kid(2)) fail("a variable is annotated where it is first assigned", a.range);
+      if (!a.kid(2)) throw NotSupportedError("annotated assignments without assigned value are not part of TorchScript", a.range);
       Value* v = value(a[2], &type);
       Value* converted = convert(v, type, a[2].range, false);
       if (!converted)
@@ -476,8 +476,10 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
       const auto fails = [&] {
         Value* message = a.kid(1) ? as_value(expression(a[1]), a[1].range) : constant(Datum(""));
         if (message->type().kind() != TypeKind::String) message = as_value(call_op("aten::str", {message}, a.range), a.range);
-        Value* prefix = constant(Datum("AssertionError: "));
-        raise(a.range, as_value(call_op("aten::add", {prefix, message}, a.range), a.range), "");
+        const std::string prefix = "AssertionError: ";
+        if (message->is_constant()) message = constant(Datum(prefix + message->constant()->to_string()));
+        else message = as_value(call_op("aten::add", {constant(Datum(prefix)), message}, a.range), a.range);
+        raise(a.range, message, "");
         return Flow{true, nullptr, {}};
       };
       if (c.known) {
@@ -682,7 +684,9 @@ void Emitter::raise_statement(const Ast& a) {
   const Ast& what = a[0];
   const Ast& cls = what.kind == AstKind::Call ? what[0] : what;
   const SugarPtr s = expression(cls);
+  if (s->kind == SugarKind::Value || s->kind == SugarKind::Constant) fail("exceptions must derive from BaseException", a.range);
   std::string name = s->kind == SugarKind::Exception ? s->text : std::string(cls.range.text());
+  if (name.find('.') == std::string::npos) name = "builtins." + name;
   std::vector<Value*> parts;
   if (what.kind == AstKind::Call)
     for (size_t i = 1; i < what.kids.size(); i++) parts.push_back(value(what[i].kind == AstKind::Keyword ? what[i][0] : what[i]));

@@ -125,6 +125,7 @@ class Emitter {
   SugarPtr call(const SugarPtr& callee, Arguments arguments, const Range& range, const Type* hint);
   SugarPtr special(const std::string& what, const Ast& a, const Type* hint, const SugarPtr& callee);
   SugarPtr call_builtin(const std::string& name, Value* self, const Arguments& arguments, const Range& range, Function* other = nullptr);
+  void define(Function& f, const Range& range) const;
   SugarPtr call_function(Function& f, Value* self, const Arguments& arguments, const Range& range);
   SugarPtr call_class(ClassType& cls, const Arguments& arguments, const Range& range);
   SugarPtr call_type(const Type& type, const Arguments& arguments, const Range& range);

@@ -315,8 +315,22 @@ SugarPtr Emitter::call_overloads(const std::vector<Function*>& list, Value* self
   fail("no overload takes these arguments:" + reasons, range);
 }
 
+// Errors of a function that is compiled because it is called here say so.
+void Emitter::define(Function& f, const Range& range) const {
+  const auto text = [&](const std::exception& e) {
+    const std::string message = e.what();
+    if (message.find("  File \"") == std::string::npos) return message + ":\n" + range.show();
+    return message + "'" + short_name(f.name) + "' is being compiled since it was called from '" + short_name(function_.name) + "'\n" + range.show();
+  };
+  try {
+    f.ensure_defined();
+  } catch (const NotSupportedError& e) { throw NotSupportedError(text(e), {}); } catch (const CompileError& e) {
+    throw CompileError(text(e), {});
+  }
+}
+
 SugarPtr Emitter::call_function(Function& f, Value* self, const Arguments& arguments, const Range& range) {
-  f.ensure_defined();
+  define(f, range);
   std::map<std::string, Type> bound;
   std::string why;
   std::vector<Value*> inputs;
@@ -808,7 +822,7 @@ SugarPtr Emitter::fork(const Arguments& given, const Range& range, const char* o
     return sugar(make("prim::future", {done}, range, Type::future(done->type())));
   }
   Function& f = *callee->function;
-  f.ensure_defined();
+  define(f, range);
   std::map<std::string, Type> bound;
   std::string why;
   std::vector<Value*> inputs;

@@ -243,6 +243,7 @@ class IrParser {
       if (!accept(",")) break;
     }
     if (!outputs.empty()) expect("=");
+    else accept("=");  // before a node without results it may stand or not
     skip();
     const size_t at = at_;
     const std::string kind = word();

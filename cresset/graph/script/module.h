@@ -150,6 +150,10 @@ class CRESSET_API Module {
   // The archive. Errors: the file cannot be written, and is not there then.
   void save(const std::string& path, const ExtraFilesMap& extra = {}) const;
   void save(std::ostream& out, const ExtraFilesMap& extra = {}) const;
+  // LibTorch's name: a file of the lite interpreter, to a path or a stream, as <torch/csrc/jit/serialization/export.h> writes it.
+  template <class To> void _save_for_mobile(To&& to, const ExtraFilesMap& extra = {}, bool save_mobile_debug_info = false, bool use_flatbuffer = false) const {
+    libtorch_save_for_mobile(*this, to, extra, save_mobile_debug_info, use_flatbuffer);
+  }
   std::string dump_to_str(bool code = true, bool attributes = true, bool parameters = true) const;
   void dump(bool code = true, bool attributes = true, bool parameters = true) const;
 

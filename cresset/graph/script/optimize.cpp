@@ -119,6 +119,15 @@ size_t simplify_block(Block& block) {
 }  // namespace
 
 size_t peephole(Graph& graph) { return simplify_block(graph.block()); }
+size_t fold_lists(Graph& graph) {
+  size_t changed = 0;
+  std::vector<Node*> lists;
+  graph.for_each([&](Node& n) {
+    if (n.kind() == NodeKind::List) lists.push_back(&n);
+  });
+  for (Node* n : lists) changed += becomes_constant(*n) ? 1 : 0;
+  return changed;
+}
 
 size_t optimize(Graph& graph, bool unrolls_in_part) {
   size_t changed = 0;

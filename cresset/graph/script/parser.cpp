@@ -123,6 +123,7 @@ class Parser {
       return out.push_back(std::move(a));
     }
     if (accept("with")) return out.push_back(with(start));
+    if (is("match") && peek(1).kind == TokenKind::Name && !is_keyword(peek(1).text)) unsupported("match statements are not part of TorchScript");
     if (is("try")) unsupported("try blocks are not part of TorchScript");
     simple_line(out);
   }
@@ -685,6 +686,7 @@ class Parser {
   AstPtr braces(size_t start) {
     AstPtr dict = make(AstKind::Dict, start);
     while (!accept("}")) {
+      if (is("**")) unsupported("dict expansion, {**d}, is not part of TorchScript");
       AstPtr key = expression();
       if (!is(":")) unsupported("sets are not part of TorchScript");
       at_++;

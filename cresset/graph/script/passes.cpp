@@ -164,6 +164,36 @@ void settle_training(Graph& g, ScriptObject* root) {
   fold_builtins(g);
 }
 
+// Calls by an interface of objects that are known, and that no method exchanges for others, become calls of their methods, put in place.
+void settle_interfaces(Graph& g, ScriptObject* root) {
+  const Value* self = g.block().parameter(0);
+  const auto is_exchanged = [&](const std::string& attribute) {
+    bool found = false;
+    g.for_each([&](Node& n) { found = found || (is_builtin(n, "prim::SetAttr") && attribute_name(n) == attribute); });
+    return found;
+  };
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<Node*> calls;
+    g.for_each([&](Node& n) {
+      if (is_builtin(n, "prim::CallMethod")) calls.push_back(&n);
+    });
+    for (Node* n : calls) {
+      ScriptObject* const o = object_behind(n->input(0), self, root);
+      Function* const f = o ? o->cls->method(constant_text(n->input(1))) : nullptr;
+      if (!f || f->native || is_exchanged(attribute_name(*n->input(0)->node()))) continue;
+      std::vector<Value*> inputs(n->inputs().begin(), n->inputs().end());
+      inputs.erase(inputs.begin() + 1);
+      Node* const call = g.create_call(f->name, std::move(inputs), n);
+      call->set_location(n->location());
+      n->output()->replace_uses_with(call->add_output(n->output()->type()));
+      n->erase();
+      again = true;
+    }
+    inline_functions(g);
+  }
+}
+
 // A module that is frozen but for what names with dots ask of its submodules: they stay attributes.
 void keep_path(ScriptObject* root, const std::string& path, std::set<std::string>& kept) {
   ScriptObject* o = root;
@@ -179,6 +209,10 @@ void keep_path(ScriptObject* root, const std::string& path, std::set<std::string
 }
 
 }  // namespace
+
+namespace {
+size_t drop_dropout(Graph& g);
+}
 
 Datum freeze_module(const Datum& module, const std::vector<std::string>& preserved, bool preserve_parameters) {
   ScriptObject* root = object_of(module);
@@ -200,6 +234,7 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
     Function* f = from->method(m);
     f->ensure_defined();
     graphs[m] = f->inlined().clone();
+    settle_interfaces(*graphs[m], root);
     settle_training(*graphs[m], root);
     find_written(*graphs[m], root, written);
   }
@@ -265,7 +300,12 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
       n->set_input(0, self);
       n->set_input(1, g->constant(Datum(place)));
     }
-    fold_builtins(*g);
+    for (size_t changed = 1; changed > 0;) changed = fold_builtins(*g) + unroll_loops(*g);
+    drop_dropout(*g);
+    fold_lists(*g);
+    FoldOptions folding;
+    folding.folds_results = false;
+    fold_constants(*g, folding);
     remove_dead(*g);
     Schema schema = from->method(name)->schema;
     schema.arguments[0].type = cls->type();
@@ -356,6 +396,69 @@ size_t fold_norms(Graph& g) {
   }
   return changed;
 }
+// The number of each channel of a convolution, from a constant that its result meets; a number stays one. Nothing: it is not of channels.
+std::optional<Datum> constant_of_channels(const Value& v, const Tensor& weight) {
+  if (!v.is_constant()) return std::nullopt;
+  if (v.constant()->is_number()) return v.constant()->isComplexDouble() ? std::nullopt : std::optional<Datum>(*v.constant());
+  const Tensor* t = constant_tensor(&v);
+  if (!t || t->scalar_type() != weight.scalar_type() || t->dim() >= weight.dim() + 1) return std::nullopt;
+  if (t->numel() == 1 && t->dim() <= 1) return Datum(t->reshape({1}).expand({weight.size(0)}));
+  // Channels stand before as many dimensions as the kernel has.
+  const int64_t kernel = weight.dim() - 2;
+  if (t->dim() <= kernel || t->numel() != weight.size(0) || t->size(t->dim() - kernel - 1) != weight.size(0)) return std::nullopt;
+  return Datum(t->reshape({weight.size(0)}));
+}
+bool is_one(const Value& v) { return v.is_constant() && v.constant()->is_number() && v.constant()->to_scalar().toDouble() == 1; }
+
+// The result of the operator of a node for another first input, whose first dimension is that of the channels.
+Tensor applied(const Node& n, const Tensor& to, const Datum& by) {
+  dispatch::Stack stack{Datum(to), by};
+  if (by.is_tensor()) {
+    std::vector<int64_t> sizes(static_cast<size_t>(to.dim()), 1);
+    sizes[0] = to.size(0);
+    stack[1] = Datum(by.to_tensor().reshape(sizes));
+  }
+  for (size_t i = 2; i < n.inputs().size(); i++) stack.push_back(*n.input(i)->constant());
+  dispatch::call_boxed(*n.op(), stack);
+  return stack[0].to_tensor();
+}
+
+// Operators over a convolution of constant weights, which nothing else reads, and a constant go into its bias, and where they are products into its weight, too.
+size_t fold_into_convolutions(Graph& g, const std::set<std::string>& names, bool are_products) {
+  size_t changed = 0;
+  std::vector<std::optional<ScalarType>> open;
+  std::map<const Node*, ScalarType> regions;
+  find_regions(g.block(), open, regions);
+  std::vector<Node*> found;
+  g.for_each([&](Node& n) {
+    if (n.kind() == NodeKind::Op && names.count(n.op()->function_schema().name) && n.inputs().size() >= 2) found.push_back(&n);
+  });
+  for (Node* n : found) {
+    Node* conv = n->input(0)->node();
+    if (!conv || conv->kind() != NodeKind::Op || !only_shape_is_read(*n->input(0), n) || regions.count(conv)) continue;
+    const std::string op = conv->op()->name;
+    if ((op != "conv1d" && op != "conv2d" && op != "conv3d") || !conv->input(2)->is_constant()) continue;
+    const Tensor *weight = constant_tensor(conv->input(1)), *bias = constant_tensor(conv->input(2));
+    if (!weight || !weight->is_floating_point() || n->inputs().size() > 3 || (n->inputs().size() == 3 && !is_one(*n->input(2)))) continue;
+    const auto by = constant_of_channels(*n->input(1), *weight);
+    if (!by) continue;
+    const Tensor shift = bias ? *bias : cresset::zeros({weight->size(0)}, TensorOptions(weight->scalar_type()));
+    const auto set = [&](size_t input, const Tensor& t, const char* name) {
+      Value* const c = g.constant(Datum(t), name);
+      c->set_type(TypeKind::Tensor);
+      conv->set_input(input, c);
+    };
+    const Tensor old_weight = *weight;
+    set(2, applied(*n, shift, *by), "bias");
+    if (are_products) set(1, applied(*n, old_weight, *by), "weight");
+    n->output()->replace_uses_with(conv->output());
+    n->erase();
+    changed++;
+  }
+  return changed;
+}
+size_t fold_sums(Graph& g) { return fold_into_convolutions(g, {"add", "sub"}, false); }
+size_t fold_scales(Graph& g) { return fold_into_convolutions(g, {"mul", "div"}, true); }
 // Dropout without training gives its input.
 size_t drop_dropout(Graph& g) {
   std::vector<Node*> found;
@@ -457,7 +560,6 @@ size_t inline_forks(Graph& g) {
     }
     n->erase();
   }
-  inline_functions(g);
   return forks.size();
 }
 
@@ -477,9 +579,19 @@ size_t drop_expands(Graph& g) {
 }
 
 const std::map<std::string, size_t (*)(Graph&), std::less<>>& script_passes() {
-  static const auto* const passes = new std::map<std::string, size_t (*)(Graph&), std::less<>>{
-      {"fold_builtins", fold_builtins}, {"peephole", peephole}, {"pool", pool_constants},  {"lower_tuples", lower_tuples},
-      {"inline_forks", inline_forks},   {"norms", fold_norms},  {"dropout", drop_dropout}, {"expands", drop_expands}};
+  static const auto* const passes = new std::map<std::string, size_t (*)(Graph&), std::less<>>{{"fold_builtins", fold_builtins},
+                                                                                               {"peephole", peephole},
+                                                                                               {"pool", pool_constants},
+                                                                                               {"lower_tuples", lower_tuples},
+                                                                                               {"inline_forks", inline_forks},
+                                                                                               {"norms", fold_norms},
+                                                                                               {"dropout", drop_dropout},
+                                                                                               {"expands", drop_expands},
+                                                                                               {"sums", fold_sums},
+                                                                                               {"scales", fold_scales},
+                                                                                               {"own_writes", remove_own_writes},
+                                                                                               {"writes", remove_writes},
+                                                                                               {"activations", activate_in_place}};
   return *passes;
 }
 
@@ -498,7 +610,7 @@ void optimize_frozen(const Datum& module) {
   for (const auto& [name, f] : root->cls->methods) {
     if (!f->graph) continue;
     drop_dropout(*f->graph);
-    fold_norms(*f->graph);
+    for (size_t changed = 1; changed > 0;) changed = fold_norms(*f->graph) + fold_sums(*f->graph) + fold_scales(*f->graph);
     remove_dead(*f->graph);
     f->forget_program();
   }

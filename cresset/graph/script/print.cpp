@@ -55,6 +55,38 @@ std::string base_name(const Node& n) {
 
 namespace {
 
+// Of an operator that resizes in any number of dimensions; 0: the number is not known.
+size_t resized_dimensions(const Node& n) {
+  for (const Value* v : n.inputs()) {
+    if (v->node() && v->node()->kind() == NodeKind::List) return v->node()->inputs().size();
+    if (!v->is_constant()) continue;
+    if (v->constant()->isIntList()) return v->constant()->toIntVector().size();
+    if (v->constant()->isDoubleList()) return v->constant()->toDoubleVector().size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<ResizeForm> resize_form(const Node& n) {
+  const std::string full = base_name(n);
+  if (full.compare(0, 6, "aten::") != 0) return std::nullopt;
+  const std::string op = full.substr(6);
+  if (op != "upsample_nearest" && op != "upsample_nearest_exact" && op != "upsample_linear" && op != "upsample_bicubic") return std::nullopt;
+  const size_t d = resized_dimensions(n);
+  CRESSET_CHECK(d >= 1 && d <= 3, "save: ", op, " to a size whose length is not known cannot be written");
+  const std::string number = std::to_string(d) + "d";
+  if (op == "upsample_nearest") return ResizeForm{"upsample_nearest" + number, n.inputs().size()};
+  if (op == "upsample_nearest_exact") return ResizeForm{"_upsample_nearest_exact" + number, n.inputs().size()};
+  static const char* const kLinear[] = {"linear1d", "bilinear2d", "trilinear3d"};
+  const std::string name = op == "upsample_bicubic" ? "bicubic2d" : kLinear[d - 1];
+  const Value& smooth = *n.input(4);
+  const bool antialias = smooth.is_constant() && smooth.constant()->isBool() && smooth.constant()->toBool();
+  return ResizeForm{std::string(antialias ? "_" : "") + "upsample_" + name + (antialias ? "_aa" : ""), 4};
+}
+
+namespace {
+
 bool is_identifier(const std::string& s) {
   if (s.empty() || (s[0] >= '0' && s[0] <= '9')) return false;
   return std::all_of(s.begin(), s.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
@@ -261,33 +293,6 @@ class Printer {
     give(n, f->name + "(" + operands(n) + ")");
   }
 
-  // Rows that resize in any number of dimensions are an operator for each number elsewhere; 0: the number is not known.
-  static size_t dimensions(const Node& n) {
-    for (const Value* v : n.inputs()) {
-      if (v->node() && v->node()->kind() == NodeKind::List) return v->node()->inputs().size();
-      if (!v->is_constant()) continue;
-      if (v->constant()->isIntList()) return v->constant()->toIntVector().size();
-      if (v->constant()->isDoubleList()) return v->constant()->toDoubleVector().size();
-    }
-    return 0;
-  }
-  std::string resize_call(const Node& n, const std::string& op) {
-    const size_t d = dimensions(n);
-    CRESSET_CHECK(d >= 1 && d <= 3, "save: ", op, " to a size whose length is not known cannot be written");
-    const std::string number = std::to_string(d) + "d";
-    if (op == "upsample_nearest") return "torch.upsample_nearest" + number + "(" + operands(n) + ")";
-    if (op == "upsample_nearest_exact") return "torch._upsample_nearest_exact" + number + "(" + operands(n) + ")";
-    static const char* const kLinear[] = {"linear1d", "bilinear2d", "trilinear3d"};
-    const std::string name = op == "upsample_bicubic" ? "bicubic2d" : kLinear[d - 1];
-    const Value& smooth = *n.input(4);
-    const bool antialias = smooth.is_constant() && smooth.constant()->isBool() && smooth.constant()->toBool();
-    return "torch." + std::string(antialias ? "_" : "") + "upsample_" + name + (antialias ? "_aa(" : "(") + operand(n.input(0)) + ", " + operand(n.input(1)) +
-           ", " + operand(n.input(2)) + ", " + operand(n.input(3)) + ")";
-  }
-  static bool resizes(const std::string& op) {
-    return op == "upsample_nearest" || op == "upsample_nearest_exact" || op == "upsample_linear" || op == "upsample_bicubic";
-  }
-
   static const Schema& schema_of_op(const dispatch::OpEntry& op) {
     static std::mutex mutex;
     static auto* const cache = new std::map<const dispatch::OpEntry*, Schema>;
@@ -309,7 +314,11 @@ class Printer {
   std::string operator_call(const Node& n, const Schema& s) {
     const std::string full = base_name(n);
     const std::string ns = full.substr(0, full.find("::")), op = full.substr(full.find("::") + 2);
-    if (to_save_ && ns == "aten" && resizes(op)) return resize_call(n, op);
+    if (const auto form = to_save_ ? resize_form(n) : std::nullopt) {
+      std::string inputs;
+      for (size_t i = 0; i < form->arguments; i++) inputs += (i ? ", " : "") + operand(n.input(i));
+      return "torch." + form->name + "(" + inputs + ")";
+    }
     static const std::set<std::string> kKeywords = {"and", "or", "not", "is", "in", "lambda", "del", "print"};
     std::string out = ns == "aten" && !kKeywords.count(op) ? "torch." + op : "ops." + ns + "." + op;
     out += "(";

@@ -30,6 +30,14 @@ CRESSET_API std::string kind_of(const Node& node);
 // "aten::add" of add.Tensor; of operators and builtins alone.
 std::string base_name(const Node& node);
 
+// Rows that resize in any number of dimensions are an operator for each number elsewhere, which takes so many of the node's inputs. Nothing: the node does
+// not resize. Errors: the number of dimensions is not known.
+struct ResizeForm {
+  std::string name;
+  size_t arguments;
+};
+std::optional<ResizeForm> resize_form(const Node& node);
+
 // A node as PyTorch's graphs have it: names and types that ours takes as inputs are attributes there.
 struct NodeView {
   std::string kind;
@@ -37,6 +45,8 @@ struct NodeView {
   std::vector<size_t> inputs;  // which of the node's own
 };
 CRESSET_API NodeView view_of(const Node& node);
+// Whether the node takes the input as an attribute.
+bool is_attribute(const Node& node, size_t input);
 // Whether all that use a constant take it as an attribute.
 CRESSET_API bool is_only_attribute(const Value& constant);
 // The names of the constants that a graph prints: those of their own, or numbers that no other value has.

@@ -475,8 +475,7 @@ Datum run_outermost(const Function& function, Program& program, std::vector<Datu
     return run_with_exits(program, std::move(arguments));
   } catch (const ScriptRaise& e) {
     GradMode::set_enabled(grad);
-    throw ScriptRaise(trace_of_failure() + (e.python_class.empty() ? "RuntimeError" : short_name(e.python_class)) + ": " + e.original, e.python_class,
-                      e.original);
+    throw ScriptRaise(trace_of_failure() + (e.python_class.empty() ? "RuntimeError" : e.python_class) + ": " + e.original, e.python_class, e.original);
   } catch (const CompileError&) {
     GradMode::set_enabled(grad);
     failure_places().clear();

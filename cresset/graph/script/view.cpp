@@ -13,7 +13,8 @@ namespace {
 bool is_builtin(const Node& n, std::string_view name) { return n.kind() == NodeKind::Builtin && n.builtin()->name == name; }
 bool names_operator(const Node& n) { return is_builtin(n, "prim::CallNative") && !foreign_operator_name(constant_text(n.input(0))).empty(); }
 
-// Whether the node takes an input as an attribute.
+}  // namespace
+
 bool is_attribute(const Node& n, size_t input) {
   if (n.kind() != NodeKind::Builtin || !n.input(input)->is_constant() || !n.input(input)->constant()->isString()) return false;
   const std::string& b = n.builtin()->name;
@@ -21,6 +22,30 @@ bool is_attribute(const Node& n, size_t input) {
   if (b == "prim::CreateObject" || b == "prim::fork" || b == "prim::awaitable") return input == 0;
   if (b == "prim::CallNative") return input == 0;
   return b == "prim::isinstance" && input > 0;
+}
+
+namespace {
+
+// Nodes whose None nothing reads have no outputs elsewhere.
+bool gives_nothing(const Node& n) {
+  if (n.kind() != NodeKind::Builtin || n.outputs().size() != 1 || !n.output()->uses().empty()) return false;
+  const Schema* const schema = schema_of(*n.builtin());
+  return schema ? schema->returns.empty() : is_builtin(n, "prim::SetAttr") || is_builtin(n, "prim::RaiseException") || is_builtin(n, "prim::Print");
+}
+// As schemas write it but for futures, which stand in brackets.
+std::string graph_type_text(const Type& type) {
+  std::string text = schema_type_text(type);
+  const std::string mark = "Future(";
+  for (size_t at; (at = text.rfind(mark)) != std::string::npos;) {
+    size_t end = at + mark.size();
+    for (int depth = 1; end < text.size(); end++) {
+      depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    text.replace(end, 1, "]");
+    text.replace(at, mark.size(), "Future[");
+  }
+  return text;
 }
 // "int[]" of "List[int]"; words that name kinds of values stay.
 std::string schema_text_of(const std::string& annotation) {
@@ -65,11 +90,11 @@ class GraphPrinter {
 
  private:
   std::string name(const Value* v) const { return "%" + (v->is_constant() ? constants_.at(v) : v->name()); }
-  std::string typed(const Value* v) const { return name(v) + " : " + schema_type_text(v->type()); }
+  std::string typed(const Value* v) const { return name(v) + " : " + graph_type_text(v->type()); }
   void constant(const Value& c) {
     const Datum& v = *c.constant();
     const bool is_none = v.is_none() || (v.is_tensor() && !v.to_tensor().defined());
-    out_ += "  " + name(&c) + " : " + (is_none ? "NoneType" : schema_type_text(c.type())) + " = prim::Constant";
+    out_ += "  " + name(&c) + " : " + (is_none ? "NoneType" : graph_type_text(c.type())) + " = prim::Constant";
     out_ += is_none ? "()\n" : "[value=" + constant_text(v) + "]()\n";
   }
   static std::string attributes(const NodeView& view) {
@@ -96,8 +121,9 @@ class GraphPrinter {
         out_ += indent + (b.owner() ? "-> (" : "return (") + inputs + ")\n";
         continue;
       }
-      for (const auto& o : n->outputs()) outputs += (outputs.empty() ? "" : ", ") + typed(o.get());
-      out_ += indent + outputs + (outputs.empty() ? "" : " = ") + view.kind + attributes(view) + "(" + inputs + ")";
+      if (!gives_nothing(*n))
+        for (const auto& o : n->outputs()) outputs += (outputs.empty() ? "" : ", ") + typed(o.get());
+      out_ += indent + outputs + " = " + view.kind + attributes(view) + "(" + inputs + ")";
       if (const auto& l = n->location()) out_ += " # " + l->file + ":" + std::to_string(l->line) + ":" + std::to_string(l->column - 1);
       out_ += "\n";
       for (size_t i = 0; i < n->blocks().size(); i++) {

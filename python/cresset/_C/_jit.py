@@ -15,7 +15,9 @@ _PASSES = {
     "dce": ("dead",), "cse": ("common",), "constant_propagation": ("fold_builtins", "constants", "dead"), "peephole": ("peephole", "fold_builtins", "dead"),
     "lint": ("verify",), "constant_propagation_immutable_types": ("fold_builtins", "dead"), "constant_pooling": ("pool",), "loop_unrolling": ("unroll",),
     "unroll_cond": ("unroll",), "lower_all_tuples": ("lower_tuples", "dead"), "lower_simple_tuples": ("peephole", "dead"), "inline_fork_wait": ("inline_forks", "dead"),
-    "fold_frozen_conv_bn": ("norms",), "optimize_frozen_graph": ("dropout", "norms", "dead"), "peephole_list_idioms": ("peephole", "dead"),
+    "fold_frozen_conv_bn": ("norms",), "fold_frozen_conv_add_or_sub": ("sums",), "fold_frozen_conv_mul_or_div": ("scales",),
+    "optimize_frozen_graph": ("dropout", "norms", "sums", "scales", "dead"), "remove_mutation": ("own_writes",), "remove_inplace_ops": ("writes",),
+    "functional_to_inplace_activation": ("activations",), "constant_loop_unrolling": ("unroll",), "peephole_list_idioms": ("peephole", "dead"),
     "remove_expands": ("expands", "dead"), "dce_graph": ("dead",),
 }  # fmt: skip
 
@@ -61,6 +63,39 @@ def _jit_pass_canonicalize(graph, keep_unique_names=True):
         for i, value in enumerate(v for n in copied.nodes() if n.kind() != "prim::Constant" for v in n.outputs()):
             value.setDebugName(f"v{i}")
     return copied
+
+
+def _jit_pass_erase_shape_information(graph):
+    """Takes sizes out of the types of a graph, which have none here."""
+    graph._pass("verify")
+
+
+_LINEAR = (
+    ("%t = aten::t(%w)\n  %y = aten::addmm(%b, %x, %t, %one, %one)", "%y = aten::linear(%x, %w, %b)", True),
+    ("%t = aten::t(%w)\n  %y = aten::matmul(%x, %t)", "%n : NoneType = prim::Constant()\n  %y = aten::linear(%x, %w, %n)", False),
+)
+
+
+def _jit_pass_fuse_linear(graph):
+    """Products with transposed weights become linear maps."""
+    for old, new, has_bias in _LINEAR:
+        inputs = "graph(%x, %w, %b):\n  " if has_bias else "graph(%x, %w):\n  "
+        one = "%one : int = prim::Constant[value=1]()\n  " if has_bias else ""
+        _jit_pass_custom_pattern_based_rewrite_graph(f"{inputs}{one}{old}\n  return (%y)", f"{inputs}{new}\n  return (%y)", graph)
+
+
+def _jit_pass_decompose_ops(graph):
+    """Products with sums become products and sums."""
+    head = "graph(%b, %x, %y):\n  %one : int = prim::Constant[value=1]()\n  "
+    _jit_pass_custom_pattern_based_rewrite_graph(
+        head + "%r = aten::addmm(%b, %x, %y, %one, %one)\n  return (%r)", head + "%p = aten::mm(%x, %y)\n  %r = aten::add(%p, %b, %one)\n  return (%r)", graph
+    )
+
+
+def _jit_pass_custom_pattern_based_rewrite(pattern, replacement, module):
+    """The same in the graphs of all methods of a module."""
+    for name in module._method_names():
+        _jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, module._get_method(name).graph)
 
 
 def _jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, graph):

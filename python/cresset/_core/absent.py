@@ -40,7 +40,6 @@ WINGS = {
     },
     "TorchScript": {
         "_C": "ScriptModule Type",
-        "jit.mobile": "",
         "utils.mobile_optimizer": "optimize_for_mobile",
     },
     "compiler": {

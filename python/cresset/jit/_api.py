@@ -590,17 +590,19 @@ def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """The module frozen, with everything folded that inference allows, and with constant weights kept packed for the kernels, beside themselves.
+    """The module frozen, with everything folded that inference allows, and with constant weights kept packed for the kernels, beside themselves. A module that
+    trains does so no longer.
+
+    Errors: RuntimeError for a module that is not compiled.
 
     >>> fast = torch.jit.optimize_for_inference(torch.jit.script(nn.Linear(2, 1).eval()))
     >>> fast(torch.ones(1, 2)).shape
     torch.Size([1, 1])
     """
     if not _is(mod, _module.ScriptModule):
-        raise ValueError(f"torch.jit.optimize_for_inference: expected a ScriptModule, got {type(mod).__name__}")
-    frozen = (
-        freeze(mod, preserved_attrs=other_methods) if any(row[2] or row[4] for row in script(mod)._info["attributes"]) or mod.__dict__.get("training") else mod
-    )
+        raise RuntimeError(f"torch.jit.optimize_for_inference: expected a ScriptModule, got {type(mod).__name__}")
+    mod = script(mod).eval()
+    frozen = freeze(mod, preserved_attrs=other_methods) if any(row[2] or row[4] for row in mod._info["attributes"]) else mod
     run_frozen_optimizations(frozen, True, other_methods)
     _graph.script_pack_weights(frozen._c)
     return frozen

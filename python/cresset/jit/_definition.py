@@ -28,8 +28,15 @@ def function_of_graph(name, graph):
 
 
 def defaults_of(fn):
-    signature = inspect.signature(fn)
-    return {name: p.default for name, p in signature.parameters.items() if p.default is not inspect.Parameter.empty}
+    """The defaults of a function's parameters by name. Errors: RuntimeError for lists and dicts, which Python keeps from call to call."""
+    defaults = {name: p.default for name, p in inspect.signature(fn).parameters.items() if p.default is not inspect.Parameter.empty}
+    for name, value in defaults.items():
+        if isinstance(value, (list, dict)):
+            raise RuntimeError(
+                "Mutable default parameters are not supported because Python binds them to the function and they persist across function calls.\n"
+                f"As a workaround, make the default None and make the value within the function. Found {type(value)} on parameter {name}"
+            )
+    return defaults
 
 
 def _comment_types(fn, names):

@@ -10,11 +10,49 @@ from . import _module
 from ._function import ScriptFunction
 
 
-def to_bytes(obj, _extra_files=None, name="archive"):
-    """The bytes of an archive."""
+def to_bytes(obj, _extra_files=None, name="archive", lite=False):
+    """The bytes of an archive, with `lite` of one that has bytecode for the lite interpreter, too."""
     extra = {k: v if isinstance(v, bytes) else str(v).encode() for k, v in (_extra_files or {}).items()}
     handle = obj._handle if isinstance(obj, ScriptFunction) else _script(obj)._c
-    return _graph.script_save(handle, extra, name)
+    return _graph.script_save(handle, extra, name, lite)
+
+
+def write(f, bytes_of):
+    """Writes what `bytes_of` makes of an archive's name: to a path, whose file is there whole or not at all, or to an object with `write`."""
+    if not isinstance(f, (str, os.PathLike)):
+        f.write(bytes_of("archive"))
+        return
+    path = os.fspath(f)
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise RuntimeError(f"torch.jit.save: there is no folder {os.path.dirname(path)!r} for the file")
+    data = bytes_of(os.path.splitext(os.path.basename(path))[0] or "archive")
+    partial = f"{path}.{os.getpid()}.partial"
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+        os.replace(partial, path)
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
+
+
+def source_of(f, what):
+    """The path of a file that is there, or the bytes of an object with `read`."""
+    if not isinstance(f, (str, os.PathLike)):
+        return f.read()
+    source = os.fsdecode(f)
+    if not os.path.exists(source):
+        raise ValueError(f"{what}: there is no file {source!r}")
+    if os.path.isdir(source):
+        raise ValueError(f"{what}: expected a file, got the folder {source!r}")
+    return source
+
+
+def device_text(map_location, what):
+    """The name of a device, or None for none."""
+    if not (map_location is None or isinstance(map_location, (str, torch.device))):
+        raise ValueError(f"{what}: expected a device, its name or None for map_location, got {type(map_location).__name__}")
+    return None if map_location is None else str(map_location)
 
 
 def _script(m):
@@ -39,21 +77,7 @@ def save(m, f, _extra_files=None):
     >>> torch.jit.load(file)(torch.tensor([-1.0]))
     tensor([0.])
     """
-    if isinstance(f, (str, os.PathLike)):
-        path = os.fspath(f)
-        if not os.path.isdir(os.path.dirname(path) or "."):
-            raise RuntimeError(f"torch.jit.save: there is no folder {os.path.dirname(path)!r} for the file")
-        data = to_bytes(m, _extra_files, os.path.splitext(os.path.basename(path))[0] or "archive")
-        partial = f"{path}.{os.getpid()}.partial"
-        try:
-            with open(partial, "wb") as file:
-                file.write(data)
-            os.replace(partial, path)
-        finally:
-            if os.path.exists(partial):
-                os.remove(partial)
-    else:
-        f.write(to_bytes(m, _extra_files))
+    write(f, lambda name: to_bytes(m, _extra_files, name))
 
 
 def _saved_in_cpp(source, device):
@@ -80,17 +104,8 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     >>> torch.jit.load(file)(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
-    if isinstance(f, (str, os.PathLike)):
-        source = os.fsdecode(f)
-        if not os.path.exists(source):
-            raise ValueError(f"torch.jit.load: there is no file {source!r}")
-        if os.path.isdir(source):
-            raise ValueError(f"torch.jit.load: expected a file, got the folder {source!r}")
-    else:
-        source = f.read()
-    if not (map_location is None or isinstance(map_location, (str, torch.device))):
-        raise ValueError(f"torch.jit.load: expected a device, its name or None for map_location, got {type(map_location).__name__}")
-    device = None if map_location is None else str(map_location)
+    source = source_of(f, "torch.jit.load")
+    device = device_text(map_location, "torch.jit.load")
     loaded = _graph.script_load(source, device, list(_extra_files or ()))
     if loaded is None:
         return _saved_in_cpp(source if isinstance(source, str) else io.BytesIO(source), device)

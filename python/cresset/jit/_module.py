@@ -170,6 +170,35 @@ class ScriptModule(Module):
 
         return to_bytes(self._compiled(), *args, **kwargs)
 
+    def _save_for_lite_interpreter(self, f, _extra_files=None, _save_mobile_debug_info=False, _use_flatbuffer=False):
+        """Writes a file that the lite interpreter reads: `torch.jit.mobile._load_for_lite_interpreter`, or LibTorch's `_load_for_mobile`.
+
+        Errors: NotImplementedError for debug information and flatbuffers; RuntimeError for what the lite interpreter lacks.
+
+        >>> import io, torch.jit.mobile
+        >>> file = io.BytesIO(torch.jit.script(nn.ReLU())._save_to_buffer_for_lite_interpreter())
+        >>> torch.jit.mobile._load_for_lite_interpreter(file)(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+        """
+        from ._files import write
+
+        write(f, lambda name: self._lite_bytes(name, _extra_files, _save_mobile_debug_info, _use_flatbuffer))
+
+    def _save_to_buffer_for_lite_interpreter(self, _extra_files=None, _save_mobile_debug_info=False, _use_flatbuffer=False):
+        """The bytes of the file that `_save_for_lite_interpreter` writes."""
+        return self._lite_bytes("archive", _extra_files, _save_mobile_debug_info, _use_flatbuffer)
+
+    def _lite_bytes(self, name, extra_files, debug_info, flatbuffer):
+        from ._files import to_bytes
+
+        if flatbuffer:
+            raise NotImplementedError("torch.jit: flatbuffer files are not written; expected _use_flatbuffer=False")
+        if debug_info:
+            raise NotImplementedError(
+                "torch.jit: debug information of bytecode is not written, and the file holds the places of its code instead; expected _save_mobile_debug_info=False"
+            )
+        return to_bytes(self._compiled(), extra_files, name, lite=True)
+
     def define(self, src):
         self._script().define(src)
 
@@ -350,9 +379,6 @@ class RecursiveScriptModule(ScriptModule):
         """Adds an attribute of a type, as its text."""
         _graph.script_register_attribute(self._c, name, type_text, value)
         self.__dict__["_info"] = _graph.script_class_info(_graph.script_object_class(self._c))
-
-    def _save_for_lite_interpreter(self, *args, **kwargs):
-        raise NotImplementedError("torch.jit: files of the lite interpreter are not written")
 
     def __copy__(self):
         return wrap(_graph.script_object_copy(self._c, False), self._original)

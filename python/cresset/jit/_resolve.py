@@ -290,7 +290,7 @@ def _spelled(kind):
 
 def _describe_class(cls):
     if issubclass(cls, BaseException):
-        return ("exception", qualified_name(cls) if cls.__module__ != "builtins" else cls.__name__)
+        return ("exception", f"{cls.__module__}.{cls.__qualname__}")
     if cls in (torch.no_grad, torch.enable_grad, torch.device):
         return ("special", cls.__name__)
     if cls is torch.Size:

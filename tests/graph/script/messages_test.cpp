@@ -58,7 +58,7 @@ const Golden kGolden[] = {
     {"y: Nothing = 1\n    return y", "Unknown type name 'Nothing'", "Nothing"},
     {"y: List = []\n    return y", "List: say what it holds", "List"},
     {"y: Dict[List[int], int] = {}\n    return y", "keys of dicts are", "Dict[List[int], int]"},
-    {"y: int\n    return n", "annotated where it is first assigned", "y: int"},
+    {"y: int\n    return n", "annotated assignments without assigned value are not part of TorchScript", "y: int"},
     {"a, b, c = t\n    return a", "need 3 values to unpack but found 2", "a, b, c"},
     {"a, b = n\n    return a", "a value of type int cannot be unpacked", "a, b"},
     {"n.x = 1\n    return n", "a value of type int has no attributes to assign", "n.x"},

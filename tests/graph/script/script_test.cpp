@@ -79,7 +79,7 @@ TEST(Script, RaisedExceptionsCarryTheirClassAndText) {
     FAIL();
   } catch (const ScriptRaise& e) {
     EXPECT_EQ(e.original, "negative: -3");
-    EXPECT_EQ(e.python_class, "ValueError");
+    EXPECT_EQ(e.python_class, "builtins.ValueError");
   }
 }
 

@@ -4,6 +4,7 @@ import cmath
 import contextlib
 import io
 import math
+import os
 from collections import OrderedDict
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
@@ -168,7 +169,7 @@ def test_arguments_take_what_stands_for_their_type():
     assert told(0, 2.5, (3, 4.5)) == (False, 2.5 + 0j, (3, 4.5))
     assert [either(x) for x in (True, 1, 1j)] == ["bool", "int", "complex"]
     assert passed(None) is None
-    for arguments in ((True, "a", (1, 2.0)), (True, 1j, [1]), ("a", 1j, (1, 2.0)), (torch.ones(1), 1j, (1, 2.0))):
+    for arguments in ((True, "a", (1, 2.0)), (True, 1j, [1]), ("a", 1j, (1, 2.0)), (torch.ones(2), 1j, (1, 2.0))):
         with pytest.raises(RuntimeError, match="Expected a value of type"):
             told(*arguments)
 
@@ -1016,3 +1017,127 @@ def test_behind_a_continue_a_variable_has_the_type_that_it_has_there():
 def test_types_that_are_not_there_are_refused(annotation):
     with pytest.raises(RuntimeError):
         torch.jit.CompilationUnit(f"def f(x: {annotation}) -> int:\n    return 1")
+
+
+@torch.jit.script
+def as_int(n: int) -> int:
+    return n
+
+
+@torch.jit.script
+def as_bool(b: bool) -> bool:
+    return b
+
+
+@torch.jit.script
+def as_complex(z: complex) -> complex:
+    return z
+
+
+def test_tensors_of_one_element_are_numbers():
+    assert [as_int(torch.tensor(v)) for v in (3, 1.5, True, [4])] == [3, 1, 1, 4]
+    assert [as_bool(v) for v in (torch.tensor(0.0), torch.tensor([2]), None)] == [False, True, False]
+    assert [as_complex(torch.tensor(v)) for v in (2, 1j)] == [2 + 0j, 1j]
+    for refused in (lambda: as_int(torch.tensor([1, 2])), lambda: as_int(torch.tensor(1j)), lambda: as_bool(torch.ones(2)), lambda: as_bool("a")):
+        with pytest.raises(RuntimeError, match="Expected a value of type"):
+            refused()
+
+
+@torch.jit.script
+def positive_or_nothing(x: int):
+    if x > 0:
+        return x
+
+
+def test_a_result_without_annotation_is_none_where_no_return_is_met():
+    assert (positive_or_nothing(3), positive_or_nothing(-3)) == (3, None)
+    assert str(positive_or_nothing.schema) == "positive_or_nothing(int x) -> int?"
+
+
+def unpacks_a_dict(d: Dict[str, int]):
+    return {**d, "z": 1}
+
+
+def only_annotates(x: int):
+    y: int
+    y = x
+    return y
+
+
+def chooses(x: int):
+    match x:
+        case 1:
+            return 1
+    return 2
+
+
+def test_syntax_that_the_language_lacks_is_not_supported():
+    for fn in (unpacks_a_dict, only_annotates, chooses):
+        with pytest.raises(torch.jit.frontend.NotSupportedError, match="not part of TorchScript"):
+            torch.jit.script(fn)
+
+
+def raises_text(x: int):
+    raise "text"
+
+
+def with_a_list(x: List[int] = [1]):  # noqa: B006
+    return x
+
+
+def test_what_python_would_not_do_is_refused():
+    with pytest.raises(RuntimeError, match="exceptions must derive from BaseException"):
+        torch.jit.script(raises_text)
+    with pytest.raises(RuntimeError, match="Mutable default parameters are not supported"):
+        torch.jit.script(with_a_list)
+
+
+def goes_on_for_ever(n: int) -> int:
+    return goes_on_for_ever(n - 1)
+
+
+def asks_the_system(n: int):
+    return os.getcwd()
+
+
+def asks_for_a_default():
+    return torch.get_default_dtype()
+
+
+def adds_a_text(a: int):
+    return a + "text"
+
+
+def calls_one_that_does_not_compile(n: int):
+    return adds_a_text(n)
+
+
+def test_errors_stand_under_the_line_that_they_are_in():
+    for fn, marked in (
+        (goes_on_for_ever, "return goes_on_for_ever(n - 1)\n           ~~~~~~"),
+        (asks_the_system, "return os.getcwd()\n           ~~~~~~"),
+        (asks_for_a_default, "return torch.get_default_dtype()\n           ~~~~~~"),
+        (calls_one_that_does_not_compile, 'return a + "text"\n           ~~~~~~'),
+        (calls_one_that_does_not_compile, "return adds_a_text(n)\n           ~~~~~~"),
+    ):
+        with pytest.raises(RuntimeError) as error:
+            torch.jit.script(fn)
+        assert marked in str(error.value), fn.__name__
+    with pytest.raises(RuntimeError, match="'adds_a_text' is being compiled since it was called from 'calls_one_that_does_not_compile'"):
+        torch.jit.script(calls_one_that_does_not_compile)
+
+
+class HoldsComplex(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = 1 + 2j
+
+    def forward(self, x):
+        return x * self.factor
+
+
+def test_attributes_that_are_complex_are_of_the_class_that_python_3_has():
+    data = torch.jit.script(HoldsComplex()).save_to_buffer()
+    assert b"builtins\ncomplex" in data
+    assert b"__builtin__" not in data
+    assert torch.jit.load(io.BytesIO(data))(torch.ones(1)).tolist() == [1 + 2j]

@@ -1,8 +1,12 @@
 """Views of compiled programs: units, types, the graphs that run, and the lines that errors show."""
 
 import io
+import math
 import unittest
 import warnings
+from typing import List
+
+import pytest
 
 import cresset as torch
 from cresset import nn
@@ -225,13 +229,15 @@ def test_passes_change_the_graph_they_are_given():
     torch._C._jit_pass_inline(graph)
     assert "prim::CallFunction" not in kinds(graph) and "aten::neg" in kinds(graph)
     torch._C._jit_pass_cse(graph)
+    graph.appendNode(graph.create("aten::exp", [next(iter(graph.inputs()))]))
+    assert "aten::exp" in kinds(graph)
     torch._C._jit_pass_dce(graph)
     assert (kinds(graph).count("aten::relu"), kinds(graph).count("aten::exp")) == (1, 0)
     torch._C._jit_pass_constant_propagation(graph)
     torch._C._jit_pass_peephole(graph)
     torch._C._jit_pass_lint(graph)
     assert "prim::If" not in kinds(graph) and "aten::add.int" not in kinds(graph)
-    assert (kinds(kept).count("aten::relu"), "aten::exp" in kinds(kept)) == (2, True)
+    assert (kinds(kept).count("aten::relu"), "aten::exp" in kinds(kept)) == (2, False)  # what nothing uses is not compiled
 
 
 def test_classes_of_the_compiler_are_those_of_its_objects():
@@ -258,3 +264,297 @@ def test_settings_of_executors_are_kept_for_those_who_ask():
 
 if __name__ == "__main__":
     unittest.main()
+
+
+def steps(graph):
+    return [kind for kind in kinds(graph) if kind != "prim::Constant"]
+
+
+@torch.jit.script
+def writes_lists(xs: List[int], n: int):
+    xs.insert(0, n)
+    if n > 3:
+        print(n)
+    for _ in range(n):
+        xs.clear()
+    return xs
+
+
+@torch.jit.script
+def later(n: int) -> int:
+    return n
+
+
+@torch.jit.script
+def starts(n: int) -> torch.jit.Future[int]:
+    return torch.jit.fork(later, n)
+
+
+@torch.jit.script
+def asserts(n: int, unused: torch.Tensor):
+    assert n > 0, "small"
+    unused.exp()
+    if n > 9:
+        raise ValueError("large")
+    return n
+
+
+def test_nodes_without_results_are_printed_as_such():
+    text = str(writes_lists.graph)
+    for line in ("   = aten::insert(", "   = prim::If(", "       = prim::Print(", "   = prim::Loop(", "       = aten::clear("):
+        assert f"\n{line}" in text, line
+    parsed = torch._C.parse_ir(text)
+    assert steps(parsed) == steps(writes_lists.graph)
+    assert "Future[int] = prim::fork" in str(starts.graph)
+
+
+def test_exceptions_have_the_names_of_their_classes():
+    text = str(asserts.graph)
+    assert '"AssertionError: small"' in text and '"builtins.ValueError"' in text
+    assert "aten::exp" not in text
+    with pytest.raises(torch.jit.Error, match="builtins.ValueError: large"):
+        asserts(10, torch.ones(1))
+    with pytest.raises(torch.jit.Error, match="RuntimeError: AssertionError: small"):
+        asserts(0, torch.ones(1))
+
+
+class OwnError(Exception):
+    pass
+
+
+@torch.jit.script
+def raises_its_own(n: int):
+    if n > 0:
+        raise OwnError("own")
+    return n
+
+
+def test_exceptions_of_programs_are_named_with_their_module():
+    with pytest.raises(torch.jit.Error, match=r"script_views_test\.OwnError: own"):
+        raises_its_own(1)
+
+
+def test_optimizing_for_inference_ends_training():
+    module = torch.jit.script(nn.Sequential(nn.Dropout(), nn.Linear(2, 2)))
+    assert steps(torch.jit.optimize_for_inference(module).graph) == ["aten::linear"]
+    assert not module.training
+    with pytest.raises(RuntimeError, match="expected a ScriptModule, got Dropout"):
+        torch.jit.optimize_for_inference(nn.Dropout())
+
+
+class Scaled(nn.Module):
+    def __init__(self, conv, change):
+        super().__init__()
+        self.conv, self.change = conv, change
+
+    def forward(self, x):
+        y = self.conv(x)
+        if self.change == "add":
+            return y + 2.0
+        elif self.change == "sub":
+            return y - 0.5
+        elif self.change == "mul":
+            return y * 3
+        elif self.change == "div":
+            return y / 4.0
+        return y
+
+
+class OfChannels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 3, bias=False)
+        self.register_buffer("shift", torch.tensor([1.0, -2.0]).reshape(2, 1, 1))
+        self.register_buffer("scale", torch.tensor([3.0, 0.5]).reshape(1, 2, 1, 1))
+        self.register_buffer("map", torch.ones(3, 3))
+
+    def forward(self, x):
+        return (self.conv(x) + self.shift) * self.scale, self.conv(x) + self.map
+
+
+def test_constants_over_convolutions_go_into_their_weights():
+    for change in ("add", "sub", "mul", "div"):
+        for conv, shape in ((nn.Conv1d(1, 2, 2), (1, 1, 5)), (nn.Conv2d(1, 2, 3, bias=False), (1, 1, 5, 5))):
+            scripted = torch.jit.script(Scaled(conv, change).eval())
+            frozen, x = torch.jit.freeze(scripted), torch.arange(float(math.prod(shape))).reshape(shape)
+            assert f"aten::{change}" not in steps(frozen.graph)
+            assert torch.allclose(frozen(x), scripted(x), atol=1e-5)
+            plain = torch.jit.freeze(scripted, optimize_numerics=False)
+            assert f"aten::{change}" in steps(plain.graph)
+            folding = "fold_frozen_conv_add_or_sub" if change in ("add", "sub") else "fold_frozen_conv_mul_or_div"
+            getattr(torch._C, f"_jit_pass_{folding}")(plain.graph)
+            assert f"aten::{change}" not in steps(plain.graph)
+
+
+def test_what_is_not_of_channels_stays():
+    scripted, x = torch.jit.script(OfChannels().eval()), torch.arange(25.0).reshape(1, 1, 5, 5)
+    frozen = torch.jit.freeze(scripted)
+    assert (steps(frozen.graph).count("aten::add"), "aten::mul" in steps(frozen.graph)) == (1, False)
+    for got, expected in zip(frozen(x), scripted(x), strict=True):
+        assert torch.allclose(got, expected, atol=1e-5)
+
+
+class Repeats(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.times = 3
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        for i in range(self.times):
+            x = x + i
+        return self.drop(x).sum([0, 1])
+
+
+def test_freezing_unrolls_loops_of_constant_length_and_drops_dropout():
+    frozen = torch.jit.freeze(torch.jit.script(Repeats().eval()), optimize_numerics=False)
+    assert steps(frozen.graph) == ["aten::add"] * 3 + ["aten::sum"]
+    assert frozen(torch.ones(2, 2)).item() == 16
+
+
+@torch.jit.script
+def changes_its_own(x):
+    y = x + 1
+    y.add_(2)
+    z = y.relu_()
+    return z, y
+
+
+@torch.jit.script
+def changes_what_it_is_given(x):
+    x.add_(2)
+    return x
+
+
+@torch.jit.script
+def changes_through_a_view(x):
+    y = x + 1
+    first = y[0]
+    y.add_(2)
+    return first
+
+
+def test_writes_in_place_become_new_values_where_nothing_else_sees_them():
+    graph = changes_its_own.graph.copy()
+    torch._C._jit_pass_remove_mutation(graph)
+    assert steps(graph) == ["aten::add", "aten::add", "aten::relu", "prim::TupleConstruct"]
+    x = torch.tensor([-5.0, 1.0])
+    got, expected = torch._C._jit_interpret_graph(graph, (x,)), changes_its_own(x)
+    assert all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+    for kept in (changes_what_it_is_given, changes_through_a_view):
+        graph = kept.graph.copy()
+        torch._C._jit_pass_remove_mutation(graph)
+        assert "aten::add_" in steps(graph)
+    graph = changes_what_it_is_given.graph.copy()
+    torch._C._jit_pass_remove_inplace_ops(graph)
+    assert steps(graph) == ["aten::add"]
+
+
+@torch.jit.script
+def activates(x):
+    y = x + 1
+    return torch.relu(y), torch.tanh(x)
+
+
+def test_activations_run_in_place_on_values_that_nothing_else_reads():
+    graph = activates.graph.copy()
+    torch._C._jit_pass_functional_to_inplace_activation(graph)
+    assert {"aten::relu_", "aten::tanh"} <= set(steps(graph))
+    torch._C._jit_pass_remove_mutation(graph)
+    assert {"aten::relu", "aten::tanh"} <= set(steps(graph))
+
+
+@torch.jit.script
+def maps(x, w, b):
+    return torch.addmm(b, x, w.t()), torch.matmul(x, w.t())
+
+
+def test_linear_maps_are_found_and_taken_apart():
+    graph, (x, w, b) = maps.graph.copy(), (torch.ones(2, 3), torch.arange(12.0).reshape(4, 3), torch.ones(4))
+    torch._C._jit_pass_fuse_linear(graph)
+    assert steps(graph).count("aten::linear") == 2 and "aten::addmm" not in steps(graph)
+    parts = maps.graph.copy()
+    torch._C._jit_pass_decompose_ops(parts)
+    assert {"aten::mm", "aten::add"} <= set(steps(parts)) and "aten::addmm" not in steps(parts)
+    torch._C._jit_pass_erase_shape_information(parts)
+    for changed in (graph, parts):
+        for got, expected in zip(torch._C._jit_interpret_graph(changed, (x, w, b)), maps(x, w, b), strict=True):
+            assert torch.equal(got, expected)
+
+
+@torch.jit.script
+def forks(x):
+    return torch.jit.wait(torch.jit.fork(called, x))
+
+
+def test_forked_calls_become_calls():
+    graph = forks.graph.copy()
+    torch._C._jit_pass_inline_fork_wait(graph)
+    assert steps(graph) == ["prim::CallFunction"]
+
+
+class Activates(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+    @torch.jit.export
+    def twice(self, x):
+        return torch.relu(x) * 2
+
+
+def test_a_pattern_is_replaced_in_all_methods_of_a_module():
+    module = torch.jit.script(Activates())
+    pattern, replacement = (f"graph(%x):\n  %y = aten::{name}(%x)\n  return (%y)" for name in ("relu", "neg"))
+    torch._C._jit_pass_custom_pattern_based_rewrite(pattern, replacement, module._c)
+    assert steps(module.forward.graph) == ["aten::neg"]
+    assert steps(module.twice.graph) == ["aten::neg", "aten::mul"]
+
+
+class Weighs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        return x + (self.weight * 2 + 1), self.weight + 1
+
+
+def test_freezing_computes_what_weights_alone_give_but_for_results():
+    frozen = torch.jit.freeze(torch.jit.script(Weighs().eval()))
+    assert steps(frozen.graph) == ["aten::add", "aten::add", "prim::TupleConstruct"]
+    result = frozen(torch.ones(2))[1]
+    result.add_(5)  # is the caller's
+    assert [t.tolist() for t in frozen(torch.ones(2))] == [[4, 4], [2, 2]]
+
+
+@torch.jit.interface
+class Layer(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class Multiplies(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.by = 2
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.by
+
+
+class Delegates(nn.Module):
+    layer: Layer
+
+    def __init__(self):
+        super().__init__()
+        self.layer = Multiplies()
+
+    def forward(self, x):
+        return self.layer.forward(x)
+
+
+def test_freezing_puts_methods_of_interfaces_in_place():
+    frozen = torch.jit.freeze(torch.jit.script(Delegates().eval()))
+    assert steps(frozen.graph) == ["aten::mul"]
+    assert frozen(torch.ones(2)).tolist() == [2, 2]
+    assert list(frozen.named_modules()) == [("", frozen)]

@@ -279,8 +279,8 @@ void add_list_builtins() {
   for (const char* t : {"int", "float", "bool", "str"}) {
     add_builtin((std::string("aten::any.") + t + "(" + t + "[] self) -> bool").c_str(), list_any);
     add_builtin((std::string("aten::all.") + t + "(" + t + "[] self) -> bool").c_str(), list_all);
-    add_builtin((std::string("prim::max.") + t + "_self(" + t + "[] self) -> " + t).c_str(), extreme<true>);
-    add_builtin((std::string("prim::min.") + t + "_self(" + t + "[] self) -> " + t).c_str(), extreme<false>);
+    add_builtin((std::string("prim::max.self_") + t + "(" + t + "[] self) -> " + t).c_str(), extreme<true>);
+    add_builtin((std::string("prim::min.self_") + t + "(" + t + "[] self) -> " + t).c_str(), extreme<false>);
     add_builtin((std::string("prim::max.") + t + "_list(" + t + "[] l, " + t + "[] r) -> " + t + "[]").c_str(), extreme_list<true>);
     add_builtin((std::string("prim::min.") + t + "_list(" + t + "[] l, " + t + "[] r) -> " + t + "[]").c_str(), extreme_list<false>);
   }

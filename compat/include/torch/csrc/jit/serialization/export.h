@@ -5,9 +5,71 @@
 
 #include "caffe2/serialize/inline_container.h"
 #include "cresset/graph/script/archive.h"
+#include "cresset/graph/script/lite/lite.h"
 #include "torch/script.h"
 
 namespace torch::jit {
+
+// How this thread writes bytecode.
+class BytecodeEmitMode {
+ public:
+  // Whether operators find all of their arguments on the stack, also those that are defaults.
+  static bool is_default_value_for_unspecified_arg_enabled() { return options().gives_all_arguments; }
+  static void set_default_value_for_unspecified_arg_enabled(bool on) { options().gives_all_arguments = on; }
+  // Whether defaults before an argument that is written go without saying.
+  static bool is_default_args_before_out_args_enabled() { return options().shortens_before_results; }
+  static void set_default_args_before_out_args_enabled(bool on) { options().shortens_before_results = on; }
+  // Whether some operators are instructions of their own.
+  static bool is_emit_promoted_ops_enabled() { return options().has_short_instructions; }
+  static void set_default_emit_promoted_ops_enabled(bool on) { options().has_short_instructions = on; }
+  static cresset::graph::script::LiteOptions& options() {
+    thread_local cresset::graph::script::LiteOptions now;
+    return now;
+  }
+};
+
+// These settings in a scope, and the former ones afterwards.
+struct BytecodeEmitModeGuard {
+  explicit BytecodeEmitModeGuard(bool enable_default_value_for_unspecified_arg, bool enable_default_args_before_out_args, bool enable_emit_promoted_ops)
+      : prev_default_value_for_unspecified_arg_mode(BytecodeEmitMode::is_default_value_for_unspecified_arg_enabled()),
+        prev_default_args_before_out_args(BytecodeEmitMode::is_default_args_before_out_args_enabled()),
+        prev_default_emit_promoted_ops(BytecodeEmitMode::is_emit_promoted_ops_enabled()) {
+    set(enable_default_value_for_unspecified_arg, enable_default_args_before_out_args, enable_emit_promoted_ops);
+  }
+  ~BytecodeEmitModeGuard() { set(prev_default_value_for_unspecified_arg_mode, prev_default_args_before_out_args, prev_default_emit_promoted_ops); }
+  BytecodeEmitModeGuard(const BytecodeEmitModeGuard&) = delete;
+  BytecodeEmitModeGuard& operator=(const BytecodeEmitModeGuard&) = delete;
+  bool prev_default_value_for_unspecified_arg_mode;
+  bool prev_default_args_before_out_args;
+  bool prev_default_emit_promoted_ops;
+
+ private:
+  static void set(bool all_arguments, bool before_out, bool promoted) {
+    BytecodeEmitMode::set_default_value_for_unspecified_arg_enabled(all_arguments);
+    BytecodeEmitMode::set_default_args_before_out_args_enabled(before_out);
+    BytecodeEmitMode::set_default_emit_promoted_ops_enabled(promoted);
+  }
+};
+
+// Whether bytecode may call methods of interfaces, which it may from the start.
+inline bool getMobileInterfaceCallExport() { return BytecodeEmitMode::options().calls_interfaces; }
+inline void enableMobileInterfaceCallExport() { BytecodeEmitMode::options().calls_interfaces = true; }
+
+struct CompilationOptions {
+  bool incl_interface_call = false;
+  bool enable_default_value_for_unspecified_arg = false;
+  bool enable_default_args_before_out_args = true;
+  bool enable_emit_promoted_ops = true;
+  int model_version = 8;
+};
+inline CompilationOptions getOptionsFromGlobal() {
+  CompilationOptions now;
+  now.incl_interface_call = getMobileInterfaceCallExport();
+  now.enable_default_value_for_unspecified_arg = BytecodeEmitMode::is_default_value_for_unspecified_arg_enabled();
+  now.enable_default_args_before_out_args = BytecodeEmitMode::is_default_args_before_out_args_enabled();
+  now.enable_emit_promoted_ops = BytecodeEmitMode::is_emit_promoted_ops_enabled();
+  return now;
+}
 
 // The storages that the modules of one file share, by number.
 class SerializationStorageContext {
@@ -30,11 +92,15 @@ class ScriptModuleSerializer {
 
   // The texts of the classes of all modules that were written with serialize_unified_format, in a folder whose name ends with a slash.
   void writeFiles(const std::string& code_folder) { parts_.code(code_folder); }
-  // The one module of an archive. Errors: NotImplementedError where bytecode or its debug information are asked for; as Module::save.
+  // The one module of an archive, with bytecode for the lite interpreter where it is asked for. Errors: NotImplementedError where debug information of bytecode
+  // is; as Module::save.
   void serialize(const Module& module, const ExtraFilesMap& extra, bool bytecode_format, bool save_mobile_debug_info) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!bytecode_format && !save_mobile_debug_info,
-                                "ScriptModuleSerializer: bytecode of the lite interpreter is not written here; expected bytecode_format=false");
-    parts_.whole(module._ivalue(), std::map<std::string, std::string>(extra.begin(), extra.end()));
+    TORCH_CHECK_NOT_IMPLEMENTED(!save_mobile_debug_info,
+                                "ScriptModuleSerializer: debug information of bytecode is not written, and archives hold the places of their code instead; "
+                                "expected save_mobile_debug_info=false");
+    const std::map<std::string, std::string> files(extra.begin(), extra.end());
+    if (bytecode_format) cresset::graph::script::write_lite(module._ivalue(), files, parts_, BytecodeEmitMode::options());
+    else parts_.whole(module._ivalue(), files);
   }
   // A module among others, with a number of its own: its pickles, and the storages that no module before it had. Errors: as Module::save.
   void serialize_unified_format(Module& module, uint64_t script_module_id) {
@@ -64,3 +130,26 @@ inline void writeArchiveAndTensors(const std::string& archive_name, const char* 
 }
 
 }  // namespace torch::jit
+
+namespace cresset::graph::script {
+
+// Errors: NotImplementedError for debug information and flatbuffers; as save_lite.
+inline void libtorch_save_for_mobile(const Module& module, std::ostream& out, const ExtraFilesMap& extra, bool save_mobile_debug_info, bool use_flatbuffer) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!save_mobile_debug_info && !use_flatbuffer,
+                              "_save_for_mobile: debug information of bytecode and flatbuffers are not written; expected save_mobile_debug_info=false and "
+                              "use_flatbuffer=false");
+  save_lite(
+      module._ivalue(), std::map<std::string, std::string>(extra.begin(), extra.end()), "archive",
+      [&](const void* data, size_t n) { out.write(static_cast<const char*>(data), static_cast<std::streamsize>(n)); }, torch::jit::BytecodeEmitMode::options());
+}
+inline void libtorch_save_for_mobile(const Module& module, const std::string& path, const ExtraFilesMap& extra, bool save_mobile_debug_info,
+                                     bool use_flatbuffer) {
+  std::ostringstream bytes;
+  libtorch_save_for_mobile(module, bytes, extra, save_mobile_debug_info, use_flatbuffer);
+  std::ofstream file(path, std::ios::binary);
+  const std::string text = bytes.str();
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  TORCH_CHECK(file.flush(), "_save_for_mobile: cannot write the file '", path, "'");
+}
+
+}  // namespace cresset::graph::script

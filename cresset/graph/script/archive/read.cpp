@@ -4,7 +4,7 @@
 
 #include "cresset/base/util/reach.h"
 #include "cresset/graph/script/archive.h"
-#include "cresset/graph/script/dtype_number.h"
+#include "cresset/graph/script/archive/reader.h"
 #include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
 #include "cresset/graph/script/upgrade.h"
@@ -33,7 +33,7 @@ constexpr const char* kRecordFunction = R"(class record_function:
     return None
 )";
 
-class Code final : public ClassSource::Texts, public std::enable_shared_from_this<Code> {
+class Code final : public ClassSource::Texts, public ArchiveNames, public std::enable_shared_from_this<Code> {
  public:
   Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants, int64_t version)
       : unit_(unit.get()), constants_(std::move(constants)), version_(version) {}
@@ -61,7 +61,7 @@ class Code final : public ClassSource::Texts, public std::enable_shared_from_thi
   }
 
   // A class, enum or interface; null for names that are none of the archive's.
-  ClassType* class_named(const std::string& name) {
+  ClassType* class_named(const std::string& name) override {
     if (const auto made = classes_.find(name); made != classes_.end()) return made->second;
     load_home_of(name);
     const auto found = definitions_.find(name);
@@ -81,7 +81,7 @@ class Code final : public ClassSource::Texts, public std::enable_shared_from_thi
     depth_--;
     return cls;
   }
-  std::optional<Type> tuple_named(const std::string& name) {
+  std::optional<Type> tuple_named(const std::string& name) override {
     if (const auto made = tuples_.find(name); made != tuples_.end()) return made->second;
     load_home_of(name);
     const auto found = definitions_.find(name);
@@ -106,7 +106,7 @@ class Code final : public ClassSource::Texts, public std::enable_shared_from_thi
   }
 
   Type type(const Ast* a) { return type_of_annotation(*a, resolver().get()); }
-  Type type_named(const std::string& text) { return type_of_text(text, resolver().get()); }
+  Type type_named(const std::string& text) override { return type_of_text(text, resolver().get()); }
   const std::map<std::string, ClassType*>& classes() const { return classes_; }
   const std::vector<Datum>& constants() const { return constants_; }
   std::shared_ptr<Resolver> resolver();
@@ -297,196 +297,6 @@ std::shared_ptr<Resolver> Code::resolver() {
   return resolver_;
 }
 
-// Values of a pickle.
-class Reader {
- public:
-  Reader(const io::ZipReader& zip, const io::ByteSource& source, const std::string& pickle, const std::string& folder, const LoadOptions& options, Code* code,
-         const std::shared_ptr<CompilationUnit>& unit)
-      : zip_(zip), source_(source), folder_(folder), options_(options), code_(code), unit_(unit) {
-    text_ = zip.read(need(pickle));
-    std::string_view bytes = text_;
-    io::UnpickleOptions unpickle;
-    unpickle.file = pickle;
-    unpickle.script = true;
-    root_ = io::unpickle(document_, bytes, unpickle);
-  }
-  Datum value(const Type& type = {}) { return value(root_, type); }
-
- private:
-  const io::ZipEntry& need(const std::string& name) const {
-    const io::ZipEntry* e = zip_.find(name);
-    CRESSET_CHECK(e, "archive: there is no file ", name);
-    return *e;
-  }
-  Datum value(io::NodeId id, const Type& type) {
-    if (const auto found = made_.find(id); found != made_.end()) return found->second;
-    CRESSET_CHECK(++depth_ < 1000, "archive: values nest deeper than 1000");
-    Datum v = fresh(id, type.kind() == TypeKind::Optional ? type.elements()[0] : type);
-    depth_--;
-    if (v.object() || v.is_tensor()) made_[id] = v;
-    return v;
-  }
-  static Type part(const Type& t, TypeKind kind, size_t i) { return t.kind() == kind && i < t.elements().size() ? t.elements()[i] : Type(); }
-
-  Datum fresh(io::NodeId id, const Type& t) {
-    const io::Node& n = document_[id];
-    using io::Kind;
-    switch (n.kind) {
-      case Kind::None: return {};
-      case Kind::Bool: return Datum(n.flag);
-      case Kind::Int:
-        if (t.kind() == TypeKind::DType) return Datum(dtype_of_number(n.integer));
-        return Datum(n.integer);
-      case Kind::Float: return Datum(n.real);
-      case Kind::Complex: return Datum(complex<double>(n.real, n.imaginary));
-      case Kind::Text: return Datum(std::string(n.text));
-      case Kind::DType: return Datum(n.dtype);
-      case Kind::Device: {
-        std::string name(n.text);
-        if (n.place) name = std::string(n.text);
-        return Datum(Device(name));
-      }
-      case Kind::List: {
-        const Type element = part(t, TypeKind::List, 0);
-        std::vector<Datum> out;
-        for (const io::NodeId e : document_.children(id)) out.push_back(value(e, element));
-        const Type of = t.kind() == TypeKind::List ? element : out.empty() ? Type() : Type::of(out[0]);
-        return make_list(element_kind(of), std::move(out));
-      }
-      case Kind::Tuple: {
-        std::vector<Datum> out;
-        const auto& children = document_.children(id);
-        for (size_t i = 0; i < children.size(); i++) out.push_back(value(children[i], part(t, TypeKind::Tuple, i)));
-        return Datum(dispatch::TupleObject::create(std::move(out)));
-      }
-      case Kind::Dict:
-      case Kind::OrderedDict: {
-        const Type key = part(t, TypeKind::Dict, 0), item = part(t, TypeKind::Dict, 1);
-        auto d = make_intrusive<dispatch::DictObject>(element_kind(key), element_kind(item));
-        const auto& children = document_.children(id);
-        for (size_t i = 0; i + 1 < children.size(); i += 2) d->insert(value(children[i], key), value(children[i + 1], item));
-        return Datum(intrusive_ptr<dispatch::Object>(std::move(d)));
-      }
-      case Kind::Tensor: return tensor(document_.tensors[n.place]);
-      case Kind::Object: return object(id);
-      default: CRESSET_CHECK(false, "archive: a value of an unknown kind in ", folder_, ".pkl");
-    }
-  }
-
-  Tensor sparse_tensor(const io::TensorRecord& record) {
-    std::vector<Tensor> parts;
-    for (const io::NodeId id : document_.children(record.parts))
-      if (document_[id].kind == io::Kind::Tensor) parts.push_back(value(id, {}).to_tensor());
-    for (const Tensor& part : parts)
-      CRESSET_CHECK(part.device() == parts[0].device(), "archive: the parts of a sparse tensor lie on different devices, ", parts[0].device(), " and ",
-                    part.device());
-    const std::vector<int64_t> sizes = document_.integers(record.sizes);
-    if (parts.size() == 2) return sparse_coo_tensor(parts[0], parts[1], sizes, {}, false);
-    return sparse_compressed_tensor(parts[0], parts[1], parts[2], sizes, TensorOptions().layout(Layout::SparseCsr));
-  }
-  Datum tensor(const io::TensorRecord& record) {
-    Tensor t;
-    if (record.layout != io::kNoNode) {
-      t = sparse_tensor(record);
-    } else if (record.storage == io::kNoNode || document_.storages[record.storage].location == "meta") {
-      const std::vector<int64_t> sizes = document_.integers(record.sizes), strides = document_.integers(record.strides);
-      t = empty_strided(sizes, strides, TensorOptions(record.dtype).device(kMeta));
-      checked_reach("archive", sizes, strides, record.offset, t.element_size());
-      t.impl()->set_geometry(sizes, strides, record.offset);
-    } else {
-      const auto storage = storage_of(record.storage);
-      t = empty({0}, TensorOptions(record.dtype));
-      t.set_(Storage(storage), record.offset, document_.integers(record.sizes), document_.integers(record.strides));
-    }
-    if (options_.device && !t.is_meta()) t = t.to(*options_.device);
-    if (record.requires_grad) t.requires_grad_(true);
-    return Datum(std::move(t));
-  }
-  intrusive_ptr<StorageImpl> storage_of(uint32_t index) {
-    if (const auto found = storages_.find(index); found != storages_.end()) return found->second;
-    const io::StorageRecord& record = document_.storages[index];
-    const io::ZipEntry& entry = need(folder_ + "/" + std::string(record.key));
-    zip_.check_stored(entry);
-    CRESSET_CHECK(record.nbytes <= entry.size, "archive: storage ", std::string(record.key), " has ", entry.size, " bytes, expected ", record.nbytes);
-    auto storage = make_intrusive<StorageImpl>(static_cast<size_t>(record.nbytes), Device(kCPU));
-    if (record.nbytes) source_.read(entry.data_offset, storage->data(), static_cast<size_t>(record.nbytes));
-    return storages_[index] = std::move(storage);
-  }
-
-  // [callable, arguments, changes...]
-  Datum object(io::NodeId id) {
-    const auto& parts = document_.children(id);
-    CRESSET_CHECK(parts.size() >= 2, "archive: an object without a class");
-    const io::Node& callable = document_[parts[0]];
-    CRESSET_CHECK(callable.kind == io::Kind::Global, "archive: an object whose class is no name");
-    std::string name(callable.text);
-    std::replace(name.begin(), name.end(), '\n', '.');
-    const io::Node& arguments = document_[parts[1]];
-    if (callable.known == io::Known::RestoreTag || name == "torch.jit._pickle.restore_type_tag") {
-      const auto& a = document_.children(parts[1]);
-      CRESSET_CHECK(a.size() == 2 && code_, "archive: a type without a value");
-      return value(a[0], code_->type_named(std::string(document_[a[1]].text)));
-    }
-    CRESSET_CHECK(code_, "archive: objects of classes cannot stand among the constants");
-    if (const auto t = code_->tuple_named(name)) return value(parts[1], *t);
-    ClassType* cls = code_->class_named(name);
-    CRESSET_CHECK(cls, "archive: there is no class ", name);
-    if (cls->kind == ClassKind::Enum) {
-      Datum given = value(parts[1], {});
-      if (given.isTuple() && given.toTupleRef().size() == 1) given = Datum(given.toTupleRef().elements()[0]);
-      for (size_t i = 0; i < cls->members.size(); i++)
-        if (cls->members[i].second == given) return Datum(intrusive_ptr<dispatch::Object>(make_intrusive<EnumObject>(cls, i)));
-      CRESSET_CHECK(false, "archive: ", name, " has no member of value ", python_repr(given));
-    }
-    static_cast<void>(arguments);
-    if (cls->custom) {
-      CRESSET_CHECK(parts.size() >= 4, "archive: an object of ", name, " without a state");
-      return custom_from_state(*cls, value(parts[3], custom_state_type(*cls)));
-    }
-    auto made = make_intrusive<ScriptObject>(cls, cls->unit->shared_from_this());
-    const Datum self{intrusive_ptr<dispatch::Object>(made)};
-    made_[id] = self;
-    for (size_t i = 2; i + 1 < parts.size(); i += 2) {
-      const io::NodeId state = parts[i + 1];
-      if (Function* set = cls->method("__setstate__")) {
-        set->ensure_defined();
-        pending_.push_back([set, self, v = value(state, set->schema.arguments.at(1).type)] { set->run({self, v}); });
-        continue;
-      }
-      CRESSET_CHECK(document_[state].kind == io::Kind::Dict, "archive: the state of ", name, " is no dict");
-      const auto& entries = document_.children(state);
-      for (size_t k = 0; k + 1 < entries.size(); k += 2) {
-        const std::string key(document_[entries[k]].text);
-        const Attribute* a = cls->attribute(key);
-        if (!a) continue;
-        const Datum v = value(entries[k + 1], a->type);
-        CRESSET_CHECK(value_fits(v, a->type), "archive: attribute '", key, "' of ", name, " is of type ", annotation_text(a->type), ", got ", v.kind());
-        made->slot(key) = v;
-      }
-    }
-    return self;
-  }
-
- public:
-  void finish() {
-    for (const auto& f : pending_) f();
-  }
-
- private:
-  const io::ZipReader& zip_;
-  const io::ByteSource& source_;
-  std::string folder_, text_;
-  const LoadOptions& options_;
-  Code* code_;
-  std::shared_ptr<CompilationUnit> unit_;
-  io::Document document_;
-  io::NodeId root_ = 0;
-  std::unordered_map<io::NodeId, Datum> made_;
-  std::unordered_map<uint32_t, intrusive_ptr<StorageImpl>> storages_;
-  std::vector<std::function<void()>> pending_;
-  int depth_ = 0;
-};
-
 // Objects of other classes of the same names.
 class Rebuilder {
  public:
@@ -611,7 +421,7 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
   unit->limits = options.limits;
   std::vector<Datum> constants;
   {
-    Reader reader(zip, *source, "constants.pkl", "constants", options, nullptr, unit);
+    ArchiveReader reader(zip, *source, "constants.pkl", "constants", options, nullptr);
     const Datum tuple = reader.value();
     CRESSET_CHECK(tuple.isTuple(), "torch.jit.load: the constants of '", file, "' are no tuple");
     constants = tuple.toTupleRef().elements();
@@ -624,7 +434,7 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
     const io::ZipEntry* map = zip.find(name + ".debug_pkl");
     code->add_text(home_of(name), zip.read(e, true), name, map ? zip.read(*map, true) : std::string());
   }
-  Reader reader(zip, *source, "data.pkl", "data", options, code.get(), unit);
+  ArchiveReader reader(zip, *source, "data.pkl", "data", options, code.get());
   const Datum module = reader.value();
   CRESSET_CHECK(object_of(module), "torch.jit.load: '", file, "' holds no module");
   compile_methods(*unit);

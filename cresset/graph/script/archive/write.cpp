@@ -42,7 +42,7 @@ class Writer {
     if (v.isBool()) return p_.boolean(v.toBool());
     if (v.isInt()) return p_.integer(v.toInt());
     if (v.isDouble()) return p_.real(v.toDouble());
-    if (v.isComplexDouble()) return p_.complex(v.toComplexDouble().real(), v.toComplexDouble().imag());
+    if (v.isComplexDouble()) return p_.complex(v.toComplexDouble().real(), v.toComplexDouble().imag(), "builtins");
     if (v.isString()) return p_.text(v.to_string());
     if (v.is<ScalarType>()) return p_.integer(number_of(v.to_dtype()));
     if (v.is<Layout>()) return p_.integer(number_of(v.to_layout()));
@@ -276,14 +276,20 @@ void ArchiveParts::add_text(const std::string& qualified, const std::string& cod
   file.text += code;
 }
 
-void ArchiveParts::constants(const std::string& folder, StorageTable& storages) {
+void ArchiveParts::pickle(const std::string& name, StorageTable& storages, const Fill& fill) {
   io::Pickler pickler;
-  pickler.mark();
   Writer writer(
       pickler, [&](const Tensor& t) { put_tensor(pickler, t, storages); }, referred_);
-  for (const Datum& v : referred_.constants) writer.put(v, {});
-  pickler.op('t');
-  record_(folder + "constants.pkl", pickler.finish());
+  fill(pickler, [&](const Datum& v, const Type& type) { writer.put(v, type); });
+  record_(name, pickler.finish());
+}
+
+void ArchiveParts::constants(const std::string& folder, StorageTable& storages) {
+  pickle(folder + "constants.pkl", storages, [&](io::Pickler& pickler, const auto& value) {
+    pickler.mark();
+    for (const Datum& v : referred_.constants) value(v, {});
+    pickler.op('t');
+  });
 }
 
 void ArchiveParts::code(const std::string& folder) const {
@@ -300,13 +306,14 @@ void ArchiveParts::storages(const std::string& folder, const StorageTable& stora
     record_(folder + std::to_string(i) + storages.suffix, std::string_view(static_cast<const char*>(storages.list[i]->data()), storages.list[i]->nbytes()));
 }
 
-void ArchiveParts::whole(const Datum& module, const std::map<std::string, std::string>& extra) {
+void ArchiveParts::whole(const Datum& module, const std::map<std::string, std::string>& extra, const std::function<void(StorageTable&)>& more) {
   StorageTable weights, constants_of_code;
   this->module(module, "", weights);
   record_("byteorder", "little");
   storages("data/", weights);
   code("code/");
   constants("", constants_of_code);
+  if (more) more(constants_of_code);
   storages("constants/", constants_of_code);
   for (const auto& [name, content] : extra) record_("extra/" + name, content);
 }
@@ -314,7 +321,7 @@ void ArchiveParts::whole(const Datum& module, const std::map<std::string, std::s
 void save_archive(const Datum& module, const std::map<std::string, std::string>& extra, const std::string& folder, const io::WriteBytes& write) {
   io::ZipWriter zip(write, folder);
   ArchiveParts([&](const std::string& name, std::string_view bytes) { zip.add(name, bytes); }).whole(module, extra);
-  zip.add("version", "10\n");  // of the operators as they are today, which no upgrader touches
+  zip.add("version", kVersionOfArchives);
   zip.finish();
 }
 
