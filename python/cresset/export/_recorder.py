@@ -25,6 +25,7 @@ _MOST_KNOWN = 64  # elements of a constant tensor whose values answer questions 
 _MODULES = os.path.join(PACKAGE, "nn", "modules") + os.sep
 
 
+_TITLES = {"_assert_tensor_metadata": "_assert_tensor_metadata_default"}  # of nodes that PyTorch names otherwise than by their operators
 _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quantization_tag")  # what nodes of graphs that run again hand on
 
 
@@ -136,20 +137,6 @@ class Recorder:
             node.meta["val"] = value if value is not None else function(*[a.meta["val"] if isinstance(a, fx.Node) else a for a in args])
         return node
 
-    def assert_that(self, condition, text):
-        """Adds an assertion."""
-        if isinstance(condition, torch.SymBool):
-            node = self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, (self.symbols(condition), text), name="_assert_scalar")
-            node.meta["val"] = None
-
-    def assert_range(self, name, low, high):
-        """Adds the assertions that an integer from the data lies between two numbers."""
-        if name not in self.known:
-            return
-        for bound, function, sign in ((low, operator.ge, ">="), (high, operator.le, "<=")):
-            if abs(bound) < 2**60:
-                self._assert_compared(name, function, sign, int(bound))
-
     def assert_number(self, name, number):
         """Adds the assertion that an integer from the data is the number that the program takes it for."""
         truth = f"Eq({name}, 1)"
@@ -167,7 +154,7 @@ class Recorder:
         tree = (function.__name__, name, number) if name.isidentifier() else ("eq" if number else "ne", symbol, 1)
         node.meta["val"] = self.env.wrap(_cresset_graph.expr_from_tree(tree))
         arguments = (node, f"expected {name} {sign} {number}")
-        self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, arguments, name="_assert_scalar").meta["val"] = None
+        self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, arguments, name="_assert_scalar_default").meta["val"] = None
 
     def faked(self, tensor):
         """The fake tensor of a real one that the program holds, which becomes a constant of the graph."""
@@ -256,7 +243,8 @@ class Recorder:
         name = func.name() if getattr(func, "namespace", None) == "higher_order" else getattr(func, "_opname", None) or func._schema.name
         if self.env is not None:
             args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}
-        node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=name)
+        title = _TITLES.get(name, name)
+        node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=title)
         self._note(node, name)
         if isinstance(result, torch.Tensor):
             self._result(node, result)

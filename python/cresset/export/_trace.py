@@ -38,7 +38,7 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
 
     kwargs = _ordered(module, args, kwargs or {})
     names, leaves, in_spec = _inputs(module, args, kwargs)
-    shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred)
+    shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred, strict)
     shapes.env.draft = draft
     for _ in range(_shapes.MAX_RESTARTS):
         recorder = Recorder(shapes.mode)
@@ -52,6 +52,7 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
             continue
     _regions.wrap(recorder, run)
     graph_module = torch.fx.GraphModule(run.root, recorder.graph)
+    shapes.assert_conditions(graph_module)
     if isinstance(module, torch.fx.GraphModule) and "custom" in module.meta:
         graph_module.meta["custom"] = module.meta["custom"]
     signature = ExportGraphSignature(run.input_specs(), run.output_specs())
@@ -220,7 +221,9 @@ class _Run:
                     else:
                         del vars(module)[name]
         if assigned:
-            raise ValueError(f"export: the tensors {assigned} were assigned to attributes while the module ran; register them as buffers")
+            warnings.warn(
+                f"export: the tensors {assigned} were assigned to attributes while the module ran; register them as buffers", UserWarning, stacklevel=6
+            )
 
     def _written_buffers(self):
         """A buffer that the program replaced is written at the end."""
@@ -248,7 +251,7 @@ class _Run:
         known = dict(self.module.named_modules())
         for path in self.preserved:
             if path not in known:
-                raise ValueError(f"export: preserve_module_call_signature names {path!r}, which is no submodule")
+                raise AttributeError(f"export: preserve_module_call_signature names {path!r}, which is no submodule")
         return {path: observer(path) for path in self.preserved}
 
     def _argument(self, value):
@@ -405,20 +408,24 @@ def _advice(error):
 @contextlib.contextmanager
 def _fresh_constants(recorder):
     """In its scope functions that make tensors of Python's data make constants of the graph."""
-    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "from_numpy", "_as_index")}
+    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "from_numpy", "_as_index", "_fresh")}
 
-    def lifting(original):
+    def lifting(original, detaches):
         def made(data, *args, **kwargs):
             if isinstance(data, torch.Tensor) or _has_symbols(data):
                 return original(data, *args, **kwargs)
             with recorder.innermost().paused():
                 value = original(data, *args, **kwargs)
-                return recorder.innermost().lift(value, fresh=True) if isinstance(value, torch.Tensor) else value
+            if not isinstance(value, torch.Tensor):
+                return value
+            with recorder.innermost().paused():
+                made = recorder.innermost().lift(value, fresh=True)
+                return recorder.innermost().write(torch.ops.aten.detach_.default, (made,), {}, made) if detaches else made
 
         return made
 
     for name, original in originals.items():
-        setattr(torch, name, lifting(original))
+        setattr(torch, name, lifting(original, name == "tensor"))
     try:
         yield
     finally:

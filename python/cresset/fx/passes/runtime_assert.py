@@ -106,6 +106,8 @@ class _Inserter:
         if node.op != "call_function" or not _is_sym(value) or node.target is _aten._local_scalar_dense.default or node.target is _aten.item.default:
             return False
         expr = value.node.expr
+        if expr.constant is not None:  # the node says what the number is found to be
+            return False
         if not expr.is_symbol and node.target in _ASKING and self._symbols(expr) <= self.bound:
             with self.graph.inserting_before(node):
                 known = self._node_of(expr.tree(), expr)
@@ -129,6 +131,11 @@ class _Inserter:
             fresh = [(value.node.expr, None)]
         elif isinstance(value, torch.Tensor) and value.layout is torch.strided:
             fresh = [(size.node.expr, d) for d, size in enumerate(value.shape) if _is_sym(size) and size.node.expr.is_symbol]
+        elif _is_sym(value) and not self._symbols(value.node.expr) <= self.bound:  # a truth value: a comparison of a number that is never seen
+            self.known.setdefault(value.node.expr, node)
+            self.bound |= self._symbols(value.node.expr)
+            with self.graph.inserting_before(node.next):
+                self._assert_what_is_known()
         fresh = [(expr, d) for expr, d in fresh if not self._symbols(expr) <= self.bound]
         if not fresh:
             return
@@ -172,6 +179,10 @@ class _Inserter:
         if not isinstance(tree, (str, tuple)):
             return tree
         expr = _cresset_graph.expr_from_tree(tree) if expr is None else expr
+        if expr not in self.known and tree[0] == "ne":  # PyTorch has no node of its own for it
+            equal = self._node_of(("eq", *tree[1:]))
+            self.known[expr] = self.graph.call_function(torch.sym_not, (equal,))
+            self.known[expr].meta["val"] = self.env.wrap(expr)
         if expr in self.known:
             return self.known[expr]
         if expr in self.lazy:
