@@ -32,6 +32,7 @@ def decomposed(program, table):
         node.name = old.name
         node.meta["val"] = old.meta["val"]
         inputs.append(InputSpec(spec.kind, _renamed(spec.arg, node.name), spec.target, spec.persistent))
+    _copies(graph)
     _batch_norms(graph)
     _out_of_place(graph)
     _numbers_as_operands(graph, {n.target for n in program.graph.nodes})
@@ -163,27 +164,27 @@ def _calls(entries, named):
 
 def _traced(program, table, own, whole):
     values = [n.meta["val"] for n in program.graph.find_nodes(op="placeholder")]
-    fakes = [v for v in values if isinstance(v, torch.Tensor)]
-    mode = torch._subclasses.fake_tensor.maybe_get_fake_mode(fakes[0]) if fakes else None
+    inputs = [v for v in values if isinstance(v, (torch.Tensor, torch.SymInt))]
+    mode = next((torch._subclasses.fake_tensor.maybe_get_fake_mode(v) for v in inputs if isinstance(v, torch.Tensor)), None)
 
     named = {}
 
-    def run(*tensors):
-        given = iter(tensors)
-        arguments = [next(given) if isinstance(v, torch.Tensor) else v for v in values]
+    def run(*given):
+        given = iter(given)
+        arguments = [next(given) if isinstance(v, (torch.Tensor, torch.SymInt)) else v for v in values]
         return _Functional(program, own, whole, named).flat(arguments)
 
-    detached = [v.detach() for v in fakes]
+    detached = [v.detach() if isinstance(v, torch.Tensor) else v for v in inputs]
     with torch.no_grad(), preserve_node_meta(), mode if mode is not None else torch.no_grad():
         made = make_fx(run, decomposition_table=table)(*detached)
     graph = made.graph
-    tensor_nodes = iter(graph.find_nodes(op="placeholder"))
+    input_nodes = iter(graph.find_nodes(op="placeholder"))
     first = next((n for n in graph.nodes if n.op != "placeholder"), None)
-    # Arguments that are no tensors are placeholders, too, in their places.
+    # Constants are placeholders, too, in their places.
     last = None
     for value in values:
-        if isinstance(value, torch.Tensor):
-            last = next(tensor_nodes)
+        if isinstance(value, (torch.Tensor, torch.SymInt)):
+            last = next(input_nodes)
             continue
         with graph.inserting_after(last) if last is not None else graph.inserting_before(next(iter(graph.nodes), first)):
             last = graph.create_node("placeholder", f"constant_{len(graph.nodes)}")
@@ -217,6 +218,15 @@ def _outputs(graph, placeholders, signature):
     for value, spec in zip(plain, user, strict=True):
         made.append(OutputSpec(spec.kind, _renamed(spec.arg, value.name) if isinstance(value, torch.fx.Node) else spec.arg, spec.target))
     return made
+
+
+def _copies(graph):
+    """A copy into a tensor of the same sizes and dtype is what was copied."""
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.copy.default):
+        to, source = (n.meta["val"] for n in node.args[:2])
+        if (to.shape, to.dtype) == (source.shape, source.dtype):
+            node.replace_all_uses_with(node.args[1])
+            graph.erase_node(node)
 
 
 def _out_of_place(graph):

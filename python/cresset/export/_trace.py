@@ -233,6 +233,7 @@ class _Run:
                 fake = self.fakes.get(f"{path}.{name}" if path else name)
                 if tensor is not None and fake is not None and tensor is not fake and id(tensor) in recorder.nodes:
                     recorder.write(torch.ops.aten.copy_.default, (fake, tensor), {}, fake)
+                    next(iter(reversed(recorder.graph.nodes)))._rename("copy__default")
 
     def _observers(self):
         """For the modules whose calls are kept: they note arguments and results."""

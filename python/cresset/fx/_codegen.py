@@ -171,10 +171,9 @@ class _Shown:
         return f"{_COLORS[name]}{text}\033[0m" if self.colored else text
 
     def annotation(self, value):
-        """Type and shape of a tensor in short; empty for other values."""
-        if isinstance(value, (list, tuple)) and not hasattr(value, "dtype"):
-            parts = [self.annotation(v) for v in value]
-            return f"({', '.join(parts)})" if all(parts) else ""
+        """Type and shape of a tensor, or a symbolic number, in short; empty for other values."""
+        if type(value).__name__ in ("SymInt", "SymFloat", "SymBool"):
+            return f"Sym({value})"
         dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
         if dtype not in dtype_abbrs or shape is None:
             return ""
@@ -387,7 +386,7 @@ class _Writer:
             summary = found.get_summary_str() if found else ""
             self.body.append(f"\n{self.shown.color('dim', '# ' + summary)}\n")
         elif self.last_trace != "":
-            self.body.append(f"\n{self.shown.color('dim', '# No stacktrace: no line of the program is known from here on')}\n")
+            self.body.append(f"\n{self.shown.color('dim', '# No stacktrace found for following nodes')}\n")
         self.last_trace = trace or ""
         for key in self.shown.meta:
             if key in node.meta:

@@ -62,7 +62,7 @@ class _Inserter:
         self.graph, self.env, self.name, self.export = gm.graph, env, name, export
         self.known = {}  # expression -> node
         self.lazy = {}  # expression -> (tensor's node, dimension), of the inputs
-        self.bound, self.asserted = set(), set()
+        self.bound, self.asserted, self.at = set(), set(), None
         self.left = [check for checks in env.deferred_runtime_asserts.values() for check in checks]
 
     def run(self):
@@ -134,11 +134,13 @@ class _Inserter:
         elif _is_sym(value) and not self._symbols(value.node.expr) <= self.bound:  # a truth value: a comparison of a number that is never seen
             self.known.setdefault(value.node.expr, node)
             self.bound |= self._symbols(value.node.expr)
+            self.at = node
             with self.graph.inserting_before(node.next):
                 self._assert_what_is_known()
         fresh = [(expr, d) for expr, d in fresh if not self._symbols(expr) <= self.bound]
         if not fresh:
             return
+        self.at = node
         with self.graph.inserting_before(node.next):
             for expr, d in fresh:
                 self.bound |= self._symbols(expr)
@@ -170,7 +172,7 @@ class _Inserter:
         self.asserted.add(expr)
         node = self._node_of(tree, expr)
         text = f"Runtime assertion failed for expression {expr} on node '{node}'"
-        self.graph.call_function(_aten._assert_scalar.default, (node, text)).meta["val"] = None
+        self._made(_aten._assert_scalar.default, (node, text), None)
 
     def _node_of(self, tree, expr=None):
         """The node of an expression; numbers are themselves."""
@@ -181,19 +183,25 @@ class _Inserter:
         expr = _cresset_graph.expr_from_tree(tree) if expr is None else expr
         if expr not in self.known and tree[0] == "ne":  # PyTorch has no node of its own for it
             equal = self._node_of(("eq", *tree[1:]))
-            self.known[expr] = self.graph.call_function(torch.sym_not, (equal,))
-            self.known[expr].meta["val"] = self.env.wrap(expr)
+            self.known[expr] = self._made(torch.sym_not, (equal,), self.env.wrap(expr))
         if expr in self.known:
             return self.known[expr]
         if expr in self.lazy:
             source, d = self.lazy[expr]
-            made = self.graph.call_function(_aten.sym_size.int, (source, d))
+            function, args = _aten.sym_size.int, (source, d)
         else:
             operation, *parts = tree
             function = _COMPARED.get(operation) or _function_of(operation)
-            made = self.graph.call_function(function, tuple(self._node_of(part) for part in parts))
-        made.meta["val"] = self.env.wrap(expr)
-        self.known[expr] = made
+            args = tuple(self._node_of(part) for part in parts)
+        self.known[expr] = self._made(function, args, self.env.wrap(expr))
+        return self.known[expr]
+
+    def _made(self, function, args, value):
+        """A node that comes from the same line of the program as the node that it stands behind."""
+        made = self.graph.call_function(function, args)
+        made.meta["val"] = value
+        if self.at is not None and "stack_trace" in self.at.meta:
+            made.meta["stack_trace"] = self.at.meta["stack_trace"]
         return made
 
 
