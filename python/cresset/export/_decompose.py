@@ -32,6 +32,7 @@ def decomposed(program, table):
         node.name = old.name
         node.meta["val"] = old.meta["val"]
         inputs.append(InputSpec(spec.kind, _renamed(spec.arg, node.name), spec.target, spec.persistent))
+    _name_operands(root, graph)
     _copies(graph)
     _batch_norms(graph)
     _out_of_place(graph)
@@ -218,6 +219,17 @@ def _outputs(graph, placeholders, signature):
     for value, spec in zip(plain, user, strict=True):
         made.append(OutputSpec(spec.kind, _renamed(spec.arg, value.name) if isinstance(value, torch.fx.Node) else spec.arg, spec.target))
     return made
+
+
+def _name_operands(root, graph):
+    """Inputs of the functions of `cond` and `map` have the names of the operands."""
+    for node in graph.find_nodes(op="call_function"):
+        if getattr(node.target, "namespace", None) == "higher_order" and node.target.name() in ("cond", "map_impl"):
+            operands = [v for group in node.args for v in (group if isinstance(group, (list, tuple)) else ())]
+            for function in (getattr(root, n.target) for n in node.args if isinstance(n, torch.fx.Node) and n.op == "get_attr"):
+                for inner, operand in zip(function.graph.find_nodes(op="placeholder"), operands, strict=True):
+                    inner.target = inner.name = operand.name
+                function.recompile()
 
 
 def _copies(graph):

@@ -2,13 +2,14 @@
 
 import contextlib
 import inspect
+import re
 import warnings
 
 import cresset as torch
 
 from .. import nn
 from .._core.creation import _has_symbols
-from .._dynamo.exc import Unsupported, UserError
+from .._dynamo.exc import Unsupported, UserError, UserErrorType
 from .._subclasses.fake_tensor import DataDependentOutputException
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import _PyTreeCodeGen
@@ -37,7 +38,7 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     from .exported_program import ExportedProgram, ModuleCallEntry
 
     kwargs = _ordered(module, args, kwargs or {})
-    names, leaves, in_spec = _inputs(module, args, kwargs)
+    names, leaves, in_spec = _inputs(module, args, kwargs, strict)
     shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred, strict)
     shapes.env.draft = draft
     for _ in range(_shapes.MAX_RESTARTS):
@@ -95,7 +96,7 @@ def _ordered(module, args, kwargs):
     return {k: kwargs[k] for k in [*[k for k in given.arguments if k in kwargs], *[k for k in kwargs if k not in given.arguments]]}
 
 
-def _inputs(module, args, kwargs):
+def _inputs(module, args, kwargs, strict):
     """The leaves of the arguments by the names of their nodes, and the structure."""
     leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     parameters = inspect.signature(module.forward).parameters
@@ -115,7 +116,8 @@ def _inputs(module, args, kwargs):
             name += "_1"
         names[name] = path
         if not isinstance(leaf, (torch.Tensor, *_CONSTANTS)):
-            raise ValueError(f"export: expected inputs that are tensors, numbers, strings or None, got {type(leaf)} for {name}")
+            text = f"export: expected inputs that are tensors, numbers, strings or None, got {type(leaf)} for {name}"
+            raise UserError(UserErrorType.INVALID_INPUT, text) if strict else ValueError(text)
     return names, leaves, spec
 
 
@@ -166,7 +168,9 @@ class _Run:
             except GuardOnDataDependentSymNode as error:
                 if not self.strict:
                     raise
-                raise Unsupported(str(error)) from error
+                if re.search(r"expression Eq\(u\d+, 1\)", str(error)):  # the truth of a tensor
+                    raise Unsupported(str(error)) from error
+                raise UserError(UserErrorType.ANTI_PATTERN, str(error)) from error
             except RuntimeError as error:
                 text, found, _ = str(error).rpartition("RuntimeError: DataDependentOutputException")
                 if not found:  # else an error within TorchScript, whose text is all that is left of it

@@ -194,7 +194,7 @@ class _Writer:
         self.annotation = ""
         self.names = {}
         self.shown = None
-        self.last_trace = None
+        self.last_trace = object()  # that of no node
 
     def written(self, expanded_def):
         for name, value in self.codegen.additional_globals():
@@ -379,13 +379,13 @@ class _Writer:
         if node.op in ("placeholder", "output"):
             return
         trace = node.stack_trace
-        if trace == self.last_trace:
+        if trace == self.last_trace or not trace and self.last_trace == "":
             return
         if trace:
             found = _parse_stack_trace(trace)
             summary = found.get_summary_str() if found else ""
             self.body.append(f"\n{self.shown.color('dim', '# ' + summary)}\n")
-        elif self.last_trace != "":
+        else:
             self.body.append(f"\n{self.shown.color('dim', '# No stacktrace found for following nodes')}\n")
         self.last_trace = trace or ""
         for key in self.shown.meta:
