@@ -272,6 +272,19 @@ Tensor copy_like(const Tensor& t) {
   return cresset::empty_strided(t.sizes(), strides, t.options()).copy_(copy);
 }
 
+// In its scope a copy of a value of the same sizes and dtype is that value: the result of a call with `out=`, which nothing else has.
+thread_local bool t_results_are_taken = false;
+class ResultsAreTaken {
+ public:
+  ResultsAreTaken() : saved_(std::exchange(t_results_are_taken, true)) {}
+  ~ResultsAreTaken() { t_results_are_taken = saved_; }
+  ResultsAreTaken(const ResultsAreTaken&) = delete;
+  ResultsAreTaken& operator=(const ResultsAreTaken&) = delete;
+
+ private:
+  const bool saved_;
+};
+
 // The first argument as the operator leaves it: by its functional form where the result is of the same size and may be cast to the dtype,
 // else by the change of a copy, which raises the operator's own errors. `any_layout`: the value goes into another tensor, and may have any strides.
 Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout) {
@@ -284,6 +297,7 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
   const ExcludeLayers below(records ? 0 : layer_bit(Layer::Autograd));
   if (op.function_schema().name == "copy_") {
     const Tensor& source = values[1].to_tensor();
+    if (t_results_are_taken && source.sizes() == before.sizes() && source.scalar_type() == before.scalar_type()) return source;
     if (!records && is_heard_plainly(before) && is_heard_plainly(source) && (any_layout || before.is_contiguous()))
       return dispatch::call(kCopy, dispatch::key_of(before, source), before, source, false);
     if (any_layout || before.is_contiguous()) return source.expand(before.sizes()).to(before.options()).clone(MemoryFormat::Contiguous);
@@ -393,7 +407,10 @@ bool holds_values_alone(const Stack& arguments) {
 void functionalize_layer(const OpEntry& op, Stack& stack) {
   const dispatch::FunctionSchema& schema = op.function_schema();
   if (autograd::is_composite(op) && !is_heard_whole(op) && !becomes_whole(op, stack)) return autograd::run_composite(op, stack);
-  if ((op.flags & dispatch::kOutOp) && op.functional) return dispatch::derived_from_functional(op, stack);
+  if ((op.flags & dispatch::kOutOp) && op.functional) {
+    const ResultsAreTaken taken;
+    return dispatch::derived_from_functional(op, stack);
+  }
   const Stack arguments = autograd::take_arguments(stack, schema.arguments.size());
   Stack results;
   const Below below;
