@@ -1,5 +1,5 @@
 #pragma once
-// What transforms of functions keep for backward is theirs: who listens does not hear of it.
+// Tensors that transforms of functions keep for backward, of which listeners do not hear.
 
 namespace cresset::autograd {
 

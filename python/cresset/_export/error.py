@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class ExportErrorType(Enum):
-    """What was wrong with a capture."""
+    """The kinds of mistakes in a capture."""
 
     INVALID_INPUT_TYPE = 1
     INVALID_OUTPUT_TYPE = 2

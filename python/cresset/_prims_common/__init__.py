@@ -57,6 +57,15 @@ def canonicalize_dims(rank, indices, wrap_scalar=True):
     return indices % count
 
 
+def get_computation_dtype(dtype):
+    """The dtype that sums of a dtype are computed in: single precision for the half ones.
+
+    >>> get_computation_dtype(torch.bfloat16), get_computation_dtype(torch.float64)
+    (torch.float32, torch.float64)
+    """
+    return {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}.get(dtype, dtype)
+
+
 def dtype_to_type(dtype):
     """The type of Python whose values a dtype has.
 

@@ -216,7 +216,7 @@ class FunctionalTensorMode(TorchDispatchMode):
 
 
 def _functionally(call, above=False):
-    """What the function returns; operators that it calls are functionalized. With `above`, modes above all layers hear those on values alone."""
+    """The result of the function; operators that it calls are functionalized. With `above`, modes above all layers hear those on values alone."""
     scope = _cresset.enter_functional(False)
     try:
         return _cresset.with_functional(2 if above else 1, call)

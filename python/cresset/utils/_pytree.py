@@ -988,6 +988,22 @@ class _SupportedNodes:
     def get(self, kind, default=None):
         return self[kind] if kind in self else default
 
+    def pop(self, kind, *default):
+        """Let a registered class be a leaf; what it was registered with. KeyError for another without a default."""
+        if kind not in _registered:
+            if not default:
+                raise KeyError(kind)
+            return default[0]
+        node = self[kind]
+        _registered.pop(kind)
+        _named_children.pop(kind, None)
+        return node
+
+    def __setitem__(self, kind, node):
+        _registered[kind] = node.flatten_fn, node.unflatten_fn
+        if node.flatten_with_keys_fn is not None:
+            _named_children[kind] = node.flatten_with_keys_fn
+
     def items(self):
         return [(kind, self[kind]) for kind in self]
 

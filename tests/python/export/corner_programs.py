@@ -1316,7 +1316,7 @@ def _specs(specs):
 
 
 def answers(torch, name):
-    """What a library answers to a program: lines of text."""
+    """The answers of a library to a program: lines of text."""
     lines = []
 
     def say(*values):

@@ -112,7 +112,7 @@ def ops(gm):
 
 
 def eager(torch, seed, more=0.0):
-    """What the program gives without `functionalize` where the arguments are larger by `more`: leaves, then the arguments after it."""
+    """The results of the program without `functionalize` where the arguments are larger by `more`: leaves, then the arguments after it."""
     f, way, _ = function(torch, seed)
     x, y = (t + more for t in arguments(torch, way))
     out = [torch.utils._pytree.tree_leaves(f(*each)) for each in zip(x, y)] if way == "vmap" else torch.utils._pytree.tree_leaves(f(x, y))

@@ -185,6 +185,21 @@ class Others(unittest.TestCase):
             with self.assertRaises(IndexError):
                 canonicalize_dims(rank, dim)
 
+    def test_infinite_ends_of_ranges(self):
+        from cresset.utils._sympy import numbers, value_ranges
+
+        env = ShapeEnv()
+        open_end = env.bound_sympy(env.create_unbacked_symint().node.expr)
+        self.assertIsInstance(open_end, value_ranges.ValueRanges)
+        self.assertTrue(isinstance(value_ranges.ValueRanges(2, numbers.int_oo).upper, numbers.IntInfinity))
+        self.assertTrue(isinstance(value_ranges.ValueRanges(-numbers.int_oo, 2).lower, numbers.NegativeIntInfinity))
+        self.assertFalse(isinstance(value_ranges.ValueRanges(2, 8).upper, numbers.IntInfinity))
+
+    def test_the_dtype_of_sums(self):
+        from cresset._prims_common import get_computation_dtype
+
+        self.assertEqual([get_computation_dtype(d) for d in (torch.float16, torch.float32, torch.int64)], [torch.float32, torch.float32, torch.int64])
+
     def test_indexing_by_numbers_of_a_batch(self):
         from cresset._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 

@@ -89,7 +89,7 @@ def has_same_metadata(t1, t2):
 
 @dataclasses.dataclass(frozen=True)
 class MetadataKey:
-    """What `has_same_metadata` compares."""
+    """The facts that `has_same_metadata` compares."""
 
     size: tuple
     layout: object

@@ -1,4 +1,4 @@
-"""What a `ShapeEnv` was asked, written down, so that it can be asked again of another one."""
+"""The questions that a `ShapeEnv` was asked, written down, so that it can be asked again of another one."""
 
 import dataclasses
 import functools

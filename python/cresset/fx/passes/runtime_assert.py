@@ -37,7 +37,7 @@ def insert_deferred_runtime_asserts(gm, shape_env, name, export=False):
         name: of the graph, for errors.
         export: a condition on a symbol that no node of the graph gives is an error; without it such a condition is left out.
 
-    What the graph asserts already is not asserted again. Errors: TypeError for no GraphModule, RuntimeError as `export` says.
+    Conditions that the graph asserts already are not asserted again. Errors: TypeError for no GraphModule, RuntimeError as `export` says.
 
     >>> def f(x):
     ...     y = x.nonzero()
