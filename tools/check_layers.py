@@ -54,6 +54,7 @@ TIERS = [
         "_higher_order_ops",
         "_library",
         "_subclasses.fake_utils",
+        "_subclasses.functional_tensor",
         "_subclasses.schema_check_mode",
     ],
     ["utils"],

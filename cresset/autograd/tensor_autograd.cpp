@@ -31,12 +31,12 @@ Tensor plainly_detached(const Tensor& t) { return Tensor(t.checked().alias(true)
 const dispatch::Op<Tensor(const Tensor&)> kDetach("detach", "detach(Tensor(a) self) -> Tensor(a)", dispatch::kViewOp, nullptr, &plainly_detached,
                                                   &plainly_detached, nullptr, nullptr);
 
-// A class of Python makes its tensors itself, also beneath layers that have no part in detach().
-Tensor detached_by_class(const Tensor& t) { return dispatch::call(kDetach, dispatch::key_of(t), t); }
+// A class of Python makes its tensors itself, also beneath layers that have no part in detach(); under functionalize it is a view.
+Tensor detached_by_entry(const Tensor& t) { return dispatch::call(kDetach, dispatch::key_of(t), t); }
 
 // The same without a part in the versions of `t`.
 Tensor data_by_class(const Tensor& t) {
-  const Tensor data = detached_by_class(t);
+  const Tensor data = detached_by_entry(t);
   if (data.impl() != t.impl()) data.impl()->set_own_version();
   return data;
 }
@@ -126,8 +126,7 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 
 Tensor Tensor::detach() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().detach());
-  if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.detach(); });
-  if (CRESSET_UNLIKELY(dispatch::is_subclass(*this))) return detached_by_class(*this);
+  if (CRESSET_UNLIKELY(as_functional(*this) || dispatch::is_subclass(*this))) return detached_by_entry(*this);
   if (CRESSET_UNLIKELY(dispatch::is_listening()) && !(checked().layers() & ~(kAutogradLayer | kLazyMathLayer)))
     return dispatch::call(kDetach, dispatch::key_of(*this), *this);
   return plainly_detached(*this);
@@ -208,7 +207,7 @@ Tensor Tensor::variable_data() const {
 Tensor Tensor::tensor_data() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().tensor_data());
   if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.tensor_data(); });
-  if (CRESSET_UNLIKELY(dispatch::is_subclass(*this))) return detached_by_class(*this);
+  if (CRESSET_UNLIKELY(dispatch::is_subclass(*this))) return detached_by_entry(*this);
   return Tensor(checked().alias(true));
 }
 

@@ -9,6 +9,14 @@ FunctionalImpl::FunctionalImpl(intrusive_ptr<FunctionalBase> base, std::vector<V
   set_layer(Layer::Functionalize, true);
   set_layer(Layer::Autograd, true);
   follow(value);
+  // PyTorch's streams: a view of what has been changed is computed again when it is used.
+  if (!views_.empty()) seen_ = 0;
+}
+
+void FunctionalBase::take(Tensor v) {
+  value = std::move(v);
+  changes++;
+  unrecorded += !layer_state().grad_mode || layer_state().inference_mode;
 }
 
 void FunctionalImpl::follow(const Tensor& value) {
@@ -36,8 +44,7 @@ const Tensor& FunctionalImpl::value() {
 }
 
 void FunctionalImpl::set_value(Tensor value) {
-  base_->value = std::move(value);
-  base_->changes++;
+  base_->take(std::move(value));
   follow(base_->value);
 }
 
@@ -47,8 +54,7 @@ void FunctionalImpl::keep_strides(IntArrayRef strides) {
 }
 
 void FunctionalImpl::set_base(Tensor base) {
-  base_->value = std::move(base);
-  base_->changes++;
+  base_->take(std::move(base));
   value();
 }
 
@@ -56,6 +62,7 @@ void FunctionalImpl::become(const FunctionalImpl& other) {
   views_ = other.views_;
   keeps_strides_ = false;
   follow(other.value_);
+  seen_ = other.seen_;
   if (other.keeps_strides_) keep_strides(other.strides());
 }
 

@@ -8,8 +8,10 @@ namespace cresset {
 // State that a wrapper and its views share. Views know how they come from the base, and look again when it has changed.
 struct CRESSET_API FunctionalBase final : RefCounted {
   explicit FunctionalBase(Tensor v) : value(std::move(v)) {}
+  // The value from now on.
+  void take(Tensor v);
   Tensor value;
-  uint64_t changes = 0;
+  uint64_t changes = 0, hidden = 0, unrecorded = 0;  // of the changes: those that autograd is not to know of, and those made with gradients off
 
  protected:
   void release_resources() override { value.reset(); }
@@ -32,6 +34,8 @@ class CRESSET_API FunctionalImpl final : public TensorImpl {
   FunctionalImpl(intrusive_ptr<FunctionalBase> base, std::vector<View> views, Tensor value);
   // The value, after all changes up to now.
   const Tensor& value();
+  // The value as it was last seen: what views are made of, which look again when they are used.
+  const Tensor& last_value() const { return value_; }
   const intrusive_ptr<FunctionalBase>& base() const { return base_; }
   const std::vector<View>& views() const { return views_; }
   // The value from now on, for a tensor that is no view.

@@ -5,6 +5,8 @@
 
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/forward/forward_mode.h"
+#include "cresset/autograd/saved/unheard.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/func_aux.h"
 #include "cresset/transform/vmap.h"
@@ -15,13 +17,19 @@ namespace {
 
 Tensor zeros_of(const Tensor& t) { return cresset::zeros(t.sizes(), t.options()); }
 
+// A tensor without its history, or with it as another object, which is the transform's own affair: listeners do not hear of it.
+Tensor quietly(Tensor (*make)(const Tensor&), const Tensor& t) {
+  const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
+  return make(t);
+}
+
 // Leaves with respect to which a transform differentiates.
 struct Watch {
   explicit Watch(const Tensors& primals) : outside(GradMode::is_enabled()) {
     const AutoGradMode record(true);
     for (const Tensor& primal : primals) {
       const Tensor t = batched_at_all_levels(primal);
-      leaves.push_back(t.requires_grad() ? cresset::alias(t) : autograd::without_history(t).requires_grad_());
+      leaves.push_back(t.requires_grad() ? quietly(cresset::alias, t) : quietly(autograd::without_history, t).requires_grad_());
       if (leaves.back().is_leaf()) own.push_back(leaves.back());
     }
   }
@@ -31,7 +39,7 @@ struct Watch {
   Tensors settled(Tensors tensors) const { return settled(std::move(tensors), outside); }
   Tensors settled(Tensors tensors, bool recorded) const {
     for (Tensor& t : tensors)
-      if (t.requires_grad() && !(recorded && autograd::depends_on_others({t}, own))) t = autograd::without_history(t);
+      if (t.requires_grad() && !(recorded && autograd::depends_on_others({t}, own))) t = quietly(autograd::without_history, t);
     return tensors;
   }
 
@@ -44,6 +52,7 @@ struct Watch {
         along.push_back(vectors[i]);
       }
     Tensors grads(leaves.size());
+    const autograd::KeptUnheard kept;
     if (!from.empty()) grads = autograd::grad(from, leaves, along, retain_graph, create_graph, true);
     for (size_t i = 0; i < grads.size(); i++)
       if (!grads[i].defined()) grads[i] = zeros_of(leaves[i]);
@@ -56,6 +65,7 @@ struct Watch {
 
 Results run_recorded(const AuxFunction& f, const Tensors& arguments) {
   const AutoGradMode record(true);
+  const autograd::KeptUnheard kept;
   return f(arguments);
 }
 

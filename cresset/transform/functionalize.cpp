@@ -3,11 +3,13 @@
 #include "cresset/transform/functionalize.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
+#include "cresset/autograd/rules/rules.h"
 #include "cresset/core/functional.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
@@ -26,12 +28,14 @@ namespace {
 // 0: off. Of the thread.
 thread_local uint8_t t_mode = 0;
 constexpr uint8_t kViewsAreCopies = 2;
+thread_local bool t_values_heard_above = false;
 
 // Calls go below this layer, and through the layers above it again: values may be batched.
 class Below {
  public:
   Below() : hidden_(layer_state().hidden) {
-    layer_state().set_hidden(static_cast<uint8_t>((hidden_ | layer_bit(Layer::Functionalize)) & ~layer_bit(Layer::Vmap)));
+    const uint8_t again = layer_bit(Layer::Vmap) | (t_values_heard_above ? layer_bit(Layer::Capture) : 0);
+    layer_state().set_hidden(static_cast<uint8_t>((hidden_ | layer_bit(Layer::Functionalize)) & ~again));
   }
   ~Below() { layer_state().set_hidden(hidden_); }
 
@@ -62,6 +66,31 @@ Tensor view_of(const FunctionalImpl& self, FunctionalImpl::View step, const Tens
 
 // Rules of forward mode record gradients too.
 bool is_differentiated(const Tensor& t) { return t.defined() && (t.requires_grad() || autograd::has_tangent(t)); }
+
+// Entries for listeners to hear of values that PyTorch has operators for; the same without a listener is plainly computed.
+Tensor copied_to(const Tensor& self, const Tensor& source, bool) { return source.expand(self.sizes()).to(self.options()).clone(MemoryFormat::Contiguous); }
+Tensor zeros_in(const Tensor& self) { return cresset::zeros_like(self); }
+const dispatch::Op<Tensor(const Tensor&, const Tensor&, bool)> kCopy("copy", "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", 0, nullptr,
+                                                                     &copied_to, &copied_to, nullptr, nullptr);
+const dispatch::Op<Tensor(const Tensor&)> kZero("zero", "zero(Tensor self) -> Tensor", 0, nullptr, &zeros_in, &zeros_in, nullptr, nullptr);
+
+// Whether a listener hears calls on `t` as they come: no layer is above.
+bool is_heard_plainly(const Tensor& t) {
+  return dispatch::listener_at(dispatch::ListenPlace::below_autograd) && !(t.impl()->layers() & ~(kAutogradLayer | kLazyMathLayer));
+}
+
+// A tensor that was expanded, with what the expanded one has more than it, summed over its copies.
+Tensor with_sum_of_changes(const Tensor& whole, const Tensor& part, bool copies) {
+  const Tensor more = part.sub(whole);
+  std::vector<int64_t> dims;
+  const int64_t added = part.dim() - whole.dim();
+  for (int64_t d = 0; d < part.dim(); d++)
+    if (d < added || (whole.size(d - added) == 1 && part.size(d) != 1)) dims.push_back(d);
+  Tensor sum = dims.empty() ? more : more.sum(dims, true);
+  if (added > 0) sum = copies ? cresset::view_copy(sum, whole.sizes()) : sum.view(whole.sizes());
+  else if (copies) sum = sum.clone();
+  return whole.add(sum);
+}
 
 // The tensor that has the value `part` where a view of it, made by `op` from it and `rest`, is; null where there is no operator for it.
 std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, const Stack& rest) {
@@ -95,9 +124,34 @@ std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, 
       back[static_cast<size_t>(dims[i] < 0 ? dims[i] + static_cast<int64_t>(dims.size()) : dims[i])] = static_cast<int64_t>(i);
     return [copies, back](const Tensor&, const Tensor& part) { return copies ? cresset::permute_copy(part, back) : part.permute(back); };
   }
-  if (name == "alias") return [](const Tensor&, const Tensor& part) { return part; };
-  const bool reshapes = name == "squeeze" || name == "unsqueeze" || std::string_view(op.name) == "view" || name == "_unsafe_view";
-  if (!reshapes) return nullptr;
+  if (name == "alias" || name == "detach") return [](const Tensor&, const Tensor& part) { return part; };
+  if (name == "unsqueeze") {
+    const int64_t dim = rest[0].to_int();
+    return [copies, dim](const Tensor& whole, const Tensor& part) {
+      const int64_t at = dim < 0 ? dim + whole.dim() + 1 : dim;
+      return copies ? cresset::squeeze_copy(part, at) : part.squeeze(at);
+    };
+  }
+  if (name == "squeeze") {
+    std::vector<int64_t> dims;  // none: all
+    if (!rest.empty()) dims = std::string_view(op.name) == "squeeze.dims" ? rest[0].to_int_list() : std::vector<int64_t>{rest[0].to_int()};
+    return [copies, dims, all = rest.empty()](const Tensor& whole, Tensor part) {
+      for (int64_t d = 0; d < whole.dim(); d++) {
+        const bool named = all || std::any_of(dims.begin(), dims.end(), [&](int64_t dim) { return (dim < 0 ? dim + whole.dim() : dim) == d; });
+        if (named && whole.size(d) == 1) part = copies ? cresset::unsqueeze_copy(part, d) : part.unsqueeze(d);
+      }
+      return part;
+    };
+  }
+  if (name == "expand") return [copies](const Tensor& whole, const Tensor& part) { return with_sum_of_changes(whole, part, copies); };
+  if (name == "unfold" && rest[2].to_int() >= rest[1].to_int()) {  // parts that overlap have no value of their own
+    const int64_t dim = rest[0].to_int(), size = rest[1].to_int(), step = rest[2].to_int();
+    return [dim, size, step](const Tensor& whole, const Tensor& part) { return autograd::rules::unfold_backward(part, whole.sizes(), dim, size, step); };
+  }
+  if (name == "view_as_complex") return [](const Tensor&, const Tensor& part) { return cresset::view_as_real(part); };
+  if (name == "view_as_real") return [](const Tensor&, const Tensor& part) { return cresset::view_as_complex(part); };
+  if (std::string_view(op.name) == "view.dtype") return [](const Tensor& whole, const Tensor& part) { return part.view(whole.scalar_type()); };
+  if (std::string_view(op.name) != "view" && name != "_unsafe_view") return nullptr;
   return [copies](const Tensor& whole, const Tensor& part) {
     return copies && part.is_contiguous() ? cresset::view_copy(part, whole.sizes()) : part.reshape(whole.sizes());
   };
@@ -105,23 +159,16 @@ std::function<Tensor(const Tensor&, const Tensor&)> way_back(const OpEntry& op, 
 
 // One of several views as the view that it is alone: those of one operator cannot be changed while gradients are recorded.
 FunctionalImpl::View single_view(const OpEntry& op, const Stack& arguments, const std::vector<Tensor>& all, size_t i) {
-  const bool copies = t_mode == kViewsAreCopies;
-  const std::string name = op.function_schema().name;
-  const bool unbinds = name == "unbind";
+  const bool unbinds = op.function_schema().name == "unbind";
   const int64_t dim = arguments[unbinds ? 1 : 2].to_int(), at = static_cast<int64_t>(i);
-  if (unbinds) {
-    FunctionalImpl::View step([dim, at](const Tensor& t) { return t.select(dim, at); },
-                              [dim, at](const Tensor& whole, const Tensor& part) { return cresset::select_scatter(whole, part, dim, at); });
-    if (copies) step.look = [dim, at](const Tensor& t) { return cresset::select_copy(t, dim, at); };
-    return step;
-  }
+  if (unbinds)
+    return {[dim, at](const Tensor& t) { return t.select(dim, at); },
+            [dim, at](const Tensor& whole, const Tensor& part) { return cresset::select_scatter(whole, part, dim, at); }};
   int64_t start = 0;
   for (size_t k = 0; k < i; k++) start += all[k].size(dim);
   const int64_t end = start + all[i].size(dim);
-  FunctionalImpl::View step([dim, start, end](const Tensor& t) { return t.narrow(dim, start, end - start); },
-                            [dim, start, end](const Tensor& whole, const Tensor& part) { return cresset::slice_scatter(whole, part, dim, start, end); });
-  if (copies) step.look = [dim, start, end](const Tensor& t) { return cresset::slice_copy(t, dim, start, end); };
-  return step;
+  return {[dim, start, end](const Tensor& t) { return t.narrow(dim, start, end - start); },
+          [dim, start, end](const Tensor& whole, const Tensor& part) { return cresset::slice_scatter(whole, part, dim, start, end); }};
 }
 
 // The operator that gives a copy in place of a view: t_copy for t.
@@ -141,22 +188,37 @@ std::vector<int64_t> strides_of_view(const OpEntry& op, const FunctionalImpl& se
   return stack[0].to_tensor().strides().vec();
 }
 
+// Calls a view. Values have other strides than the program's tensors where these were written through transposed views: one that `view` cannot look at
+// as it lies is copied first.
+void call_view(const OpEntry& op, Stack& values) {
+  if (std::string_view(op.name) != "view" || values[0].to_tensor().is_contiguous()) return dispatch::call_boxed(op, values);
+  Stack given = values;
+  try {
+    dispatch::call_boxed(op, values);
+  } catch (const Error&) {
+    given[0] = given[0].to_tensor().contiguous();
+    dispatch::call_boxed(op, given);
+    values = std::move(given);
+  }
+}
+
 Stack make_views(const OpEntry& op, const Stack& arguments) {
   FunctionalImpl& self = *as_functional(arguments[0].to_tensor());
-  Stack values = unwrapped(arguments);
-  const Stack rest(values.begin() + 1, values.end());
+  Stack values{self.last_value()};
+  const Stack rest = unwrapped(Stack(arguments.begin() + 1, arguments.end()));
+  values.insert(values.end(), rest.begin(), rest.end());
   const OpEntry* const copy = t_mode == kViewsAreCopies ? copying(op) : nullptr;
   const OpEntry& used = copy ? *copy : op;
-  dispatch::call_boxed(used, values);
-  if (values[0].is_tensor()) {
-    const auto by = [&rest](const OpEntry& entry) {
-      return [&entry, rest](const Tensor& t) {
-        Stack again{t};
-        again.insert(again.end(), rest.begin(), rest.end());
-        dispatch::call_boxed(entry, again);
-        return again[0].to_tensor();
-      };
+  call_view(used, values);
+  const auto by = [&rest](const OpEntry& entry, size_t i = 0) {
+    return [&entry, rest, i](const Tensor& t) {
+      Stack again{t};
+      again.insert(again.end(), rest.begin(), rest.end());
+      call_view(entry, again);
+      return again[0].is_tensor() ? again[0].to_tensor() : again[0].to_tensor_list()[i];
     };
+  };
+  if (values[0].is_tensor()) {
     FunctionalImpl::View step(by(op), way_back(op, rest));
     step.look = by(used);
     const Tensor made = view_of(self, std::move(step), values[0].to_tensor(), copy != nullptr);
@@ -167,9 +229,21 @@ Stack make_views(const OpEntry& op, const Stack& arguments) {
   std::vector<Tensor> views;
   for (size_t i = 0; i < all.size(); i++) {
     FunctionalImpl::View step = single_view(op, arguments, all, i);
+    step.look = by(used, i);
     views.push_back(view_of(self, std::move(step), all[i], copy != nullptr));
   }
   return {views};
+}
+
+// `narrow` is heard as the slice that it is.
+Stack make_slice(const Stack& arguments) {
+  static const OpEntry& slice = dispatch::find_op("slice.Tensor").entry();
+  const Tensor self = arguments[0].to_tensor();
+  const int64_t dim = arguments[1].to_int(), start = arguments[2].to_int(), length = arguments[3].to_int();
+  const int64_t size = self.size(dim), from = start < 0 ? start + size : start;
+  CRESSET_CHECK_INDEX(length >= 0 && from >= 0 && from + length <= size, "narrow: expected start and length within the size ", size, ", got ", start, " and ",
+                      length);
+  return make_views(slice, {self, dim, from, from + length, int64_t{1}});
 }
 
 // The operator of the same name that gives a new value from the same arguments, or null.
@@ -198,6 +272,19 @@ Tensor copy_like(const Tensor& t) {
   return cresset::empty_strided(t.sizes(), strides, t.options()).copy_(copy);
 }
 
+// In its scope a copy of a value of the same sizes and dtype is that value: the result of a call with `out=`, which nothing else has.
+thread_local bool t_results_are_taken = false;
+class ResultsAreTaken {
+ public:
+  ResultsAreTaken() : saved_(std::exchange(t_results_are_taken, true)) {}
+  ~ResultsAreTaken() { t_results_are_taken = saved_; }
+  ResultsAreTaken(const ResultsAreTaken&) = delete;
+  ResultsAreTaken& operator=(const ResultsAreTaken&) = delete;
+
+ private:
+  const bool saved_;
+};
+
 // The first argument as the operator leaves it: by its functional form where the result is of the same size and may be cast to the dtype,
 // else by the change of a copy, which raises the operator's own errors. `any_layout`: the value goes into another tensor, and may have any strides.
 Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout) {
@@ -210,6 +297,9 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
   const ExcludeLayers below(records ? 0 : layer_bit(Layer::Autograd));
   if (op.function_schema().name == "copy_") {
     const Tensor& source = values[1].to_tensor();
+    if (t_results_are_taken && source.sizes() == before.sizes() && source.scalar_type() == before.scalar_type()) return source;
+    if (!records && is_heard_plainly(before) && is_heard_plainly(source) && (any_layout || before.is_contiguous()))
+      return dispatch::call(kCopy, dispatch::key_of(before, source), before, source, false);
     if (any_layout || before.is_contiguous()) return source.expand(before.sizes()).to(before.options()).clone(MemoryFormat::Contiguous);
     values[0] = copy_like(before);
     dispatch::call_boxed(op, values);
@@ -217,14 +307,17 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
   } else if (op.function_schema().name == "fill_" && !values[1].is_tensor() && (any_layout || before.is_contiguous())) {
     return cresset::fill(before, values[1].to_scalar());
   } else if (op.function_schema().name == "zero_" && (any_layout || before.is_non_overlapping_and_dense())) {
+    if (!records && is_heard_plainly(before)) return dispatch::call(kZero, dispatch::key_of(before), before);
     return cresset::zeros_like(before);
   }
   if (const OpEntry* form = functional_form(op)) {
     Stack again = values;
     dispatch::call_boxed(*form, again);
     const Tensor& found = again[0].to_tensor();
-    if (found.sizes() == before.sizes() && can_cast(found.scalar_type(), before.scalar_type()))
-      if (const Tensor made = any_layout ? found.to(before.scalar_type()) : laid_out(found.to(before.scalar_type()), before); made.defined()) return made;
+    if (found.sizes() == before.sizes() && can_cast(found.scalar_type(), before.scalar_type())) {
+      const Tensor cast = found.scalar_type() == before.scalar_type() ? found : found.to(before.scalar_type());
+      if (const Tensor made = any_layout ? cast : laid_out(cast, before); made.defined()) return made;
+    }
   }
   values[0] = any_layout ? before.clone() : copy_like(before);
   dispatch::call_boxed(op, values);
@@ -246,8 +339,7 @@ Tensor base_with(const FunctionalImpl& self, const Tensor& value) {
   for (size_t i = 0; i + 1 < views.size(); i++) wholes.push_back(views[i](wholes.back()));
   Tensor part = value;
   for (size_t i = views.size(); i-- > 0;) part = views[i].put(wholes[i], part);
-  if (const Tensor made = laid_out(part, base); made.defined()) return made;
-  return cresset::empty_strided(base.sizes(), base.strides(), base.options()).copy_(part);
+  return part;
 }
 
 // Gradients of a tensor that was written with gradients off go where they went before.
@@ -292,13 +384,42 @@ bool is_heard_whole(const OpEntry& op) {
          std::none_of(schema.returns.begin(), schema.returns.end(), [](const auto& r) { return r.aliases; });
 }
 
+// A composite that writes its first argument, and whose form that writes nothing is heard whole.
+bool becomes_whole(const OpEntry& op, const Stack& stack) {
+  const dispatch::FunctionSchema& schema = op.function_schema();
+  if (schema.arguments.empty() || !schema.arguments[0].writes) return false;
+  const OpEntry* const form = functional_form(op);
+  const Value& first = stack[stack.size() - schema.arguments.size()];
+  return form && first.is_tensor() && as_functional(first.to_tensor()) && autograd::is_composite(*form) && is_heard_whole(*form);
+}
+
+// Tensors among which is no wrapper: what is made of them alone is none either, as in PyTorch.
+bool holds_values_alone(const Stack& arguments) {
+  bool found = false, wrapped = false;
+  for (const Value& v : arguments)
+    for_each_tensor(v, [&](const Tensor& t) {
+      found = found || t.defined();
+      wrapped = wrapped || as_functional(t);
+    });
+  return found && !wrapped;
+}
+
 void functionalize_layer(const OpEntry& op, Stack& stack) {
   const dispatch::FunctionSchema& schema = op.function_schema();
-  if (autograd::is_composite(op) && !is_heard_whole(op)) return autograd::run_composite(op, stack);
-  if ((op.flags & dispatch::kOutOp) && op.functional) return dispatch::derived_from_functional(op, stack);
+  if (autograd::is_composite(op) && !is_heard_whole(op) && !becomes_whole(op, stack)) return autograd::run_composite(op, stack);
+  if ((op.flags & dispatch::kOutOp) && op.functional) {
+    const ResultsAreTaken taken;
+    return dispatch::derived_from_functional(op, stack);
+  }
   const Stack arguments = autograd::take_arguments(stack, schema.arguments.size());
   Stack results;
   const Below below;
+  if (holds_values_alone(arguments)) {
+    Stack values = arguments;
+    dispatch::call_boxed(op, values);
+    for (Value& v : values) stack.push_back(std::move(v));
+    return;
+  }
   const bool writes = !arguments.empty() && schema.arguments[0].writes && arguments[0].is_tensor();
   FunctionalImpl* self = !arguments.empty() && arguments[0].is_tensor() ? as_functional(arguments[0].to_tensor()) : nullptr;
   if (writes && self) {
@@ -314,7 +435,7 @@ void functionalize_layer(const OpEntry& op, Stack& stack) {
     dispatch::call_boxed(op, values);
     results = {arguments[0]};
   } else if ((op.flags & dispatch::kViewOp) && self) {
-    results = make_views(op, arguments);
+    results = std::string_view(op.name) == "narrow" ? make_slice(arguments) : make_views(op, arguments);
   } else {
     Stack values = unwrapped(arguments);
     dispatch::call_boxed(op, values);
@@ -341,6 +462,7 @@ FunctionalScope::~FunctionalScope() {
   layer_state().included = saved_layers_;
 }
 
+bool set_values_heard_above(bool on) { return std::exchange(t_values_heard_above, on); }
 Tensor to_functional(const Tensor& t) {
   register_layer();
   return fresh(t);

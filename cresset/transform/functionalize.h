@@ -23,6 +23,8 @@ class CRESSET_API FunctionalScope {
  private:
   uint8_t saved_mode_, saved_layers_;
 };
+// Whether calls on values that calls on wrappers become are heard above all layers again; gives what was set before.
+CRESSET_API bool set_values_heard_above(bool on);
 // A wrapper of `t`; and the value behind a wrapper, `t` itself if it is none.
 CRESSET_API Tensor to_functional(const Tensor& t);
 CRESSET_API Tensor from_functional(const Tensor& t);

@@ -179,7 +179,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
 // Where calls are heard a number is a fresh tensor first, as PyTorch has it.
 static int set_heard_number(const Tensor& t, PyObject* self, PyObject* index, PyObject* value) {
   const Ref args(Py_BuildValue("(O)", value)), kwargs(Py_BuildValue("{s:O}", "dtype", constant(t.scalar_type())));
-  const Ref fresh = checked(PyObject_Call(package_function("tensor"), args.get(), kwargs.get()));
+  const Ref fresh = checked(PyObject_Call(package_function("_fresh"), args.get(), kwargs.get()));
   return set_item(self, index, fresh.get());
 }
 

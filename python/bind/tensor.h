@@ -19,6 +19,7 @@ const intrusive_ptr<StorageImpl>& storage_of(PyObject* o);
 // Where the class takes calls over by `__torch_dispatch__`: calls with the tensor go there.
 void mark_subclass(PyTypeObject* type, const Tensor& t);
 PyObject* share_storage(PyObject* module, PyObject* args);
+PyObject* take_geometry(PyObject* module, PyObject* args);
 PyObject* make_wrapper_subclass(PyObject* module, PyObject* args, PyObject* kwargs);
 
 // Integers, NumPy's and 0-d tensors included. Errors: TypeError that names the argument.

@@ -407,6 +407,7 @@ PyMethodDef tensor_methods[] = {
     {"set_", reinterpret_cast<PyCFunction>(set_in_place), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"_make_subclass", reinterpret_cast<PyCFunction>(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
     {"_share_storage", share_storage, METH_VARARGS | METH_STATIC, nullptr},
+    {"_take_geometry", take_geometry, METH_VARARGS | METH_STATIC, nullptr},
     {"_make_wrapper_subclass", reinterpret_cast<PyCFunction>(make_wrapper_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
     {"as_subclass", as_subclass, METH_O, nullptr},
     {}};

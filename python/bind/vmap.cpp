@@ -159,16 +159,19 @@ PyObject* below_functional(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return wrap(func::to_functional(tensor_argument(made.get())));
   });
 }
-// with_functional(on, function): what the function returns, with the layer of the scope that it runs in left out, or back in
+// with_functional(on, function): what the function returns, with the layer of the scope that it runs in left out (0), or back in (1); with 2 listeners
+// above all layers hear calls on values, and not those on wrappers that they come from
 PyObject* with_functional(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     CRESSET_CHECK_VALUE(count == 2, "with_functional: expected 2 arguments, got ", count);
-    const int on = PyObject_IsTrue(args[0]);
+    const long on = PyLong_AsLong(args[0]);
     if (on < 0) throw PythonError();
     LayerState& state = layer_state();
-    const uint8_t hidden = state.hidden, bit = layer_bit(Layer::Functionalize);
-    state.set_hidden(static_cast<uint8_t>(on ? hidden & ~bit : hidden | bit));
+    const uint8_t hidden = state.hidden, bit = layer_bit(Layer::Functionalize), above = layer_bit(Layer::Capture);
+    state.set_hidden(static_cast<uint8_t>(on ? (hidden & ~bit) | (on == 2 ? above : 0) : hidden | bit));
+    const bool heard = func::set_values_heard_above(on == 2);
     PyObject* const found = PyObject_CallNoArgs(args[1]);
+    func::set_values_heard_above(heard);
     state.set_hidden(hidden);
     return checked(found).release();
   });
@@ -187,6 +190,27 @@ PyObject* is_changed(PyObject*, PyObject* t) {
   return guarded([&] { return PyBool_FromLong(func::is_changed(tensor_argument(t))); });
 }
 
+FunctionalImpl& wrapper_argument(PyObject* t) {
+  FunctionalImpl* const f = as_functional(tensor_argument(t));
+  CRESSET_CHECK_VALUE(f, "expected a wrapper of functionalize");
+  return *f;
+}
+// functional_changes(wrapper): how often the tensor behind it was changed, how many of these changes are hidden from autograd, how many were made with
+// gradients off; and whether the wrapper is a view
+PyObject* functional_changes(PyObject*, PyObject* t) {
+  return guarded([&] {
+    const FunctionalImpl& f = wrapper_argument(t);
+    const FunctionalBase& base = *f.base();
+    return Py_BuildValue("(KKKN)", base.changes, base.hidden, base.unrecorded, PyBool_FromLong(!f.views().empty()));
+  });
+}
+PyObject* hide_functional_change(PyObject*, PyObject* t) {
+  return guarded([&]() -> PyObject* {
+    wrapper_argument(t).base()->hidden++;
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef functions[] = {{"in_vmap", in_vmap, METH_NOARGS, nullptr},
                            {"enter_functional", enter_functional, METH_O, nullptr},
                            {"exit_functional", exit_functional, METH_O, nullptr},
@@ -197,6 +221,8 @@ PyMethodDef functions[] = {{"in_vmap", in_vmap, METH_NOARGS, nullptr},
                            {"set_functional", reinterpret_cast<PyCFunction>(set_functional), METH_FASTCALL, nullptr},
                            {"with_functional", reinterpret_cast<PyCFunction>(with_functional), METH_FASTCALL, nullptr},
                            {"is_changed", is_changed, METH_O, nullptr},
+                           {"functional_changes", functional_changes, METH_O, nullptr},
+                           {"hide_functional_change", hide_functional_change, METH_O, nullptr},
                            {"innermost_value", innermost_value, METH_O, nullptr},
                            {"vmap_level", vmap_level, METH_NOARGS, nullptr},
                            {"vmap_randomness", vmap_randomness, METH_O, nullptr},

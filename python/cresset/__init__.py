@@ -95,7 +95,7 @@ globals().update(
 
 _register_device_module = _modes._register_device_module
 _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy
-_as_index = _creation._as_index
+_as_index, _fresh = _creation._as_index, _creation._fresh
 set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tensor._tensor_str.get_printoptions
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 

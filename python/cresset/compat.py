@@ -181,6 +181,15 @@ def _installed_name(module, name):
 _missing.fallbacks.append(_installed_name)
 
 
+def _keep_functions(name, module):
+    """Binds the modules of a package that functions of the package have the names of (`torch.export.unflatten`): an import of one, which would put it in the
+    function's place, finds it bound."""
+    for known, inner in list(sys.modules.items()):
+        parent, _, child = known.rpartition(".")
+        if parent == module.__name__ and child in vars(module) and vars(module)[child] is not inner:
+            sys.modules.setdefault(f"{name}.{child}", inner)
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_distributions(self, context=None):
         return [_metadata()] if getattr(context, "name", None) in (None, "torch") else []
@@ -209,6 +218,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             if module is not None:
                 return _missing.bound_spec(name, module)
             raise ModuleNotFoundError(f"No module named {name!r} in Cresset yet ({_missing.WHERE})", name=name) from None
+        _keep_functions(name, module)
         return _missing.bound_spec(name, module)
 
 

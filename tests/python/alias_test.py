@@ -22,6 +22,16 @@ class Alias(unittest.TestCase):
                 file.write("import torch\nvalue = torch.ones(3).sum().item()\n")
             return cresset(path, *arguments)
 
+    def test_a_function_stays_where_a_module_of_its_name_is_imported(self):
+        done = self.script("""\
+            import torch.export
+            from torch.export.unflatten import FlatArgsAdapter
+            from torch.export import unflatten
+            import torch.export.unflatten as named
+            assert callable(unflatten) and named is unflatten
+            """)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_modules_are_the_same_objects(self):
         done = self.script("""\
             import torch

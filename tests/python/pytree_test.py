@@ -40,6 +40,35 @@ class Side(enum.Enum):
 
 
 class Memory(unittest.TestCase):
+    def test_a_registered_class_may_be_a_leaf_for_a_while(self):
+        class Pair:
+            def __init__(self, a, b):
+                self.a, self.b = a, b
+
+        pytree = torch.utils._pytree
+        pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda values, context: Pair(*values))
+        self.addCleanup(pytree._deregister_pytree_node, Pair)
+        node = pytree.SUPPORTED_NODES.pop(Pair)
+        self.assertEqual(len(pytree.tree_leaves([Pair(1, 2)])), 1)
+        pytree.SUPPORTED_NODES[Pair] = node
+        self.assertEqual(pytree.tree_leaves([Pair(1, 2)]), [1, 2])
+        self.assertIsNone(pytree.SUPPORTED_NODES.pop(int, None))
+        with self.assertRaises(KeyError):
+            pytree.SUPPORTED_NODES.pop(int)
+
+    def test_fields_of_a_dataclass_that_are_none_are_no_children(self):
+        import dataclasses
+
+        @dataclasses.dataclass
+        class Both:
+            a: object
+            b: object = None
+
+        torch.utils._pytree.register_dataclass(Both)
+        self.addCleanup(torch.utils._pytree._deregister_pytree_node, Both)
+        leaves, spec = torch.utils._pytree.tree_flatten(Both(1))
+        self.assertEqual((leaves, torch.utils._pytree.tree_unflatten([3], spec)), ([1], Both(3)))
+
     def test_leaves_are_let_go_of_at_once(self):
         gc.disable()
         self.addCleanup(gc.enable)

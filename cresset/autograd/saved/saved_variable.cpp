@@ -1,5 +1,7 @@
 #include "cresset/autograd/saved/saved_variable.h"
 
+#include "cresset/autograd/saved/unheard.h"
+
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/node_hooks.h"
@@ -21,16 +23,22 @@ thread_local DefaultHooks t_hooks;
 // Read for every tensor saved, where the vector's lazy initialisation would cost more than all the rest.
 thread_local bool t_has_hooks = false;
 
+thread_local bool t_kept_unheard = false;
+
 // The same memory without a history, as it is kept of a result and comes back for backward. Who listens below autograd hears of a detach, as in
 // PyTorch.
 Tensor without_graph(const Tensor& t) {
   if (CRESSET_LIKELY(!dispatch::is_listening() && !dispatch::is_subclass(t))) return t.tensor_data();
+  if (t_kept_unheard && !dispatch::is_subclass(t)) return t.tensor_data();
   if (!dispatch::is_subclass(t) && !dispatch::listener_at(dispatch::ListenPlace::below_autograd)) return t.tensor_data();
   const ExcludeLayers below(layer_bit(Layer::Capture));
   return t.detach();
 }
 
 }  // namespace
+
+KeptUnheard::KeptUnheard() : saved_(std::exchange(t_kept_unheard, true)) {}
+KeptUnheard::~KeptUnheard() { t_kept_unheard = saved_; }
 
 void SavedTensorDefaultHooks::push_hooks(PackHook pack, UnpackHook unpack) {
   CRESSET_CHECK(!t_hooks.disabled, t_hooks.disabled_message);

@@ -85,6 +85,17 @@ PyObject* share_storage(PyObject*, PyObject* args) {
   });
 }
 
+// _take_geometry(a, b): the first has the sizes, strides and storage offset of the second from now on.
+PyObject* take_geometry(PyObject*, PyObject* args) {
+  PyObject *a, *b;
+  if (!PyArg_ParseTuple(args, "O!O!:_take_geometry", tensor_type, &a, tensor_type, &b)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Tensor like = tensor_of(b);
+    tensor_of(a).impl()->set_geometry(like.sizes(), like.strides(), like.storage_offset());
+    Py_RETURN_NONE;
+  });
+}
+
 // _make_wrapper_subclass(cls, size, *, ...): a tensor without memory, whose class answers for it.
 PyObject* make_wrapper_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"cls",    "size",   "strides",    "storage_offset", "memory_format", "dtype",

@@ -35,8 +35,6 @@ WINGS = {
     },
     "graph export": {
         "_export": "aot_compile aot_load",
-        "_export.error": "InternalError",
-        "_export.utils": "_disable_aten_to_metadata_assertions",
     },
     "TorchScript": {
         "_C": "ScriptModule Type",
@@ -65,7 +63,6 @@ WINGS = {
         "_inductor.select_algorithm": "DataProcessorTemplateWrapper ExternKernelChoice autotune_select_algorithm",
         "_inductor.utils": "parallel_num_threads",
         "_inductor.virtualized": "V ops",
-        "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex",
     },
     "CUDA profiler": {
         "cuda.profiler": "profile start stop",

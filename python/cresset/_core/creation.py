@@ -142,10 +142,16 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     if _cresset._modes():
         return _cresset._hand_over(tensor, (data,), {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory})
+    out = _fresh(data, dtype, device, requires_grad)
+    return out.detach() if _cresset.is_functional(out) and not requires_grad else out
+
+
+def _fresh(data, dtype=None, device=None, requires_grad=False):
+    """The tensor; the number that `x[i] = 5.0` writes comes from here, too."""
     if dtype is not None and not isinstance(dtype, _cresset.dtype):
         dtype = _dtype_of_type(dtype)
     if isinstance(data, _Tensor):
-        _warnings.warn("tensor: to copy a tensor write source.detach().clone(), with requires_grad_() where it is wanted", UserWarning, stacklevel=3)
+        _warnings.warn("tensor: to copy a tensor write source.detach().clone(), with requires_grad_() where it is wanted", UserWarning, stacklevel=4)
         out = _copied(data, dtype, device)
     elif _is_array(data):
         out = _placed(from_numpy(data).clone(), dtype, device)

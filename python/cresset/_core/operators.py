@@ -20,6 +20,25 @@ __all__ = ["OpOverload", "OpOverloadPacket"]
 class OperatorBase:
     """The base of operators of all kinds."""
 
+    functionalize_rule = None  # what a FunctionalTensorMode calls in place of the operator
+
+    def py_functionalize_impl(self, function):
+        """Decorator: a `FunctionalTensorMode` calls `function(api, *args, **kwargs)` in place of the operator, api being a `PythonFunctionalizeAPI`.
+
+        >>> op = torch.ops.aten.frexp.Tensor
+        >>> functional = torch._subclasses.functional_tensor
+        >>> @op.py_functionalize_impl
+        ... def rule(api, x):
+        ...     with api.redispatch_to_next():
+        ...         return api.wrap_tensors(op(api.unwrap_tensors(x) * 2))
+        >>> x = torch.ones(1)
+        >>> functional.dispatch_functionalize(op)(x)[0], op(x)[0]
+        (tensor([0.5000]), tensor([0.5000]))
+        >>> op.functionalize_rule = None
+        """
+        self.functionalize_rule = function
+        return function
+
     def __deepcopy__(self, memo):
         return self
 
@@ -123,10 +142,6 @@ class OpOverload(OperatorBase):
             return function
 
         return register
-
-    def py_functionalize_impl(self, function):
-        """Decorator: keeps a function for PyTorch's wrappers of functional tensors, which are not made here; it is never called."""
-        return function
 
     def redispatch(self, keyset, /, *args, **kwargs):
         """The call as a set of keys asks for it: past the layer of gradients where that is none of them."""

@@ -1,3 +1,3 @@
 """Programs of forward and backward as graphs: what `functorch.compile` gives names to."""
 
-_SUBMODULES = ("config",)
+_SUBMODULES = ("_aot_autograd", "config")

@@ -10,6 +10,7 @@ from _cresset import Tensor
 
 import cresset as torch
 
+from .._modes import stack as _stack
 from .._subclasses.fake_tensor import FakeTensorMode, is_fake, maybe_get_fake_mode
 from ..fx.experimental.proxy_tensor import make_fx
 from ..utils._pytree import tree_flatten
@@ -190,7 +191,8 @@ def _has_gradient(out):
 
 def _leaves(flat, wanted, written):
     """Inputs for differentiation: leaves of their own, and what the function gets for them; those that it writes are no leaves."""
-    leaves = [leaf.detach().requires_grad_(want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, wanted, strict=True)]
+    with _stack.none_active():  # PyTorch's graphs do not have it
+        leaves = [leaf.detach().requires_grad_(want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, wanted, strict=True)]
     return leaves, [leaf.view_as(leaf) if want and i in written else leaf for i, (leaf, want) in enumerate(zip(leaves, wanted, strict=True))]
 
 
@@ -236,7 +238,7 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None):
             return make_fx(lambda *primals: joint(primals, [], run), **options)(*fakes)
 
     # Formulas of gradients write what they have made.
-    return _results_apart(without_detach(_tidy(without_writes(_functional(trace, facts)))), facts.differentiable)
+    return _results_apart(_tidy(without_writes(_functional(trace, facts))), facts.differentiable)
 
 
 def _results_apart(module, differentiable):

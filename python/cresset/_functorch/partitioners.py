@@ -9,8 +9,12 @@ import operator
 import _cresset_graph
 from _cresset import Tensor
 
+import cresset as torch
+
 from .. import fx
 from ..fx.experimental.symbolic_shapes import hint_int
+
+_DETACH = torch.ops.aten.detach.default
 
 __all__ = ["default_partition", "draw_graph", "min_cut_rematerialization_partition"]
 
@@ -74,7 +78,7 @@ def _has_effect(node):
 
 def may_recompute(node):
     """Whether a node may run again in backward: it is cheap beside reading its inputs, and gives the same."""
-    if node.op == "get_attr" or node.target is operator.getitem:
+    if node.op == "get_attr" or node.target in (operator.getitem, _DETACH):
         return True
     return node.op == "call_function" and str(node.target).startswith("aten.") and not is_random(node) and _cresset_graph.is_cheap(_entry(node.target))
 
@@ -105,9 +109,12 @@ class _Joint:
                 leads.add(node)
                 todo += node.all_input_nodes
         for node, forward in self.forward.items():
-            # An item of several results is where they are.
-            taken = node.target is operator.getitem and self.forward[node.args[0]]
-            self.forward[node] = forward and (node in leads or taken or not node.all_input_nodes)
+            # An item of several results is where they are, and a result that a gradient keeps is kept where it is made.
+            source = node.args[0] if node.args else None
+            taken = (node.target is operator.getitem and self.forward[source]) or (
+                node.target is _DETACH and source.target is not _DETACH and self.forward[source]
+            )
+            self.forward[node] = forward and (node in leads or taken or node.op != "call_function")
 
     def rows(self, recompute):
         """Rows of `choose_kept`: a node each, `recompute` saying which may run again."""

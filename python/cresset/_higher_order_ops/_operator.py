@@ -81,6 +81,10 @@ class HigherOrderOperator(OperatorBase):
         if any(map(is_functional, tensors)):
             return self._of_values(args, kwargs)
         mode = _get_current_dispatch_mode()
+        own = getattr(mode, "_call_higher_order", None)
+        if own is not None:
+            with _stack.without(lambda other: other is mode):
+                return own(self, args, kwargs)
         rule = self._rule_of(type(mode))
         if rule is not None:
             with _stack.without(lambda other: other is mode):

@@ -64,7 +64,7 @@ def compiled_step(flat_fn, flat):
         return _Held(
             _cresset_compile.Step(_runner(forward), None, count, mutated, kinds, (False,) * count, (), (), (forward,), _plainly(graph, forward), None), forward
         )
-    joint = without_idle_views(with_shared_layers(_capture.trace_joint(flat_fn, facts, flat, None)))
+    joint = without_idle_views(with_shared_layers(_capture.without_detach(_capture.trace_joint(flat_fn, facts, flat, None))))
     count = len(facts.differentiable)
     tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")[len(flat) :]]
     first, second = _partitioned(joint, count)

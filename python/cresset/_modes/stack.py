@@ -92,16 +92,28 @@ def _at(place):
 
 
 def push(mode, place=BELOW_AUTOGRAD):
-    """Makes a mode the innermost one."""
+    """Makes a mode the innermost one; modes with `_inside_of_tracing` stay inside of those that trace."""
     _loaded()
     modes, listener = _at(place)
-    modes.append(mode)
+    at = len(modes)
+    if getattr(mode, "_traces", False):
+        while at and getattr(modes[at - 1], "_inside_of_tracing", False):
+            at -= 1
+    modes.insert(at, mode)
     _listen(place, listener)
 
 
 def pop(place=BELOW_AUTOGRAD, expected=None):
     """Takes the innermost mode away and returns it. RuntimeError where there is none, or another than is expected."""
     modes, listener = _at(place)
+    if (
+        getattr(expected, "_traces", False)
+        and expected in modes
+        and all(getattr(mode, "_inside_of_tracing", False) for mode in modes[modes.index(expected) + 1 :])
+    ):
+        modes.remove(expected)
+        _listen(place, listener if modes else None)
+        return expected
     if expected is not None and not (modes and modes[-1] is expected):
         name = type(expected).__name__
         raise RuntimeError(f"{name}: cannot be left here, where it is not the innermost mode; modes are left in the order of `with`, and not while they run")

@@ -37,6 +37,35 @@ def make_contiguous_strides_for(shape, row_major=True):
     return tuple(steps)
 
 
+def canonicalize_dims(rank, indices, wrap_scalar=True):
+    """Dimensions counted from the front, of a tensor with `rank` dimensions: a number, or a tuple of what a sequence holds.
+
+    Without `wrap_scalar` a tensor without dimensions has none. Errors: IndexError for a dimension that is not there, and a negative rank.
+
+    >>> canonicalize_dims(3, (-1, 0)), canonicalize_dims(3, -2)
+    ((2, 0), 1)
+    """
+    if isinstance(indices, (list, tuple)):
+        return tuple(canonicalize_dims(rank, index, wrap_scalar) for index in indices)
+    if rank < 0:
+        raise IndexError(f"Rank cannot be negative but got {rank}")
+    if rank == 0 and not wrap_scalar:
+        raise IndexError(f"Dimension specified as {indices} but tensor has no dimensions")
+    count = max(rank, 1)
+    if not -count <= indices < count:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {indices})")
+    return indices % count
+
+
+def get_computation_dtype(dtype):
+    """The dtype that sums of a dtype are computed in: single precision for the half ones.
+
+    >>> get_computation_dtype(torch.bfloat16), get_computation_dtype(torch.float64)
+    (torch.float32, torch.float64)
+    """
+    return {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}.get(dtype, dtype)
+
+
 def dtype_to_type(dtype):
     """The type of Python whose values a dtype has.
 

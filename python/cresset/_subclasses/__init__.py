@@ -10,4 +10,8 @@ def __getattr__(name):
         from .fake_utils import CrossRefFakeMode
 
         return CrossRefFakeMode
+    if name in ("fake_utils", "functional_tensor", "meta_utils", "schema_check_mode"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -83,8 +83,14 @@ def read(file, extra_files, opset):
     try:
         with zipfile.ZipFile(file) as archive:
             return _Reader(archive, name).program(extra_files, opset)
-    except (zipfile.BadZipFile, json.JSONDecodeError, UnicodeDecodeError, EOFError) as error:
+    except zipfile.BadZipFile as error:
+        raise BadZipFile(f"load: {name!r} is no .pt2 archive, or is damaged: {error}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, EOFError) as error:
         raise ValueError(f"load: {name!r} is no .pt2 archive, or is damaged: {error}") from error
+
+
+class BadZipFile(ValueError, zipfile.BadZipFile):
+    """A file that is no archive."""
 
 
 class _Reader:

@@ -34,6 +34,7 @@ def decomposed(program, table):
         node.name = old.name
         node.meta["val"] = old.meta["val"]
         inputs.append(InputSpec(spec.kind, _renamed(spec.arg, node.name), spec.target, spec.persistent))
+    _name_operands(root, graph)
     _batch_norms(graph)
     _out_of_place(graph)
     _numbers_as_operands(graph, {n.target for n in program.graph.nodes})
@@ -100,9 +101,6 @@ class _Functional(torch.fx.Interpreter):
             return self.own[target](*args, **kwargs)
         if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
             return self._whole(target, args, kwargs)
-        if target is _COPY:
-            _cresset.set_functional(args[0], _cresset.from_functional(self._whole(_aten.copy.default, args[:2], {})))
-            return args[0]
         if target is _aten.batch_norm.default and args[5] and args[3] is not None:
             return self._batch_norm(*args[:8])
         if target is _aten.detach.default:  # the program has no gradients
@@ -168,27 +166,27 @@ def _calls(entries, named):
 
 def _traced(program, table, own, whole):
     values = [n.meta["val"] for n in program.graph.find_nodes(op="placeholder")]
-    fakes = [v for v in values if isinstance(v, torch.Tensor)]
-    mode = torch._subclasses.fake_tensor.maybe_get_fake_mode(fakes[0]) if fakes else None
+    inputs = [v for v in values if isinstance(v, (torch.Tensor, torch.SymInt))]
+    mode = next((torch._subclasses.fake_tensor.maybe_get_fake_mode(v) for v in inputs if isinstance(v, torch.Tensor)), None)
 
     named = {}
 
-    def run(*tensors):
-        given = iter(tensors)
-        arguments = [next(given) if isinstance(v, torch.Tensor) else v for v in values]
+    def run(*given):
+        given = iter(given)
+        arguments = [next(given) if isinstance(v, (torch.Tensor, torch.SymInt)) else v for v in values]
         return _Functional(program, own, whole, named).flat(arguments)
 
-    detached = [v.detach() for v in fakes]
+    detached = [v.detach() if isinstance(v, torch.Tensor) else v for v in inputs]
     with torch.no_grad(), preserve_node_meta(), mode if mode is not None else torch.no_grad():
         made = make_fx(run, decomposition_table=table)(*detached)
     graph = made.graph
-    tensor_nodes = iter(graph.find_nodes(op="placeholder"))
+    input_nodes = iter(graph.find_nodes(op="placeholder"))
     first = next((n for n in graph.nodes if n.op != "placeholder"), None)
-    # Arguments that are no tensors are placeholders, too, in their places.
+    # Constants are placeholders, too, in their places.
     last = None
     for value in values:
-        if isinstance(value, torch.Tensor):
-            last = next(tensor_nodes)
+        if isinstance(value, (torch.Tensor, torch.SymInt)):
+            last = next(input_nodes)
             continue
         with graph.inserting_after(last) if last is not None else graph.inserting_before(next(iter(graph.nodes), first)):
             last = graph.create_node("placeholder", f"constant_{len(graph.nodes)}")
@@ -248,6 +246,17 @@ def _user_outputs(output, placeholders, signature, written):
         else:
             written.setdefault(targets[spec.target], value)
     return plain, user
+
+
+def _name_operands(root, graph):
+    """Inputs of the functions of `cond` and `map` have the names of the operands."""
+    for node in graph.find_nodes(op="call_function"):
+        if getattr(node.target, "namespace", None) == "higher_order" and node.target.name() in ("cond", "map_impl"):
+            operands = [v for group in node.args for v in (group if isinstance(group, (list, tuple)) else ())]
+            for function in (getattr(root, n.target) for n in node.args if isinstance(n, torch.fx.Node) and n.op == "get_attr"):
+                for inner, operand in zip(function.graph.find_nodes(op="placeholder"), operands, strict=True):
+                    inner.target = inner.name = operand.name
+                function.recompile()
 
 
 def _out_of_place(graph):

@@ -168,6 +168,8 @@ def _checks(program):
                 checks.append(_Constant(node.name, index, spec.arg.value))
             continue
         value = node.meta.get("val")
+        if isinstance(value, torch.SymInt):
+            symbolic.append((node.name, index, None, value.node.expr))
         if isinstance(value, torch.Tensor):
             checks.append(_Rank(node.name, index, value.dim()))
             for d, n in enumerate(value.shape):

@@ -25,6 +25,7 @@ _MOST_KNOWN = 64  # elements of a constant tensor whose values answer questions 
 _MODULES = os.path.join(PACKAGE, "nn", "modules") + os.sep
 
 
+_TITLES = {"_assert_tensor_metadata": "_assert_tensor_metadata_default"}  # of nodes that PyTorch names otherwise than by their operators
 _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quantization_tag")  # what nodes of graphs that run again hand on
 
 
@@ -33,7 +34,7 @@ class Recorder:
 
     def __init__(self, mode, outer=None):
         self.mode, self.graph, self.outer = mode, fx.Graph(), outer
-        self.root, self.lifted_from_outer = nn.Module() if outer is None else outer.root, {}
+        self.root, self.lifted_from_outer = nn.Module(), {}
         self.nodes, self.kept, self.fakes = {}, [], {}
         self.constants, self.names = {}, {}  # name -> tensor; identity of a module's own tensor -> its path
         self.origin = None  # the node of a graph that runs again
@@ -44,6 +45,7 @@ class Recorder:
         self.functions = {}  # symbol -> (node, dimension, factor, offset) of a size that is a linear function of it
         self.casts = {}  # node -> the dtype of autocast, where that was on
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
+        self.grad_mode = None  # that around a torch.autograd.Function, which turns them off for its own operators
         self._root = None
         self._where = {}
 
@@ -136,20 +138,6 @@ class Recorder:
             node.meta["val"] = value if value is not None else function(*[a.meta["val"] if isinstance(a, fx.Node) else a for a in args])
         return node
 
-    def assert_that(self, condition, text):
-        """Adds an assertion."""
-        if isinstance(condition, torch.SymBool):
-            node = self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, (self.symbols(condition), text), name="_assert_scalar")
-            node.meta["val"] = None
-
-    def assert_range(self, name, low, high):
-        """Adds the assertions that an integer from the data lies between two numbers."""
-        if name not in self.known:
-            return
-        for bound, function, sign in ((low, operator.ge, ">="), (high, operator.le, "<=")):
-            if abs(bound) < 2**60:
-                self._assert_compared(name, function, sign, int(bound))
-
     def assert_number(self, name, number):
         """Adds the assertion that an integer from the data is the number that the program takes it for."""
         truth = f"Eq({name}, 1)"
@@ -167,7 +155,7 @@ class Recorder:
         tree = (function.__name__, name, number) if name.isidentifier() else ("eq" if number else "ne", symbol, 1)
         node.meta["val"] = self.env.wrap(_cresset_graph.expr_from_tree(tree))
         arguments = (node, f"expected {name} {sign} {number}")
-        self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, arguments, name="_assert_scalar").meta["val"] = None
+        self.graph.create_node("call_function", torch.ops.aten._assert_scalar.default, arguments, name="_assert_scalar_default").meta["val"] = None
 
     def faked(self, tensor):
         """The fake tensor of a real one that the program holds, which becomes a constant of the graph."""
@@ -256,7 +244,8 @@ class Recorder:
         name = func.name() if getattr(func, "namespace", None) == "higher_order" else getattr(func, "_opname", None) or func._schema.name
         if self.env is not None:
             args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}
-        node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=name)
+        title = _TITLES.get(name, name)
+        node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=title)
         self._note(node, name)
         if isinstance(result, torch.Tensor):
             self._result(node, result)
@@ -283,7 +272,7 @@ class Recorder:
             self.learn(size, node, d)
 
     def _note(self, node, name, like=None):
-        self.grad_modes[node] = torch.is_grad_enabled()
+        self.grad_modes[node] = torch.is_grad_enabled() if self.grad_mode is None else self.grad_mode
         if torch.is_autocast_enabled("cpu"):
             self.casts[node] = torch.get_autocast_dtype("cpu")
         if like is not None:
@@ -304,11 +293,12 @@ class Recorder:
     def higher_order(self, op, args):
         """A call of an operator over functions: each becomes a graph of its own, with the tensors that it uses from around it as further inputs."""
         count, names, inputs, rebuilt = _BODIES[op.name()](self, args)
-        bodies = [self._body(function, inputs) for function in args[count : count + len(names)]]
+        numbers = [sum(n.startswith(name) for n in self.root._modules) for name in names]
+        titles = self._titles_of(op, args, inputs)
+        bodies = [self._body(function, inputs, titles) for function in args[count : count + len(names)]]
         lifted = list({id(t): t for body in bodies for t in body.lifted_from_outer.values()}.values())
         nodes = []
-        for name, body in zip(names, bodies, strict=True):
-            number = sum(n.startswith(name) for n in self.root._modules)
+        for name, number, body in zip(names, numbers, bodies, strict=True):
             setattr(self.root, f"{name}_{number}", body.module(lifted, is_test=name == "while_loop_cond_graph"))
             nodes.append(self.graph.create_node("get_attr", f"{name}_{number}"))
         given = rebuilt(lifted)
@@ -321,10 +311,17 @@ class Recorder:
             self._part(node, i, item)
         return result
 
-    def _body(self, function, inputs):
+    def _titles_of(self, op, args, inputs):
+        """Names for the inputs of a function: those of the operands of `cond` and `map`, numbers for what loops carry."""
+        operands = {"cond": args[3:4], "map_impl": args[1:3]}.get(op.name())
+        if operands is None:
+            return [f"arg{i}_1" for i in range(len(inputs))]
+        return [self.node_of(tensor).name for tensor in _known(self, [t for group in operands for t in group])]
+
+    def _body(self, function, inputs, titles):
         body = Recorder(self.mode, self)
-        for i, tensor in enumerate(inputs):
-            node = body.graph.create_node("placeholder", f"arg{i}_1", name=f"arg{i}_1")
+        for title, tensor in zip(titles, inputs, strict=True):
+            node = body.graph.create_node("placeholder", title, name=title)
             node.meta["val"] = tensor
             body.know(tensor, node)
         mark = body.first_user_input = body.graph.create_node("placeholder", "end_of_inputs", name="end_of_inputs")
@@ -346,8 +343,9 @@ class Recorder:
             if id(tensor) in self.lifted_from_outer:
                 mark.prepend(self.nodes[id(tensor)])
             else:
+                title = self.outer.node_of(tensor).name
                 with self.graph.inserting_before(mark):
-                    node = self.graph.create_node("placeholder", f"unused_{len(self.graph.nodes)}")
+                    node = self.graph.create_node("placeholder", title, name=title)
                 node.meta["val"] = tensor
         self.graph.erase_node(mark)
         out = tuple(self.node_of(t) for t in self.results)
@@ -421,6 +419,7 @@ def _patched():
         (_Defined, "__call__", _Defined.__call__),
         (HigherOrderOperator, "__call__", HigherOrderOperator.__call__),
         (torch.Tensor, "item", torch.Tensor.item),
+        (torch.autograd.Function, "apply", torch.autograd.Function.__dict__["apply"]),
     ]
 
     def defined(op, *args, **kwargs):
@@ -454,7 +453,20 @@ def _patched():
         finally:
             _cresset._listen(ABOVE_LAYERS, heard)
 
-    for (cls, name, _), function in zip(own, (defined, higher_order, item), strict=True):
+    def apply(cls, *args, **kwargs):
+        heard = _cresset._listen(ABOVE_LAYERS, None)
+        _cresset._listen(ABOVE_LAYERS, heard)
+        call = own[3][2].__get__(None, cls)
+        if not isinstance(heard, Recorder):
+            return call(*args, **kwargs)
+        before = heard.grad_mode
+        heard.grad_mode = torch.is_grad_enabled() if before is None else before
+        try:
+            return call(*args, **kwargs)
+        finally:
+            heard.grad_mode = before
+
+    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply)), strict=True):
         setattr(cls, name, function)
     return own
 

@@ -15,10 +15,13 @@ def wrap(recorder, run):
         *_stretches(recorder.graph, lambda n: recorder.casts.get(n) if n in recorder.grad_modes else dtype, dtype),
         *_stretches(recorder.graph, lambda n: recorder.grad_modes.get(n, whole) if recorder.casts.get(n) is dtype else whole, whole),
     ]
+    # Names are PyTorch's, where a graph is split into numbered parts before and after each stretch, and results are taken out of calls one by one.
+    parts, taken = 2 * len(stretches) + 1, 0
     for index, (nodes, state) in enumerate(stretches):
         cast = not isinstance(state, bool)
         switch = ("cpu", state, state is not None, True) if cast else (state,)
-        _move(recorder.graph, run.root, nodes, wrap_with_autocast if cast else wrap_with_set_grad_enabled, switch, f"submod_{2 * index + 1}")
+        names = f"submod_{2 * index + 1}", f"submod_{parts + index}", f"getitem_{taken}" if taken else "getitem"
+        taken += _move(recorder.graph, run.root, nodes, wrap_with_autocast if cast else wrap_with_set_grad_enabled, switch, names)
 
 
 def _stretches(graph, state_of, whole):
@@ -36,7 +39,10 @@ def _stretches(graph, state_of, whole):
     return found
 
 
-def _move(graph, root, nodes, operation, switch, name):
+def _move(graph, root, nodes, operation, switch, names):
+    """Makes a submodule of nodes and calls it. `names`: of the submodule, of its node, and of the one result that a call may have. Returns how many results
+    it has."""
+    name, of_module, of_result = names
     inside, outside = set(nodes), {}
     for node in nodes:
         for used in node.all_input_nodes:
@@ -44,15 +50,16 @@ def _move(graph, root, nodes, operation, switch, name):
                 outside.setdefault(used)
     results = [n for n in nodes if any(user not in inside for user in n.users)]
     part, mapped = torch.fx.Graph(), {}
-    for node in outside:
-        mapped[node] = part.create_node("placeholder", node.name, name=node.name)
+    for i, node in enumerate(outside):
+        title = f"arg{i}_1" if operation is wrap_with_autocast else node.name
+        mapped[node] = part.create_node("placeholder", title, name=title)
         mapped[node].meta = {"val": node.meta.get("val")}
     for node in nodes:
         mapped[node] = part.node_copy(node, mapped.__getitem__)
     part.output(tuple(mapped[n] for n in results))
     setattr(root, name, torch.fx.GraphModule(torch.nn.Module(), part))
     with graph.inserting_before(nodes[0]):
-        body = graph.create_node("get_attr", name)
+        body = graph.create_node("get_attr", name, name=of_module)
         call = graph.create_node("call_function", operation, (*switch, body, *outside), name=operation.name())
         call.meta["val"] = tuple(n.meta["val"] for n in results)
         replaced = {}
@@ -65,3 +72,6 @@ def _move(graph, root, nodes, operation, switch, name):
         graph.erase_node(node)
     for result, new in replaced.items():
         new.name = result.name
+    if len(results) == 1:
+        call.name, replaced[results[0]].name = results[0].name, of_result
+    return len(results)

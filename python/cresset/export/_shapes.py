@@ -7,7 +7,8 @@ import cresset as torch
 from .._dynamo.exc import UserError, UserErrorType
 from .._subclasses.fake_tensor import FakeTensorMode, is_fake
 from ..fx.experimental._dims import DimDynamic, StatelessSymbolicContext
-from ..fx.experimental._guards import relied_on, suggested_fixes
+from ..fx.experimental._guards import ConstraintViolationError, relied_on, suggested_fixes
+from ..fx.passes.runtime_assert import insert_deferred_runtime_asserts
 from ..fx.experimental.symbolic_shapes import RestartTrace, ShapeEnv, ValueRanges
 from ..utils import _pytree as pytree
 from .dynamic_shapes import _NO_BOUND, AdditionalInputs, Dim, ShapesCollection, _DimHint, combined
@@ -30,7 +31,8 @@ class Shapes:
 
     restart = RestartTrace
 
-    def __init__(self, module, args, kwargs, dynamic_shapes, names, leaves, deferred=False):
+    def __init__(self, module, args, kwargs, dynamic_shapes, names, leaves, deferred=False, strict=False):
+        self.strict = strict
         if isinstance(dynamic_shapes, (ShapesCollection, AdditionalInputs)):
             dynamic_shapes = dynamic_shapes.dynamic_shapes(module, args, kwargs)
         given = combined(module, args, kwargs)
@@ -48,7 +50,7 @@ class Shapes:
     def fake(self, recorder, name, leaf, node):
         """The stand-in of an argument while the module runs."""
         if not isinstance(leaf, torch.Tensor):
-            return leaf
+            return self._number(recorder, name, leaf, node) if self.specs[name] else leaf
         plain = leaf if is_fake(leaf) else leaf.detach().requires_grad_(leaf.requires_grad)
         spec = self.specs[name]
         if not any(_is_dynamic(s) for s in spec):
@@ -65,6 +67,14 @@ class Shapes:
             if d < len(spec) and isinstance(spec[d], Dim):
                 self.owners.setdefault((spec[d].root or spec[d]).__name__, set()).add((id(leaf), d))
         return fake
+
+    def _number(self, recorder, name, leaf, node):
+        """The symbol of an argument that is an integer."""
+        (spec,) = self.specs[name]
+        number = self.env.wrap(self.env.replace(self._expr(name, spec, leaf)))
+        if isinstance(number, torch.SymInt):
+            recorder.known.setdefault(str(number.node.expr), node)
+        return number
 
     def like(self, tensor, **symbolic):
         """The stand-in of a tensor, which may be a fake one itself; its sizes are fixed without a context."""
@@ -95,7 +105,8 @@ class Shapes:
         number = (size - dim.offset) // dim.factor
         if root.__name__ not in self.dims:
             if not root.min <= number <= root.max:
-                raise UserError(UserErrorType.INVALID_INPUT, f"export: {place} is {size} in the example, which {root!r} does not allow")
+                text = f"export: {place} is {size} in the example, which {root!r} does not allow"
+                raise UserError(UserErrorType.INVALID_INPUT, text) if self.strict else ConstraintViolationError(text)
             made = self._symbol(place, number, root.min, root.max)
             self.dims[root.__name__], self.definitions[root.__name__] = (made, number), root
             self.named[root.__name__] = (made, root.min, root.max)
@@ -113,8 +124,8 @@ class Shapes:
         return made
 
     def _symbol(self, place, size, low, high):
-        argument, _, rest = place.partition(".")
-        made = self.env._create(size, place, DimDynamic.DYNAMIC, symbol=self.env._free_name(f"L['{argument}'].{rest}"))
+        argument, dot, rest = place.partition(".")
+        made = self.env._create(size, place, DimDynamic.DYNAMIC, symbol=self.env._free_name(f"L['{argument}']{dot}{rest}"))
         if made.is_symbol:
             self.env._env.constrain(str(made), max(low or 0, 2), None if high is None or high is _NO_BOUND else high)
         return made
@@ -122,14 +133,36 @@ class Shapes:
     # ---- after the run ----------------------------------------------------------------------------------------------------
 
     def ran(self, recorder):
-        """Writes assertions of what only the data tells into the graph."""
-        for expr, place in self.env._env.deferred:
-            recorder.assert_that(self.env.wrap(self.env.replace(expr)), f"expected {expr} {place}".strip())
-        for name, _, low, high, replaced, _ in self.env._env.symbols:
-            if name.startswith("u") and replaced is None and not any(name in expr.symbols for expr, _ in self.env._env.deferred):
-                recorder.assert_range(name, low, high)
-            elif name.startswith("u") and replaced is not None and replaced.constant is not None:
+        """Writes assertions of numbers that only the data tells, and that the program takes for constants, into the graph."""
+        for name, _, _, _, replaced, _ in self.env._env.symbols:
+            if name.startswith("u") and replaced is not None and replaced.constant is not None:
                 recorder.assert_number(name, replaced.constant)
+
+    def assert_conditions(self, module):
+        """Writes the other conditions on numbers that only the data tells into a graph, behind the nodes that give these."""
+        for expr, _ in self.env._env.deferred:
+            tree = expr.tree()
+            if isinstance(tree, tuple):
+                module.graph._graph_namespace.create_name(tree[0], None)  # the name of the node that asked, in PyTorch's graphs
+        insert_deferred_runtime_asserts(module, self.env, "export")
+        self._name_sizes(module.graph)
+
+    @staticmethod
+    def _name_sizes(graph):
+        """Gives the nodes that ask inputs for sizes the order and names that they have in PyTorch's graphs."""
+        ask, inputs = torch.ops.aten.sym_size.int, graph.find_nodes(op="placeholder")
+        sizes = {}  # expression -> the first place that has it
+        for node in inputs:
+            value = node.meta.get("val")
+            for d, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+                if isinstance(size, torch.SymInt):
+                    sizes.setdefault(str(size.node.expr), (node, d))
+        order = {place: len(sizes) + i for i, place in enumerate(sizes.values())}
+        asked = [n for n in graph.find_nodes(op="call_function", target=ask) if tuple(n.args) in order]
+        for node in sorted(asked, key=lambda n: order[tuple(n.args)]):
+            inputs[-1].append(node)
+            inputs.append(node)
+            node._rename(f"sym_size_int_{order[tuple(node.args)]}")
 
     def check(self):
         """Errors: UserError where the program allows less than the Dims say."""
@@ -251,6 +284,9 @@ def _walk(value, spec, place, found):
         found.append((value, _of_tensor(value, spec, place)))
         return
     parts = pytree._parts(value)
+    if type(value) is int and isinstance(spec, (Dim, _DimHint)):
+        found.append((value, [spec] if _is_dynamic(spec) else []))
+        return
     if parts is None:
         if spec is not None and not isinstance(spec, _DimHint):
             raise _wrong(f"{place} is no tensor, expected None for it, got {spec!r}")
@@ -276,7 +312,7 @@ def _of_tensor(tensor, spec, place):
         return [None] * tensor.dim()
     if isinstance(spec, dict):
         if any(not isinstance(d, int) or not -tensor.dim() <= d < tensor.dim() for d in spec):
-            raise _wrong(f"{place}: expected dimensions of a tensor of {tensor.dim()}, got {list(spec)}")
+            raise IndexError(f"dynamic_shapes: {place}: expected dimensions of a tensor of {tensor.dim()}, got {list(spec)}")
         sizes = {d % tensor.dim(): s for d, s in spec.items()}
         listed = [sizes.get(d) for d in range(tensor.dim())]
     elif isinstance(spec, (tuple, list)):
@@ -298,7 +334,7 @@ def _aligned(specs, leaves):
     rest = list(specs)
     out = []
     for leaf in leaves:
-        at = next((i for i, (tensor, _) in enumerate(rest) if tensor is leaf), None) if isinstance(leaf, torch.Tensor) else None
+        at = next((i for i, (given, _) in enumerate(rest) if given is leaf and type(given) is type(leaf)), None)
         out.append(rest.pop(at)[1] if at is not None else [])
     return out
 
@@ -306,8 +342,21 @@ def _aligned(specs, leaves):
 # ---- checks when the program runs -------------------------------------------------------------------------------------------
 
 
+def _size_of(argument, dim):
+    if dim is not None:
+        return argument.shape[dim]
+    if type(argument) is not int and not isinstance(argument, torch.SymInt):
+        raise AssertionError(f"Guard failed: expected an integer, got a {type(argument).__name__}")
+    return argument
+
+
+def _place(name, dim):
+    return name if dim is None else f"{name}.size()[{dim}]"
+
+
 class SymbolCheck:
-    """Binds the symbols to the sizes of arguments and checks the rest. `sizes`: (name, index of the argument, dimension, expression)."""
+    """Binds the symbols to the sizes of arguments and checks the rest. `sizes`: (name, index of the argument, dimension, expression); the dimension is None
+    for an argument that is an integer."""
 
     def __init__(self, sizes, ranges, guards):
         self.sizes, self.ranges, self.guards = sizes, {str(s): r for s, r in ranges.items()}, guards
@@ -316,21 +365,21 @@ class SymbolCheck:
         bound = {}
         for _, index, dim, expr in self.sizes:
             if expr.is_symbol:
-                bound.setdefault(str(expr), args[index].shape[dim])
+                bound.setdefault(str(expr), _size_of(args[index], dim))
         for name, index, dim, expr in self.sizes:
-            self._solve(name, dim, expr, args[index].shape[dim], bound)
+            self._solve(_place(name, dim), expr, _size_of(args[index], dim), bound)
         for name, index, dim, expr in self.sizes:
-            expected, found = expr.evaluate(bound), args[index].shape[dim]
+            expected, found = expr.evaluate(bound), _size_of(args[index], dim)
             if expected is not None and expected != found:
-                raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expr}, expected {expected}, got {found}")
+                raise AssertionError(f"Guard failed: {_place(name, dim)} == {expr}, expected {expected}, got {found}")
             allowed = self.ranges.get(str(expr))
             if allowed is not None and not (allowed.lower <= max(found, 2) and found <= allowed.upper):
-                raise AssertionError(f"Guard failed: {allowed.lower} <= {name}.size()[{dim}] <= {allowed.upper}, got {found}")
+                raise AssertionError(f"Guard failed: {allowed.lower} <= {_place(name, dim)} <= {allowed.upper}, got {found}")
         for guard in self.guards:
             if guard.evaluate(bound) is False:
                 raise AssertionError(f"Guard failed: {guard}, with {bound}")
 
-    def _solve(self, name, dim, expr, found, bound):
+    def _solve(self, place, expr, found, bound):
         """Binds the symbol of a size a*s + b that no other size gives."""
         unknown = [s for s in expr.symbols if s not in bound]
         if len(unknown) != 1:
@@ -342,7 +391,7 @@ class SymbolCheck:
         allowed = self.ranges.get(unknown[0])
         if rest or value < 0 or (allowed is not None and not (allowed.lower <= max(value, 2) and value <= allowed.upper)):
             limits = "" if allowed is None else f" from {allowed.lower} to {allowed.upper}"
-            raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expr}, for a whole {unknown[0]}{limits}, got {found}")
+            raise AssertionError(f"Guard failed: {place} == {expr}, for a whole {unknown[0]}{limits}, got {found}")
         bound[unknown[0]] = value
 
 

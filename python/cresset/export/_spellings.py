@@ -4,10 +4,18 @@ A spelling is a function of (recorder, operator, args, kwargs) that gives the ca
 """
 
 import dis
+import threading
 
 from .. import SymFloat, SymInt, ops
 
 _aten = ops.aten
+
+
+class _Settings(threading.local):
+    asserts_casts = True  # graphs assert the dtype and device of what they cast
+
+
+settings = _Settings()
 
 
 def _number_as_tensor(recorder, func, args, kwargs):
@@ -60,7 +68,8 @@ def _loss(recorder, func, args, kwargs):
 
 def _cast(recorder, func, args, kwargs):
     tensor = args[0]
-    recorder.write(_aten._assert_tensor_metadata.default, (tensor,), {"dtype": tensor.dtype, "device": tensor.device, "layout": tensor.layout}, None)
+    if settings.asserts_casts:
+        recorder.write(_aten._assert_tensor_metadata.default, (tensor,), {"dtype": tensor.dtype, "device": tensor.device, "layout": tensor.layout}, None)
     return None
 
 

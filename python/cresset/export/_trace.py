@@ -2,13 +2,14 @@
 
 import contextlib
 import inspect
+import re
 import warnings
 
 import cresset as torch
 
 from .. import nn
 from .._core.creation import _has_symbols
-from .._dynamo.exc import Unsupported, UserError
+from .._dynamo.exc import Unsupported, UserError, UserErrorType
 from .._subclasses.fake_tensor import DataDependentOutputException
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import _PyTreeCodeGen
@@ -37,8 +38,8 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     from .exported_program import ExportedProgram, ModuleCallEntry
 
     kwargs = _ordered(module, args, kwargs or {})
-    names, leaves, in_spec = _inputs(module, args, kwargs)
-    shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred)
+    names, leaves, in_spec = _inputs(module, args, kwargs, strict)
+    shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred, strict)
     shapes.env.draft = draft
     for _ in range(_shapes.MAX_RESTARTS):
         recorder = Recorder(shapes.mode)
@@ -52,6 +53,7 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
             continue
     _regions.wrap(recorder, run)
     graph_module = torch.fx.GraphModule(run.root, recorder.graph)
+    shapes.assert_conditions(graph_module)
     if isinstance(module, torch.fx.GraphModule) and "custom" in module.meta:
         graph_module.meta["custom"] = module.meta["custom"]
     signature = ExportGraphSignature(run.input_specs(), run.output_specs())
@@ -94,7 +96,7 @@ def _ordered(module, args, kwargs):
     return {k: kwargs[k] for k in [*[k for k in given.arguments if k in kwargs], *[k for k in kwargs if k not in given.arguments]]}
 
 
-def _inputs(module, args, kwargs):
+def _inputs(module, args, kwargs, strict):
     """The leaves of the arguments by the names of their nodes, and the structure."""
     leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     parameters = inspect.signature(module.forward).parameters
@@ -114,7 +116,8 @@ def _inputs(module, args, kwargs):
             name += "_1"
         names[name] = path
         if not isinstance(leaf, (torch.Tensor, *_CONSTANTS)):
-            raise ValueError(f"export: expected inputs that are tensors, numbers, strings or None, got {type(leaf)} for {name}")
+            text = f"export: expected inputs that are tensors, numbers, strings or None, got {type(leaf)} for {name}"
+            raise UserError(UserErrorType.INVALID_INPUT, text) if strict else ValueError(text)
     return names, leaves, spec
 
 
@@ -165,7 +168,9 @@ class _Run:
             except GuardOnDataDependentSymNode as error:
                 if not self.strict:
                     raise
-                raise Unsupported(str(error)) from error
+                if re.search(r"expression Eq\(u\d+, 1\)", str(error)):  # the truth of a tensor
+                    raise Unsupported(str(error)) from error
+                raise UserError(UserErrorType.ANTI_PATTERN, str(error)) from error
             except RuntimeError as error:
                 text, found, _ = str(error).rpartition("RuntimeError: DataDependentOutputException")
                 if not found:  # else an error within TorchScript, whose text is all that is left of it
@@ -220,7 +225,9 @@ class _Run:
                     else:
                         del vars(module)[name]
         if assigned:
-            raise ValueError(f"export: the tensors {assigned} were assigned to attributes while the module ran; register them as buffers")
+            warnings.warn(
+                f"export: the tensors {assigned} were assigned to attributes while the module ran; register them as buffers", UserWarning, stacklevel=6
+            )
 
     def _written_buffers(self):
         """A buffer that the program replaced is written at the end."""
@@ -230,6 +237,7 @@ class _Run:
                 fake = self.fakes.get(f"{path}.{name}" if path else name)
                 if tensor is not None and fake is not None and tensor is not fake and id(tensor) in recorder.nodes:
                     recorder.write(torch.ops.aten.copy_.default, (fake, tensor), {}, fake)
+                    next(iter(reversed(recorder.graph.nodes)))._rename("copy__default")
 
     def _observers(self):
         """For the modules whose calls are kept: they note arguments and results."""
@@ -248,7 +256,7 @@ class _Run:
         known = dict(self.module.named_modules())
         for path in self.preserved:
             if path not in known:
-                raise ValueError(f"export: preserve_module_call_signature names {path!r}, which is no submodule")
+                raise AttributeError(f"export: preserve_module_call_signature names {path!r}, which is no submodule")
         return {path: observer(path) for path in self.preserved}
 
     def _argument(self, value):
@@ -405,20 +413,24 @@ def _advice(error):
 @contextlib.contextmanager
 def _fresh_constants(recorder):
     """In its scope functions that make tensors of Python's data make constants of the graph."""
-    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "from_numpy", "_as_index")}
+    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "from_numpy", "_as_index", "_fresh")}
 
-    def lifting(original):
+    def lifting(original, detaches):
         def made(data, *args, **kwargs):
             if isinstance(data, torch.Tensor) or _has_symbols(data):
                 return original(data, *args, **kwargs)
             with recorder.innermost().paused():
                 value = original(data, *args, **kwargs)
-                return recorder.innermost().lift(value, fresh=True) if isinstance(value, torch.Tensor) else value
+            if not isinstance(value, torch.Tensor):
+                return value
+            with recorder.innermost().paused():
+                made = recorder.innermost().lift(value, fresh=True)
+                return recorder.innermost().write(torch.ops.aten.detach_.default, (made,), {}, made) if detaches else made
 
         return made
 
     for name, original in originals.items():
-        setattr(torch, name, lifting(original))
+        setattr(torch, name, lifting(original, name == "tensor"))
     try:
         yield
     finally:

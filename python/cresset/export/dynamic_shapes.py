@@ -89,7 +89,7 @@ class Dim:
         return _DerivedDim(self.root or self, self.factor * factor, self.offset * factor + offset)
 
     def __repr__(self):
-        bounds = f", min={self.min}" if self.min or self.max is _NO_BOUND else ""
+        bounds = "" if self.min == 2 else f", min={self.min}"  # as PyTorch prints it
         return f"Dim('{self.__name__}'{bounds}{f', max={self.max}' if self.max is not _NO_BOUND else ''})"
 
 
@@ -212,10 +212,13 @@ class AdditionalInputs:
         return pytree.tree_unflatten([_differing(values) for values in zip(*[leaves for leaves, _ in flat], strict=True)], flat[0][1])
 
     def verify(self, ep):
-        """Calls the program with each of the arguments. Errors: those of the calls."""
+        """Calls the program with each of the arguments. Errors: RuntimeError where the program was not exported for them."""
         module = ep.module()
         for args, kwargs in self._examples:
-            module(*args, **(kwargs or {}))
+            try:
+                module(*args, **(kwargs or {}))
+            except AssertionError as error:
+                raise RuntimeError(f"AdditionalInputs.verify: the program does not take an example: {error}") from error
 
 
 def _differing(values):

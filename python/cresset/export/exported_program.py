@@ -5,6 +5,8 @@ import dataclasses
 
 import cresset as torch
 
+from .._core.operators import OperatorBase
+from .._export.verifier import SpecViolationError
 from ..utils import _pytree as pytree
 from .decomp_utils import CustomDecompTable
 from .graph_signature import ArgumentSpec
@@ -70,8 +72,11 @@ class Verifier:
     dialect = "ATEN"
 
     def check(self, program):
-        """Errors: ValueError for inputs and outputs that are not those of the signature, RuntimeError for a graph that is none."""
+        """Errors: ValueError for inputs and outputs that are not those of the signature, RuntimeError for a graph that is none, SpecViolationError for a
+        call of anything but operators and functions of numbers, and one whose value is not known."""
         program.graph.lint()
+        for node in program.graph.nodes:
+            self._check_call(node)
         inputs = [n.name for n in program.graph.nodes if n.op == "placeholder"]
         listed = [s.arg.name for s in program.graph_signature.input_specs]
         if inputs != listed:
@@ -84,11 +89,27 @@ class Verifier:
             if isinstance(node, torch.fx.Node) and node.name != spec.arg.name:
                 raise ValueError(f"the signature names an output {spec.arg.name!r}, the graph has {node.name!r}")
 
+    @staticmethod
+    def _check_call(node):
+        if node.op in ("call_module", "call_method"):
+            raise SpecViolationError(f"{node.op} is no part of an exported graph: {node.format_node()}")
+        if node.op != "call_function":
+            return
+        module = getattr(node.target, "__module__", None)
+        of_numbers = module in ("_operator", "math", "builtins") or getattr(node.target, "__name__", "").lstrip("_").startswith("sym_")
+        if not of_numbers and not isinstance(node.target, OperatorBase):
+            raise SpecViolationError(f"Operator '{node.target}' is not an allowed operator of an exported graph: {node.format_node()}")
+        if "val" not in node.meta:
+            raise SpecViolationError(f"Node.meta {node.name} is missing val field.")
+
 
 class TrainingIRVerifier(Verifier):
     """The same for graphs as they were captured, where operators may write to their arguments."""
 
     dialect = "TRAINING"
+
+
+_FIXED = frozenset("graph graph_module graph_signature state_dict call_spec range_constraints verifier constants module_call_graph dialect tensor_constants verifiers".split())  # fmt: skip
 
 
 class ExportedProgram:
@@ -116,6 +137,11 @@ class ExportedProgram:
         self._verifiers = list(verifiers or [TrainingIRVerifier])
         self._guards = list(guards)
         self.validate()
+
+    def __setattr__(self, name, value):
+        if name in _FIXED:
+            raise RuntimeError(f"Unable to set ExportedProgram's {name}: a program is made as a whole")
+        super().__setattr__(name, value)
 
     # ---- parts ------------------------------------------------------------------------------------------------------------
 

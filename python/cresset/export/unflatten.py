@@ -15,7 +15,7 @@ import cresset as torch
 from .. import nn
 from ..utils import _pytree as pytree
 from . import _paths
-from ._module import same_nesting
+from ._module import _checks, same_nesting
 from .graph_signature import InputKind, OutputKind
 
 __all__ = ["FlatArgsAdapter", "InterpreterModule", "InterpreterModuleDispatcher", "UnflattenedModule", "unflatten"]
@@ -126,6 +126,19 @@ class InterpreterModuleDispatcher(nn.Module):
         return list(self._call_modules)
 
 
+def _in_order(root, paths):
+    """Puts submodules into the order in which the program lists them."""
+    order = {}
+    for path in paths:
+        parts = path.partition("@")[0].split(".")
+        for i in range(len(parts)):
+            order.setdefault(".".join(parts[: i + 1]), len(order))
+    for prefix, module in list(root.named_modules()):
+        names = sorted(module._modules, key=lambda name: order.get(f"{prefix}.{name}".lstrip(".").partition("@")[0], len(order)))
+        for name in names:
+            module._modules[name] = module._modules.pop(name)
+
+
 class UnflattenedModule(InterpreterModule):
     """A program as a tree of modules, with the names and the state of the module that was exported.
 
@@ -140,6 +153,8 @@ class UnflattenedModule(InterpreterModule):
         self.flat_args_adapter, self._program_signature = flat_args_adapter, export_module.graph_signature
         self._place_state(export_module)
         _Builder(export_module).build(self)
+        _in_order(self, [entry.fqn for entry in export_module.module_call_graph])
+        self._checks = _checks(export_module)
 
     def _place_state(self, program):
         others = program.graph_signature.non_persistent_buffers
@@ -163,6 +178,12 @@ class UnflattenedModule(InterpreterModule):
             leaves = self.flat_args_adapter.adapt(self.signature.in_spec, spec, leaves)
             args, kwargs = pytree.tree_unflatten(leaves, self.signature.in_spec)
         kwargs = {k: kwargs[k] for k in self.signature.in_spec.child(1).context if k in kwargs} | kwargs
+        leaves = pytree.tree_leaves((args, kwargs))
+        try:
+            for check in self._checks:
+                check(leaves)
+        except AssertionError as error:
+            raise RuntimeError(f"the program was not exported for these arguments: {error}") from error
         return super().forward(*args, **kwargs)
 
 

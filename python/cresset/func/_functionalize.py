@@ -6,6 +6,7 @@ import threading
 import _cresset
 from _cresset import Tensor
 
+from .._modes import stack as _stack
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 
@@ -39,7 +40,9 @@ def functionalize(func, *, remove="mutations"):
                     wrapper = wrappers[id(leaf)] = _cresset.to_functional(leaf)
                     given[id(wrapper)] = leaf
             new_args, new_kwargs = tree_unflatten([wrappers.get(id(leaf), leaf) for leaf in leaves], spec)
-            output = func(*new_args, **new_kwargs)
+            call = functools.partial(func, *new_args, **new_kwargs)
+            # Who listens above all layers hears of values, as those below do.
+            output = _cresset.with_functional(2, call) if _stack.active(_stack.ABOVE_LAYERS) else call()
         finally:
             _cresset.exit_functional(scope)
 

@@ -171,10 +171,9 @@ class _Shown:
         return f"{_COLORS[name]}{text}\033[0m" if self.colored else text
 
     def annotation(self, value):
-        """Type and shape of a tensor in short; empty for other values."""
-        if isinstance(value, (list, tuple)) and not hasattr(value, "dtype"):
-            parts = [self.annotation(v) for v in value]
-            return f"({', '.join(parts)})" if all(parts) else ""
+        """Type and shape of a tensor, or a symbolic number, in short; empty for other values."""
+        if type(value).__name__ in ("SymInt", "SymFloat", "SymBool"):
+            return f"Sym({value})"
         dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
         if dtype not in dtype_abbrs or shape is None:
             return ""
@@ -195,7 +194,7 @@ class _Writer:
         self.annotation = ""
         self.names = {}
         self.shown = None
-        self.last_trace = None
+        self.last_trace = object()  # that of no node
 
     def written(self, expanded_def):
         for name, value in self.codegen.additional_globals():
@@ -380,14 +379,14 @@ class _Writer:
         if node.op in ("placeholder", "output"):
             return
         trace = node.stack_trace
-        if trace == self.last_trace:
+        if trace == self.last_trace or not trace and self.last_trace == "":
             return
         if trace:
             found = _parse_stack_trace(trace)
             summary = found.get_summary_str() if found else ""
             self.body.append(f"\n{self.shown.color('dim', '# ' + summary)}\n")
-        elif self.last_trace != "":
-            self.body.append(f"\n{self.shown.color('dim', '# No stacktrace: no line of the program is known from here on')}\n")
+        else:
+            self.body.append(f"\n{self.shown.color('dim', '# No stacktrace found for following nodes')}\n")
         self.last_trace = trace or ""
         for key in self.shown.meta:
             if key in node.meta:

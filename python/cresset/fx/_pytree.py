@@ -1,6 +1,6 @@
 """Arguments of traced functions, flattened along a structure that is known."""
 
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 
 from ..utils._pytree import TreeSpec, _registered
 
@@ -68,6 +68,8 @@ def _sequence(values, spec):
 
 
 register_pytree_flatten_spec(dict, lambda d, spec: [d[key] for key in spec.context], lambda d, spec: len(d) == spec.num_children)
+register_pytree_flatten_spec(OrderedDict, lambda d, spec: [d[key] for key in spec.context], lambda d, spec: list(d) == list(spec.context))
+register_pytree_flatten_spec(defaultdict, lambda d, spec: [d[key] for key in spec.context[1]], lambda d, spec: len(d) == spec.num_children)
 register_pytree_flatten_spec(list, _sequence, lambda values, spec: len(values) == spec.num_children)
 register_pytree_flatten_spec(tuple, _sequence, lambda values, spec: len(values) == spec.num_children)
 register_pytree_flatten_spec(namedtuple, _sequence, lambda values, spec: len(values) == spec.num_children)

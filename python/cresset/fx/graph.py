@@ -35,7 +35,7 @@ from ._codegen import (  # noqa: F401  names of this module in PyTorch
 from ._compatibility import compatibility
 from ._paths import _has_attr
 from ._naming import _custom_builtins, _CustomBuiltin, _is_magic, _Namespace, _register_custom_builtin, _snake_case  # noqa: F401
-from .node import _GAP, Node, _is_operator_of_torch, _legal_ops, map_arg
+from .node import _GAP, Argument, Node, _is_operator_of_torch, _legal_ops, map_arg  # noqa: F401  Argument is a name of this module in PyTorch
 
 __all__ = ["PythonCode", "CodeGen", "Graph"]
 

@@ -585,7 +585,7 @@ def treespec_loads(serialized):
 
 
 def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
-    """Make a dataclass a container of trees, whose children are its fields.
+    """Make a dataclass a container of trees, whose children are its fields but for those that are None.
 
     Errors: ValueError for what is no dataclass, or for names that are not its fields.
 
@@ -605,10 +605,16 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
     chosen = [n for n in names if n not in dropped] if field_names is None else list(field_names)
     if {*chosen, *dropped} != set(names):
         raise ValueError(f"register_dataclass of {cls}: its fields are {names}, got {chosen} and {sorted(dropped)} to drop")
+
+    def names_of(obj):
+        """Fields with a value, and those that are None, which are no children."""
+        return [n for n in chosen if getattr(obj, n) is not None], [n for n in chosen if getattr(obj, n) is None]
+
     register_pytree_node(
-        cls, lambda obj: ([getattr(obj, n) for n in chosen], chosen), lambda values, context: cls(**dict(zip(context, values, strict=True))),
+        cls, lambda obj: ([getattr(obj, n) for n in names_of(obj)[0]], list(names_of(obj))),
+        lambda values, context: cls(**dict(zip(context[0], values, strict=True)), **dict.fromkeys(context[1])),
         serialized_type_name=serialized_type_name,
-        flatten_with_keys_fn=lambda obj: ([(GetAttrKey(n), getattr(obj, n)) for n in chosen], chosen),
+        flatten_with_keys_fn=lambda obj: ([(GetAttrKey(n), getattr(obj, n)) for n in names_of(obj)[0]], list(names_of(obj))),
     )  # fmt: skip
 
 
@@ -981,6 +987,22 @@ class _SupportedNodes:
 
     def get(self, kind, default=None):
         return self[kind] if kind in self else default
+
+    def pop(self, kind, *default):
+        """Let a registered class be a leaf; what it was registered with. KeyError for another without a default."""
+        if kind not in _registered:
+            if not default:
+                raise KeyError(kind)
+            return default[0]
+        node = self[kind]
+        _registered.pop(kind)
+        _named_children.pop(kind, None)
+        return node
+
+    def __setitem__(self, kind, node):
+        _registered[kind] = node.flatten_fn, node.unflatten_fn
+        if node.flatten_with_keys_fn is not None:
+            _named_children[kind] = node.flatten_with_keys_fn
 
     def items(self):
         return [(kind, self[kind]) for kind in self]

@@ -253,7 +253,7 @@ class Sizes(unittest.TestCase):
         self.assertEqual(([f.failure_type.name for f in report.failures], report.successful()), (["DATA_DEPENDENT_ERROR"] * 2, False))
         self.assertTrue(torch.equal(program.module()(x, torch.tensor(3)), f(x, torch.tensor(3))))
         for other in ((-x, torch.tensor(3)), (x, torch.tensor(4))):
-            with self.assertRaisesRegex(RuntimeError, "expected (u|Eq)"):
+            with self.assertRaisesRegex(RuntimeError, "expected (u|Eq)|expression (u|Eq)"):
                 program.module()(*other)
         self.assertTrue(draft_export(Pair(lambda x, y: x + y), (x, x))._report.successful())
 
@@ -263,7 +263,7 @@ class Sizes(unittest.TestCase):
                 with self.assertWarnsRegex(UserWarning, "1 assumption"):
                     program = draft_export(Function(function), (x,))
                 self.assertTrue(torch.equal(program.module()(x), function(x)))
-                with self.assertRaisesRegex(RuntimeError, "expected (Ne|Eq)"):
+                with self.assertRaisesRegex(RuntimeError, "expression (Ne|Eq)|expected Eq"):
                     program.module()(-x)
 
     def test_a_draft_knows_the_lengths_that_the_data_gives(self):
@@ -277,7 +277,7 @@ class Sizes(unittest.TestCase):
         self.assertEqual(program._report.failures[0].data["assumed"], "u0 > 3")
         for other in (x, x + 5):
             self.assertTrue(torch.equal(program.module()(other), f(other)))
-        with self.assertRaisesRegex(RuntimeError, "expected u0 > 3"):
+        with self.assertRaisesRegex(RuntimeError, "expression u0 >= 4"):
             program.module()(-x - 5)
 
     def test_operators_that_a_table_leaves_out_stay_whole(self):

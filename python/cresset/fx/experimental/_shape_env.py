@@ -15,6 +15,7 @@ from cresset import SymBool, SymFloat, SymInt
 
 from ._dims import DimDynamic, StatelessSymbolicContext, StrictMinMaxConstraint, source_name
 from ._guards import ConstraintViolationError, GuardPrinter
+from .recording import FakeTensorMeta, ShapeEnvEvent, record_shapeenv_event, shape_env_check_state_equal
 from .sym_node import SymNode
 
 _PACKAGE = os.path.dirname(os.path.abspath(cresset.__file__)) + os.sep
@@ -137,6 +138,8 @@ class ShapeEnv:
         self._env = _cresset_graph.ShapeEnv(s.allow_scalar_outputs, s.allow_dynamic_output_shape_ops, s.duck_shape, s.specialize_zero_one,
                                             s.prefer_deferred_runtime_asserts_over_guards, _place)  # fmt: skip
         self.tracked_fakes = tracked_fakes
+        self.should_record_events, self.is_recording = bool(should_record_events), False
+        self.events = [ShapeEnvEvent(ShapeEnv, kwargs={**kwargs, "should_record_events": False})] if should_record_events else []
         self.symbol_to_source, self.source_to_symbol, self._constraints = {}, {}, {}
         self.fake_tensor_cache = {}
         self._of_size = {}  # the symbols that equal sizes get
@@ -153,6 +156,52 @@ class ShapeEnv:
 
     def __deepcopy__(self, memo):
         return self
+
+    # ---- events
+
+    @contextlib.contextmanager
+    def _recorded(self, event):
+        """Calls in its scope are part of `event`, which is taken back where one fails."""
+        self.events.append(event)
+        self.is_recording = True
+        try:
+            yield
+        except BaseException:
+            self.events.remove(event)
+            raise
+        finally:
+            self.is_recording = False
+
+    def _state(self):
+        """The knowledge and the conditions, by name."""
+        names = (
+            "guards",
+            "replacements",
+            "backed_var_to_val",
+            "var_to_range",
+            "deferred_runtime_asserts",
+            "num_deferred_runtime_asserts",
+            "var_to_sources",
+            "settings",
+            "frozen",
+        )
+        return {name: getattr(self, name) for name in names}
+
+    def check_equal(self, other):
+        """recording.NotEqualError where another environment knows anything else.
+
+        >>> env = torch.fx.experimental.symbolic_shapes.ShapeEnv()
+        >>> env.check_equal(torch.fx.experimental.symbolic_shapes.ShapeEnv())
+        """
+
+        def compared(name, value):
+            if name == "guards":
+                return [str(guard.expr) for guard in value]
+            if name == "deferred_runtime_asserts":
+                return {str(symbol): [str(check.expr) for check in checks] for symbol, checks in value.items()}
+            return {str(key): str(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+        shape_env_check_state_equal(self, other, (), compared)
 
     # ---- numbers
 
@@ -191,6 +240,7 @@ class ShapeEnv:
         """A condition as a truth value."""
         return self.wrap(_as_expr(sym))
 
+    @record_shapeenv_event()
     def create_symbol(self, val, source, dynamic_dim=DimDynamic.DUCK, constraint_dim=None, positive=True, do_not_specialize_zero_one=False,
                       symbolic_context=None, excluded_value=None):  # fmt: skip
         """The symbol for a size that is `val` in the example, as an expression; a number for static ones, and for 0 and 1."""
@@ -227,6 +277,7 @@ class ShapeEnv:
             number += 1
         return f"s{number}"
 
+    @record_shapeenv_event()
     def create_unspecified_symbol(self, val, source, dynamic_dim=DimDynamic.DUCK, constraint_dim=None, symbolic_context=None):
         """The symbol of an integer that is no size: it may be negative, 0 or 1."""
         return self._create(val, source_name(source), dynamic_dim, constraint_dim, positive=None, keep_zero_one=True)
@@ -242,6 +293,7 @@ class ShapeEnv:
             self.draft.note(expr)
         return self.wrap(expr)
 
+    @record_shapeenv_event(name="evaluate_expr")
     def _asked(self, expr):
         """The condition or number of the example; in a draft of an export that of a real run, where only the data tells."""
         ask = self._env.evaluate if expr.kind == "bool" else self._env.specialize
@@ -252,14 +304,17 @@ class ShapeEnv:
                 raise
             return self.draft.assume(self, expr, error)
 
+    @record_shapeenv_event()
     def create_unbacked_symint(self, source=None):
         """A SymInt whose number only the data tells."""
         return self._unbacked("int")
 
+    @record_shapeenv_event()
     def create_unbacked_symfloat(self):
         """A SymFloat whose number only the data tells."""
         return self._unbacked("float")
 
+    @record_shapeenv_event()
     def create_unbacked_symbool(self):
         """A SymBool that only the data tells."""
         return self._unbacked("bool")
@@ -272,14 +327,18 @@ class ShapeEnv:
 
     def create_symbolic_sizes_strides_storage_offset(self, ex, source, *, symbolic_context=None):
         """Sizes, strides and storage offset of a fake tensor for `ex`, numbers and SymInts."""
-        return self._geometry(ex, source_name(source), symbolic_context)
+        return self._geometry_of(ex, source_name(source), symbolic_context)
 
-    def _geometry(self, ex, name, context):
+    def _geometry_of(self, ex, name, context):
         if context is None:
             marked = getattr(ex, "_dynamo_dynamic_indices", ())
             static = self.assume_static_by_default
             context = StatelessSymbolicContext([
                 DimDynamic.DYNAMIC if d in marked else DimDynamic.STATIC if static else DimDynamic.DUCK for d in range(ex.dim())])  # fmt: skip
+        return self._geometry(FakeTensorMeta.from_fake(ex), name, context)
+
+    @record_shapeenv_event(name="create_symbolic_sizes_strides_storage_offset")
+    def _geometry(self, ex, name, context):
         kinds, constraints = context.dynamic_sizes, context.constraint_sizes
         self._env.expect_rank(sum(k is not DimDynamic.STATIC for k in kinds))
         remembered = context.remembered(self) if hasattr(context, "remembered") else {}
@@ -308,7 +367,7 @@ class ShapeEnv:
             name, self._unknown = f"__meta_utils_unknown_tensor{self._unknown}", self._unknown + 1
         else:
             name = source_name(source)
-        sizes, strides, offset = self._geometry(tensor, name, context)
+        sizes, strides, offset = self._geometry_of(tensor, name, context)
         numbers = [[number(v) for v in part] for part in (sizes, strides, [offset])]
         # The first numbers may have moved while the last were made.
         _cresset._fake_set_geometry(fake, [number(v) for v in sizes], [number(v) for v in strides], numbers[2][0])
@@ -321,6 +380,7 @@ class ShapeEnv:
 
     simplify = replace
 
+    @record_shapeenv_event()
     def evaluate_expr(self, orig_expr, hint=None, fx_node=None, size_oblivious=False, fallback_value=None, *, forcing_spec=False):
         """The number of the example, which becomes a guard; `fallback_value` where only the data tells."""
         expr = self.replace(orig_expr)
@@ -333,6 +393,7 @@ class ShapeEnv:
         """The same for a node."""
         return self.evaluate_expr(sym_node._expr, fallback_value=fallback_value)
 
+    @record_shapeenv_event()
     def guard_or_defer_runtime_assert(self, orig_expr, msg, fx_node=None):
         """The condition holds from now on: a guard, or an assertion for run time. RuntimeError where it is false."""
         self._env.expect(_as_expr(orig_expr), msg)
@@ -356,6 +417,7 @@ class ShapeEnv:
         """Whether the example has a number for it."""
         return self._env.hint(_as_expr(expr)) is not None
 
+    @record_shapeenv_event()
     def constrain_symbol_range(self, s, compiler_min, compiler_max):
         """Narrows the range of a symbol."""
         self._env.constrain(str(s), compiler_min, compiler_max)
@@ -468,6 +530,7 @@ class ShapeEnv:
 
     # ---- states
 
+    @record_shapeenv_event()
     def freeze(self):
         """No guards from now on: answers are those of the example."""
         self._env.frozen = True
@@ -541,7 +604,8 @@ def _item(address, dtype):
         from cresset._subclasses.fake_tensor import DataDependentOutputException
 
         raise DataDependentOutputException("aten._local_scalar_dense.default")
-    return env._unbacked("bool" if dtype is cresset.bool else "float" if dtype.is_floating_point else "int")
+    make = env.create_unbacked_symbool if dtype is cresset.bool else env.create_unbacked_symfloat if dtype.is_floating_point else env.create_unbacked_symint
+    return make()
 
 
 _cresset._set_symbols(SymInt, SymFloat, SymBool, number, _specialized, _lift, _item, GuardOnDataDependentSymNode, RestartTrace)

@@ -51,6 +51,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     ['ones', 'sin']
     """
 
+    _traces = True
+
     def __init__(self, tracer, tracing_mode="real", pre_dispatch=False, _allow_fake_constant=False, _error_on_data_dependent_ops=True):
         super().__init__()
         self.tracer, self.tracing_mode, self.pre_dispatch = tracer, tracing_mode, pre_dispatch
@@ -266,6 +268,42 @@ def track_tensor_tree(inner_res, proxy_res, *, constant, tracer):
 def fetch_object_proxy(tracer, t):
     """`get_proxy_slot`, with the object itself for one that is not known."""
     return get_proxy_slot(t, tracer, t)
+
+
+class _SymNodeDict:
+    """Values by symbolic number: numbers of one expression are one key.
+
+    >>> env = torch.fx.experimental.symbolic_shapes.ShapeEnv()
+    >>> u, known = env.create_unbacked_symint(), torch.fx.experimental.proxy_tensor._SymNodeDict()
+    >>> known[u] = "a size"
+    >>> known[u], u in known, known.get(u + 1)
+    ('a size', True, None)
+    """
+
+    def __init__(self):
+        self._values = {}
+
+    @staticmethod
+    def _key(number):
+        if not is_sym(number):
+            raise AssertionError(f"_SymNodeDict: expected a symbolic number, got a {type(number).__name__}")
+        return number.node.expr
+
+    def __setitem__(self, number, value):
+        self._values[self._key(number)] = value
+
+    def __getitem__(self, number):
+        return self._values[self._key(number)]
+
+    def __contains__(self, number):
+        return self._key(number) in self._values
+
+    def __len__(self):
+        return len(self._values)
+
+    def get(self, number, default=None):
+        """The value, or `default` where there is none."""
+        return self._values.get(self._key(number), default)
 
 
 def fetch_sym_proxy(tracer):

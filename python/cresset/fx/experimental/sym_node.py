@@ -77,12 +77,11 @@ class SymNode:
 
     def evaluate(self, size_oblivious=False):
         """The number of the example, which becomes a guard."""
-        return self.guard_bool() if self.pytype is bool else self.shape_env._env.specialize(self._expr)
+        return self.guard_bool() if self.pytype is bool else self.shape_env._asked(self._expr)
 
     def expect_true(self, file="", line=0):
         """The condition holds from now on; asserted at run time where only the data tells."""
-        self.shape_env._env.expect(self._expr, f"expected {self._expr} to hold")
-        return True
+        return self.shape_env.guard_or_defer_runtime_assert(self._expr, f"expected {self._expr} to hold")
 
     def guard_or_false(self, file="", line=0):
         """As `guard_bool`; False where only the data tells."""

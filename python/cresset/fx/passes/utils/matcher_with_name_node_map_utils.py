@@ -6,7 +6,7 @@ from ....utils import _pytree as pytree
 from ..._compatibility import compatibility
 from ...graph_module import GraphModule
 from ...node import Node
-from .matcher_utils import SubgraphMatcher
+from .matcher_utils import InternalMatch, SubgraphMatcher  # noqa: F401  names of this module in PyTorch
 
 __all__ = ["SubgraphMatcherWithNameNodeMap"]
 

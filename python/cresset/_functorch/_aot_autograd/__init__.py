@@ -1,0 +1,3 @@
+"""Parts of capture that libraries use by themselves."""
+
+_SUBMODULES = ...

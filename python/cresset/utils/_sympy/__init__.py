@@ -1,0 +1,3 @@
+"""Numbers and ranges of symbolic shapes under the names that libraries know them by."""
+
+_SUBMODULES = ...

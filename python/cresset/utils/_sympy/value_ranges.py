@@ -1,0 +1,5 @@
+"""Ranges of symbolic numbers."""
+
+from ...fx.experimental.symbolic_shapes import ValueRanges
+
+__all__ = ["ValueRanges"]
