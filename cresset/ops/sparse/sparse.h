@@ -38,6 +38,8 @@ Tensor values_like(const Tensor& source, const Tensor& pattern);
 // A copy without a history that shares nothing but positions.
 Tensor cloned(const Tensor& t);
 Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim = 0);
+// A compressed tensor that stores nothing; `blocksize` is empty for layouts without blocks.
+Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, IntArrayRef blocksize, ScalarType index_dtype);
 Tensor empty_like(const Tensor& self, const TensorOptions& options);
 Tensor zeros_like(const Tensor& self, const TensorOptions& options);
 
@@ -46,10 +48,13 @@ Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions
 // A matrix by rows: itself where it is CSR; its values without a history.
 Tensor by_rows(const Tensor& matrix);
 
-// Errors: the tensor, or its parts, hold no data.
-void check_data(const Tensor& t);
-// A vector of int64.
+// Whether the tensor, or a part of it, holds no data, as fake and meta tensors: how many elements depend on data is not known then, and results of such
+// numbers store none.
+bool lacks_data(const Tensor& t);
+// A vector of int64 on the CPU.
 Tensor longs(IntArrayRef numbers);
+// Where a vector of flags is true, int64.
+Tensor places(const Tensor& keep);
 void check_size(const char* op, IntArrayRef size);
 
 }  // namespace cresset::ops::sparse

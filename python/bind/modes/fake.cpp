@@ -106,15 +106,16 @@ PyObject* from_tensor(PyObject*, PyObject* args) {
   return guarded([&] { return wrap(fake_like(mode_of(capsule), tensor_of(tensor))); });
 }
 
-// snapshot(mode, tensor): a fake tensor of the geometry that it has now, without a history, unheard by listeners. None for other layouts, and for batches.
+// snapshot(mode, tensor): a fake tensor of the geometry that it has now, without a history, unheard by listeners. None for real ones of other layouts, and for
+// batches.
 PyObject* snapshot(PyObject*, PyObject* args) {
   PyObject *capsule, *tensor;
   if (!PyArg_ParseTuple(args, "OO!", &capsule, tensor_type, &tensor)) return nullptr;
   return guarded([&]() -> PyObject* {
     const Tensor t = func::from_functional(tensor_of(tensor));
-    if (t.layout() != Layout::Strided || !t.has_storage()) Py_RETURN_NONE;
+    if (!mode_of_fake(*t.impl()) && (t.layout() != Layout::Strided || !t.has_storage())) Py_RETURN_NONE;
     Tensor made(is_fake(t) ? t.impl()->alias(true) : mode_of(capsule).fake_of(*t.impl()));
-    if (SymbolicShapes* s = made.impl()->storage()->fake_mode()->shapes()) s->made(intrusive_ptr<TensorImpl>::share(made.impl()));
+    if (SymbolicShapes* s = mode_of_fake(*made.impl())->shapes()) s->made(intrusive_ptr<TensorImpl>::share(made.impl()));
     return wrap(std::move(made));
   });
 }

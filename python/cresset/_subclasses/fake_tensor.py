@@ -270,7 +270,7 @@ class FakeTensorMode:
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
         """A fake tensor like `tensor`; the same one for the same tensor. Parameters stay parameters, and shared memory is shared.
 
-        A fake tensor of another mode keeps its sizes. In a mode with a `shape_env` those of others are symbols, unless `static_shapes`; `source` names it in guards, and `symbolic_context` says which
+        A sparse one stores nothing: how many elements there are only data tells. A fake tensor of another mode keeps its sizes. In a mode with a `shape_env` those of others are symbols, unless `static_shapes`; `source` names it in guards, and `symbolic_context` says which
         dimensions are.
 
         >>> fake = torch._subclasses.fake_tensor
