@@ -307,9 +307,11 @@ Tensor to_copy(const Tensor& self, const TensorOptions& options, bool, std::opti
     CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && (options.device().is_meta() || lacks_data(self)), "to: ", title(self.layout()), " tensors cannot be moved to ",
                                   options.device());
     const SparseParts& p = sparse_parts(self);
-    if (!is_blocked(self.layout())) return empty_of(self.sizes(), self.options().dtype(dtype).device(options.device()), p.dense_dim);
-    const Tensor values = p.values.to(TensorOptions(dtype).device(options.device())), indices = p.indices.to(options.device());
-    return make_compressed(self.layout(), self.sizes(), indices, p.plain.to(options.device()), values);
+    const TensorOptions there = self.options().dtype(dtype).device(options.device());
+    if (!p.plain.defined()) return empty_of(self.sizes(), there, p.dense_dim);
+    const auto [rows, columns] = block_of(self);
+    const DimVector blocks{rows, columns};
+    return empty_compressed(self.sizes(), there, p.dense_dim, is_blocked(self.layout()) ? IntArrayRef(blocks) : IntArrayRef(), p.indices.scalar_type());
   }
   if (!is_sparse(self)) return self.to(dtype).to_sparse(options.layout());
   if (options.has_layout() && options.layout() == Layout::Strided) return self.to_dense(dtype);

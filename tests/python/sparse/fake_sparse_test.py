@@ -11,6 +11,7 @@ from cresset._subclasses.fake_tensor import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
     maybe_get_fake_mode,
+    unset_fake_temporarily,
 )
 from cresset.fx.experimental.proxy_tensor import make_fx
 from cresset.fx.experimental.symbolic_shapes import ShapeEnv
@@ -167,6 +168,9 @@ CALLS = {
 }
 
 
+PRODUCTS = ("mm", "mv")
+
+
 def attempt(call, s, make):
     try:
         return described(call(s, make))
@@ -190,10 +194,16 @@ class FakeSparse(unittest.TestCase):
     def fake(self, s):
         return self.mode.from_tensor(s)
 
-    def compare(self, name, real, other, make):
+    def compare(self, name, real, other, make, excepted=()):
+        """The same as with data, but for calls whose errors depend on data, or come from dtypes that only a kernel of products knows."""
         for call, function in CALLS.items():
+            resizes = call == "sparse_resize_" and real.is_sparse and real.dense_dim()
+            if resizes or call in excepted or (real.dtype in (torch.bool, torch.complex128) and any(product in call for product in PRODUCTS)):
+                continue
             with self.subTest(name, call=call):
-                self.assertEqual(attempt(function, other, make), attempt(function, real, ones))
+                found = attempt(function, other, make)
+                with unset_fake_temporarily():
+                    self.assertEqual(found, attempt(function, real, ones))
 
     def test_a_fake_tensor_is_like_the_real_one_and_stores_nothing(self):
         for dtype in DTYPES:
@@ -255,9 +265,10 @@ class FakeSparse(unittest.TestCase):
             for name, s in cases(dtype):
                 meta = s.to("meta")
                 self.assertEqual((described(meta), meta._nnz(), meta.device.type), (described(s), 0, "meta"))
-                self.compare(f"{name} {dtype}", s, meta, make)
+                self.compare(f"{name} {dtype}", s, meta, make, excepted=("is_coalesced",))
 
     def test_elements_that_are_given_are_counted(self):
+        real = {layout: to(DENSE, layout) for layout in LAYOUTS}
         with self.mode:
             positions, values = torch.empty(2, 3, dtype=torch.int64), torch.empty(3)
             coo = torch.sparse_coo_tensor(positions, values, (4, 5))
@@ -270,7 +281,7 @@ class FakeSparse(unittest.TestCase):
             self.assertEqual(tuple(torch.sparse_bsr_tensor(rows, columns, torch.empty(3, 2, 2), (8, 6)).to_dense().shape), (8, 6))
             # Results are like those of tensors whose number of elements is not known.
             for s in (torch.sparse_coo_tensor(positions, values, (2, 4)), torch.sparse_csr_tensor(rows[:3], columns, values, (2, 4))):
-                self.compare("three elements", to(DENSE, s.layout), s, make_fake)
+                self.compare("three elements", real[s.layout], s, make_fake, excepted=("is_coalesced",))
 
     def test_errors_of_what_depends_on_data(self):
         for name, s in cases():
@@ -309,10 +320,11 @@ class FakeSparse(unittest.TestCase):
         self.assertTrue(torch.equal(real.to_dense(), before))
 
     def test_devices_that_are_not_there(self):
+        csr = self.fake(to(DENSE, torch.sparse_csr))
         with self.mode:
             s = torch.empty(3, 4, layout=torch.sparse_coo, device="cuda")
             self.assertEqual((s.device, (s @ torch.empty(4, 2, device="cuda")).device), (torch.device("cuda:0"),) * 2)
-            self.assertEqual(self.fake(to(DENSE, torch.sparse_csr)).to("cuda").to_dense().device.type, "cuda")
+            self.assertEqual(csr.to("cuda").to_dense().device.type, "cuda")
             self.assertRaises(RuntimeError, lambda: s @ torch.empty(4, 2))
             self.assertEqual(torch.empty(3, 4, device="cuda").to_sparse().device.type, "cuda")
         elem = to(DENSE, torch.sparse_csr).to("meta")
@@ -357,6 +369,7 @@ class FakeSparse(unittest.TestCase):
             self.assertIs(weight.grad.layout, torch.sparse_coo)
             before = weight._version
             torch.optim.SparseAdam([weight]).step()
+            torch.optim.SGD([weight], lr=0.1).step()
             self.assertGreater(weight._version, before)
 
     def test_modules(self):
@@ -367,8 +380,8 @@ class FakeSparse(unittest.TestCase):
             fake = copy.deepcopy(module)
         self.assertEqual([described(t) for t in fake.state_dict().values()], [described(t) for t in module.state_dict().values()])
         self.assertIsInstance(fake.weight, nn.Parameter)
-        self.assertEqual(described(fake.double().weight), described(copy.deepcopy(module).double().weight))
         self.assertEqual(described(copy.deepcopy(fake.a)), described(module.a))
+        self.assertEqual(described(fake.double().weight), described(copy.deepcopy(module).double().weight))
         self.assertRaises(RuntimeError, fake.a.__reduce_ex__, 2)
 
 
