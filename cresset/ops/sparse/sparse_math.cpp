@@ -100,7 +100,8 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
                 " sparse dimensions while other has ", q.sparse_dim, " sparse dimensions");
   const IntArrayRef lead = first(a.sizes(), p.sparse_dim);
   if (p.nnz() == 0 || q.nnz() == 0) {
-    const Tensor none = make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).mul(q.values.narrow(0, 0, 0)).to(dtype), true);
+    const Tensor none = make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).mul(q.values.narrow(0, 0, 0)).to(dtype),
+                                 p.coalesced || !lacks_data(x));
     return in_layout_of(none, a);
   }
   const Tensor wanted = flat_positions(p.indices, lead), have = flat_positions(q.indices, lead);

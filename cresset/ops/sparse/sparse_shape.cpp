@@ -113,7 +113,7 @@ Tensor permute(const Tensor& self, IntArrayRef dims) {
   std::vector<Tensor> rows;
   for (const int64_t d : sparse_order) rows.push_back(p.indices.select(0, d));
   const Tensor positions = moved ? cresset::stack(rows) : p.indices;
-  return make_coo(sizes, positions, p.values.permute(dense_order), p.coalesced && (!moved || p.nnz() < 2));
+  return make_coo(sizes, positions, p.values.permute(dense_order), p.coalesced && (!moved || (p.nnz() < 2 && !lacks_data(self))));
 }
 
 Tensor unsqueeze(const Tensor& self, int64_t dim) {
@@ -182,7 +182,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   const DimVector sizes = with(self.sizes(), d, wanted.numel());
   const Tensor in_range = wanted.remainder(std::max<int64_t>(n, 1));
   if (d >= p.sparse_dim) return make_coo(sizes, p.indices, p.values.index_select(d - p.sparse_dim + 1, in_range), p.coalesced);
-  if (!known) return empty_of(sizes, self.options(), p.dense_dim);
+  if (!known) return make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0), p.coalesced);
   // For each wanted place the stored elements there, in their order.
   const auto [sorted, order] = cresset::sort(p.indices.select(0, d), /*stable=*/true, 0, false);
   const Tensor from = cresset::searchsorted(sorted, in_range), to = cresset::searchsorted(sorted, in_range, false, /*right=*/true), counts = to - from;
