@@ -295,6 +295,8 @@ class FakeSparse(unittest.TestCase):
                     f.sum().item()
                 with self.assertRaises(DataDependentOutputException):
                     torch.equal(f, f)
+                with self.assertRaises(DataDependentOutputException):
+                    f.tolist()
         with self.mode:
             positions, values = torch.empty(2, 3, dtype=torch.int64), torch.empty(3)
             for make in (
@@ -434,6 +436,25 @@ class Graphs(unittest.TestCase):
         self.assertEqual((out.shape[0], out.shape[1]), (2, x.shape[1]))
         graph = make_fx(lambda s, x: s @ x, tracing_mode="symbolic")(to(DENSE, torch.sparse_csr), torch.ones(4, 7))
         self.same(graph(to(DENSE, torch.sparse_csr), torch.ones(4, 3)), DENSE @ torch.ones(4, 3))
+
+    def test_elements_that_are_given_are_symbols(self):
+        mode = FakeTensorMode(shape_env=ShapeEnv())
+        positions, values, x = (mode.from_tensor(t) for t in (torch.zeros(2, 6, dtype=torch.int64), torch.ones(6), torch.ones(5, 9)))
+        s = torch.sparse_coo_tensor(positions, values, (4, 5))
+        self.assertIsInstance(s._nnz(), torch.SymInt)
+        self.assertEqual((str(s._nnz()), (s * 2)._values().shape), (str(values.shape[0]), values.shape))
+        self.assertEqual((s @ x).shape, (4, x.shape[1]))
+        self.assertEqual(torch.sparse_coo_tensor(positions, values, x.shape).shape, x.shape)
+        graph = make_fx(lambda i, v: torch.sparse_coo_tensor(i, v, (4, 5)).to_dense(), tracing_mode="symbolic")(torch.zeros(2, 6, dtype=torch.int64), torch.ones(6))
+        self.assertEqual(graph(torch.ones(2, 3, dtype=torch.int64), torch.ones(3))[1, 1].item(), 3)
+
+    def test_live_tensors_move_with_the_sizes_that_become_equal(self):
+        mode = FakeTensorMode(shape_env=ShapeEnv(duck_shape=False))
+        x, y = mode.from_tensor(torch.ones(11, 13)), mode.from_tensor(torch.ones(11, 13))
+        s, c = x.to_sparse(), x.to_sparse_csr()
+        self.assertEqual([str(n) for n in (y + s).shape], [str(n) for n in s.shape])
+        self.assertEqual(str(c.crow_indices().shape[0]), str(y.shape[0] + 1))
+        self.assertEqual((s @ torch.sparse.mm(c.t(), x)).shape, y.shape)
 
     def test_sparse_tensors_of_symbolic_sizes(self):
         def function(x):
