@@ -63,8 +63,9 @@ intrusive_ptr<TensorImpl> FakeMode::fake_sparse(const TensorImpl& real) {
     if (stored >= 0) sizes[static_cast<size_t>(stored)] = 0;
     return Tensor(make_dense(sizes, like.scalar_type(), real.device()));
   };
-  const Tensor made = p.plain.defined() ? make_compressed(real.layout(), real.sizes(), part(p.indices, -1), part(p.plain, p.batch_dim()), part(p.values, p.batch_dim()))
-                                        : make_coo(real.sizes(), part(p.indices, 1), part(p.values, 0), p.coalesced);
+  const Tensor made = p.plain.defined()
+                          ? make_compressed(real.layout(), real.sizes(), part(p.indices, -1), part(p.plain, p.batch_dim()), part(p.values, p.batch_dim()))
+                          : make_coo(real.sizes(), part(p.indices, 1), part(p.values, 0), p.coalesced);
   made.impl()->set_inference(real.is_inference());
   return intrusive_ptr<TensorImpl>::share(made.impl());
 }

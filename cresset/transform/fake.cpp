@@ -7,9 +7,7 @@ namespace cresset {
 
 intrusive_ptr<FakeMode> make_fake_mode(bool allow_non_fake_inputs) { return make_intrusive<FakeMode>(allow_non_fake_inputs); }
 
-intrusive_ptr<FakeMode> fake_mode_of(const Tensor& t) {
-  return t.defined() ? intrusive_ptr<FakeMode>::share(mode_of_fake(*t.impl())) : nullptr;
-}
+intrusive_ptr<FakeMode> fake_mode_of(const Tensor& t) { return t.defined() ? intrusive_ptr<FakeMode>::share(mode_of_fake(*t.impl())) : nullptr; }
 
 namespace {
 
@@ -33,7 +31,8 @@ Tensor fake_like(FakeMode& mode, const Tensor& t) {
                      " of another mode, whose sizes are symbols of another ShapeEnv");
   }
   CRESSET_CHECK_NOT_IMPLEMENTED(t.layout() != Layout::Mkldnn, "fake_like: layout ", t.layout(), " has no fake tensors");
-  CRESSET_CHECK_NOT_IMPLEMENTED(t.has_storage() || is_sparse(t.layout()), "fake_like: a wrapper of vmap or functionalize has no fake tensor; make one of its value");
+  CRESSET_CHECK_NOT_IMPLEMENTED(t.has_storage() || is_sparse(t.layout()),
+                                "fake_like: a wrapper of vmap or functionalize has no fake tensor; make one of its value");
   const Tensor fake(mode.remembered(intrusive_ptr<TensorImpl>::share(t.impl()), [&] {
     const Tensor made = made_like(mode, t);
     return intrusive_ptr<TensorImpl>::share(made.impl());

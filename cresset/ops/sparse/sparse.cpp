@@ -170,7 +170,9 @@ Tensor values_like(const Tensor& source, const Tensor& pattern) {
   const SparseParts& p = sparse_parts(pattern);
   if (source.layout() == pattern.layout() && p.plain.defined()) {
     const SparseParts& q = sparse_parts(source);
-    if (!lacks_data(source) && !lacks_data(pattern) && q.values.sizes() == p.values.sizes() && cresset::equal(q.indices, p.indices) && cresset::equal(q.plain, p.plain)) return source.values();
+    if (!lacks_data(source) && !lacks_data(pattern) && q.values.sizes() == p.values.sizes() && cresset::equal(q.indices, p.indices) &&
+        cresset::equal(q.plain, p.plain))
+      return source.values();
   }
   DimVector shape(first(p.values.sizes(), p.values.dim() - p.dense_dim));
   return values_at(source, element_positions(pattern)).reshape(joined(shape, behind(pattern.sizes(), pattern.dim() - p.dense_dim)));

@@ -100,8 +100,8 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
                 " sparse dimensions while other has ", q.sparse_dim, " sparse dimensions");
   const IntArrayRef lead = first(a.sizes(), p.sparse_dim);
   if (p.nnz() == 0 || q.nnz() == 0) {
-    const Tensor none = make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).mul(q.values.narrow(0, 0, 0)).to(dtype),
-                                 p.coalesced || !lacks_data(x));
+    const Tensor none =
+        make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).mul(q.values.narrow(0, 0, 0)).to(dtype), p.coalesced || !lacks_data(x));
     return in_layout_of(none, a);
   }
   const Tensor wanted = flat_positions(p.indices, lead), have = flat_positions(q.indices, lead);
@@ -305,8 +305,8 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
 Tensor to_copy(const Tensor& self, const TensorOptions& options, bool, std::optional<MemoryFormat>) {
   const ScalarType dtype = options.has_dtype() ? options.dtype() : self.scalar_type();
   if (options.has_device() && options.device().type() != self.device().type()) {
-    CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && (options.device().is_meta() || lacks_data(self)), "to: ", title(self.layout()), " tensors cannot be moved to ",
-                                  options.device());
+    CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && (options.device().is_meta() || lacks_data(self)), "to: ", title(self.layout()),
+                                  " tensors cannot be moved to ", options.device());
     const SparseParts& p = sparse_parts(self);
     const TensorOptions there = self.options().dtype(dtype).device(options.device());
     if (!p.plain.defined()) return empty_of(self.sizes(), there, p.dense_dim);

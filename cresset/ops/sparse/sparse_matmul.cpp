@@ -184,8 +184,8 @@ Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor
                 mat2.size(0), "x", mat2.size(1), ")");
   CRESSET_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), "sampled_addmm: self and mat1 @ mat2 have different shapes, ", self.sizes(),
                 " and (", mat1.size(0), ", ", mat2.size(1), ")");
-  CRESSET_CHECK(self.device() == mat1.device() && self.device() == mat2.device(), "sampled_addmm: expected all tensors on one device, got ", self.device(), ", ",
-                mat1.device(), " and ", mat2.device());
+  CRESSET_CHECK(self.device() == mat1.device() && self.device() == mat2.device(), "sampled_addmm: expected all tensors on one device, got ", self.device(),
+                ", ", mat1.device(), " and ", mat2.device());
   const Tensor csr = by_rows(self);
   const SparseParts& p = sparse_parts(csr);
   const Tensor values = p.values.clone(), left = mat1.contiguous(), right = mat2.t().contiguous();

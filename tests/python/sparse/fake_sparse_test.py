@@ -39,7 +39,7 @@ def cases(dtype=torch.float32):
 
 
 def described(out):
-    """What does not depend on data."""
+    """All facts that do not depend on data."""
     if isinstance(out, torch.Tensor):
         parts = (out.sparse_dim(), out.dense_dim(), out.is_sparse and out.is_coalesced()) if out.layout is not torch.strided else ()
         return tuple(out.shape), out.dtype, out.layout, parts, out.requires_grad
@@ -342,7 +342,15 @@ class FakeSparse(unittest.TestCase):
             s = torch.sparse_coo_tensor((n, n))
             _cresset._reset_cpu_peak()
             before = _cresset._cpu_memory()["peak_allocated_bytes"]
-            outs = [s.to_dense(), s @ torch.empty(n, n), s + s, s.to_sparse_csr().to_dense(), torch.empty(n, n) + s, s.to_dense().to_sparse(), torch.sparse.sum(s, 0)]
+            outs = [
+                s.to_dense(),
+                s @ torch.empty(n, n),
+                s + s,
+                s.to_sparse_csr().to_dense(),
+                torch.empty(n, n) + s,
+                s.to_dense().to_sparse(),
+                torch.sparse.sum(s, 0),
+            ]
             self.assertLess(_cresset._cpu_memory()["peak_allocated_bytes"] - before, 1 << 20)
         self.assertEqual(tuple(outs[0].shape), (n, n))
         self.assertEqual(self.mode.memory_stats()["peak_allocated_bytes"] >= 4 * n * n, True)
@@ -445,7 +453,9 @@ class Graphs(unittest.TestCase):
         self.assertEqual((str(s._nnz()), (s * 2)._values().shape), (str(values.shape[0]), values.shape))
         self.assertEqual((s @ x).shape, (4, x.shape[1]))
         self.assertEqual(torch.sparse_coo_tensor(positions, values, x.shape).shape, x.shape)
-        graph = make_fx(lambda i, v: torch.sparse_coo_tensor(i, v, (4, 5)).to_dense(), tracing_mode="symbolic")(torch.zeros(2, 6, dtype=torch.int64), torch.ones(6))
+        graph = make_fx(lambda i, v: torch.sparse_coo_tensor(i, v, (4, 5)).to_dense(), tracing_mode="symbolic")(
+            torch.zeros(2, 6, dtype=torch.int64), torch.ones(6)
+        )
         self.assertEqual(graph(torch.ones(2, 3, dtype=torch.int64), torch.ones(3))[1, 1].item(), 3)
 
     def test_live_tensors_move_with_the_sizes_that_become_equal(self):
