@@ -73,6 +73,10 @@ class CRESSET_API FakeMode final : public RefCounted {
   // Real tensors in a call count as fake ones of their device.
   bool allow_non_fake_inputs() const { return allow_non_fake_inputs_; }
 
+  // How many elements a sparse tensor stores where only data tells: 0, or, for captures of programs, nothing that may be asked for.
+  bool refuses_unknown_counts() const { return refuses_unknown_counts_; }
+  void refuse_unknown_counts() { refuses_unknown_counts_ = true; }
+
   // Null where all sizes are numbers.
   SymbolicShapes* shapes() const { return shapes_.get(); }
   // `front`: the front end's object for them, which lives as long as the mode.
@@ -113,6 +117,7 @@ class CRESSET_API FakeMode final : public RefCounted {
   CRESSET_LOCAL intrusive_ptr<TensorImpl> fake_sparse(const TensorImpl& real);
 
   const bool allow_non_fake_inputs_;
+  bool refuses_unknown_counts_ = false;
   intrusive_ptr<SymbolicShapes> shapes_;
   intrusive_ptr<RefCounted> front_;
   mutable std::mutex mutex_;

@@ -2,8 +2,10 @@
 
 #include "cresset/ops/sparse/sparse.h"
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/kernels/sparse/sparse.h"
 #include "cresset/ops/bodies_sparse.h"
+#include "cresset/ops/entries_index.h"
 #include "cresset/ops/support.h"
 
 namespace cresset::ops {
@@ -45,9 +47,15 @@ bool lacks_data(const Tensor& t) {
 }
 
 Tensor places(const Tensor& keep) {
-  if (keep.lacks_data()) return cresset::empty({0}, keep.options().dtype(kLong));
-  return keep.nonzero().squeeze(1);
+  if (!keep.lacks_data()) return keep.nonzero().squeeze(1);
+  const FakeMode* const mode = mode_of_fake(*keep.impl());
+  SymbolicShapes* const shapes = mode ? mode->shapes() : nullptr;
+  dispatch::Stack stack{keep};
+  if (shapes && keep.numel() > 0 && shapes->run_data_dependent(entry::nonzero, stack)) return stack[0].to_tensor().squeeze(1);
+  return cresset::empty({0}, keep.options().dtype(kLong));
 }
+
+int64_t unknown_count(const Tensor& like, int64_t most) { return places(cresset::empty({most}, TensorOptions(kBool).device(like.device()))).numel(); }
 
 Tensor flat_positions(const Tensor& positions, IntArrayRef sizes) {
   const Tensor rows = positions.to(kLong).contiguous();
@@ -121,7 +129,7 @@ Tensor cloned(const Tensor& t) {
 Tensor coalesced(const Tensor& coo) {
   const SparseParts& p = sparse_parts(coo);
   const int64_t nnz = p.nnz();
-  if (nnz > 0 && lacks_data(coo)) return empty_of(coo.sizes(), coo.options(), p.dense_dim);
+  if (nnz > 0 && lacks_data(coo)) return empty_of(coo.sizes(), coo.options(), p.dense_dim, unknown_count(coo, nnz));
   if (nnz < 2) return make_coo(coo.sizes(), p.indices.clone(), p.values.clone(), true);
   const IntArrayRef sizes = first(coo.sizes(), p.sparse_dim);
   const Tensor flat = flat_positions(p.indices, sizes);
@@ -178,7 +186,7 @@ Tensor values_like(const Tensor& source, const Tensor& pattern) {
   return values_at(source, element_positions(pattern)).reshape(joined(shape, behind(pattern.sizes(), pattern.dim() - p.dense_dim)));
 }
 
-Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, IntArrayRef blocksize, ScalarType index_dtype) {
+Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, IntArrayRef blocksize, ScalarType index_dtype, int64_t nnz) {
   const Layout layout = options.layout();
   const TensorOptions plain = TensorOptions(options.dtype()).device(options.device()), whole = plain.dtype(index_dtype);
   const int64_t dims = static_cast<int64_t>(size.size());
@@ -186,21 +194,21 @@ Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t 
   const DimVector batch(first(size, dims - dense_dim - 2));
   const size_t major = is_by_rows(layout) ? 0 : 1;
   const int64_t n = size[static_cast<size_t>(dims - dense_dim - 2) + major] / (blocksize.empty() ? 1 : blocksize[major]);
-  const DimVector none = joined(batch, {0});
-  return make_compressed(layout, size, cresset::zeros(joined(batch, {n + 1}), whole), cresset::empty(none, whole),
-                         cresset::empty(joined(joined(none, blocksize), behind(size, dims - dense_dim)), plain));
+  const DimVector stored = joined(batch, {nnz});
+  return make_compressed(layout, size, cresset::zeros(joined(batch, {n + 1}), whole), cresset::empty(stored, whole),
+                         cresset::empty(joined(joined(stored, blocksize), behind(size, dims - dense_dim)), plain));
 }
 
-Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim) {
+Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, int64_t nnz) {
   const Layout layout = options.layout();
   check_size("empty", size);
   const TensorOptions plain = TensorOptions(options.dtype()).device(options.device()), whole = plain.dtype(kLong);
   const int64_t dims = static_cast<int64_t>(size.size());
   if (layout == Layout::Sparse)
-    return make_coo(size, cresset::empty({dims - dense_dim, 0}, whole), cresset::empty(joined({0}, behind(size, dims - dense_dim)), plain),
+    return make_coo(size, cresset::empty({dims - dense_dim, nnz}, whole), cresset::empty(joined({nnz}, behind(size, dims - dense_dim)), plain),
                     dims == dense_dim ? false : true);
   CRESSET_CHECK(!is_blocked(layout), "empty: sparse blocks of what size? ", layout, " needs values");
-  return empty_compressed(size, options, dense_dim, {}, kLong);
+  return empty_compressed(size, options, dense_dim, {}, kLong, nnz);
 }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& given) {
@@ -306,7 +314,20 @@ const SparseParts& compressed_parts(const char* op, const Tensor& t, bool rows) 
   return sparse_parts(t);
 }
 
-Tensor shared(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
+// Errors: a tensor that a number of elements is asked of which only data tells, in a mode that refuses to take it for 0.
+void check_count(const char* op, const Tensor& self) {
+  const FakeMode* const mode = mode_of_fake(*self.impl());
+  if (mode && mode->refuses_unknown_counts() && sparse_parts(self).nnz() == 0) shape_depends_on_data(op, "default", self);
+}
+
+// A part of `self` that a program asks for.
+Tensor part(const char* op, const Tensor& self, const Tensor& part) {
+  check_count(op, self);
+  Tensor t(part.impl()->alias(true));
+  const FakeMode* const mode = mode_of_fake(*t.impl());
+  if (mode && mode->shapes()) mode->shapes()->made(intrusive_ptr<TensorImpl>::share(t.impl()));
+  return t;
+}
 
 }  // namespace
 
@@ -342,7 +363,7 @@ Tensor values(const Tensor& self) {
   CRESSET_CHECK(cresset::is_sparse(self.layout()), "values: expected a sparse tensor, got layout ", title(self.layout()));
   const SparseParts& p = sparse_parts(self);
   CRESSET_CHECK(p.plain.defined() || p.coalesced, "values: the tensor is not coalesced, call coalesce() before");
-  return shared(p.values);
+  return part("values", self, p.values);
 }
 
 Tensor _coalesce(const Tensor& self) {
@@ -511,6 +532,7 @@ int64_t _dimV(const Tensor& self) { return coo_parts("_dimV", self).dense_dim; }
 int64_t _nnz(const Tensor& self) {
   CRESSET_CHECK_NOT_IMPLEMENTED(cresset::is_sparse(self.layout()), "Could not run 'aten::_nnz' with arguments from the 'CPU' backend; the operator is ",
                                 "registered for: SparseCPU, SparseCsrCPU");
+  check_count("_nnz", self);
   return sparse_parts(self).nnz();
 }
 bool is_coalesced(const Tensor& self) { return coo_parts("is_coalesced", self).coalesced; }
@@ -540,14 +562,14 @@ Tensor coalesce_values(const Tensor& self) {
 Tensor indices(const Tensor& self) {
   const SparseParts& p = coo_parts("indices", self);
   CRESSET_CHECK(p.coalesced, "indices: the tensor is not coalesced, call coalesce() before");
-  return shared(p.indices);
+  return part("indices", self, p.indices);
 }
-Tensor _indices(const Tensor& self) { return shared(coo_parts("_indices", self).indices); }
-Tensor _values(const Tensor& self) { return shared(coo_parts("_values", self).values); }
-Tensor crow_indices(const Tensor& self) { return shared(compressed_parts("crow_indices", self, true).indices); }
-Tensor col_indices(const Tensor& self) { return shared(compressed_parts("col_indices", self, true).plain); }
-Tensor ccol_indices(const Tensor& self) { return shared(compressed_parts("ccol_indices", self, false).indices); }
-Tensor row_indices(const Tensor& self) { return shared(compressed_parts("row_indices", self, false).plain); }
+Tensor _indices(const Tensor& self) { return part("_indices", self, coo_parts("_indices", self).indices); }
+Tensor _values(const Tensor& self) { return part("_values", self, coo_parts("_values", self).values); }
+Tensor crow_indices(const Tensor& self) { return part("crow_indices", self, compressed_parts("crow_indices", self, true).indices); }
+Tensor col_indices(const Tensor& self) { return part("col_indices", self, compressed_parts("col_indices", self, true).plain); }
+Tensor ccol_indices(const Tensor& self) { return part("ccol_indices", self, compressed_parts("ccol_indices", self, false).indices); }
+Tensor row_indices(const Tensor& self) { return part("row_indices", self, compressed_parts("row_indices", self, false).plain); }
 
 Tensor& sparse_resize_(Tensor& self, IntArrayRef size, int64_t sparse_dim, int64_t dense_dim) {
   const SparseParts& p = coo_parts("sparse_resize_", self);

@@ -71,6 +71,10 @@ Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions
                          values.reshape(joined(shape, dense)));
 }
 
+void check_matrix(const Tensor& t) {
+  CRESSET_CHECK_INDEX(t.dim() == 2 && (!is_sparse(t) || sparse_parts(t).sparse_dim == 2), "expected a matrix without dense dimensions, got shape ", t.sizes());
+}
+
 Tensor by_rows(const Tensor& matrix) {
   Tensor csr = matrix.detach();
   if (csr.layout() != Layout::SparseCsr) csr = csr.to_sparse_csr();
@@ -108,7 +112,10 @@ Tensor to_coo(const Tensor& self, std::optional<int64_t> sparse_dim) {
     const int64_t dims = sparse_dim.value_or(self.dim());
     CRESSET_CHECK(dims >= 0 && dims <= self.dim(), "dense_to_sparse: sparse_dim argument must be in [0,", self.dim(), "] range, but ", dims, " is given");
     CRESSET_CHECK(dims > 0 || self.dim() == 0, "dense_to_sparse: expected sparse_dim above 0 for a tensor with dimensions");
-    if (self.lacks_data()) return empty_of(self.sizes(), self.options().layout(Layout::Sparse), self.dim() - dims);
+    if (self.lacks_data()) {
+      const int64_t nnz = unknown_count(self, product(first(self.sizes(), dims)));
+      return empty_of(self.sizes(), self.options().layout(Layout::Sparse), self.dim() - dims, nnz);
+    }
     const Tensor positions = nonzero_positions(self, dims);
     return make_coo(self.sizes(), positions, sparse::values_at(self, positions), true);
   }
@@ -138,9 +145,14 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   if (blocked)
     CRESSET_CHECK(self.size(at) % given[0] == 0 && self.size(at + 1) % given[1] == 0, name, ": tensor sparse size (", self.size(at), ",", self.size(at + 1),
                   ") is no multiple of blocksize (", given[0], ",", given[1], ")");
+  const int64_t cells = self.size(at) * self.size(at + 1) / (blocked ? given[0] * given[1] : 1);
+  // Without data: as many elements as before, or as only data tells.
+  auto storing = [&](ScalarType index_dtype, std::optional<int64_t> nnz) {
+    return empty_compressed(self.sizes(), self.options().layout(layout), dense, given, index_dtype, nnz ? *nnz : unknown_count(self, cells));
+  };
   if (is_dense) {
     for (int64_t d = 0; d < at; d++) CRESSET_CHECK(self.size(d) != 0, name, ": expected batch dimensions without a zero, got shape ", self.sizes());
-    if (self.lacks_data()) return empty_compressed(self.sizes(), self.options().layout(layout), dense, given, kLong);
+    if (self.lacks_data()) return storing(kLong, std::nullopt);
     Tensor positions;
     if (!blocked) {
       positions = nonzero_positions(self, at + 2);
@@ -171,7 +183,8 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   const SparseParts& p = sparse_parts(self);
   if (!p.plain.defined()) {
     CRESSET_CHECK(p.sparse_dim == 2, name, ": conversion from Sparse to ", title(layout), ": expected a tensor with sparse_dim() of 2, got another");
-    if (lacks_data(self)) return empty_compressed(self.sizes(), self.options().layout(layout), dense, given, kLong);
+    const bool same_count = p.nnz() == 0 || (p.coalesced && !blocked);
+    if (lacks_data(self)) return storing(kLong, same_count ? std::optional<int64_t>(p.nnz()) : std::nullopt);
     const Tensor coo = p.coalesced ? self : sparse::coalesced(self);
     const SparseParts& q = sparse_parts(coo);
     if (layout == Layout::SparseCsr) {
@@ -187,7 +200,10 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   }
   const bool same_blocks = is_blocked(self.layout()) && blocked && block_of(self) == std::pair<int64_t, int64_t>(given[0], given[1]);
   if (layout == self.layout() && (!blocked || same_blocks)) return self.detach();
-  if (lacks_data(self)) return empty_compressed(self.sizes(), self.options().layout(layout), dense, given, p.indices.scalar_type());
+  if (lacks_data(self)) {
+    const auto [rows, columns] = block_of(self);
+    return storing(p.indices.scalar_type(), p.nnz() == 0 || !blocked ? std::optional<int64_t>(p.nnz() * rows * columns) : std::nullopt);
+  }
   return compressed_from(layout, self.sizes(), element_positions(self), element_values(self, p.values), given, p.indices.scalar_type());
 }
 

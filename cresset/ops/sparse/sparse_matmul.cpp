@@ -26,17 +26,22 @@ void check_product(const char* op, const Tensor& a, const Tensor& b) {
 
 // out = beta * out + alpha * (sparse x dense); `out` contiguous.
 void times_dense(const Tensor& out, const Tensor& a, const Tensor& dense, const Scalar& beta, const Scalar& alpha) {
+  if (lacks_data(a)) return check_matrix(a);
   const Tensor csr = by_rows(a);
-  if (lacks_data(csr)) return;
   const bool in_rows = dense.stride(1) == 1 && dense.stride(0) >= dense.size(1);
   const Tensor right = in_rows || dense.numel() == 0 ? dense : dense.contiguous();
   kernels::sparse_times_dense(out.data_ptr(), rows_of(csr), right.data_ptr(), right.stride(0), right.size(1), beta, alpha);
 }
 
 Tensor sparse_product(const Tensor& a, const Tensor& b) {
+  if (lacks_data(a) || lacks_data(b)) {
+    check_matrix(a);
+    check_matrix(b);
+    const int64_t most = sparse_parts(a).nnz() == 0 || sparse_parts(b).nnz() == 0 ? 0 : a.size(0) * b.size(1);
+    return empty_of({a.size(0), b.size(1)}, a.options().layout(a.layout() == Layout::Sparse ? a.layout() : Layout::SparseCsr), 0, unknown_count(a, most));
+  }
   const Tensor x = by_rows(a);
   Tensor y = by_rows(b);
-  if (lacks_data(x) || lacks_data(y)) return empty_of({a.size(0), b.size(1)}, a.options().layout(a.layout() == Layout::Sparse ? a.layout() : x.layout()));
   if (sparse_parts(x).indices.scalar_type() != sparse_parts(y).indices.scalar_type()) {
     const SparseParts& p = sparse_parts(y);
     const ScalarType index = sparse_parts(x).indices.scalar_type();
@@ -127,7 +132,7 @@ using namespace sparse;
 // The rows of a COO matrix that store anything, sorted.
 Tensor stored_rows(const Tensor& coo) {
   const Tensor rows = coo._indices().select(0, 0);
-  return rows.lacks_data() ? rows.narrow(0, 0, 0) : std::get<0>(cresset::_unique2(rows));
+  return rows.lacks_data() ? places(rows.ne(0)) : std::get<0>(cresset::_unique2(rows));
 }
 
 }  // namespace

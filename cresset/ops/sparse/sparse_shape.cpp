@@ -182,7 +182,10 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   const DimVector sizes = with(self.sizes(), d, wanted.numel());
   const Tensor in_range = wanted.remainder(std::max<int64_t>(n, 1));
   if (d >= p.sparse_dim) return make_coo(sizes, p.indices, p.values.index_select(d - p.sparse_dim + 1, in_range), p.coalesced);
-  if (!known) return make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0), p.coalesced);
+  if (!known) {
+    const Tensor kept = places(cresset::empty({p.nnz() * wanted.numel()}, TensorOptions(kBool).device(self.device())));
+    return make_coo(sizes, p.indices.index_select(1, kept), p.values.index_select(0, kept), p.coalesced);
+  }
   // For each wanted place the stored elements there, in their order.
   const auto [sorted, order] = cresset::sort(p.indices.select(0, d), /*stable=*/true, 0, false);
   const Tensor from = cresset::searchsorted(sorted, in_range), to = cresset::searchsorted(sorted, in_range, false, /*right=*/true), counts = to - from;

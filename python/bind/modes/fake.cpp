@@ -36,6 +36,14 @@ PyObject* make(PyObject*, PyObject* allow) {
   });
 }
 
+// refuse_unknown_counts(mode): numbers of elements of sparse tensors that only data tells are errors from now on.
+PyObject* refuse_unknown_counts(PyObject*, PyObject* capsule) {
+  return guarded([&]() -> PyObject* {
+    mode_of(capsule).refuse_unknown_counts();
+    Py_RETURN_NONE;
+  });
+}
+
 // swap(mode or None): what makes tensors fake in this thread from now on. Returns what did. The caller keeps the mode.
 PyObject* swap(PyObject*, PyObject* capsule) {
   return guarded([&] {
@@ -211,6 +219,7 @@ PyObject* set_names(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {{"_fake_mode", make, METH_O, nullptr},
+                           {"_fake_refuse_unknown_counts", refuse_unknown_counts, METH_O, nullptr},
                            {"_fake_swap", swap, METH_O, nullptr},
                            {"_fake_set_shapes", set_shapes, METH_VARARGS, nullptr},
                            {"_fake_shape_env", shape_env, METH_O, nullptr},

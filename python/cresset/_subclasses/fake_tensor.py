@@ -245,6 +245,13 @@ class FakeTensorMode:
         if shape_env is not None:
             _cresset._fake_set_shapes(self._handle, shape_env._env.capsule(), shape_env)
 
+    @classmethod
+    def _of_capture(cls, shape_env=None):
+        """A mode for programs that are captured: numbers of elements of sparse tensors that only data tells are errors, not 0."""
+        mode = cls(allow_non_fake_inputs=True, shape_env=shape_env, static_shapes=True)
+        _cresset._fake_refuse_unknown_counts(mode._handle)
+        return mode
+
     def _bind(self, handle):
         self._handle, self._before, self._symbolic = handle, [], {}
         FakeTensorMode._known[_cresset._fake_address(handle)] = self

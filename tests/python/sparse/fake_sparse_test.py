@@ -3,6 +3,7 @@
 import copy
 import unittest
 
+from cresset._functorch.aot_autograd import aot_function
 from cresset._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -444,6 +445,52 @@ class Graphs(unittest.TestCase):
         self.assertEqual((out.shape[0], out.shape[1]), (2, x.shape[1]))
         graph = make_fx(lambda s, x: s @ x, tracing_mode="symbolic")(to(DENSE, torch.sparse_csr), torch.ones(4, 7))
         self.same(graph(to(DENSE, torch.sparse_csr), torch.ones(4, 3)), DENSE @ torch.ones(4, 3))
+
+    def test_numbers_of_elements_are_asked_of_the_data(self):
+        functions = (
+            lambda x: torch.ones(x.to_sparse()._nnz()),
+            lambda x: x.to_sparse().values() * torch.arange(x.to_sparse_csr().values().shape[0]),
+            lambda x: x.to_sparse().indices().reshape(-1),
+            lambda x: x * x.to_sparse_csr().col_indices().numel(),
+            lambda x: (x.to_sparse() @ x).sum() * x.to_sparse().narrow_copy(0, 0, 1)._nnz(),
+        )
+        for function in functions:
+            for given in (torch.eye(3), torch.ones(3, 3)):
+                expected = function(given)
+                for backend in ("eager", "aot_eager"):
+                    self.assertTrue(torch.equal(torch.compile(function, backend=backend)(given), expected))
+        for function in (functions[0], functions[2], functions[3]):
+            graph = make_fx(function, tracing_mode="symbolic")(torch.eye(3))
+            self.assertTrue(torch.equal(graph(torch.ones(3, 3)), function(torch.ones(3, 3))))
+        with FakeTensorMode._of_capture():
+            s = torch.eye(3).to_sparse()
+            for asked in (lambda: s._nnz(), lambda: s.values(), lambda: s.indices(), lambda: s.to_sparse_csr().crow_indices()):
+                self.assertRaises(DynamicOutputShapeException, asked)
+            self.assertEqual(tuple((s @ s.to_dense()).shape), (3, 3))
+
+    def test_exported_programs_and_graphs_of_both_passes(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("a", torch.eye(2, 4).to_sparse())
+
+            def forward(self, s, x):
+                return self.a @ x + s @ x, x.to_sparse().to_dense() * 2
+
+        for s in (to(DENSE, torch.sparse_coo), to(DENSE, torch.sparse_csr)):
+            model, x = Model(), torch.arange(8.0).view(4, 2)
+            program = torch.export.export(model, (s, x))
+            for got, expected in zip(program.module()(s, x), model(s, x), strict=True):
+                self.same(got, expected)
+            given = [x.clone().requires_grad_() for _ in range(2)]
+
+            def call(s, x):
+                return s @ x * x.to_sparse().to_dense()[:2]
+
+            graph = aot_function(call, fw_compiler=lambda graph, inputs: graph, bw_compiler=lambda graph, inputs: graph)
+            for function, one in zip((graph, call), given, strict=True):
+                function(s, one).sum().backward()
+            self.same(given[0].grad, given[1].grad)
 
     def test_elements_that_are_given_are_symbols(self):
         mode = FakeTensorMode(shape_env=ShapeEnv())
