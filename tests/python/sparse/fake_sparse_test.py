@@ -1,7 +1,9 @@
 """Sparse tensors without data, fake and on the meta device, against the same calls with data."""
 
 import copy
+import tomllib
 import unittest
+from pathlib import Path
 
 from cresset._functorch.aot_autograd import aot_function
 from cresset._subclasses.fake_tensor import (
@@ -151,6 +153,17 @@ CALLS = {
     "sampled_addmm": lambda s, make: torch.sparse.sampled_addmm(s, make(2, 5, dtype=s.dtype), make(5, 4, dtype=s.dtype)),
     "sparse_mask": lambda s, make: make(2, 4, dtype=s.dtype).sparse_mask(s),
     "sparse_mask sparse": lambda s, make: s.sparse_mask(s),
+    "uniform_": lambda s, make: s.float().clone().uniform_(),
+    "normal_": lambda s, make: s.float().clone().normal_(),
+    "threshold": lambda s, make: nn.functional.threshold(s, 0.5, 0),
+    "add out": lambda s, make: torch.add(s, s, out=s.clone()),
+    "mm out": lambda s, make: torch.mm(s, make(4, 3, dtype=s.dtype), out=make(2, 3, dtype=s.dtype)),
+    "addmm_": lambda s, make: make(2, 3, dtype=s.dtype).addmm_(s, make(4, 3, dtype=s.dtype)),
+    "chunk": lambda s, make: s.chunk(2),
+    "mean": lambda s, make: s.mean(),
+    "masked.sum": lambda s, make: torch.masked.sum(s, 1),
+    "masked.softmax": lambda s, make: torch.masked.softmax(s, 1),
+    "to csr": lambda s, make: s.to_sparse(layout=torch.sparse_csr).to_sparse(layout=torch.sparse_csc),
     "zero_": lambda s, make: s.clone().zero_(),
     "copy_": lambda s, make: s.clone().copy_(s),
     "resize_": lambda s, make: s.clone().resize_(2, 6),
@@ -169,6 +182,19 @@ CALLS = {
 }
 
 
+def functions_of_values():
+    """The rows whose sparse kernel is a function of each value."""
+    for path in sorted((Path(__file__).parents[3] / "ops").glob("*.toml")):
+        for row in tomllib.loads(path.read_text()).get("op", []):
+            if row.get("sparse") == "on_values":
+                yield row["schema"].partition("(")[0]
+
+
+for each in functions_of_values():
+    CALLS[f"torch.{each}"] = lambda s, make, name=each: getattr(torch, name)(s)
+    CALLS[f"torch.{each} out"] = lambda s, make, name=each: getattr(torch, name)(s, out=s.clone())
+    CALLS[f"Tensor.{each}_"] = lambda s, make, name=each: getattr(s.clone(), f"{name}_")()
+    CALLS[f"Tensor.{each}_ coalesced"] = lambda s, make, name=each: getattr(s.coalesce().clone(), f"{name}_")()
 PRODUCTS = ("mm", "mv")
 
 
