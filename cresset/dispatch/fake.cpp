@@ -110,19 +110,17 @@ void compute_known(const OpEntry& op, Stack& inputs, const Stack& results) {
   }
 }
 
-// The backend of the sparse tensors of a call, or of the one that it makes; that of the CPU: there are none.
+// The backend of the sparse tensors of a call, and of the one that it makes; that of the CPU: there are none.
 uint8_t sparse_backend_of(const Value* arguments, size_t n) {
   uint8_t backend = kCpuBackend;
-  Layout made = Layout::Strided;
-  bool any = false;
+  auto add = [&](Layout layout) {
+    if (is_sparse(layout)) backend = std::max(backend, backend_of(DeviceType::CPU, layout));
+  };
   for (size_t i = 0; i < n; i++) {
-    if (arguments[i].is<Layout>()) made = arguments[i].to_layout();
-    for_each_tensor(arguments[i], [&](const Tensor& t) {
-      any = true;
-      if (is_sparse(t.layout())) backend = std::max(backend, backend_of(DeviceType::CPU, t.layout()));
-    });
+    if (arguments[i].is<Layout>()) add(arguments[i].to_layout());
+    for_each_tensor(arguments[i], [&](const Tensor& t) { add(t.layout()); });
   }
-  return !any && is_sparse(made) ? backend_of(DeviceType::CPU, made) : backend;
+  return backend;
 }
 
 // Whether a gradient of the call is recorded above.
