@@ -37,7 +37,7 @@ bool is_accelerator(Device d) { return !d.is_cpu() && !d.is_meta() && backend_of
 // The mode in which gradients of a backward pass over fake tensors are made.
 FakeMode* mode_of(const variable_list& grads) {
   for (const Tensor& g : grads)
-    if (g.defined() && is_fake(*g.impl()) && g.impl()->has_storage()) return g.impl()->storage()->fake_mode();
+    if (FakeMode* const mode = g.defined() ? mode_of_fake(*g.impl()) : nullptr) return mode;
   return nullptr;
 }
 

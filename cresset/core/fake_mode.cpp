@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cresset/core/sparse.h"
+
 namespace cresset {
 
 namespace {
@@ -52,7 +54,24 @@ void FakeMode::count(Device device, int64_t bytes) {
   m.peak_allocated_bytes = std::max(m.peak_allocated_bytes, m.allocated_bytes);
 }
 
+intrusive_ptr<TensorImpl> FakeMode::fake_sparse(const TensorImpl& real) {
+  const auto& p = static_cast<const SparseParts&>(*real.parts());
+  const FakeModeScope scope(this);
+  const NoDataScope fake(NoData::Fake);
+  auto part = [&](const Tensor& like, int64_t stored) {
+    DimVector sizes(like.sizes());
+    if (stored >= 0) sizes[static_cast<size_t>(stored)] = 0;
+    return Tensor(make_dense(sizes, like.scalar_type(), real.device()));
+  };
+  const Tensor made = p.plain.defined()
+                          ? make_compressed(real.layout(), real.sizes(), part(p.indices, -1), part(p.plain, p.batch_dim()), part(p.values, p.batch_dim()))
+                          : make_coo(real.sizes(), part(p.indices, 1), part(p.values, 0), p.coalesced);
+  made.impl()->set_inference(real.is_inference());
+  return intrusive_ptr<TensorImpl>::share(made.impl());
+}
+
 intrusive_ptr<TensorImpl> FakeMode::fake_of(const TensorImpl& real) {
+  if (real.parts()) return fake_sparse(real);
   intrusive_ptr<StorageImpl> storage;
   if (real.has_storage()) {
     {
@@ -93,6 +112,12 @@ intrusive_ptr<TensorImpl> FakeMode::remembered(const intrusive_ptr<TensorImpl>& 
   const std::lock_guard<std::mutex> lock(mutex_);
   tensors_.put(real, made);
   return made;
+}
+
+FakeMode* mode_of_fake(const TensorImpl& t) {
+  if (!is_fake(t)) return nullptr;
+  const TensorImpl& memory = t.parts() ? *static_cast<const SparseParts&>(*t.parts()).values.impl() : t;
+  return memory.has_storage() ? memory.storage()->fake_mode() : nullptr;
 }
 
 intrusive_ptr<TensorImpl> known_values(const TensorImpl& fake) {

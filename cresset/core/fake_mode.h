@@ -73,6 +73,10 @@ class CRESSET_API FakeMode final : public RefCounted {
   // Real tensors in a call count as fake ones of their device.
   bool allow_non_fake_inputs() const { return allow_non_fake_inputs_; }
 
+  // How many elements a sparse tensor stores where only data tells: 0, or, for captures of programs, nothing that may be asked for.
+  bool refuses_unknown_counts() const { return refuses_unknown_counts_; }
+  void refuse_unknown_counts() { refuses_unknown_counts_ = true; }
+
   // Null where all sizes are numbers.
   SymbolicShapes* shapes() const { return shapes_.get(); }
   // `front`: the front end's object for them, which lives as long as the mode.
@@ -91,7 +95,8 @@ class CRESSET_API FakeMode final : public RefCounted {
   void reset_peak(Device device);
   void count(Device device, int64_t bytes);
 
-  // A fake tensor of the geometry, dtype and device of a real one, without a history. Tensors that share memory get fakes that do.
+  // A fake tensor of the geometry, dtype and device of a real one, without a history. Tensors that share memory get fakes that do. A sparse one stores
+  // nothing, as it is not known how many elements there are.
   intrusive_ptr<TensorImpl> fake_of(const TensorImpl& real);
   // A fake tensor in place of one just made from numbers, for the device; one number stays known.
   intrusive_ptr<TensorImpl> constant(const TensorImpl& real, Device device);
@@ -109,8 +114,10 @@ class CRESSET_API FakeMode final : public RefCounted {
     void put(const intrusive_ptr<T>& real, const intrusive_ptr<T>& fake);
   };
   CRESSET_LOCAL Memory& memory_of(Device device) const;
+  CRESSET_LOCAL intrusive_ptr<TensorImpl> fake_sparse(const TensorImpl& real);
 
   const bool allow_non_fake_inputs_;
+  bool refuses_unknown_counts_ = false;
   intrusive_ptr<SymbolicShapes> shapes_;
   intrusive_ptr<RefCounted> front_;
   mutable std::mutex mutex_;
@@ -120,6 +127,8 @@ class CRESSET_API FakeMode final : public RefCounted {
 };
 
 inline bool is_fake(const TensorImpl& t) { return t.backend() == kFakeBackend; }
+// The mode that a fake tensor belongs to; null of others.
+CRESSET_API FakeMode* mode_of_fake(const TensorImpl& t);
 
 // The real tensor behind a fake one whose values are known, or null.
 CRESSET_API intrusive_ptr<TensorImpl> known_values(const TensorImpl& fake);

@@ -9,6 +9,7 @@ Tensor without_history(const Tensor& t) { return Tensor(t.impl()->alias(true)); 
 Tensor wrap(Layout layout, IntArrayRef sizes, const Tensor& values, intrusive_ptr<SparseParts> parts) {
   auto impl = make_intrusive<TensorImpl>(intrusive_ptr<StorageImpl>(), values.scalar_type(), values.device(), layout);
   impl->set_own_version();
+  if (values.impl()->backend() == kFakeBackend) impl->set_backend(kFakeBackend);
   impl->set_geometry(sizes, DimVector(sizes.size(), 0), 0);
   impl->set_parts(std::move(parts));
   return Tensor(std::move(impl));

@@ -99,7 +99,7 @@ void TensorImpl::release_resources() {
 
 void TensorImpl::set_layout(Layout layout) {
   layout_ = layout;
-  backend_ = backend_of(device_.type(), layout);
+  if (backend_ != kFakeBackend) backend_ = backend_of(device_.type(), layout);
 }
 
 void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {

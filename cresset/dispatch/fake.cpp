@@ -1,6 +1,7 @@
 // Runs in place of every kernel when a tensor of the call is fake, or the thread makes its tensors fake.
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/sparse.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
 
@@ -33,7 +34,7 @@ Call call_of(const OpEntry& op, const Value* arguments, size_t n) {
         call.known = call.known && t.impl()->is_wrapped_number();
         return;
       }
-      FakeMode* mode = t.impl()->has_storage() ? t.impl()->storage()->fake_mode() : nullptr;
+      FakeMode* const mode = mode_of_fake(*t.impl());
       if (mode && !call.mode) call.mode = mode;
       CRESSET_CHECK_AS(MixedFakeError, !mode || mode == call.mode, "Mixing fake modes NYI: ", op.name, " got ", described(t), " of another mode");
       call.known = call.known && known_values(*t.impl());
@@ -109,9 +110,44 @@ void compute_known(const OpEntry& op, Stack& inputs, const Stack& results) {
   }
 }
 
+// The backend of the sparse tensors of a call, and of the one that it makes; that of the CPU: there are none.
+uint8_t sparse_backend_of(const Value* arguments, size_t n) {
+  uint8_t backend = kCpuBackend;
+  auto add = [&](Layout layout) {
+    if (is_sparse(layout)) backend = std::max(backend, backend_of(DeviceType::CPU, layout));
+  };
+  for (size_t i = 0; i < n; i++) {
+    if (arguments[i].is<Layout>()) add(arguments[i].to_layout());
+    for_each_tensor(arguments[i], [&](const Tensor& t) { add(t.layout()); });
+  }
+  return backend;
+}
+
+// Whether a gradient of the call is recorded above.
+bool is_recorded(const Value* arguments, size_t n) {
+  uint8_t layers = 0;
+  for (size_t i = 0; i < n; i++) for_each_tensor(arguments[i], [&](const Tensor& t) { layers = static_cast<uint8_t>(layers | t.impl()->layers()); });
+  return layers & kAutogradLayer & ~layer_state().excluded;
+}
+
 void run(const Target& target, const OpEntry& op, Stack& stack) {
   if (target.typed) op.call_typed(target.typed, stack);
   else (*target.boxed)(op, stack);
+}
+
+// The same for a body over the parts of sparse tensors. `below`: where the arguments stand.
+void run_over_parts(const Target& target, const OpEntry& op, Stack& stack, size_t below, SymbolicShapes* shapes) {
+  {
+    WrittenVersions versions;
+    const std::vector<Argument>& arguments = op.function_schema().arguments;
+    for (size_t i = 0; target.registered && i < arguments.size(); i++)
+      if (arguments[i].writes && stack[below + i].is_tensor()) versions.add(stack[below + i].to_tensor_ref());
+    run(target, op, stack);
+  }
+  for (size_t i = below; shapes && i < stack.size(); i++)
+    for_each_tensor(stack[i], [&](const Tensor& t) {
+      if (is_sparse(t.layout())) shapes->made(intrusive_ptr<TensorImpl>::share(t.impl()));
+    });
 }
 
 // Whether a tensor among the arguments is one whose class takes calls over: it is asked before rules for fake tensors are.
@@ -130,7 +166,12 @@ void run_fake(const OpEntry& op, Stack& stack) {
   const Call call = call_of(op, arguments, n);
   const FakeModeScope mode(call.mode);
   SymbolicShapes* const shapes = call.mode ? call.mode->shapes() : nullptr;
-  if (op.flags & kCompositeOp) {
+  const uint8_t sparse = sparse_backend_of(arguments, n);
+  Target target;
+  if (sparse && !((op.flags & kCompositeOp) && is_recorded(arguments, n))) target = kernel_of_parts(op, sparse);
+  // A body over the parts of sparse tensors, which are fake.
+  bool over_parts = target.typed || target.boxed;
+  if ((op.flags & kCompositeOp) && !over_parts) {
     const AnyFn body = op.slot(OpEntry::autograd_slot);
     const RegisteredKernel* const own = body_of_program(op, kFakeBackend);
     auto composite = [&] {
@@ -148,7 +189,14 @@ void run_fake(const OpEntry& op, Stack& stack) {
     compute_lazy_math(op, stack);
     return;
   }
-  const Target target = kernel_without_data(op);
+  if (!over_parts) {
+    target = kernel_without_data(op);
+    over_parts = (op.flags & kAnyLayoutOp) && target.no_data == NoData::None;
+    if (sparse && target.no_data != NoData::None && !target.registered) {  // a rule for strided tensors
+      target = {op.slot(OpEntry::decomposition_slot)};
+      if (!target.typed) no_kernel(op, sparse);
+    }
+  }
   if (!target.typed && !target.boxed) {
     bool tensors = false;
     for (const Argument& a : schema.returns) tensors = tensors || a.type.kind == TypeKind::Tensor;
@@ -157,7 +205,7 @@ void run_fake(const OpEntry& op, Stack& stack) {
     if (tensors) throw DynamicOutputShapeError(name, name + ": the shape of the result depends on data, which fake tensors do not have");
     throw DataDependentOutputError(name, name + ": the result depends on data, which fake tensors do not have");
   }
-  if (target.no_data == NoData::None) {  // a body over other operators
+  if (target.no_data == NoData::None && !over_parts) {  // a body over other operators
     if (shapes) shapes->run_composite(op, stack, [&] { run(target, op, stack); });
     else run(target, op, stack);
     return;
@@ -169,7 +217,7 @@ void run_fake(const OpEntry& op, Stack& stack) {
     writes = writes || schema.arguments[i].writes;
   }
   check_devices(op, arguments, n);
-  const bool follow = call.any && call.known && !(op.flags & kViewOp);
+  const bool follow = call.any && call.known && !over_parts && !(op.flags & kViewOp);
   Stack inputs;
   if (follow) inputs.assign(arguments, arguments + n);
   if (writes && !follow) {
@@ -182,10 +230,12 @@ void run_fake(const OpEntry& op, Stack& stack) {
   }
   const size_t below = stack.size() - n;
   auto body = [&] {
-    const NoDataScope fake(NoData::Fake);
-    run(target, op, stack);
+    const NoDataScope fake(target.no_data);
+    if (over_parts) run_over_parts(target, op, stack, below, shapes);
+    else run(target, op, stack);
   };
-  if (shapes) shapes->run(op, stack, body);
+  if (shapes && over_parts) shapes->run_composite(op, stack, body);
+  else if (shapes) shapes->run(op, stack, body);
   else body();
   if (follow) compute_known(op, inputs, Stack(stack.begin() + static_cast<int64_t>(below), stack.end()));
   if (CRESSET_LIKELY(written.empty())) return;

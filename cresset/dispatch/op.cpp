@@ -108,10 +108,34 @@ bool needs_computed_values(const OpEntry& op) {
   return !resizes && !(op.flags & (kViewOp | kCompositeOp));
 }
 
+void no_kernel(const OpEntry& op, uint8_t backend) {
+  CRESSET_CHECK_VALUE(backend != kUninitializedBackend, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
+  if (backend == kNoBackend) {
+    const auto [device, layout] = last_missing_backend();
+    if (device == DeviceType::PrivateUse1)
+      throw ModuleNotFoundError(str(op.name, ": no library that brings the device ", device, " was loaded; import it before tensors of that device are made"));
+    CRESSET_CHECK(device != DeviceType::CUDA, op.name,
+                  ": no backend is registered for device cuda, this build has no CUDA; the operator is registered for: ", registered_backends(op));
+    CRESSET_CHECK(false, op.name, ": no backend is registered for device ", device, " and layout ", layout,
+                  "; the operator is registered for: ", registered_backends(op));
+  }
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.signature ? "aten::" : "", op.name, "' with arguments from the '", backend_name(backend),
+                                "' backend. The operator is registered for: ", registered_backends(op));
+  __builtin_unreachable();
+}
+
+Target kernel_of_parts(const OpEntry& op, uint8_t backend, const std::type_info* signature) {
+  if (const Kernel* k = sparse_kernel(op, backend)) return target_of(*k, signature, true);
+  if (op.flags & kAnyLayoutOp) return from_slot(builtin_of(op, OpEntry::cpu_slot), op, signature);
+  if (op.functional && ((op.functional->flags & kAnyLayoutOp) || backend_kernel(*op.functional, backend))) return {nullptr, &kDerived, true};
+  return {};
+}
+
 Target kernel_without_data(const OpEntry& op) {
   if (const Kernel* k = backend_kernel(op, kMetaBackend)) return {nullptr, &k->boxed, true, NoData::Fake};
   if (const AnyFn fn = op.slot(OpEntry::meta_slot)) return {fn, nullptr, false, NoData::Fake};
   if (op.flags & (kViewOp | kAnyDeviceOp)) return {builtin_of(op, OpEntry::cpu_slot), nullptr, false, NoData::Fake};
+  if (op.flags & kAnyLayoutOp) return {builtin_of(op, OpEntry::cpu_slot)};
   const Extension* extension = op.extension.load(std::memory_order_acquire);
   if (extension)
     if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return {nullptr, &k->boxed};
@@ -183,22 +207,6 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
   return {};
 }
 
-[[noreturn]] void no_kernel(const OpEntry& op, uint8_t backend) {
-  CRESSET_CHECK_VALUE(backend != kUninitializedBackend, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
-  if (backend == kNoBackend) {
-    const auto [device, layout] = last_missing_backend();
-    if (device == DeviceType::PrivateUse1)
-      throw ModuleNotFoundError(str(op.name, ": no library that brings the device ", device, " was loaded; import it before tensors of that device are made"));
-    CRESSET_CHECK(device != DeviceType::CUDA, op.name,
-                  ": no backend is registered for device cuda, this build has no CUDA; the operator is registered for: ", registered_backends(op));
-    CRESSET_CHECK(false, op.name, ": no backend is registered for device ", device, " and layout ", layout,
-                  "; the operator is registered for: ", registered_backends(op));
-  }
-  CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.signature ? "aten::" : "", op.name, "' with arguments from the '", backend_name(backend),
-                                "' backend. The operator is registered for: ", registered_backends(op));
-  __builtin_unreachable();
-}
-
 // The kernel of the backend itself, or what stands in for one; empty: there is none.
 RoutedTarget backend_target(const OpEntry& op, const Extension* extension, const std::type_info* signature, uint8_t backend, NoData no_data) {
   if (extension) {
@@ -215,12 +223,12 @@ RoutedTarget backend_target(const OpEntry& op, const Extension* extension, const
       target.no_data = no_data;
       return {target, nullptr};
     }
+    if (op.flags & kAnyLayoutOp) return {from_slot(builtin_of(op, OpEntry::cpu_slot), op, signature), nullptr};
   } else if (backend == kUninitializedBackend || backend == kNoBackend) {
     no_kernel(op, backend);
   } else if (is_sparse_backend(backend)) {
-    if (const Kernel* k = sparse_kernel(op, backend)) return {target_of(*k, signature, true), nullptr};
-    if (op.flags & kAnyLayoutOp) return {from_slot(builtin_of(op, OpEntry::cpu_slot), op, signature), nullptr};
-    if (op.functional && ((op.functional->flags & kAnyLayoutOp) || backend_kernel(*op.functional, backend))) return {{nullptr, &kDerived, true}, nullptr};
+    const Target target = kernel_of_parts(op, backend, signature);
+    if (target.typed || target.boxed) return {target, nullptr};
   } else if (op.flags & (kViewOp | kAnyDeviceOp)) {
     // A view is geometry alone, the same on every device.
     return {from_slot(builtin_of(op, OpEntry::cpu_slot), op, signature), nullptr};

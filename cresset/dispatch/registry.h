@@ -137,8 +137,11 @@ bool needs_computed_values(const OpEntry& op);
 const RegisteredKernel* body_of_program(const OpEntry& op, uint8_t backend);
 // Calls on fake tensors: the meta kernel, with outputs that are fake.
 void run_fake(const OpEntry& op, Stack& stack);
+[[noreturn]] void no_kernel(const OpEntry& op, uint8_t backend);
 // Empty: there is none. `no_data` is None for a body over other ops.
 Target kernel_without_data(const OpEntry& op);
+// The kernel of a backend of sparse tensors, of whatever device, or what stands in for one; empty: there is none.
+Target kernel_of_parts(const OpEntry& op, uint8_t backend, const std::type_info* signature = nullptr);
 
 // Whether results of a device's kernel for an op of the tree are held to the operator's shape rule: of functional ones that have a rule.
 bool has_checked_results(const OpEntry& op, const RegisteredKernel& kernel, uint8_t backend);

@@ -318,6 +318,9 @@ PyObject* results_of(const Overload& o, Fit& fit) {
       if (fit.requires_grad) t->requires_grad_(true);
       return wrap(std::move(*t));
     }
+    // Numbers of tensors of symbolic sizes.
+    PyObject* const self = v.is<int64_t>() ? fit.objects[0] : nullptr;
+    if (self && is_tensor(self) && has_symbolic_sizes(tensor_of(self))) return wrap_symbol(tensor_of(self), v.to_int());
     return wrap(v);
   };
   if (returns.size() == 1) return one(0);

@@ -198,11 +198,11 @@ PyObject* tolist(const Tensor& t) {
   if (known.defined()) unheard.emplace();
   Tensor plain = (known.defined() ? known : t.detach()).resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
-  CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: the tensor has no storage; use to_dense() first");
   if (CRESSET_UNLIKELY(is_fake(*plain.impl()))) {
     if (t.dim() == 0) return wrap(t.item());
     throw DataDependentOutputError("aten._local_scalar_dense.default", "tolist: a fake tensor has no values");
   }
+  CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: the tensor has no storage; use to_dense() first");
   CRESSET_CHECK_NOT_IMPLEMENTED(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
   if (!plain.is_cpu()) plain = plain.cpu();
   return nested(plain, 0, static_cast<const char*>(plain.data_ptr()));

@@ -194,8 +194,8 @@ def _sparse_text(self, indent):
     for name, part in parts.items():
         head = name + "=tensor("
         part = part.detach()
-        if part.is_meta or part.numel() == 0:
-            body = ("..." if part.is_meta else "[]") + ", size=" + str(tuple(part.shape))
+        if part._lacks_data or part.numel() == 0:
+            body = ("..." if part._lacks_data else "[]") + ", size=" + str(tuple(part.shape))
         else:
             body = _text(part, indent + len(head))
         texts.append(head + body + ")")
@@ -224,13 +224,21 @@ def _tangent(self):
     return [] if tangent is None else [f"tangent={tangent}"]
 
 
+def _usual_dtypes():
+    default = _cresset.get_default_dtype()
+    return default, _cresset.int64, getattr(_cresset, "bool"), default.to_complex()
+
+
 def fake_str(self):
     """`repr` of a fake tensor."""
     suffixes = [f"device='{self.device}'"] if self.device.type != "cpu" else []
     suffixes.append("size=" + str(tuple(self.shape)))
-    if self.dtype is not _cresset.get_default_dtype():
+    strided, indent = self.layout is _cresset.strided, len("FakeTensor(")
+    if self.dtype is not _cresset.get_default_dtype() and (strided or self.dtype not in _usual_dtypes()):
         suffixes.append(f"dtype={self.dtype}")
-    text = _with_suffixes("FakeTensor(...", suffixes + _history(self), len("FakeTensor("))
+    if not strided:
+        suffixes.append(f"layout={self.layout}")
+    text = _with_suffixes("FakeTensor(" + ("..." if strided else _sparse_text(self, indent)), suffixes + _history(self), indent, own_line=self.is_sparse)
     return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
 
@@ -259,8 +267,7 @@ def _tensor_str(self, contents):
     plain = type(self) is Tensor or type(self).__name__ in ("Parameter", "Buffer")
     prefix = "tensor(" if plain else f"{type(self).__name__}("
     indent = len(prefix)
-    default = _cresset.get_default_dtype()
-    usual = (default, _cresset.int64, getattr(_cresset, "bool"), default.to_complex())
+    default, usual = _cresset.get_default_dtype(), _usual_dtypes()
     suffixes = []
     if self.device.type != "cpu":
         suffixes.append(f"device='{self.device}'")

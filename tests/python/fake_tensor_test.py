@@ -35,6 +35,18 @@ class Making(unittest.TestCase):
             self.x = torch.randn(2, 3, device="cuda")
             self.y = torch.ones(3)
 
+    def test_factories_that_write_a_fake_tensor(self):
+        out = self.mode.from_tensor(torch.zeros(4))
+        for make in (
+            lambda: torch.arange(4, out=out),
+            lambda: torch.range(1, 4, out=out),
+            lambda: torch.linspace(0, 1, 4, out=out),
+            lambda: torch.logspace(0, 1, 4, out=out),
+            lambda: torch.ones(4, out=out),
+        ):
+            self.assertIs(make(), out)
+        self.assertRaises(RuntimeError, lambda: torch.arange(4, out=self.mode.from_tensor(torch.eye(2).to_sparse())))
+
     def test_factories_in_the_scope_are_fake_on_devices_that_are_not_there(self):
         x, y = self.x, self.y
         self.assertIs(type(x), FakeTensor)

@@ -67,6 +67,24 @@ TEST(Fake, GradientsAreFakeAndRunThroughEveryKindOfNode) {
   EXPECT_EQ(autograd::grad({g.sum()}, {x})[0].sizes(), x.sizes());
 }
 
+TEST(Fake, SparseTensorsStoreNothing) {
+  const auto mode = make_fake_mode();
+  const Tensor real = cresset::eye(3).to_sparse();
+  for (const Tensor& t : {real, real.to_sparse_csr(), real.to_sparse_bsc({1, 1})}) {
+    const Tensor fake = fake_like(*mode, t.detach().requires_grad_());
+    EXPECT_TRUE(is_fake(fake) && fake.lacks_data() && fake.requires_grad());
+    EXPECT_EQ(fake_mode_of(fake).get(), mode.get());
+    EXPECT_EQ(fake.layout(), t.layout());
+    EXPECT_EQ(fake._nnz(), 0);
+    EXPECT_EQ(fake.device(), Device(kCPU));
+    const Tensor dense = fake.to_dense();
+    EXPECT_TRUE(is_fake(dense));
+    EXPECT_EQ(dense.sizes(), t.sizes());
+    EXPECT_EQ(autograd::grad({dense.sum()}, {fake})[0].layout(), t.layout());
+  }
+  EXPECT_NE(error_of([&] { fake_like(*mode, real) + real; }).find("fake tensors: got a tensor with data"), std::string::npos);
+}
+
 TEST(Fake, FakesOfRealTensorsShareWhatTheyShare) {
   const auto mode = make_fake_mode();
   const Tensor real = cresset::ones({4, 4}).requires_grad_();

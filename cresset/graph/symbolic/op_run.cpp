@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cresset/core/sparse.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/graph/symbolic/fit.h"
 #include "cresset/graph/symbolic/shape_env.h"
@@ -481,7 +482,14 @@ class OpRun {
     for (const int64_t v : list) out.push_back(moved(v, p));
     return out;
   }
+  Tensor moved_sparse(const Tensor& t, IntArrayRef sizes, size_t p, FakeMode& mode) const {
+    const SparseParts& parts = sparse_parts(t);
+    auto part = [&](const Tensor& q) { return moved(q, {q.sizes().vec(), q.strides().vec(), q.storage_offset()}, p, mode); };
+    if (!parts.plain.defined()) return make_coo(sizes, part(parts.indices), part(parts.values), parts.coalesced);
+    return make_compressed(t.layout(), sizes, part(parts.indices), part(parts.plain), part(parts.values));
+  }
   Tensor moved(const Tensor& t, const Geometry& g, size_t p, FakeMode& mode) const {
+    if (is_sparse(t.layout())) return moved_sparse(t, moved(g.sizes, p), p, mode);
     auto storage = t.has_storage() ? make_intrusive<StorageImpl>(kStorageBytes, t.device(), mode) : intrusive_ptr<StorageImpl>();
     if (storage)
       if (const auto constant = t.impl()->storage()->constant()) storage->set_constant(constant);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "cresset/core/sparse.h"
 #include "cresset/graph/symbolic/shape_env.h"
 
 namespace cresset::graph {
@@ -243,13 +244,20 @@ void ShapeEnv::refresh() {
     }
     return out;
   };
+  auto move = [&](TensorImpl& t) {
+    const std::vector<int64_t> sizes = moved(t.sizes()), strides = moved(t.strides());
+    const int64_t offset = moved(IntArrayRef({t.storage_offset()}))[0];
+    t.set_geometry(sizes, strides, offset);
+    if (t.has_storage()) extents[t.storage().get()] = std::max(extents[t.storage().get()], extent(t));
+  };
   for (const auto& weak : live_) {
     const auto t = weak.lock();
     if (!t) continue;
-    const std::vector<int64_t> sizes = moved(t->sizes()), strides = moved(t->strides());
-    const int64_t offset = moved(IntArrayRef({t->storage_offset()}))[0];
-    t->set_geometry(sizes, strides, offset);
-    if (t->has_storage()) extents[t->storage().get()] = std::max(extents[t->storage().get()], extent(*t));
+    move(*t);
+    if (!t->parts()) continue;
+    const auto& parts = static_cast<const SparseParts&>(*t->parts());
+    for (const Tensor* part : {&parts.indices, &parts.plain, &parts.values})
+      if (part->defined()) move(*part->impl());
   }
   for (const auto& [storage, bytes] : extents)
     if (storage->nbytes() < bytes) storage->resize(bytes);

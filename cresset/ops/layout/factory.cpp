@@ -76,7 +76,8 @@ int64_t arange_size(const Scalar& start, const Scalar& end, const Scalar& step, 
 Tensor make(IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, plain(options).memory_format(std::nullopt)); }
 
 Tensor sequence(int64_t n, const TensorOptions& options, FunctionRef<void(const kernels::Strided&)> fill) {
-  if (options.device().is_meta() || layer_state().no_data != NoData::None) return make(n, options);
+  const LayerState& state = layer_state();
+  if (options.device().is_meta() || state.no_data != NoData::None || state.fake_mode) return make(n, options);
   Tensor out = make(n, options.device(kCPU));
   if (n > 0) fill(view_of(out));
   return options.device().is_cpu() ? out : out.to(options.device());

@@ -2,8 +2,11 @@
 
 #include "cresset/ops/sparse/sparse.h"
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/kernels/sparse/sparse.h"
 #include "cresset/ops/bodies_sparse.h"
+#include "cresset/ops/entries_index.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -28,7 +31,7 @@ DimVector joined(IntArrayRef a, IntArrayRef b) {
 
 Tensor longs(IntArrayRef numbers) {
   Tensor t = cresset::empty({static_cast<int64_t>(numbers.size())}, TensorOptions(kLong));
-  std::copy(numbers.begin(), numbers.end(), t.data_ptr<int64_t>());
+  if (!t.lacks_data()) std::copy(numbers.begin(), numbers.end(), t.data_ptr<int64_t>());
   return t;
 }
 
@@ -37,34 +40,47 @@ void check_size(const char* op, IntArrayRef size) {
   product(size);
 }
 
-void check_data(const Tensor& t) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "sparse: the positions or values of ", t, " are needed, but meta tensors hold no data");
+bool lacks_data(const Tensor& t) {
+  if (!is_sparse(t)) return t.lacks_data();
+  const SparseParts& p = sparse_parts(t);
+  return p.values.lacks_data() || p.indices.lacks_data() || (p.plain.defined() && p.plain.lacks_data());
 }
 
+Tensor places(const Tensor& keep) {
+  if (!keep.lacks_data()) return keep.nonzero().squeeze(1);
+  const FakeMode* const mode = mode_of_fake(*keep.impl());
+  SymbolicShapes* const shapes = mode ? mode->shapes() : nullptr;
+  dispatch::Stack stack{keep};
+  if (shapes && keep.numel() > 0 && shapes->run_data_dependent(entry::nonzero, stack)) return stack[0].to_tensor().squeeze(1);
+  return cresset::empty({0}, keep.options().dtype(kLong));
+}
+
+int64_t unknown_count(const Tensor& like, int64_t most) { return places(cresset::empty({most}, TensorOptions(kBool).device(like.device()))).numel(); }
+
 Tensor flat_positions(const Tensor& positions, IntArrayRef sizes) {
-  check_data(positions);
   const Tensor rows = positions.to(kLong).contiguous();
-  Tensor flat = cresset::empty({rows.size(1)}, TensorOptions(kLong));
+  Tensor flat = cresset::empty({rows.size(1)}, rows.options());
+  if (rows.lacks_data()) return flat;
   const bool in_range = kernels::flatten_positions(flat.data_ptr<int64_t>(), rows.data_ptr<int64_t>(), rows.size(1), sizes);
   CRESSET_CHECK_INDEX(in_range, "sparse: an index is out of range for the sizes ", sizes);
   return flat;
 }
 
 Tensor positions_of(const Tensor& flat, IntArrayRef sizes) {
-  check_data(flat);
   const Tensor dense = flat.contiguous();
-  Tensor rows = cresset::empty({static_cast<int64_t>(sizes.size()), dense.numel()}, TensorOptions(kLong));
+  Tensor rows = cresset::empty({static_cast<int64_t>(sizes.size()), dense.numel()}, dense.options());
+  if (dense.lacks_data()) return rows;
   kernels::unflatten_positions(rows.data_ptr<int64_t>(), dense.data_ptr<int64_t>(), dense.numel(), sizes);
   return rows;
 }
 
 Tensor expanded(const Tensor& pointers, int64_t nnz) {
-  check_data(pointers);
   const Tensor dense = pointers.contiguous();
   const int64_t n = dense.size(-1) - 1;
   DimVector sizes(dense.sizes());
   sizes.back() = nnz;
   Tensor majors = cresset::empty(sizes, dense.options());
+  if (majors.lacks_data()) return majors;
   kernels::expand_pointers(majors.data_ptr(), dense.data_ptr(), dense.scalar_type(), n >= 0 ? dense.numel() / (n + 1) : 0, n, nnz);
   return majors;
 }
@@ -90,7 +106,7 @@ Tensor element_positions(const Tensor& t) {
   }
   const Tensor cell = cresset::stack({row, column});
   if (p.batch_dim() == 0) return cell;
-  const Tensor batch = positions_of(cresset::arange(batches, TensorOptions(kLong)).repeat_interleave(nnz * rows * columns), first(t.sizes(), p.batch_dim()));
+  const Tensor batch = positions_of(cresset::arange(batches, row.options()).repeat_interleave(nnz * rows * columns), first(t.sizes(), p.batch_dim()));
   return cresset::cat({batch, cell});
 }
 
@@ -113,8 +129,7 @@ Tensor cloned(const Tensor& t) {
 Tensor coalesced(const Tensor& coo) {
   const SparseParts& p = sparse_parts(coo);
   const int64_t nnz = p.nnz();
-  check_data(p.indices);
-  check_data(p.values);
+  if (nnz > 0 && lacks_data(coo)) return empty_of(coo.sizes(), coo.options(), p.dense_dim, unknown_count(coo, nnz));
   if (nnz < 2) return make_coo(coo.sizes(), p.indices.clone(), p.values.clone(), true);
   const IntArrayRef sizes = first(coo.sizes(), p.sparse_dim);
   const Tensor flat = flat_positions(p.indices, sizes);
@@ -163,40 +178,37 @@ Tensor values_like(const Tensor& source, const Tensor& pattern) {
   const SparseParts& p = sparse_parts(pattern);
   if (source.layout() == pattern.layout() && p.plain.defined()) {
     const SparseParts& q = sparse_parts(source);
-    if (q.values.sizes() == p.values.sizes() && cresset::equal(q.indices, p.indices) && cresset::equal(q.plain, p.plain)) return source.values();
+    if (!lacks_data(source) && !lacks_data(pattern) && q.values.sizes() == p.values.sizes() && cresset::equal(q.indices, p.indices) &&
+        cresset::equal(q.plain, p.plain))
+      return source.values();
   }
   DimVector shape(first(p.values.sizes(), p.values.dim() - p.dense_dim));
   return values_at(source, element_positions(pattern)).reshape(joined(shape, behind(pattern.sizes(), pattern.dim() - p.dense_dim)));
 }
 
-namespace {
-
-// A compressed tensor that stores nothing; `blocksize` is empty for layouts without blocks.
-Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, IntArrayRef blocksize) {
+Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, IntArrayRef blocksize, ScalarType index_dtype, int64_t nnz) {
   const Layout layout = options.layout();
-  const TensorOptions plain = TensorOptions(options.dtype()).device(options.device()), whole = plain.dtype(kLong);
+  const TensorOptions plain = TensorOptions(options.dtype()).device(options.device()), whole = plain.dtype(index_dtype);
   const int64_t dims = static_cast<int64_t>(size.size());
   CRESSET_CHECK(dims - dense_dim >= 2, "empty: ", layout, " tensors have 2 dimensions at least, got shape ", size);
   const DimVector batch(first(size, dims - dense_dim - 2));
   const size_t major = is_by_rows(layout) ? 0 : 1;
   const int64_t n = size[static_cast<size_t>(dims - dense_dim - 2) + major] / (blocksize.empty() ? 1 : blocksize[major]);
-  const DimVector none = joined(batch, {0});
-  return make_compressed(layout, size, cresset::zeros(joined(batch, {n + 1}), whole), cresset::empty(none, whole),
-                         cresset::empty(joined(joined(none, blocksize), behind(size, dims - dense_dim)), plain));
+  const DimVector stored = joined(batch, {nnz});
+  return make_compressed(layout, size, cresset::zeros(joined(batch, {n + 1}), whole), cresset::empty(stored, whole),
+                         cresset::empty(joined(joined(stored, blocksize), behind(size, dims - dense_dim)), plain));
 }
 
-}  // namespace
-
-Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim) {
+Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, int64_t nnz) {
   const Layout layout = options.layout();
   check_size("empty", size);
   const TensorOptions plain = TensorOptions(options.dtype()).device(options.device()), whole = plain.dtype(kLong);
   const int64_t dims = static_cast<int64_t>(size.size());
   if (layout == Layout::Sparse)
-    return make_coo(size, cresset::empty({dims - dense_dim, 0}, whole), cresset::empty(joined({0}, behind(size, dims - dense_dim)), plain),
+    return make_coo(size, cresset::empty({dims - dense_dim, nnz}, whole), cresset::empty(joined({nnz}, behind(size, dims - dense_dim)), plain),
                     dims == dense_dim ? false : true);
   CRESSET_CHECK(!is_blocked(layout), "empty: sparse blocks of what size? ", layout, " needs values");
-  return empty_compressed(size, options, dense_dim, {});
+  return empty_compressed(size, options, dense_dim, {}, kLong, nnz);
 }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& given) {
@@ -226,7 +238,7 @@ Tensor zeros_like(const Tensor& self, const TensorOptions& given) {
                 layout);
   const auto [height, width] = block_of(self);
   const DimVector blocks{height, width};
-  return empty_compressed(self.sizes(), options, sparse_parts(self).dense_dim, is_blocked(layout) ? IntArrayRef(blocks) : IntArrayRef());
+  return empty_compressed(self.sizes(), options, sparse_parts(self).dense_dim, is_blocked(layout) ? IntArrayRef(blocks) : IntArrayRef(), kLong);
 }
 
 }  // namespace sparse
@@ -302,7 +314,20 @@ const SparseParts& compressed_parts(const char* op, const Tensor& t, bool rows) 
   return sparse_parts(t);
 }
 
-Tensor shared(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
+// Errors: a tensor that a number of elements is asked of which only data tells, in a mode that refuses to take it for 0.
+void check_count(const char* op, const Tensor& self) {
+  const FakeMode* const mode = mode_of_fake(*self.impl());
+  if (mode && mode->refuses_unknown_counts() && sparse_parts(self).nnz() == 0) shape_depends_on_data(op, "default", self);
+}
+
+// A part of `self` that a program asks for.
+Tensor part(const char* op, const Tensor& self, const Tensor& part) {
+  check_count(op, self);
+  Tensor t(part.impl()->alias(true));
+  const FakeMode* const mode = mode_of_fake(*t.impl());
+  if (mode && mode->shapes()) mode->shapes()->made(intrusive_ptr<TensorImpl>::share(t.impl()));
+  return t;
+}
 
 }  // namespace
 
@@ -338,7 +363,7 @@ Tensor values(const Tensor& self) {
   CRESSET_CHECK(cresset::is_sparse(self.layout()), "values: expected a sparse tensor, got layout ", title(self.layout()));
   const SparseParts& p = sparse_parts(self);
   CRESSET_CHECK(p.plain.defined() || p.coalesced, "values: the tensor is not coalesced, call coalesce() before");
-  return shared(p.values);
+  return part("values", self, p.values);
 }
 
 Tensor _coalesce(const Tensor& self) {
@@ -362,7 +387,7 @@ Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const Tens
   if (positions.size(1) == 0) {
     size.resize(static_cast<size_t>(positions.size(0)), 0);
   } else {
-    check_data(positions);
+    if (positions.lacks_data()) shape_depends_on_data("sparse_coo_tensor", "indices", positions);
     const Tensor least = positions.amin(1), most = positions.amax(1);
     for (int64_t d = 0; d < positions.size(0); d++) {
       const int64_t low = least.data_ptr<int64_t>()[d];
@@ -407,7 +432,7 @@ void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& value
   check_counts(indices, data);
   const DimVector expected = joined({data.size(0)}, behind(size, sparse_dim));
   CRESSET_CHECK(IntArrayRef(expected) == data.sizes(), "sparse_coo_tensor: expected values of shape ", IntArrayRef(expected), ", got ", data.sizes());
-  if (indices.size(1) == 0 || indices.is_meta()) return;
+  if (indices.size(1) == 0 || indices.lacks_data()) return;
   const Tensor positions = as_positions(indices), least = positions.amin(1), most = positions.amax(1);
   for (int64_t d = 0; d < sparse_dim; d++) {
     const int64_t low = least.data_ptr<int64_t>()[d], high = most.data_ptr<int64_t>()[d];
@@ -460,7 +485,7 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
                 plain.scalar_type(), ", respectively");
   CRESSET_CHECK(pointers.scalar_type() == kLong || pointers.scalar_type() == kInt, p, " and ", q, " must be an int32 or int64 type, but got ",
                 pointers.scalar_type());
-  if (pointers.is_meta() || plain.is_meta()) return;
+  if (pointers.lacks_data() || plain.lacks_data()) return;
   const Tensor dense_pointers = pointers.contiguous(), dense_plain = plain.contiguous();
   const char* minor = is_by_rows(layout) ? (block ? "ncolblocks" : "ncols") : (block ? "nrowblocks" : "nrows");
   const char* majors = is_by_rows(layout) ? (block ? "nrowblocks" : "nrows") : (block ? "ncolblocks" : "ncols");
@@ -507,6 +532,7 @@ int64_t _dimV(const Tensor& self) { return coo_parts("_dimV", self).dense_dim; }
 int64_t _nnz(const Tensor& self) {
   CRESSET_CHECK_NOT_IMPLEMENTED(cresset::is_sparse(self.layout()), "Could not run 'aten::_nnz' with arguments from the 'CPU' backend; the operator is ",
                                 "registered for: SparseCPU, SparseCsrCPU");
+  check_count("_nnz", self);
   return sparse_parts(self).nnz();
 }
 bool is_coalesced(const Tensor& self) { return coo_parts("is_coalesced", self).coalesced; }
@@ -536,14 +562,14 @@ Tensor coalesce_values(const Tensor& self) {
 Tensor indices(const Tensor& self) {
   const SparseParts& p = coo_parts("indices", self);
   CRESSET_CHECK(p.coalesced, "indices: the tensor is not coalesced, call coalesce() before");
-  return shared(p.indices);
+  return part("indices", self, p.indices);
 }
-Tensor _indices(const Tensor& self) { return shared(coo_parts("_indices", self).indices); }
-Tensor _values(const Tensor& self) { return shared(coo_parts("_values", self).values); }
-Tensor crow_indices(const Tensor& self) { return shared(compressed_parts("crow_indices", self, true).indices); }
-Tensor col_indices(const Tensor& self) { return shared(compressed_parts("col_indices", self, true).plain); }
-Tensor ccol_indices(const Tensor& self) { return shared(compressed_parts("ccol_indices", self, false).indices); }
-Tensor row_indices(const Tensor& self) { return shared(compressed_parts("row_indices", self, false).plain); }
+Tensor _indices(const Tensor& self) { return part("_indices", self, coo_parts("_indices", self).indices); }
+Tensor _values(const Tensor& self) { return part("_values", self, coo_parts("_values", self).values); }
+Tensor crow_indices(const Tensor& self) { return part("crow_indices", self, compressed_parts("crow_indices", self, true).indices); }
+Tensor col_indices(const Tensor& self) { return part("col_indices", self, compressed_parts("col_indices", self, true).plain); }
+Tensor ccol_indices(const Tensor& self) { return part("ccol_indices", self, compressed_parts("ccol_indices", self, false).indices); }
+Tensor row_indices(const Tensor& self) { return part("row_indices", self, compressed_parts("row_indices", self, false).plain); }
 
 Tensor& sparse_resize_(Tensor& self, IntArrayRef size, int64_t sparse_dim, int64_t dense_dim) {
   const SparseParts& p = coo_parts("sparse_resize_", self);

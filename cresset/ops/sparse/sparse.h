@@ -37,19 +37,29 @@ Tensor values_at(const Tensor& source, const Tensor& positions);
 Tensor values_like(const Tensor& source, const Tensor& pattern);
 // A copy without a history that shares nothing but positions.
 Tensor cloned(const Tensor& t);
-Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim = 0);
+// A tensor that stores nothing, or, without data, `nnz` elements.
+Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_dim = 0, int64_t nnz = 0);
+// The same in a compressed layout; `blocksize` is empty for layouts without blocks.
+Tensor empty_compressed(IntArrayRef size, const TensorOptions& options, int64_t dense_dim, IntArrayRef blocksize, ScalarType index_dtype, int64_t nnz = 0);
 Tensor empty_like(const Tensor& self, const TensorOptions& options);
 Tensor zeros_like(const Tensor& self, const TensorOptions& options);
 
 // To a compressed layout from positions (batch_dim + 2, n) and values (n, dense sizes...); `blocksize` empty: no blocks.
 Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& values, IntArrayRef blocksize, ScalarType index_dtype);
+// Errors: dense dimensions, or a batch.
+void check_matrix(const Tensor& t);
 // A matrix by rows: itself where it is CSR; its values without a history.
 Tensor by_rows(const Tensor& matrix);
 
-// Errors: the tensor, or its parts, hold no data.
-void check_data(const Tensor& t);
-// A vector of int64.
+// Whether the tensor, or a part of it, holds no data, as fake and meta tensors.
+bool lacks_data(const Tensor& t);
+// The number of elements, of at most `most`, that a result of such a tensor stores where only data tells: a symbol where sizes may be
+// symbols of data, else 0.
+int64_t unknown_count(const Tensor& like, int64_t most);
+// A vector of int64 on the CPU.
 Tensor longs(IntArrayRef numbers);
+// Where a vector of flags is true, int64; without data as many as `unknown_count` says.
+Tensor places(const Tensor& keep);
 void check_size(const char* op, IntArrayRef size);
 
 }  // namespace cresset::ops::sparse

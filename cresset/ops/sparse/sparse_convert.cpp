@@ -13,12 +13,10 @@ namespace {
 
 // Pointers and positions in range, whatever their order and however often they come: what loops over rows rely on.
 void check_in_range(const Tensor& t, int64_t n_major, int64_t n_minor) {
+  if (lacks_data(t)) return;
   const SparseParts& p = sparse_parts(t);
   const int64_t version = static_cast<int64_t>(p.indices.impl()->version()) + p.plain.impl()->version();
   if (__atomic_load_n(&p.checked_version, __ATOMIC_RELAXED) == version) return;
-  check_data(t);
-  check_data(p.indices);
-  check_data(p.plain);
   const Tensor pointers = p.indices.contiguous(), plain = p.plain.contiguous();
   const auto fault = kernels::check_pointers(pointers.data_ptr(), plain.data_ptr(), pointers.scalar_type(), 1, n_major, n_minor, p.nnz());
   CRESSET_CHECK(fault == kernels::PointerFault::none || fault == kernels::PointerFault::order || fault == kernels::PointerFault::crowded,
@@ -30,7 +28,6 @@ void check_in_range(const Tensor& t, int64_t n_major, int64_t n_minor) {
 }  // namespace
 
 Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& given, IntArrayRef blocksize, ScalarType index_dtype) {
-  check_data(positions);
   const int64_t batch = positions.size(0) - 2, batches = product(first(sizes, batch));
   const int64_t b0 = blocksize.empty() ? 1 : blocksize[0], b1 = blocksize.empty() ? 1 : blocksize[1];
   const int64_t rows = sizes[static_cast<size_t>(batch)] / b0, columns = sizes[static_cast<size_t>(batch) + 1] / b1;
@@ -74,6 +71,10 @@ Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions
                          values.reshape(joined(shape, dense)));
 }
 
+void check_matrix(const Tensor& t) {
+  CRESSET_CHECK_INDEX(t.dim() == 2 && (!is_sparse(t) || sparse_parts(t).sparse_dim == 2), "expected a matrix without dense dimensions, got shape ", t.sizes());
+}
+
 Tensor by_rows(const Tensor& matrix) {
   Tensor csr = matrix.detach();
   if (csr.layout() != Layout::SparseCsr) csr = csr.to_sparse_csr();
@@ -111,6 +112,10 @@ Tensor to_coo(const Tensor& self, std::optional<int64_t> sparse_dim) {
     const int64_t dims = sparse_dim.value_or(self.dim());
     CRESSET_CHECK(dims >= 0 && dims <= self.dim(), "dense_to_sparse: sparse_dim argument must be in [0,", self.dim(), "] range, but ", dims, " is given");
     CRESSET_CHECK(dims > 0 || self.dim() == 0, "dense_to_sparse: expected sparse_dim above 0 for a tensor with dimensions");
+    if (self.lacks_data()) {
+      const int64_t nnz = unknown_count(self, product(first(self.sizes(), dims)));
+      return empty_of(self.sizes(), self.options().layout(Layout::Sparse), self.dim() - dims, nnz);
+    }
     const Tensor positions = nonzero_positions(self, dims);
     return make_coo(self.sizes(), positions, sparse::values_at(self, positions), true);
   }
@@ -140,8 +145,14 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   if (blocked)
     CRESSET_CHECK(self.size(at) % given[0] == 0 && self.size(at + 1) % given[1] == 0, name, ": tensor sparse size (", self.size(at), ",", self.size(at + 1),
                   ") is no multiple of blocksize (", given[0], ",", given[1], ")");
+  const int64_t cells = self.size(at) * self.size(at + 1) / (blocked ? given[0] * given[1] : 1);
+  // Without data: as many elements as before, or as only data tells.
+  auto storing = [&](ScalarType index_dtype, std::optional<int64_t> nnz) {
+    return empty_compressed(self.sizes(), self.options().layout(layout), dense, given, index_dtype, nnz ? *nnz : unknown_count(self, cells));
+  };
   if (is_dense) {
     for (int64_t d = 0; d < at; d++) CRESSET_CHECK(self.size(d) != 0, name, ": expected batch dimensions without a zero, got shape ", self.sizes());
+    if (self.lacks_data()) return storing(kLong, std::nullopt);
     Tensor positions;
     if (!blocked) {
       positions = nonzero_positions(self, at + 2);
@@ -172,13 +183,14 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   const SparseParts& p = sparse_parts(self);
   if (!p.plain.defined()) {
     CRESSET_CHECK(p.sparse_dim == 2, name, ": conversion from Sparse to ", title(layout), ": expected a tensor with sparse_dim() of 2, got another");
+    const bool same_count = p.nnz() == 0 || (p.coalesced && !blocked);
+    if (lacks_data(self)) return storing(kLong, same_count ? std::optional<int64_t>(p.nnz()) : std::nullopt);
     const Tensor coo = p.coalesced ? self : sparse::coalesced(self);
     const SparseParts& q = sparse_parts(coo);
     if (layout == Layout::SparseCsr) {
       const int64_t rows = self.size(0);
       Tensor pointers = cresset::empty({rows + 1}, TensorOptions(kLong));
       const Tensor majors = q.indices.select(0, 0).contiguous();
-      check_data(majors);
       kernels::compress_positions(pointers.data_ptr(), majors.data_ptr(), kLong, 1, rows, q.nnz());
       CRESSET_CHECK_INDEX(pointers.data_ptr<int64_t>()[rows] == q.nnz(), "sparse: the rows of a coalesced tensor of shape ", self.sizes(),
                           " are out of range or not sorted");
@@ -188,6 +200,10 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   }
   const bool same_blocks = is_blocked(self.layout()) && blocked && block_of(self) == std::pair<int64_t, int64_t>(given[0], given[1]);
   if (layout == self.layout() && (!blocked || same_blocks)) return self.detach();
+  if (lacks_data(self)) {
+    const auto [rows, columns] = block_of(self);
+    return storing(p.indices.scalar_type(), p.nnz() == 0 || !blocked ? std::optional<int64_t>(p.nnz() * rows * columns) : std::nullopt);
+  }
   return compressed_from(layout, self.sizes(), element_positions(self), element_values(self, p.values), given, p.indices.scalar_type());
 }
 
@@ -273,7 +289,7 @@ Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::option
 Tensor to_dense_by_values(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
   CRESSET_CHECK(is_sparse(self.layout()), "to_dense expected sparse tensor layout but got ", title(self.layout()));
   const SparseParts& p = sparse_parts(self);
-  if (self.is_meta()) return cresset::empty(self.sizes(), TensorOptions(dtype.value_or(self.scalar_type())).device(self.device()));
+  if (lacks_data(self)) return cresset::empty(self.sizes(), TensorOptions(dtype.value_or(self.scalar_type())).device(self.device()));
   // Added where positions are repeated.
   const Tensor values = element_values(self, p.plain.defined() || p.coalesced ? self.values() : p.values), positions = element_positions(self);
   const IntArrayRef lead = first(self.sizes(), positions.size(0));
@@ -339,7 +355,7 @@ Tensor sparse_mask_by_values(const Tensor& self, const Tensor& mask) {
 
 Tensor _convert_indices_from_coo_to_csr(const Tensor& self, int64_t size, bool out_int32) {
   CRESSET_CHECK(self.dim() == 1, "_convert_indices_from_coo_to_csr: expected a vector of sorted rows, got shape ", self.sizes());
-  return cresset::searchsorted(self, cresset::arange(size + 1, TensorOptions(self.scalar_type())), out_int32);
+  return cresset::searchsorted(self, cresset::arange(size + 1, self.options()), out_int32);
 }
 
 Tensor _convert_indices_from_csr_to_coo(const Tensor& crow_indices, const Tensor& col_indices, bool out_int32, bool transpose) {

@@ -25,7 +25,7 @@ bool same_pattern(const Tensor& a, const Tensor& b) {
   const SparseParts &p = sparse_parts(a), &q = sparse_parts(b);
   return a.layout() == b.layout() && p.values.sizes() == q.values.sizes() && p.indices.is_alias_of(q.indices) &&
          p.indices.storage_offset() == q.indices.storage_offset() && p.indices.sizes() == q.indices.sizes() && p.indices.strides() == q.indices.strides() &&
-         (!p.plain.defined() || cresset::equal(p.plain, q.plain));
+         (!p.plain.defined() || (lacks_data(a) ? p.plain.is_alias_of(q.plain) : cresset::equal(p.plain, q.plain)));
 }
 
 void check_same_sizes(const char* op, const Tensor& a, const Tensor& b, const char* more) {
@@ -100,12 +100,13 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
                 " sparse dimensions while other has ", q.sparse_dim, " sparse dimensions");
   const IntArrayRef lead = first(a.sizes(), p.sparse_dim);
   if (p.nnz() == 0 || q.nnz() == 0) {
-    const Tensor none = make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).mul(q.values.narrow(0, 0, 0)).to(dtype), true);
+    const Tensor none =
+        make_coo(sizes, p.indices.narrow(1, 0, 0), p.values.narrow(0, 0, 0).mul(q.values.narrow(0, 0, 0)).to(dtype), p.coalesced || !lacks_data(x));
     return in_layout_of(none, a);
   }
   const Tensor wanted = flat_positions(p.indices, lead), have = flat_positions(q.indices, lead);
   const Tensor at = cresset::searchsorted(have, wanted).clamp_max(q.nnz() - 1);
-  const Tensor kept = have.index_select(0, at).eq(wanted).nonzero().squeeze(1);
+  const Tensor kept = places(have.index_select(0, at).eq(wanted));
   const Tensor values = p.values.index_select(0, kept).mul(q.values.index_select(0, at.index_select(0, kept)));
   return in_layout_of(make_coo(sizes, p.indices.index_select(1, kept), values, p.coalesced), a);
 }
@@ -122,7 +123,7 @@ Tensor broadcast_coo(const Tensor& sparse, IntArrayRef sizes) {
     if (!is_new && n == sparse.size(d - added)) continue;
     sorted = sorted && (is_new || d == added);
     const int64_t behind = is_new ? 0 : d - added + 1;
-    const Tensor row = cresset::arange(n, TensorOptions(kLong)).repeat_interleave(count).unsqueeze(0);
+    const Tensor row = cresset::arange(n, indices.options()).repeat_interleave(count).unsqueeze(0);
     const Tensor rest = indices.repeat({1, n});
     indices = cresset::cat({rest.narrow(0, 0, std::max<int64_t>(behind - 1, 0)), row, rest.narrow(0, behind, rest.size(0) - behind)});
     values = n == 0 ? values.narrow(0, 0, 0) : cresset::cat(std::vector<Tensor>(static_cast<size_t>(n), values));
@@ -304,12 +305,14 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
 Tensor to_copy(const Tensor& self, const TensorOptions& options, bool, std::optional<MemoryFormat>) {
   const ScalarType dtype = options.has_dtype() ? options.dtype() : self.scalar_type();
   if (options.has_device() && options.device().type() != self.device().type()) {
-    CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && options.device().is_meta(), "to: ", title(self.layout()), " tensors cannot be moved to ",
-                                  options.device());
+    CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && (options.device().is_meta() || lacks_data(self)), "to: ", title(self.layout()),
+                                  " tensors cannot be moved to ", options.device());
     const SparseParts& p = sparse_parts(self);
-    if (!is_blocked(self.layout())) return empty_of(self.sizes(), self.options().dtype(dtype).device(options.device()), p.dense_dim);
-    const Tensor values = p.values.to(TensorOptions(dtype).device(options.device())), indices = p.indices.to(options.device());
-    return make_compressed(self.layout(), self.sizes(), indices, p.plain.to(options.device()), values);
+    const TensorOptions there = self.options().dtype(dtype).device(options.device());
+    if (!p.plain.defined()) return empty_of(self.sizes(), there, p.dense_dim);
+    const auto [rows, columns] = block_of(self);
+    const DimVector blocks{rows, columns};
+    return empty_compressed(self.sizes(), there, p.dense_dim, is_blocked(self.layout()) ? IntArrayRef(blocks) : IntArrayRef(), p.indices.scalar_type());
   }
   if (!is_sparse(self)) return self.to(dtype).to_sparse(options.layout());
   if (options.has_layout() && options.layout() == Layout::Strided) return self.to_dense(dtype);

@@ -20,13 +20,13 @@ kernels::SparseRows rows_of(const Tensor& csr) {
 void check_product(const char* op, const Tensor& a, const Tensor& b) {
   CRESSET_CHECK(a.dim() == 2 && b.dim() == 2, op, ": expected two matrices, got shapes ", a.sizes(), " and ", b.sizes());
   CRESSET_CHECK(a.size(1) == b.size(0), op, ": the inner sizes of mat1 and mat2 differ (", a.size(0), "x", a.size(1), " and ", b.size(0), "x", b.size(1), ")");
+  CRESSET_CHECK(a.device() == b.device(), op, ": expected both matrices to be on one device, got ", a.device(), " and ", b.device());
   CRESSET_CHECK(a.scalar_type() == b.scalar_type(), op, ": expected both matrices to have the same dtype, got ", a.scalar_type(), " and ", b.scalar_type());
 }
 
 // out = beta * out + alpha * (sparse x dense); `out` contiguous.
 void times_dense(const Tensor& out, const Tensor& a, const Tensor& dense, const Scalar& beta, const Scalar& alpha) {
-  check_data(dense);
-  check_data(out);
+  if (lacks_data(a)) return check_matrix(a);
   const Tensor csr = by_rows(a);
   const bool in_rows = dense.stride(1) == 1 && dense.stride(0) >= dense.size(1);
   const Tensor right = in_rows || dense.numel() == 0 ? dense : dense.contiguous();
@@ -34,6 +34,12 @@ void times_dense(const Tensor& out, const Tensor& a, const Tensor& dense, const 
 }
 
 Tensor sparse_product(const Tensor& a, const Tensor& b) {
+  if (lacks_data(a) || lacks_data(b)) {
+    check_matrix(a);
+    check_matrix(b);
+    const int64_t most = sparse_parts(a).nnz() == 0 || sparse_parts(b).nnz() == 0 ? 0 : a.size(0) * b.size(1);
+    return empty_of({a.size(0), b.size(1)}, a.options().layout(a.layout() == Layout::Sparse ? a.layout() : Layout::SparseCsr), 0, unknown_count(a, most));
+  }
   const Tensor x = by_rows(a);
   Tensor y = by_rows(b);
   if (sparse_parts(x).indices.scalar_type() != sparse_parts(y).indices.scalar_type()) {
@@ -124,7 +130,10 @@ namespace {
 using namespace sparse;
 
 // The rows of a COO matrix that store anything, sorted.
-Tensor stored_rows(const Tensor& coo) { return std::get<0>(cresset::_unique2(coo._indices().select(0, 0))); }
+Tensor stored_rows(const Tensor& coo) {
+  const Tensor rows = coo._indices().select(0, 0);
+  return rows.lacks_data() ? places(rows.ne(0)) : std::get<0>(cresset::_unique2(rows));
+}
 
 }  // namespace
 
@@ -180,11 +189,12 @@ Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor
                 mat2.size(0), "x", mat2.size(1), ")");
   CRESSET_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), "sampled_addmm: self and mat1 @ mat2 have different shapes, ", self.sizes(),
                 " and (", mat1.size(0), ", ", mat2.size(1), ")");
-  check_data(mat1);
-  check_data(mat2);
+  CRESSET_CHECK(self.device() == mat1.device() && self.device() == mat2.device(), "sampled_addmm: expected all tensors on one device, got ", self.device(),
+                ", ", mat1.device(), " and ", mat2.device());
   const Tensor csr = by_rows(self);
   const SparseParts& p = sparse_parts(csr);
   const Tensor values = p.values.clone(), left = mat1.contiguous(), right = mat2.t().contiguous();
+  if (lacks_data(csr)) return make_compressed(Layout::SparseCsr, self.sizes(), p.indices, p.plain, values);
   kernels::SparseRows rows = rows_of(csr);
   kernels::sampled_product(values.data_ptr(), rows, left.data_ptr(), right.data_ptr(), left.size(1), beta, alpha);
   return make_compressed(Layout::SparseCsr, self.sizes(), p.indices, p.plain, values);
@@ -209,7 +219,7 @@ Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense) {
   CRESSET_CHECK(cresset::is_sparse(sparse.layout()) || cresset::is_sparse(dense.layout()), "sparse.mm: expected a sparse matrix, got layouts ", sparse.layout(),
                 " and ", dense.layout());
   CRESSET_CHECK(sparse.dim() == 2 && dense.dim() == 2, "sparse.mm: expected two matrices, got shapes ", sparse.sizes(), " and ", dense.sizes());
-  const Tensor zero = cresset::zeros({}, TensorOptions(dense.scalar_type()));
+  const Tensor zero = cresset::zeros({}, TensorOptions(dense.scalar_type()).device(dense.device()));
   return cresset::_sparse_addmm(zero.expand({sparse.size(0), dense.size(1)}), sparse, dense, 0, 1);
 }
 
@@ -239,7 +249,7 @@ Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense, std::string_view re
 
 Tensor smm(const Tensor& self, const Tensor& mat2) {
   CRESSET_CHECK(self.layout() == Layout::Sparse, "smm: expected a COO matrix, got layout ", self.layout());
-  return cresset::sspaddmm(cresset::sparse_coo_tensor({self.size(0), mat2.size(1)}, TensorOptions(mat2.scalar_type())), self, mat2, 0, 1);
+  return cresset::sspaddmm(cresset::sparse_coo_tensor({self.size(0), mat2.size(1)}, TensorOptions(mat2.scalar_type()).device(mat2.device())), self, mat2, 0, 1);
 }
 
 Tensor hspmm(const Tensor& mat1, const Tensor& mat2) {

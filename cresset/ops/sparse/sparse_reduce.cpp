@@ -3,6 +3,7 @@
 #include "cresset/ops/bodies_sparse.h"
 #include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/sparse/sparse_math.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -36,7 +37,7 @@ Tensor softmax_values(const Tensor& coo, int64_t dim, bool log) {
   const SparseParts& p = sparse_parts(coo);
   const Tensor values = coo.values();
   if (dim >= p.sparse_dim) return log ? values.log_softmax(dim - p.sparse_dim + 1) : values.softmax(dim - p.sparse_dim + 1);
-  if (p.nnz() == 0) return values;
+  if (p.nnz() == 0 || lacks_data(coo)) return values;
   const auto [group, count] = groups_along(coo, dim);
   DimVector shape(values.sizes());
   shape[0] = count;
@@ -105,7 +106,7 @@ Tensor _spdiags(const Tensor& given, const Tensor& offsets, IntArrayRef shape, s
   const Layout wanted = layout.value_or(Layout::Sparse);
   CRESSET_CHECK(wanted == Layout::Sparse || wanted == Layout::SparseCsr || wanted == Layout::SparseCsc,
                 "spdiags: only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got ", title(wanted));
-  check_data(starts);
+  if (starts.lacks_data()) shape_depends_on_data("_spdiags", "default", starts);
   std::vector<int64_t> rows, columns, from;
   for (int64_t k = 0; k < starts.numel(); k++) {
     const int64_t offset = starts.data_ptr<int64_t>()[k];

@@ -10,9 +10,6 @@ namespace cresset::ops::sparse {
 
 namespace {
 
-// Elements of a list of positions that `keep` says are kept.
-Tensor places(const Tensor& keep) { return keep.nonzero().squeeze(1); }
-
 DimVector without(IntArrayRef sizes, int64_t d) {
   DimVector rest;
   for (size_t i = 0; i < sizes.size(); i++)
@@ -113,8 +110,10 @@ Tensor permute(const Tensor& self, IntArrayRef dims) {
       dense_order.push_back(order[d] - p.sparse_dim + 1);
     }
   }
-  const Tensor positions = moved ? p.indices.index_select(0, longs(sparse_order)) : p.indices;
-  return make_coo(sizes, positions, p.values.permute(dense_order), p.coalesced && (!moved || p.nnz() < 2));
+  std::vector<Tensor> rows;
+  for (const int64_t d : sparse_order) rows.push_back(p.indices.select(0, d));
+  const Tensor positions = moved ? cresset::stack(rows) : p.indices;
+  return make_coo(sizes, positions, p.values.permute(dense_order), p.coalesced && (!moved || (p.nnz() < 2 && !lacks_data(self))));
 }
 
 Tensor unsqueeze(const Tensor& self, int64_t dim) {
@@ -174,15 +173,19 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   CRESSET_CHECK_INDEX(index.dim() <= 1 && index.layout() == Layout::Strided, "index_select(): index must be a dense vector, got shape ", index.sizes());
   CRESSET_CHECK_INDEX(index.scalar_type() == kLong || index.scalar_type() == kInt, "index_select(): expected an index of dtype int64 or int32, got ",
                       index.scalar_type());
-  check_data(index);
   const Tensor wanted = index.to(kLong).reshape({-1}).contiguous();
-  for (int64_t k = 0; k < wanted.numel(); k++) {
+  const bool known = !lacks_data(wanted) && !lacks_data(self);
+  for (int64_t k = 0; known && k < wanted.numel(); k++) {
     const int64_t i = wanted.data_ptr<int64_t>()[k];
     CRESSET_CHECK_INDEX(i >= -n && i < n, "index_select(): index ", i, " contains an element out of range for dimension ", d, " of size ", n);
   }
   const DimVector sizes = with(self.sizes(), d, wanted.numel());
   const Tensor in_range = wanted.remainder(std::max<int64_t>(n, 1));
   if (d >= p.sparse_dim) return make_coo(sizes, p.indices, p.values.index_select(d - p.sparse_dim + 1, in_range), p.coalesced);
+  if (!known) {
+    const Tensor kept = places(cresset::empty({p.nnz() * wanted.numel()}, TensorOptions(kBool).device(self.device())));
+    return make_coo(sizes, p.indices.index_select(1, kept), p.values.index_select(0, kept), p.coalesced);
+  }
   // For each wanted place the stored elements there, in their order.
   const auto [sorted, order] = cresset::sort(p.indices.select(0, d), /*stable=*/true, 0, false);
   const Tensor from = cresset::searchsorted(sorted, in_range), to = cresset::searchsorted(sorted, in_range, false, /*right=*/true), counts = to - from;

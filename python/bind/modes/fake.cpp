@@ -36,6 +36,14 @@ PyObject* make(PyObject*, PyObject* allow) {
   });
 }
 
+// refuse_unknown_counts(mode): numbers of elements of sparse tensors that only data tells are errors from now on.
+PyObject* refuse_unknown_counts(PyObject*, PyObject* capsule) {
+  return guarded([&]() -> PyObject* {
+    mode_of(capsule).refuse_unknown_counts();
+    Py_RETURN_NONE;
+  });
+}
+
 // swap(mode or None): what makes tensors fake in this thread from now on. Returns what did. The caller keeps the mode.
 PyObject* swap(PyObject*, PyObject* capsule) {
   return guarded([&] {
@@ -106,15 +114,16 @@ PyObject* from_tensor(PyObject*, PyObject* args) {
   return guarded([&] { return wrap(fake_like(mode_of(capsule), tensor_of(tensor))); });
 }
 
-// snapshot(mode, tensor): a fake tensor of the geometry that it has now, without a history, unheard by listeners. None for other layouts, and for batches.
+// snapshot(mode, tensor): a fake tensor of the geometry that it has now, without a history, unheard by listeners. None for real ones of other layouts, and for
+// batches.
 PyObject* snapshot(PyObject*, PyObject* args) {
   PyObject *capsule, *tensor;
   if (!PyArg_ParseTuple(args, "OO!", &capsule, tensor_type, &tensor)) return nullptr;
   return guarded([&]() -> PyObject* {
     const Tensor t = func::from_functional(tensor_of(tensor));
-    if (t.layout() != Layout::Strided || !t.has_storage()) Py_RETURN_NONE;
+    if (!mode_of_fake(*t.impl()) && (t.layout() != Layout::Strided || !t.has_storage())) Py_RETURN_NONE;
     Tensor made(is_fake(t) ? t.impl()->alias(true) : mode_of(capsule).fake_of(*t.impl()));
-    if (SymbolicShapes* s = made.impl()->storage()->fake_mode()->shapes()) s->made(intrusive_ptr<TensorImpl>::share(made.impl()));
+    if (SymbolicShapes* s = mode_of_fake(*made.impl())->shapes()) s->made(intrusive_ptr<TensorImpl>::share(made.impl()));
     return wrap(std::move(made));
   });
 }
@@ -210,6 +219,7 @@ PyObject* set_names(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {{"_fake_mode", make, METH_O, nullptr},
+                           {"_fake_refuse_unknown_counts", refuse_unknown_counts, METH_O, nullptr},
                            {"_fake_swap", swap, METH_O, nullptr},
                            {"_fake_set_shapes", set_shapes, METH_VARARGS, nullptr},
                            {"_fake_shape_env", shape_env, METH_O, nullptr},

@@ -62,7 +62,7 @@ SymbolsAsNumbers::~SymbolsAsNumbers() { t_as_numbers = before_; }
 SymbolicShapes* shapes_of(const Tensor& t) {
   if (const BatchedImpl* const batched = as_batched(t)) return shapes_of(batched->value());
   if (FunctionalImpl* const wrapper = as_functional(t)) return shapes_of(wrapper->value());
-  return t.defined() && has_symbols(t) ? t.impl()->storage()->fake_mode()->shapes() : nullptr;
+  return t.defined() && has_symbols(t) ? mode_of_fake(*t.impl())->shapes() : nullptr;
 }
 
 PyObject* wrap_symbol(const Tensor& t, int64_t value) {

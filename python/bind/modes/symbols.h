@@ -27,7 +27,9 @@ class SymbolsAsNumbers {
 
 // Whether the tensor itself is a fake one whose sizes may be symbols.
 inline bool has_symbols(const Tensor& t) {
-  return CRESSET_UNLIKELY(t.impl()->backend() == kFakeBackend) && t.has_storage() && t.impl()->storage()->fake_mode()->shapes();
+  if (CRESSET_LIKELY(t.impl()->backend() != kFakeBackend)) return false;
+  const FakeMode* const mode = mode_of_fake(*t.impl());
+  return mode && mode->shapes();
 }
 // The symbols of the sizes of a tensor, or of the value that vmap or functionalize wraps; null where sizes are numbers.
 SymbolicShapes* shapes_of(const Tensor& t);

@@ -45,7 +45,7 @@ class Facts:
 def fake_inputs(flat):
     """A mode, and the tensors of `flat` as its fakes."""
     mode = next((maybe_get_fake_mode(leaf) for leaf in flat if isinstance(leaf, Tensor) and is_fake(leaf)), None)
-    mode = mode or FakeTensorMode(allow_non_fake_inputs=True)
+    mode = mode or FakeTensorMode._of_capture()
     return mode, [mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf for leaf in flat]
 
 

@@ -245,6 +245,13 @@ class FakeTensorMode:
         if shape_env is not None:
             _cresset._fake_set_shapes(self._handle, shape_env._env.capsule(), shape_env)
 
+    @classmethod
+    def _of_capture(cls, shape_env=None):
+        """A mode for programs that are captured: numbers of elements of sparse tensors that only data tells are errors, not 0."""
+        mode = cls(allow_non_fake_inputs=True, shape_env=shape_env, static_shapes=True)
+        _cresset._fake_refuse_unknown_counts(mode._handle)
+        return mode
+
     def _bind(self, handle):
         self._handle, self._before, self._symbolic = handle, [], {}
         FakeTensorMode._known[_cresset._fake_address(handle)] = self
@@ -270,7 +277,7 @@ class FakeTensorMode:
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
         """A fake tensor like `tensor`; the same one for the same tensor. Parameters stay parameters, and shared memory is shared.
 
-        A fake tensor of another mode keeps its sizes. In a mode with a `shape_env` those of others are symbols, unless `static_shapes`; `source` names it in guards, and `symbolic_context` says which
+        A sparse one stores nothing: how many elements there are only data tells. A fake tensor of another mode keeps its sizes. In a mode with a `shape_env` those of others are symbols, unless `static_shapes`; `source` names it in guards, and `symbolic_context` says which
         dimensions are.
 
         >>> fake = torch._subclasses.fake_tensor

@@ -80,14 +80,15 @@ class CrossRefFakeMode(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         given = (args, kwargs)
-        if self.ignore_op_fn(func) or any(map(is_fake, _tensors(given))):
+        # How many elements a sparse tensor stores is not known of a fake one.
+        if self.ignore_op_fn(func) or any(is_fake(tensor) or tensor.layout is not torch.strided for tensor in _tensors(given)):
             return func(*args, **kwargs)
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         try:
             fakes = tree_map(lambda leaf: mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf, given)
             with mode:
                 expected = func(*fakes[0], **fakes[1])
-        except (UnsupportedFakeTensorException, NotImplementedError):  # only data tells, or the layout has no fake tensors
+        except (UnsupportedFakeTensorException, NotImplementedError):  # only data tells
             return func(*args, **kwargs)
         found = func(*args, **kwargs)
         self._compare(func, _tensors(expected), fakes, _tensors(found), given)

@@ -32,7 +32,7 @@ _FORMS = "sparse_coo_tensor: expected (size), (indices, values) or (indices, val
 
 
 def _is_size(data):
-    return isinstance(data, (tuple, list, torch.Size)) and all(isinstance(n, int) for n in data)
+    return isinstance(data, (tuple, list, torch.Size)) and all(isinstance(n, (int, torch.SymInt)) for n in data)
 
 
 def sparse_coo_tensor(*args, indices=None, values=None, size=None, dtype=None, device=None, pin_memory=False, requires_grad=False, check_invariants=None,

@@ -168,7 +168,8 @@ class Text(unittest.TestCase):
             x, "tensor(indices=tensor(..., size=(2, 0)),\n       values=tensor(..., size=(0,)),\n       device='meta', size=(2, 3), layout=torch.sparse_coo)"
         )
         self.assertTrue(x.to_dense().is_meta)
-        for use in (lambda: A.to("meta").to_sparse(), lambda: A.to("meta") @ A.t().to_sparse(), lambda: x @ A.t(), lambda: x.coalesce().indices().tolist()):
+        self.assertEqual(repr(A.to("meta").to_sparse()), repr(x))
+        for use in (lambda: A.to("meta") @ A.t().to_sparse(), lambda: x @ A.t(), lambda: x.coalesce().indices().tolist()):
             with self.assertRaises(RuntimeError):
                 use()
         narrow = A.to(torch.float8_e5m2)

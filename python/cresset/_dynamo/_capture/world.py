@@ -85,11 +85,7 @@ class World:
         self.frame = frame  # facts of the frame: settings, function, code
         self.guards = _cresset_compile.Guards()
         self.shapes = shapes  # symbols, where sizes or numbers of the frame are open
-        self.fake_mode = (
-            FakeTensorMode(allow_non_fake_inputs=True)
-            if shapes is None
-            else FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes.env, static_shapes=True)
-        )
+        self.fake_mode = FakeTensorMode._of_capture(None if shapes is None else shapes.env)
         if shapes is not None:
             shapes.begin()
         self.seen = {}  # place -> inside value

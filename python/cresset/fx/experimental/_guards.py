@@ -139,7 +139,7 @@ def _numbers(value, source):
     """(text, number) for everything of an input that may be symbolic."""
     if isinstance(value, cresset.Tensor):
         yield from ((f"{source}.size()[{d}]", s) for d, s in enumerate(value.size()))
-        if not value.is_sparse:
+        if value.layout is cresset.strided:
             yield from ((f"{source}.stride()[{d}]", s) for d, s in enumerate(value.stride()) if _free_stride(value, s))
             offset = value.storage_offset()
             if isinstance(offset, _SYMBOLIC):

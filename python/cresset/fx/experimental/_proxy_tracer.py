@@ -10,7 +10,7 @@ from ..._modes import stack as _stack
 from ...autograd.profiler import record_function
 from .._symbolic_trace import Tracer
 from ..graph import Graph
-from ..passes.shape_prop import TensorMetadata
+from ..passes.shape_prop import TensorMetadata, _extract_tensor_metadata
 from ..proxy import Proxy
 
 CONSTANT_NUMEL_LIMIT = 1
@@ -215,7 +215,7 @@ def snapshot(value, tracer):
 def set_meta(node, value, tracer, tensor_meta=True):
     """Notes what a node gives: `meta["val"]`, and for a tensor `meta["tensor_meta"]`."""
     node.meta["val"] = snapshot(value, tracer)
-    if tensor_meta and isinstance(value, _Tensor) and value.layout is torch.strided:
+    if tensor_meta and isinstance(value, _Tensor) and (value.layout is torch.strided or node.meta["val"] is not None):
         node.meta["tensor_meta"] = _tensor_meta(value)
 
 
@@ -223,6 +223,8 @@ _formats = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def _tensor_meta(t):
+    if t.layout is not torch.strided:
+        return _extract_tensor_metadata(t)
     form = torch.contiguous_format if t.is_contiguous() else None
     if form is None and t.dim() in _formats and t.is_contiguous(memory_format=_formats[t.dim()]):
         form = _formats[t.dim()]

@@ -448,7 +448,7 @@ def _expressions(value):
     if isinstance(value, py_sym_types):
         yield value.node.expr
     elif isinstance(value, cresset.Tensor):
-        for number in (*value.size(), *(value.stride() if not value.is_sparse else ()), *([value.storage_offset()] if not value.is_sparse else [])):
+        for number in (*value.size(), *((*value.stride(), value.storage_offset()) if value.layout is cresset.strided else ())):
             yield from _expressions(number)
     elif isinstance(value, (tuple, list)):
         for item in value:
