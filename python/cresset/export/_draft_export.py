@@ -90,6 +90,13 @@ class _Items(TorchDispatchMode):
         return out
 
 
+def _is_like(fake, real):
+    """Whether a fake tensor has the dtype of a real one, its number of dimensions, and its sizes where they are numbers."""
+    if not isinstance(fake, torch.Tensor) or (fake.dtype, fake.dim()) != (real.dtype, real.dim()):
+        return False
+    return all(type(size) is not int or size == number for size, number in zip(fake.shape, real.shape, strict=True))
+
+
 class Draft:
     """The numbers of one real run, by which conditions on data are decided, and the report."""
 
@@ -122,8 +129,45 @@ class Draft:
             raise error
         return found
 
+    def without_kernel(self, recorder, func, args, kwargs):
+        """The result of an operator that knows nothing of fake tensors: that of the example, with sizes that only the data tells."""
+        found = self._called(recorder, func, args, kwargs)
+        return self._unlike(recorder, func, found, FailureType.MISSING_FAKE_KERNEL, "it has no kernel for fake tensors")
+
+    def compared(self, recorder, func, args, kwargs, result):
+        """The result on fake tensors of a program's own operator; that of the example where the kernel gives another dtype, or other sizes that are numbers."""
+        if func._schema.is_mutable:
+            return result
+        found = self._called(recorder, func, args, kwargs)
+        pairs = list(zip(pytree.tree_leaves(result), pytree.tree_leaves(found), strict=True))
+        if all(_is_like(fake, real) for fake, real in pairs if isinstance(real, torch.Tensor)):
+            return result
+        return self._unlike(recorder, func, found, FailureType.MISMATCHED_FAKE_KERNEL, "its kernel for fake tensors gives something else")
+
+    def _called(self, recorder, func, args, kwargs):
+        """The result of the example."""
+        values = self._example()[1]
+        args, kwargs = pytree.tree_map_only(torch.Tensor, lambda t: values[recorder.node_of(t)], (args, kwargs))
+        with recorder.innermost().paused(), torch.no_grad():
+            return func(*args, **kwargs)
+
+    def _unlike(self, recorder, func, found, kind, reason):
+        if str(func) not in self.seen:
+            self.seen.add(str(func))
+            self.report.failures.append(FailureReport(kind, {"op": str(func), "reason": reason}))
+
+        def unknown(tensor):
+            sizes = [recorder.env.wrap(recorder.env._env.create_unbacked("size")) for _ in tensor.shape]
+            return torch.empty(sizes, dtype=tensor.dtype, device=tensor.device)
+
+        return pytree.tree_map_only(torch.Tensor, unknown, found)
+
     def _lengths(self):
         """The numbers of all symbols that stand in the graph so far, from running it on the example."""
+        return self._example()[0]
+
+    def _example(self):
+        """The numbers of all symbols that stand in the graph so far, and the value of each node, from running it on the example."""
         recorder, bound, values = self.run.recorder, {}, {}
         given = {node: what[2] if isinstance(what, tuple) and len(what) == 3 else what for node, what in self.run.inputs}
         given.update({node: recorder.constants[name] for name in recorder.constants for node in recorder.graph.find_nodes(op="placeholder")
@@ -151,7 +195,7 @@ class Draft:
                     values[node] = getattr(recorder.root, node.target)
                 if node in values and "val" in node.meta:
                     symbols_of(node.meta["val"], values[node])
-        return bound
+        return bound, values
 
     def assume(self, env, expr, error):
         """The answer of the real run to a condition, or its number; it is asserted where the program runs."""

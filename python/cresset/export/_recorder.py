@@ -15,7 +15,7 @@ import cresset as torch
 from .. import fx, nn
 from .._modes import stack as _stack
 from .._modes.stack import ABOVE_LAYERS
-from .._subclasses.fake_tensor import unset_fake_temporarily
+from .._subclasses.fake_tensor import UnsupportedOperatorException, unset_fake_temporarily
 from ..utils._pytree import tree_leaves
 from . import _spellings
 
@@ -225,7 +225,15 @@ class Recorder:
         args, kwargs = self._all_fake(args), {k: self._all_fake(v) for k, v in kwargs.items()}
         spelling = _spellings.of(func)
         said = (spelling(self, func, args, kwargs) if spelling is not None else None) or (func, args, kwargs)
-        result = self._run(func, args, kwargs)
+        try:
+            result = self._run(func, args, kwargs)
+        except UnsupportedOperatorException:
+            if self.env is None or self.env.draft is None:
+                raise
+            result = self.env.draft.without_kernel(self, func, args, kwargs)
+        else:
+            if self.env is not None and self.env.draft is not None and func.namespace not in ("aten", "prims", "prim"):
+                result = self.env.draft.compared(self, func, args, kwargs, result)
         return self.write(*said, result)
 
     @staticmethod

@@ -266,6 +266,31 @@ class Sizes(unittest.TestCase):
                 with self.assertRaisesRegex(RuntimeError, "expression (Ne|Eq)|expected Eq"):
                     program.module()(-x)
 
+    def test_a_draft_goes_on_where_an_operator_has_no_kernel_for_fake_tensors(self):
+        with torch.library._scoped_library("drafted", "DEF") as lib:
+            lib.define("half(Tensor x) -> Tensor")
+            lib.impl("half", lambda x: x[: x.shape[0] // 2] * 2, "CPU")
+            function = Function(lambda x: torch.ops.drafted.half(x + 1) * 3)
+            with self.assertRaises(RuntimeError):
+                export(function, (torch.ones(4),))
+            with self.assertWarnsRegex(UserWarning, "1 assumption"):
+                program = draft_export(function, (torch.ones(4),))
+            self.assertEqual([f.failure_type.name for f in program._report.failures], ["MISSING_FAKE_KERNEL"])
+            self.assertEqual(program.module()(torch.ones(4)).tolist(), [12, 12])
+
+    def test_a_draft_finds_a_kernel_for_fake_tensors_that_is_wrong(self):
+        with torch.library._scoped_library("drafted", "DEF") as lib:
+            for name, kernel in (("right", lambda x: torch.empty_like(x, dtype=torch.double)), ("wrong", torch.empty_like)):
+                lib.define(f"{name}(Tensor x) -> Tensor")
+                lib.impl(name, lambda x: x.double(), "CPU")
+                lib.impl(name, kernel, "Meta")
+            program = draft_export(Function(torch.ops.drafted.right), (torch.ones(4),))
+            self.assertTrue(program._report.successful())
+            with self.assertWarnsRegex(UserWarning, "1 assumption"):
+                program = draft_export(Function(torch.ops.drafted.wrong), (torch.ones(4),))
+            self.assertEqual([f.failure_type.name for f in program._report.failures], ["MISMATCHED_FAKE_KERNEL"])
+            self.assertEqual(program.module()(torch.ones(4)).dtype, torch.double)
+
     def test_a_draft_knows_the_lengths_that_the_data_gives(self):
         def f(x):
             found = x[x > 0]
