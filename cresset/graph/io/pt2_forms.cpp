@@ -17,7 +17,8 @@ constexpr FormText kForms[] = {
     {"lift_fresh(Tensor self) -> Tensor", "%y: Tensor = alias(%self) return %y"},
     {"lift_fresh_copy(Tensor self) -> Tensor", "%y: Tensor = clone(%self, none) return %y"},
     {"pin_memory(Tensor self, Device? device=None) -> Tensor", "%y: Tensor = alias(%self) return %y"},
-    {"copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", "%fresh: Tensor = clone(%self, none) %y: Tensor = copy_(%fresh, %src, false) return %y"},
+    {"copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = copy_(%fresh, %src, false) return %y"},
     {"zero(Tensor self) -> Tensor", "%y: Tensor = zeros_like(%self, none, none, none, none, none) return %y"},
     {"_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "%y: Tensor = reshape(%self, %size) return %y"},
     {"_reshape_alias(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor", "%y: Tensor = reshape(%self, %size) return %y"},
@@ -36,7 +37,8 @@ constexpr FormText kForms[] = {
      "%y: Tensor = log_sigmoid(%self) %buffer: Tensor = new_empty(%self, [0], none, none, none, none) return %y, %buffer"},
     {"nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
      "%y: Tensor, %total: Tensor = nll_loss_forward(%self, %target, %weight, %reduction, %ignore_index) return %y, %total"},
-    {"_prelu_kernel(Tensor self, Tensor weight) -> Tensor", "%above: Tensor = gt.Scalar(%self, 0) %scaled: Tensor = mul.Tensor(%self, %weight) %y: Tensor = where.self(%above, %self, %scaled) return %y"},
+    {"_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+     "%above: Tensor = gt.Scalar(%self, 0) %scaled: Tensor = mul.Tensor(%self, %weight) %y: Tensor = where.self(%above, %self, %scaled) return %y"},
     // ---- normalization ----
     {"_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> "
      "(Tensor, Tensor, Tensor)",
@@ -65,9 +67,11 @@ constexpr FormText kForms[] = {
     {"replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"replicate\", none) return %y"},
     {"_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
      "per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-     "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: Tensor "
+     "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: "
+     "Tensor "
      "= embedding_bag.padding_idx(%weight, %indices, %offsets, %scale_grad_by_freq, %mode, %sparse, %per_sample_weights, %include_last_offset, %padding_idx) "
-     "return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag(%weight, %indices, %offsets, %scale_grad_by_freq, %mode, "
+     "return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag(%weight, %indices, %offsets, %scale_grad_by_freq, "
+     "%mode, "
      "%sparse, %per_sample_weights, %include_last_offset) return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d"},
     {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", "%y: Tensor = cdist(%x1, %x2, %p, %compute_mode) return %y"},
     {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", "%y: Tensor = cdist(%x1, %x2, 2.0, none) return %y"},
@@ -88,7 +92,8 @@ constexpr FormText kForms[] = {
      "ir::check(%is, \"linalg: a matrix is singular, or has no factors\") return"},
     {"stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? "
      "return_complex=None, bool? align_to_window=None) -> Tensor",
-     "%y: Tensor = stft.center(%self, %n_fft, %hop_length, %win_length, %window, false, \"reflect\", %normalized, %onesided, %return_complex, %align_to_window) "
+     "%y: Tensor = stft.center(%self, %n_fft, %hop_length, %win_length, %window, false, \"reflect\", %normalized, %onesided, %return_complex, "
+     "%align_to_window) "
      "return %y"},
     // ---- attention ----
     {"_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, "

@@ -12,7 +12,7 @@ import cresset as torch
 
 from .._modes import stack as _stack
 from .._subclasses.fake_tensor import FakeTensorMode, is_fake, maybe_get_fake_mode
-from ..fx.experimental.proxy_tensor import make_fx
+from ..fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from ..utils._pytree import tree_flatten
 from ._writes import without_writes
 
@@ -189,10 +189,18 @@ def _has_gradient(out):
     return isinstance(out, Tensor) and out.requires_grad and (out.is_floating_point() or out.is_complex())
 
 
+def _leaf(tensor, wanted):
+    with _stack.none_active():  # PyTorch's graphs do not have the node
+        leaf = tensor.detach().requires_grad_(wanted)
+    if tensor.layout is not torch.strided:  # tracers know such tensors by their objects alone
+        tracer = get_proxy_mode().tracer
+        tracer.track(leaf, tracer.slot_of(tensor).node)
+    return leaf
+
+
 def _leaves(flat, wanted, written):
     """Inputs for differentiation: leaves of their own, and what the function gets for them; those that it writes are no leaves."""
-    with _stack.none_active():  # PyTorch's graphs do not have it
-        leaves = [leaf.detach().requires_grad_(want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, wanted, strict=True)]
+    leaves = [_leaf(leaf, want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, wanted, strict=True)]
     return leaves, [leaf.view_as(leaf) if want and i in written else leaf for i, (leaf, want) in enumerate(zip(leaves, wanted, strict=True))]
 
 
