@@ -12,7 +12,7 @@ import cresset as torch
 
 from .._modes import stack as _stack
 from .._subclasses.fake_tensor import FakeTensorMode, is_fake, maybe_get_fake_mode
-from ..fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from ..fx.experimental.proxy_tensor import make_fx
 from ..utils._pytree import tree_flatten
 from ._writes import without_writes
 
@@ -190,12 +190,10 @@ def _has_gradient(out):
 
 
 def _leaf(tensor, wanted):
+    if tensor.layout is not torch.strided:  # which tracers know by its object alone
+        return tensor.detach().requires_grad_(wanted)
     with _stack.none_active():  # PyTorch's graphs do not have the node
-        leaf = tensor.detach().requires_grad_(wanted)
-    if tensor.layout is not torch.strided:  # tracers know such tensors by their objects alone
-        tracer = get_proxy_mode().tracer
-        tracer.track(leaf, tracer.slot_of(tensor).node)
-    return leaf
+        return tensor.detach().requires_grad_(wanted)
 
 
 def _leaves(flat, wanted, written):
