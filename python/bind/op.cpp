@@ -319,7 +319,7 @@ PyObject* results_of(const Overload& o, Fit& fit) {
       return wrap(std::move(*t));
     }
     // Numbers of tensors of symbolic sizes.
-    PyObject* const self = v.is<int64_t>() ? fit.objects[0] : nullptr;
+    PyObject* const self = v.is<int64_t>() && !o.arguments.empty() ? fit.objects[0] : nullptr;
     if (self && is_tensor(self) && has_symbolic_sizes(tensor_of(self))) return wrap_symbol(tensor_of(self), v.to_int());
     return wrap(v);
   };

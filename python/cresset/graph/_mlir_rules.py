@@ -214,6 +214,11 @@ def _copy(em: Emitter, node: fx.Node, x: Value, source: Any = None, **_: Any) ->
     return em.cast(em.expand(x, _shape(node)), _dtype(node))
 
 
+@rule("_assert_tensor_metadata")
+def _holds(em: Emitter, node: fx.Node, x: Value, *_: Any, **__: Any) -> None:
+    """Nothing: types say it."""
+
+
 # ---- two and three operands --------------------------------------------------------------------------------------------------
 
 
