@@ -20,6 +20,7 @@ from ._core import (
     aten_numbers as _aten_numbers,
     aten_quantized as _aten_quantized,
     aten_written as _aten_written,
+    prim_functions as _prim_functions,
 )
 from ._core.aten_names import RENAMED as _RENAMED
 from ._core.operators import OpOverload as _Overload, OpOverloadPacket as _Packet
@@ -174,3 +175,5 @@ def _prim_namespace():
 
 
 prim = _prim_namespace()
+prims = _Namespace("prims", {})
+_prim_functions.TABLE.install(prims._made)

@@ -2,8 +2,9 @@
 
 import copy
 
-import cresset as torch
 import pytest
+
+import cresset as torch
 
 
 class Writer(torch.nn.Module):

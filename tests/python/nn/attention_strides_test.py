@@ -1,8 +1,9 @@
 """Attention gives its result in the memory order of the query; gradients have the heads of a place beside each other."""
 
-import cresset as torch
 import pytest
 from cresset.nn.functional import scaled_dot_product_attention
+
+import cresset as torch
 
 
 def laid_out(order, length=5):
