@@ -316,7 +316,9 @@ Tensor changed_value(const OpEntry& op, const Stack& arguments, bool any_layout)
     const Tensor& found = again[0].to_tensor();
     if (found.sizes() == before.sizes() && can_cast(found.scalar_type(), before.scalar_type())) {
       const Tensor cast = found.scalar_type() == before.scalar_type() ? found : found.to(before.scalar_type());
-      if (const Tensor made = any_layout ? cast : laid_out(cast, before); made.defined()) return made;
+      // A graph has the value alone: its memory order is that of whoever reads it.
+      const bool is_graph = !records && is_heard_plainly(before) && is_heard_plainly(cast);
+      if (const Tensor made = any_layout || is_graph ? cast : laid_out(cast, before); made.defined()) return made;
     }
   }
   values[0] = any_layout ? before.clone() : copy_like(before);

@@ -108,3 +108,18 @@ def test_make_fx_records_data_as_detach():
 
     graph = torch.fx.experimental.proxy_tensor.make_fx(f)(torch.ones(2)).graph
     assert [str(n.target) for n in graph.nodes if n.op == "call_function"] == ["aten.detach.default", "aten.add_.Tensor", "aten.mul.Tensor"]
+
+
+def test_writes_to_parts_with_gaps_are_values():
+    class Cell(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = torch.nn.GRUCell(4, 3)
+
+        def forward(self, x, h):
+            return self.cell(x, h)
+
+    cell, args = Cell(), (torch.randn(2, 4), torch.randn(2, 3))
+    program = torch.export.export(cell, args).run_decompositions()
+    assert not [name for name in operators(program) if "_." in name or "empty" in name]
+    torch.testing.assert_close(program.module()(*args), cell(*args))
