@@ -11,9 +11,11 @@ import cresset as torch
 from .._core.operators import OpOverload
 from ..fx.experimental.proxy_tensor import get_proxy_mode, handle_sym_dispatch, make_fx
 from ..fx.experimental.symbolic_shapes import statically_known_true, sym_eq
+from .._subclasses.fake_tensor import maybe_get_fake_mode
 from ..fx.traceback import preserve_node_meta
 from ..utils._pytree import tree_leaves, tree_map_only
 from ._bodies import bodies
+from ._shapes import constraints_of
 from .exported_program import ExportedProgram, Verifier, default_decompositions
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
@@ -41,7 +43,7 @@ def decomposed(program, table):
     outputs = _outputs(graph, placeholders, program.graph_signature)
     _tidy(graph)
     return ExportedProgram(
-        torch.fx.GraphModule(root, graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, program.range_constraints,
+        torch.fx.GraphModule(root, graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, _constraints(program, graph),
         _calls(program.module_call_graph, named), program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
     )  # fmt: skip
 
@@ -154,6 +156,15 @@ def _renamed(arg, name):
     return arg if isinstance(arg, ConstantArgument) else type(arg)(name)
 
 
+def _constraints(program, graph):
+    """The ranges of the program's symbols, and of those that stand for numbers of data where the graph ran again."""
+    found = dict(program.range_constraints)
+    mode = next((maybe_get_fake_mode(v) for v in (n.meta["val"] for n in graph.find_nodes(op="placeholder")) if isinstance(v, torch.Tensor)), None)
+    if mode is not None and mode.shape_env is not None:
+        return constraints_of(mode.shape_env, graph) | found
+    return found
+
+
 def _calls(entries, named):
     """The calls of modules, their signatures with the nodes that the old ones have become. `named`: name -> node."""
     made = copy.deepcopy(entries)
@@ -178,7 +189,7 @@ def _traced(program, table, own, whole):
 
     detached = [v.detach() if isinstance(v, torch.Tensor) else v for v in inputs]
     with torch.no_grad(), preserve_node_meta(), mode if mode is not None else torch.no_grad():
-        made = make_fx(run, decomposition_table=table)(*detached)
+        made = make_fx(run, decomposition_table=table, _error_on_data_dependent_ops=False)(*detached)
     graph = made.graph
     input_nodes = iter(graph.find_nodes(op="placeholder"))
     first = next((n for n in graph.nodes if n.op != "placeholder"), None)

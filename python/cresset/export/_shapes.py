@@ -209,20 +209,24 @@ class Shapes:
 
     def constraints(self, graph):
         """The range of each symbol that the graph's values have, and of the functions of symbols that dims are."""
-        used = {n for node in graph.nodes for n in symbols_of(node.meta.get("val"))}
         # The capture leaves out the sizes 0 and 1, which a Dim may allow all the same.
-        least = {str(expr): self.named[name][1] or 0 for name, (expr, _) in self.dims.items()}
-        found = {
-            _symbol(n): ValueRanges(least.get(n, low) if low == 2 else low, _open(high))
-            for n, _, low, high, by, _ in self.env._env.symbols
-            if by is None and n in used
-        }
+        found = constraints_of(self.env, graph, {str(expr): self.named[name][1] or 0 for name, (expr, _) in self.dims.items()})
         functions = [(self.env.replace(expr), low, high) for expr, low, high in self.derived.values()]
         return found | {expr: ValueRanges(low, _open(high)) for expr, low, high in functions if expr.symbols and not expr.is_symbol}
 
     def guards(self):
         """Conditions that were found while the module ran."""
         return relied_on(self.env)
+
+
+def constraints_of(env, graph, least=None):
+    """The range of each symbol of the environment that the graph's values have. `least`: lower ends of those whose range begins at 2."""
+    used = {n for node in graph.nodes for n in symbols_of(node.meta.get("val"))}
+    return {
+        _symbol(n): ValueRanges((least or {}).get(n, low) if low == 2 else low, _open(high))
+        for n, _, low, high, by, _ in env._env.symbols
+        if by is None and n in used
+    }
 
 
 def _open(high):

@@ -66,6 +66,23 @@ def _loss(recorder, func, args, kwargs):
     return func, args, kwargs
 
 
+def _divergence(recorder, func, args, kwargs):
+    """The sum by the size of the batch, which is no reduction of PyTorch's operator."""
+    reduction = args[2] if len(args) > 2 else kwargs.get("reduction")
+    if reduction != 3:
+        return None
+    summed = {"log_target": True} if kwargs.get("log_target") else {}
+    with recorder.paused():
+        total = func(*args[:2], 2, **summed)
+    recorder.write(func, (*args[:2], 2), summed, total)
+    return _aten.div.Tensor, (total, args[0].shape[0]), {}
+
+
+def _indices(recorder, func, args, kwargs):
+    """The order of coordinates is always written."""
+    return func, args, {"indexing": "ij", **kwargs}
+
+
 def _cast(recorder, func, args, kwargs):
     tensor = args[0]
     if settings.asserts_casts:
@@ -121,6 +138,8 @@ def _table():
     for name in "mse_loss l1_loss smooth_l1_loss huber_loss".split():
         found[getattr(_aten, name).default] = _loss
     found.update({getattr(_aten, name).default: _without_cudnn for name in ("batch_norm", "layer_norm")})
+    found[_aten.kl_div.default] = _divergence
+    found[_aten.meshgrid.indexing] = _indices
     packet = _aten.to
     found.update({getattr(packet, o): _cast for o in packet.overloads()})
     found[_aten.split.sizes] = _split

@@ -123,3 +123,40 @@ def test_writes_to_parts_with_gaps_are_values():
     program = torch.export.export(cell, args).run_decompositions()
     assert not [name for name in operators(program) if "_." in name or "empty" in name]
     torch.testing.assert_close(program.module()(*args), cell(*args))
+
+
+class Plain(torch.nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def test_divergences_by_the_batch_are_a_sum_and_a_quotient():
+    functional = torch.nn.functional
+    body = Plain(lambda x: functional.kl_div(x, x.exp(), reduction="batchmean"))
+    x = torch.randn(3, 4)
+    program = torch.export.export(body, (x,))
+    assert operators(program)[-2:] == ["aten.kl_div.default", "aten.div.Tensor"]
+    assert program.graph.find_nodes(op="call_function", target=torch.ops.aten.kl_div.default)[0].args[2] == 2
+    torch.testing.assert_close(program.module()(x), body(x))
+
+
+def test_the_order_of_coordinates_is_written():
+    program = torch.export.export(Plain(lambda x: torch.meshgrid(x, x, indexing="ij")), (torch.randn(3),))
+    (node,) = program.graph.find_nodes(op="call_function", target=torch.ops.aten.meshgrid.indexing)
+    assert node.kwargs == {"indexing": "ij"}
+
+
+@pytest.mark.parametrize("table", [{}, None], ids=["no table", "core"])
+def test_numbers_of_data_have_ranges_when_decomposed(table):
+    x = torch.tensor([1.0, -2.0, 3.0])
+    for body in (lambda x: torch.ones(x.int().abs().sum().item() + 1), lambda x: x.nonzero(), lambda x: x[x > 0] * 2):
+        program = torch.export.export(Plain(body), (x,)).run_decompositions(table)
+        known = {str(symbol) for symbol in program.range_constraints}
+        sizes = [s for n in program.graph.nodes if isinstance(n.meta.get("val"), torch.Tensor) for s in n.meta["val"].shape if isinstance(s, torch.SymInt)]
+        assert sizes
+        assert {str(symbol) for s in sizes for symbol in torch.fx.experimental.symbolic_shapes.free_symbols(s)} <= known
+        assert torch.equal(program.module()(x), body(x))
