@@ -60,7 +60,7 @@ class _Rewriter:
                 node.args, node.kwargs = fx.map_arg(node.args, self.value), fx.map_arg(node.kwargs, self.value)
         idle = (_aten.clone.default, _aten.empty_like.default)
         for node in reversed(list(self.graph.nodes)):
-            if (_writes(node) or node.target in idle) and not node.users:
+            if (_writes(node) or _is_view(node) or node.target in idle) and not node.users:
                 self.graph.erase_node(node)
         self.module.recompile()
         return self.module

@@ -11,6 +11,7 @@ import cresset as torch
 from .._core.operators import OpOverload
 from ..fx.experimental.proxy_tensor import get_proxy_mode, handle_sym_dispatch, make_fx
 from ..fx.experimental.symbolic_shapes import statically_known_true, sym_eq
+from .._functorch._writes import without_writes
 from .._subclasses.fake_tensor import maybe_get_fake_mode
 from ..fx.traceback import preserve_node_meta
 from ..utils._pytree import tree_leaves, tree_map_only
@@ -40,7 +41,7 @@ def decomposed(program, table):
     _batch_norms(graph)
     _out_of_place(graph)
     _numbers_as_operands(graph, {n.target for n in program.graph.nodes})
-    outputs = _outputs(graph, placeholders, program.graph_signature)
+    outputs = _outputs(root, placeholders, program.graph_signature)
     _tidy(graph)
     return ExportedProgram(
         torch.fx.GraphModule(root, graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, _constraints(program, graph),
@@ -204,8 +205,9 @@ def _traced(program, table, own, whole):
     return made, graph, named
 
 
-def _outputs(graph, placeholders, signature):
-    """Writes to inputs become outputs, in front of the results."""
+def _outputs(module, placeholders, signature):
+    """Writes to inputs become outputs, in front of the results; those to what bodies of operators have made become values."""
+    graph = module.graph
     output = graph.output_node()
     written = {}
     for node in list(graph.nodes):
@@ -230,6 +232,8 @@ def _outputs(graph, placeholders, signature):
             results.append(written[node])
             specs.append((kinds[spec.kind], spec.target if spec.kind is not InputKind.USER_INPUT else node.name))
     output.args = (tuple(results + plain),)
+    without_writes(module)
+    results, plain = output.args[0][: len(results)], output.args[0][len(results) :]
     made = [OutputSpec(kind, TensorArgument(node.name), target) for node, (kind, target) in zip(results, specs, strict=True)]
     for value, spec in zip(plain, user, strict=True):
         made.append(OutputSpec(spec.kind, _renamed(spec.arg, value.name) if isinstance(value, torch.fx.Node) else spec.arg, spec.target))

@@ -164,7 +164,7 @@ class Names(unittest.TestCase):
         self.assertIs(functional.relu, torch.nn.functional.relu)
         self.assertIs(conversions.cfloat(torch.ones(1)).dtype, torch.complex64)
         self.assertIs(torch._refs.nn.functional.gelu, torch.nn.functional.gelu)
-        self.assertIs(torch._prims.add, torch.add)
+        self.assertIs(torch._prims.add, torch.ops.prims.add)
         self.assertEqual(torch._prims.broadcast_in_dim(torch.ones(3), (2, 3, 4), (1,)).shape, (2, 3, 4))
         with self.assertRaises(AttributeError):
             torch._refs.no_such_operator

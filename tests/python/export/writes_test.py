@@ -160,3 +160,15 @@ def test_numbers_of_data_have_ranges_when_decomposed(table):
         assert sizes
         assert {str(symbol) for s in sizes for symbol in torch.fx.experimental.symbolic_shapes.free_symbols(s)} <= known
         assert torch.equal(program.module()(x), body(x))
+
+
+@pytest.mark.parametrize(
+    "body", [lambda x: torch.block_diag(x, x), lambda x: x + torch.eye(3), lambda x: x.rot90(), lambda x: x * torch.hann_window(3), lambda x: torch.kron(x, torch.eye(2))],
+    ids=["block_diag", "eye", "rot90", "window", "kron"],
+)  # fmt: skip
+@pytest.mark.parametrize("table", [{}, None], ids=["no table", "core"])
+def test_writes_of_bodies_are_values(body, table):
+    x = torch.randn(3, 3)
+    program = torch.export.export(Plain(body), (x,)).run_decompositions(table)
+    assert not [name for name in operators(program) if "_." in name]
+    torch.testing.assert_close(program.module()(x), body(x))
