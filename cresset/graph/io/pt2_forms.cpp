@@ -6,6 +6,7 @@ namespace cresset::graph {
 
 namespace {
 
+// $8 stands for the first eight arguments.
 struct FormText {
   const char *schema, *body;
 };
@@ -69,10 +70,8 @@ constexpr FormText kForms[] = {
      "per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
      "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: "
      "Tensor "
-     "= embedding_bag.padding_idx(%weight, %indices, %offsets, %scale_grad_by_freq, %mode, %sparse, %per_sample_weights, %include_last_offset, %padding_idx) "
-     "return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag(%weight, %indices, %offsets, %scale_grad_by_freq, "
-     "%mode, "
-     "%sparse, %per_sample_weights, %include_last_offset) return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d"},
+     "= embedding_bag.padding_idx($9) return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag($8) "
+     "return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d"},
     {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", "%y: Tensor = cdist(%x1, %x2, %p, %compute_mode) return %y"},
     {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", "%y: Tensor = cdist(%x1, %x2, 2.0, none) return %y"},
     {"_pdist_forward(Tensor self, float p=2.) -> Tensor", "%y: Tensor = pdist(%self, %p) return %y"},
@@ -122,9 +121,16 @@ constexpr FormText kForms[] = {
      "%y: Tensor = mul.Scalar(%back, %scale) return %y"},
 };
 
-std::string text_of(const dispatch::FunctionSchema& schema, const char* body) {
-  std::string parameters;
-  for (const dispatch::Argument& a : schema.arguments) parameters += (parameters.empty() ? "%" : ", %") + a.name + ": " + Type::of_schema(a.type).text();
+std::string text_of(const dispatch::FunctionSchema& schema, std::string body) {
+  std::string parameters, values;
+  for (size_t i = 0; i < schema.arguments.size(); i++) {
+    const dispatch::Argument& a = schema.arguments[i];
+    const char* const before = i ? ", %" : "%";
+    parameters += before + a.name + ": " + Type::of_schema(a.type).text();
+    values += before + a.name;
+    const std::string run = "$" + std::to_string(i + 1);
+    for (size_t at; (at = body.find(run)) != std::string::npos;) body.replace(at, run.size(), values);
+  }
   return "graph @" + schema.name + "(" + parameters + ") { " + body + " }";
 }
 

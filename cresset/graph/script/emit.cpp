@@ -684,7 +684,7 @@ void Emitter::raise_statement(const Ast& a) {
   const Ast& what = a[0];
   const Ast& cls = what.kind == AstKind::Call ? what[0] : what;
   const SugarPtr s = expression(cls);
-  if (s->kind == SugarKind::Value || s->kind == SugarKind::Constant) fail("exceptions must derive from BaseException", a.range);
+  if (s->kind == SugarKind::Value || s->kind == SugarKind::Constant) fail("raise: expected an exception, got a value", a.range);
   std::string name = s->kind == SugarKind::Exception ? s->text : std::string(cls.range.text());
   if (name.find('.') == std::string::npos) name = "builtins." + name;
   std::vector<Value*> parts;

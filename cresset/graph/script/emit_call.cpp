@@ -320,7 +320,7 @@ void Emitter::define(Function& f, const Range& range) const {
   const auto text = [&](const std::exception& e) {
     const std::string message = e.what();
     if (message.find("  File \"") == std::string::npos) return message + ":\n" + range.show();
-    return message + "'" + short_name(f.name) + "' is being compiled since it was called from '" + short_name(function_.name) + "'\n" + range.show();
+    return message + "in '" + short_name(f.name) + "', which '" + short_name(function_.name) + "' calls here\n" + range.show();
   };
   try {
     f.ensure_defined();

@@ -70,6 +70,7 @@ def _jit_pass_erase_shape_information(graph):
     graph._pass("verify")
 
 
+_ONE = "%one : int = " + "prim::Constant[value=1]()\n  "
 _LINEAR = (
     ("%t = aten::t(%w)\n  %y = aten::addmm(%b, %x, %t, %one, %one)", "%y = aten::linear(%x, %w, %b)", True),
     ("%t = aten::t(%w)\n  %y = aten::matmul(%x, %t)", "%n : NoneType = prim::Constant()\n  %y = aten::linear(%x, %w, %n)", False),
@@ -80,13 +81,13 @@ def _jit_pass_fuse_linear(graph):
     """Products with transposed weights become linear maps."""
     for old, new, has_bias in _LINEAR:
         inputs = "graph(%x, %w, %b):\n  " if has_bias else "graph(%x, %w):\n  "
-        one = "%one : int = prim::Constant[value=1]()\n  " if has_bias else ""
+        one = _ONE if has_bias else ""
         _jit_pass_custom_pattern_based_rewrite_graph(f"{inputs}{one}{old}\n  return (%y)", f"{inputs}{new}\n  return (%y)", graph)
 
 
 def _jit_pass_decompose_ops(graph):
     """Products with sums become products and sums."""
-    head = "graph(%b, %x, %y):\n  %one : int = prim::Constant[value=1]()\n  "
+    head = f"graph(%b, %x, %y):\n  {_ONE}"
     _jit_pass_custom_pattern_based_rewrite_graph(
         head + "%r = aten::addmm(%b, %x, %y, %one, %one)\n  return (%r)", head + "%p = aten::mm(%x, %y)\n  %r = aten::add(%p, %b, %one)\n  return (%r)", graph
     )

@@ -116,7 +116,6 @@ def _copy_to(a, b):
     return a.copy_(b)
 
 
-_MAKING = "*, ScalarType dtype, Device device, bool requires_grad"
 FUNCTIONS = {
     **{f"{name}(Tensor self) -> Tensor": _aten(name) for name in _OF_ONE.split()},
     **{f"{name}(Tensor self, Tensor other) -> Tensor": _aten(name) for name in _OF_TWO.split()},
@@ -138,11 +137,11 @@ FUNCTIONS = {
     "copy_strided(Tensor a, SymInt[] stride) -> Tensor": lambda a, stride: a.new_empty_strided(a.shape, stride).copy_(a),
     "copy_to(Tensor(a!) a, Tensor b) -> Tensor(a!)": _copy_to,
     "device_put(Tensor a, Device device, bool non_blocking=False) -> Tensor": lambda a, device, non_blocking=False: a.to(device, non_blocking=non_blocking),
-    f"empty(SymInt[] shape, {_MAKING}) -> Tensor": _made("empty"),
-    f"empty_permuted(SymInt[] shape, int[] physical_layout, {_MAKING}) -> Tensor": _made("empty_permuted"),
-    f"empty_strided(SymInt[] shape, SymInt[] strides, {_MAKING}) -> Tensor": _made("empty_strided"),
-    f"full(SymInt[] shape, Scalar fill_value, {_MAKING}) -> Tensor": _made("full"),
-    f"full_like(Tensor a, Scalar fill_value, {_MAKING}) -> Tensor": _made("full_like"),
+    "empty(SymInt[] shape, *, ScalarType dtype, Device device, bool requires_grad) -> Tensor": _made("empty"),
+    "empty_permuted(SymInt[] shape, int[] physical_layout, *, ScalarType dtype, Device device, bool requires_grad) -> Tensor": _made("empty_permuted"),
+    "empty_strided(SymInt[] shape, SymInt[] strides, *, ScalarType dtype, Device device, bool requires_grad) -> Tensor": _made("empty_strided"),
+    "full(SymInt[] shape, Scalar fill_value, *, ScalarType dtype, Device device, bool requires_grad) -> Tensor": _made("full"),
+    "full_like(Tensor a, Scalar fill_value, *, ScalarType dtype, Device device, bool requires_grad) -> Tensor": _made("full_like"),
     "fft_c2c(Tensor self, *, int[] dim, bool forward) -> Tensor": lambda self, *, dim, forward: (
         torch.fft.fftn(self, dim=dim) if forward else torch.fft.ifftn(self, dim=dim, norm="forward")
     ),

@@ -48,12 +48,12 @@ def canonicalize_dims(rank, indices, wrap_scalar=True):
     if isinstance(indices, (list, tuple)):
         return tuple(canonicalize_dims(rank, index, wrap_scalar) for index in indices)
     if rank < 0:
-        raise IndexError(f"Rank cannot be negative but got {rank}")
+        raise IndexError(f"expected a rank that is not negative, got {rank}")
     if rank == 0 and not wrap_scalar:
-        raise IndexError(f"Dimension specified as {indices} but tensor has no dimensions")
+        raise IndexError(f"a tensor without dimensions has no dimension {indices}")
     count = max(rank, 1)
     if not -count <= indices < count:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {indices})")
+        raise IndexError(f"expected a dimension from {-count} to {count - 1}, got {indices}")
     return indices % count
 
 

@@ -27,7 +27,7 @@ from ..utils._python_dispatch import TorchDispatchMode, return_and_correct_alias
 from ..utils._pytree import tree_leaves, tree_map, tree_map_only
 from .fake_tensor import FakeTensor
 
-_ALONE = "Attempting to use FunctionalTensor on its own. Instead, please use it with a corresponding FunctionalTensorMode()"
+_ALONE = "FunctionalTensor: operators take it only within the scope of its FunctionalTensorMode; enter that first"
 
 
 class FunctionalTensor(Tensor):

@@ -98,9 +98,9 @@ class Verifier:
         module = getattr(node.target, "__module__", None)
         of_numbers = module in ("_operator", "math", "builtins") or getattr(node.target, "__name__", "").lstrip("_").startswith("sym_")
         if not of_numbers and not isinstance(node.target, OperatorBase):
-            raise SpecViolationError(f"Operator '{node.target}' is not an allowed operator of an exported graph: {node.format_node()}")
+            raise SpecViolationError(f"expected calls of operators and of functions of numbers, got {node.format_node()}")
         if "val" not in node.meta:
-            raise SpecViolationError(f"Node.meta {node.name} is missing val field.")
+            raise SpecViolationError(f"the value of {node.name} is not known: its meta has no 'val'")
 
 
 class TrainingIRVerifier(Verifier):

@@ -386,7 +386,7 @@ class _Writer:
             summary = found.get_summary_str() if found else ""
             self.body.append(f"\n{self.shown.color('dim', '# ' + summary)}\n")
         else:
-            self.body.append(f"\n{self.shown.color('dim', '# No stacktrace found for following nodes')}\n")
+            self.body.append(f"\n{self.shown.color('dim', '# no line of the program is known for these')}\n")
         self.last_trace = trace or ""
         for key in self.shown.meta:
             if key in node.meta:

@@ -33,8 +33,8 @@ def defaults_of(fn):
     for name, value in defaults.items():
         if isinstance(value, (list, dict)):
             raise RuntimeError(
-                "Mutable default parameters are not supported because Python binds them to the function and they persist across function calls.\n"
-                f"As a workaround, make the default None and make the value within the function. Found {type(value)} on parameter {name}"
+                f"the default of {name} is a {type(value).__name__}, which Python makes once for all calls; take None as the default, and make the value within "
+                "the function"
             )
     return defaults
 

@@ -1086,9 +1086,9 @@ def with_a_list(x: List[int] = [1]):  # noqa: B006
 
 
 def test_what_python_would_not_do_is_refused():
-    with pytest.raises(RuntimeError, match="exceptions must derive from BaseException"):
+    with pytest.raises(RuntimeError, match="raise: expected an exception"):
         torch.jit.script(raises_text)
-    with pytest.raises(RuntimeError, match="Mutable default parameters are not supported"):
+    with pytest.raises(RuntimeError, match="the default of .* is a .*, which Python makes once"):
         torch.jit.script(with_a_list)
 
 
@@ -1123,7 +1123,7 @@ def test_errors_stand_under_the_line_that_they_are_in():
         with pytest.raises(RuntimeError) as error:
             torch.jit.script(fn)
         assert marked in str(error.value), fn.__name__
-    with pytest.raises(RuntimeError, match="'adds_a_text' is being compiled since it was called from 'calls_one_that_does_not_compile'"):
+    with pytest.raises(RuntimeError, match="'adds_a_text', which 'calls_one_that_does_not_compile' calls here"):
         torch.jit.script(calls_one_that_does_not_compile)
 
 

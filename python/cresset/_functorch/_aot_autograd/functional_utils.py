@@ -155,7 +155,7 @@ def assert_functional_graph(fx_g):
     count = 0
     for node in filter(_writes, fx_g.nodes):
         if node.target is not _aten.copy_.default or node.args[0].op != "placeholder":
-            raise AssertionError(f"aot_autograd expected to have an entirely functional graph, but found {node.format_node()}")
+            raise AssertionError(f"assert_functional_graph: expected no writes but those to inputs at the end, got {node.format_node()}")
         count += 1
     return count
 

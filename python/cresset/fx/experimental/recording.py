@@ -54,17 +54,20 @@ class ShapeEnvEvent:
 
     __repr__ = __str__
 
+    def _asks(self, method):
+        return self.name == method
+
     def is_create_fx_call_function(self):
         """Never: an environment makes no graph of its conditions."""
-        return self.name == "_create_fx_call_function"
+        return self._asks("_create_fx_call_function")
 
     def is_evaluate_expr(self):
         """Whether the number of an expression was asked for."""
-        return self.name == "evaluate_expr"
+        return self._asks("evaluate_expr")
 
     def is_defer_runtime_assert(self):
         """Whether a condition was stated that is to hold at run time."""
-        return self.name == "guard_or_defer_runtime_assert"
+        return self._asks("guard_or_defer_runtime_assert")
 
 
 @dataclasses.dataclass
@@ -104,7 +107,8 @@ class FakeTensorMeta:
     @staticmethod
     def from_fake(fake):
         """That of a tensor."""
-        return FakeTensorMeta(fake.size(), fake.stride(), fake.storage_offset(), fake.is_nested)
+        sizes, strides = fake.size(), fake.stride()
+        return FakeTensorMeta(sizes, strides, fake.storage_offset(), fake.is_nested)
 
 
 def _environment(args, kwargs):

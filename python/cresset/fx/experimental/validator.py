@@ -78,7 +78,7 @@ class BisectValidationException(RuntimeError):
 
     def __init__(self, validation_exc, expr, failed_action, traced_node):
         self.msg = f"translation validation failed when {failed_action}: {expr}"
-        self.details = f"Failure occurred while running node:\n    {traced_node.format_node()}\n\n{validation_exc.details}"
+        self.details = f"asked by\n    {traced_node.format_node()}\n\n{validation_exc.details}"
         super().__init__(self.msg)
 
     def __str__(self):

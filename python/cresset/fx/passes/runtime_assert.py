@@ -50,7 +50,7 @@ def insert_deferred_runtime_asserts(gm, shape_env, name, export=False):
     ...     traced(torch.tensor([0.0, 1.0]))
     ... except RuntimeError as error:
     ...     print(error)
-    Runtime assertion failed for expression u0 >= 2 on node 'ge'
+    the graph relies on u0 >= 2 (node ge)
     """
     _Inserter(gm, shape_env, name, export).run()
 
@@ -171,7 +171,7 @@ class _Inserter:
             return
         self.asserted.add(expr)
         node = self._node_of(tree, expr)
-        text = f"Runtime assertion failed for expression {expr} on node '{node}'"
+        text = f"the graph relies on {expr} (node {node})"
         self._made(_aten._assert_scalar.default, (node, text), None)
 
     def _node_of(self, tree, expr=None):
