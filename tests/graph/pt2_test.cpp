@@ -82,6 +82,7 @@ TEST(Pt2, FunctionalGraphsWriteBack) {
 TEST(Pt2, LoopsRunAsOftenAsTheirData) { check_model("while"); }
 TEST(Pt2, CoreOperatorsInTheirInternalForms) { check_model("core", 1e-6); }
 TEST(Pt2, OperatorsThatAreGraphsOverRows) { check_model("forms", 1e-5); }
+TEST(Pt2, OperatorsOfDecompositions) { check_model("internals", 1e-4); }
 TEST(Pt2, AttentionGivesItsResultInTheMemoryOrderOfTheQuery) { check_model("attention", 1e-6); }
 TEST(Pt2, TheGraphIsTextThatReadsBack) {
   for (const char* name : {"layers", "control", "conv", "block", "counter", "while", "forms", "attention"}) {

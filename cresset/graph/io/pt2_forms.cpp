@@ -79,9 +79,14 @@ constexpr FormText kForms[] = {
     {"_linalg_eigvals(Tensor self) -> Tensor", "%y: Tensor = linalg_eigvals(%self) return %y"},
     {"linalg_matrix_exp(Tensor self) -> Tensor", "%y: Tensor = matrix_exp(%self) return %y"},
     {"_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
-     "%y: Tensor = linalg_det(%A) %lu: Tensor, %pivots: Tensor, %info: Tensor = linalg_lu_factor_ex(%A, true, false) return %y, %lu, %pivots"},
+     // The factors are those of the matrices as columns.
+     "%y: Tensor = linalg_det(%A) %inner: int = ir::stride(%A, -1) %are_rows: bool = ir::eq(%inner, 1) "
+     "%m: Tensor = ir::if(%are_rows) { %t: Tensor = transpose.int(%A, -2, -1) return %t } { return %A } "
+     "%lu: Tensor, %pivots: Tensor, %info: Tensor = linalg_lu_factor_ex(%m, true, false) return %y, %lu, %pivots"},
     {"_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
-     "%sign: Tensor, %log: Tensor = linalg_slogdet(%A) %lu: Tensor, %pivots: Tensor, %info: Tensor = linalg_lu_factor_ex(%A, true, false) "
+     "%sign: Tensor, %log: Tensor = linalg_slogdet(%A) %inner: int = ir::stride(%A, -1) %are_rows: bool = ir::eq(%inner, 1) "
+     "%m: Tensor = ir::if(%are_rows) { %t: Tensor = transpose.int(%A, -2, -1) return %t } { return %A } "
+     "%lu: Tensor, %pivots: Tensor, %info: Tensor = linalg_lu_factor_ex(%m, true, false) "
      "return %sign, %log, %lu, %pivots"},
     {"_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)",
      "%y: Tensor, %info: Tensor = linalg_solve_ex(%A, %B, %left, %check_errors) %lu: Tensor, %pivots: Tensor, %of_lu: Tensor = linalg_lu_factor_ex(%A, true, "
@@ -97,6 +102,7 @@ constexpr FormText kForms[] = {
     // ---- attention ----
     {"_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, "
      "float? scale=None) -> (Tensor output, Tensor logsumexp)",
+     "%whole: bool = ir::eq(%dropout_p, 0.0) ir::check(%whole, \"attention on the CPU: expected a dropout_p of 0\") "
      "%none: bool = ir::is_none(%scale) %s: float = ir::if(%none) { %width: int = ir::size(%query, -1) %root: float = ir::sqrt(%width) "
      "%inverse: float = ir::truediv(1.0, %root) return %inverse } { return %scale } "
      "%y: Tensor, %sums: Tensor = _attention(%query, %key, %value, %attn_mask, %is_causal, %s) return %y, %sums"},

@@ -222,7 +222,7 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   if (target == "torch.ops.higher_order.with_effects") return ordered(graph, n, block, names);
   if (target == "torch.ops.higher_order.auto_functionalized_v2") return written(graph, n, block, names);
   if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
-  if (const Form* form = form_of(target)) return composed(n, *form, block, names, 0);
+  if (const Form* form = form_of(target)) return composed(graph, n, *form, block, names, 0);
   const std::string name = name_for(n, target, operator_of(target));
   const dispatch::OpHandle op = name.empty() ? dispatch::OpHandle() : dispatch::find_op_or_null(name);
   if (op) return operation(graph, n, op, block, names);
@@ -303,7 +303,7 @@ void GraphReader::resize(const Field& graph, const Field& n, const char* mode, b
   outputs(graph, n, *graph_.create("_interpolate", std::move(inputs), block.return_node()), names);
 }
 
-void GraphReader::composed(const Field& n, const Form& form, Block& block, Names& names, size_t skipped) {
+void GraphReader::composed(const Field& graph, const Field& n, const Form& form, Block& block, Names& names, size_t skipped) {
   std::vector<Value*> inputs(form.schema.arguments.size());
   size_t at = 0;
   n.at("inputs").each([&](const Field& f) {
@@ -330,6 +330,11 @@ void GraphReader::composed(const Field& n, const Form& form, Block& block, Names
   }
   std::vector<Value*> values = copy_nodes(decided ? *decided : *form.body, inputs, graph_, block.return_node());
   if (skipped) values.insert(values.begin(), graph_.none());
+  if (form.schema.returns.size() == 1 && form.schema.returns[0].type.list && !skipped) {
+    const std::vector<Field> lists = list_of(n.at("outputs"), [](const Field& f) { return f; });
+    if (lists.size() != 1) n.fail("expected a list of results, got ", lists.size(), " results");
+    return unpacked(graph, lists[0], values[0], block.return_node(), names);
+  }
   results(n, values, names);
 }
 
@@ -338,7 +343,7 @@ void GraphReader::ordered(const Field& graph, const Field& n, Block& block, Name
   const std::vector<Field> inputs = inputs_of(n);
   if (inputs.size() < 2) n.at("inputs").fail("expected a token and an operator, got ", inputs.size(), " inputs");
   const std::string target = inputs[1].at("as_operator").text();
-  if (const Form* form = form_of(target)) return composed(n, *form, block, names, 2);
+  if (const Form* form = form_of(target)) return composed(graph, n, *form, block, names, 2);
   foreign(graph, n, target, block, names);
 }
 
@@ -435,16 +440,19 @@ void GraphReader::written(const Field& graph, const Field& n, Block& block, Name
   }
 }
 
+void GraphReader::unpacked(const Field& graph, const Field& output, Value* list, Node* place, Names& names) {
+  Node* const made = graph_.create(NodeKind::Unpack, {list}, place);
+  output.at("as_tensors").each([&](const Field& f) {
+    const Field facts = graph.at("tensor_values").at(f.at("name").text().c_str());
+    define(f, made->add_output(Type::tensor(read_facts(facts)), name_in(f)), names);
+  });
+}
+
 void GraphReader::outputs(const Field& graph, const Field& n, Node& made, Names& names) {
   const std::vector<Field> list = list_of(n.at("outputs"), [](const Field& f) { return f; });
   if (list.size() == 1 && list[0].has("as_tensors")) {
     if (made.outputs().size() != 1) n.fail("a list of results, where ", made.op_name(), " gives ", made.outputs().size());
-    Node* unpacked = graph_.create(NodeKind::Unpack, {made.output()}, made.next());
-    list[0].at("as_tensors").each([&](const Field& f) {
-      const Field facts = graph.at("tensor_values").at(f.at("name").text().c_str());
-      define(f, unpacked->add_output(Type::tensor(read_facts(facts)), name_in(f)), names);
-    });
-    return;
+    return unpacked(graph, list[0], made.output(), made.next(), names);
   }
   if (list.size() != made.outputs().size() && !list.empty()) n.fail("expected ", made.outputs().size(), " outputs of ", made.op_name(), ", got ", list.size());
   for (size_t i = 0; i < list.size(); i++) {

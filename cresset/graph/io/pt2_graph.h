@@ -34,7 +34,7 @@ class GraphReader {
   Value* input(const Field& node, std::string_view name, const Names& names, Block& block);
   void resize(const Field& graph, const Field& node, const char* mode, bool antialias, Block& block, Names& names);
   // `skipped`: inputs that are no arguments of the operator.
-  void composed(const Field& node, const Form& form, Block& block, Names& names, size_t skipped);
+  void composed(const Field& graph, const Field& node, const Form& form, Block& block, Names& names, size_t skipped);
   void ordered(const Field& graph, const Field& node, Block& block, Names& names);
   void results(const Field& node, const std::vector<Value*>& values, Names& names);
   void written(const Field& graph, const Field& node, Block& block, Names& names);
@@ -48,6 +48,8 @@ class GraphReader {
   // The nodes of a nested graph, whose inputs are these values; its outputs.
   std::vector<Value*> nested(const Field& argument, const std::vector<Value*>& inputs, Block& block);
   void outputs(const Field& graph, const Field& node, Node& made, Names& names);
+  // Names the tensors of a list.
+  void unpacked(const Field& graph, const Field& output, Value* list, Node* place, Names& names);
   void define(const Field& output, Value* value, Names& names);
   std::vector<Field> inputs_of(const Field& node) const;
   std::shared_ptr<const Location> location(const Field& node) const;

@@ -220,6 +220,22 @@ class Forms(nn.Module):
         )
 
 
+class Internals(nn.Module):
+    """Operators that programs reach by decomposition alone."""
+
+    def forward(self, m, i):
+        aten = torch.ops.aten
+        heads = m.view(2, 2, 3, 3)
+        results = [*aten._linalg_det(m), *aten._linalg_slogdet(m), aten._linalg_solve_ex(m, m)[0], aten.linalg_matrix_exp(m), aten._euclidean_dist(m, m + 1)]
+        results += [aten._unsafe_index.Tensor(m, [i, None, i]), aten._unsafe_index_put(m, [i], m), *aten.meshgrid.default([m[0, 0], m[0, 1]]), aten.zero(m)]
+        results += [aten._reshape_alias(m, [12, 3], [3, 1]), aten._prelu_kernel(heads, torch.tensor([0.2, 0.3]).view(1, 2, 1, 1)), aten.lift(m)]
+        results += [*aten._scaled_dot_product_flash_attention_for_cpu(heads, heads, heads, is_causal=True, scale=0.3), aten.replication_pad1d(m, [1, 2])]
+        results += [*aten.fake_quantize_per_tensor_affine_cachemask(m, 0.05, 3, -10, 10), *aten._weight_norm_interface(m[0], m[0, :, :1].abs(), 0)]
+        results += [aten._embedding_bag(m[0], i % 3, torch.tensor([0, 2]), False, mode)[0] for mode in (0, 1, 2)]
+        results.append(F.cross_entropy(heads, i.view(2, 1, 2).expand(2, 3, 2)[:, :, :1].expand(2, 3, 3) % 2))
+        return results
+
+
 class Attention(nn.Module):
     """Heads that lie beside each other: the result is read as if it lay as the query does."""
 
@@ -247,12 +263,13 @@ def main():
         "counter": (Counter(), (torch.randn(2),), None, (torch.randn(2),)),
         "chains": (Chains(), (torch.randn(8, 64), torch.randn(64)), {"x": {0: batch}, "scale": None}, (torch.randn(11, 64), torch.randn(64))),
         "forms": (Forms(), (torch.randn(2, 3, 5, 5), torch.tensor([[1, 2], [9, 1]])), None, (torch.randn(2, 3, 5, 5), torch.tensor([[2, 2], [3, 0]]))),
+        "internals": (Internals(), (torch.randn(4, 3, 3), torch.tensor([2, 0, 1, 1])), None, (torch.randn(4, 3, 3), torch.tensor([0, 2, 1, 0]))),
         "attention": (Attention(), (torch.randn(5, 2, 8),), None, (torch.randn(5, 2, 8),)),
         "written": (Written(), (torch.randn(3),), None, (torch.randn(3),)),
     }
     for name, (model, example, shapes, inputs) in cases.items():
         program = export(model.eval(), example, dynamic_shapes=shapes)
-        if name in ("core", "counter", "written", "forms"):
+        if name in ("core", "counter", "written", "forms", "internals"):
             program = program.run_decompositions()
         elif name == "attention":
             program = program.run_decompositions({})
