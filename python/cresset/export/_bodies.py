@@ -62,6 +62,12 @@ def _eye(n, *, dtype=None, device=None, **options):
     return torch.ops.aten.eq.Tensor(places[0].unsqueeze(-1), places[1]).to(dtype or torch.get_default_dtype())
 
 
+def _layer_by_steps(gates, weight_hh, bias_hh, hx, cx, batch_sizes, kind, reverse):
+    """A recurrent layer in the steps that PyTorch has operators for; what the kernel keeps for gradients is empty."""
+    results = _cresset.body("_rnn_layer_by_steps")(gates, weight_hh, bias_hh, None, hx, cx, batch_sizes, kind, reverse)
+    return (*results, gates.new_empty(0), gates.new_empty(0))
+
+
 @functools.cache
 def table():
     """Operators that are no core ones: functions for the default table."""
@@ -69,7 +75,7 @@ def table():
     return {
         aten.split.Tensor: _split, aten.tril.default: _tril, aten.log_sigmoid_forward.default: FORMULAS["log_sigmoid_forward"],
         aten.ones.default: _filled(1), aten.zeros.default: _filled(0), aten.ones_like.default: _filled_like(1), aten.zeros_like.default: _filled_like(0),
-        aten.eye.default: _eye,
+        aten.eye.default: _eye, aten._rnn_layer.default: _layer_by_steps,
         aten.fill.Scalar: torch.ops.aten.full_like.default,
         aten.fill.Tensor: lambda self, value: value.to(self.dtype).expand(self.shape).clone(),
     }  # fmt: skip

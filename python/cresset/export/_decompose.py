@@ -104,8 +104,9 @@ class _Functional(torch.fx.Interpreter):
             return self.own[target](*args, **kwargs)
         if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
             return self._whole(target, args, kwargs)
-        if target is _aten.batch_norm.default and args[5] and args[3] is not None:
-            return self._batch_norm(*args[:8])
+        if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
+            results = self._batch_norm(*args[:8])
+            return results if target is _aten.native_batch_norm.default else results[0]
         if target is _aten.detach.default:  # the program has no gradients
             target = _aten.alias.default
             if not self.writes:
@@ -133,10 +134,10 @@ class _Functional(torch.fx.Interpreter):
         return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
 
     def _batch_norm(self, x, weight, bias, mean, var, *rest):
-        result, _, _, *made = self._whole(_aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean, var, *rest), {})
-        for statistic, new in zip((mean, var), made, strict=True):
+        *results, new_mean, new_var = self._whole(_aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean, var, *rest), {})
+        for statistic, new in zip((mean, var), (new_mean, new_var), strict=True):
             _cresset.set_functional(statistic, _cresset.from_functional(new))
-        return result
+        return tuple(results)
 
 
 @functools.cache

@@ -80,6 +80,19 @@ def test_statistics_of_batch_norms_are_results_of_the_operator():
     assert program.graph_signature.buffers_to_mutate == {"getitem_8": "bn.running_mean", "getitem_9": "bn.running_var", "add_1": "bn.num_batches_tracked"}
 
 
+def test_statistics_that_an_operator_writes_unsaid_are_results():
+    class Norm(torch.nn.Module):
+        def forward(self, x, mean, var):
+            return torch.ops.aten.native_batch_norm(x, None, None, mean, var, True, 0.1, 1e-5)[0]
+
+    args = torch.randn(3, 4), torch.zeros(4), torch.ones(4)
+    program = torch.export.export(Norm(), args).run_decompositions()
+    assert program.graph_signature.user_inputs_to_mutate == {"getitem_3": "mean", "getitem_4": "var"}
+    ours, eager = [[t.clone() for t in args] for _ in range(2)]
+    torch.testing.assert_close(program.module()(*ours), Norm()(*eager))
+    torch.testing.assert_close(ours, eager)
+
+
 def test_asserts_of_casts_stay():
     program = torch.export.export(Writer(BODIES["copy of another dtype"]), (torch.ones(3, 4),)).run_decompositions()
     assert "aten._assert_tensor_metadata.default" in operators(program)
@@ -172,3 +185,16 @@ def test_writes_of_bodies_are_values(body, table):
     program = torch.export.export(Plain(body), (x,)).run_decompositions(table)
     assert not [name for name in operators(program) if "_." in name]
     torch.testing.assert_close(program.module()(x), body(x))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_recurrent_layers_are_steps_in_core_programs(kind, bidirectional):
+    net = getattr(torch.nn, kind)(4, 5, 2, batch_first=True, bidirectional=bidirectional)
+    x = torch.randn(2, 3, 4)
+    program = torch.export.export(net, (x,)).run_decompositions()
+    assert "aten.addmm.default" in operators(program)
+    assert "aten._rnn_layer.default" not in operators(program)
+    leaves = torch.utils._pytree.tree_leaves
+    for found, expected in zip(leaves(program.module()(x)), leaves(net(x)), strict=True):
+        torch.testing.assert_close(found, expected)
