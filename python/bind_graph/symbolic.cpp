@@ -282,9 +282,9 @@ PyObject* env_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     new (&self->env) intrusive_ptr<ShapeEnv>(make_intrusive<ShapeEnv>(options));
     self->place = place == Py_None ? nullptr : Py_NewRef(place);
     if (self->place)
-      self->env->place = [place]() -> std::string {
+      self->env->place = [place](bool quoted) -> std::string {
         const PyGILState_STATE held = PyGILState_Ensure();  // large tensors run without the interpreter's lock
-        PyObject* text = PyObject_CallNoArgs(place);
+        PyObject* text = PyObject_CallOneArg(place, quoted ? Py_True : Py_False);
         const char* s = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : nullptr;
         std::string out = s ? s : "";
         Py_XDECREF(text);

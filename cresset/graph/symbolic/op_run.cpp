@@ -156,13 +156,12 @@ class OpRun {
 
   // The example has no numbers for symbols that only the data tells: what the operator says of some is no error of the user's.
   void refuse_unbacked() {
-    std::string names;
-    for (const std::string& s : symbols())
-      if (!env_.hints.count(s)) names += (names.empty() ? "" : ", ") + s;
-    if (names.empty()) return;
-    throw DataDependentGuardError(str(op_.name, ": it depends on ", names, ", which only the data tells, whether these sizes fit; asked at ",
-                                      env_.place ? env_.place() : "", ". Two ways out: state what holds before, as in torch._check(",
-                                      names.substr(0, names.find(',')), " == ...), or compute sizes from those of tensors instead of their data"));
+    const std::vector<std::string> names = symbols();
+    const auto first = std::find_if(names.begin(), names.end(), [this](const std::string& s) { return !env_.hints.count(s); });
+    if (first == names.end()) return;
+    throw DataDependentGuardError(str(op_.name, ": it depends on ", env_.described(names), ", which only the data tells, whether these sizes fit; asked at ",
+                                      env_.here(true), ". Two ways out: state what holds before, as in torch._check(", *first,
+                                      " == ...), or compute sizes from those of tensors instead of their data"));
   }
 
   void take_new_numbers() {

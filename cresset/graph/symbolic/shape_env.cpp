@@ -85,6 +85,7 @@ Sym ShapeEnv::create_symbol(int64_t hint, const std::string& source, bool duck, 
 Expr ShapeEnv::create_unbacked(Kind kind) {
   const std::string name = kind == Kind::Float ? new_name("zuf", next_float_) : new_name("u", next_unbacked_);
   sources[name] = "";
+  origins[name] = here();
   order.push_back(name);
   points_.clear();
   at_points_.clear();
@@ -232,18 +233,28 @@ bool ShapeEnv::is_unbacked(const Expr& e) const {
   return false;
 }
 
+std::string ShapeEnv::described(const std::vector<std::string>& symbols) const {
+  std::string text;
+  for (const std::string& name : symbols) {
+    if (hints.count(name)) continue;
+    const auto origin = origins.find(name);
+    text += str(text.empty() ? "" : ", ", name, origin == origins.end() || origin->second.empty() ? "" : " (taken at " + origin->second + ")");
+  }
+  return text;
+}
+
 void ShapeEnv::throw_data_dependent(const Expr& e, const char* what) const {
-  const std::string names = [&] {
-    std::string s;
-    for (const std::string& name : e.symbols())
-      if (!hints.count(name)) s += (s.empty() ? "" : ", ") + name;
-    return s;
-  }();
-  const std::string at = place ? place() : "";
-  throw DataDependentGuardError(str("Could not ", what, " data-dependent expression ", e.text(), ": only the data tells ", names,
+  std::string unknown;
+  for (const std::string& name : e.symbols())
+    if (unknown.empty() && !hints.count(name)) unknown = name;
+  const std::string at = here(true);
+  const bool is_condition = e.kind() == Kind::Bool;
+  throw DataDependentGuardError(str("Could not ", what, " data-dependent expression ", e.text(), ": only the data tells ", described(e.symbols()),
                                     at.empty() ? "" : "; asked at " + at, ". Two ways out: state what holds before, as in torch._check(",
-                                    e.kind() == Kind::Bool ? e.text() : names + " == 4",
-                                    "), or ask torch.fx.experimental.symbolic_shapes.guard_or_false(...), which answers without knowing"));
+                                    is_condition ? e.text() : unknown + " == 4", "), or ",
+                                    is_condition ? "keep both branches in the graph with torch.cond(...) or torch.where(...)"
+                                                 : "compute with a tensor instead of the number",
+                                    "; torch.fx.experimental.symbolic_shapes.guard_or_false(...) answers without knowing"));
 }
 
 bool ShapeEnv::evaluate(const Expr& given) {
@@ -254,7 +265,7 @@ bool ShapeEnv::evaluate(const Expr& given) {
   const bool value = to_double(*example) != 0;
   if (suppressed || frozen) return value;
   const Expr guard = value ? e : Expr::apply(Op::Not, {e});
-  guards.push_back({guard, place ? place() : ""});
+  guards.push_back({guard, here()});
   assume(guard);
   settle();
   return value;
@@ -279,7 +290,7 @@ void ShapeEnv::expect(const Expr& given, const std::string& message) {
   }
   const auto example = e.evaluate(hints);
   if (example) CRESSET_CHECK(to_double(*example) != 0, message);
-  (example && !options.prefer_deferred_asserts ? guards : deferred).push_back({e, place ? place() : ""});
+  (example && !options.prefer_deferred_asserts ? guards : deferred).push_back({e, here()});
   assume(e);
   settle();
 }

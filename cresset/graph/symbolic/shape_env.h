@@ -78,10 +78,11 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   Ranges ranges;
   Bindings hints;
   std::map<std::string, std::string, std::less<>> sources;  // of each symbol, the first place it was seen
+  std::map<std::string, std::string, std::less<>> origins;  // of each symbol that only the data tells, the user's line that took it from a tensor
   std::map<std::string, Sym, std::less<>> replacements;
   std::vector<std::string> order;  // of symbols as they were made
   bool frozen = false, suppressed = false;
-  std::function<std::string()> place;  // tells the user's line
+  std::function<std::string(bool quoted)> place;  // tells the user's line, "file.py:12 in f", with its text where it is quoted
 
  private:
   friend class OpRun;
@@ -111,6 +112,9 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   Expr lift(int64_t value, bool quotients);
   std::optional<Sym> of_composite(int64_t value);
   [[noreturn]] void throw_data_dependent(const Expr& e, const char* what) const;
+  std::string here(bool quoted = false) const { return place ? place(quoted) : ""; }
+  // Those of the symbols that only the data tells, and where they were taken from it: "u0 (taken at file.py:12 in f)".
+  std::string described(const std::vector<std::string>& symbols) const;
   const std::vector<std::optional<int64_t>>& at_points(int64_t value);
   void make_points();
 

@@ -137,6 +137,9 @@ def _cdist_backward(grad, x1, x2, p, cdist):
 
 
 def _ctc_losses(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    # Asked here, where sizes are symbols: the body sees numbers alone.
+    if log_probs.dim() == 3 and not log_probs.shape[1] == input_lengths.numel() == target_lengths.numel():
+        raise RuntimeError(f"ctc_loss: expected {log_probs.shape[1]} lengths, got {input_lengths.numel()} of inputs and {target_lengths.numel()} of targets")
     return _cresset.body("ctc_loss.Tensor")(log_probs, targets, input_lengths, target_lengths, blank, 0, zero_infinity)
 
 

@@ -137,6 +137,11 @@ class TracerBase:
         """The calls that led here, without those of the tracer itself."""
         return [frame for frame in traceback.extract_stack() if not _settings.is_own_file(frame.filename)]
 
+    def _asked_at(self):
+        """The user's line, for errors."""
+        frame = next(reversed(self._user_stack()), None)
+        return f" at {frame.filename}:{frame.lineno} in {frame.name}" + (f" (`{frame.line}`)" if frame.line else "") if frame else ""
+
     def _filter_traceback_frames(self, user_stack_summary):
         return traceback.StackSummary.from_list([f for f in user_stack_summary if not _settings.is_own_file(f.filename)])
 
@@ -198,7 +203,10 @@ class TracerBase:
     @compatibility(is_backward_compatible=True)
     def to_bool(self, obj):
         """The truth of a proxy, of which there is none: TraceError."""
-        raise TraceError(f"a branch or loop depends on {obj!r}: symbolically traced variables have no values that control flow could ask for")
+        raise TraceError(
+            f"a branch or loop{self._asked_at()} depends on {obj!r}: symbolically traced variables have no values that control flow could ask for. Two ways out: "
+            "keep both branches in the graph with torch.cond or torch.where, or settle the branch by concrete_args, or in a leaf function by torch.fx.wrap"
+        )
 
     @compatibility(is_backward_compatible=True)
     def iter(self, obj):
@@ -207,7 +215,7 @@ class TracerBase:
         count = _unpacked(asking.f_code, asking.f_lasti)
         if count is None:
             raise TraceError(
-                f"Proxy object cannot be iterated: {obj!r} stands in a loop, or behind a star in a call, and how many items it has is not known while tracing. "
+                f"Proxy object cannot be iterated: {obj!r} stands in a loop, or behind a star in a call{self._asked_at()}, and how many items it has is not known while tracing. "
                 "Loop over a constant, or make the function a leaf by torch.fx.wrap"
             )
         return map(obj.__getitem__, range(count))

@@ -158,7 +158,8 @@ class Refusals(unittest.TestCase):
 
     def test_patches_are_taken_back_after_an_error(self):
         before = (nn.Module.__call__, nn.Module.__getattr__)
-        self.assertRaises(fx.proxy.TraceError, fx.symbolic_trace, lambda x: bool(x))
+        with self.assertRaisesRegex(fx.proxy.TraceError, r"trace_test.py:\d+ in <lambda> \(`fx.symbolic_trace\(lambda x: bool\(x\)\)`\).*Two ways out: .*cond"):
+            fx.symbolic_trace(lambda x: bool(x))
         self.assertEqual((nn.Module.__call__, nn.Module.__getattr__), before)
         self.assertFalse(fx._symbolic_trace.is_fx_tracing())
 

@@ -190,6 +190,19 @@ def test_numbers_of_the_data_are_nodes():
         traced(lambda x: x * 2 if x.sum() > 0 else x, torch.ones(2))
 
 
+def test_lists_of_lengths_fix_the_number_of_sequences():
+    def function(scores, targets):
+        return torch.nn.functional.ctc_loss(scores, targets, [5, 4], [2, 3])
+
+    scores, targets = torch.randn(5, 2, 4).log_softmax(2), torch.randint(1, 4, (2, 3))
+    graph = traced(function, scores, targets)
+    longer = torch.randn(7, 2, 6).log_softmax(2)
+    torch.testing.assert_close(graph(longer, targets), function(longer, targets))
+    assert [str(guard.expr) for guard in graph.shape_env.guards if "2" in str(guard.expr)]
+    with pytest.raises(RuntimeError, match="expected 2 lengths, got 3 of inputs"):
+        torch.ops.aten._ctc_loss.Tensor(scores, targets, torch.tensor([5, 4, 3]), torch.tensor([2, 3]))
+
+
 def test_copies_of_fake_tensors_are_fake():
     _, x = setting((4, 6))
     other = copy.copy(x)
@@ -246,10 +259,15 @@ def test_lists_of_numbers_of_the_data_are_symbols():
 def test_sizes_that_only_the_data_tells_are_refused_with_two_ways_out():
     _, x = setting((6,))
     n = x.to(torch.int64).sum().item()
+    place = r"symbolic_test.py:\d+ in test"
     with pytest.raises(
-        shapes.GuardOnDataDependentSymNode, match=r"reshape: it depends on u0, .*symbolic_test.py:\d+ in test.* Two ways out: .*torch._check\(u0 == "
+        shapes.GuardOnDataDependentSymNode,
+        match=rf"reshape: it depends on u0 \(taken at .*{place}.*\), .*{place}.*: `x.reshape\(n, 2\)`. Two ways out: .*torch._check\(u0 == ",
     ):
         x.reshape(n, 2)
+    with pytest.raises(shapes.GuardOnDataDependentSymNode, match=rf"u0 \(taken at .*{place}.*\); asked at .*{place}.*: `if n > 2:`. Two ways out: .*torch.cond"):
+        if n > 2:
+            x.sum()
 
 
 def test_results_whose_sizes_only_the_data_tells():

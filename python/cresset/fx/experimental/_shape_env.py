@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import linecache
 import os
 import sys
 import weakref
@@ -103,12 +104,15 @@ class ShapeEnvSettings:
     trace_asserts: bool = False
 
 
-def _place():
-    """The innermost line outside the package."""
+def _place(quoted):
+    """The innermost line outside the package, with its text where it is quoted."""
     frame = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+    if frame is None:
+        return ""
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() if quoted else ""
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}" + (f": `{text}`" if text else "")
 
 
 class ShapeEnv:
