@@ -23,7 +23,6 @@ HOMES = {
     "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
     "_classes": {"_core.script_classes": "ScriptObject classes"},
     "_ops": {"_core.operators": "OpOverload OpOverloadPacket OperatorBase", "_core.dispatch_keys": "DispatchKey", "_higher_order_ops": "HigherOrderOperator", "": "ops"},
-    "_higher_order_ops.effects": {"_library.effects": "_EffectType=EffectType", "library": "_register_effectful_op"},
     "_library.custom_ops": {"library": "CustomOpDef OPDEFS=_of_functions _maybe_get_opdef=_definition_of custom_op"},
     "_library.fake_impl": {"_library.operators": "FakeImplCtx=FakeContext"},
     "_library.triton": {"library": "capture_triton=wrap_triton triton_op wrap_triton"},

@@ -11,8 +11,10 @@ from ._operator import HigherOrderOperator
 from .associative_scan import associative_scan, associative_scan_op
 from .auto_functionalize import auto_functionalized_v2
 from .cond import cond, cond_op
+from .effects import with_effects
 from .map import map, map_impl
+from .print import print
 from .scan import scan, scan_op
 from .while_loop import while_loop, while_loop_op
 
-__all__ = ["HigherOrderOperator", "associative_scan", "associative_scan_op", "auto_functionalized_v2", "cond", "cond_op", "map", "map_impl", "scan", "scan_op", "while_loop", "while_loop_op"]  # fmt: skip
+__all__ = ["HigherOrderOperator", "associative_scan", "associative_scan_op", "auto_functionalized_v2", "cond", "cond_op", "map", "map_impl", "print", "scan", "scan_op", "while_loop", "while_loop_op", "with_effects"]  # fmt: skip

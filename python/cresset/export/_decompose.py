@@ -1,6 +1,5 @@
 """Programs without writes, their operators replaced by those of a table: the graph runs again on fake tensors, functionalized, below autograd."""
 
-import copy
 import functools
 import operator
 
@@ -17,7 +16,8 @@ from ..fx.traceback import preserve_node_meta
 from ..utils._pytree import tree_leaves, tree_map_only
 from ._bodies import bodies
 from ._shapes import constraints_of
-from .exported_program import ExportedProgram, Verifier, default_decompositions
+from ._tokens import put_in, without_tokens
+from .exported_program import ExportedProgram, Verifier, default_decompositions, renamed_calls
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
 _aten = torch.ops.aten
@@ -26,6 +26,7 @@ _COPY = _aten.copy_.default
 
 def decomposed(program, table):
     """The functional program. `table`: operator -> function; None for the core operators."""
+    program = without_tokens(program)
     core = default_decompositions()
     whole = set() if table is None else {n.target for n in program.graph.nodes if n.target in core and n.target not in table and _stays_whole(n.target)}
     own = {op: function for op, function in (table or {}).items() if function is not core.get(op) and _is_composite(op)}
@@ -42,10 +43,11 @@ def decomposed(program, table):
     _out_of_place(graph)
     _numbers_as_operands(graph, {n.target for n in program.graph.nodes})
     outputs = _outputs(root, placeholders, program.graph_signature)
+    tokens_in, tokens_out = put_in(graph, outputs, named)
     _tidy(graph)
     return ExportedProgram(
-        torch.fx.GraphModule(root, graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, _constraints(program, graph),
-        _calls(program.module_call_graph, named), program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
+        torch.fx.GraphModule(root, graph), graph, ExportGraphSignature([*tokens_in, *inputs], [*tokens_out, *outputs]), program.state_dict, _constraints(program, graph),
+        renamed_calls(program.module_call_graph, named), program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
     )  # fmt: skip
 
 
@@ -107,6 +109,8 @@ class _Functional(torch.fx.Interpreter):
         if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
             results = self._batch_norm(*args[:8])
             return results if target is _aten.native_batch_norm.default else results[0]
+        if target is _aten.instance_norm.default:
+            return self._instance_norm(*args)
         if target is _aten.detach.default:  # the program has no gradients
             target = _aten.alias.default
             if not self.writes:
@@ -139,6 +143,18 @@ class _Functional(torch.fx.Interpreter):
             _cresset.set_functional(statistic, _cresset.from_functional(new))
         return tuple(results)
 
+    def _instance_norm(self, x, weight, bias, mean, var, training, momentum, eps, *_):
+        """Normalization of each sample by itself: by batches of one, whose channels are those of all samples. Statistics become the means of theirs."""
+        batch, channels = x.shape[:2]
+        weight, bias, means, variances = (None if t is None else t.repeat(batch) for t in (weight, bias, mean, var))
+        rows = x.contiguous().view(1, batch * channels, *x.shape[2:])
+        normal = self.call_function(_aten.batch_norm.default, (rows, weight, bias, means, variances, training, momentum, eps, False), {})
+        for statistic, new in ((mean, means), (var, variances)) if training and mean is not None else ():
+            old = self._whole(_aten.alias.default, (statistic,), {})
+            written = self._whole(_aten.copy.default, (old, new.view(batch, channels).mean(0)), {})
+            _cresset.set_functional(statistic, _cresset.from_functional(self._whole(_aten.alias.default, (written,), {})))
+        return normal.view(x.shape)
+
 
 @functools.cache
 def _like():
@@ -165,16 +181,6 @@ def _constraints(program, graph):
     if mode is not None and mode.shape_env is not None:
         return constraints_of(mode.shape_env, graph) | found
     return found
-
-
-def _calls(entries, named):
-    """The calls of modules, their signatures with the nodes that the old ones have become. `named`: name -> node."""
-    made = copy.deepcopy(entries)
-    for entry in made:
-        for argument in (*entry.signature.inputs, *entry.signature.outputs) if entry.signature is not None else ():
-            if argument.name in named:
-                argument.name = named[argument.name].name
-    return made
 
 
 def _traced(program, table, own, whole):

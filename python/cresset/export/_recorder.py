@@ -445,7 +445,7 @@ def _patched():
             if isinstance(heard, Recorder) and op.name() in _BODIES:
                 return heard.higher_order(op, args)
             if isinstance(heard, Recorder) and not any(map(is_function, tree_leaves((args, kwargs)))):
-                args = _known(heard, args)
+                args, kwargs = _known(heard, args), dict(zip(kwargs, _known(heard, kwargs.values()), strict=True))
                 return heard.write(op, args, kwargs, own[1][2](op, *args, **kwargs))
             _cresset._listen(ABOVE_LAYERS, heard)
             return own[1][2](op, *args, **kwargs)

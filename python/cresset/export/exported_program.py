@@ -49,6 +49,16 @@ class ModuleCallEntry:
     signature: ModuleCallSignature | None = None
 
 
+def renamed_calls(entries, named):
+    """The calls of modules, their signatures with the nodes that the old ones have become. `named`: name -> node."""
+    made = copy.deepcopy(entries)
+    for entry in made:
+        for argument in (*entry.signature.inputs, *entry.signature.outputs) if entry.signature is not None else ():
+            if argument.name in named:
+                argument.name = named[argument.name].name
+    return made
+
+
 @dataclasses.dataclass
 class CallSpec:
     """How arguments and results of a program are nested."""
