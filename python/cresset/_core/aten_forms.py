@@ -150,6 +150,36 @@ _of_write("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None)
 _of_write("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", "embedding_renorm_")
 _of_write("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", "resize_")
 
+
+def _of_written_lists(arguments, results, write):
+    """The operator gives copies of its first lists, as many as there are results, as the write leaves them."""
+    name = write.removesuffix("_")
+    returns = ", ".join(f"Tensor[] {result}_out" for result in results.split())
+
+    @_form(f"{name}({arguments}, Tensor? grad_scale=None, Tensor? found_inf=None) -> ({returns})")
+    def functional(*lists, **options):
+        count = len(results.split())
+        copies = [[_aten("clone")(t) for t in tensors] for tensors in lists[:count]]
+        _aten(write)(*copies, *lists[count:], **options)
+        return tuple(copies)
+
+
+for _name in ("_fused_adam_", "_fused_adamw_"):
+    _of_written_lists(
+        "Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, "
+        "float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize",
+        "self grads exp_avgs exp_avg_sqs max_exp_avg_sqs", _name,
+    )  # fmt: skip
+_of_written_lists(
+    "Tensor[] self, Tensor[] grads, Tensor[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, "
+    "bool maximize, bool is_first_step",
+    "self grads momentum_buffer_list", "_fused_sgd_",
+)  # fmt: skip
+_of_written_lists(
+    "Tensor[] self, Tensor[] grads, Tensor[] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize",
+    "self grads state_sums state_steps", "_fused_adagrad_",
+)  # fmt: skip
+
 for _kind in ("Scalar", "Tensor"):
 
     @_form(f"float_power_.{_kind}(Tensor(a!) self, {_kind} exponent) -> Tensor(a!)")

@@ -106,9 +106,20 @@ class _Functional(torch.fx.Interpreter):
             return self.own[target](*args, **kwargs)
         if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
             return self._whole(target, args, kwargs)
-        if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
+        if target in (_aten.batch_norm.default, _aten.native_batch_norm.default, _aten._native_batch_norm_legit.default) and args[5] and args[3] is not None:
             results = self._batch_norm(*args[:8])
-            return results if target is _aten.native_batch_norm.default else results[0]
+            return results[0] if target is _aten.batch_norm.default else results
+        if target is _aten._batch_norm_with_update.default:
+            reserve = self._outside(_aten.empty.memory_format, ([0],), {"dtype": torch.uint8, "device": args[0].device})
+            return (*self._batch_norm(*args[:5], True, *args[5:7]), reserve)
+        if target is _aten.embedding_renorm_.default:
+            self._written(_aten.embedding_renorm.default, args, args[:1])
+            return args[0]
+        if target in _written_lists():
+            lists = self._whole(_written_lists()[target], args, kwargs)
+            for tensor, value in zip(tree_leaves(args[: len(lists)]), tree_leaves(lists), strict=True):
+                _cresset.set_functional(tensor, _cresset.from_functional(value))
+            return None
         if target is _aten.instance_norm.default:
             return self._instance_norm(*args)
         if target is _aten.detach.default:  # the program has no gradients
@@ -137,11 +148,17 @@ class _Functional(torch.fx.Interpreter):
         args, kwargs = tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs))
         return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
 
-    def _batch_norm(self, x, weight, bias, mean, var, *rest):
-        *results, new_mean, new_var = self._whole(_aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean, var, *rest), {})
-        for statistic, new in zip((mean, var), (new_mean, new_var), strict=True):
-            _cresset.set_functional(statistic, _cresset.from_functional(new))
-        return tuple(results)
+    def _written(self, functional, args, written):
+        """The results of a call as one node of the form without writes, whose last results are what `written` becomes."""
+        found = self._whole(functional, args, {})
+        found = found if isinstance(found, tuple) else (found,)
+        results, values = found[: len(found) - len(written)], found[len(found) - len(written) :]
+        for tensor, value in zip(written, values, strict=True):
+            _cresset.set_functional(tensor, _cresset.from_functional(value))
+        return results
+
+    def _batch_norm(self, *args):
+        return self._written(_aten._native_batch_norm_legit_functional.default, args, args[3:5])
 
     def _instance_norm(self, x, weight, bias, mean, var, training, momentum, eps, *_):
         """Normalization of each sample by itself: by batches of one, whose channels are those of all samples. Statistics become the means of theirs."""
@@ -152,8 +169,15 @@ class _Functional(torch.fx.Interpreter):
         for statistic, new in ((mean, means), (var, variances)) if training and mean is not None else ():
             old = self._whole(_aten.alias.default, (statistic,), {})
             written = self._whole(_aten.copy.default, (old, new.view(batch, channels).mean(0)), {})
-            _cresset.set_functional(statistic, _cresset.from_functional(self._whole(_aten.alias.default, (written,), {})))
+            self._written(_aten.alias.default, (written,), (statistic,))
+            self._whole(_aten.alias.default, (written,), {})  # which nothing uses, and PyTorch's names count
         return normal.view(x.shape)
+
+
+@functools.cache
+def _written_lists():
+    """Operators that write lists -> those that return the lists."""
+    return {getattr(_aten, f"{name}_").default: getattr(_aten, name).default for name in ("_fused_adam", "_fused_adamw", "_fused_sgd", "_fused_adagrad")}
 
 
 @functools.cache
