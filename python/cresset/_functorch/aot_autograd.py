@@ -267,7 +267,7 @@ def _settings(fw_compiler, bw_compiler, partition_fn, **others):
 def _refuse(caller, **flags):
     for name, value in flags.items():
         if value:
-            raise NotImplementedError(f"{caller}: {name}={value!r} is not supported: graphs hold no writes")
+            raise NotImplementedError(f"{caller}: {name}={value!r} is not supported")
 
 
 def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None, num_params_buffers=0,
@@ -340,14 +340,17 @@ compiled_function, compiled_module = aot_function, aot_module
 
 
 def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None,
-                          keep_inference_input_mutations=False, inference_compiler=None):  # fmt: skip
+                          keep_inference_input_mutations=False, inference_compiler=None, compiler_config_extra=None, ignore_shape_env=False,
+                          disable_functionalization=False, pre_grad_passes=None, compile_region_name=None):  # fmt: skip
     """A function of the inputs of `mod`, a module of flat inputs and results, captured for inputs like `args` now; parameters and buffers come first among
-    the inputs of the graphs. The other arguments are those of `aot_function`.
+    the inputs of the graphs. The other arguments are those of `aot_function`; Inductor's are refused.
 
     >>> from cresset.functorch.compile import aot_module_simplified, nop
     >>> aot_module_simplified(nn.ReLU(), [torch.zeros(2)], nop)(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
+    _refuse("aot_module_simplified", compiler_config_extra=compiler_config_extra, ignore_shape_env=ignore_shape_env,
+            disable_functionalization=disable_functionalization, pre_grad_passes=pre_grad_passes, compile_region_name=compile_region_name)  # fmt: skip
     state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     names = list(state)
 

@@ -119,6 +119,21 @@ class TrainingIRVerifier(Verifier):
     dialect = "TRAINING"
 
 
+def load_verifier(dialect):
+    """The class that checks graphs of a dialect, "ATEN" or "TRAINING"; a subclass of `Verifier` may have another. Errors: ValueError for one that none has.
+
+    >>> torch._export.verifier.load_verifier("TRAINING").__name__
+    'TrainingIRVerifier'
+    """
+    known, kinds = {}, [Verifier]
+    for kind in kinds:
+        known.setdefault(kind.dialect, kind)
+        kinds += kind.__subclasses__()
+    if dialect not in known:
+        raise ValueError(f"load_verifier: expected one of the dialects {sorted(known)}, got {dialect!r}")
+    return known[dialect]
+
+
 _FIXED = frozenset("graph graph_module graph_signature state_dict call_spec range_constraints verifier constants module_call_graph dialect tensor_constants verifiers".split())  # fmt: skip
 
 
