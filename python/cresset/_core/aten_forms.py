@@ -7,6 +7,10 @@ tensor([3, 0])
 tensor([True, True])
 """
 
+import re
+
+import _cresset
+
 from .aten_gradients import _gradients
 from .operator_table import Table
 from .operators import Composed
@@ -151,34 +155,25 @@ _of_write("embedding_renorm(Tensor self, Tensor indices, float max_norm, float n
 _of_write("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", "resize_")
 
 
-def _of_written_lists(arguments, results, write):
-    """The operator gives copies of its first lists, as many as there are results, as the write leaves them."""
-    name = write.removesuffix("_")
-    returns = ", ".join(f"Tensor[] {result}_out" for result in results.split())
+def _of_written_lists(write, also=""):
+    """The operator gives copies of the lists that a write changes, and of those in `also`, as it leaves them."""
+    arguments = _cresset._entry(write)[0].partition("(")[2].rpartition(" -> ")[0]
+    results = [*re.findall(r"!\)\[\] (\w+)", arguments), *also.split()]
+    returns = ", ".join(f"Tensor[] {result}_out" for result in results)
 
-    @_form(f"{name}({arguments}, Tensor? grad_scale=None, Tensor? found_inf=None) -> ({returns})")
+    unwritten = re.sub(r"\([a-z]!\)", "", arguments)
+
+    @_form(f"{write[:-1]}({unwritten} -> ({returns})")
     def functional(*lists, **options):
-        count = len(results.split())
-        copies = [[_aten("clone")(t) for t in tensors] for tensors in lists[:count]]
-        _aten(write)(*copies, *lists[count:], **options)
+        copies = [[_aten("clone")(t) for t in tensors] for tensors in lists[: len(results)]]
+        _aten(write)(*copies, *lists[len(results) :], **options)
         return tuple(copies)
 
 
-for _name in ("_fused_adam_", "_fused_adamw_"):
-    _of_written_lists(
-        "Tensor[] self, Tensor[] grads, Tensor[] exp_avgs, Tensor[] exp_avg_sqs, Tensor[] max_exp_avg_sqs, Tensor[] state_steps, *, "
-        "float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize",
-        "self grads exp_avgs exp_avg_sqs max_exp_avg_sqs", _name,
-    )  # fmt: skip
-_of_written_lists(
-    "Tensor[] self, Tensor[] grads, Tensor[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, "
-    "bool maximize, bool is_first_step",
-    "self grads momentum_buffer_list", "_fused_sgd_",
-)  # fmt: skip
-_of_written_lists(
-    "Tensor[] self, Tensor[] grads, Tensor[] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize",
-    "self grads state_sums state_steps", "_fused_adagrad_",
-)  # fmt: skip
+_of_written_lists("_fused_adam_")
+_of_written_lists("_fused_adamw_")
+_of_written_lists("_fused_sgd_")
+_of_written_lists("_fused_adagrad_", also="state_steps")
 
 for _kind in ("Scalar", "Tensor"):
 

@@ -106,6 +106,8 @@ class _Functional(torch.fx.Interpreter):
             return self.own[target](*args, **kwargs)
         if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
             return self._whole(target, args, kwargs)
+        if target is _aten.dropout.default and args[2] and args[1]:
+            return self._whole(_aten.native_dropout.default, args, kwargs)[0]
         if target in (_aten.batch_norm.default, _aten.native_batch_norm.default, _aten._native_batch_norm_legit.default) and args[5] and args[3] is not None:
             results = self._batch_norm(*args[:8])
             return results[0] if target is _aten.batch_norm.default else results
