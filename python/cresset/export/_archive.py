@@ -17,10 +17,10 @@ DEFAULT_MODEL = "model"
 
 
 def write(file, put):
-    """An archive of what `put(writer)` writes; an open file is left at its start, to be read."""
+    """An archive of what `put(writer)` writes; an open file that can be read again is left at its start."""
     with PT2ArchiveWriter(file) as writer:
         put(writer)
-    if hasattr(file, "seek"):
+    if getattr(file, "seekable", bool)():
         file.seek(0)
     return file
 

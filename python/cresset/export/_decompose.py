@@ -339,6 +339,7 @@ def _batch_norms(graph):
             node.target, node.args = _aten._native_batch_norm_legit.no_stats, (x, weight, bias, True, momentum, eps)
         elif mean.target is _aten.clone.default and var.target is _aten.clone.default:
             node.target, node.args = _aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean.args[0], var.args[0], True, momentum, eps)
+            node.meta["val"] = (*node.meta["val"], mean.meta["val"], var.meta["val"])
             last = max(node.users, key=list(graph.nodes).index)
             for i, old in ((3, mean), (4, var)):
                 with graph.inserting_after(last):

@@ -7,7 +7,7 @@ __all__ = ["ScriptObjectMeta"]
 
 @dataclasses.dataclass
 class ScriptObjectMeta:
-    """What a node says of an object of a custom class: its name among the constants, and the class.
+    """An object of a custom class, as its node has it: the name among the constants, and the class.
 
     >>> torch.export.custom_obj.ScriptObjectMeta("table", "shop::Table").class_fqn
     'shop::Table'

@@ -109,6 +109,18 @@ class Programs(unittest.TestCase):
             write(export(nn.ReLU(), (X,)), buffer)
             self.assertEqual(buffer.tell(), 0)
 
+    def test_a_file_without_places_is_written_in_order(self):
+        class Pipe(io.BytesIO):
+            def seekable(self):
+                return False
+
+            def seek(self, *args):
+                raise io.UnsupportedOperation("seek")
+
+        pipe = Pipe()
+        save(export(nn.ReLU(), (X,)), pipe)
+        self.assertTrue(torch.equal(load(io.BytesIO(pipe.getvalue())).module()(X), X.relu()))
+
     def test_a_pickle_of_weights_is_not_opened(self):
         buffer, other = package_pt2(io.BytesIO(), exported_programs=export(nn.Linear(3, 2), (X,))), io.BytesIO()
         with PT2ArchiveReader(buffer) as reader, PT2ArchiveWriter(other) as writer:

@@ -1,4 +1,4 @@
-"""What libraries ask of exported programs: the weight behind a node, structures of arguments, parts of a module that can be exported."""
+"""Questions of libraries on exported programs: the weight behind a node, structures of arguments, parts of a module that can be exported."""
 
 import dataclasses
 import unittest
