@@ -155,25 +155,23 @@ _of_write("embedding_renorm(Tensor self, Tensor indices, float max_norm, float n
 _of_write("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", "resize_")
 
 
-def _of_written_lists(write, also=""):
-    """The operator gives copies of the lists that a write changes, and of those in `also`, as it leaves them."""
-    arguments = _cresset._entry(write)[0].partition("(")[2].rpartition(" -> ")[0]
-    results = [*re.findall(r"!\)\[\] (\w+)", arguments), *also.split()]
-    returns = ", ".join(f"Tensor[] {result}_out" for result in results)
-
+def _of_writes(write, also=""):
+    """The operator gives copies of the tensors and lists that a write changes, and of the lists in `also`, as it leaves them."""
+    arguments, _, returned = _cresset._entry(write)[0].partition("(")[2].rpartition(" -> ")
+    written = [("Tensor" + listed, name) for listed, name in re.findall(r"!\)((?:\[\])?) (\w+)", arguments)] + [("Tensor[]", name) for name in also.split()]
+    returns = ", ".join(kind if i == 0 and "!" in returned else f"{kind} {name}_out" for i, (kind, name) in enumerate(written))
     unwritten = re.sub(r"\([a-z]!\)", "", arguments)
 
     @_form(f"{write[:-1]}({unwritten} -> ({returns})")
-    def functional(*lists, **options):
-        copies = [[_aten("clone")(t) for t in tensors] for tensors in lists[: len(results)]]
-        _aten(write)(*copies, *lists[len(results) :], **options)
+    def functional(*args, **options):
+        copies = [_aten("clone")(a) if kind == "Tensor" else [_aten("clone")(t) for t in a] for (kind, _), a in zip(written, args, strict=False)]
+        _aten(write)(*copies, *args[len(written) :], **options)
         return tuple(copies)
 
 
-_of_written_lists("_fused_adam_")
-_of_written_lists("_fused_adamw_")
-_of_written_lists("_fused_sgd_")
-_of_written_lists("_fused_adagrad_", also="state_steps")
+for _name in ("_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_"):
+    _of_writes(_name)
+_of_writes("_fused_adagrad_", also="state_steps")
 
 for _kind in ("Scalar", "Tensor"):
 

@@ -117,11 +117,11 @@ class _Functional(torch.fx.Interpreter):
         if target is _aten.embedding_renorm_.default:
             self._written(_aten.embedding_renorm.default, args, args[:1])
             return args[0]
-        if target in _written_lists():
-            lists = self._whole(_written_lists()[target], args, kwargs)
-            for tensor, value in zip(tree_leaves(args[: len(lists)]), tree_leaves(lists), strict=True):
+        if target in _written_forms():
+            found = self._whole(_written_forms()[target], args, kwargs)
+            for tensor, value in zip(tree_leaves(args[: len(found)]), tree_leaves(found), strict=True):
                 _cresset.set_functional(tensor, _cresset.from_functional(value))
-            return None
+            return args[0] if target._schema.returns else None
         if target is _aten.instance_norm.default:
             return self._instance_norm(*args)
         if target is _aten.detach.default:  # the program has no gradients
@@ -177,9 +177,10 @@ class _Functional(torch.fx.Interpreter):
 
 
 @functools.cache
-def _written_lists():
-    """Operators that write lists -> those that return the lists."""
-    return {getattr(_aten, f"{name}_").default: getattr(_aten, name).default for name in ("_fused_adam", "_fused_adamw", "_fused_sgd", "_fused_adagrad")}
+def _written_forms():
+    """Operators that write lists and several tensors -> those that return them."""
+    names = "_fused_adam _fused_adamw _fused_sgd _fused_adagrad _amp_foreach_non_finite_check_and_unscale _amp_update_scale".split()
+    return {getattr(_aten, f"{name}_").default: getattr(_aten, name).default for name in names}
 
 
 @functools.cache

@@ -253,6 +253,14 @@ WRITERS = {
     "_fused_adagrad_": (
         _stepped("_fused_adagrad_", ("p", "g", "m", "step"), lr=0.1, lr_decay=0.0, weight_decay=0.0, eps=1e-8, maximize=False), _optimizer(),
     ),
+    "_amp_foreach_non_finite_check_and_unscale_": (
+        lambda m, x: (_aten._amp_foreach_non_finite_check_and_unscale_([m.g], m.found, m.scale), x + 0)[1],
+        {"g": torch.tensor([1.0, float("inf")]), "found": torch.zeros(1), "scale": torch.tensor([2.0])},
+    ),
+    "_amp_update_scale_": (
+        lambda m, x: _aten._amp_update_scale_(m.scale, m.steps, m.found, 2.0, 0.5, 2),
+        {"scale": torch.tensor([4.0]), "steps": torch.zeros(1, dtype=torch.int32), "found": torch.zeros(1)},
+    ),
     "_foreach_add_": (lambda m, x: (_aten._foreach_add_.Scalar([m.p, m.m], 2.0), x + 0)[1], _optimizer()),
 }  # fmt: skip
 
