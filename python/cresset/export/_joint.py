@@ -13,6 +13,17 @@ def with_backward(program, loss=0):
     """The program of core operators that gives, after its own results, the gradients of the result `loss` by the parameters and inputs that require them.
 
     Errors: RuntimeError for a loss that is no number with a gradient, and for other results with one, which the graph would leave out.
+
+    >>> from cresset.export.experimental import with_backward
+    >>> class Loss(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.weight = nn.Parameter(torch.ones(2))
+    ...     def forward(self, x):
+    ...         return (x * self.weight).sum()
+    >>> joint = with_backward(torch.export.export(Loss(), (torch.ones(2),)))
+    >>> [spec.kind.name for spec in joint.graph_signature.output_specs]
+    ['LOSS_OUTPUT', 'GRADIENT_TO_PARAMETER']
     """
     _check(program, loss)
     core = without_tokens(program.run_decompositions())
