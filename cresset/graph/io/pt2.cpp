@@ -11,6 +11,7 @@
 #include "cresset/graph/io/pt2_graph.h"
 #include "cresset/io/zip.h"
 #include "cresset/ops/functions.h"
+#include "cresset/transform/autocast.h"
 
 namespace cresset::graph {
 
@@ -199,6 +200,7 @@ class Pt2Reader {
     GraphReader reader(graph, options_.allow_foreign);
     reader.nodes(body, graph.block(), names);
     missing_ = reader.missing();
+    out.casts_ = reader.casts();
     if (!missing_.empty() && !options_.allow_foreign) {
       std::string list;
       for (const auto& [op, node] : missing_) list += (list.empty() ? "" : ", ") + op + " (node " + node + ")";
@@ -318,6 +320,8 @@ std::vector<Datum> ExportedProgram::run(std::vector<Datum> inputs) const {
   CRESSET_CHECK(program_, "exported program: it has operators that this library lacks, and cannot run");
   CRESSET_CHECK_VALUE(inputs.size() == inputs_.size(), "exported program: expected ", inputs_.size(), " inputs, got ", inputs.size());
   check_inputs(inputs_, inputs, *graph_, *conditions_);
+  if (!casts_) return program_->run(std::move(inputs));
+  const autocast kept(kCPU, std::nullopt, amp::is_autocast_enabled(kCPU));  // an error within a region leaves the caller's state as it was
   return program_->run(std::move(inputs));
 }
 

@@ -57,6 +57,14 @@ constexpr FormText kForms[] = {
      "(Tensor, Tensor, Tensor, Tensor)",
      "%y: Tensor, %m: Tensor, %s: Tensor = native_batch_norm(%input, %weight, %bias, %running_mean, %running_var, false, %momentum, %eps) "
      "%reserve: Tensor = new_empty(%input, [0], dtype.uint8, none, none, none) return %y, %m, %s, %reserve"},
+    {"_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+     "%n1: int = ir::len(%expand1) %f1: Tensor = ir::loop(%n1, true, %i1) (%k1: int, %t1: Tensor) { %d1: int = ir::getitem(%expand1, %k1) "
+     "%u1: Tensor = unsqueeze(%t1, %d1) return true, %u1 } "
+     "%n2: int = ir::len(%expand2) %f2: Tensor = ir::loop(%n2, true, %i2) (%k2: int, %t2: Tensor) { %d2: int = ir::getitem(%expand2, %k2) "
+     "%u2: Tensor = unsqueeze(%t2, %d2) return true, %u2 } "
+     "%n3: int = ir::len(%expand3) %f3: Tensor = ir::loop(%n3, true, %i3) (%k3: int, %t3: Tensor) { %d3: int = ir::getitem(%expand3, %k3) "
+     "%u3: Tensor = unsqueeze(%t3, %d3) return true, %u3 } "
+     "%two: Tensor = mul.Tensor(%f2, %f1) %all: Tensor = mul.Tensor(%f3, %two) %y: Tensor = sum.dim_IntList(%all, %sumdim, false, none) return %y"},
     {"_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
      "%norms: Tensor = norm_except_dim(%v, 2, %dim) %factors: Tensor = div.Tensor(%g, %norms) %w: Tensor = mul.Tensor(%v, %factors) return %w, %norms"},
     // ---- padding, bags, distances ----
@@ -115,6 +123,23 @@ constexpr FormText kForms[] = {
      "%fresh: Tensor = clone(%self, none) %y: Tensor = exponential_(%fresh, %lambd, %generator) return %y"},
     {"bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
      "%fresh: Tensor = clone(%self, none) %y: Tensor = bernoulli_.Tensor(%fresh, %p, %generator) return %y"},
+    {"random(Tensor self, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = random_(%fresh, %generator) return %y"},
+    {"random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = random_.from(%fresh, %from, %to, %generator) return %y"},
+    {"random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = random_.to(%fresh, %to, %generator) return %y"},
+    {"geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = geometric_(%fresh, %p, %generator) return %y"},
+    {"log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = log_normal_(%fresh, %mean, %std, %generator) return %y"},
+    {"cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = cauchy_(%fresh, %median, %sigma, %generator) return %y"},
+    {"rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? "
+     "generator=None) -> (Tensor, Tensor noise_out)",
+     "%y: Tensor, %slopes: Tensor = ir::if(%training) { %low: float = ir::float(%lower) %high: float = ir::float(%upper) "
+     "%drawn: Tensor = _rrelu_noise(%self, %low, %high, %generator) %scaled: Tensor = mul.Tensor(%self, %drawn) return %scaled, %drawn } "
+     "{ %mean: Tensor = rrelu(%self, %lower, %upper, false, none) return %mean, %noise } return %y, %slopes"},
     // ---- rounding to a grid ----
     {"fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
      "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "

@@ -9,6 +9,7 @@
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/graph/ir/number_rules.h"
+#include "cresset/transform/autocast.h"
 
 namespace cresset::graph {
 
@@ -177,6 +178,23 @@ void check(Inputs in, size_t n, Datum& out) {
   out = Datum();
 }
 
+// Begins a region of mixed precision, and gives the number that its end takes: what held before.
+void begin_autocast(Inputs in, size_t, Datum& out) {
+  const DeviceType device = Device(in[0]->to_string()).type();
+  const ScalarType before = amp::get_autocast_dtype(device), dtype = in[1]->is_none() ? before : in[1]->to_dtype();
+  const bool was_enabled = amp::is_autocast_enabled(device), enabled = in[2]->to_bool();
+  CRESSET_CHECK(!enabled || dtype == kBFloat16 || dtype == kHalf, "ir::begin_autocast: expected the dtype bfloat16 or float16, got ", dtype);
+  amp::set_autocast_dtype(device, dtype);
+  amp::set_autocast_enabled(device, enabled);
+  put(out, static_cast<int64_t>(before) * 2 + was_enabled);
+}
+void end_autocast(Inputs in, size_t, Datum& out) {
+  const DeviceType device = Device(in[0]->to_string()).type();
+  amp::set_autocast_dtype(device, static_cast<ScalarType>(in[1]->to_int() / 2));
+  amp::set_autocast_enabled(device, in[1]->to_int() % 2);
+  out = Datum();
+}
+
 constexpr TypeKind kAnyType = TypeKind::Any, kIntType = TypeKind::Int, kFloatType = TypeKind::Float, kBoolType = TypeKind::Bool, kNumberType = TypeKind::Number;
 
 struct Table {
@@ -226,6 +244,8 @@ struct Table {
     add("ir::getitem", 2, 2, kAnyType, element_of);
     add("ir::tensor", 1, 1, TypeKind::Tensor, number_as_tensor);
     add("ir::check", 1, 2, TypeKind::None, check, false);
+    add("ir::begin_autocast", 3, 3, kIntType, begin_autocast, false);
+    add("ir::end_autocast", 2, 2, TypeKind::None, end_autocast, false);
   }
 };
 

@@ -121,6 +121,18 @@ def _embedding_bag(
     return row(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx if padding_idx >= 0 else None)
 
 
+@_form(
+    "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+)
+def _trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1):
+    product = 1
+    for factor, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for dim in dims:
+            factor = factor.unsqueeze(dim)
+        product = factor * product
+    return product.sum(sumdim)
+
+
 @_form("linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
 def linear_backward(self, grad_output, weight, output_mask):
     return tuple(_gradients(_aten("linear"), [self, weight, grad_output.new_zeros(weight.shape[0])], grad_output, output_mask))

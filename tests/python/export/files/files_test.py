@@ -1,0 +1,70 @@
+"""`.pt2` files both ways between Cresset and PyTorch: each side writes the programs of this folder as captured, made functional and made of core operators;
+PyTorch, Cresset's Python and its C++ read them and give equal results.
+
+CRESSET_LONG=1 takes all programs in all forms (minutes); without it a tenth of them, in turn of each form.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SIDE = Path(__file__).with_name("side.py")
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+LONG = bool(os.environ.get("CRESSET_LONG"))
+
+# Files that one side cannot write or that have other results: "program.form" or "program" -> why.
+NOT_WRITTEN = {}
+DIFFERENT = {}
+
+
+def reason_of(table, file):
+    """Why a file may differ, by its own name or its program's."""
+    return table.get(file) or table.get(file.rpartition(".")[0])
+
+
+def answers(side, what, folder):
+    """What one side says of each file of a folder."""
+    choice = [] if LONG else ["--quick"]
+    done = subprocess.run([sys.executable, str(SIDE), side, what, str(folder), *choice], capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(f"{side} {what} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
+class Files(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.place.cleanup)
+        folder = Path(cls.place.name)
+        cls.refused = {side: answers(side, "write", folder / side) for side in ("torch", "cresset")}
+        cls.files = {side: {file.stem for file in (folder / side).glob("*.pt2")} for side in ("torch", "cresset")}
+
+    def said(self, reader, writer):
+        """What a side says of the files of a side, without what is known to differ."""
+        found = answers(reader, "read", Path(self.place.name) / writer)
+        self.assertEqual(found.keys(), self.files[writer])
+        return {file: text for file, text in found.items() if text and not reason_of(DIFFERENT, file)}
+
+    def test_cresset_writes_what_pytorch_writes(self):
+        refused = {file: text for file, text in self.refused["cresset"].items() if not reason_of(NOT_WRITTEN, file)}
+        self.assertEqual({file: text for file, text in refused.items() if file in self.files["torch"]}, {})
+
+    def test_files_of_pytorch_run_here(self):
+        self.assertEqual(self.said("cresset", "torch"), {})
+
+    def test_files_of_cresset_run_here(self):
+        self.assertEqual(self.said("cresset", "cresset"), {})
+
+    def test_files_of_cresset_run_in_pytorch(self):
+        self.assertEqual(self.said("torch", "cresset"), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
