@@ -138,6 +138,7 @@ class Pt2Reader {
   Tensor tensor(const Field& f, const std::string& path) {
     const Field meta = f.at("tensor_meta");
     const TensorFacts facts = read_facts(meta);
+    if (!facts.strides) meta.at("layout").fail("expected a weight of layout 7 (strided)");
     const auto numbers = [&](const std::vector<Sym>& list, const char* what) {
       std::vector<int64_t> out;
       for (const Sym& s : list) {

@@ -10,6 +10,25 @@ namespace {
 struct FormText {
   const char *schema, *body;
 };
+// A body may give more results than the operator: those are left out.
+constexpr const char kEmbeddingBag[] =
+    "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: "
+    "Tensor = embedding_bag.padding_idx($9) return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag($8) "
+    "return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d";
+constexpr const char kOnGrid[] =
+    "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
+    "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
+    "%mask: Tensor = logical_and(%above, %below) %inside: Tensor = clamp(%places, %quant_min, %quant_max) "
+    "%back: Tensor = sub.Scalar(%inside, %zero_point, 1) %y: Tensor = mul.Scalar(%back, %scale) return %y, %mask";
+// Scales and zero points get dimensions of size 1 for those of the tensor behind the channels.
+constexpr const char kOnGridOfChannels[] =
+    "%rank: int = ir::dim(%self) %behind: int = ir::sub(%rank, %axis) %n: int = ir::sub(%behind, 1) "
+    "%s: Tensor, %z: Tensor = ir::loop(%n, true, %scale, %zero_point) (%k: int, %s0: Tensor, %z0: Tensor) { "
+    "%s1: Tensor = unsqueeze(%s0, -1) %z1: Tensor = unsqueeze(%z0, -1) return true, %s1, %z1 } "
+    "%inverse: Tensor = reciprocal(%s) %scaled: Tensor = mul.Tensor(%self, %inverse) %moved: Tensor = add.Tensor(%scaled, %z, 1) "
+    "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
+    "%mask: Tensor = logical_and(%above, %below) %inside: Tensor = clamp(%places, %quant_min, %quant_max) "
+    "%back: Tensor = sub.Tensor(%inside, %z, 1) %wide: Tensor = mul.Tensor(%back, %s) %y: Tensor = type_as(%wide, %self) return %y, %mask";
 constexpr FormText kForms[] = {
     // ---- memory and views ----
     {"detach(Tensor self) -> Tensor", "%y: Tensor = alias(%self) return %y"},
@@ -27,6 +46,11 @@ constexpr FormText kForms[] = {
     {"_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      "%y: Tensor = index_put(%self, %indices, %values, %accumulate) return %y"},
     {"meshgrid(Tensor[] tensors) -> Tensor[]", "%y: List[Tensor] = meshgrid.indexing(%tensors, \"ij\") return %y"},
+    {"_conj_physical(Tensor self) -> Tensor", "%y: Tensor = conj_physical(%self) return %y"},
+    {"resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = resize_(%fresh, %size, %memory_format) return %y"},
+    {"resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = resize_as_(%fresh, %the_template, %memory_format) return %y"},
     // ---- softmax and losses ----
     {"_softmax(Tensor self, int dim, bool half_to_float=False) -> Tensor",
      "%x: Tensor = ir::if(%half_to_float) { %wide: Tensor = _to_copy(%self, dtype.float32, none, none, none, false, none) return %wide } { return %self } "
@@ -76,10 +100,16 @@ constexpr FormText kForms[] = {
     {"replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"replicate\", none) return %y"},
     {"_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
      "per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-     "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: "
-     "Tensor "
-     "= embedding_bag.padding_idx($9) return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag($8) "
-     "return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d"},
+     kEmbeddingBag},
+    {"_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
+     "per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+     kEmbeddingBag},
+    {"embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = embedding_renorm_(%fresh, %indices, %max_norm, %norm_type) return %y"},
+    {"_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+     "%h: Tensor, %y: List[Tensor] = histogramdd($5) return %y"},
+    {"_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
+     "%y: Tensor, %edges: List[Tensor] = histogramdd($5) return %y"},
     {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", "%y: Tensor = cdist(%x1, %x2, %p, %compute_mode) return %y"},
     {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", "%y: Tensor = cdist(%x1, %x2, 2.0, none) return %y"},
     {"_pdist_forward(Tensor self, float p=2.) -> Tensor", "%y: Tensor = pdist(%self, %p) return %y"},
@@ -142,14 +172,12 @@ constexpr FormText kForms[] = {
      "{ %mean: Tensor = rrelu(%self, %lower, %upper, false, none) return %mean, %noise } return %y, %slopes"},
     // ---- rounding to a grid ----
     {"fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
-     "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
-     "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
-     "%mask: Tensor = logical_and(%above, %below) %inside: Tensor = clamp(%places, %quant_min, %quant_max) "
-     "%back: Tensor = sub.Scalar(%inside, %zero_point, 1) %y: Tensor = mul.Scalar(%back, %scale) return %y, %mask"},
-    {"fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor",
-     "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
-     "%places: Tensor = round(%moved) %inside: Tensor = clamp(%places, %quant_min, %quant_max) %back: Tensor = sub.Scalar(%inside, %zero_point, 1) "
-     "%y: Tensor = mul.Scalar(%back, %scale) return %y"},
+     kOnGrid},
+    {"fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor", kOnGrid},
+    {"fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, "
+     "Tensor mask)",
+     kOnGridOfChannels},
+    {"fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> Tensor", kOnGridOfChannels},
 };
 
 std::string text_of(const dispatch::FunctionSchema& schema, std::string body) {

@@ -460,6 +460,10 @@ void GraphReader::outputs(const Field& graph, const Field& n, Node& made, Names&
   for (size_t i = 0; i < list.size(); i++) {
     const auto [kind, value] = list[i].choice();
     if (kind == "as_none") continue;
+    if (kind == "as_tensors") {
+      unpacked(graph, list[i], made.output(i), made.next(), names);
+      continue;
+    }
     const Type type = type_of(graph, list[i]);
     if (!type.fits(Type::optional(made.output(i)->type())))
       list[i].fail("is ", type.text(), ", where ", made.op_name(), " gives ", made.output(i)->type().text());

@@ -57,6 +57,8 @@ def _put_tensors(put, folder, prefix, tensors):
     """Each memory once: tensors that share some say where in it they lie."""
     places, config = {}, {}
     for path, tensor in tensors.items():
+        if tensor.layout is not torch.strided:
+            raise ValueError(f"save: the weight {path!r} is {tensor.layout}, expected weights that are strided")
         storage = tensor.untyped_storage()
         key = storage.data_ptr() or id(tensor), tensor.dtype
         if key not in places:

@@ -25,9 +25,11 @@ from .graph_signature import (
 )
 
 _DTYPES = {number: dtype for dtype, number in _encode.DTYPES.items()}
+_LAYOUTS = {number: layout for layout, number in _encode.LAYOUTS.items()}
 _MEMORY_FORMATS = {number: f for f, number in _encode.MEMORY_FORMATS.items()}
 _OPERATORS = {f"_operator.{n}": getattr(operator, n) for n in "add sub mul truediv floordiv mod neg pow eq ne lt le gt ge and_ or_ not_ pos abs".split()}
 _FUNCTIONS = {"math.trunc": math.trunc, "math.floor": math.floor, "math.ceil": math.ceil}
+_WITH_EFFECTS = "torch.ops.higher_order.with_effects"
 _PYTHON = ("sym_max", "sym_min", "sym_not", "sym_float", "sym_int", "sym_ite", "_sym_sqrt", "_check", "_check_is_size")
 
 
@@ -83,9 +85,9 @@ def program(document, state, constants, examples, opset):
     ranges = _shapes.ranges_from(root.get("range_constraints"))
     reader = GraphReader(module.at("graph"), _symbols.Symbols(ranges, document))
     graph, owner = reader.read(module.at("signature"))
-    signature = ExportGraphSignature(
-        [_input_spec(p) for p in module.at("signature").at("input_specs").each()], [_output_spec(p) for p in module.at("signature").at("output_specs").each()]
-    )
+    signature = ExportGraphSignature(*(
+        [read(p) for p in module.at("signature").at(key).each() if p.choice()[0] != "token"] for key, read in (("input_specs", _input_spec), ("output_specs", _output_spec))
+    ))  # fmt: skip
     _check_weights(signature, graph, state, constants, module)
     entries = [ModuleCallEntry(p.at("fqn").of(str), _call_signature(p.get("signature"))) for p in module.at("module_call_graph").each()]
     verifiers = [Verifier if v == "ATEN" else TrainingIRVerifier for v in (root.get("verifiers").value if root.get("verifiers") else ["TRAINING"])]
@@ -121,6 +123,8 @@ def stored(storage, meta, where, is_parameter):
     place = Place(meta, where)
     sizes, strides = _integers(place.at("sizes")), _integers(place.at("strides"))
     offset, dtype = place.at("storage_offset").at("as_int").of(int), dtype_of(place.at("dtype"))
+    if _layout(place.at("layout")) is not torch.strided:
+        place.at("layout").fail("expected a weight that is strided")
     if len(sizes) != len(strides) or min([*sizes, *strides, offset], default=0) < 0:
         place.fail(f"sizes {sizes}, strides {strides} and offset {offset} do not fit each other")
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
@@ -137,6 +141,12 @@ def dtype_of(place):
     if place.of(int) not in _DTYPES:
         place.fail(f"expected the number of a dtype, got {place.value}")
     return _DTYPES[place.value]
+
+
+def _layout(place):
+    if place.of(int) not in _LAYOUTS:
+        place.fail(f"expected the layout {' or '.join(f'{n} ({layout})' for n, layout in _LAYOUTS.items())}, got {place.value}")
+    return _LAYOUTS[place.value]
 
 
 def _device(place):
@@ -217,9 +227,7 @@ def plain(kind, place):
     if kind == "as_device":
         return _device(place)
     if kind == "as_layout":
-        if place.of(int) != _encode.STRIDED:
-            place.fail(f"expected the layout {_encode.STRIDED} (strided), got {place.value}")
-        return torch.strided
+        return _layout(place)
     if kind == "as_memory_format":
         if place.of(int) not in _MEMORY_FORMATS:
             place.fail(f"expected the number of a memory format, got {place.value}")
@@ -240,6 +248,7 @@ class GraphReader:
     def __init__(self, place, symbols, depth=0):
         self.place, self.symbols, self.depth = place, symbols, depth
         self.graph, self.owner, self.nodes = torch.fx.Graph(), torch.nn.Module(), {}
+        self.tokens = set()  # names of what holds calls in order, which the order of nodes does here
         if depth > 32:
             place.fail("expected at most 32 graphs within graphs")
 
@@ -248,7 +257,9 @@ class GraphReader:
         specs = signature.at("input_specs").each() if signature is not None else [None] * len(self.place.at("inputs").each())
         for place, spec in zip(self.place.at("inputs").each(), specs, strict=True):
             kind, value = place.choice()
-            if kind in _ARGUMENTS:
+            if spec is not None and spec.choice()[0] == "token":
+                self.tokens.add(value.at("name").of(str))
+            elif kind in _ARGUMENTS:
                 name = (value.get("name") or value.at("as_name")).of(str)
                 self.define(name, self._created("placeholder", name, (), {}, name), value)
             else:
@@ -256,7 +267,7 @@ class GraphReader:
                 self._created("placeholder", name, (), {}, name).meta["val"] = plain(kind, value)
         for place in self.place.at("nodes").each():
             self.node(place)
-        results = [self.argument(p) for p in self.place.at("outputs").each()]
+        results = [self.argument(p) for p in self.place.at("outputs").each() if not self._is_token(p)]
         single = self.place.get("is_single_tensor_return")
         self.graph.output(results[0] if single is not None and single.value else tuple(results))
         return self.graph, self.owner
@@ -293,13 +304,20 @@ class GraphReader:
         strides = [self.symbols.size(p) for p in place.at("strides").each()]
         if len(sizes) != len(strides):
             place.fail(f"has {len(sizes)} sizes and {len(strides)} strides")
-        dtype = dtype_of(place.at("dtype"))
+        dtype, layout, device = dtype_of(place.at("dtype")), _layout(place.at("layout")), _device(place.at("device"))
         try:
             with self.symbols.mode:
-                made = torch.empty_strided(sizes, strides, dtype=dtype, device=_device(place.at("device")))
+                if layout is torch.strided:
+                    made = torch.empty_strided(sizes, strides, dtype=dtype, device=device)
+                else:
+                    made = torch.empty(sizes, dtype=dtype, layout=layout, device=device)
         except RuntimeError as error:
             place.fail(f"has sizes {sizes} and strides {strides}, which no tensor has: {error}")
         return made.requires_grad_(True) if place.at("requires_grad").of(bool) and (dtype.is_floating_point or dtype.is_complex) else made
+
+    def _is_token(self, place):
+        kind, value = place.choice()
+        return kind == "as_tensor" and value.at("name").value in self.tokens
 
     def argument(self, place):
         """An argument: a node, a value, or a list."""
@@ -335,24 +353,32 @@ class GraphReader:
 
     def node(self, place):
         """A call."""
-        target = _target(place.at("target"))
+        inputs, is_ordered = place.at("inputs").each(), place.at("target").value == _WITH_EFFECTS
+        if is_ordered and (len(inputs) < 2 or inputs[1].at("arg").choice()[0] != "as_operator"):
+            place.at("inputs").fail(f"expected a token and an operator, got {len(inputs)} inputs")
+        target = _target(inputs[1].at("arg").at("as_operator") if is_ordered else place.at("target"))
         args, kwargs = [], {}
         schema = getattr(target, "_schema", None)
         keyword = {a.name for a in schema.arguments if a.kwarg_only} if schema is not None else ()
-        for p in place.at("inputs").each():
+        for p in inputs[2:] if is_ordered else inputs:
             name = p.at("name").of(str)
             if p.get("kind") is not None and p.at("kind").value == 2 or name in keyword:
                 kwargs[name] = self.argument(p.at("arg"))
             else:
                 args.append(self.argument(p.at("arg")))
+        if schema is not None and [a.name for a in schema.arguments[len(args) :]][:1] == ["unbiased"] and "unbiased" not in kwargs:
+            args.append(True)  # which the format may leave out
         name = place.get("name")
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, name=name and name.of(str))
         node.meta.update(_metadata(place.get("metadata")))
-        self.outputs(node, place, schema)
+        self.outputs(node, place, is_ordered)
 
-    def outputs(self, node, place, schema):
-        """Gives the results of a call their names."""
+    def outputs(self, node, place, is_ordered):
+        """Gives the results of a call their names; the first of one in order is a token."""
         outputs = place.at("outputs").each()
+        if is_ordered and outputs:
+            self.tokens.add(outputs[0].at("as_tensor").at("name").of(str))
+            outputs = [p for p in outputs[1:] if p.choice()[0] != "as_none"]
         single = place.get("is_hop_single_tensor_return")
         is_part = single is not None and single.value is False
         if len(outputs) == 1 and not is_part:
@@ -369,8 +395,14 @@ class GraphReader:
         values = []
         for i, p in enumerate(outputs):
             kind, value = p.choice()
-            values.append(None if kind == "as_none" else self._part(node, i, value))
+            values.append(None if kind == "as_none" else self._parts(node, i, value) if kind == "as_tensors" else self._part(node, i, value))
         node.meta["val"] = tuple(values) if outputs else None
+
+    def _parts(self, node, index, place):
+        """The values of a list among several results."""
+        parts = self.graph.create_node("call_function", operator.getitem, (node, index))
+        parts.meta["val"] = [self._part(parts, i, p) for i, p in enumerate(place.each())]
+        return parts.meta["val"]
 
     def _part(self, node, index, place):
         name = (place.get("name") or place.at("as_name")).of(str)
