@@ -103,8 +103,8 @@ class Pt2Reader {
     std::future<void> parsed = std::async([&document, text = entry(path), &path] { document = parse_json(text, path); });
     std::exception_ptr failed;
     try {
-      weights("data/weights/", model + "_weights_config.json", out.state_);
-      weights("data/constants/", model + "_constants_config.json", out.state_);
+      read_tensors("data/weights/", model + "_weights_config.json", out.state_);
+      read_tensors("data/constants/", model + "_constants_config.json", out.state_);
     } catch (const Error&) { failed = std::current_exception(); }
     parsed.get();
     check_version(Field(document, path));
@@ -127,7 +127,7 @@ class Pt2Reader {
   }
 
   // Weights are bytes in the archive; several may be views of one entry.
-  void weights(const std::string& folder, const std::string& config, std::map<std::string, Tensor>& state) {
+  void read_tensors(const std::string& folder, const std::string& config, std::map<std::string, Tensor>& state) {
     if (!archive_.find(folder + config)) return;
     const Field::Json document = parse_json(entry(folder + config), folder + config);
     Field(document, folder + config).at("config").each_named([&](const std::string& name, const Field& f) {
@@ -176,12 +176,17 @@ class Pt2Reader {
     return storages_[key] = t;
   }
 
-  Value* weight(const Field& spec, const char* key, Graph& graph, const ExportedProgram& out) const {
+  Value* weight(const Field& spec, const char* key, Graph& graph, const ExportedProgram& out) {
     const std::string name = spec.at(key).text();
     const auto found = out.state_.find(name);
     if (found == out.state_.end()) spec.fail("the archive has no tensor '", name, "'");
-    if (Value* v = graph.find_constant(name)) return v;
-    return graph.constant(found->second, name);
+    Value*& v = weights_[name];
+    if (!v) v = graph.constant(found->second, name);
+    return v;
+  }
+  Value* weight_of(const std::string& name) const {
+    const auto found = weights_.find(name);
+    return found == weights_.end() ? nullptr : found->second;
   }
   // Sizes that the graph has for a weight must be the weight's.
   void check_weight(const Field& graph, const Field& input, const Value& v) const {
@@ -210,7 +215,7 @@ class Pt2Reader {
     results(body, signature, reader, graph, names);
     graph.remove_unused_constants();
   }
-  void input(const Field& body, const Field& in, const Field& spec, Graph& graph, Names& names, ExportedProgram& out) const {
+  void input(const Field& body, const Field& in, const Field& spec, Graph& graph, Names& names, ExportedProgram& out) {
     const auto [kind, value] = spec.choice();
     const auto define = [&](const std::string& name, Value* v) {
       if (!names.emplace(name, v).second) spec.fail("the input '", name, "' is there twice");
@@ -252,7 +257,8 @@ class Pt2Reader {
       }
       Value* v = reader.argument(outputs[i++], names, graph.block().return_node());
       if (kind == "user_output" || kind == "loss_output") return graph.block().add_result(v);
-      if (kind == "buffer_mutation") return write(value, graph, graph.find_constant(value.at("buffer_name").text()), v);
+      if (kind == "buffer_mutation") return write(value, graph, weight_of(value.at("buffer_name").text()), v);
+      if (kind == "parameter_mutation") return write(value, graph, weight_of(value.at("parameter_name").text()), v);
       if (kind != "user_input_mutation") spec.fail("outputs of the kind ", kind, " are not supported");
       const auto found = names.find(value.at("user_input_name").text());
       write(value, graph, found == names.end() ? nullptr : found->second, v);
@@ -299,6 +305,7 @@ class Pt2Reader {
   const LoadOptions& options_;
   std::map<std::pair<std::string, ScalarType>, Tensor> storages_;
   std::map<std::string, std::string> missing_;
+  std::map<std::string, Value*> weights_;  // of the graph, whose own names for them may differ
 };
 
 ExportedProgram load_program(const std::string& path, const LoadOptions& options) {

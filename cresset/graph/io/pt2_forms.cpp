@@ -15,6 +15,8 @@ constexpr const char kEmbeddingBag[] =
     "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: "
     "Tensor = embedding_bag.padding_idx($9) return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag($8) "
     "return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d";
+constexpr const char kWeightNorm[] =
+    "%norms: Tensor = norm_except_dim(%v, 2, %dim) %factors: Tensor = div.Tensor(%g, %norms) %w: Tensor = mul.Tensor(%v, %factors) return %w, %norms";
 constexpr const char kOnGrid[] =
     "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
     "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
@@ -51,6 +53,10 @@ constexpr FormText kForms[] = {
      "%fresh: Tensor = clone(%self, none) %y: Tensor = resize_(%fresh, %size, %memory_format) return %y"},
     {"resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor",
      "%fresh: Tensor = clone(%self, none) %y: Tensor = resize_as_(%fresh, %the_template, %memory_format) return %y"},
+    {"tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
+     "%rank: int = ir::dim(%tensor_indices_or_sections) %is_number: bool = ir::eq(%rank, 0) %y: List[Tensor] = ir::if(%is_number) { "
+     "%item: number = ir::item(%tensor_indices_or_sections) %n: int = ir::int(%item) %a: List[Tensor] = tensor_split.sections(%self, %n, %dim) return %a } { "
+     "%ints: List[int] = ir::ints(%tensor_indices_or_sections) %b: List[Tensor] = tensor_split.indices(%self, %ints, %dim) return %b } return %y"},
     // ---- softmax and losses ----
     {"_softmax(Tensor self, int dim, bool half_to_float=False) -> Tensor",
      "%x: Tensor = ir::if(%half_to_float) { %wide: Tensor = _to_copy(%self, dtype.float32, none, none, none, false, none) return %wide } { return %self } "
@@ -89,8 +95,8 @@ constexpr FormText kForms[] = {
      "%n3: int = ir::len(%expand3) %f3: Tensor = ir::loop(%n3, true, %i3) (%k3: int, %t3: Tensor) { %d3: int = ir::getitem(%expand3, %k3) "
      "%u3: Tensor = unsqueeze(%t3, %d3) return true, %u3 } "
      "%two: Tensor = mul.Tensor(%f2, %f1) %all: Tensor = mul.Tensor(%f3, %two) %y: Tensor = sum.dim_IntList(%all, %sumdim, false, none) return %y"},
-    {"_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
-     "%norms: Tensor = norm_except_dim(%v, 2, %dim) %factors: Tensor = div.Tensor(%g, %norms) %w: Tensor = mul.Tensor(%v, %factors) return %w, %norms"},
+    {"_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)", kWeightNorm},
+    {"_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", kWeightNorm},
     // ---- padding, bags, distances ----
     {"reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"reflect\", none) return %y"},
     {"reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"reflect\", none) return %y"},
@@ -110,6 +116,8 @@ constexpr FormText kForms[] = {
      "%h: Tensor, %y: List[Tensor] = histogramdd($5) return %y"},
     {"_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
      "%y: Tensor, %edges: List[Tensor] = histogramdd($5) return %y"},
+    {"_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+     "%y: Tensor, %edges: List[Tensor] = histogramdd.TensorList_bins(%self, %bins, none, %weight, %density) return %y"},
     {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", "%y: Tensor = cdist(%x1, %x2, %p, %compute_mode) return %y"},
     {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", "%y: Tensor = cdist(%x1, %x2, 2.0, none) return %y"},
     {"_pdist_forward(Tensor self, float p=2.) -> Tensor", "%y: Tensor = pdist(%self, %p) return %y"},

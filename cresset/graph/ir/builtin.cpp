@@ -146,6 +146,13 @@ void numel_of(Inputs in, size_t, Datum& out) { put(out, tensor_of(*in[0], "ir::n
 void rank_of(Inputs in, size_t, Datum& out) { put(out, tensor_of(*in[0], "ir::dim").dim()); }
 
 void item_of(Inputs in, size_t, Datum& out) { out = Datum(tensor_of(*in[0], "ir::item").item()); }
+void ints_of(Inputs in, size_t, Datum& out) {
+  const Tensor& t = tensor_of(*in[0], "ir::ints");
+  CRESSET_CHECK(t.dim() == 1, "ir::ints: expected a tensor of one dimension, got one of shape ", t.sizes());
+  std::vector<int64_t> list;
+  for (int64_t i = 0; i < t.size(0); i++) list.push_back(t.select(0, i).item().toLong());
+  out = Datum(std::move(list));
+}
 
 size_t length(const Datum& v) {
   if (v.is<std::vector<Tensor>>()) return std::get<std::vector<Tensor>>(v.data()).size();
@@ -240,6 +247,7 @@ struct Table {
     add("ir::numel", 1, 1, kIntType, numel_of);
     add("ir::dim", 1, 1, kIntType, rank_of);
     add("ir::item", 1, 1, kNumberType, item_of);
+    add("ir::ints", 1, 1, Type::list(kIntType), ints_of);
     add("ir::len", 1, 1, kIntType, length_of);
     add("ir::getitem", 2, 2, kAnyType, element_of);
     add("ir::tensor", 1, 1, TypeKind::Tensor, number_as_tensor);

@@ -181,6 +181,11 @@ def _histogramdd_from_bin_cts(self, bins, *, range=None, weight=None, density=Fa
     return _aten("histogramdd")(self, bins, range, weight, density)[0]
 
 
+@_form("_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor")
+def _histogramdd_from_bin_tensors(self, bins, *, weight=None, density=False):
+    return _aten("histogramdd.TensorList_bins")(self, bins, None, weight, density)[0]
+
+
 @_form(
     "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
     "Generator? generator=None) -> (Tensor, Tensor noise_out)"

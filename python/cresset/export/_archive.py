@@ -4,10 +4,13 @@ import ctypes
 import io
 import json
 import os
+import pickle
+import warnings
 import zipfile
 
 import cresset as torch
 
+from ..utils import _pytree as pytree
 from . import _decode, _encode
 
 _NAME = "model"
@@ -136,7 +139,12 @@ class _Reader:
         entry = f"data/sample_inputs/{name}.pt"
         if self.root + entry not in self.names or not (data := self.entry(entry)):
             return None
-        found = torch.load(io.BytesIO(data), weights_only=True)
+        try:
+            with torch.serialization.safe_globals([cls for cls, (name, *_) in pytree._files.items() if name]):  # which the program itself has registered
+                found = torch.load(io.BytesIO(data), weights_only=True)
+        except pickle.UnpicklingError as error:
+            warnings.warn(f"load: {self.file!r}: the example arguments are left out: {error}", stacklevel=2)
+            return None
         return (tuple(found[0]), dict(found[1])) if isinstance(found, (tuple, list)) and len(found) == 2 else None
 
     def tensors(self, folder, name):

@@ -446,13 +446,15 @@ def _target(place):
         if parts[3] not in _operator.operators:
             place.fail(f"this library has no operator {name!r}")
         return _operator.operators[parts[3]]
-    if parts[2] == "aten":
-        ours = _cresset_graph.Graph.operator_of(name).split(".")
-        parts[3:] = ours if len(ours) == 2 else [*ours, "default"]
-    try:
-        return getattr(getattr(getattr(ops, parts[2]), parts[3]), parts[4])
-    except (AttributeError, IndexError):
-        return place.fail(f"this library has no operator {name!r}")
+    ours = _cresset_graph.Graph.operator_of(name).split(".") if parts[2] == "aten" else []
+    found = _overload(parts[2], *(ours if len(ours) == 2 else [*ours, "default"])) if ours else None
+    found = found or (_overload(*parts[2:]) if len(parts) == 5 else None)
+    return found or place.fail(f"this library has no operator {name!r}")
+
+
+def _overload(namespace, name, overload):
+    """An operator by its name, or None."""
+    return getattr(getattr(getattr(ops, namespace), name, None), overload, None)
 
 
 _DUNDER = ("and", "or", "xor", "lshift", "rshift", "iand", "ior", "ixor", "ilshift", "irshift")

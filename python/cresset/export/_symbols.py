@@ -108,7 +108,9 @@ class Symbols:
         return self.value(value)
 
     def value(self, place):
-        """The number of an expression."""
+        """The number of an expression, or one that is known."""
+        if place.get("expr_str") is None and place.choice()[0] in ("as_int", "as_float", "as_bool"):
+            return place.choice()[1].of(int, float, bool)
         place = place.at("as_expr") if place.get("as_expr") else place
         text = place.at("expr_str").of(str)
         if len(text) > 100_000:
