@@ -102,6 +102,9 @@ class _Functional(torch.fx.Interpreter):
     def call_function(self, target, args, kwargs):
         if target in self.own:
             return self.own[target](*args, **kwargs)
+        if target is _aten._assert_scalar.default and isinstance(args[0], torch.SymBool):
+            torch._check(args[0])
+            return handle_sym_dispatch(target, args, kwargs)
         if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
             return self._whole(target, args, kwargs)
         if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
@@ -111,7 +114,7 @@ class _Functional(torch.fx.Interpreter):
             target = _aten.alias.default
             if not self.writes:
                 return self._outside(target, (_cresset.from_functional(args[0]),), kwargs)
-        if target in _like():
+        if target in _like() or target in (_aten.item.default, _aten._local_scalar_dense.default):
             return self._outside(target, (_cresset.from_functional(args[0]), *args[1:]), kwargs)
         if isinstance(target, OpOverload) and not any(isinstance(v, torch.Tensor) for v in tree_leaves((args, kwargs))) and target._schema.returns:
             return self._outside(target, args, kwargs)
