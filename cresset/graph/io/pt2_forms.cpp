@@ -121,6 +121,15 @@ constexpr FormText kForms[] = {
     {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", "%y: Tensor = cdist(%x1, %x2, %p, %compute_mode) return %y"},
     {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", "%y: Tensor = cdist(%x1, %x2, 2.0, none) return %y"},
     {"_pdist_forward(Tensor self, float p=2.) -> Tensor", "%y: Tensor = pdist(%self, %p) return %y"},
+    {"_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+     "%none: bool = ir::is_none(%scales) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales) return %list } "
+     "%y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
+    {"_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+     "%none: bool = ir::is_none(%scales_h) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_h, %scales_w) return %list } "
+     "%y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
+    {"_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+     "%none: bool = ir::is_none(%scales_d) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_d, %scales_h, %scales_w) "
+     "return %list } %y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
     // ---- linear algebra, transforms ----
     {"_linalg_eigvals(Tensor self) -> Tensor", "%y: Tensor = linalg_eigvals(%self) return %y"},
     {"linalg_matrix_exp(Tensor self) -> Tensor", "%y: Tensor = matrix_exp(%self) return %y"},

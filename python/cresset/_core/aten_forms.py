@@ -186,17 +186,6 @@ def _histogramdd_from_bin_tensors(self, bins, *, weight=None, density=False):
     return _aten("histogramdd.TensorList_bins")(self, bins, None, weight, density)[0]
 
 
-@_form(
-    "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
-    "Generator? generator=None) -> (Tensor, Tensor noise_out)"
-)
-def rrelu_with_noise_functional(self, noise, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
-    if not training:
-        return _aten("rrelu")(self, lower, upper), noise
-    slopes = _aten("_rrelu_noise")(self, lower, upper, generator)
-    return self * slopes, slopes
-
-
 # ---- functional forms of writes -------------------------------------------------------------------------------------------------
 
 

@@ -351,6 +351,14 @@ def soft_margin_loss_backward(grad_output, self, target, reduction):
     return grad / self.numel() if reduction == _MEAN else grad
 
 
+def binary_cross_entropy(self, target, weight=None, reduction=1):
+    least = functools.partial(torch.full, (), -100, dtype=self.dtype, device=self.device)
+    missed = (target - 1) * torch.maximum((-self).log1p(), least())
+    loss = missed - target * torch.maximum(self.log(), least())
+    loss = loss if weight is None else loss * weight
+    return loss.mean() if reduction == _MEAN else loss.sum() if reduction == _SUM else loss
+
+
 @_widened
 def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduction=1):
     grad = grad_output * (self - target) / torch.clamp(self * torch.rsub(self, 1), min=1e-12)
@@ -789,7 +797,8 @@ FORMULAS = {
     **{f"upsample_{name}": _upsample_linear for name in ("linear1d", "bilinear2d", "trilinear3d")},
     "cudnn_batch_norm_backward": cudnn_batch_norm_backward, "miopen_batch_norm_backward": cudnn_batch_norm_backward,
     "nll_loss2d_forward": nll_loss_forward, "nll_loss2d_backward": nll_loss_backward, "mse_loss_backward": mse_loss_backward,
-    "soft_margin_loss_backward": soft_margin_loss_backward, "binary_cross_entropy_backward": binary_cross_entropy_backward,
+    "soft_margin_loss_backward": soft_margin_loss_backward, "binary_cross_entropy": binary_cross_entropy,
+    "binary_cross_entropy_backward": binary_cross_entropy_backward,
     "multilabel_margin_loss": multilabel_margin_loss, "multilabel_margin_loss_forward": multilabel_margin_loss_forward, "logit_backward": logit_backward,
     "floor_divide": floor_divide, "floor_divide.Scalar": floor_divide, "isfinite": isfinite, "isposinf": _infinite(1), "isneginf": _infinite(-1),
     "special_entr": special_entr, "special_ndtr": special_ndtr, "special_log_ndtr": special_log_ndtr, "special_xlog1py": special_xlog1py,

@@ -110,6 +110,9 @@ class _Functional(torch.fx.Interpreter):
         if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
             results = self._batch_norm(*args[:8])
             return results if target is _aten.native_batch_norm.default else results[0]
+        if target is _aten.rrelu.default and len(args) > 3 and args[3]:
+            noise = self._outside(_aten.empty.memory_format, (list(args[0].shape),), {"dtype": args[0].dtype, "device": args[0].device})
+            return self._whole(_aten.rrelu_with_noise_functional.default, (args[0], noise, *args[1:]), kwargs)[0]
         if target is _aten.detach.default:  # the program has no gradients
             target = _aten.alias.default
             if not self.writes:

@@ -128,6 +128,7 @@ function("random writes", lambda m, x: [x.clone().uniform_(-1, 1), x.clone().nor
 
 # ---- the rest -------------------------------------------------------------------------------------------------------------
 function("writes in place", lambda m, x, y: [x.clone().add_(y).mul_(2).clamp_(min=0), x.clone().copy_(y), x.clone().fill_(1), x.clone().zero_(), x.clone().index_add_(0, torch.tensor([0]), y[:1]), x.clone().masked_fill_(y > 0, 2), x.clone().sigmoid_(), x.clone().transpose_(0, 1), x.clone().squeeze_(), x.clone().unsqueeze_(0), x.clone().t_().contiguous(), x.clone().tril_(), x.clone().lerp_(y, 0.5), x.clone().sub_(1).div_(2).pow_(2)], XY)
-function("fake quantization", lambda m, x: [torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -20, 20), torch.fake_quantize_per_channel_affine(x, torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 1, 2], dtype=torch.int32), 0, 0, 255)], X)
+function("fake quantization", lambda m, x: [torch.ops.aten.fake_quantize_per_tensor_affine(x, 0.1, 3, -20, 20), torch.ops.aten.fake_quantize_per_channel_affine(x, torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 1, 2], dtype=torch.int32), 0, 0, 255)], X)
 function("numbers of sizes", lambda m, x: [x.size(0), x.shape[0] * 2, x.numel(), x.dim(), x.shape[0] // 2 + 1, max(x.shape[0], 3), x.reshape(x.shape[0] * 2, 2), torch.arange(x.shape[0]), torch.zeros(x.shape[0], x.shape[1] + 1), x / x.shape[0], x.sum() + x.shape[0], math.prod(x.shape)], X, wider, shapes=ANY)
-function("numbers of the program", lambda m, x: [1, 2.5, True, "text", None, x, torch.pi], X)
+function("numbers of the program", lambda m, x: [1, 2.5, True, None, x, torch.pi], X)
+function("text among the results", lambda m, x: ["text", x], X)

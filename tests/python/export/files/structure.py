@@ -68,7 +68,7 @@ function("item of a float", lambda m, x: x * x.sum().item(), x34, x34)
 function("item of a truth value", lambda m, x: x * (x > 0).any().item(), x34)
 
 # ---- numbers among the arguments ------------------------------------------------------------------------------------------
-function("plain arguments", lambda m, x, n, f, b, s, e: (x * n + f if b else x, s, e), lambda: (r(3), 2, 1.5, True, "text", None))
+function("plain arguments", lambda m, x, n, f, b, s, e: (x * n + f if b and s == "text" else x, e), lambda: (r(3), 2, 1.5, True, "text", None))
 function("open integer", lambda m, x, n: (x * n, x.new_zeros(n), n + 1), lambda: (r(3), 4), lambda: (r(3), 6), shapes=(None, Dim.DYNAMIC))
 function("named arguments", lambda m, x, *, scale, n=2: x * scale + n, lambda: {"args": (r(3),), "kwargs": {"scale": r(3), "n": 5}})
 function("named arguments of any size", lambda m, x, scale: x * scale, lambda: {"args": (), "kwargs": {"x": r(3), "scale": r(3)}}, lambda: {"args": (), "kwargs": {"x": r(5), "scale": r(5)}},
