@@ -218,6 +218,9 @@ class Pt2Reader {
   void input(const Field& body, const Field& in, const Field& spec, Graph& graph, Names& names, ExportedProgram& out) {
     const auto [kind, value] = spec.choice();
     const auto define = [&](const std::string& name, Value* v) {
+      const auto [how, given] = in.choice();
+      const std::string own = given.has("name") ? given.at("name").text() : given.has("as_name") ? given.at("as_name").text() : "";
+      if (own != name) spec.fail("is the input '", name, "', where the graph has '", own, "'");
       if (!names.emplace(name, v).second) spec.fail("the input '", name, "' is there twice");
     };
     if (kind == "parameter" || kind == "buffer" || kind == "tensor_constant") {
@@ -255,6 +258,7 @@ class Pt2Reader {
         i++;
         return;
       }
+      check_result(value.at("arg"), outputs[i]);
       Value* v = reader.argument(outputs[i++], names, graph.block().return_node());
       if (kind == "user_output" || kind == "loss_output") return graph.block().add_result(v);
       if (kind == "buffer_mutation") return write(value, graph, weight_of(value.at("buffer_name").text()), v);
@@ -264,6 +268,12 @@ class Pt2Reader {
       write(value, graph, found == names.end() ? nullptr : found->second, v);
     });
     if (i != outputs.size()) signature.fail("has ", i, " output_specs, where the graph has ", outputs.size(), " outputs");
+  }
+  // Results of the signature are those of the graph.
+  static void check_result(const Field& spec, const Field& output) {
+    const auto name_of = [](const Field& f) { return f.has("name") ? f.at("name").text() : f.has("as_name") ? f.at("as_name").text() : std::string(); };
+    const std::string said = name_of(spec.has("name") ? spec : spec.choice().second), own = name_of(output.choice().second);
+    if (said != own) spec.fail("is the result '", said, "', where the graph has '", own, "'");
   }
   static void write(const Field& spec, Graph& graph, Value* to, Value* from) {
     if (!to) spec.fail("names no buffer or input");

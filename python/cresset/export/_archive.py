@@ -152,11 +152,11 @@ class _Reader:
         if self.root + entry not in self.names:
             return {}
         storages, found = {}, {}
-        for path, config in self.document(entry)["config"].items():
-            if config["use_pickle"]:
-                raise ValueError(f"load: {self.file!r}: {path!r} is stored as a pickle, which is not opened")
-            place = config["path_name"]
+        for path, config in _decode.Place(self.document(entry), entry).at("config").fields().items():
+            if config.at("use_pickle").of(bool):
+                config.fail("is stored as a pickle, which is not opened")
+            place = config.at("path_name").of(str)
             if place not in storages:
                 storages[place] = torch.frombuffer(bytearray(self.entry(f"data/{folder}/{place}")) or bytearray(1), dtype=torch.uint8)
-            found[path] = _decode.stored(storages[place], config["tensor_meta"], f"{entry}: {path}", config["is_param"])
+            found[path] = _decode.stored(storages[place], config.at("tensor_meta"), config.at("is_param").of(bool))
         return found

@@ -29,6 +29,7 @@ _LAYOUTS = {number: layout for layout, number in _encode.LAYOUTS.items()}
 _MEMORY_FORMATS = {number: f for f, number in _encode.MEMORY_FORMATS.items()}
 _OPERATORS = {f"_operator.{n}": getattr(operator, n) for n in "add sub mul truediv floordiv mod neg pow eq ne lt le gt ge and_ or_ not_ pos abs".split()}
 _FUNCTIONS = {"math.trunc": math.trunc, "math.floor": math.floor, "math.ceil": math.ceil}
+_OLD_NAMES = ("axis0", "axis1")  # of swapaxes, which is transpose
 _WITH_EFFECTS = "torch.ops.higher_order.with_effects"
 _PYTHON = ("sym_max", "sym_min", "sym_not", "sym_float", "sym_int", "sym_ite", "_sym_sqrt", "_check", "_check_is_size")
 
@@ -58,6 +59,12 @@ class Place:
         if not isinstance(self.value, list):
             self.fail(f"expected a list, got {type(self.value).__name__}")
         return [Place(v, f"{self.path}[{i}]") for i, v in enumerate(self.value)]
+
+    def fields(self):
+        """The fields of an object by name."""
+        if not isinstance(self.value, dict):
+            self.fail(f"expected an object, got {type(self.value).__name__}")
+        return {key: Place(value, f"{self.path}.{key}") for key, value in self.value.items()}
 
     def choice(self):
         """The only field of an object: what kind of thing it is, and the thing."""
@@ -90,10 +97,14 @@ def program(document, state, constants, examples, opset):
     ))  # fmt: skip
     _check_weights(signature, graph, state, constants, module)
     entries = [ModuleCallEntry(p.at("fqn").of(str), _call_signature(p.get("signature"))) for p in module.at("module_call_graph").each()]
-    verifiers = [Verifier if v == "ATEN" else TrainingIRVerifier for v in (root.get("verifiers").value if root.get("verifiers") else ["TRAINING"])]
-    made = ExportedProgram(
-        torch.fx.GraphModule(owner, graph), graph, signature, state, ranges, entries, examples, constants, verifiers=verifiers
-    )  # fmt: skip
+    dialects = [p.of(str) for p in root.at("verifiers").each()] if root.get("verifiers") else ["TRAINING"]
+    verifiers = [Verifier if dialect == "ATEN" else TrainingIRVerifier for dialect in dialects]
+    if not entries or entries[0].signature is None:
+        module.at("module_call_graph").fail("expected the signature of the program's own call at its beginning")
+    try:
+        made = ExportedProgram(torch.fx.GraphModule(owner, graph), graph, signature, state, ranges, entries, examples, constants, verifiers=verifiers)
+    except ValueError as error:
+        module.at("signature").fail(error)
     made.example_inputs = examples
     made._guards = _conditions.read(made, [p.of(str) for p in root.at("guards_code").each()] if root.get("guards_code") else [])
     return made
@@ -118,9 +129,8 @@ def _integers(place):
     return [p.at("as_int").of(int) for p in place.each()]
 
 
-def stored(storage, meta, where, is_parameter):
+def stored(storage, place, is_parameter):
     """A tensor over bytes of the archive. Errors: ValueError for one that reaches beyond them."""
-    place = Place(meta, where)
     sizes, strides = _integers(place.at("sizes")), _integers(place.at("strides"))
     offset, dtype = place.at("storage_offset").at("as_int").of(int), dtype_of(place.at("dtype"))
     if _layout(place.at("layout")) is not torch.strided:
@@ -150,7 +160,10 @@ def _layout(place):
 
 
 def _device(place):
-    return torch.device(place.at("type").of(str), *([place.at("index").of(int)] if place.get("index") else []))
+    try:
+        return torch.device(place.at("type").of(str), *([place.at("index").of(int)] if place.get("index") else []))
+    except RuntimeError as error:
+        return place.fail(error)
 
 
 # ---- signature ------------------------------------------------------------------------------------------------------------
@@ -202,14 +215,28 @@ def _output_spec(place):
     return OutputSpec(which, TensorArgument(value.at("arg").at("name").of(str)), None if field is None else value.at(field).of(str))
 
 
+def _tree(place):
+    try:
+        return pytree.treespec_loads(place.of(str))
+    except (ValueError, NotImplementedError, KeyError, TypeError, AttributeError, IndexError) as error:
+        return place.fail(f"describes no structure of arguments: {error!r}")
+
+
 def _call_signature(place):
     if place is None:
         return None
     names = place.get("forward_arg_names")
     return ModuleCallSignature(
         [_spec_argument(p) for p in place.at("inputs").each()], [_spec_argument(p) for p in place.at("outputs").each()],
-        pytree.treespec_loads(place.at("in_spec").of(str)), pytree.treespec_loads(place.at("out_spec").of(str)), names and list(names.value),
+        _tree(place.at("in_spec")), _tree(place.at("out_spec")), names and [name.of(str) for name in names.each()],
     )  # fmt: skip
+
+
+def _real(place):
+    """A float; infinities and NaN are strings."""
+    if isinstance(place.value, str) and place.value not in ("NaN", "Infinity", "-Infinity"):
+        place.fail(f"expected a number, got {place.value[:40]!r}")
+    return float(place.of(int, float, str))
 
 
 def plain(kind, place):
@@ -219,7 +246,7 @@ def plain(kind, place):
     if kind in ("as_int", "as_bool", "as_string"):
         return place.of({"as_int": int, "as_bool": bool, "as_string": str}[kind])
     if kind == "as_float":
-        return float(place.of(int, float, str))
+        return _real(place)
     if kind == "as_complex":
         return complex(place.at("real").of(int, float), place.at("imag").of(int, float))
     if kind == "as_scalar_type":
@@ -235,7 +262,7 @@ def plain(kind, place):
     if kind in ("as_ints", "as_bools", "as_strings"):
         return [p.of({"as_ints": int, "as_bools": bool, "as_strings": str}[kind]) for p in place.each()]
     if kind == "as_floats":
-        return [float(p.of(int, float, str)) for p in place.each()]
+        return [_real(p) for p in place.each()]
     return place.fail(f"{kind!r} is no kind of value that programs here can have")
 
 
@@ -254,8 +281,11 @@ class GraphReader:
 
     def read(self, signature=None):
         """The graph, and the module with the graphs within it."""
-        specs = signature.at("input_specs").each() if signature is not None else [None] * len(self.place.at("inputs").each())
-        for place, spec in zip(self.place.at("inputs").each(), specs, strict=True):
+        inputs = self.place.at("inputs").each()
+        specs = signature.at("input_specs").each() if signature is not None else [None] * len(inputs)
+        if len(specs) != len(inputs):
+            signature.fail(f"has {len(specs)} input_specs, where the graph has {len(inputs)} inputs")
+        for place, spec in zip(inputs, specs, strict=True):
             kind, value = place.choice()
             if spec is not None and spec.choice()[0] == "token":
                 self.tokens.add(value.at("name").of(str))
@@ -264,12 +294,16 @@ class GraphReader:
                 self.define(name, self._created("placeholder", name, (), {}, name), value)
             else:
                 name = spec.choice()[1].at("name").of(str) if spec is not None else f"input_{len(self.nodes)}"
-                self._created("placeholder", name, (), {}, name).meta["val"] = plain(kind, value)
+                self.nodes[self._free(name, place)] = node = self._created("placeholder", name, (), {}, name)
+                node.meta["val"] = plain(kind, value)
         for place in self.place.at("nodes").each():
             self.node(place)
         results = [self.argument(p) for p in self.place.at("outputs").each() if not self._is_token(p)]
         single = self.place.get("is_single_tensor_return")
-        self.graph.output(results[0] if single is not None and single.value else tuple(results))
+        is_single = single is not None and single.of(bool)
+        if is_single and len(results) != 1:
+            single.fail(f"is true, where the graph has {len(results)} outputs")
+        self.graph.output(results[0] if is_single else tuple(results))
         return self.graph, self.owner
 
     def _created(self, op, target, args, kwargs, name):
@@ -279,10 +313,13 @@ class GraphReader:
 
     def define(self, name, node, place):
         """Gives a node its name and its value. Errors: a name that is taken."""
+        self.nodes[self._free(name, place)] = node
+        node.meta["val"] = self.value_of(name, place)
+
+    def _free(self, name, place):
         if name in self.nodes:
             place.fail(f"the name {name!r} is defined twice")
-        self.nodes[name] = node
-        node.meta["val"] = self.value_of(name, place)
+        return name
 
     def value_of(self, name, place):
         """The entry of a name in the tables of values."""
@@ -294,7 +331,7 @@ class GraphReader:
             ("sym_bool_values", symbols.value),
         ):
             found = self.place.get(table)
-            if found is not None and name in found.value:
+            if found is not None and name in found.of(dict):
                 return make(found.at(name))
         return place.fail(f"no table of values has {name!r}")
 
@@ -317,7 +354,7 @@ class GraphReader:
 
     def _is_token(self, place):
         kind, value = place.choice()
-        return kind == "as_tensor" and value.at("name").value in self.tokens
+        return kind == "as_tensor" and value.at("name").of(str) in self.tokens
 
     def argument(self, place):
         """An argument: a node, a value, or a list."""
@@ -347,6 +384,8 @@ class GraphReader:
 
     def _nested(self, place):
         name = place.at("name").of(str)
+        if not name.isidentifier():
+            place.at("name").fail(f"expected a name of letters, digits and underscores, got {name[:80]!r}")
         graph, owner = GraphReader(place.at("graph"), self.symbols, self.depth + 1).read()
         setattr(self.owner, name, torch.fx.GraphModule(owner, graph))
         return self.graph.create_node("get_attr", name)
@@ -360,18 +399,37 @@ class GraphReader:
         args, kwargs = [], {}
         schema = getattr(target, "_schema", None)
         keyword = {a.name for a in schema.arguments if a.kwarg_only} if schema is not None else ()
+        known = [a.name for a in schema.arguments] if schema is not None else []
         for p in inputs[2:] if is_ordered else inputs:
             name = p.at("name").of(str)
-            if p.get("kind") is not None and p.at("kind").value == 2 or name in keyword:
-                kwargs[name] = self.argument(p.at("arg"))
+            if name in kwargs or name in known[: len(args)]:
+                p.fail(f"the argument {name!r} is given twice")
+            if name in known:
+                is_next = known.index(name) == len(args) and name not in keyword
             else:
+                is_next = self._is_positional(p, target, name, is_ordered and len(args) < len(known))
+            if is_next and not kwargs:
                 args.append(self.argument(p.at("arg")))
+            else:
+                kwargs[name] = self.argument(p.at("arg"))
         if schema is not None and [a.name for a in schema.arguments[len(args) :]][:1] == ["unbiased"] and "unbiased" not in kwargs:
             args.append(True)  # which the format may leave out
+        for a in schema.arguments[len(args) :] if schema is not None else ():
+            if a.name not in kwargs and not a.has_default_value():
+                place.fail(f"the operator {target} needs a value for {a.name!r}")
         name = place.get("name")
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, name=name and name.of(str))
         node.meta.update(_metadata(place.get("metadata")))
         self.outputs(node, place, is_ordered)
+
+    @staticmethod
+    def _is_positional(place, target, name, is_unnamed):
+        """Whether an argument whose name is none of the operator's is the next one. Errors: operators have no other arguments."""
+        if getattr(target, "_schema", None) is None:
+            return place.get("kind") is None or place.at("kind").value != 2
+        if not (name in _OLD_NAMES or is_unnamed and not name):
+            place.fail(f"the operator {target} has no argument {name!r}")
+        return True
 
     def outputs(self, node, place, is_ordered):
         """Gives the results of a call their names; the first of one in order is a token."""
