@@ -118,9 +118,11 @@ class Pt2Reader {
       // Ranges of functions of sizes, such as "s0 + 1", follow from those of their symbols.
       if (name.find_first_of(" +-*/(,)") != std::string::npos) return;
       SymRange r;
+      if (!f.json().is_object()) f.fail("expected an object, got ", f.json().type_name());
       // Infinite bounds are null or names.
       if (f.has("min_val") && f.at("min_val").json().is_number()) r.min = f.at("min_val").integer();
       if (f.has("max_val") && f.at("max_val").json().is_number()) r.max = f.at("max_val").integer();
+      if (r.min > r.max) f.fail("expected a lower end up to the upper one, got ", r.min, " and ", r.max);
       if (!Sym::symbol(name).as_symbol()) f.fail("expected the name of a size");
       graph.ranges()[name] = r;
     });

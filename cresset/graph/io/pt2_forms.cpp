@@ -125,10 +125,12 @@ constexpr FormText kForms[] = {
      "%none: bool = ir::is_none(%scales) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales) return %list } "
      "%y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
     {"_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
-     "%none: bool = ir::is_none(%scales_h) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_h, %scales_w) return %list } "
+     "%none: bool = ir::is_none(%scales_h) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_h, %scales_w) "
+     "return %list } "
      "%y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
     {"_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-     "%none: bool = ir::is_none(%scales_d) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_d, %scales_h, %scales_w) "
+     "%none: bool = ir::is_none(%scales_d) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_d, %scales_h, "
+     "%scales_w) "
      "return %list } %y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
     // ---- linear algebra, transforms ----
     {"_linalg_eigvals(Tensor self) -> Tensor", "%y: Tensor = linalg_eigvals(%self) return %y"},
@@ -170,8 +172,7 @@ constexpr FormText kForms[] = {
      "%fresh: Tensor = clone(%self, none) %y: Tensor = exponential_(%fresh, %lambd, %generator) return %y"},
     {"bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
      "%fresh: Tensor = clone(%self, none) %y: Tensor = bernoulli_.Tensor(%fresh, %p, %generator) return %y"},
-    {"random(Tensor self, *, Generator? generator=None) -> Tensor",
-     "%fresh: Tensor = clone(%self, none) %y: Tensor = random_(%fresh, %generator) return %y"},
+    {"random(Tensor self, *, Generator? generator=None) -> Tensor", "%fresh: Tensor = clone(%self, none) %y: Tensor = random_(%fresh, %generator) return %y"},
     {"random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
      "%fresh: Tensor = clone(%self, none) %y: Tensor = random_.from(%fresh, %from, %to, %generator) return %y"},
     {"random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",

@@ -499,7 +499,7 @@ std::vector<Value*> GraphReader::nested(const Field& function, const std::vector
 
 // One of two numbers.
 void GraphReader::choice(const Field& graph, const Field& n, Block& block, Names& names) {
-  const std::vector<Field> inputs = inputs_of(n), list = list_of(n.at("outputs"), [](const Field& f) { return f; });
+  const std::vector<Field> inputs = inputs_of(n), list = list_of(n.at("outputs"), [](const Field&f) { return f; });
   if (inputs.size() != 3) n.at("inputs").fail("expected a condition and two numbers, got ", inputs.size(), " inputs");
   if (list.size() != 1) n.at("outputs").fail("expected one number, got ", list.size(), " outputs");
   Node* made = graph_.create(NodeKind::If, {argument(inputs[0], names, block.return_node())}, block.return_node());

@@ -1,6 +1,8 @@
 """`.pt2` files: archives of a program as JSON, its weights as bytes, and its example arguments."""
 
+import contextlib
 import ctypes
+import errno
 import io
 import json
 import os
@@ -86,12 +88,30 @@ def read(file, extra_files, opset):
     """Reads an archive."""
     name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else "file"
     try:
-        with zipfile.ZipFile(file) as archive:
+        with _opened(file) as archive:
             return _Reader(archive, name).program(extra_files, opset)
     except zipfile.BadZipFile as error:
         raise BadZipFile(f"load: {name!r} is no .pt2 archive, or is damaged: {error}") from error
     except (json.JSONDecodeError, UnicodeDecodeError, EOFError) as error:
         raise ValueError(f"load: {name!r} is no .pt2 archive, or is damaged: {error}") from error
+
+
+@contextlib.contextmanager
+def _damage():
+    """Errors of the library of archives for a version that is none, and for a place before the file's beginning, as damage."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise zipfile.BadZipFile(str(error)) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise zipfile.BadZipFile(str(error)) from error
+
+
+def _opened(file):
+    with _damage():
+        return zipfile.ZipFile(file)
 
 
 class BadZipFile(ValueError, zipfile.BadZipFile):
@@ -113,7 +133,8 @@ class _Reader:
         entry = self.archive.getinfo(self.root + name)
         if entry.file_size > (most := 100 * entry.compress_size + 2**20):
             raise ValueError(f"load: {self.file!r}: {name!r} expands {entry.compress_size} bytes to {entry.file_size}, expected at most {most}")
-        return self.archive.read(self.root + name)
+        with _damage():
+            return self.archive.read(self.root + name)
 
     def document(self, name):
         text = self.entry(name)

@@ -411,5 +411,8 @@ def ranges_from(place):
         if not name.isidentifier():
             continue
         low, high = (r.of(dict).get(key) for key in ("min_val", "max_val"))
-        found[_symbol(name)] = ValueRanges(low if isinstance(low, int) else -math.inf, high if isinstance(high, int) else math.inf)
+        try:
+            found[_symbol(name)] = ValueRanges(low if isinstance(low, int) else -math.inf, high if isinstance(high, int) else math.inf)
+        except ValueError as error:
+            r.fail(error)
     return found

@@ -2,10 +2,9 @@
 
 import torch
 import torch.nn.functional as F
+from programs import function, i, layer, program, r
 from torch import nn
 from torch.export import Dim
-
-from programs import i, function, layer, program, r
 
 BATCH = ({0: Dim("batch")},)
 
@@ -159,12 +158,21 @@ function("attention of groups", lambda m, q, k: F.scaled_dot_product_attention(q
 function("attention with dropout", lambda m, q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5), more(2, 2, 5, 4))
 function("attention of one head", lambda m, q: F.scaled_dot_product_attention(q, q, q), more(5, 4))
 layer("multihead", lambda: nn.MultiheadAttention(8, 2), lambda: (r(5, 2, 8),) * 3, both=True)
-layer("multihead with weights", lambda: nn.MultiheadAttention(8, 2, kdim=4, vdim=6, batch_first=True, add_bias_kv=True), lambda: (r(2, 5, 8), r(2, 3, 4), r(2, 3, 6)), training=True)
+layer(
+    "multihead with weights",
+    lambda: nn.MultiheadAttention(8, 2, kdim=4, vdim=6, batch_first=True, add_bias_kv=True),
+    lambda: (r(2, 5, 8), r(2, 3, 4), r(2, 3, 6)),
+    training=True,
+)
 layer("multihead masked", lambda: nn.MultiheadAttention(8, 2, batch_first=True),
       lambda: {"args": (x := r(2, 5, 8), x, x), "kwargs": {"key_padding_mask": torch.tensor([[False] * 5, [False] * 3 + [True] * 2]), "need_weights": False,
                                                            "attn_mask": nn.Transformer.generate_square_subsequent_mask(5) < 0}})  # fmt: skip
 layer("encoder layer", lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True), more(2, 5, 8), both=True)
-layer("encoder", lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, norm_first=True, activation="gelu"), 2, enable_nested_tensor=False), more(5, 2, 8))
+layer(
+    "encoder",
+    lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, norm_first=True, activation="gelu"), 2, enable_nested_tensor=False),
+    more(5, 2, 8),
+)
 layer("decoder layer", lambda: nn.TransformerDecoderLayer(8, 2, 16, batch_first=True), lambda: (r(2, 5, 8), r(2, 6, 8)))
 layer("transformer", lambda: nn.Transformer(8, 2, 1, 1, 16, batch_first=True), lambda: (r(2, 5, 8), r(2, 4, 8)))
 
@@ -194,7 +202,11 @@ class Reductions(nn.Module):
 for _names, _arguments in _LOSSES.items():
     for _name in _names.split():
         layer(f"{_name}", lambda name=_name: Reductions(name), _arguments)
-layer("cross entropy of images", lambda: nn.CrossEntropyLoss(torch.tensor([0.2, 0.5, 0.3]), ignore_index=1, label_smoothing=0.1), lambda: (r(2, 3, 4, 4), i(3, 2, 4, 4)))
+layer(
+    "cross entropy of images",
+    lambda: nn.CrossEntropyLoss(torch.tensor([0.2, 0.5, 0.3]), ignore_index=1, label_smoothing=0.1),
+    lambda: (r(2, 3, 4, 4), i(3, 2, 4, 4)),
+)
 layer("cross entropy of shares", lambda: nn.CrossEntropyLoss(label_smoothing=0.1), lambda: (r(2, 3), r(2, 3).softmax(-1)))
 layer("weighted logits", lambda: nn.BCEWithLogitsLoss(torch.tensor([0.3, 0.5]), pos_weight=torch.tensor([2.0, 3.0])), lambda: (r(4, 2), torch.rand(4, 2)))
 layer("nll of images", lambda: nn.NLLLoss(ignore_index=0), lambda: (r(2, 3, 4, 4).log_softmax(1), i(3, 2, 4, 4)))

@@ -90,11 +90,19 @@ def write(torch, chosen, folder):
     return faults
 
 
-TOLERANCES = {"float16": 4e-3, "bfloat16": 3e-2, "complex32": 4e-3, "float8_e4m3fn": 0.13, "float8_e5m2": 0.26, "float8_e4m3fnuz": 0.13, "float8_e5m2fnuz": 0.26}
+TOLERANCES = {
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+    "complex32": 4e-3,
+    "float8_e4m3fn": 0.13,
+    "float8_e5m2": 0.26,
+    "float8_e4m3fnuz": 0.13,
+    "float8_e5m2fnuz": 0.26,
+}
 
 
 def difference(torch, got, expected, exact):
-    """What is wrong with results, or ""."""
+    """The first result that differs, or ""."""
     if len(got) != len(expected):
         return f"{len(got)} results, expected {len(expected)}"
     for n, (a, b) in enumerate(zip(got, expected)):
@@ -141,7 +149,7 @@ def read(torch, programs, folder, own):
 
 
 def check(torch, program, file, own):
-    """"" or what is wrong with one file."""
+    """ "" or what is wrong with one file."""
     try:
         saved = torch.load(file.with_suffix(".values"), weights_only=True)
         calls = calls_of(torch, program, saved)

@@ -5,10 +5,9 @@ import dataclasses
 
 import torch
 import torch.utils._pytree as pytree
+from programs import function, i, layer, program, r
 from torch import nn
 from torch.export import Dim
-
-from programs import function, i, layer, program, r
 
 
 def x34():
@@ -33,7 +32,13 @@ function("arithmetic of sizes", lambda m, x: [x[: x.shape[0] // 2], x.new_zeros(
 function("sizes in branches", lambda m, x: x + 1 if x.shape[0] > 2 else x - 1, of_rows(4), of_rows(7), shapes=({0: Dim.AUTO},))
 function("rest of a division", lambda m, x: x.view(-1, 2, 4), of_rows(4), of_rows(8), shapes=({0: Dim.AUTO},))
 function("padding by sizes", lambda m, x: torch.nn.functional.pad(x, (0, 0, 0, 8 - x.shape[0])), of_rows(4), of_rows(6), shapes=({0: Dim("n", max=8)},))
-function("largest size", lambda m, x, y: torch.zeros(torch.sym_max(x.shape[0], y.shape[0])), lambda: (r(3), r(4)), lambda: (r(6), r(2)), shapes=({0: Dim("a")}, {0: Dim("b")}))
+function(
+    "largest size",
+    lambda m, x, y: torch.zeros(torch.sym_max(x.shape[0], y.shape[0])),
+    lambda: (r(3), r(4)),
+    lambda: (r(6), r(2)),
+    shapes=({0: Dim("a")}, {0: Dim("b")}),
+)
 
 
 def checked_rows(m, x, n):
@@ -199,13 +204,28 @@ function("checkpoint", lambda m, x: torch.utils.checkpoint.checkpoint(lambda y: 
 # ---- control flow ---------------------------------------------------------------------------------------------------------
 _ops = torch._higher_order_ops
 function("cond", lambda m, x: torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,)), lambda: (torch.ones(3),), lambda: (-torch.ones(3),))
-function("cond of several", lambda m, x, y: torch.cond(x.sum() > 0, lambda a, b: (a + b, b * 2), lambda a, b: (a - b, b.sin()), (x, y)), lambda: (r(3), r(3)), lambda: (-r(3), r(3)))
+function(
+    "cond of several",
+    lambda m, x, y: torch.cond(x.sum() > 0, lambda a, b: (a + b, b * 2), lambda a, b: (a - b, b.sin()), (x, y)),
+    lambda: (r(3), r(3)),
+    lambda: (-r(3), r(3)),
+)
 function("cond on a size", lambda m, x: torch.cond(x.shape[0] > 4, lambda y: y * 2, lambda y: y - 1, (x,)), of_rows(3), of_rows(7), shapes=({0: Dim.DYNAMIC},))
 function("cond of open sizes", lambda m, x: torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y - 1, (x,)), of_rows(3), of_rows(7), shapes=({0: Dim.DYNAMIC},))
-function("nested cond", lambda m, x: torch.cond(x.sum() > 0, lambda y: torch.cond(y.sum() > 3, lambda z: z * 3, lambda z: z + 3, (y,)), lambda y: y.cos(), (x,)), lambda: (torch.ones(3),), lambda: (torch.ones(3) * 5,))
+function(
+    "nested cond",
+    lambda m, x: torch.cond(x.sum() > 0, lambda y: torch.cond(y.sum() > 3, lambda z: z * 3, lambda z: z + 3, (y,)), lambda y: y.cos(), (x,)),
+    lambda: (torch.ones(3),),
+    lambda: (torch.ones(3) * 5,),
+)
 function("map", lambda m, x, y: torch._higher_order_ops.map(lambda row, z: row * z, x, y), lambda: (r(3, 4), r(4)))
 function("scan", lambda m, x: _ops.scan(lambda carry, row: (carry + row, carry * 2), torch.zeros(4), x), x34)
-function("while loop", lambda m, x, n: _ops.while_loop(lambda k, y: k < n.sum(), lambda k, y: (k + 1, y * 1.5 + 1), (torch.zeros((), dtype=torch.int64), x)), lambda: (r(2), torch.tensor([3])), lambda: (r(2), torch.tensor([6])))
+function(
+    "while loop",
+    lambda m, x, n: _ops.while_loop(lambda k, y: k < n.sum(), lambda k, y: (k + 1, y * 1.5 + 1), (torch.zeros((), dtype=torch.int64), x)),
+    lambda: (r(2), torch.tensor([3])),
+    lambda: (r(2), torch.tensor([6])),
+)
 function("associative scan", lambda m, x: _ops.associative_scan(lambda a, b: a + b, x, 0, combine_mode="generic"), x34)
 
 
@@ -245,7 +265,17 @@ function("custom operator", lambda m, x: scaled(x, 2.0, [1, 2]) + 1, x34)
 function("custom operator that writes", lambda m, x: (y := x.clone(), bump(y, 2.0), y * 2)[2], x34)
 
 # ---- operators by name ----------------------------------------------------------------------------------------------------
-function("operators by name", lambda m, x: [torch.ops.aten.sin.default(x), torch.ops.aten.add.Tensor(x, x, alpha=2), torch.ops.aten.sum.dim_IntList(x, [0], True), *torch.ops.aten.native_layer_norm.default(x, [4], None, None, 1e-5), torch.ops.aten._softmax.default(x, 1, False)], x34)
+function(
+    "operators by name",
+    lambda m, x: [
+        torch.ops.aten.sin.default(x),
+        torch.ops.aten.add.Tensor(x, x, alpha=2),
+        torch.ops.aten.sum.dim_IntList(x, [0], True),
+        *torch.ops.aten.native_layer_norm.default(x, [4], None, None, 1e-5),
+        torch.ops.aten._softmax.default(x, 1, False),
+    ],
+    x34,
+)
 function("assertions", lambda m, x: (torch._assert(x.shape[1] == 4, "four"), x + 1)[1], x34)
 
 
