@@ -618,12 +618,16 @@ def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, sca
 
 
 def index_add(self, dim, index, source, *, alpha=1):
-    places = (None,) * (dim % max(self.dim(), 1))
+    if self.dim() == 0:  # the one element of a dimension
+        return index_add(self.unsqueeze(0), 0, index, source.reshape(-1), alpha=alpha).squeeze(0)
+    places = (None,) * (dim % self.dim())
     return aten.index_put.default(self, [*places, index], _times(source, alpha), True)
 
 
 def index_copy(self, dim, index, source):
-    places = (None,) * (dim % max(self.dim(), 1))
+    if self.dim() == 0:
+        return index_copy(self.unsqueeze(0), 0, index, source.reshape(-1)).squeeze(0)
+    places = (None,) * (dim % self.dim())
     return aten.index_put.default(self, [*places, index], source)
 
 
@@ -645,6 +649,8 @@ def roll(self, shifts, dims=()):
         return roll(self.reshape(-1), shifts, (0,)).reshape(self.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         size = self.shape[dim]
+        if size == 0:
+            return self.clone()
         places = aten.arange.start_step(0, size, 1, device=self.device) + (size - shift) % size
         self = torch.index_select(self, dim, torch.fmod(places, size))
     return self

@@ -34,6 +34,7 @@ def bodies():
         aten.cross_entropy_loss.default: _by_parts(translations.cross_entropy_loss), aten.gru_cell.default: _by_parts(aten.gru_cell.default),
         aten.lstm_cell.default: _by_parts(aten.lstm_cell.default),
         aten.broadcast_tensors.default: _broadcast_tensors, aten.narrow.default: _narrow,
+        aten.linalg_eigvals.default: lambda self: aten.linalg_eig.default(self)[0],
     }  # fmt: skip
 
 

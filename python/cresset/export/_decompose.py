@@ -110,6 +110,10 @@ class _Functional(torch.fx.Interpreter):
         if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
             results = self._batch_norm(*args[:8])
             return results if target is _aten.native_batch_norm.default else results[0]
+        if target is _aten._native_batch_norm_legit.default:
+            return self._batch_norm(*args)
+        if target is _aten._batch_norm_with_update.default:
+            return self._batch_norm(*args, form=_aten._batch_norm_with_update_functional.default)
         if target is _aten.rrelu.default and len(args) > 3 and args[3]:
             noise = self._outside(_aten.empty.memory_format, (list(args[0].shape),), {"dtype": args[0].dtype, "device": args[0].device})
             return self._whole(_aten.rrelu_with_noise_functional.default, (args[0], noise, *args[1:]), kwargs)[0]
@@ -139,8 +143,8 @@ class _Functional(torch.fx.Interpreter):
         args, kwargs = tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs))
         return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
 
-    def _batch_norm(self, x, weight, bias, mean, var, *rest):
-        *results, new_mean, new_var = self._whole(_aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean, var, *rest), {})
+    def _batch_norm(self, x, weight, bias, mean, var, *rest, form=_aten._native_batch_norm_legit_functional.default):
+        *results, new_mean, new_var = self._whole(form, (x, weight, bias, mean, var, *rest), {})
         for statistic, new in zip((mean, var), (new_mean, new_var), strict=True):
             _cresset.set_functional(statistic, _cresset.from_functional(new))
         return tuple(results)
