@@ -105,7 +105,7 @@ class _Functional(torch.fx.Interpreter):
         if target is _aten._assert_scalar.default and isinstance(args[0], torch.SymBool):
             torch._check(args[0])
             return handle_sym_dispatch(target, args, kwargs)
-        if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
+        if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default, _aten._pack_padded_sequence.default):
             return self._whole(target, args, kwargs)
         if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
             results = self._batch_norm(*args[:8])

@@ -20,7 +20,6 @@ SUMMARY = []  # printed by conftest.py
 
 # Files that Cresset cannot write, and files with other answers: "program.form" or "program" -> (how the answer begins, why).
 NOT_WRITTEN = {
-    "packed_sequence": ("AssertionError", "the lengths of sequences are read from the data here"),
     "associative_scan": ("NotImplementedError", "a function of many slices at once is not captured"),
     "item_of_a_truth_value": ("GuardOnDataDependent", "a truth value of the data as a factor asks for its value"),
     "largest_size": ("AssertionError: Guard", "the larger of two sizes is one of them, by a guard"),
@@ -52,7 +51,7 @@ class Own(unittest.TestCase):
     NAMES = (
         "max pool2d indices", "MultiLabelMarginLoss", "BCELoss", "rrelu/training", "random writes", "size of the data", "slice by the data", "named tuples",
         "registered class", "regions of mixed precision", "writes in place", "promotion", "operators by name", "fake quantization", "upsampling", "bilinear",
-        "convolutional network/training", "embedding of unit length", "weight norm/training", "dtype complex32",
+        "convolutional network/training", "embedding of unit length", "weight norm/training", "dtype complex32", "packed sequence",
     )  # fmt: skip
 
     def test_what_is_written_here_runs_here(self):
