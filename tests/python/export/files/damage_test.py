@@ -42,7 +42,7 @@ class Damage(unittest.TestCase):
         cls.weights = next(name for name in cls.entries if name.endswith("model_weights_config.json"))
 
     def said(self, entry, change):
-        """What both readers say of the archive with one document changed."""
+        """The errors of both readers for the archive with one document changed."""
         content = json.loads(self.entries[entry])
         change(content)
         with tempfile.TemporaryDirectory() as folder:
