@@ -1,5 +1,7 @@
 // The extension module `_cresset` and the mapping of errors.
 
+#include <cstring>
+
 #include "cresset/base/warning.h"
 #include "python/bind/autograd.h"
 #include "python/bind/bind.h"
@@ -51,7 +53,12 @@ PyObject* package_function(const char* name) {
 }
 
 void set_python_error() {
-  auto set = [](PyObject* type, const std::exception& e) { PyErr_SetString(type, e.what()); };
+  // Names in damaged files are no text in UTF-8.
+  auto set = [](PyObject* type, const std::exception& e) {
+    PyObject* text = PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::strlen(e.what())), "replace");
+    if (text) PyErr_SetObject(type, text);
+    Py_XDECREF(text);
+  };
   try {
     throw;
   } catch (const PythonError&) {

@@ -14,6 +14,7 @@
 #include "cresset/io/safetensors.h"
 #include "cresset/io/zip.h"
 #include "cresset/ops/functions.h"
+#include "cresset/transform/autocast.h"
 #include "tests/error_of.h"
 
 namespace cresset::graph {
@@ -84,9 +85,20 @@ TEST(Pt2, LoopsRunAsOftenAsTheirData) { check_model("while"); }
 TEST(Pt2, CoreOperatorsInTheirInternalForms) { check_model("core", 1e-6); }
 TEST(Pt2, OperatorsThatAreGraphsOverRows) { check_model("forms", 1e-5); }
 TEST(Pt2, OperatorsOfDecompositions) { check_model("internals", 1e-4); }
+TEST(Pt2, RegionsOfMixedPrecisionAndChoicesByTheData) {
+  check_model("regions", 1e-5);
+  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+}
+TEST(Pt2, ModulesNamedByNumbersWriteTheirStatistics) {
+  manual_seed(2);
+  check_model("numbered", 1e-5);
+  const ExportedProgram program = load_program(path_of("numbered.pt2"));
+  program.run({ones({5, 4})});
+  EXPECT_TRUE(equal(program.state().at("layers.1.num_batches_tracked"), full({}, 1, kLong)));
+}
 TEST(Pt2, AttentionGivesItsResultInTheMemoryOrderOfTheQuery) { check_model("attention", 1e-6); }
 TEST(Pt2, TheGraphIsTextThatReadsBack) {
-  for (const char* name : {"layers", "control", "conv", "block", "counter", "while", "forms", "attention"}) {
+  for (const char* name : {"layers", "control", "conv", "block", "counter", "while", "forms", "attention", "regions", "numbered"}) {
     const std::string text = load_program(path_of(std::string(name) + ".pt2")).graph().text();
     EXPECT_EQ(parse_graph(text)->text(), text) << name;
   }
@@ -235,6 +247,8 @@ TEST(Pt2, DamageIsNamedWithNodeAndField) {
   EXPECT_NE(error_when("layers.pt2", model, "\"parameter_name\": \"linear.weight\"", "\"parameter_name\": \"no.weight\"")
                 .find("the archive has no tensor 'no.weight'"),
             std::string::npos);
+  const std::string result = "{\"user_output\": {\"arg\": {\"as_tensor\": {\"name\": \"";
+  EXPECT_NE(error_when("layers.pt2", model, result, result + "x").find("where the graph has '"), std::string::npos);
   EXPECT_EQ(error_when("layers.pt2", "archive_format", "pt2", "pt3"), "expected the archive format pt2, got 'pt3'");
   EXPECT_EQ(error_when("layers.pt2", model, "{", "[").find(model + ": expected JSON"), 0u);
 }

@@ -36,10 +36,10 @@ std::multimap<std::string_view, std::pair<std::string_view, std::string_view>> r
       for (const char* overload : {"Tensor", "Scalar", "Tensor_Scalar"})
         table.emplace(at->first, std::pair<std::string_view, std::string_view>(at->second, overload));
     }
-  constexpr const char* kOthers[][3] = {{"special_logsumexp", "logsumexp", ""},
-                                        {"special_round", "round", ""},
-                                        {"special_softmax", "softmax", "int"},
-                                        {"special_log_softmax", "log_softmax", "int"}};
+  constexpr const char* kOthers[][3] = {{"special_logsumexp", "logsumexp", ""}, {"special_round", "round", ""},
+                                        {"special_softmax", "softmax", "int"},  {"special_log_softmax", "log_softmax", "int"},
+                                        {"transpose_", "transpose_", "int"},    {"pow_", "pow_", "Tensor_Scalar"},
+                                        {"pow_", "pow_", "Tensor_Tensor"}};
   for (const auto& [alias, name, overload] : kOthers) table.emplace(alias, std::pair(name, overload));
   return table;
 }

@@ -11,6 +11,7 @@
 #include "cresset/graph/io/pt2_graph.h"
 #include "cresset/io/zip.h"
 #include "cresset/ops/functions.h"
+#include "cresset/transform/autocast.h"
 
 namespace cresset::graph {
 
@@ -119,8 +120,8 @@ class Pt2Reader {
     std::future<void> parsed = std::async([&document, text = entry(path), &path] { document = parse_json(text, path); });
     std::exception_ptr failed;
     try {
-      weights("data/weights/", model + "_weights_config.json", out.state_);
-      weights("data/constants/", model + "_constants_config.json", out.state_);
+      read_tensors("data/weights/", model + "_weights_config.json", out.state_);
+      read_tensors("data/constants/", model + "_constants_config.json", out.state_);
     } catch (const Error&) { failed = std::current_exception(); }
     parsed.get();
     check_version(Field(document, path));
@@ -134,16 +135,18 @@ class Pt2Reader {
       // Ranges of functions of sizes, such as "s0 + 1", follow from those of their symbols.
       if (name.find_first_of(" +-*/(,)") != std::string::npos) return;
       SymRange r;
+      if (!f.json().is_object()) f.fail("expected an object, got ", f.json().type_name());
       // Infinite bounds are null or names.
       if (f.has("min_val") && f.at("min_val").json().is_number()) r.min = f.at("min_val").integer();
       if (f.has("max_val") && f.at("max_val").json().is_number()) r.max = f.at("max_val").integer();
+      if (r.min > r.max) f.fail("expected a lower end up to the upper one, got ", r.min, " and ", r.max);
       if (!Sym::symbol(name).as_symbol()) f.fail("expected the name of a size");
       graph.ranges()[name] = r;
     });
   }
 
   // Weights are bytes in the archive; several may be views of one entry.
-  void weights(const std::string& folder, const std::string& config, std::map<std::string, Tensor>& state) {
+  void read_tensors(const std::string& folder, const std::string& config, std::map<std::string, Tensor>& state) {
     if (!archive_.find(folder + config)) return;
     const Field::Json document = parse_json(entry(folder + config), folder + config);
     Field(document, folder + config).at("config").each_named([&](const std::string& name, const Field& f) {
@@ -154,6 +157,7 @@ class Pt2Reader {
   Tensor tensor(const Field& f, const std::string& path) {
     const Field meta = f.at("tensor_meta");
     const TensorFacts facts = read_facts(meta);
+    if (!facts.strides) meta.at("layout").fail("expected a weight of layout 7 (strided)");
     const auto numbers = [&](const std::vector<Sym>& list, const char* what) {
       std::vector<int64_t> out;
       for (const Sym& s : list) {
@@ -191,12 +195,17 @@ class Pt2Reader {
     return storages_[key] = t;
   }
 
-  Value* weight(const Field& spec, const char* key, Graph& graph, const ExportedProgram& out) const {
+  Value* weight(const Field& spec, const char* key, Graph& graph, const ExportedProgram& out) {
     const std::string name = spec.at(key).text();
     const auto found = out.state_.find(name);
     if (found == out.state_.end()) spec.fail("the archive has no tensor '", name, "'");
-    if (Value* v = graph.find_constant(name)) return v;
-    return graph.constant(found->second, name);
+    Value*& v = weights_[name];
+    if (!v) v = graph.constant(found->second, name);
+    return v;
+  }
+  Value* weight_of(const std::string& name) const {
+    const auto found = weights_.find(name);
+    return found == weights_.end() ? nullptr : found->second;
   }
   // Sizes that the graph has for a weight must be the weight's.
   void check_weight(const Field& graph, const Field& input, const Value& v) const {
@@ -216,6 +225,7 @@ class Pt2Reader {
     GraphReader reader(graph, options_.allow_foreign);
     reader.nodes(body, graph.block(), names);
     missing_ = reader.missing();
+    out.casts_ = reader.casts();
     if (!missing_.empty() && !options_.allow_foreign) {
       std::string list;
       for (const auto& [op, node] : missing_) list += (list.empty() ? "" : ", ") + op + " (node " + node + ")";
@@ -224,9 +234,12 @@ class Pt2Reader {
     results(body, signature, reader, graph, names);
     graph.remove_unused_constants();
   }
-  void input(const Field& body, const Field& in, const Field& spec, Graph& graph, Names& names, ExportedProgram& out) const {
+  void input(const Field& body, const Field& in, const Field& spec, Graph& graph, Names& names, ExportedProgram& out) {
     const auto [kind, value] = spec.choice();
     const auto define = [&](const std::string& name, Value* v) {
+      const auto [how, given] = in.choice();
+      const std::string own = given.has("name") ? given.at("name").text() : given.has("as_name") ? given.at("as_name").text() : "";
+      if (own != name) spec.fail("is the input '", name, "', where the graph has '", own, "'");
       if (!names.emplace(name, v).second) spec.fail("the input '", name, "' is there twice");
     };
     if (kind == "parameter" || kind == "buffer" || kind == "tensor_constant") {
@@ -264,14 +277,22 @@ class Pt2Reader {
         i++;
         return;
       }
+      check_result(value.at("arg"), outputs[i]);
       Value* v = reader.argument(outputs[i++], names, graph.block().return_node());
       if (kind == "user_output" || kind == "loss_output") return graph.block().add_result(v);
-      if (kind == "buffer_mutation") return write(value, graph, graph.find_constant(value.at("buffer_name").text()), v);
+      if (kind == "buffer_mutation") return write(value, graph, weight_of(value.at("buffer_name").text()), v);
+      if (kind == "parameter_mutation") return write(value, graph, weight_of(value.at("parameter_name").text()), v);
       if (kind != "user_input_mutation") spec.fail("outputs of the kind ", kind, " are not supported");
       const auto found = names.find(value.at("user_input_name").text());
       write(value, graph, found == names.end() ? nullptr : found->second, v);
     });
     if (i != outputs.size()) signature.fail("has ", i, " output_specs, where the graph has ", outputs.size(), " outputs");
+  }
+  // Results of the signature are those of the graph.
+  static void check_result(const Field& spec, const Field& output) {
+    const auto name_of = [](const Field& f) { return f.has("name") ? f.at("name").text() : f.has("as_name") ? f.at("as_name").text() : std::string(); };
+    const std::string said = name_of(spec.has("name") ? spec : spec.choice().second), own = name_of(output.choice().second);
+    if (said != own) spec.fail("is the result '", said, "', where the graph has '", own, "'");
   }
   static void write(const Field& spec, Graph& graph, Value* to, Value* from) {
     if (!to) spec.fail("names no buffer or input");
@@ -313,6 +334,7 @@ class Pt2Reader {
   const LoadOptions& options_;
   std::map<std::pair<std::string, ScalarType>, Tensor> storages_;
   std::map<std::string, std::string> missing_;
+  std::map<std::string, Value*> weights_;  // of the graph, whose own names for them may differ
 };
 
 ExportedProgram load_program(const std::string& path, const LoadOptions& options) {
@@ -340,6 +362,8 @@ std::vector<Datum> ExportedProgram::run(std::vector<Datum> inputs) const {
   CRESSET_CHECK(program_, "exported program: it has operators that this library lacks, and cannot run");
   CRESSET_CHECK_VALUE(inputs.size() == inputs_.size(), "exported program: expected ", inputs_.size(), " inputs, got ", inputs.size());
   check_inputs(inputs_, inputs, *graph_, *conditions_);
+  if (!casts_) return program_->run(std::move(inputs));
+  const autocast kept(kCPU, std::nullopt, amp::is_autocast_enabled(kCPU));  // an error within a region leaves the caller's state as it was
   return program_->run(std::move(inputs));
 }
 

@@ -25,8 +25,8 @@ ScalarType read_dtype(const Field& field) {
 
 Layout read_layout(const Field& field) {
   const int64_t n = field.integer();
-  if (n != 7) field.fail("expected layout 7 (strided), got ", n);
-  return Layout::Strided;
+  if (n != 7 && n != 1) field.fail("expected layout 7 (strided) or 1 (sparse), got ", n);
+  return n == 7 ? Layout::Strided : Layout::Sparse;
 }
 
 MemoryFormat read_memory_format(const Field& field) {
@@ -178,6 +178,7 @@ TensorFacts read_facts(const Field& field) {
   f.sizes = syms("sizes");
   f.strides = syms("strides");
   if (f.strides->size() != f.sizes->size()) field.fail("has ", f.sizes->size(), " sizes and ", f.strides->size(), " strides");
+  if (f.layout != Layout::Strided) f.strides.reset();
   try {
     Sym elements(1);
     for (const Sym& size : *f.sizes) elements = elements * size;

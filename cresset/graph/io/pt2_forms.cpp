@@ -10,6 +10,27 @@ namespace {
 struct FormText {
   const char *schema, *body;
 };
+// A body may give more results than the operator: those are left out.
+constexpr const char kEmbeddingBag[] =
+    "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: "
+    "Tensor = embedding_bag.padding_idx($9) return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag($8) "
+    "return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d";
+constexpr const char kWeightNorm[] =
+    "%norms: Tensor = norm_except_dim(%v, 2, %dim) %factors: Tensor = div.Tensor(%g, %norms) %w: Tensor = mul.Tensor(%v, %factors) return %w, %norms";
+constexpr const char kOnGrid[] =
+    "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
+    "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
+    "%mask: Tensor = logical_and(%above, %below) %inside: Tensor = clamp(%places, %quant_min, %quant_max) "
+    "%back: Tensor = sub.Scalar(%inside, %zero_point, 1) %y: Tensor = mul.Scalar(%back, %scale) return %y, %mask";
+// Scales and zero points get dimensions of size 1 for those of the tensor behind the channels.
+constexpr const char kOnGridOfChannels[] =
+    "%rank: int = ir::dim(%self) %behind: int = ir::sub(%rank, %axis) %n: int = ir::sub(%behind, 1) "
+    "%s: Tensor, %z: Tensor = ir::loop(%n, true, %scale, %zero_point) (%k: int, %s0: Tensor, %z0: Tensor) { "
+    "%s1: Tensor = unsqueeze(%s0, -1) %z1: Tensor = unsqueeze(%z0, -1) return true, %s1, %z1 } "
+    "%inverse: Tensor = reciprocal(%s) %scaled: Tensor = mul.Tensor(%self, %inverse) %moved: Tensor = add.Tensor(%scaled, %z, 1) "
+    "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
+    "%mask: Tensor = logical_and(%above, %below) %inside: Tensor = clamp(%places, %quant_min, %quant_max) "
+    "%back: Tensor = sub.Tensor(%inside, %z, 1) %wide: Tensor = mul.Tensor(%back, %s) %y: Tensor = type_as(%wide, %self) return %y, %mask";
 constexpr FormText kForms[] = {
     // ---- memory and views ----
     {"detach(Tensor self) -> Tensor", "%y: Tensor = alias(%self) return %y"},
@@ -27,6 +48,15 @@ constexpr FormText kForms[] = {
     {"_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      "%y: Tensor = index_put(%self, %indices, %values, %accumulate) return %y"},
     {"meshgrid(Tensor[] tensors) -> Tensor[]", "%y: List[Tensor] = meshgrid.indexing(%tensors, \"ij\") return %y"},
+    {"_conj_physical(Tensor self) -> Tensor", "%y: Tensor = conj_physical(%self) return %y"},
+    {"resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = resize_(%fresh, %size, %memory_format) return %y"},
+    {"resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = resize_as_(%fresh, %the_template, %memory_format) return %y"},
+    {"tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
+     "%rank: int = ir::dim(%tensor_indices_or_sections) %is_number: bool = ir::eq(%rank, 0) %y: List[Tensor] = ir::if(%is_number) { "
+     "%item: number = ir::item(%tensor_indices_or_sections) %n: int = ir::int(%item) %a: List[Tensor] = tensor_split.sections(%self, %n, %dim) return %a } { "
+     "%ints: List[int] = ir::ints(%tensor_indices_or_sections) %b: List[Tensor] = tensor_split.indices(%self, %ints, %dim) return %b } return %y"},
     // ---- softmax and losses ----
     {"_softmax(Tensor self, int dim, bool half_to_float=False) -> Tensor",
      "%x: Tensor = ir::if(%half_to_float) { %wide: Tensor = _to_copy(%self, dtype.float32, none, none, none, false, none) return %wide } { return %self } "
@@ -57,8 +87,16 @@ constexpr FormText kForms[] = {
      "(Tensor, Tensor, Tensor, Tensor)",
      "%y: Tensor, %m: Tensor, %s: Tensor = native_batch_norm(%input, %weight, %bias, %running_mean, %running_var, false, %momentum, %eps) "
      "%reserve: Tensor = new_empty(%input, [0], dtype.uint8, none, none, none) return %y, %m, %s, %reserve"},
-    {"_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
-     "%norms: Tensor = norm_except_dim(%v, 2, %dim) %factors: Tensor = div.Tensor(%g, %norms) %w: Tensor = mul.Tensor(%v, %factors) return %w, %norms"},
+    {"_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+     "%n1: int = ir::len(%expand1) %f1: Tensor = ir::loop(%n1, true, %i1) (%k1: int, %t1: Tensor) { %d1: int = ir::getitem(%expand1, %k1) "
+     "%u1: Tensor = unsqueeze(%t1, %d1) return true, %u1 } "
+     "%n2: int = ir::len(%expand2) %f2: Tensor = ir::loop(%n2, true, %i2) (%k2: int, %t2: Tensor) { %d2: int = ir::getitem(%expand2, %k2) "
+     "%u2: Tensor = unsqueeze(%t2, %d2) return true, %u2 } "
+     "%n3: int = ir::len(%expand3) %f3: Tensor = ir::loop(%n3, true, %i3) (%k3: int, %t3: Tensor) { %d3: int = ir::getitem(%expand3, %k3) "
+     "%u3: Tensor = unsqueeze(%t3, %d3) return true, %u3 } "
+     "%two: Tensor = mul.Tensor(%f2, %f1) %all: Tensor = mul.Tensor(%f3, %two) %y: Tensor = sum.dim_IntList(%all, %sumdim, false, none) return %y"},
+    {"_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)", kWeightNorm},
+    {"_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", kWeightNorm},
     // ---- padding, bags, distances ----
     {"reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"reflect\", none) return %y"},
     {"reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"reflect\", none) return %y"},
@@ -68,13 +106,32 @@ constexpr FormText kForms[] = {
     {"replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", "%y: Tensor = pad(%self, %padding, \"replicate\", none) return %y"},
     {"_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
      "per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-     "%pads: bool = ir::ge(%padding_idx, 0) %a: Tensor, %b: Tensor, %c: Tensor, %d: Tensor = ir::if(%pads) { %a1: Tensor, %b1: Tensor, %c1: Tensor, %d1: "
-     "Tensor "
-     "= embedding_bag.padding_idx($9) return %a1, %b1, %c1, %d1 } { %a2: Tensor, %b2: Tensor, %c2: Tensor, %d2: Tensor = embedding_bag($8) "
-     "return %a2, %b2, %c2, %d2 } return %a, %b, %c, %d"},
+     kEmbeddingBag},
+    {"_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
+     "per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+     kEmbeddingBag},
+    {"embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = embedding_renorm_(%fresh, %indices, %max_norm, %norm_type) return %y"},
+    {"_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+     "%h: Tensor, %y: List[Tensor] = histogramdd($5) return %y"},
+    {"_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
+     "%y: Tensor, %edges: List[Tensor] = histogramdd($5) return %y"},
+    {"_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+     "%y: Tensor, %edges: List[Tensor] = histogramdd.TensorList_bins(%self, %bins, none, %weight, %density) return %y"},
     {"_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", "%y: Tensor = cdist(%x1, %x2, %p, %compute_mode) return %y"},
     {"_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", "%y: Tensor = cdist(%x1, %x2, 2.0, none) return %y"},
     {"_pdist_forward(Tensor self, float p=2.) -> Tensor", "%y: Tensor = pdist(%self, %p) return %y"},
+    {"_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+     "%none: bool = ir::is_none(%scales) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales) return %list } "
+     "%y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
+    {"_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+     "%none: bool = ir::is_none(%scales_h) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_h, %scales_w) "
+     "return %list } "
+     "%y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
+    {"_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+     "%none: bool = ir::is_none(%scales_d) %all: Optional[List[float]] = ir::if(%none) { return none } { %list: List[float] = ir::list(%scales_d, %scales_h, "
+     "%scales_w) "
+     "return %list } %y: Tensor = _resize_images(%self, %output_size, 1, false, false, %all) return %y"},
     // ---- linear algebra, transforms ----
     {"_linalg_eigvals(Tensor self) -> Tensor", "%y: Tensor = linalg_eigvals(%self) return %y"},
     {"linalg_matrix_exp(Tensor self) -> Tensor", "%y: Tensor = matrix_exp(%self) return %y"},
@@ -115,16 +172,30 @@ constexpr FormText kForms[] = {
      "%fresh: Tensor = clone(%self, none) %y: Tensor = exponential_(%fresh, %lambd, %generator) return %y"},
     {"bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
      "%fresh: Tensor = clone(%self, none) %y: Tensor = bernoulli_.Tensor(%fresh, %p, %generator) return %y"},
+    {"random(Tensor self, *, Generator? generator=None) -> Tensor", "%fresh: Tensor = clone(%self, none) %y: Tensor = random_(%fresh, %generator) return %y"},
+    {"random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = random_.from(%fresh, %from, %to, %generator) return %y"},
+    {"random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = random_.to(%fresh, %to, %generator) return %y"},
+    {"geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = geometric_(%fresh, %p, %generator) return %y"},
+    {"log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = log_normal_(%fresh, %mean, %std, %generator) return %y"},
+    {"cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
+     "%fresh: Tensor = clone(%self, none) %y: Tensor = cauchy_(%fresh, %median, %sigma, %generator) return %y"},
+    {"rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? "
+     "generator=None) -> (Tensor, Tensor noise_out)",
+     "%y: Tensor, %slopes: Tensor = ir::if(%training) { %low: float = ir::float(%lower) %high: float = ir::float(%upper) "
+     "%drawn: Tensor = _rrelu_noise(%self, %low, %high, %generator) %scaled: Tensor = mul.Tensor(%self, %drawn) return %scaled, %drawn } "
+     "{ %mean: Tensor = rrelu(%self, %lower, %upper, false, none) return %mean, %noise } return %y, %slopes"},
     // ---- rounding to a grid ----
     {"fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
-     "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
-     "%places: Tensor = round(%moved) %above: Tensor = ge.Scalar(%places, %quant_min) %below: Tensor = le.Scalar(%places, %quant_max) "
-     "%mask: Tensor = logical_and(%above, %below) %inside: Tensor = clamp(%places, %quant_min, %quant_max) "
-     "%back: Tensor = sub.Scalar(%inside, %zero_point, 1) %y: Tensor = mul.Scalar(%back, %scale) return %y, %mask"},
-    {"fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor",
-     "%inverse: float = ir::truediv(1.0, %scale) %scaled: Tensor = mul.Scalar(%self, %inverse) %moved: Tensor = add.Scalar(%scaled, %zero_point, 1) "
-     "%places: Tensor = round(%moved) %inside: Tensor = clamp(%places, %quant_min, %quant_max) %back: Tensor = sub.Scalar(%inside, %zero_point, 1) "
-     "%y: Tensor = mul.Scalar(%back, %scale) return %y"},
+     kOnGrid},
+    {"fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor", kOnGrid},
+    {"fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, "
+     "Tensor mask)",
+     kOnGridOfChannels},
+    {"fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> Tensor", kOnGridOfChannels},
 };
 
 std::string text_of(const dispatch::FunctionSchema& schema, std::string body) {

@@ -213,12 +213,14 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   const std::string target = n.at("target").text();
   if (computes_nothing(target)) return;
   if (const char* name = builtin_name(target)) return builtin(graph, n, *find_builtin(name), block, names);
+  if (target == "torch.sym_ite") return choice(graph, n, block, names);
   if (target == "torch.ops.higher_order.cond") return condition(graph, n, block, names);
   if (target == "torch.ops.higher_order.while_loop") return while_loop(graph, n, block, names);
   if (target == "torch.ops.higher_order.scan") return over_slices(graph, n, true, block, names);
   if (target == "torch.ops.higher_order.map_impl") return over_slices(graph, n, false, block, names);
   // Gradient modes make no difference to values.
   if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
+  if (target == "torch.ops.higher_order.wrap_with_autocast") return in_mixed_precision(n, block, names);
   if (target == "torch.ops.higher_order.with_effects") return ordered(graph, n, block, names);
   if (target == "torch.ops.higher_order.auto_functionalized_v2") return written(graph, n, block, names);
   if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
@@ -467,6 +469,10 @@ void GraphReader::outputs(const Field& graph, const Field& n, Node& made, Names&
   for (size_t i = 0; i < list.size(); i++) {
     const auto [kind, value] = list[i].choice();
     if (kind == "as_none") continue;
+    if (kind == "as_tensors") {
+      unpacked(graph, list[i], made.output(i), made.next(), names);
+      continue;
+    }
     const Type type = type_of(graph, list[i]);
     if (!type.fits(Type::optional(made.output(i)->type())))
       list[i].fail("is ", type.text(), ", where ", made.op_name(), " gives ", made.output(i)->type().text());
@@ -498,6 +504,17 @@ std::vector<Value*> GraphReader::nested(const Field& function, const std::vector
   graph.at("outputs").each([&](const Field& f) { out.push_back(argument(f, inside, block.return_node())); });
   depth_--;
   return out;
+}
+
+// One of two numbers.
+void GraphReader::choice(const Field& graph, const Field& n, Block& block, Names& names) {
+  const std::vector<Field> inputs = inputs_of(n), list = list_of(n.at("outputs"), [](const Field&f) { return f; });
+  if (inputs.size() != 3) n.at("inputs").fail("expected a condition and two numbers, got ", inputs.size(), " inputs");
+  if (list.size() != 1) n.at("outputs").fail("expected one number, got ", list.size(), " outputs");
+  Node* made = graph_.create(NodeKind::If, {argument(inputs[0], names, block.return_node())}, block.return_node());
+  for (const size_t i : {size_t{1}, size_t{2}}) made->add_block()->add_result(argument(inputs[i], names, made));
+  const auto [kind, value] = list[0].choice();
+  define(value, made->add_output(type_of(graph, list[0]), name_in(value)), names);
 }
 
 void GraphReader::condition(const Field& graph, const Field& n, Block& block, Names& names) {
@@ -626,6 +643,17 @@ void GraphReader::inlined(const Field& n, size_t function, Block& block, Names& 
   std::vector<Value*> operands;
   for (size_t i = function + 1; i < inputs.size(); i++) operands.push_back(argument(inputs[i], names, block.return_node()));
   results(n, nested(inputs[function], operands, block), names);
+}
+
+void GraphReader::in_mixed_precision(const Field& n, Block& block, Names& names) {
+  const std::vector<Field> inputs = inputs_of(n);
+  if (inputs.size() < 5) n.at("inputs").fail("expected a device, a dtype, two switches and a graph, got ", inputs.size(), " inputs");
+  std::vector<Value*> region;
+  for (size_t i = 0; i < 3; i++) region.push_back(argument(inputs[i], names, block.return_node()));
+  Value* const before = graph_.create("ir::begin_autocast", region, block.return_node())->output();
+  inlined(n, 4, block, names);
+  graph_.create("ir::end_autocast", {region[0], before}, block.return_node());
+  casts_ = true;
 }
 
 void GraphReader::foreign(const Field& graph, const Field& n, const std::string& target, Block& block, Names& names) {

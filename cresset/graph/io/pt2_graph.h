@@ -22,6 +22,8 @@ class GraphReader {
   Value* argument(const Field& argument, const Names& names, Node* place);
   // Operators that this library lacks, with their nodes.
   const std::map<std::string, std::string>& missing() const { return missing_; }
+  // Whether there are regions of mixed precision.
+  bool casts() const { return casts_; }
 
  private:
   void node(const Field& graph, const Field& node, Block& block, Names& names);
@@ -38,12 +40,14 @@ class GraphReader {
   void ordered(const Field& graph, const Field& node, Block& block, Names& names);
   void results(const Field& node, const std::vector<Value*>& values, Names& names);
   void written(const Field& graph, const Field& node, Block& block, Names& names);
+  void choice(const Field& graph, const Field& node, Block& block, Names& names);
   void condition(const Field& graph, const Field& node, Block& block, Names& names);
   // The values of a list of tensors and sizes.
   std::vector<Value*> operands(const Field& list, const Names& names) const;
   void over_slices(const Field& graph, const Field& node, bool carries, Block& block, Names& names);
   void while_loop(const Field& graph, const Field& node, Block& block, Names& names);
   void inlined(const Field& node, size_t function, Block& block, Names& names);
+  void in_mixed_precision(const Field& node, Block& block, Names& names);
   void foreign(const Field& graph, const Field& node, const std::string& target, Block& block, Names& names);
   // The nodes of a nested graph, whose inputs are these values; its outputs.
   std::vector<Value*> nested(const Field& argument, const std::vector<Value*>& inputs, Block& block);
@@ -56,6 +60,7 @@ class GraphReader {
 
   Graph& graph_;
   bool allow_foreign_;
+  bool casts_ = false;
   int depth_ = 0;
   std::map<std::string, std::string> missing_;
 };

@@ -9,6 +9,7 @@
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/graph/ir/number_rules.h"
+#include "cresset/transform/autocast.h"
 
 namespace cresset::graph {
 
@@ -145,6 +146,13 @@ void numel_of(Inputs in, size_t, Datum& out) { put(out, tensor_of(*in[0], "ir::n
 void rank_of(Inputs in, size_t, Datum& out) { put(out, tensor_of(*in[0], "ir::dim").dim()); }
 
 void item_of(Inputs in, size_t, Datum& out) { out = Datum(tensor_of(*in[0], "ir::item").item()); }
+void ints_of(Inputs in, size_t, Datum& out) {
+  const Tensor& t = tensor_of(*in[0], "ir::ints");
+  CRESSET_CHECK(t.dim() == 1, "ir::ints: expected a tensor of one dimension, got one of shape ", t.sizes());
+  std::vector<int64_t> list;
+  for (int64_t i = 0; i < t.size(0); i++) list.push_back(t.select(0, i).item().toLong());
+  out = Datum(std::move(list));
+}
 
 size_t length(const Datum& v) {
   if (v.is<std::vector<Tensor>>()) return std::get<std::vector<Tensor>>(v.data()).size();
@@ -174,6 +182,23 @@ void number_as_tensor(Inputs in, size_t, Datum& out) { out = Datum(wrapped_scala
 
 void check(Inputs in, size_t n, Datum& out) {
   CRESSET_CHECK(in[0]->to_bool(), n > 1 && !in[1]->is_none() ? in[1]->to_string() : std::string("a condition that the program relies on does not hold"));
+  out = Datum();
+}
+
+// Begins a region of mixed precision, and gives the number that its end takes: what held before.
+void begin_autocast(Inputs in, size_t, Datum& out) {
+  const DeviceType device = Device(in[0]->to_string()).type();
+  const ScalarType before = amp::get_autocast_dtype(device), dtype = in[1]->is_none() ? before : in[1]->to_dtype();
+  const bool was_enabled = amp::is_autocast_enabled(device), enabled = in[2]->to_bool();
+  CRESSET_CHECK(!enabled || dtype == kBFloat16 || dtype == kHalf, "ir::begin_autocast: expected the dtype bfloat16 or float16, got ", dtype);
+  amp::set_autocast_dtype(device, dtype);
+  amp::set_autocast_enabled(device, enabled);
+  put(out, static_cast<int64_t>(before) * 2 + was_enabled);
+}
+void end_autocast(Inputs in, size_t, Datum& out) {
+  const DeviceType device = Device(in[0]->to_string()).type();
+  amp::set_autocast_dtype(device, static_cast<ScalarType>(in[1]->to_int() / 2));
+  amp::set_autocast_enabled(device, in[1]->to_int() % 2);
   out = Datum();
 }
 
@@ -222,10 +247,13 @@ struct Table {
     add("ir::numel", 1, 1, kIntType, numel_of);
     add("ir::dim", 1, 1, kIntType, rank_of);
     add("ir::item", 1, 1, kNumberType, item_of);
+    add("ir::ints", 1, 1, Type::list(kIntType), ints_of);
     add("ir::len", 1, 1, kIntType, length_of);
     add("ir::getitem", 2, 2, kAnyType, element_of);
     add("ir::tensor", 1, 1, TypeKind::Tensor, number_as_tensor);
     add("ir::check", 1, 2, TypeKind::None, check, false);
+    add("ir::begin_autocast", 3, 3, kIntType, begin_autocast, false);
+    add("ir::end_autocast", 2, 2, TypeKind::None, end_autocast, false);
   }
 };
 

@@ -857,7 +857,10 @@ void ShapeEnv::run(const OpEntry& op, Stack& stack, const std::function<void()>&
   OpRun(*this, op, stack).run(body);
 }
 
-void ShapeEnv::run_composite(const OpEntry& op, Stack& stack, const std::function<void()>& body) { OpRun(*this, op, stack).run_composite(body); }
+void ShapeEnv::run_composite(const OpEntry& op, Stack& stack, const std::function<void()>& body) {
+  if (std::string_view(op.name) == "_pack_padded_sequence" && run_data_dependent(op, stack)) return;
+  OpRun(*this, op, stack).run_composite(body);
+}
 
 bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
   if (!options.allow_dynamic_output_shape_ops) return false;
@@ -880,6 +883,11 @@ bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
     results.push_back(made({length()}, !weights.defined() ? kLong : weights.scalar_type() == kFloat ? kFloat : kDouble, self));
   } else if (name == "_local_scalar_dense" && composite_ && composite_->takes_numbers() && is_integral_type(self.scalar_type(), false)) {
     results.emplace_back(length());
+  } else if (name == "_pack_padded_sequence") {
+    std::vector<int64_t> sizes{length()};  // of all sequences together; the longest one's is that of the second result
+    sizes.insert(sizes.end(), self.sizes().begin() + 2, self.sizes().end());
+    results.push_back(made(sizes, self.scalar_type(), self));
+    results.push_back(cresset::empty({length()}, TensorOptions(kLong)));
   } else if (name == "repeat_interleave.Tensor") {
     results.push_back(made({length()}, self.scalar_type(), self));
   } else if (name == "_unique2" || name == "_unique" || name == "unique_consecutive" || name == "unique_dim" || name == "unique_dim_consecutive") {

@@ -67,8 +67,19 @@ Number ShapeEnv::value(const Expr& given) {
   // Small numbers, remainders above all, cannot be told from the program's own.
   if (v < kLeast && v > -kLeast) return specialize(e);
   CRESSET_CHECK(!constants_.count(v), "symbolic shapes: the size ", e.text(), " stands for ", v, ", which the program uses as a number too");
+  const auto other = by_value_.find(v);
+  if (other != by_value_.end() && !is_unbacked(e) && !is_same(e, simplify(other->second))) return v;
   enter(v, e.integer());
   return v;
+}
+
+// Whether two expressions of one value at the point are one for all sizes. The largest of two sizes is one of them there: that it is so in the example is a
+// guard, and the size stays the other's.
+bool ShapeEnv::is_same(const Expr& e, const Expr& other) {
+  if (e.integer() == other.integer()) return true;
+  const bool below = evaluate(Expr::apply(Op::Le, {e, other})), above = evaluate(Expr::apply(Op::Ge, {e, other}));
+  CRESSET_CHECK(below && above, "symbolic shapes: the sizes ", e.text(), " and ", other.text(), " differ in the example and cannot be told apart");
+  return false;
 }
 
 Expr ShapeEnv::lift(int64_t value) { return lift(value, true); }

@@ -106,6 +106,7 @@ class CRESSET_API ShapeEnv final : public SymbolicShapes {
   bool fit_facts(Bindings& point) const;
   void refresh();
   void enter(int64_t value, const Sym& s);
+  bool is_same(const Expr& e, const Expr& other);
   std::optional<Sym> searched(int64_t value, bool quotients) const;
   std::optional<Expr> searched(double value) const;
   std::optional<Sym> product_of(int64_t number) const;

@@ -119,6 +119,17 @@ def native_batch_norm_backward(grad_out, input, weight, running_mean, running_va
     return _masked(row(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps), output_mask)
 
 
+@_operator(
+    "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+    "Generator? generator=None) -> (Tensor, Tensor noise_out)"
+)
+def rrelu_with_noise_functional(self, noise, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    if not training:
+        return _row("rrelu")(self, lower, upper), noise
+    slopes = _row("_rrelu_noise")(self, lower, upper, generator)
+    return self * slopes, slopes
+
+
 @_operator("log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)")
 def log_sigmoid_forward(self):
     return _row("log_sigmoid")(self), self.new_empty(0)

@@ -125,9 +125,69 @@ def _embedding_bag(
     return row(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx if padding_idx >= 0 else None)
 
 
+@_form(
+    "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+)
+def _trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1):
+    product = 1
+    for factor, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for dim in dims:
+            factor = factor.unsqueeze(dim)
+        product = factor * product
+    return product.sum(sumdim)
+
+
 @_form("linear_backward(Tensor self, Tensor grad_output, Tensor weight, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
 def linear_backward(self, grad_output, weight, output_mask):
     return tuple(_gradients(_aten("linear"), [self, weight, grad_output.new_zeros(weight.shape[0])], grad_output, output_mask))
+
+
+@_form("_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)")
+def _linalg_slogdet(A):
+    lu, pivots, _ = _aten("linalg_lu_factor_ex")(A)
+    return (*_aten("linalg_slogdet")(A), lu, pivots)
+
+
+@_form("_pdist_forward(Tensor self, float p=2) -> Tensor")
+def _pdist_forward(self, p=2.0):
+    return _aten("pdist")(self, p)
+
+
+@_form("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
+def _weight_norm(v, g, dim=0):
+    return v * (g / _aten("norm_except_dim")(v, 2, dim))
+
+
+@_form(
+    "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, "
+    "bool? return_complex=None, bool? align_to_window=None) -> Tensor"
+)
+def stft(self, n_fft, hop_length=None, win_length=None, window=None, normalized=False, onesided=None, return_complex=None, align_to_window=None):
+    return _aten("stft.center")(self, n_fft, hop_length, win_length, window, False, "reflect", normalized, onesided, return_complex, align_to_window)
+
+
+@_form(
+    "_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) "
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"
+)
+def _batch_norm_with_update_functional(input, weight, bias, running_mean, running_var, momentum, eps):
+    mean, var = running_mean.clone(), running_var.clone()
+    return (*_aten("_batch_norm_with_update")(input, weight, bias, mean, var, momentum, eps), mean, var)
+
+
+@_form("_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]")
+def _histogramdd_bin_edges(self, bins, *, range=None, weight=None, density=False):
+    return list(_aten("histogramdd")(self, bins, range, weight, density)[1])
+
+
+@_form("_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor")
+def _histogramdd_from_bin_cts(self, bins, *, range=None, weight=None, density=False):
+    return _aten("histogramdd")(self, bins, range, weight, density)[0]
+
+
+@_form("_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor")
+def _histogramdd_from_bin_tensors(self, bins, *, weight=None, density=False):
+    return _aten("histogramdd.TensorList_bins")(self, bins, None, weight, density)[0]
 
 
 # ---- functional forms of writes -------------------------------------------------------------------------------------------------
@@ -152,6 +212,7 @@ _of_write("cauchy(Tensor self, float median=0., float sigma=1., *, Generator? ge
 _of_write("normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor", "normal_", "empty_like")
 _of_write("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", "bernoulli_.Tensor", "empty_like")
 _of_write("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", "embedding_renorm_")
+_of_write("resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor", "resize_as_")
 _of_write("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", "resize_")
 
 

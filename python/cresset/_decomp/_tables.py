@@ -30,7 +30,7 @@ replication_pad3d.default select_scatter.default squeeze.dim var.dim
 # The core table leaves these out, as PyTorch's does: operators that it has not or decomposes always, forms in place but for some, and results that are views but
 # for some.
 _LEFT_OUT = frozenset({*UNKNOWN, "addmv", "coalesce", "sparse_mask", "sparse_sampled_addmm", "batch_norm", "cartesian_prod", "unsafe_chunk", "dropout",
-                       "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "linalg_matrix_exp", "upsample_bilinear2d.default",
+                       "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "linalg_matrix_exp", "_pack_padded_sequence", "upsample_bilinear2d.default",
                        "upsample_trilinear3d.default"})  # fmt: skip
 _FACTS = frozenset({"detach.default", "item.default", "size.int", "stride.int", "sym_size.int", "sym_stride.int"})
 _IN_PLACE = frozenset(

@@ -351,6 +351,14 @@ def soft_margin_loss_backward(grad_output, self, target, reduction):
     return grad / self.numel() if reduction == _MEAN else grad
 
 
+def binary_cross_entropy(self, target, weight=None, reduction=1):
+    least = functools.partial(torch.full, (), -100, dtype=self.dtype, device=self.device)
+    missed = (target - 1) * torch.maximum((-self).log1p(), least())
+    loss = missed - target * torch.maximum(self.log(), least())
+    loss = loss if weight is None else loss * weight
+    return loss.mean() if reduction == _MEAN else loss.sum() if reduction == _SUM else loss
+
+
 @_widened
 def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduction=1):
     grad = grad_output * (self - target) / torch.clamp(self * torch.rsub(self, 1), min=1e-12)
@@ -359,7 +367,7 @@ def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduct
 
 
 def multilabel_margin_loss(self, target, reduction=1):
-    return aten.multilabel_margin_loss_forward.default(self, target, reduction)[0]
+    return _cresset.body("multilabel_margin_loss")(self, target, reduction)
 
 
 def multilabel_margin_loss_forward(self, target, reduction):
@@ -610,12 +618,16 @@ def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, sca
 
 
 def index_add(self, dim, index, source, *, alpha=1):
-    places = (None,) * (dim % max(self.dim(), 1))
+    if self.dim() == 0:  # the one element of a dimension
+        return index_add(self.unsqueeze(0), 0, index, source.reshape(-1), alpha=alpha).squeeze(0)
+    places = (None,) * (dim % self.dim())
     return aten.index_put.default(self, [*places, index], _times(source, alpha), True)
 
 
 def index_copy(self, dim, index, source):
-    places = (None,) * (dim % max(self.dim(), 1))
+    if self.dim() == 0:
+        return index_copy(self.unsqueeze(0), 0, index, source.reshape(-1)).squeeze(0)
+    places = (None,) * (dim % self.dim())
     return aten.index_put.default(self, [*places, index], source)
 
 
@@ -637,6 +649,8 @@ def roll(self, shifts, dims=()):
         return roll(self.reshape(-1), shifts, (0,)).reshape(self.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         size = self.shape[dim]
+        if size == 0:
+            return self.clone()
         places = aten.arange.start_step(0, size, 1, device=self.device) + (size - shift) % size
         self = torch.index_select(self, dim, torch.fmod(places, size))
     return self
@@ -789,7 +803,8 @@ FORMULAS = {
     **{f"upsample_{name}": _upsample_linear for name in ("linear1d", "bilinear2d", "trilinear3d")},
     "cudnn_batch_norm_backward": cudnn_batch_norm_backward, "miopen_batch_norm_backward": cudnn_batch_norm_backward,
     "nll_loss2d_forward": nll_loss_forward, "nll_loss2d_backward": nll_loss_backward, "mse_loss_backward": mse_loss_backward,
-    "soft_margin_loss_backward": soft_margin_loss_backward, "binary_cross_entropy_backward": binary_cross_entropy_backward,
+    "soft_margin_loss_backward": soft_margin_loss_backward, "binary_cross_entropy": binary_cross_entropy,
+    "binary_cross_entropy_backward": binary_cross_entropy_backward,
     "multilabel_margin_loss": multilabel_margin_loss, "multilabel_margin_loss_forward": multilabel_margin_loss_forward, "logit_backward": logit_backward,
     "floor_divide": floor_divide, "floor_divide.Scalar": floor_divide, "isfinite": isfinite, "isposinf": _infinite(1), "isneginf": _infinite(-1),
     "special_entr": special_entr, "special_ndtr": special_ndtr, "special_log_ndtr": special_log_ndtr, "special_xlog1py": special_xlog1py,

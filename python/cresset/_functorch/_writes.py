@@ -113,7 +113,7 @@ class _Rewriter:
             return self.call(_aten.bernoulli.p, _same_kind(part), *(args or [0.5]))  # draws the same numbers
         if name == "transpose_":
             return self.call(_aten.transpose.int, part, *args)
-        packet = getattr(_aten, name.removesuffix("_"), None)
+        packet = getattr(_aten, "normal_functional" if name == "normal_" else name.removesuffix("_"), None)
         overload = getattr(packet, node.target.__name__.partition(".")[2] or "default", None)
         if overload is None or not name.endswith("_"):
             raise RuntimeError(f"a graph writes by {node.target}, which has no form without a write")

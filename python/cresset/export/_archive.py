@@ -3,9 +3,12 @@
 import ctypes
 import io
 import json
+import pickle
+import warnings
 
 import cresset as torch
 
+from ..utils import _pytree as pytree
 from . import _decode, _encode
 from .pt2_archive import constants
 from .pt2_archive._files import PT2ArchiveReader, PT2ArchiveWriter
@@ -56,6 +59,8 @@ def _put_tensors(writer, places, prefix, config_file, tensors):
     """Each memory once: tensors that share some say where in it they lie. `places`: memory -> name of its file."""
     config = {}
     for path, tensor in tensors.items():
+        if tensor.layout is not torch.strided:
+            raise ValueError(f"save: the weight {path!r} is {tensor.layout}, expected weights that are strided")
         storage = tensor.untyped_storage()
         key = storage.data_ptr() or id(tensor), tensor.dtype
         if key not in places:
@@ -131,18 +136,23 @@ class ProgramReader(PT2ArchiveReader):
         entry = constants.SAMPLE_INPUTS_FILENAME_FORMAT.format(name)
         if not self.has_record(entry) or not (data := self.read_bytes(entry)):
             return None
-        found = torch.load(io.BytesIO(data), weights_only=True)
+        try:
+            with torch.serialization.safe_globals([cls for cls, (name, *_) in pytree._files.items() if name]):  # which the program itself has registered
+                found = torch.load(io.BytesIO(data), weights_only=True)
+        except pickle.UnpicklingError as error:
+            warnings.warn(f"load: {self._file!r}: the example arguments are left out: {error}", stacklevel=2)
+            return None
         return (tuple(found[0]), dict(found[1])) if isinstance(found, (tuple, list)) and len(found) == 2 else None
 
     def _tensors(self, folder, entry):
         if not self.has_record(entry):
             return {}
         found = {}
-        for path, config in self._document(entry)["config"].items():
-            if config["use_pickle"]:
-                raise ValueError(f"load: {self._file!r}: {path!r} is stored as a pickle, which is not opened")
-            place = folder + config["path_name"]
+        for path, config in _decode.Place(self._document(entry), entry).at("config").fields().items():
+            if config.at("use_pickle").of(bool):
+                config.fail("is stored as a pickle, which is not opened")
+            place = folder + config.at("path_name").of(str)
             if place not in self._memory:
                 self._memory[place] = torch.frombuffer(bytearray(self.read_bytes(place)) or bytearray(1), dtype=torch.uint8)
-            found[path] = _decode.stored(self._memory[place], config["tensor_meta"], f"{entry}: {path}", config["is_param"])
+            found[path] = _decode.stored(self._memory[place], config.at("tensor_meta"), config.at("is_param").of(bool))
         return found

@@ -21,6 +21,11 @@ def _broadcast_tensors(tensors):
     return [t if t.shape == shape else t.expand(shape) for t in tensors]
 
 
+def _narrow(self, dim, start, length):
+    """A part whose length only the data tells is a slice."""
+    return None if type(length) is int or start < 0 else torch.ops.aten.slice.Tensor(self, dim, start, start + length)
+
+
 @functools.cache
 def bodies():
     """Composites by what they are made of: functions that are called above the writes."""
@@ -28,7 +33,8 @@ def bodies():
     return {
         aten.cross_entropy_loss.default: _by_parts(translations.cross_entropy_loss), aten.gru_cell.default: _by_parts(aten.gru_cell.default),
         aten.lstm_cell.default: _by_parts(aten.lstm_cell.default),
-        aten.broadcast_tensors.default: _broadcast_tensors,
+        aten.broadcast_tensors.default: _broadcast_tensors, aten.narrow.default: _narrow,
+        aten.linalg_eigvals.default: lambda self: aten.linalg_eig.default(self)[0],
     }  # fmt: skip
 
 

@@ -26,9 +26,11 @@ from .graph_signature import (
 )
 
 _DTYPES = {number: dtype for dtype, number in _encode.DTYPES.items()}
+_LAYOUTS = {number: layout for layout, number in _encode.LAYOUTS.items()}
 _MEMORY_FORMATS = {number: f for f, number in _encode.MEMORY_FORMATS.items()}
 _OPERATORS = {f"_operator.{n}": getattr(operator, n) for n in "add sub mul truediv floordiv mod neg pow eq ne lt le gt ge and_ or_ not_ pos abs".split()}
 _FUNCTIONS = {"math.trunc": math.trunc, "math.floor": math.floor, "math.ceil": math.ceil}
+_OLD_NAMES = ("axis0", "axis1")  # of swapaxes, which is transpose
 _PYTHON = ("sym_max", "sym_min", "sym_not", "sym_float", "sym_int", "sym_ite", "_sym_sqrt", "_check", "_check_is_size")
 
 
@@ -58,6 +60,12 @@ class Place:
             self.fail(f"expected a list, got {type(self.value).__name__}")
         return [Place(v, f"{self.path}[{i}]") for i, v in enumerate(self.value)]
 
+    def fields(self):
+        """The fields of an object by name."""
+        if not isinstance(self.value, dict):
+            self.fail(f"expected an object, got {type(self.value).__name__}")
+        return {key: Place(value, f"{self.path}.{key}") for key, value in self.value.items()}
+
     def choice(self):
         """The only field of an object: what kind of thing it is, and the thing."""
         if not isinstance(self.value, dict) or len(self.value) != 1:
@@ -84,15 +92,19 @@ def program(document, state, constants, examples, opset):
     ranges = _shapes.ranges_from(root.get("range_constraints"))
     reader = GraphReader(module.at("graph"), _symbols.Symbols(ranges, document))
     graph, owner = reader.read(module.at("signature"))
-    signature = ExportGraphSignature(
-        [_input_spec(p) for p in module.at("signature").at("input_specs").each()], [_output_spec(p) for p in module.at("signature").at("output_specs").each()]
-    )
+    signature = ExportGraphSignature(*(
+        [read(p) for p in module.at("signature").at(key).each()] for key, read in (("input_specs", _input_spec), ("output_specs", _output_spec))
+    ))  # fmt: skip
     _check_weights(signature, graph, state, constants, module)
     entries = [ModuleCallEntry(p.at("fqn").of(str), _call_signature(p.get("signature"))) for p in module.at("module_call_graph").each()]
-    verifiers = [Verifier if v == "ATEN" else TrainingIRVerifier for v in (root.get("verifiers").value if root.get("verifiers") else ["TRAINING"])]
-    made = ExportedProgram(
-        torch.fx.GraphModule(owner, graph), graph, signature, state, ranges, entries, examples, constants, verifiers=verifiers
-    )  # fmt: skip
+    dialects = [p.of(str) for p in root.at("verifiers").each()] if root.get("verifiers") else ["TRAINING"]
+    verifiers = [Verifier if dialect == "ATEN" else TrainingIRVerifier for dialect in dialects]
+    if not entries or entries[0].signature is None:
+        module.at("module_call_graph").fail("expected the signature of the program's own call at its beginning")
+    try:
+        made = ExportedProgram(torch.fx.GraphModule(owner, graph), graph, signature, state, ranges, entries, examples, constants, verifiers=verifiers)
+    except ValueError as error:
+        module.at("signature").fail(error)
     made.example_inputs = examples
     made._guards = _conditions.read(made, [p.of(str) for p in root.at("guards_code").each()] if root.get("guards_code") else [])
     return made
@@ -117,11 +129,12 @@ def _integers(place):
     return [p.at("as_int").of(int) for p in place.each()]
 
 
-def stored(storage, meta, where, is_parameter):
+def stored(storage, place, is_parameter):
     """A tensor over bytes of the archive. Errors: ValueError for one that reaches beyond them."""
-    place = Place(meta, where)
     sizes, strides = _integers(place.at("sizes")), _integers(place.at("strides"))
     offset, dtype = place.at("storage_offset").at("as_int").of(int), dtype_of(place.at("dtype"))
+    if _layout(place.at("layout")) is not torch.strided:
+        place.at("layout").fail("expected a weight that is strided")
     if len(sizes) != len(strides) or min([*sizes, *strides, offset], default=0) < 0:
         place.fail(f"sizes {sizes}, strides {strides} and offset {offset} do not fit each other")
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
@@ -140,8 +153,17 @@ def dtype_of(place):
     return _DTYPES[place.value]
 
 
+def _layout(place):
+    if place.of(int) not in _LAYOUTS:
+        place.fail(f"expected the layout {' or '.join(f'{n} ({layout})' for n, layout in _LAYOUTS.items())}, got {place.value}")
+    return _LAYOUTS[place.value]
+
+
 def _device(place):
-    return torch.device(place.at("type").of(str), *([place.at("index").of(int)] if place.get("index") else []))
+    try:
+        return torch.device(place.at("type").of(str), *([place.at("index").of(int)] if place.get("index") else []))
+    except RuntimeError as error:
+        return place.fail(error)
 
 
 # ---- signature ------------------------------------------------------------------------------------------------------------
@@ -197,14 +219,28 @@ def _output_spec(place):
     return OutputSpec(which, TensorArgument(value.at("arg").at("name").of(str)), None if field is None else value.at(field).of(str))
 
 
+def _tree(place):
+    try:
+        return pytree.treespec_loads(place.of(str))
+    except (ValueError, NotImplementedError, KeyError, TypeError, AttributeError, IndexError) as error:
+        return place.fail(f"describes no structure of arguments: {error!r}")
+
+
 def _call_signature(place):
     if place is None:
         return None
     names = place.get("forward_arg_names")
     return ModuleCallSignature(
         [_spec_argument(p) for p in place.at("inputs").each()], [_spec_argument(p) for p in place.at("outputs").each()],
-        pytree.treespec_loads(place.at("in_spec").of(str)), pytree.treespec_loads(place.at("out_spec").of(str)), names and list(names.value),
+        _tree(place.at("in_spec")), _tree(place.at("out_spec")), names and [name.of(str) for name in names.each()],
     )  # fmt: skip
+
+
+def _real(place):
+    """A float; infinities and NaN are strings."""
+    if isinstance(place.value, str) and place.value not in ("NaN", "Infinity", "-Infinity"):
+        place.fail(f"expected a number, got {place.value[:40]!r}")
+    return float(place.of(int, float, str))
 
 
 def plain(kind, place):
@@ -214,7 +250,7 @@ def plain(kind, place):
     if kind in ("as_int", "as_bool", "as_string"):
         return place.of({"as_int": int, "as_bool": bool, "as_string": str}[kind])
     if kind == "as_float":
-        return float(place.of(int, float, str))
+        return _real(place)
     if kind == "as_complex":
         return complex(place.at("real").of(int, float), place.at("imag").of(int, float))
     if kind == "as_scalar_type":
@@ -222,9 +258,7 @@ def plain(kind, place):
     if kind == "as_device":
         return _device(place)
     if kind == "as_layout":
-        if place.of(int) != _encode.STRIDED:
-            place.fail(f"expected the layout {_encode.STRIDED} (strided), got {place.value}")
-        return torch.strided
+        return _layout(place)
     if kind == "as_memory_format":
         if place.of(int) not in _MEMORY_FORMATS:
             place.fail(f"expected the number of a memory format, got {place.value}")
@@ -232,7 +266,7 @@ def plain(kind, place):
     if kind in ("as_ints", "as_bools", "as_strings"):
         return [p.of({"as_ints": int, "as_bools": bool, "as_strings": str}[kind]) for p in place.each()]
     if kind == "as_floats":
-        return [float(p.of(int, float, str)) for p in place.each()]
+        return [_real(p) for p in place.each()]
     return place.fail(f"{kind!r} is no kind of value that programs here can have")
 
 
@@ -250,20 +284,27 @@ class GraphReader:
 
     def read(self, signature=None):
         """The graph, and the module with the graphs within it."""
-        specs = signature.at("input_specs").each() if signature is not None else [None] * len(self.place.at("inputs").each())
-        for place, spec in zip(self.place.at("inputs").each(), specs, strict=True):
+        inputs = self.place.at("inputs").each()
+        specs = signature.at("input_specs").each() if signature is not None else [None] * len(inputs)
+        if len(specs) != len(inputs):
+            signature.fail(f"has {len(specs)} input_specs, where the graph has {len(inputs)} inputs")
+        for place, spec in zip(inputs, specs, strict=True):
             kind, value = place.choice()
             if kind in _ARGUMENTS:
                 name = (value.get("name") or value.at("as_name")).of(str)
                 self.define(name, self._created("placeholder", name, (), {}, name), value)
             else:
                 name = spec.choice()[1].at("name").of(str) if spec is not None else f"input_{len(self.nodes)}"
-                self._created("placeholder", name, (), {}, name).meta["val"] = plain(kind, value)
+                self.nodes[self._free(name, place)] = node = self._created("placeholder", name, (), {}, name)
+                node.meta["val"] = plain(kind, value)
         for place in self.place.at("nodes").each():
             self.node(place)
         results = [self.argument(p) for p in self.place.at("outputs").each()]
         single = self.place.get("is_single_tensor_return")
-        self.graph.output(results[0] if single is not None and single.value else tuple(results))
+        is_single = single is not None and single.of(bool)
+        if is_single and len(results) != 1:
+            single.fail(f"is true, where the graph has {len(results)} outputs")
+        self.graph.output(results[0] if is_single else tuple(results))
         return self.graph, self.owner
 
     def _created(self, op, target, args, kwargs, name):
@@ -273,10 +314,13 @@ class GraphReader:
 
     def define(self, name, node, place):
         """Gives a node its name and its value. Errors: a name that is taken."""
+        self.nodes[self._free(name, place)] = node
+        node.meta["val"] = self.value_of(name, place)
+
+    def _free(self, name, place):
         if name in self.nodes:
             place.fail(f"the name {name!r} is defined twice")
-        self.nodes[name] = node
-        node.meta["val"] = self.value_of(name, place)
+        return name
 
     def value_of(self, name, place):
         """The entry of a name in the tables of values."""
@@ -288,7 +332,7 @@ class GraphReader:
             ("sym_bool_values", symbols.value),
         ):
             found = self.place.get(table)
-            if found is not None and name in found.value:
+            if found is not None and name in found.of(dict):
                 return make(found.at(name))
         return place.fail(f"no table of values has {name!r}")
 
@@ -298,10 +342,13 @@ class GraphReader:
         strides = [self.symbols.size(p) for p in place.at("strides").each()]
         if len(sizes) != len(strides):
             place.fail(f"has {len(sizes)} sizes and {len(strides)} strides")
-        dtype = dtype_of(place.at("dtype"))
+        dtype, layout, device = dtype_of(place.at("dtype")), _layout(place.at("layout")), _device(place.at("device"))
         try:
             with self.symbols.mode:
-                made = torch.empty_strided(sizes, strides, dtype=dtype, device=_device(place.at("device")))
+                if layout is torch.strided:
+                    made = torch.empty_strided(sizes, strides, dtype=dtype, device=device)
+                else:
+                    made = torch.empty(sizes, dtype=dtype, layout=layout, device=device)
         except RuntimeError as error:
             place.fail(f"has sizes {sizes} and strides {strides}, which no tensor has: {error}")
         return made.requires_grad_(True) if place.at("requires_grad").of(bool) and (dtype.is_floating_point or dtype.is_complex) else made
@@ -334,6 +381,8 @@ class GraphReader:
 
     def _nested(self, place):
         name = place.at("name").of(str)
+        if not name.isidentifier():
+            place.at("name").fail(f"expected a name of letters, digits and underscores, got {name[:80]!r}")
         graph, owner = GraphReader(place.at("graph"), self.symbols, self.depth + 1).read()
         setattr(self.owner, name, torch.fx.GraphModule(owner, graph))
         return self.graph.create_node("get_attr", name)
@@ -344,18 +393,39 @@ class GraphReader:
         args, kwargs = [], {}
         schema = getattr(target, "_schema", None)
         keyword = {a.name for a in schema.arguments if a.kwarg_only} if schema is not None else ()
+        known = [a.name for a in schema.arguments] if schema is not None else []
         for p in place.at("inputs").each():
             name = p.at("name").of(str)
-            if p.get("kind") is not None and p.at("kind").value == 2 or name in keyword:
-                kwargs[name] = self.argument(p.at("arg"))
+            if name in kwargs or name in known[: len(args)]:
+                p.fail(f"the argument {name!r} is given twice")
+            if name in known:
+                is_next = known.index(name) == len(args) and name not in keyword
             else:
+                is_next = self._is_positional(p, target, name)
+            if is_next and not kwargs:
                 args.append(self.argument(p.at("arg")))
+            else:
+                kwargs[name] = self.argument(p.at("arg"))
+        if schema is not None and [a.name for a in schema.arguments[len(args) :]][:1] == ["unbiased"] and "unbiased" not in kwargs:
+            args.append(True)  # which the format may leave out
+        for a in schema.arguments[len(args) :] if schema is not None else ():
+            if a.name not in kwargs and not a.has_default_value():
+                place.fail(f"the operator {target} needs a value for {a.name!r}")
         name = place.get("name")
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, name=name and name.of(str))
         node.meta.update(_metadata(place.get("metadata")))
-        self.outputs(node, place, schema)
+        self.outputs(node, place)
 
-    def outputs(self, node, place, schema):
+    @staticmethod
+    def _is_positional(place, target, name):
+        """Whether an argument whose name is none of the operator's is the next one. Errors: operators have no other arguments."""
+        if getattr(target, "_schema", None) is None:
+            return place.get("kind") is None or place.at("kind").value != 2
+        if name not in _OLD_NAMES:
+            place.fail(f"the operator {target} has no argument {name!r}")
+        return True
+
+    def outputs(self, node, place):
         """Gives the results of a call their names."""
         outputs = place.at("outputs").each()
         single = place.get("is_hop_single_tensor_return")
@@ -374,8 +444,14 @@ class GraphReader:
         values = []
         for i, p in enumerate(outputs):
             kind, value = p.choice()
-            values.append(None if kind == "as_none" else self._part(node, i, value))
+            values.append(None if kind == "as_none" else self._parts(node, i, value) if kind == "as_tensors" else self._part(node, i, value))
         node.meta["val"] = tuple(values) if outputs else None
+
+    def _parts(self, node, index, place):
+        """The values of a list among several results."""
+        parts = self.graph.create_node("call_function", operator.getitem, (node, index))
+        parts.meta["val"] = [self._part(parts, i, p) for i, p in enumerate(place.each())]
+        return parts.meta["val"]
 
     def _part(self, node, index, place):
         name = (place.get("name") or place.at("as_name")).of(str)
@@ -419,13 +495,15 @@ def _target(place):
         if parts[3] not in _operator.operators:
             place.fail(f"this library has no operator {name!r}")
         return _operator.operators[parts[3]]
-    if parts[2] == "aten":
-        ours = _cresset_graph.Graph.operator_of(name).split(".")
-        parts[3:] = ours if len(ours) == 2 else [*ours, "default"]
-    try:
-        return getattr(getattr(getattr(ops, parts[2]), parts[3]), parts[4])
-    except (AttributeError, IndexError):
-        return place.fail(f"this library has no operator {name!r}")
+    ours = _cresset_graph.Graph.operator_of(name).split(".") if parts[2] == "aten" else []
+    found = _overload(parts[2], *(ours if len(ours) == 2 else [*ours, "default"])) if ours else None
+    found = found or (_overload(*parts[2:]) if len(parts) == 5 else None)
+    return found or place.fail(f"this library has no operator {name!r}")
+
+
+def _overload(namespace, name, overload):
+    """An operator by its name, or None."""
+    return getattr(getattr(getattr(ops, namespace), name, None), overload, None)
 
 
 _DUNDER = ("and", "or", "xor", "lshift", "rshift", "iand", "ior", "ixor", "ilshift", "irshift")

@@ -104,7 +104,10 @@ class _Functional(torch.fx.Interpreter):
     def call_function(self, target, args, kwargs):
         if target in self.own:
             return self.own[target](*args, **kwargs)
-        if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
+        if target is _aten._assert_scalar.default and isinstance(args[0], torch.SymBool):
+            torch._check(args[0])
+            return handle_sym_dispatch(target, args, kwargs)
+        if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default, _aten._pack_padded_sequence.default):
             return self._whole(target, args, kwargs)
         if target is _aten.dropout.default and args[2] and args[1]:
             return self._whole(_aten.native_dropout.default, args, kwargs)[0]
@@ -112,8 +115,7 @@ class _Functional(torch.fx.Interpreter):
             results = self._batch_norm(*args[:8])
             return results[0] if target is _aten.batch_norm.default else results
         if target is _aten._batch_norm_with_update.default:
-            reserve = self._outside(_aten.empty.memory_format, ([0],), {"dtype": torch.uint8, "device": args[0].device})
-            return (*self._batch_norm(*args[:5], True, *args[5:7]), reserve)
+            return self._written(_aten._batch_norm_with_update_functional.default, args, args[3:5])
         if target is _aten.embedding_renorm_.default:
             self._written(_aten.embedding_renorm.default, args, args[:1])
             return args[0]
@@ -124,11 +126,14 @@ class _Functional(torch.fx.Interpreter):
             return args[0] if target._schema.returns else None
         if target is _aten.instance_norm.default:
             return self._instance_norm(*args)
+        if target is _aten.rrelu.default and len(args) > 3 and args[3]:
+            noise = self._outside(_aten.empty.memory_format, (list(args[0].shape),), {"dtype": args[0].dtype, "device": args[0].device})
+            return self._whole(_aten.rrelu_with_noise_functional.default, (args[0], noise, *args[1:]), kwargs)[0]
         if target is _aten.detach.default:  # the program has no gradients
             target = _aten.alias.default
             if not self.writes:
                 return self._outside(target, (_cresset.from_functional(args[0]),), kwargs)
-        if target in _like():
+        if target in _like() or target in (_aten.item.default, _aten._local_scalar_dense.default):
             return self._outside(target, (_cresset.from_functional(args[0]), *args[1:]), kwargs)
         if isinstance(target, OpOverload) and not any(isinstance(v, torch.Tensor) for v in tree_leaves((args, kwargs))) and target._schema.returns:
             return self._outside(target, args, kwargs)

@@ -21,7 +21,7 @@ DTYPES = {
     if hasattr(torch, name)
 }  # fmt: skip
 MEMORY_FORMATS = {torch.contiguous_format: 1, torch.channels_last: 2, torch.channels_last_3d: 3, torch.preserve_format: 4}
-STRIDED = 7
+LAYOUTS = {torch.sparse_coo: 1, torch.strided: 7}
 
 
 def document(program, opset):
@@ -136,9 +136,7 @@ def plain(value, where):
     if isinstance(value, torch.device):
         return {"as_device": device(value)}
     if isinstance(value, torch.layout):
-        if value is not torch.strided:
-            raise ValueError(f"save: {where}: expected the layout strided, got {value}")
-        return {"as_layout": STRIDED}
+        return {"as_layout": layout(value, where)}
     if isinstance(value, torch.memory_format):
         return {"as_memory_format": MEMORY_FORMATS[value]}
     raise ValueError(f"save: {where}: the format cannot hold {type(value).__name__} {value!r}")
@@ -156,16 +154,24 @@ def device(value):
     return {"type": value.type, "index": value.index}
 
 
-def facts(tensor):
+def layout(value, where):
+    """The number of a layout. Errors: ValueError for one that the format does not have."""
+    if value not in LAYOUTS:
+        raise ValueError(f"save: {where}: expected the layout strided or sparse_coo, got {value}")
+    return LAYOUTS[value]
+
+
+def facts(tensor, where="a tensor"):
     """The facts of a tensor that files keep."""
+    is_strided = tensor.layout is torch.strided
     return {
         "dtype": DTYPES[tensor.dtype],
         "sizes": [_symbols.size(n) for n in tensor.shape],
         "requires_grad": tensor.requires_grad,
         "device": device(tensor.device),
-        "strides": [_symbols.size(n) for n in tensor.stride()],
-        "storage_offset": _symbols.size(tensor.storage_offset()),
-        "layout": STRIDED,
+        "strides": [_symbols.size(n) for n in (tensor.stride() if is_strided else [0] * tensor.dim())],
+        "storage_offset": _symbols.size(tensor.storage_offset() if is_strided else 0),
+        "layout": layout(tensor.layout, where),
     }
 
 
@@ -203,7 +209,7 @@ class GraphWriter:
     def define(self, name, value):
         """Enters a value into the tables."""
         if isinstance(value, torch.Tensor):
-            self.tensors[name] = facts(value)
+            self.tensors[name] = facts(value, f"the node {name!r}")
         elif isinstance(value, torch.SymInt):
             self.ints[name] = _symbols.size(value)
         elif isinstance(value, torch.SymBool):
@@ -244,13 +250,25 @@ class GraphWriter:
         names = []
         for i, item in enumerate(value):
             name = parts[i].name if i in parts else f"{node.name}_unused_{i}"
+            if isinstance(item, list):
+                names.append(self._listed(parts.get(i), name, item))
+                continue
             self.define(name, item)
             names.append({"name": name} if isinstance(item, torch.Tensor) else None)
         if any(n is None for n in names):
             return [{"as_tensor": n} if n else {"as_none": True} for n in names]
         if schema is not None and len(schema.returns) == 1:
             return [{"as_tensors": names}]
-        return [{"as_tensor": n} for n in names]
+        return [{"as_tensors": n} if isinstance(n, list) else {"as_tensor": n} for n in names]
+
+    def _listed(self, node, name, tensors):
+        """The names of a list among several results, which a node takes out, or nothing."""
+        parts = {user.args[1]: user for user in (node.users if node else ()) if user.target is operator.getitem}
+        found = []
+        for i, tensor in enumerate(tensors):
+            found.append({"name": parts[i].name if i in parts else f"{name}_unused_{i}"})
+            self.define(found[-1]["name"], tensor)
+        return found
 
     def argument(self, value, kind=None):
         """An argument; `kind` is its type in the schema."""

@@ -194,7 +194,10 @@ def _outputs(program, graph, mapped):
     for node, spec in zip(nodes, program.graph_signature.output_specs, strict=True):
         value = mapped[node] if isinstance(node, torch.fx.Node) else node
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
-            graph.call_function(torch.ops.aten.copy_.default, (mapped[inputs[spec.target]], value))
+            written = mapped[inputs[spec.target]]
+            if spec.kind is OutputKind.PARAMETER_MUTATION and program.state_dict[spec.target].requires_grad:  # written without gradients, or not at all
+                written = graph.call_function(torch.ops.aten.detach.default, (written,))
+            graph.call_function(torch.ops.aten.copy_.default, (written, value))
         elif spec.kind is OutputKind.USER_INPUT_MUTATION:
             graph.call_function(torch.ops.aten.copy_.default, (by_name[spec.target], value))
         else:

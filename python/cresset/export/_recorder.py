@@ -30,6 +30,10 @@ _TITLES = {"_assert_tensor_metadata": "_assert_tensor_metadata_default"}  # of n
 _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quantization_tag")  # what nodes of graphs that run again hand on
 
 
+# Rows without an argument that the operator of this name has: whether a result of half precision is float32.
+_WITH_SWITCH = (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default)
+
+
 class Recorder:
     """Listens while a module runs on fake tensors. `nodes` tells the node of a tensor by its identity; tensors are kept alive for that."""
 
@@ -224,6 +228,8 @@ class Recorder:
 
     def __call__(self, func, args, kwargs):
         args, kwargs = self._all_fake(args), {k: self._all_fake(v) for k, v in kwargs.items()}
+        if func in _WITH_SWITCH and len(args) == 2:
+            args = (*args, False)
         spelling = _spellings.of(func)
         said = (spelling(self, func, args, kwargs) if spelling is not None else None) or (func, args, kwargs)
         try:
@@ -250,6 +256,8 @@ class Recorder:
 
     def write(self, func, args, kwargs, result, listed=False):
         """Adds the node of a call, and those that take its result apart; returns the result, or with `listed` these nodes."""
+        if isinstance(result, torch.dtype):
+            return result  # a number of the program, as sizes that are numbers
         name = func.name() if getattr(func, "namespace", None) == "higher_order" else getattr(func, "_opname", None) or func._schema.name
         if self.env is not None:
             args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}

@@ -407,9 +407,12 @@ def ranges_from(place):
     if place is None:
         return {}
     found = {}
-    for name, r in place.of(dict).items():
+    for name, r in place.fields().items():
         if not name.isidentifier():
             continue
-        low, high = r.get("min_val"), r.get("max_val")
-        found[_symbol(name)] = ValueRanges(low if isinstance(low, int) else -math.inf, high if isinstance(high, int) else math.inf)
+        low, high = (r.of(dict).get(key) for key in ("min_val", "max_val"))
+        try:
+            found[_symbol(name)] = ValueRanges(low if isinstance(low, int) else -math.inf, high if isinstance(high, int) else math.inf)
+        except ValueError as error:
+            r.fail(error)
     return found

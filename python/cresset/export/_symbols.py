@@ -57,6 +57,9 @@ def _text(tree):
         *first, last = [_text(p) for p in parts]
         negative = f"Mul(Integer(-1), {last})"
         return f"Add({first[0]}, {negative})" if first else negative
+    if op == "ite":
+        condition, then, otherwise = map(_text, parts)
+        return f"Piecewise(ExprCondPair({then}, {condition}), ExprCondPair({otherwise}, true))"
     if op not in _WRITTEN:
         raise ValueError(f"save: the format has no expression {op!r}")
     return f"{_WRITTEN[op]}({', '.join(_text(p) for p in parts)})"
@@ -105,7 +108,9 @@ class Symbols:
         return self.value(value)
 
     def value(self, place):
-        """The number of an expression."""
+        """The number of an expression, or one that is known."""
+        if place.get("expr_str") is None and place.choice()[0] in ("as_int", "as_float", "as_bool"):
+            return place.choice()[1].of(int, float, bool)
         place = place.at("as_expr") if place.get("as_expr") else place
         text = place.at("expr_str").of(str)
         if len(text) > 100_000:
@@ -132,10 +137,17 @@ class Symbols:
         if name in ("Integer", "Float"):
             value = node.args[0]
             return float(value.value) if name == "Float" else self._tree(value)
+        if name == "Piecewise":
+            return self._piecewise(node.args)
         parts = [self._tree(a) for a in node.args]
         if name == "Rational":
             return parts[0] / parts[1]
         return (_READ[name], *parts)
+
+    def _piecewise(self, pairs):
+        """The first value whose condition holds; the last one's is `true`."""
+        (value, condition), *rest = [[self._tree(part) for part in pair.args] for pair in pairs]
+        return ("ite", condition, value, self._piecewise(pairs[1:])) if rest else value
 
     def _symbol(self, name):
         if name not in self.known:

@@ -205,9 +205,10 @@ class Program:
         from ..utils import _pytree
 
         self._program = program
-        inputs, outputs = program.trees()
-        self._inputs = _pytree.treespec_loads(inputs) if inputs else None
-        self._outputs = _pytree.treespec_loads(outputs) if outputs else None
+        try:
+            self._inputs, self._outputs = (_pytree.treespec_loads(tree) if tree else None for tree in program.trees())
+        except (ValueError, NotImplementedError) as error:
+            raise ValueError(f"load_program: cannot read how arguments and results are nested: {error}") from error
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from ..utils import _pytree

@@ -279,6 +279,38 @@ def write_several():
     forget_places(FOLDER / "several.pt2")
 
 
+class Regions(nn.Module):
+    """A region of mixed precision with one without in it, a choice by the data, and operators with names of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.pair, self.table = nn.Bilinear(3, 3, 2), nn.Embedding(5, 3, max_norm=1.0)
+        self.table.weight.requires_grad_(False)
+
+    def forward(self, x, i):
+        with torch.autocast("cpu", torch.bfloat16):
+            y = x @ x.t()
+            with torch.autocast("cpu", enabled=False):
+                z = x @ x.t()
+        w = x * (x > 0).any().item()
+        parts = torch.ops.aten.tensor_split.tensor_indices_or_sections(x, i[:2])
+        steps = torch.ops.aten.fake_quantize_per_channel_affine(x, torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 1, 2], dtype=torch.int32), 1, 0, 255)
+        return y, z, w, parts[0], steps, self.table(i), w.clone().pow_(2).transpose_(0, 1), x.to_sparse().to_dense()
+
+
+class Numbered(nn.Module):
+    """Modules whose names are numbers, and a norm that writes; made of core operators."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.RReLU())
+        self.pair = nn.Bilinear(3, 3, 2)
+
+    def forward(self, x):
+        y = self.layers(x)
+        return y, self.pair(y, y), torch.linalg.inv(y[:3] + 9 * torch.eye(3)), F.interpolate(y[None], scale_factor=2.0, mode="nearest-exact")
+
+
 def main():
     write_several()
     torch.manual_seed(0)
@@ -298,16 +330,19 @@ def main():
         "attention": (Attention(), (torch.randn(5, 2, 8),), None, (torch.randn(5, 2, 8),)),
         "written": (Written(), (torch.randn(3),), None, (torch.randn(3),)),
         "printing": (Printing(), (torch.ones(2),), None, (torch.ones(2),)),
+        "regions": (Regions(), (torch.randn(3, 3), torch.tensor([1, 2, 4])), None, (torch.randn(3, 3), torch.tensor([1, 2, 0]))),
+        "numbered": (Numbered(), (torch.randn(5, 4),), None, (torch.randn(5, 4),)),
     }
     for name, (model, example, shapes, inputs) in cases.items():
-        program = export(model.eval(), example, dynamic_shapes=shapes)
-        if name in ("core", "counter", "written", "forms", "internals", "printing"):
+        program = export(model.train(name == "numbered"), example, dynamic_shapes=shapes)
+        if name in ("core", "counter", "written", "forms", "internals", "printing", "numbered"):
             program = program.run_decompositions()
         elif name == "attention":
             program = program.run_decompositions({})
         save(program, FOLDER / f"{name}.pt2")
         forget_places(FOLDER / f"{name}.pt2")
         tensors = {f"input{i}": t.clone() for i, t in enumerate(inputs)}
+        torch.manual_seed(2)
         results = torch.utils._pytree.tree_leaves(program.module()(*inputs))
         tensors |= {f"output{i}": t for i, t in enumerate(results) if isinstance(t, torch.Tensor)}
         tensors |= {f"after{i}": t for i, t in enumerate(inputs)}

@@ -87,6 +87,7 @@ SAMPLES = {
     "select_backward": [(X, [4, 3, 6], 1, -1)], "slice_backward": [(X, [9, 6], 0, 1, 9, 2)], "diagonal_backward": [(X[0], [6, 7], 1, 0, 1)],
     "unfold_backward": [(torch.randn(4, 5, 2), [4, 6], 1, 2, 1), (torch.randn(3, 2), [6], 0, 2, 2)], "zero": [(X,)], "resize_as": [(X, B)],
     "mse_loss_backward": [(X, Y, Z, 0), (torch.tensor(2.0), Y, Z, 1)], "soft_margin_loss_backward": [(X, Y, Z, 0), (torch.tensor(2.0), Y, Z, 1)],
+    "binary_cross_entropy": [(X.sigmoid(), Y.sigmoid()), (X.sigmoid(), Y.sigmoid(), Y, 2), (X.sigmoid().round(), Y.sigmoid(), None, 0)],
     "binary_cross_entropy_backward": [(X, Z, S), (torch.tensor(2.0), Z, S, Y, 1), (X, Z, S, None, 0)], "logit_backward": [(X, Z), (X, Z, 0.3)],
     "multilabel_margin_loss_forward": [(X, torch.tensor([[2, 0, -1, 1, 1, 1]] * 4), 1)],
     "nll_loss2d_forward": [(torch.randn(2, 3, 1, 2), I[:2].view(1, 1, 2).expand(2, 1, 2), None, 1, -100)],

@@ -98,6 +98,39 @@ class Fixes(unittest.TestCase):
             self.assertTrue(torch.equal(program.module()(*other), function(*other)))
 
 
+class Largest(nn.Module):
+    def forward(self, x, y):
+        return torch.zeros(torch.sym_max(x.shape[0], y.shape[0])), y[:, 0].sum()
+
+
+class First(nn.Module):
+    """The first rows, as many as the data say."""
+
+    def forward(self, x, n):
+        k = n.item()
+        torch._check(k >= 1)
+        torch._check(k <= x.shape[0])
+        return x[:k].sum(0), x.narrow(0, 0, k)
+
+
+class Numbers(unittest.TestCase):
+    def test_the_larger_of_two_sizes_is_that_of_the_example(self):
+        # At the point both are the same number: sizes that turn it round are refused, and give no wrong result.
+        program = export(Largest(), (torch.ones(3, 2), torch.ones(4, 2)), dynamic_shapes=({0: Dim.AUTO}, {0: Dim.AUTO}))
+        self.assertEqual(program.module()(torch.ones(5, 2), torch.ones(7, 2))[0].shape, (7,))
+        with self.assertRaisesRegex(AssertionError, "Max"):
+            program.module()(torch.ones(6, 2), torch.ones(2, 2))
+
+    def test_programs_check_numbers_of_the_data_in_every_form(self):
+        captured = export(First(), (torch.ones(5, 2), torch.tensor(3)))
+        for program in (captured, captured.run_decompositions({}), captured.run_decompositions()):
+            module = program.module()
+            self.assertEqual(module(torch.ones(5, 2), torch.tensor(2))[1].shape, (2, 2))
+            for wrong in (0, 9):
+                with self.assertRaisesRegex(RuntimeError, "u0"):
+                    module(torch.ones(5, 2), torch.tensor(wrong))
+
+
 class Pair(nn.Module):
     def __init__(self, function):
         super().__init__()

@@ -93,6 +93,15 @@ def test_statistics_that_an_operator_writes_unsaid_are_results():
     torch.testing.assert_close(ours, eager)
 
 
+def test_parameters_that_gradients_do_not_see_written_are_written():
+    net, ids = torch.nn.Embedding(5, 3, max_norm=1.0), torch.tensor([1, 2])
+    program = torch.export.export(net, (ids,)).run_decompositions()
+    assert program.graph_signature.parameters_to_mutate == {"embedding_renorm": "weight"}
+    module = program.module()
+    torch.testing.assert_close(module(ids), net(ids))
+    torch.testing.assert_close(module.weight, net.weight)
+
+
 def test_asserts_of_casts_stay():
     program = torch.export.export(Writer(BODIES["copy of another dtype"]), (torch.ones(3, 4),)).run_decompositions()
     assert "aten._assert_tensor_metadata.default" in operators(program)

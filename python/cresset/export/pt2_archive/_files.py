@@ -1,5 +1,7 @@
 """Archives as files with names: what is written and read, without a look at what it says."""
 
+import contextlib
+import errno
 import io
 import os
 import zipfile
@@ -128,10 +130,8 @@ class PT2ArchiveReader:
     def __init__(self, archive_path_or_buffer):
         is_path = isinstance(archive_path_or_buffer, (str, os.PathLike))
         self._file = os.fspath(archive_path_or_buffer) if is_path else "file"
-        try:
+        with self._damage():
             self.archive_file = zipfile.ZipFile(archive_path_or_buffer)
-        except zipfile.BadZipFile as error:
-            raise BadZipFile(f"load: {self._file!r} is no .pt2 archive, or is damaged: {error}") from error
         names = self.archive_file.namelist()
         self._root = names[0].split("/")[0] + "/" if names and "/" in names[0] else ""
         self._names = {name.removeprefix(self._root): name for name in names if name.startswith(self._root)}
@@ -145,6 +145,16 @@ class PT2ArchiveReader:
     def __exit__(self, kind, error, trace):
         self.archive_file.close()
 
+    @contextlib.contextmanager
+    def _damage(self, place=""):
+        """Errors of the library of archives as those of a damaged file, also those for a version that is none and for a place before the file's beginning."""
+        try:
+            yield
+        except (zipfile.BadZipFile, EOFError, UnicodeDecodeError, NotImplementedError, OSError) as error:
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise
+            raise BadZipFile(f"load: {self._file!r} is no .pt2 archive, or is damaged: {place}{error}") from error
+
     def has_record(self, name):
         """Whether there is a file of this name."""
         return name in self._names
@@ -156,10 +166,8 @@ class PT2ArchiveReader:
         entry = self.archive_file.getinfo(self._names[name])
         if entry.file_size > (most := 100 * entry.compress_size + 2**20):
             raise ValueError(f"load: {self._file!r}: {name!r} expands {entry.compress_size} bytes to {entry.file_size}, expected at most {most}")
-        try:
+        with self._damage(f"{name!r}: "):
             return self.archive_file.read(entry)
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise BadZipFile(f"load: {self._file!r} is no .pt2 archive, or is damaged: {name!r}: {error}") from error
 
     def read_string(self, name):
         """The text of a file. Errors: as `read_bytes`, and ValueError for bytes that are no UTF-8."""

@@ -62,7 +62,8 @@ def _pooling(n):
 
     def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         name = f"max_pool{n}d_with_indices" if return_indices else f"max_pool{n}d"
-        return ops[name](input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+        found = ops[name](input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+        return tuple(found) if return_indices else found
 
     def max_pool_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
