@@ -1,6 +1,7 @@
 """Writes down the calls that arrive above all layers as nodes of a graph: the training IR of exported programs."""
 
 import contextlib
+import inspect
 import linecache
 import math
 import operator
@@ -13,9 +14,10 @@ import _cresset_graph
 import cresset as torch
 
 from .. import fx, nn
+from .._functorch import predispatch
 from .._modes import stack as _stack
 from .._modes.stack import ABOVE_LAYERS
-from .._subclasses.fake_tensor import UnsupportedOperatorException, unset_fake_temporarily
+from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, unset_fake_temporarily
 from ..utils._pytree import tree_leaves
 from . import _spellings
 
@@ -46,6 +48,10 @@ class Recorder:
         self.casts = {}  # node -> the dtype of autocast, where that was on
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
         self.grad_mode = None  # that around a torch.autograd.Function, which turns them off for its own operators
+        self.levels = {}  # the library's number of a level of vmap -> its number in the graph
+        self.tensors = {}  # a tensor's place in memory -> its node
+        self.values = {}  # the same of the value below an element of vmap -> that element
+        self.in_transform = False  # a part of a transform runs, and no function of the program
         self._root = None
         self._where = {}
 
@@ -55,6 +61,12 @@ class Recorder:
         """From now on the node stands for the tensor."""
         self.nodes[id(tensor)] = node
         self.kept.append(tensor)
+        if tensor._is_batched:
+            value = _cresset.batched_parts(tensor)[2]
+            self.values.setdefault(_memory(value), tensor)
+            self.kept.append(value)
+        elif (memory := _memory(tensor)) is not None:
+            self.tensors[memory] = node
 
     def node_of(self, value):
         """The node of a tensor; numbers, strings and the like stand for themselves."""
@@ -159,6 +171,14 @@ class Recorder:
 
     def faked(self, tensor):
         """The fake tensor of a real one that the program holds, which becomes a constant of the graph."""
+        if tensor._is_batched:
+            return self._element(tensor)
+        memory = _memory(tensor)
+        if memory in self.tensors:  # what autograd kept of it
+            self.know(tensor, self.tensors[memory])
+            return tensor
+        if memory in self.values:
+            return self._value_below(tensor, self.values[memory])
         if self.outer is not None:
             return self._from_outer(tensor)
         fake = self.fakes.get(id(tensor))
@@ -174,6 +194,23 @@ class Recorder:
             self.know(fake, node)
             self.lifted_from_outer[id(fake)] = fake
         return fake
+
+    def _value_below(self, value, element):
+        """The batch that a known element is one of: gradients are computed with it. Its node stands where the level of the element is open."""
+        _, dim, _, number = _cresset.batched_parts(element)
+        source = self.nodes[id(element)]
+        arguments = (source, self.levels[number], self.node_of(value.shape[dim]), dim)
+        with self.graph.inserting_after(source):
+            node = self.graph.create_node("call_function", predispatch._remove_batch_dim, arguments, name="_remove_batch_dim")
+        self._note(node, None, source)
+        self._result(node, value)
+        return value
+
+    def _element(self, tensor):
+        """An element that a transform made of a batch."""
+        _, dim, value, number = _cresset.batched_parts(tensor)
+        value = self._all_fake(value)
+        return self.write(predispatch._add_batch_dim, (value, dim, self.levels[number]), {}, tensor)
 
     def lift(self, tensor, name=None, *, fresh=False):
         """Makes a tensor with data an input of the graph, in front of the program's arguments; returns its fake."""
@@ -222,6 +259,8 @@ class Recorder:
     # ---- calls ------------------------------------------------------------------------------------------------------------
 
     def __call__(self, func, args, kwargs):
+        if self.in_transform and func in _HISTORIES and not (func is _CONJ and args[0].is_complex()):
+            return self._without_history(func, *args)
         args, kwargs = self._all_fake(args), {k: self._all_fake(v) for k, v in kwargs.items()}
         spelling = _spellings.of(func)
         said = (spelling(self, func, args, kwargs) if spelling is not None else None) or (func, args, kwargs)
@@ -236,6 +275,41 @@ class Recorder:
                 result = self.env.draft.compared(self, func, args, kwargs, result)
         return self.write(*said, result)
 
+    def _without_history(self, func, tensor):
+        """The values of a tensor as a transform keeps them, which are the tensor's own to the program."""
+        tensor = self._all_fake(tensor)
+        kept = self._run(func, (tensor,), {})
+        self.know(kept, self.node_of(tensor))
+        return kept
+
+    def step(self, target, function, args, kwargs):
+        """A step of a transform, which is a node; the operators that it calls are not."""
+        with self._not_heard():
+            args = tuple(self._all_fake(a) for a in args)
+            result = function(*args, **kwargs)
+            if target is predispatch._vmap_increment_nesting:
+                self.levels[_cresset.vmap_level()] = result
+            written = None if isinstance(result, int) else result  # numbers of levels are told to later steps as they are
+            self.write(target, args, kwargs, written)
+        return result
+
+    @contextlib.contextmanager
+    def _not_heard(self):
+        before = _cresset._listen(ABOVE_LAYERS, None)
+        try:
+            yield
+        finally:
+            _cresset._listen(ABOVE_LAYERS, before)
+
+    def of_transform(self, function, args, is_part):
+        """Runs a part of a transform, or a function that is transformed. Gradient modes of parts are not the program's."""
+        before = self.in_transform, self.grad_mode
+        self.in_transform, self.grad_mode = is_part, torch.is_grad_enabled() if self.grad_mode is None else self.grad_mode
+        try:
+            return function(*args)
+        finally:
+            self.in_transform, self.grad_mode = before
+
     @staticmethod
     def _run(func, args, kwargs):
         return func(*args, **kwargs)
@@ -249,7 +323,7 @@ class Recorder:
 
     def write(self, func, args, kwargs, result, listed=False):
         """Adds the node of a call, and those that take its result apart; returns the result, or with `listed` these nodes."""
-        name = func.name() if getattr(func, "namespace", None) == "higher_order" else getattr(func, "_opname", None) or func._schema.name
+        name = _name_of(func)
         if self.env is not None:
             args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}
         title = _TITLES.get(name, name)
@@ -274,10 +348,15 @@ class Recorder:
         return part
 
     def _result(self, node, tensor):
-        node.meta["val"] = tensor
+        node.meta["val"] = tensor if not tensor._is_batched else self._like(tensor)
         self.know(tensor, node)
         for d, size in enumerate(tensor.shape):
             self.learn(size, node, d)
+
+    def _like(self, element):
+        """A tensor without data of the facts of an element, which outlives its level."""
+        with self._not_heard(), self.mode:
+            return torch.empty_strided(element.shape, element.stride(), dtype=element.dtype, device=element.device)
 
     def _note(self, node, name, like=None):
         self.grad_modes[node] = torch.is_grad_enabled() if self.grad_mode is None else self.grad_mode
@@ -288,7 +367,8 @@ class Recorder:
             return
         self.counts[name] = self.counts.get(name, 0) + 1
         node.meta["nn_module_stack"] = dict(self.stack)
-        node.meta["torch_fn"] = f"{name}_{self.counts[name]}", f"builtin_function_or_method.{name}"
+        kind = "builtin_function_or_method" if not inspect.isfunction(node.target) else "function"
+        node.meta["torch_fn"] = f"{name}_{self.counts[name]}", f"{kind}.{name}"
         if self.origin is not None and "stack_trace" in self.origin.meta:
             node.meta.update({k: self.origin.meta[k] for k in _KEPT if k in self.origin.meta})
         elif trace := self._trace():
@@ -328,6 +408,7 @@ class Recorder:
 
     def _body(self, function, inputs, titles):
         body = Recorder(self.mode, self)
+        body.levels = self.levels
         for title, tensor in zip(titles, inputs, strict=True):
             node = body.graph.create_node("placeholder", title, name=title)
             node.meta["val"] = tensor
@@ -415,6 +496,23 @@ class Recorder:
             _cresset._listen(ABOVE_LAYERS, before)
 
 
+_CONJ = torch.ops.aten.conj.default
+_HISTORIES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default, _CONJ)  # in gradients of numbers that are real
+
+
+def _memory(tensor):
+    """What tells a tensor without data apart from others that are no aliases of it; None for one with data, and for a wrapper."""
+    if tensor._is_batched or tensor.layout is not torch.strided or not is_fake(tensor) or _cresset.is_functional(tensor):
+        return None if not tensor._is_batched else id(tensor)
+    return tensor.untyped_storage()._cdata, tensor.dtype, *_cresset._geometry(tensor)
+
+
+def _name_of(func):
+    if getattr(func, "namespace", None) == "higher_order":
+        return func.name()
+    return func.__name__ if inspect.isfunction(func) else getattr(func, "_opname", None) or func._schema.name
+
+
 # ---- operators that are Python's --------------------------------------------------------------------------------------------
 
 
@@ -428,6 +526,7 @@ def _patched():
         (HigherOrderOperator, "__call__", HigherOrderOperator.__call__),
         (torch.Tensor, "item", torch.Tensor.item),
         (torch.autograd.Function, "apply", torch.autograd.Function.__dict__["apply"]),
+        (_cresset, "run_backward", _cresset.run_backward),
     ]
 
     def defined(op, *args, **kwargs):
@@ -474,7 +573,11 @@ def _patched():
         finally:
             heard.grad_mode = before
 
-    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply)), strict=True):
+    def run_backward(*args):
+        recorder = predispatch.recorder()
+        return own[4][2](*args) if recorder is None else recorder.of_transform(own[4][2], args, True)
+
+    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply), run_backward), strict=True):
         setattr(cls, name, function)
     return own
 
