@@ -156,9 +156,8 @@ def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre
     fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
 
     def trace(run):
-        def forward(*inputs):
-            with torch.no_grad():
-                return run(flat_fn, facts, list(inputs), keep_views=keep_views)
+        def forward(*inputs):  # in the gradient mode around it: the function may compute gradients of its own
+            return run(flat_fn, facts, list(inputs), keep_views=keep_views)
 
         with mode:
             return make_fx(forward, decomposition_table=decompositions, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*fakes)

@@ -32,6 +32,11 @@ def recorder():
     return heard if hasattr(heard, "step") else None
 
 
+def is_heard():
+    """Whether somebody hears of operators on this thread: transforms then call PyTorch's, in PyTorch's order."""
+    return bool(_stack.active()) or recorder() is not None
+
+
 def of_transform(function, *args):
     """What a part of a transform gives. A recorder writes down the operators that it calls, and not that it keeps values without their histories."""
     heard = recorder()
@@ -110,7 +115,7 @@ def _number(level, function):
     return _levels.open[level - 1][1]
 
 
-def _plain(size):
+def plain_size(size):
     """The int that stands for a size where levels of the library are told it: symbols stay open."""
     if isinstance(size, int):
         return int(size)
@@ -130,7 +135,7 @@ def _vmap_increment_nesting(batch_size, randomness):
     """Opens a level of `vmap` for batches of a size; its number. RuntimeError for another mode than error, different, same."""
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"vmap: expected randomness to be 'error', 'different' or 'same', got {randomness}")
-    _levels.open.append(("vmap", _cresset.enter_vmap(_plain(batch_size), randomness)))
+    _levels.open.append(("vmap", _cresset.enter_vmap(plain_size(batch_size), randomness)))
     return len(_levels.open)
 
 

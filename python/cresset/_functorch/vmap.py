@@ -5,23 +5,31 @@ with them as its steps.
 """
 
 import itertools
+import sys
 
 import cresset as torch
 from _cresset import Tensor
 
-from .._C import _functorch as _plain
-from .._C._functorch import is_batchedtensor, maybe_get_level
+from .._C._functorch import (
+    _add_batch_dim,
+    _remove_batch_dim,
+    _vmap_decrement_nesting,
+    _vmap_increment_nesting,
+    is_batchedtensor,
+    maybe_get_level,
+)
 from ..func._vmap import _flat_in_dims, _flat_out_dims
 from ..func._vmap import _name as _get_name
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from . import predispatch
 
-__all__ = ["_broadcast_to_and_flatten", "is_batchedtensor", "tree_flatten", "tree_unflatten"]
+__all__ = ["_add_batch_dim", "_broadcast_to_and_flatten", "_remove_batch_dim", "_vmap_decrement_nesting", "_vmap_increment_nesting", "is_batchedtensor",
+           "tree_flatten", "tree_unflatten"]  # fmt: skip
 
 
 def _of_levels():
     """The functions of levels: those that a recorder hears of, where there is one."""
-    return _plain if predispatch.recorder() is None else predispatch
+    return sys.modules[__name__] if predispatch.recorder() is None else predispatch
 
 
 def _is_at(tensor, level):
@@ -80,14 +88,14 @@ def are_replaced():
 
 def run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
     """One call of a function under `vmap`, step by step."""
-    recorded = predispatch.recorder() is not None
-    if recorded:
+    heard = predispatch.is_heard()
+    if heard:
         predispatch.lazy_load_decompositions()
     size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
-    if chunk_size is None or (chunk_size >= size and not recorded):
+    if chunk_size is None or (chunk_size >= size and not heard):
         return _run_once(func, out_dims, randomness, size, dims, leaves, spec, kwargs)
     sizes = [min(chunk_size, size - start) for start in range(0, size, chunk_size)]
-    split = [[leaf] * len(sizes) if dim is None else _split(leaf, sizes, dim, recorded) for leaf, dim in zip(leaves, dims, strict=True)]
+    split = [[leaf] * len(sizes) if dim is None else _split(leaf, sizes, dim, heard) for leaf, dim in zip(leaves, dims, strict=True)]
     chunks = [
         _run_once(func, out_dims, randomness, count, dims, list(part), spec, kwargs) for count, part in zip(sizes, zip(*split, strict=True), strict=True)
     ]
@@ -98,9 +106,9 @@ def run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
     )
 
 
-def _split(leaf, sizes, dim, recorded):
+def _split(leaf, sizes, dim, heard):
     """Parts of these sizes. Graphs have PyTorch's call, which gives an empty one at the end."""
-    if not recorded:
+    if not heard:
         return leaf.split(sizes, dim)
     ends = list(itertools.accumulate(sizes))
     return (leaf.tensor_split(ends, dim) if dim else leaf.tensor_split(ends))[: len(sizes)]

@@ -14,6 +14,7 @@ import _cresset_graph
 import cresset as torch
 
 from .. import fx, nn
+from .._dynamo.exc import Unsupported
 from .._functorch import predispatch
 from .._modes import stack as _stack
 from .._modes.stack import ABOVE_LAYERS
@@ -34,7 +35,8 @@ _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quant
 class Recorder:
     """Listens while a module runs on fake tensors. `nodes` tells the node of a tensor by its identity; tensors are kept alive for that."""
 
-    def __init__(self, mode, outer=None):
+    def __init__(self, mode, outer=None, is_strict=False):
+        self.is_strict = is_strict or (outer is not None and outer.is_strict)
         self.mode, self.graph, self.outer = mode, fx.Graph(), outer
         self.root, self.lifted_from_outer = nn.Module(), {}
         self.nodes, self.kept, self.fakes = {}, [], {}
@@ -262,7 +264,7 @@ class Recorder:
         if self.in_transform and func in _HISTORIES and not (func is _CONJ and args[0].is_complex()):
             return self._without_history(func, *args)
         args, kwargs = self._all_fake(args), {k: self._all_fake(v) for k, v in kwargs.items()}
-        spelling = _spellings.of(func)
+        spelling = _spellings.of(func) if not self.in_transform else None  # formulas are as they are
         said = (spelling(self, func, args, kwargs) if spelling is not None else None) or (func, args, kwargs)
         try:
             result = self._run(func, args, kwargs)
@@ -527,6 +529,7 @@ def _patched():
         (torch.Tensor, "item", torch.Tensor.item),
         (torch.autograd.Function, "apply", torch.autograd.Function.__dict__["apply"]),
         (_cresset, "run_backward", _cresset.run_backward),
+        (torch, "get_rng_state", torch.get_rng_state),
     ]
 
     def defined(op, *args, **kwargs):
@@ -575,9 +578,18 @@ def _patched():
 
     def run_backward(*args):
         recorder = predispatch.recorder()
+        if recorder is not None and recorder.is_strict:
+            raise Unsupported(f"a strict export has no gradients within the program, got a call of torch.autograd.{args[0]}; use strict=False or torch.func")
         return own[4][2](*args) if recorder is None else recorder.of_transform(own[4][2], args, True)
 
-    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply), run_backward), strict=True):
+    def get_rng_state():
+        recorder = predispatch.recorder()
+        if recorder is None:
+            return own[5][2]()
+        with recorder.paused():  # the state of the capture, which no operator makes
+            return own[5][2]()
+
+    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply), run_backward, get_rng_state), strict=True):
         setattr(cls, name, function)
     return own
 

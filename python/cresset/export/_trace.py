@@ -42,7 +42,7 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred, strict)
     shapes.env.draft = draft
     for _ in range(_shapes.MAX_RESTARTS):
-        recorder = Recorder(shapes.mode)
+        recorder = Recorder(shapes.mode, is_strict=strict)
         run = _Run(module, recorder, strict, preserved)
         if draft is not None:
             draft.begin(run)

@@ -224,7 +224,7 @@ def _jacobian(func, argnums, has_aux, what, *settings):
         numbers, chosen, several = _chosen(args, argnums)
         leaves, spec = _tensors((chosen,), what)
         flat = _Flat(lambda value: func(*_replaced(args, numbers, value, several), **kwargs), spec, has_aux, what)
-        of_lists = _cresset.func_jacobian if predispatch.recorder() is None else _steps.jacobian
+        of_lists = _steps.jacobian if predispatch.is_heard() else _cresset.func_jacobian
         blocks, aux = of_lists(flat, leaves, what == "jacfwd", *settings)
         return flat.given(tree_unflatten([tree_unflatten(parts, spec)[0] for parts in blocks], flat.results), aux=aux)
 

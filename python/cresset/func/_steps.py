@@ -57,34 +57,34 @@ def _check_real(what, kind, tensors):
 
 
 def _units(tensors):
-    """Unit vectors of all numbers of tensors: for each tensor its part of them, the vectors first; and where each tensor begins."""
+    """Unit vectors of all numbers of tensors: for each tensor its part of them, the vectors first; and how many numbers each tensor has."""
     counts = [tensor.numel() for tensor in tensors]
-    firsts = [sum(counts[:i]) for i in range(len(tensors))]
-    parts = []
-    for tensor, first, count in zip(tensors, firsts, counts, strict=True):
-        part = tensor.new_zeros(sum(counts), count)
-        (part.narrow(0, first, count) if len(tensors) > 1 else part).diagonal().fill_(1)
-        parts.append(part.view(sum(counts), *tensor.shape))
-    return parts, firsts, counts
+    total, parts = sum(counts), []
+    for i, (tensor, count) in enumerate(zip(tensors, counts, strict=True)):
+        part = tensor.new_zeros(total, count)
+        (part.narrow(0, sum(counts[:i]), count) if len(tensors) > 1 else part).diagonal().fill_(1)
+        parts.append(part.view(total, *tensor.shape))
+    return parts, counts
 
 
 def _reverse(function, primals, chunk_size):
     results, aux, pull = predispatch.of_transform(_cresset.func_vjp, function, primals)
     _check_real("jacrev", "output", results)
-    units, firsts, counts = _units(results)
+    units, counts = _units(results)
 
     def of_vectors(*vectors):
         return tuple(predispatch.of_transform(pull, list(vectors), True, None))
 
     rows = vmap(of_vectors, chunk_size=chunk_size or None)(*units)
-    return [
-        [row.narrow(0, first, count).reshape(*result.shape, *primal.shape) for row, primal in zip(rows, primals, strict=True)]
-        for result, first, count in zip(results, firsts, counts, strict=True)
-    ], aux
+    columns = [
+        [part.reshape(*result.shape, *primal.shape) for part, result in zip(row.split(counts), results, strict=True)]
+        for row, primal in zip(rows, primals, strict=True)
+    ]
+    return list(zip(*columns, strict=True)), aux
 
 
 def _forward(function, primals, randomness):
-    units, firsts, counts = _units(primals)
+    units, counts = _units(primals)
     number = []
 
     def along(*directions):
@@ -93,12 +93,12 @@ def _forward(function, primals, randomness):
         number[:] = [len(tangents)]
         return (*tangents, *aux)
 
-    columns = vmap(along, randomness=randomness)(*units)
+    rows = vmap(along, randomness=randomness)(*units)
     blocks = [
         [
-            column.narrow(0, first, count).movedim(0, -1).reshape(*column.shape[1:], *primal.shape)
-            for primal, first, count in zip(primals, firsts, counts, strict=True)
+            part.reshape(*row.shape[1:], *primal.shape)
+            for part, primal in zip((row.movedim(0, -1) if row.dim() > 1 else row).split(counts, -1), primals, strict=True)
         ]
-        for column in columns[: number[0]]
+        for row in rows[: number[0]]
     ]
-    return blocks, [column[0] for column in columns[number[0] :]]
+    return blocks, [row[0] for row in rows[number[0] :]]

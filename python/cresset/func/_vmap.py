@@ -88,7 +88,7 @@ def _flat_out_dims(func, out_dims, output, spec):
 def _steps():
     """The module that runs a call step by step, where a program replaced a step, or wants to hear of each; or None."""
     steps = sys.modules.get("cresset._functorch.vmap")
-    if predispatch.recorder() is None:
+    if not predispatch.is_heard():
         return steps if steps is not None and steps.are_replaced() else None
     from .._functorch import vmap
 
