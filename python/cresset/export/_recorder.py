@@ -19,6 +19,7 @@ from .._functorch import predispatch
 from .._modes import stack as _stack
 from .._modes.stack import ABOVE_LAYERS
 from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, unset_fake_temporarily
+from ..fx.experimental._module_calls import calls_noted, type_name
 from ..utils._pytree import tree_leaves
 from . import _spellings
 
@@ -627,37 +628,18 @@ def _of_scan(recorder, args):
 _BODIES = {"cond": _of_cond, "while_loop": _of_while_loop, "map_impl": _of_map, "scan": _of_scan}
 
 
-@contextlib.contextmanager
 def modules_noted(recorder, root, observers):
     """In its scope the recorder knows which modules are running. `observers`: path -> function (number of the call from 0, args, kwargs, result)."""
-    paths = {}
-    for path, module in root.named_modules():
-        paths.setdefault(module, path)
-    calls, original = {}, nn.Module.__call__
 
-    def noted(module, *args, **kwargs):
-        path = paths.get(module)
-        if path is None:
-            return original(module, *args, **kwargs)
-        times = calls[path] = calls.get(path, 0) + 1
-        key = f"L__self__{path}" + (f"@{times - 1}" if times > 1 else "")
+    def around(path, earlier, module, args, kwargs, call):
+        key = f"L__self__{path}" + (f"@{earlier}" if earlier else "")
         recorder.stack.append((key, (path, type_name(type(module)))))
         try:
-            result = original(module, *args, **kwargs)
+            result = call()
         finally:
             recorder.stack.pop()
         if path in observers:
-            observers[path](times - 1, args, kwargs, result)
+            observers[path](earlier, args, kwargs, result)
         return result
 
-    nn.Module.__call__ = noted
-    try:
-        yield
-    finally:
-        nn.Module.__call__ = original
-
-
-def type_name(cls):
-    """The name of a class as files have it: PyTorch's for its own."""
-    module = cls.__module__
-    return f"{'torch' + module[7:] if module == 'cresset' or module.startswith('cresset.') else module}.{cls.__qualname__}"
+    return calls_noted(root, around)
