@@ -11,6 +11,7 @@ import threading
 
 import _cresset
 
+from .._C import _functorch as _of_numbers
 from .._modes import stack as _stack
 
 __all__ = []
@@ -154,14 +155,7 @@ def _add_batch_dim(self, batch_dim, level):
 @_step
 def _remove_batch_dim(self, level, batch_size, out_dim):
     """The batch along a dimension, repeated where the tensor is the same for all elements. RuntimeError for a level that is not open."""
-    number = _number(level, "_remove_batch_dim")
-    _, dim, value, at = _cresset.batched_parts(self) or (0, None, self, None)
-    if at == number:
-        return value.movedim(dim, out_dim) if dim != out_dim else value
-    value = self.unsqueeze(out_dim)
-    sizes = list(value.shape)
-    sizes[out_dim] = batch_size
-    return value.expand(sizes)
+    return _of_numbers._remove_batch_dim(self, _number(level, "_remove_batch_dim"), batch_size, out_dim)
 
 
 # ---- forward mode ---------------------------------------------------------------------------------------------------------

@@ -28,13 +28,13 @@ __all__ = ["_add_batch_dim", "_broadcast_to_and_flatten", "_remove_batch_dim", "
 
 
 def _of_levels():
-    """The functions of levels: those that a recorder hears of, where there is one."""
-    return sys.modules[__name__] if predispatch.recorder() is None else predispatch
+    """The functions of levels: those of programs that are captured, unless a program brings its own, which take the numbers of the library."""
+    return sys.modules[__name__] if are_replaced() else predispatch
 
 
 def _is_at(tensor, level):
     number = maybe_get_level(tensor)
-    return number != -1 and level == (number if predispatch.recorder() is None else predispatch.depth_of(number))
+    return number != -1 and level == (number if are_replaced() else predispatch.depth_of(number))
 
 
 def _validate_and_get_batch_size(flat_in_dims, flat_args):
