@@ -14,7 +14,7 @@ import _cresset_graph
 import cresset as torch
 
 from .. import fx, nn
-from .._dynamo.exc import Unsupported
+from .._dynamo.exc import UncapturedHigherOrderOpError, Unsupported
 from .._functorch import predispatch
 from .._modes import stack as _stack
 from .._modes.stack import ABOVE_LAYERS
@@ -123,8 +123,8 @@ class Recorder:
         return found if isinstance(found, fx.Node) else None
 
     def _of_symbol(self, name, found):
-        if found is None and self.outer is not None:
-            raise NotImplementedError(f"export: the size {name} from around a function of an operator of control flow")
+        if found is None and name not in self.functions and self.outer is not None:
+            found = self._size_from_outer(name)
         if found is None and name in self.functions:
             source, dim, factor, offset = self.functions[name]
             size = self._size_node(source, dim)
@@ -133,6 +133,23 @@ class Recorder:
         if found is None:
             raise RuntimeError(f"export: no tensor of the graph has the size {name}")
         return self._size_node(*found)
+
+    def _size_from_outer(self, name):
+        """Where a size from around a function whose graph this is can be asked for: a tensor that has it becomes an input.
+
+        Errors: UncapturedHigherOrderOpError for a number that is no size of a tensor.
+        """
+        recorder = self.outer
+        while recorder.outer is not None and name not in recorder.known and name not in recorder.functions:
+            recorder = recorder.outer
+        source = recorder.known.get(name)
+        if not isinstance(source, fx.Node):
+            self._from_outer((source or recorder.functions[name])[0].meta["val"])
+            return self.known.get(name)
+        raise UncapturedHigherOrderOpError(
+            f"export: a function of an operator of control flow uses the number {name} from around it, which is no size of a tensor; give it as a tensor, "
+            "torch.scalar_tensor(number), among the operands"
+        )
 
     def _size_node(self, source, dim):
         with self.graph.inserting_before(self.mark) if source.op == "placeholder" else self.graph.inserting_after(source):
@@ -194,9 +211,15 @@ class Recorder:
             with self.graph.inserting_before(self.first_user_input):
                 node = self.graph.create_node("placeholder", self.outer.node_of(fake).name, name=self.outer.node_of(fake).name)
             node.meta["val"] = fake
-            self.know(fake, node)
+            self._take(fake, node)
             self.lifted_from_outer[id(fake)] = fake
         return fake
+
+    def _take(self, tensor, node):
+        """An input of this graph, whose sizes can be asked for."""
+        self.know(tensor, node)
+        for d, size in enumerate(tensor.shape):
+            self.learn(size, node, d)
 
     def _value_below(self, value, element):
         """The batch that a known element is one of: gradients are computed with it. Its node stands where the level of the element is open."""
@@ -415,7 +438,10 @@ class Recorder:
         for title, tensor in zip(titles, inputs, strict=True):
             node = body.graph.create_node("placeholder", title, name=title)
             node.meta["val"] = tensor
-            body.know(tensor, node)
+            if isinstance(tensor, torch.Tensor):
+                body._take(tensor, node)
+            elif isinstance(tensor, torch.SymInt):
+                body.known[str(tensor.node.expr)] = node
         mark = body.first_user_input = body.graph.create_node("placeholder", "end_of_inputs", name="end_of_inputs")
         body._root, body._where = self._root, self._where
         with body.recording(nested=True):
