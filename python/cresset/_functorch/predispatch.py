@@ -38,10 +38,22 @@ def is_heard():
     return bool(_stack.active()) or recorder() is not None
 
 
+def transform(function):
+    """A function that runs a transform. A recorder may hear it as a whole, without its steps."""
+
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        heard = recorder()
+        found = None if heard is None else heard.whole_transform(function, args, kwargs)
+        return function(*args, **kwargs) if found is None else found[0]
+
+    return run
+
+
 def of_transform(function, *args):
     """What a part of a transform gives. A recorder writes down the operators that it calls, and not that it keeps values without their histories."""
     heard = recorder()
-    return function(*args) if heard is None else heard.of_transform(function, args, True)
+    return function(*args) if heard is None else heard.of_transform(transform(function), args, True)
 
 
 def of_program(function, *args, **kwargs):

@@ -1,6 +1,7 @@
 """Writes down the calls that arrive above all layers as nodes of a graph: the training IR of exported programs."""
 
 import contextlib
+import functools
 import inspect
 import linecache
 import math
@@ -17,8 +18,9 @@ from .. import fx, nn
 from .._dynamo.exc import UncapturedHigherOrderOpError, Unsupported
 from .._functorch import predispatch
 from .._modes import stack as _stack
-from .._modes.stack import ABOVE_LAYERS
-from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, unset_fake_temporarily
+from .._modes import translations
+from .._modes.stack import ABOVE_LAYERS, BELOW_AUTOGRAD
+from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, maybe_get_fake_mode, unset_fake_temporarily
 from ..fx.experimental._module_calls import calls_noted, type_name
 from ..utils._pytree import tree_leaves
 from . import _spellings
@@ -33,11 +35,19 @@ _TITLES = {"_assert_tensor_metadata": "_assert_tensor_metadata_default"}  # of n
 _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quantization_tag")  # what nodes of graphs that run again hand on
 
 
+class Unseen(RuntimeError):
+    """Raised where a program reads what an operator computed within itself: autograd kept it. It is captured anew by the next of `VIEWS` then."""
+
+
+# What is seen of what is differentiated: operators as the program calls them; composites opened; in transforms, the operators below all layers.
+AS_CALLED, OPENED, BELOW_LAYERS = VIEWS = range(3)
+
+
 class Recorder:
     """Listens while a module runs on fake tensors. `nodes` tells the node of a tensor by its identity; tensors are kept alive for that."""
 
-    def __init__(self, mode, outer=None, is_strict=False):
-        self.is_strict = is_strict or (outer is not None and outer.is_strict)
+    def __init__(self, mode, outer=None, is_strict=False, view=AS_CALLED):
+        self.is_strict, self.view = (outer.is_strict, outer.view) if outer is not None else (is_strict, view)
         self.mode, self.graph, self.outer = mode, fx.Graph(), outer
         self.root, self.lifted_from_outer = nn.Module(), {}
         self.nodes, self.kept, self.fakes = {}, [], {}
@@ -202,6 +212,8 @@ class Recorder:
         if self.outer is not None:
             return self._from_outer(tensor)
         fake = self.fakes.get(id(tensor))
+        if fake is None and maybe_get_fake_mode(tensor) is self.mode and id(tensor) not in self.names:
+            raise Unseen(f"export: the program uses a tensor of shape {tuple(tensor.shape)} that no operator of the graph gives: an operator keeps it for gradients")
         return self.lift(tensor, self.names.get(id(tensor))) if fake is None else fake
 
     def _from_outer(self, tensor):
@@ -287,7 +299,14 @@ class Recorder:
     def __call__(self, func, args, kwargs):
         if self.in_transform and func in _HISTORIES and not (func is _CONJ and args[0].is_complex()):
             return self._without_history(func, *args)
+        if not _fits(func, args, kwargs):  # a row whose schema is another in PyTorch
+            with self._listening(self._named_by_row, BELOW_AUTOGRAD):
+                return translations.renamed(_name_of(func))(*args, **kwargs)
         args, kwargs = self._all_fake(args), {k: self._all_fake(v) for k, v in kwargs.items()}
+        body = self._body_of(func, args, kwargs)
+        if body is not None:
+            with self._heard():
+                return body(*args, **kwargs)
         spelling = _spellings.of(func) if not self.in_transform else None  # formulas are as they are
         said = (spelling(self, func, args, kwargs) if spelling is not None else None) or (func, args, kwargs)
         try:
@@ -300,6 +319,25 @@ class Recorder:
             if self.env is not None and self.env.draft is not None and func.namespace not in ("aten", "prims", "prim"):
                 result = self.env.draft.compared(self, func, args, kwargs, result)
         return self.write(*said, result)
+
+    def _body_of(self, func, args, kwargs):
+        """The body of a composite that is differentiated, where what it computes is to be seen; else None."""
+        if self.view == AS_CALLED or self.in_transform or not torch.is_grad_enabled() or not any(t.requires_grad for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)):
+            return None
+        if not hasattr(func, "_entry") or not func.has_kernel_for_dispatch_key("CompositeImplicitAutograd"):
+            return None
+        return _cresset.body(func._entry)
+
+    def _named_by_row(self, func, args, kwargs):
+        with self._listening(None, BELOW_AUTOGRAD):
+            return self(func, args, kwargs)
+
+    def whole_transform(self, function, args, kwargs):
+        """Runs a transform so that its operators are heard below all layers; None in place of the result where its steps are heard."""
+        if self.view != BELOW_LAYERS:
+            return None
+        with self._not_heard(), self._listening(self._named_by_row, BELOW_AUTOGRAD):
+            return (self.of_transform(functools.partial(function, **kwargs), args, True),)
 
     def _without_history(self, func, tensor):
         """The values of a tensor as a transform keeps them, which are the tensor's own to the program."""
@@ -319,13 +357,19 @@ class Recorder:
             self.write(target, args, kwargs, written)
         return result
 
-    @contextlib.contextmanager
     def _not_heard(self):
-        before = _cresset._listen(ABOVE_LAYERS, None)
+        return self._listening(None)
+
+    def _heard(self):
+        return self._listening(self)
+
+    @contextlib.contextmanager
+    def _listening(self, listener, place=ABOVE_LAYERS):
+        before = _cresset._listen(place, listener)
         try:
             yield
         finally:
-            _cresset._listen(ABOVE_LAYERS, before)
+            _cresset._listen(place, before)
 
     def of_transform(self, function, args, is_part):
         """Runs a part of a transform, or a function that is transformed. Gradient modes of parts are not the program's."""
@@ -534,6 +578,12 @@ def _memory(tensor):
     if tensor._is_batched or tensor.layout is not torch.strided or not is_fake(tensor) or _cresset.is_functional(tensor):
         return None if not tensor._is_batched else id(tensor)
     return tensor.untyped_storage()._cdata, tensor.dtype, *_cresset._geometry(tensor)
+
+
+def _fits(func, args, kwargs):
+    """Whether a call has all arguments that the operator's schema wants."""
+    schema = getattr(func, "_schema", None)
+    return schema is None or all(a.has_default_value() or a.name in kwargs for a in schema.arguments[len(args) :])
 
 
 def _name_of(func):

@@ -110,6 +110,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     what = "grad_and_value"
 
     @functools.wraps(func)
+    @predispatch.transform
     def wrapper(*args, **kwargs):
         def of_chosen(value):
             output = func(*_replaced(args, numbers, value, several), **kwargs)
@@ -144,6 +145,7 @@ def grad(func, argnums=0, has_aux=False):
     return wrapper
 
 
+@predispatch.transform
 def vjp(func, *primals, has_aux=False):
     """Return what `func` gives for `primals`, and a function that multiplies a vector (a tree like the output) by its Jacobian.
 
@@ -169,6 +171,7 @@ def vjp(func, *primals, has_aux=False):
     return flat.given(tree_unflatten(output, out_spec), product, aux=aux)
 
 
+@predispatch.transform
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """Return what `func` gives for the tuple `primals`, and its derivative along `tangents`, a tuple of the same structure.
 
@@ -194,6 +197,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     return flat.given(tree_unflatten(values, flat.results), tree_unflatten(along, flat.results), aux=aux)
 
 
+@predispatch.transform
 def linearize(func, *primals):
     """Return what `func` gives for `primals`, and the function's linear approximation there: it takes tangents and returns derivatives.
 
@@ -220,6 +224,7 @@ def linearize(func, *primals):
 
 def _jacobian(func, argnums, has_aux, what, *settings):
     @functools.wraps(func)
+    @predispatch.transform
     def wrapper(*args, **kwargs):
         numbers, chosen, several = _chosen(args, argnums)
         leaves, spec = _tensors((chosen,), what)

@@ -118,6 +118,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         raise ValueError(f"vmap: expected chunk_size to be None or above 0 (got {chunk_size})")
 
     @functools.wraps(func)
+    @predispatch.transform
     def wrapped(*args, **kwargs):
         steps = _steps()
         if steps is not None:

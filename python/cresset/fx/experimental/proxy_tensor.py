@@ -535,10 +535,16 @@ class _MakefxTracer:
             flat = [self._fake_input(mode, i, leaf) for i, leaf in enumerate(flat)]
         else:  # numbers of the symbolic shapes that the arguments have are nodes
             tracer.fake_mode = next((m for m in map(fakes.maybe_get_fake_mode, flat) if m is not None), None)
+        env = getattr(tracer.fake_mode, "shape_env", None)
         for _ in range(_MAX_RESTARTS):
+            known = 0 if env is None else len(env.guards)
             try:
                 return self._trace_flat(f, flat, spec, mode, tracer)
             except _restart():  # sizes are found to be equal: the inputs know, what was written down does not
+                tracer = self._new_tracer(tracer.fake_mode)
+            except RuntimeError:
+                if env is None or len(env.guards) == known:  # else gradients of a size were under way that was found to be a number
+                    raise
                 tracer = self._new_tracer(tracer.fake_mode)
         return self._trace_flat(f, flat, spec, mode, tracer)
 
