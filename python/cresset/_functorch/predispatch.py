@@ -43,8 +43,9 @@ def transform(function):
 
     @functools.wraps(function)
     def run(*args, **kwargs):
-        heard = recorder()
-        found = None if heard is None else heard.whole_transform(function, args, kwargs)
+        above = _stack.active(_stack.ABOVE_LAYERS)
+        heard = recorder() or (above[-1] if above else None)
+        found = heard.whole_transform(function, args, kwargs) if hasattr(heard, "whole_transform") else None
         return function(*args, **kwargs) if found is None else found[0]
 
     return run
@@ -53,7 +54,7 @@ def transform(function):
 def of_transform(function, *args):
     """What a part of a transform gives. A recorder writes down the operators that it calls, and not that it keeps values without their histories."""
     heard = recorder()
-    return function(*args) if heard is None else heard.of_transform(transform(function), args, True)
+    return transform(function)(*args) if heard is None else heard.of_transform(transform(function), args, True)
 
 
 def of_program(function, *args, **kwargs):

@@ -237,7 +237,7 @@ class Recorder:
         """The batch that a known element is one of: gradients are computed with it. Its node stands where the level of the element is open."""
         _, dim, _, number = _cresset.batched_parts(element)
         source = self.nodes[id(element)]
-        arguments = (source, self.levels[number], self.node_of(value.shape[dim]), dim)
+        arguments = (source, self._level(number), self.node_of(value.shape[dim]), dim)
         with self.graph.inserting_after(source):
             node = self.graph.create_node("call_function", predispatch._remove_batch_dim, arguments, name="_remove_batch_dim")
         self._note(node, None, source)
@@ -248,7 +248,12 @@ class Recorder:
         """An element that a transform made of a batch."""
         _, dim, value, number = _cresset.batched_parts(tensor)
         value = self._all_fake(value)
-        return self.write(predispatch._add_batch_dim, (value, dim, self.levels[number]), {}, tensor)
+        return self.write(predispatch._add_batch_dim, (value, dim, self._level(number)), {}, tensor)
+
+    def _level(self, number):
+        if number not in self.levels:
+            raise Unseen("export: an operator runs a function under vmap by itself, and the program has no step that opens the level")
+        return self.levels[number]
 
     def lift(self, tensor, name=None, *, fresh=False):
         """Makes a tensor with data an input of the graph, in front of the program's arguments; returns its fake."""

@@ -69,6 +69,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return NotImplemented  # classes come first: the graph is of what they call
         return proxy_call(self, func, self.pre_dispatch, args, kwargs or {})
 
+    def whole_transform(self, function, args, kwargs):
+        """The result of a transform, in a tuple: above all layers its operators are those of elements and levels, so that they are heard below instead."""
+        with _stack.without(lambda mode: mode is self):
+            _stack.push(self)
+            try:
+                return (function(*args, **kwargs),)
+            finally:
+                _stack.pop(expected=self)
+
 
 @functools.cache
 def _facts(func):
