@@ -38,6 +38,12 @@ def is_heard():
     return bool(_stack.active()) or recorder() is not None
 
 
+def seen(tensors):
+    """Arguments of a transform, as the mode that traces knows them."""
+    mode = next((mode for mode in reversed(_stack.active()) if hasattr(mode, "seen")), None)
+    return tensors if mode is None else [mode.seen(tensor) for tensor in tensors]
+
+
 def transform(function):
     """A function that runs a transform. A recorder may hear it as a whole, without its steps."""
 

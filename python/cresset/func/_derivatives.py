@@ -20,7 +20,7 @@ def _tensors(tree, what, error=ValueError):
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise error(f"{what}: expected tensors, got {type(leaf).__name__}")
-    return leaves, spec
+    return predispatch.seen(leaves), spec
 
 
 def _results(tree, what):

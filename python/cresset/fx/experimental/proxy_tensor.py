@@ -9,6 +9,8 @@ import contextlib
 import functools
 import inspect
 
+import _cresset
+
 import cresset as torch
 
 from ..._core.operators import OpOverload
@@ -68,6 +70,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if any(kind is not torch._subclasses.FakeTensor for kind in types):
             return NotImplemented  # classes come first: the graph is of what they call
         return proxy_call(self, func, self.pre_dispatch, args, kwargs or {})
+
+    def seen(self, tensor):
+        """The fake tensor of a real one, known as a constant of the graph: transforms keep it without an operator that would tell."""
+        fakes, tracer = torch._subclasses.fake_tensor, self.tracer
+        if tracer.fake_mode is None or fakes.is_fake(tensor) or tensor._is_batched or _cresset.is_functional(tensor):
+            return tensor
+        fake = tracer.fake_mode.from_tensor(tensor)
+        tracer.track(fake, tracer.constant_node(tensor))
+        return fake
 
     def whole_transform(self, function, args, kwargs):
         """The result of a transform, in a tuple: above all layers its operators are those of elements and levels, so that they are heard below instead."""
