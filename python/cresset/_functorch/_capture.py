@@ -211,7 +211,10 @@ def _leaf(tensor, wanted):
 def _leaves(flat, wanted, written, functional):
     """Inputs for differentiation: leaves of their own, and what the function gets for them; those that it writes are no leaves."""
     leaves = [_leaf(leaf, want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, wanted, strict=True)]
-    return leaves, [(leaf.view_as(leaf) if functional else leaf.clone()) if want and i in written else leaf for i, (leaf, want) in enumerate(zip(leaves, wanted, strict=True))]
+    return leaves, [
+        (leaf.view_as(leaf) if functional else leaf.clone()) if want and i in written else leaf
+        for i, (leaf, want) in enumerate(zip(leaves, wanted, strict=True))
+    ]
 
 
 def wants_gradient(leaf):

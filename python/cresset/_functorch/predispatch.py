@@ -27,14 +27,14 @@ _levels = _Levels()
 
 
 def recorder():
-    """Who writes down the steps of transforms on this thread, or None."""
+    """The recorder of a program that writes down the steps of transforms on this thread, or None."""
     heard = _cresset._listen(_stack.ABOVE_LAYERS, None)
     _cresset._listen(_stack.ABOVE_LAYERS, heard)
     return heard if hasattr(heard, "step") else None
 
 
 def is_heard():
-    """Whether somebody hears of operators on this thread: transforms then call PyTorch's, in PyTorch's order."""
+    """Whether a mode or a recorder hears of operators on this thread: transforms then call PyTorch's, in PyTorch's order."""
     return bool(_stack.active()) or recorder() is not None
 
 
@@ -58,13 +58,13 @@ def transform(function):
 
 
 def of_transform(function, *args):
-    """What a part of a transform gives. A recorder writes down the operators that it calls, and not that it keeps values without their histories."""
+    """Runs a part of a transform. A recorder writes down the operators that it calls, and not that it keeps values without their histories."""
     heard = recorder()
     return transform(function)(*args) if heard is None else heard.of_transform(transform(function), args, True)
 
 
 def of_program(function, *args, **kwargs):
-    """What a function that is being transformed gives: all it calls is the program's."""
+    """Runs a function that is being transformed: all it calls is the program's."""
     heard = recorder()
     return function(*args, **kwargs) if heard is None else heard.of_transform(functools.partial(function, **kwargs), args, False)
 
@@ -104,7 +104,7 @@ def depth_of(number):
 
 
 def _step(function):
-    """What the function does is one step: a recorder gets it in place of what it calls."""
+    """Makes the function one step: a recorder gets it in place of the operators that it calls."""
 
     @functools.wraps(function)
     def step(*args, **kwargs):

@@ -96,9 +96,7 @@ def run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
         return _run_once(func, out_dims, randomness, size, dims, leaves, spec, kwargs)
     sizes = [min(chunk_size, size - start) for start in range(0, size, chunk_size)]
     split = [[leaf] * len(sizes) if dim is None else _split(leaf, sizes, dim, heard) for leaf, dim in zip(leaves, dims, strict=True)]
-    chunks = [
-        _run_once(func, out_dims, randomness, count, dims, list(part), spec, kwargs) for count, part in zip(sizes, zip(*split, strict=True), strict=True)
-    ]
+    chunks = [_run_once(func, out_dims, randomness, count, dims, list(part), spec, kwargs) for count, part in zip(sizes, zip(*split, strict=True), strict=True)]
     outputs, out_spec = zip(*map(tree_flatten, chunks), strict=True)
     places = _flat_out_dims(func, out_dims, chunks[0], out_spec[0])
     return tree_unflatten(

@@ -39,7 +39,7 @@ class Unseen(RuntimeError):
     """Raised where a program reads what an operator computed within itself: autograd kept it. It is captured anew by the next of `VIEWS` then."""
 
 
-# What is seen of what is differentiated: operators as the program calls them; composites opened; in transforms, the operators below all layers.
+# How much is seen of operators that are differentiated: calls as the program makes them; composites opened; in transforms, the operators below all layers.
 AS_CALLED, OPENED, BELOW_LAYERS = VIEWS = range(3)
 
 
@@ -213,7 +213,9 @@ class Recorder:
             return self._from_outer(tensor)
         fake = self.fakes.get(id(tensor))
         if fake is None and maybe_get_fake_mode(tensor) is self.mode and id(tensor) not in self.names:
-            raise Unseen(f"export: the program uses a tensor of shape {tuple(tensor.shape)} that no operator of the graph gives: an operator keeps it for gradients")
+            raise Unseen(
+                f"export: the program uses a tensor of shape {tuple(tensor.shape)} that no operator of the graph gives: an operator keeps it for gradients"
+            )
         return self.lift(tensor, self.names.get(id(tensor))) if fake is None else fake
 
     def _from_outer(self, tensor):
@@ -327,7 +329,12 @@ class Recorder:
 
     def _body_of(self, func, args, kwargs):
         """The body of a composite that is differentiated, where what it computes is to be seen; else None."""
-        if self.view == AS_CALLED or self.in_transform or not torch.is_grad_enabled() or not any(t.requires_grad for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)):
+        if (
+            self.view == AS_CALLED
+            or self.in_transform
+            or not torch.is_grad_enabled()
+            or not any(t.requires_grad for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor))
+        ):
             return None
         if not hasattr(func, "_entry") or not func.has_kernel_for_dispatch_key("CompositeImplicitAutograd"):
             return None
@@ -579,7 +586,7 @@ _HISTORIES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default, _CONJ
 
 
 def _memory(tensor):
-    """What tells a tensor without data apart from others that are no aliases of it; None for one with data, and for a wrapper."""
+    """The place of a tensor without data, which it shares with aliases alone; None for one with data, and for a wrapper."""
     if tensor._is_batched or tensor.layout is not torch.strided or not is_fake(tensor) or _cresset.is_functional(tensor):
         return None if not tensor._is_batched else id(tensor)
     return tensor.untyped_storage()._cdata, tensor.dtype, *_cresset._geometry(tensor)

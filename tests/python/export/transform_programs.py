@@ -19,14 +19,29 @@ program("func vmap", "return torch.func.vmap(torch.sum)(x)")
 program("vmap in_dims 1", "return torch.vmap(lambda r: r.sum(), in_dims=1)(x)")
 program("vmap in_dims -1", "return torch.vmap(lambda r: r.sum(), in_dims=-1)(x)")
 program("vmap in_dims tuple", "return torch.vmap(torch.mul, in_dims=(0, None))(x, y)", args="torch.randn(4, 3), torch.randn(3)", params="x, y")
-program("vmap in_dims dict", "return torch.vmap(lambda d: d['a'] + d['b'], in_dims=({'a': 0, 'b': None},))({'a': x, 'b': y})", args="torch.randn(4, 3), torch.randn(3)", params="x, y")
+program(
+    "vmap in_dims dict",
+    "return torch.vmap(lambda d: d['a'] + d['b'], in_dims=({'a': 0, 'b': None},))({'a': x, 'b': y})",
+    args="torch.randn(4, 3), torch.randn(3)",
+    params="x, y",
+)
 program("vmap out_dims 1", "return torch.vmap(lambda r: r * 2, out_dims=1)(x)")
 program("vmap out_dims tuple", "return torch.vmap(lambda r: (r * 2, r.sum()), out_dims=(1, 0))(x)")
 program("vmap out_dims None", "return torch.vmap(lambda r: (r + 1, y * 2), out_dims=(0, None))(x)", args="torch.randn(4, 3), torch.randn(3)", params="x, y")
 program("vmap out not batched", "return torch.vmap(lambda r: torch.ones(2))(x)")
 program("vmap nested", "return torch.vmap(torch.vmap(lambda e: e.sin() + 1))(x)")
-program("vmap outer product", "return torch.vmap(torch.vmap(torch.mul, in_dims=(None, 0)), in_dims=(0, None))(x, y)", args="torch.randn(4), torch.randn(3)", params="x, y")
-program("vmap nested levels mixed", "return torch.vmap(lambda a: torch.vmap(lambda b: (a * b).sum())(y))(x)", args="torch.randn(4, 3), torch.randn(5, 3)", params="x, y")
+program(
+    "vmap outer product",
+    "return torch.vmap(torch.vmap(torch.mul, in_dims=(None, 0)), in_dims=(0, None))(x, y)",
+    args="torch.randn(4), torch.randn(3)",
+    params="x, y",
+)
+program(
+    "vmap nested levels mixed",
+    "return torch.vmap(lambda a: torch.vmap(lambda b: (a * b).sum())(y))(x)",
+    args="torch.randn(4, 3), torch.randn(5, 3)",
+    params="x, y",
+)
 program("vmap chunk", "return torch.vmap(lambda r: r.sin().sum(), chunk_size=2)(x)")
 program("vmap chunk uneven", "return torch.vmap(lambda r: r.sin(), chunk_size=3)(x)")
 program("vmap random different", "return torch.vmap(lambda r: r + torch.rand(3), randomness='different')(x) * 0")
@@ -37,21 +52,28 @@ program("vmap closure", "return torch.vmap(lambda r: r @ y)(x)", args="torch.ran
 program("vmap module", "return torch.vmap(self.l)(x)", init="self.l = nn.Linear(3, 2)")
 program("vmap buffer", "return torch.vmap(lambda r: r * self.b)(x)", init="self.register_buffer('b', torch.ones(3))")
 program("vmap constant", "return torch.vmap(lambda r: r * torch.tensor([1.0, 2.0, 3.0]))(x)")
-program("vmap ensemble", """
+program(
+    "vmap ensemble",
+    """
 params, buffers = {'weight': self.w, 'bias': self.c}, {}
 return torch.vmap(lambda p, v: torch.func.functional_call(self.base, p, (v,)), in_dims=(0, None))(params, x)
-""", init="""
+""",
+    init="""
 self.base = nn.Linear(3, 2)
 self.w = nn.Parameter(torch.randn(5, 2, 3))
 self.c = nn.Parameter(torch.randn(5, 2))
-""")
-program("vmap in place on element", """
+""",
+)
+program(
+    "vmap in place on element",
+    """
 def f(r):
     z = r.clone()
     z.add_(1)
     return z
 return torch.vmap(f)(x)
-""")
+""",
+)
 program("vmap view of element", "return torch.vmap(lambda r: r.view(3, 1).expand(3, 2).reshape(-1))(x)")
 program("vmap index", "return torch.vmap(lambda r, i: r[i])(x, y)", args="torch.randn(4, 3), torch.tensor([0, 1, 2, 0])", params="x, y")
 program("vmap where cond", "return torch.vmap(lambda r: torch.where(r > 0, r, -r))(x)")
@@ -62,24 +84,40 @@ program("vmap wrong dim error", "return torch.vmap(lambda r: r, in_dims=5)(x)")
 program("vmap sizes differ error", "return torch.vmap(lambda a, b: a + b)(x, y)", args="torch.randn(4, 3), torch.randn(5, 3)", params="x, y")
 program("vmap kwargs", "return torch.vmap(lambda r, k: r * k)(x, k=y)", args="torch.randn(4, 3), torch.randn(3)", params="x, y")
 program("vmap pytree", "return torch.vmap(lambda p: {'s': p[0] + p[1], 'd': p[0] - p[1]})((x, y))", args=TWO, params="x, y")
-program("vmap batch norm eval", "return torch.vmap(lambda v: torch.nn.functional.batch_norm(v, self.m, self.v))(x)", args="torch.randn(2, 4, 3)", init="""
+program(
+    "vmap batch norm eval",
+    "return torch.vmap(lambda v: torch.nn.functional.batch_norm(v, self.m, self.v))(x)",
+    args="torch.randn(2, 4, 3)",
+    init="""
 self.register_buffer('m', torch.zeros(3))
 self.register_buffer('v', torch.ones(3))
-""")
-program("vmap conv", "return torch.vmap(lambda w: torch.nn.functional.conv2d(x, w))(y)", args="torch.randn(1, 2, 5, 5), torch.randn(3, 4, 2, 3, 3)", params="x, y")
+""",
+)
+program(
+    "vmap conv", "return torch.vmap(lambda w: torch.nn.functional.conv2d(x, w))(y)", args="torch.randn(1, 2, 5, 5), torch.randn(3, 4, 2, 3, 3)", params="x, y"
+)
 program("vmap matmul", "return torch.vmap(torch.matmul)(x, y)", args="torch.randn(4, 2, 3), torch.randn(4, 3, 5)", params="x, y")
 program("vmap softmax layer_norm", "return torch.vmap(lambda r: torch.softmax(torch.nn.functional.layer_norm(r, (3,)), -1))(x)")
 program("vmap attention", "return torch.vmap(torch.nn.functional.scaled_dot_product_attention)(x, x, x)", args="torch.randn(2, 2, 4, 3)")
 program("vmap cat stack", "return torch.vmap(lambda a, b: torch.cat([a, b]) + torch.stack([a, b]).view(-1))(x, y)", args=TWO, params="x, y")
 program("vmap dynamic", "return torch.vmap(lambda r: r.sum())(x)", shapes="({0: Dim('b')},)")
 program("vmap dynamic inner", "return torch.vmap(lambda r: r.sum() * r.shape[0])(x)", shapes="({1: Dim('n')},)")
-program("vmap dynamic both", "return torch.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, y)", args="torch.randn(4, 3), torch.randn(3, 2)", params="x, y", shapes="({0: Dim('b'), 1: Dim('n')}, {0: Dim('n')})")
+program(
+    "vmap dynamic both",
+    "return torch.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, y)",
+    args="torch.randn(4, 3), torch.randn(3, 2)",
+    params="x, y",
+    shapes="({0: Dim('b'), 1: Dim('n')}, {0: Dim('n')})",
+)
 program("vmap dynamic nested", "return torch.vmap(torch.vmap(torch.sin))(x)", shapes="({0: Dim('b'), 1: Dim('n')},)")
 program("vmap dynamic chunk", "return torch.vmap(lambda r: r.sin(), chunk_size=2)(x)", shapes="({0: Dim('b')},)")
-program("vmap then op", """
+program(
+    "vmap then op",
+    """
 y = torch.vmap(torch.sin)(x)
 return y.cos() + x.shape[0]
-""")
+""",
+)
 program("vmap twice", "return torch.vmap(torch.sin)(x) + torch.vmap(torch.cos)(x)")
 program("grad", "return torch.func.grad(lambda v: v.sin().sum())(x)")
 program("grad argnums", "return torch.func.grad(lambda a, b: (a * b).sum(), argnums=(0, 1))(x, y)", args=TWO, params="x, y")
@@ -89,44 +127,73 @@ program("grad of closure", "return torch.func.grad(lambda v: (v * y).sum())(x)",
 program("grad nested", "return torch.func.grad(lambda v: torch.func.grad(lambda u: u.sin().sum())(v).sum())(x)")
 program("grad constant", "return torch.func.grad(lambda v: (v * torch.tensor([1.0, 2.0, 3.0])).sum())(x)")
 program("grad dict", "return torch.func.grad(lambda d: (d['a'] * d['b']).sum())({'a': x, 'b': y})", args=TWO, params="x, y")
-program("grad module params", """
+program(
+    "grad module params",
+    """
 params = dict(self.l.named_parameters())
 return torch.func.grad(lambda p: torch.func.functional_call(self.l, p, (x,)).sum())(params)
-""", init="self.l = nn.Linear(3, 2)")
-program("grad per sample", """
+""",
+    init="self.l = nn.Linear(3, 2)",
+)
+program(
+    "grad per sample",
+    """
 params = dict(self.l.named_parameters())
 f = lambda p, v: torch.func.functional_call(self.l, p, (v,)).pow(2).sum()
 return torch.vmap(torch.func.grad(f), in_dims=(None, 0))(params, x)
-""", init="self.l = nn.Linear(3, 2)")
-program("grad through grad training", """
+""",
+    init="self.l = nn.Linear(3, 2)",
+)
+program(
+    "grad through grad training",
+    """
 g = torch.func.grad(lambda v: (v ** 3).sum())(x)
 return x - 0.1 * g
-""")
+""",
+)
 program("grad not scalar error", "return torch.func.grad(lambda v: v.sin())(x)")
 program("grad dynamic", "return torch.func.grad(lambda v: v.sin().sum())(x)", shapes="({0: Dim('b')},)")
 program("vmap of grad", "return torch.vmap(torch.func.grad(lambda v: v.sin().sum()))(x)")
 program("vmap of grad dynamic", "return torch.vmap(torch.func.grad(lambda v: v.sin().sum()))(x)", shapes="({0: Dim('b')},)")
 program("grad of vmap", "return torch.func.grad(lambda v: torch.vmap(torch.sin)(v).sum())(x)")
-program("vjp", """
+program(
+    "vjp",
+    """
 out, f = torch.func.vjp(torch.sin, x)
 return out, f(torch.ones_like(out))[0]
-""")
-program("vjp two", """
+""",
+)
+program(
+    "vjp two",
+    """
 out, f = torch.func.vjp(lambda a, b: a * b, x, y)
 return f(out)
-""", args=TWO, params="x, y")
-program("vjp has_aux", """
+""",
+    args=TWO,
+    params="x, y",
+)
+program(
+    "vjp has_aux",
+    """
 out, f, aux = torch.func.vjp(lambda v: (v.sin(), v * 2), x, has_aux=True)
 return f(out)[0] + aux
-""")
-program("vjp twice", """
+""",
+)
+program(
+    "vjp twice",
+    """
 out, f = torch.func.vjp(torch.sin, x)
 return f(out)[0] + f(x)[0]
-""")
-program("vjp dynamic", """
+""",
+)
+program(
+    "vjp dynamic",
+    """
 out, f = torch.func.vjp(torch.sin, x)
 return f(out)[0]
-""", shapes="({0: Dim('b')},)")
+""",
+    shapes="({0: Dim('b')},)",
+)
 program("jvp", "return torch.func.jvp(torch.sin, (x,), (y,))", args=TWO, params="x, y")
 program("jvp two", "return torch.func.jvp(lambda a, b: a * b, (x, y), (y, x))", args=TWO, params="x, y")
 program("jvp nested", "return torch.func.jvp(lambda v: torch.func.jvp(torch.sin, (v,), (y,))[1], (x,), (y,))", args=TWO, params="x, y")
@@ -144,95 +211,156 @@ program("jacrev dynamic", "return torch.func.jacrev(torch.sin)(x)", args=VECTOR,
 program("jacfwd dynamic", "return torch.func.jacfwd(torch.sin)(x)", args=VECTOR, shapes="({0: Dim('b')},)")
 program("vmap of jacrev", "return torch.vmap(torch.func.jacrev(torch.sin))(x)")
 program("vmap of hessian", "return torch.vmap(torch.func.hessian(lambda v: v.sin().sum()))(x)")
-program("linearize", """
+program(
+    "linearize",
+    """
 out, f = torch.func.linearize(torch.sin, x)
 return out, f(y)
-""", args=TWO, params="x, y")
-program("linearize dynamic", """
+""",
+    args=TWO,
+    params="x, y",
+)
+program(
+    "linearize dynamic",
+    """
 out, f = torch.func.linearize(torch.sin, x)
 return f(x)
-""", shapes="({0: Dim('b')},)")
-program("functionalize", """
+""",
+    shapes="({0: Dim('b')},)",
+)
+program(
+    "functionalize",
+    """
 def f(v):
     y = v.clone()
     y.add_(1)
     return y.view(-1)
 return torch.func.functionalize(f)(x)
-""")
-program("functionalize views", """
+""",
+)
+program(
+    "functionalize views",
+    """
 def f(v):
     y = v.clone()
     y.view(-1).add_(1)
     return y
 return torch.func.functionalize(f, remove='mutations_and_views')(x)
-""")
-program("vmap of functionalize", """
+""",
+)
+program(
+    "vmap of functionalize",
+    """
 def f(v):
     y = torch.zeros(3)
     y.add_(v)
     return y
 return torch.vmap(torch.func.functionalize(f))(x)
-""")
-program("autograd grad", """
+""",
+)
+program(
+    "autograd grad",
+    """
 with torch.enable_grad():
     y = x.detach().requires_grad_()
     return torch.autograd.grad(y.sin().sum(), y)[0]
-""")
+""",
+)
 program("autograd grad of parameter", "return torch.autograd.grad((self.w * x).sum(), self.w)[0]", init="self.w = nn.Parameter(torch.ones(3))")
-program("autograd grad create", """
+program(
+    "autograd grad create",
+    """
 y = x.detach().requires_grad_()
 g, = torch.autograd.grad((y ** 3).sum(), y, create_graph=True)
 return torch.autograd.grad(g.sum(), y)[0]
-""")
+""",
+)
 program("autograd grad leaf input", "return torch.autograd.grad(x.sin().sum(), x)[0]", args="torch.randn(4, 3, requires_grad=True)")
-program("autograd grad with outputs", """
+program(
+    "autograd grad with outputs",
+    """
 y = x.detach().requires_grad_()
 return torch.autograd.grad(y.sin(), y, torch.ones_like(y))[0]
-""")
-program("backward", """
+""",
+)
+program(
+    "backward",
+    """
 y = x.detach().requires_grad_()
 y.sin().sum().backward()
 return y.grad
-""")
-program("checkpoint", """
+""",
+)
+program(
+    "checkpoint",
+    """
 from torch.utils.checkpoint import checkpoint
 return checkpoint(lambda v: v.sin().cos(), x, use_reentrant=False)
-""")
-program("checkpoint reentrant", """
+""",
+)
+program(
+    "checkpoint reentrant",
+    """
 from torch.utils.checkpoint import checkpoint
 return checkpoint(lambda v: v.sin().cos(), x, use_reentrant=True)
-""")
-program("checkpoint module", """
+""",
+)
+program(
+    "checkpoint module",
+    """
 from torch.utils.checkpoint import checkpoint
 return checkpoint(self.l, x, use_reentrant=False)
-""", init="self.l = nn.Linear(3, 2)")
-program("checkpoint sequential", """
+""",
+    init="self.l = nn.Linear(3, 2)",
+)
+program(
+    "checkpoint sequential",
+    """
 from torch.utils.checkpoint import checkpoint_sequential
 return checkpoint_sequential(self.s, 2, x, use_reentrant=False)
-""", init="self.s = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))")
+""",
+    init="self.s = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))",
+)
 program("functional jacobian", "return torch.autograd.functional.jacobian(torch.sin, x)", args=VECTOR)
 program("functional jvp", "return torch.autograd.functional.jvp(torch.sin, x, x)", args=VECTOR)
-program("forward ad", """
+program(
+    "forward ad",
+    """
 import torch.autograd.forward_ad as fwAD
 with fwAD.dual_level():
     d = fwAD.make_dual(x, y)
     return fwAD.unpack_dual(d.sin()).tangent
-""", args=TWO, params="x, y")
-program("stack_module_state", "return torch.vmap(lambda p, b, v: torch.func.functional_call(self.l, (p, b), (v,)), in_dims=(0, 0, None))({'weight': self.w}, {}, x)", init="""
+""",
+    args=TWO,
+    params="x, y",
+)
+program(
+    "stack_module_state",
+    "return torch.vmap(lambda p, b, v: torch.func.functional_call(self.l, (p, b), (v,)), in_dims=(0, 0, None))({'weight': self.w}, {}, x)",
+    init="""
 self.l = nn.Linear(3, 2, bias=False)
 self.w = nn.Parameter(torch.randn(5, 2, 3))
-""")
-program("vmap no_grad", """
+""",
+)
+program(
+    "vmap no_grad",
+    """
 with torch.no_grad():
     return torch.vmap(torch.sin)(x)
-""")
-program("grad within no_grad", """
+""",
+)
+program(
+    "grad within no_grad",
+    """
 with torch.no_grad():
     return torch.func.grad(lambda v: v.sin().sum())(x)
-""")
+""",
+)
 program("cond within vmap", "return torch.vmap(lambda r: torch.cond(r.sum() > 0, lambda v: v.sin(), lambda v: v.cos(), (r,)))(x)")
 program("vmap within cond", "return torch.cond(x.sum() > 0, lambda v: torch.vmap(torch.sin)(v), lambda v: torch.vmap(torch.cos)(v), (x,))")
-program("custom function in vmap", """
+program(
+    "custom function in vmap",
+    """
 class D(torch.autograd.Function):
     generate_vmap_rule = True
     @staticmethod
@@ -245,8 +373,11 @@ class D(torch.autograd.Function):
     def backward(ctx, g):
         return g * 2
 return torch.vmap(D.apply)(x)
-""")
-program("custom function in grad", """
+""",
+)
+program(
+    "custom function in grad",
+    """
 class D(torch.autograd.Function):
     @staticmethod
     def forward(v):
@@ -258,17 +389,26 @@ class D(torch.autograd.Function):
     def backward(ctx, g):
         return g * 2
 return torch.func.grad(lambda v: D.apply(v).sum())(x)
-""")
-program("saved hooks", """
+""",
+)
+program(
+    "saved hooks",
+    """
 y = x.detach().requires_grad_()
 with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
     z = y.sin()
 return torch.autograd.grad(z.sum(), y)[0]
-""")
-program("autocast in vmap", """
+""",
+)
+program(
+    "autocast in vmap",
+    """
 with torch.autocast('cpu', dtype=torch.bfloat16):
     return torch.vmap(lambda r: r @ y)(x)
-""", args="torch.randn(4, 3), torch.randn(3, 2)", params="x, y")
+""",
+    args="torch.randn(4, 3), torch.randn(3, 2)",
+    params="x, y",
+)
 
 
 class Case:
@@ -299,7 +439,7 @@ def fresh(args):
 
 
 def targets(module):
-    """What the nodes of a graph call, and those of the graphs within it; nodes that nothing uses and that do nothing are left out."""
+    """The targets of a graph and of those within it; nodes that nothing uses and that do nothing are left out."""
     needed, found = set(), []
     for node in reversed(module.graph.nodes):
         schema = getattr(node.target, "_schema", None)
@@ -319,7 +459,7 @@ def same(torch, found, wanted):
 
 
 def answer(torch, name):
-    """What becomes of a program: "refused" and the error also where it only runs, "broken" where it cannot be exported or gives something else, else
+    """The fate of a program: "refused" and the error also where it only runs, "broken" where it cannot be exported or gives something else, else
     "graph" and its targets."""
     case = Case(torch, name)
     try:

@@ -192,7 +192,7 @@ KEPT = {
 
 
 class Kept(unittest.TestCase):
-    """What autograd keeps is a value of the program, also where an operator computed it within itself."""
+    """Values that autograd keeps are those of the program, also where an operator computed them within itself."""
 
     def check(self, function):
         program = export(Function(function), (X,))

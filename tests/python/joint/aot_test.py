@@ -285,7 +285,9 @@ class WritesStay(Case):
 
     def test_without_gradients(self):
         graphs = self.both(self.by_views, X)
-        self.assertEqual(targets(graphs.forward_graphs[0]), ["aten.mul.Tensor", "aten.add_.Tensor", "aten.view.default", "aten.mul_.Tensor", "aten.add_.Tensor"])
+        self.assertEqual(
+            targets(graphs.forward_graphs[0]), ["aten.mul.Tensor", "aten.add_.Tensor", "aten.view.default", "aten.mul_.Tensor", "aten.add_.Tensor"]
+        )
 
     def test_with_gradients(self):
         graphs = self.both(self.by_views, X.clone().requires_grad_())

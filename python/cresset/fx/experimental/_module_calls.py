@@ -55,7 +55,7 @@ _KINDS = {"Op": "builtin_function_or_method", "OpMethod": "method_descriptor"}  
 
 
 class Place:
-    """What nodes that are made now are noted with.
+    """The modules and the function that are running, which nodes are noted with.
 
     Args:
         root: the module whose parts are noted.
