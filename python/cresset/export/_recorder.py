@@ -304,7 +304,7 @@ class Recorder:
     # ---- calls ------------------------------------------------------------------------------------------------------------
 
     def __call__(self, func, args, kwargs):
-        if self.in_transform and func in _HISTORIES and not (func is _CONJ and args[0].is_complex()):
+        if (self.in_transform and func in _HISTORIES) or (func is _CONJ and self.grad_mode is not None and not args[0].is_complex()):
             return self._without_history(func, *args)
         if not _fits(func, args, kwargs):  # a row whose schema is another in PyTorch
             with self._listening(self._named_by_row, BELOW_AUTOGRAD):
@@ -314,7 +314,7 @@ class Recorder:
         if body is not None:
             with self._heard():
                 return body(*args, **kwargs)
-        spelling = _spellings.of(func) if not self.in_transform else None  # formulas are as they are
+        spelling = _spellings.of(func, self.in_transform)
         said = (spelling(self, func, args, kwargs) if spelling is not None else None) or (func, args, kwargs)
         try:
             result = self._run(func, args, kwargs)
@@ -582,7 +582,7 @@ class Recorder:
 
 
 _CONJ = torch.ops.aten.conj.default
-_HISTORIES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default, _CONJ)  # in gradients of numbers that are real
+_HISTORIES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
 
 
 def _memory(tensor):
@@ -618,6 +618,8 @@ def _patched():
         (torch.Tensor, "item", torch.Tensor.item),
         (torch.autograd.Function, "apply", torch.autograd.Function.__dict__["apply"]),
         (_cresset, "run_backward", _cresset.run_backward),
+        (_cresset, "functional_product", _cresset.functional_product),
+        (_cresset, "functional_jacobian", _cresset.functional_jacobian),
         (torch, "get_rng_state", torch.get_rng_state),
     ]
 
@@ -665,20 +667,26 @@ def _patched():
         finally:
             heard.grad_mode = before
 
-    def run_backward(*args):
-        recorder = predispatch.recorder()
-        if recorder is not None and recorder.is_strict:
-            raise Unsupported(f"a strict export has no gradients within the program, got a call of torch.autograd.{args[0]}; use strict=False or torch.func")
-        return own[4][2](*args) if recorder is None else recorder.of_transform(own[4][2], args, True)
+    def differentiating(number, is_part):
+        call = own[number][2]
+
+        def differentiated(*args):
+            recorder = predispatch.recorder()
+            if recorder is not None and recorder.is_strict:
+                raise Unsupported("a strict export has no gradients of torch.autograd within the program; use strict=False or torch.func")
+            return call(*args) if recorder is None else recorder.of_transform(call, args, is_part)
+
+        return differentiated
 
     def get_rng_state():
         recorder = predispatch.recorder()
         if recorder is None:
-            return own[5][2]()
+            return own[-1][2]()
         with recorder.paused():  # the state of the capture, which no operator makes
-            return own[5][2]()
+            return own[-1][2]()
 
-    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply), run_backward, get_rng_state), strict=True):
+    derivatives = differentiating(4, True), differentiating(5, False), differentiating(6, False)
+    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply), *derivatives, get_rng_state), strict=True):
         setattr(cls, name, function)
     return own
 
