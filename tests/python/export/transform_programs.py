@@ -412,7 +412,7 @@ with torch.autocast('cpu', dtype=torch.bfloat16):
 
 
 class Case:
-    """One program: its module, example arguments, arguments of other sizes where those are open, and dynamic shapes."""
+    """One program: its module, example arguments, others, also of other sizes where those are open, and dynamic shapes."""
 
     def __init__(self, torch, name):
         params, body, args, init, shapes = PROGRAMS[name]
@@ -424,10 +424,11 @@ class Case:
         self.module = names["M"]()
         self.args = eval(f"({args},)", names)
         self.shapes = eval(shapes, names)
-        self.others = self.args if self.shapes is None else tuple(self._longer(torch, *pair) for pair in zip(self.args, self.shapes))
+        shapes = self.shapes or [None] * len(self.args)
+        self.others = tuple(self._other(torch, *pair) for pair in zip(self.args, shapes))
 
     @staticmethod
-    def _longer(torch, tensor, shape):
+    def _other(torch, tensor, shape):
         for dim in shape or {}:
             tensor = torch.cat([tensor, tensor.narrow(dim, 0, 2)], dim)
         return tensor.flip(0)

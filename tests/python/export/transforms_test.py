@@ -79,8 +79,8 @@ class Programs(unittest.TestCase):
         case = Case(torch, name)
         for mode in ("real", "fake", *(["symbolic"] if name not in NOT_SYMBOLIC else [])):
             for whole in (False, True):
-                args = fresh(case.others if mode == "symbolic" else case.args)
                 graph = make_fx(lambda *a: case.module(*a), tracing_mode=mode, _allow_non_fake_inputs=True, pre_dispatch=whole)(*fresh(case.args))
+                args = fresh(case.others if mode == "symbolic" else tuple(a.flip(0) for a in case.args))
                 self.assertTrue(same(torch, graph(*args), case.module(*args)), (mode, whole))
 
     def compiled(self, name):

@@ -74,7 +74,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def seen(self, tensor):
         """The fake tensor of a real one, known as a constant of the graph: transforms keep it without an operator that would tell."""
         fakes, tracer = torch._subclasses.fake_tensor, self.tracer
-        if tracer.fake_mode is None or fakes.is_fake(tensor) or tensor._is_batched or _cresset.is_functional(tensor):
+        if self.tracing_mode == "real" or fakes.is_fake(tensor) or tensor._is_batched or _cresset.is_functional(tensor) or tracer.slot_of(tensor) is not None:
             return tensor
         fake = tracer.fake_mode.from_tensor(tensor)
         tracer.track(fake, tracer.constant_node(tensor))
