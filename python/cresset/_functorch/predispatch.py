@@ -38,6 +38,12 @@ def is_heard():
     return bool(_stack.active()) or recorder() is not None
 
 
+def check_level_is_seen(function):
+    """RuntimeError where a mode above all layers traces: it hears no tangents, but of a transform as a whole."""
+    if any(hasattr(mode, "whole_transform") for mode in _stack.active(_stack.ABOVE_LAYERS)):
+        raise RuntimeError(f"{function}: make_fx(pre_dispatch=True) does not see tangents; use torch.func.jvp, or pre_dispatch=False")
+
+
 def seen(tensors):
     """Arguments of a transform, as the mode that traces knows them."""
     mode = next((mode for mode in reversed(_stack.active()) if hasattr(mode, "seen")), None)

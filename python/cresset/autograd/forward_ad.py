@@ -34,13 +34,15 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level():
     """Open a level for dual tensors and return its number; `dual_level` does it for a `with` block.
 
-    Errors: RuntimeError if one is open.
+    Errors: RuntimeError if one is open, and while `make_fx(pre_dispatch=True)` traces.
 
     >>> level = torch.autograd.forward_ad.enter_dual_level(); torch.autograd.forward_ad.exit_dual_level(level=level); level
     0
     """
     if steps := _steps():
         return steps._enter_dual_level()
+    if "cresset._functorch.predispatch" in sys.modules:
+        sys.modules["cresset._functorch.predispatch"].check_level_is_seen("enter_dual_level")
     if _open:
         raise RuntimeError("enter_dual_level: a dual level is open; levels of forward_ad do not nest, use torch.func.jvp to nest forward mode")
     _open.append(_cresset.enter_dual_level())
