@@ -292,9 +292,13 @@ struct ProgramObject {
 };
 ExportedProgram& program_of(PyObject* self) { return *reinterpret_cast<ProgramObject*>(self)->program; }
 
-PyObject* load(PyObject*, PyObject* path) {
+PyObject* load(PyObject*, PyObject* args) {
   return guarded([&] {
-    auto program = std::make_unique<ExportedProgram>(load_program(text_of(path)));
+    const char *path = nullptr, *model = nullptr;
+    if (!PyArg_ParseTuple(args, "ss:load", &path, &model)) throw PythonError();
+    LoadOptions options;
+    options.model = model;
+    auto program = std::make_unique<ExportedProgram>(load_program(path, options));
     PyObject* o = present(program_type->tp_alloc(program_type, 0));
     reinterpret_cast<ProgramObject*>(o)->program = program.release();
     return o;
@@ -332,7 +336,7 @@ PyObject* program_memory(PyObject* self, PyObject*) {
   return guarded([&] { return memory_dict(program_of(self).program().memory()); });
 }
 
-PyMethodDef program_methods[] = {{"load", load, METH_O | METH_STATIC, "A program from a .pt2 file."},
+PyMethodDef program_methods[] = {{"load", load, METH_VARARGS | METH_STATIC, "A program of a .pt2 file: that of a name, or with an empty one the only one."},
                                  {"run", run_program, METH_O, "Runs it on flat inputs."},
                                  {"trees", trees, METH_NOARGS, "How arguments and results are nested, as the file has it."},
                                  {"inputs", program_inputs, METH_NOARGS, "(name, type) of each flat input."},

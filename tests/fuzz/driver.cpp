@@ -73,7 +73,11 @@ void write_finding() {
 }
 
 // Seconds of computing that passed, and at which the input in hand began.
-volatile std::sig_atomic_t passed = 0, started = 0;
+volatile std::sig_atomic_t passed = 0, started = 0, stopped = 0;
+
+void on_stop(int) {
+  stopped = 1;
+}
 
 void on_signal(int signal) {
   if (signal == SIGPROF) {
@@ -341,6 +345,8 @@ int main(int argc, char** argv) {
   action.sa_handler = on_signal;
   action.sa_flags = SA_ONSTACK;
   for (const int signal : {SIGPROF, SIGABRT, SIGSEGV}) sigaction(signal, &action, nullptr);
+  // Who stops it hears how far it has come.
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_stop);
   const itimerval each_second{{1, 0}, {1, 0}};
   setitimer(ITIMER_PROF, &each_second, nullptr);
   std::vector<Input> corpus = {Input()};
@@ -358,7 +364,7 @@ int main(int argc, char** argv) {
   const double start = now();
   const size_t seeds = corpus.size();
   uint64_t runs = 0;
-  while ((options.runs && runs < options.runs) || (options.seconds > 0 && (runs % 256 || now() - start < options.seconds))) {
+  while (!stopped && ((options.runs && runs < options.runs) || (options.seconds > 0 && (runs % 256 || now() - start < options.seconds)))) {
     // Half of the time what came last is built upon; of two, the shorter: an input costs what it is long, and mutants are longer than what they come from.
     const auto pick = [&] { return random.below(2) ? random.below(corpus.size()) : corpus.size() - 1 - random.below(std::min<size_t>(corpus.size(), 32)); };
     const size_t one = pick(), other = pick();

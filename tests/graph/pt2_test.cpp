@@ -10,6 +10,7 @@
 
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/values/list.h"
+#include "cresset/graph/io/open.h"
 #include "cresset/io/safetensors.h"
 #include "cresset/io/zip.h"
 #include "cresset/ops/functions.h"
@@ -94,6 +95,36 @@ TEST(Pt2, NodesKnowTheirLines) {
   const std::string text = load_program(path_of("layers.pt2")).graph().text();
   EXPECT_NE(text.find("in \"forward\""), std::string::npos);
   EXPECT_NE(text.find("write.py"), std::string::npos);
+}
+
+TEST(Pt2, CallsThatStandInOrderByTokens) {
+  ::testing::internal::CaptureStdout();
+  check_model("printing", 1e-6);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "before\nafter\n");
+}
+TEST(Pt2, AModelOfSeveralByItsName) {
+  EXPECT_EQ(models_of(path_of("several.pt2")), (std::vector<std::string>{"encode", "decode/back"}));
+  LoadOptions options;
+  options.model = "encode";
+  EXPECT_TRUE(equal(load_program(path_of("several.pt2"), options).run({ones({1, 2})})[0].to_tensor(), tensor({3.0F, 5.0F, 7.0F}).view({1, 3})));
+  options.model = "decode/back";
+  EXPECT_TRUE(equal(load_program(path_of("several.pt2"), options).run({ones({1, 3})})[0].to_tensor(), tensor({3.0F, 12.0F}).view({1, 2})));
+}
+TEST(Pt2, AModelThatIsNotThereOrNotToldIsAnErrorThatNamesTheOthers) {
+  const std::string file = "load_program: '" + path_of("several.pt2") + "': ";
+  EXPECT_EQ(error_of([] { load_program(path_of("several.pt2")); }),
+            file + "the archive has the models 'encode', 'decode/back'; expected the name of one of them");
+  LoadOptions options;
+  options.model = "code";
+  EXPECT_EQ(error_of([&] { load_program(path_of("several.pt2"), options); }), file + "the archive has no model 'code', it has 'encode', 'decode/back'");
+  EXPECT_EQ(models_of(path_of("layers.pt2")), std::vector<std::string>{"model"});
+}
+TEST(Pt2, AnArchiveOfSeveralIsAGraphForEach) {
+  const Module m = open_module(path_of("several.pt2"));
+  ASSERT_EQ(m.graphs.size(), 2u);
+  EXPECT_EQ(m.graphs[0]->name(), "encode");
+  EXPECT_EQ(m.graphs[1]->name(), "decode_back");
+  EXPECT_EQ(parse_module(m.text()).text(), m.text());
 }
 
 TEST(Pt2, InputsThatDoNotFitAreNamed) {

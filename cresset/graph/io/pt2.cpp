@@ -34,16 +34,22 @@ class Pt2Reader {
       : source_(source), file_(std::move(file)), archive_(source, file_), options_(options) {}
 
   ExportedProgram read() {
+    return within([&] { return program(); });
+  }
+  std::vector<std::string> models() {
+    return within([&] { return model_names(); });
+  }
+
+ private:
+  template <class F> auto within(F&& body) -> decltype(body()) {
     try {
       check_archive();
-      return program();
+      return body();
     } catch (Error& e) {
       e.add_context("load_program: '" + file_ + "'");
       throw;
     }
   }
-
- private:
   std::string entry(const std::string& name) const {
     const io::ZipEntry* e = archive_.find(name);
     CRESSET_CHECK_VALUE(e, "the archive has no entry '", name, "'");
@@ -58,18 +64,29 @@ class Pt2Reader {
     if (archive_.find("byteorder"))
       CRESSET_CHECK_VALUE(entry("byteorder") == "little", "expected little-endian weights, got '", entry("byteorder").substr(0, 40), "'");
   }
-  // The only model, or that of this name.
-  std::string model_name() const {
-    std::string found;
+  std::vector<std::string> model_names() const {
+    const std::string_view folder = "models/", ending = ".json";
+    std::vector<std::string> found;
     for (const io::ZipEntry& e : archive_.entries()) {
-      const size_t at = e.name.find("models/");
-      const bool is_model = at != std::string::npos && e.name.size() > 5 && e.name.compare(e.name.size() - 5, 5, ".json") == 0;
-      if (!is_model) continue;
-      CRESSET_CHECK_VALUE(found.empty(), "expected one model, got '", found, "' and '", e.name.substr(at + 7), "'");
-      found = e.name.substr(at + 7);
+      const std::string_view name = archive_.inside(e);
+      const bool is_model =
+          name.size() > folder.size() + ending.size() && name.substr(0, folder.size()) == folder && name.substr(name.size() - ending.size()) == ending;
+      if (is_model) found.emplace_back(name.substr(folder.size(), name.size() - folder.size() - ending.size()));
     }
-    CRESSET_CHECK_VALUE(!found.empty(), "the archive has no model");
-    return found.substr(0, found.size() - 5);
+    return found;
+  }
+  std::string model_name() const {
+    const std::vector<std::string> names = model_names();
+    CRESSET_CHECK_VALUE(!names.empty(), "the archive has no model");
+    const auto has = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    if (options_.model.empty() && names.size() == 1) return names[0];
+    const std::string wanted = options_.model.empty() ? "model" : options_.model;
+    if (has(wanted)) return wanted;
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+    CRESSET_CHECK_VALUE(!options_.model.empty(), "the archive has the models ", list, "; expected the name of one of them");
+    CRESSET_CHECK_VALUE(false, "the archive has no model '", options_.model, "', it has ", list);
+    return {};
   }
 
   ExportedProgram program() {
@@ -305,6 +322,11 @@ ExportedProgram load_program(const std::string& path, const LoadOptions& options
 ExportedProgram load_program_from_memory(const void* data, size_t size, const LoadOptions& options) {
   const io::MemorySource source(data, size);
   return Pt2Reader(source, "memory", options).read();
+}
+
+std::vector<std::string> models_of(const std::string& path) {
+  const io::FileSource source(path);
+  return Pt2Reader(source, path, {}).models();
 }
 
 ExportedProgram ExportedProgram::with_graph(std::shared_ptr<const Graph> graph, const ProgramOptions& options) const {

@@ -49,11 +49,15 @@ class CRESSET_API ExportedProgram {
 struct LoadOptions {
   // Reads graphs with operators that this library lacks, to be looked at or changed; they have no program.
   bool allow_foreign = false;
+  // The program to read, of an archive that has several; empty: the only one, or that of the name "model".
+  std::string model;
   ProgramOptions program;
 };
-// Errors: no such file; an archive that is damaged, of another version, or has pickled weights; a graph that is none, with the node and the field;
-// operators that this library lacks, all named at once.
+// Errors: no such file; an archive that is damaged, of another version, or has pickled weights; a model that is not there or not told, with those that
+// are; a graph that is none, with the node and the field; operators that this library lacks, all named at once.
 CRESSET_API ExportedProgram load_program(const std::string& path, const LoadOptions& options = {});
 CRESSET_API ExportedProgram load_program_from_memory(const void* data, size_t size, const LoadOptions& options = {});
+// The names of the programs in an archive, in its order. Errors: no such file; an archive that is damaged or of another kind.
+CRESSET_API std::vector<std::string> models_of(const std::string& path);
 
 }  // namespace cresset::graph

@@ -262,15 +262,17 @@ Value* GraphReader::as_tensor(Value* number, Node* place) {
   return n->output();
 }
 
-void GraphReader::operation(const Field& graph, const Field& n, const dispatch::OpHandle& wanted, Block& block, Names& names) {
+void GraphReader::operation(const Field& graph, const Field& n, const dispatch::OpHandle& wanted, Block& block, Names& names, size_t skipped) {
   const dispatch::OpHandle op = for_numbers(n, wanted);
   const dispatch::FunctionSchema& schema = op.schema();
   std::vector<Value*> inputs(schema.arguments.size());
+  size_t at = 0;
   n.at("inputs").each([&](const Field& f) {
+    if (at++ < skipped) return;
     const std::string name = f.at("name").text();
     // `swapaxes` is transpose, whose dimensions have other names.
-    const int i = schema.argument_index(name == "axis0" ? "dim0" : name == "axis1" ? "dim1" : name);
-    if (i < 0) f.fail("the operator ", op.entry().name, " has no argument '", name, "'");
+    const int i = name.empty() ? static_cast<int>(at - 1 - skipped) : schema.argument_index(name == "axis0" ? "dim0" : name == "axis1" ? "dim1" : name);
+    if (i < 0 || static_cast<size_t>(i) >= inputs.size()) f.fail("the operator ", op.entry().name, " has no argument '", name, "'");
     if (inputs[static_cast<size_t>(i)]) f.fail("the argument '", name, "' is given twice");
     Value*& v = inputs[static_cast<size_t>(i)];
     v = argument(f.at("arg"), names, block.return_node());
@@ -282,7 +284,11 @@ void GraphReader::operation(const Field& graph, const Field& n, const dispatch::
     if (!inputs[i] && !a.has_default) n.fail("the operator ", op.entry().name, " needs a value for '", a.name, "'");
     if (!inputs[i]) inputs[i] = graph_.constant(a.default_value);
   }
-  outputs(graph, n, *graph_.create(op, std::move(inputs), block.return_node()), names);
+  Node& made = *graph_.create(op, std::move(inputs), block.return_node());
+  if (!skipped) return outputs(graph, n, made, names);
+  std::vector<Value*> values{graph_.none()};
+  for (size_t i = 0; i < made.outputs().size(); i++) values.push_back(made.output(i));
+  results(n, values, names);
 }
 
 Value* GraphReader::input(const Field& n, std::string_view name, const Names& names, Block& block) {
@@ -344,6 +350,9 @@ void GraphReader::ordered(const Field& graph, const Field& n, Block& block, Name
   if (inputs.size() < 2) n.at("inputs").fail("expected a token and an operator, got ", inputs.size(), " inputs");
   const std::string target = inputs[1].at("as_operator").text();
   if (const Form* form = form_of(target)) return composed(graph, n, *form, block, names, 2);
+  const std::string name = operator_of(target);
+  const dispatch::OpHandle op = name.empty() ? dispatch::OpHandle() : dispatch::find_op_or_null(name);
+  if (op) return operation(graph, n, op, block, names, 2);
   foreign(graph, n, target, block, names);
 }
 

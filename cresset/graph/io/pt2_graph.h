@@ -25,7 +25,8 @@ class GraphReader {
 
  private:
   void node(const Field& graph, const Field& node, Block& block, Names& names);
-  void operation(const Field& graph, const Field& node, const dispatch::OpHandle& op, Block& block, Names& names);
+  // `skipped`: inputs that are no arguments of the operator.
+  void operation(const Field& graph, const Field& node, const dispatch::OpHandle& op, Block& block, Names& names, size_t skipped = 0);
   // A number where an operator takes a tensor: its overload for numbers, or the number as a tensor.
   dispatch::OpHandle for_numbers(const Field& node, const dispatch::OpHandle& op) const;
   Value* as_tensor(Value* number, Node* place);
@@ -33,7 +34,6 @@ class GraphReader {
   // The input of this name; None where it is not given.
   Value* input(const Field& node, std::string_view name, const Names& names, Block& block);
   void resize(const Field& graph, const Field& node, const char* mode, bool antialias, Block& block, Names& names);
-  // `skipped`: inputs that are no arguments of the operator.
   void composed(const Field& graph, const Field& node, const Form& form, Block& block, Names& names, size_t skipped);
   void ordered(const Field& graph, const Field& node, Block& block, Names& names);
   void results(const Field& node, const std::vector<Value*>& values, Names& names);

@@ -1,6 +1,7 @@
 // Copies, casts, fills and resizing: ops/memory.toml.
 
 #include <algorithm>
+#include <cstdio>
 
 #include "cresset/base/util/reach.h"
 #include "cresset/base/warning.h"
@@ -229,6 +230,13 @@ void _assert_async(const Tensor& self, std::string_view assert_msg) {
 }
 
 void _assert_async(const Tensor& self) { composite::_assert_async(self, std::string_view("_assert_async: expected the tensor to be nonzero")); }
+
+void _print(std::string_view s) {
+  if (layer_state().fake_mode) return;  // a program is looked at, and not run
+  std::fwrite(s.data(), 1, s.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
 
 Tensor _cast_Byte(const Tensor& self, bool non_blocking) { return self.to(kByte, non_blocking); }
 Tensor _cast_Char(const Tensor& self, bool non_blocking) { return self.to(kChar, non_blocking); }

@@ -67,6 +67,7 @@ void _amp_foreach_non_finite_check_and_unscale_(TensorList self, Tensor& found_i
     CRESSET_CHECK(t.layout() == Layout::Strided, name, ": expected strided tensors, got ", t.layout());
     CRESSET_CHECK_NOT_IMPLEMENTED(t.is_floating_point() || t.is_complex(), name, ": expected floating or complex tensors, got ", t.scalar_type());
   }
+  if (inv_scale.lacks_data()) return;  // only data tells what is written
   const double inverse = inv_scale.item<double>();
   for (const Tensor& t : self) {
     if (t.numel() > 0 && !std::isfinite(cresset::linalg_vector_norm(t, std::numeric_limits<double>::infinity()).item<double>())) found_inf.fill_(1);
@@ -81,6 +82,7 @@ Tensor& _amp_update_scale_(Tensor& self, Tensor& growth_tracker, const Tensor& f
   check_flag(name, "found_inf", found_inf);
   CRESSET_CHECK(growth_tracker.numel() == 1 && growth_tracker.scalar_type() == kInt, name, ": growth_tracker: expected one int32, got ",
                 growth_tracker.scalar_type(), ' ', growth_tracker.sizes());
+  if (self.lacks_data() || found_inf.lacks_data()) return self;
   const bool found = found_inf.item<double>() != 0;
   const int64_t steps = found ? 0 : growth_tracker.item<int64_t>() + 1;
   if (found) {

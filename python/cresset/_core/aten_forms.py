@@ -7,6 +7,10 @@ tensor([3, 0])
 tensor([True, True])
 """
 
+import re
+
+import _cresset
+
 from .aten_gradients import _gradients
 from .operator_table import Table
 from .operators import Composed
@@ -149,6 +153,25 @@ _of_write("normal_functional(Tensor self, float mean=0., float std=1., *, Genera
 _of_write("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", "bernoulli_.Tensor", "empty_like")
 _of_write("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", "embedding_renorm_")
 _of_write("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", "resize_")
+
+
+def _of_writes(write, also=""):
+    """The operator gives copies of the tensors and lists that a write changes, and of the lists in `also`, as it leaves them."""
+    arguments, _, returned = _cresset._entry(write)[0].partition("(")[2].rpartition(" -> ")
+    written = [("Tensor" + listed, name) for listed, name in re.findall(r"!\)((?:\[\])?) (\w+)", arguments)] + [("Tensor[]", name) for name in also.split()]
+    returns = ", ".join(kind if i == 0 and "!" in returned else f"{kind} {name}_out" for i, (kind, name) in enumerate(written))
+    unwritten = re.sub(r"\([a-z]!\)", "", arguments)
+
+    @_form(f"{write[:-1]}({unwritten} -> ({returns})")
+    def functional(*args, **options):
+        copies = [_aten("clone")(a) if kind == "Tensor" else [_aten("clone")(t) for t in a] for (kind, _), a in zip(written, args, strict=False)]
+        _aten(write)(*copies, *args[len(written) :], **options)
+        return tuple(copies)
+
+
+for _name in ("_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_"):
+    _of_writes(_name)
+_of_writes("_fused_adagrad_", also="state_steps")
 
 for _kind in ("Scalar", "Tensor"):
 

@@ -57,8 +57,6 @@ takes_numbers = set()  # operators of libraries that take Python numbers for ten
 class OpOverload(OperatorBase):
     """One overload of an operator: takes what its schema lists, and nothing else."""
 
-    _effect = None  # what calls do beside their results, as torch.library says; graphs keep such calls
-
     def __init__(self, packet, overload, entry=None, call=None, schema=None):
         self._overloadpacket, self._overloadname, self._entry = packet, overload, entry
         self._namespace, self._opname = packet._namespace, packet.__name__
@@ -81,6 +79,13 @@ class OpOverload(OperatorBase):
     @functools.cached_property
     def _schema(self):
         return _schema.FunctionSchema(self._text or _cresset._entry(self._entry)[0], self._namespace, self._overloadname)
+
+    @functools.cached_property
+    def _effect(self):
+        """The effect of calls beside their results, as `torch.library` says; graphs keep such calls."""
+        from .._library.effects import of_the_table
+
+        return of_the_table(self._name)
 
     @property
     def overloadpacket(self):

@@ -796,3 +796,12 @@ FORMULAS = {
     "special_xlog1py.self_scalar": special_xlog1py, "special_xlog1py.other_scalar": special_xlog1py, "matrix_exp": matrix_exp,
     "unbind.int": unbind, "embedding_dense_backward": embedding_dense_backward, "index_add": index_add, "index_copy": index_copy,
 }  # fmt: skip
+
+
+def __getattr__(name):
+    """The decompositions that are bodies of rows, by the names of their operators."""
+    packet = None if name.startswith("__") else getattr(torch.ops.aten, name, None)
+    for overload in packet.overloads() if packet is not None else ():
+        if (found := torch._decomp.decomposition_table.get(getattr(packet, overload))) is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -13,7 +13,9 @@ import cresset as torch
 
 from .._modes import stack as _stack
 from .._subclasses.fake_tensor import FakeTensorMode, is_fake, maybe_get_fake_mode
-from ..fx.experimental.proxy_tensor import make_fx
+from .._higher_order_ops._tokens import thread
+from .._higher_order_ops.effects import has_effects
+from ..fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from ..utils._pytree import tree_flatten
 from ._writes import without_writes
 
@@ -30,6 +32,8 @@ class Facts:
     views: dict = dataclasses.field(default_factory=dict)  # number of a result -> (size, stride, offset)
     detached: set = dataclasses.field(default_factory=set)  # numbers of views without a history
     differentiable: list = dataclasses.field(default_factory=list)  # of the results of the graph: whether each has a gradient
+    tokens: int = 0  # inputs and results of the graph that are tokens, before all others
+    backward_tokens: int = 0  # and those of backward, behind all others
 
     def result(self, number, flat, plain=lambda value: value):
         """A result that is no value of the graph: an input, a view of one, or a constant. `plain` gives numbers for symbols."""
@@ -162,33 +166,46 @@ def _functional(trace, facts, functional=True):
     return trace(functional_results)
 
 
-def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre_dispatch=False, functional=True):
-    """The graph of forward: its results are those of `functional_results`. Unless `functional` the graph writes as the function does."""
+def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre_dispatch=False, functional=True, tokens=True):
+    """The graph of forward: its results are those of `functional_results`. Unless `functional` the graph writes as the function does. With `tokens` calls that
+    have effects stand in order by tokens."""
     mode, fakes = fake_inputs(flat)
 
     fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
 
     def trace(run):
         def forward(*inputs):  # in the gradient mode around it: the function may compute gradients of its own
-            return run(flat_fn, facts, list(inputs), keep_views=keep_views)
+            return tuple(run(flat_fn, facts, list(inputs), keep_views=keep_views))
 
         with mode:
             return make_fx(forward, decomposition_table=decompositions, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*fakes)
 
     traced = _functional(trace, facts, functional)
     facts.differentiable = [False] * len(_output(traced))
-    return _tidy(traced)
+    return _ordered(_tidy(traced), facts) if tokens else _tidy(traced)
 
 
-def write_inputs(module, mutated):
-    """Writes the first results of a graph to the inputs whose numbers are `mutated`, in place of giving them back."""
-    inputs, results = module.graph.find_nodes(op="placeholder"), _output(module)
+def _ordered(module, facts, first_backward=None):
+    """Threads tokens through the calls of a graph that have effects; other inputs are numbered after them."""
+    inputs = [node for node in module.graph.find_nodes(op="placeholder") if not node.target.startswith("tangents")]
+    prefix, end, begin = ("primals_", "", 1) if inputs and inputs[0].target.startswith("primals_") else ("arg", "_1", 0)
+    facts.tokens, facts.backward_tokens, _ = thread(module.graph, name=f"{prefix}{begin}{end}", first_backward=first_backward)
+    for number, node in enumerate(inputs if facts.tokens else (), begin + facts.tokens):
+        node.name = node.target = f"{prefix}{number}{end}"  # after the token, whose number has been the first one's
+    module.recompile()
+    return module
+
+
+def write_inputs(module, mutated, tokens=0):
+    """Writes the first results of a graph to the inputs whose numbers are `mutated`, in place of giving them back. Tokens stand before both."""
+    inputs, results = module.graph.find_nodes(op="placeholder")[tokens:], _output(module)
+    tokens, results = results[:tokens], results[tokens:]
     end = module.graph.output_node()
     for i, value in zip(mutated, results, strict=False):
         with module.graph.inserting_before(end):
             node = module.graph.create_node("call_function", torch.ops.aten.copy_.default, (inputs[i], value), name="copy_")
             node.meta["val"] = inputs[i].meta.get("val")
-    end.args = (tuple(results[len(mutated) :]),)
+    end.args = (tuple([*tokens, *results[len(mutated) :]]),)
     module.recompile()
 
 
@@ -222,9 +239,10 @@ def wants_gradient(leaf):
     return isinstance(leaf, Tensor) and leaf.requires_grad
 
 
-def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, functional=True):
+def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, functional=True, tokens=True):
     """The graph of forward and backward. Its inputs are `primals`, then `tangents`, one for each result with a gradient, or none where the result `loss`
-    is a number whose gradient is 1; it gives the results of forward, then a gradient or None for each input. Unless `functional` writes stay."""
+    is a number whose gradient is 1; it gives the results of forward, then a gradient or None for each input. Unless `functional` writes stay. With `tokens`
+    calls that have effects stand in order by tokens."""
     mode, fakes = fake_inputs(flat)
     wanted = [wants_gradient(leaf) for leaf in flat]
 
@@ -240,6 +258,7 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, functional=T
     def joint(primals, tangents, run):
         with torch.enable_grad():
             leaves, outs = forward(primals, run)
+        effects[:] = [sum(has_effects(node.target) for node in get_proxy_mode().tracer.graph.nodes)]
         inputs = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
         if loss is None:
             roots, seeds = [out for out in outs if _has_gradient(out)], list(tangents)
@@ -248,9 +267,11 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, functional=T
                 value = outs[loss].detach()
             roots, seeds = [outs[loss]], [torch.ones_like(value)]
         found = iter(torch.autograd.grad(roots, inputs, seeds, allow_unused=True) if inputs and roots else [None] * len(inputs))
-        return [*outs, *(next(found) if want else None for want in wanted)]
+        results = [*outs, *(next(found) if want else None for want in wanted)]
+        return results if loss is None else tuple(results)
 
     fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
+    effects = [0]  # calls of forward that have effects
 
     options = {"decomposition_table": decompositions, "_allow_non_fake_inputs": True}
 
@@ -262,7 +283,20 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, functional=T
 
     traced = _functional(trace, facts, functional)
     # Formulas of gradients write what they have made.
-    return _results_apart(_tidy(without_writes(traced) if functional else traced), facts.differentiable)
+    traced = _inputs_as_leaves(without_writes(traced) if functional else traced)
+    module = _results_apart(_tidy(traced), facts.differentiable)
+    return _ordered(module, facts, effects[0]) if tokens else module
+
+
+def _inputs_as_leaves(module):
+    """Takes out the `detach` by which a sparse input has become a leaf: PyTorch's graphs do not have the node."""
+    for node in module.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        for leaf in list(node.users) if isinstance(value, Tensor) and value.layout is not torch.strided else ():
+            if leaf.target is torch.ops.aten.detach.default:
+                leaf.replace_all_uses_with(node)
+                module.graph.erase_node(leaf)
+    return module
 
 
 def _results_apart(module, differentiable):

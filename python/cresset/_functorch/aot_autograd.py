@@ -22,6 +22,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from .. import nn
+from .._higher_order_ops.effects import new_token_tensor
 from .._subclasses.fake_tensor import is_fake, maybe_get_fake_mode
 from ..utils._pytree import tree_flatten, tree_unflatten
 from . import _capture
@@ -99,16 +100,20 @@ def _compiled_forward(flat_fn, facts, flat, settings):
     """A function from flat inputs to the graph's results, for calls without gradients, and what is left to be done with these."""
     graph = _capture.trace_forward(flat_fn, facts, flat, settings.decompositions, functional=settings.functional)
     if settings.keep_inference_input_mutations and facts.mutated and settings.functional:
-        _capture.write_inputs(graph, facts.mutated)
+        _capture.write_inputs(graph, facts.mutated, facts.tokens)
         facts = dataclasses.replace(facts, mutated=[])
     with _compiling_graph(settings.number, "inference"):
-        compiled = (settings.inference_compiler or settings.fw_compiler)(graph, flat)
+        compiled = (settings.inference_compiler or settings.fw_compiler)(graph, [*_tokens(facts.tokens), *flat])
 
     def run(inputs):
         with torch.no_grad():
-            return call_boxed(compiled, list(inputs))
+            return call_boxed(compiled, [*_tokens(facts.tokens), *inputs])[facts.tokens :]
 
     return run, facts
+
+
+def _tokens(count):
+    return [new_token_tensor() for _ in range(count)]
 
 
 class _Halves:
@@ -118,15 +123,17 @@ class _Halves:
         self.sizes = sizes
         joint = _capture.trace_joint(flat_fn, facts, flat, settings.decompositions, functional=settings.functional)
         self.num_results = len(facts.differentiable)
-        tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")[len(flat) :]]
-        self.strides = [tangent.stride() for tangent in tangents]
-        static = list(range(settings.num_params_buffers))
+        self.tokens, self.backward_tokens = facts.tokens, facts.backward_tokens
+        given = [*_tokens(self.tokens), *flat]
+        tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")[len(given) :]]
+        self.strides = [tangent.stride() for tangent in tangents[: len(tangents) - self.backward_tokens]]
+        static = list(range(self.tokens, self.tokens + settings.num_params_buffers))
         options = {"static_lifetime_input_indices": static} if static else {}
-        forward, backward = settings.partition_fn(joint, [flat, tangents], num_fwd_outputs=self.num_results, **options)
+        forward, backward = settings.partition_fn(joint, [given, tangents], num_fwd_outputs=self.tokens + self.num_results, **options)
         self.wanted = [_capture.wants_gradient(leaf) for leaf in flat]
         self.differentiable, self.mutated = facts.differentiable, facts.mutated
         with _compiling_graph(settings.number, "forward"):
-            self.forward = settings.fw_compiler(forward, flat)
+            self.forward = settings.fw_compiler(forward, given)
         inputs = [node.meta.get("val") for node in backward.graph.find_nodes(op="placeholder")]
         with _compiling_graph(settings.number, "backward"):
             self.backward = (settings.bw_compiler or settings.fw_compiler)(backward, inputs)
@@ -151,7 +158,7 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, halves, *flat):
-        found = list(call_boxed(halves.forward, list(flat)))
+        found = list(call_boxed(halves.forward, [*_tokens(halves.tokens), *flat]))[halves.tokens :]
         results, kept = found[: halves.num_results], found[halves.num_results :]
         # After this run inputs are written, and all that lies in their storages counts as changed, while backward reads what it was.
         written = {flat[i].untyped_storage()._cdata for i in halves.mutated}
@@ -169,7 +176,8 @@ class _Step(torch.autograd.Function):
         halves, kept = ctx.halves, [*ctx.numbers, *ctx.saved_tensors]  # as backward takes them
         tangents = [g for g, has in zip(grads, halves.differentiable, strict=True) if has]
         tangents = [_laid_out(g, strides) for g, strides in zip(tangents, ctx.strides, strict=True)]
-        return (None, *call_boxed(halves.backward, [*kept, *tangents]))
+        found = list(call_boxed(halves.backward, [*kept, *tangents, *_tokens(halves.backward_tokens)]))
+        return (None, *found[: len(found) - halves.backward_tokens])
 
 
 def _with_updates(run, facts, sizes=None):
@@ -258,6 +266,12 @@ def _settings(fw_compiler, bw_compiler, partition_fn, **others):
     return _Settings(fw_compiler, bw_compiler, partition_fn, **others)
 
 
+def _refuse(caller, **flags):
+    for name, value in flags.items():
+        if value:
+            raise NotImplementedError(f"{caller}: {name}={value!r} is not supported")
+
+
 def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None, num_params_buffers=0,
                  keep_inference_input_mutations=False, inference_compiler=None, *, dynamic=False, enable_log=True, disable_functionalization=False,
                  _disable_torch_fn_metadata_mode=False):  # fmt: skip
@@ -330,14 +344,17 @@ compiled_function, compiled_module = aot_function, aot_module
 
 
 def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None,
-                          keep_inference_input_mutations=False, inference_compiler=None, *, disable_functionalization=False):  # fmt: skip
+                          keep_inference_input_mutations=False, inference_compiler=None, compiler_config_extra=None, ignore_shape_env=False,
+                          disable_functionalization=False, pre_grad_passes=None, compile_region_name=None):  # fmt: skip
     """A function of the inputs of `mod`, a module of flat inputs and results, captured for inputs like `args` now; parameters and buffers come first among
-    the inputs of the graphs. The other arguments are those of `aot_function`.
+    the inputs of the graphs. The other arguments are those of `aot_function`; Inductor's are refused.
 
     >>> from cresset.functorch.compile import aot_module_simplified, nop
     >>> aot_module_simplified(nn.ReLU(), [torch.zeros(2)], nop)(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
+    _refuse("aot_module_simplified", compiler_config_extra=compiler_config_extra, ignore_shape_env=ignore_shape_env, pre_grad_passes=pre_grad_passes,
+            compile_region_name=compile_region_name)  # fmt: skip
     state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     names = list(state)
 
@@ -396,6 +413,10 @@ def _names(nodes):
 def _signature(graph, facts, parameters, buffers, spec, loss):
     inputs = _names(graph.graph.find_nodes(op="placeholder"))
     results = _names(_capture._output(graph))
+    tokens = inputs[: facts.tokens], results[: facts.tokens]
+    inputs, results = inputs[facts.tokens :], results[facts.tokens :]
+    if facts.backward_tokens:
+        tokens = [*tokens[0], inputs.pop()], [*tokens[1], results.pop()]
     state = [*parameters, *buffers]
     num_mutated = len(facts.mutated)
     num_results = num_mutated + sum(kind != "constant" for kind, _ in facts.out_kinds)
@@ -415,7 +436,7 @@ def _signature(graph, facts, parameters, buffers, spec, loss):
         buffers_to_mutate={n: named[n] for n, i in written.items() if len(parameters) <= i < len(state)},
         parameters_to_mutate={n: named[n] for n, i in written.items() if i < len(parameters)},
         user_inputs_to_mutate={n: named[n] for n, i in written.items() if i >= len(state)},
-        in_spec=spec, out_spec=facts.out_spec, backward_signature=backward,
+        in_spec=spec, out_spec=facts.out_spec, backward_signature=backward, input_tokens=list(tokens[0]), output_tokens=list(tokens[1]),
     )  # fmt: skip
 
 

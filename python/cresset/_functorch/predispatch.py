@@ -117,7 +117,6 @@ def _step(function):
         heard = recorder()
         return function(*args, **kwargs) if heard is None else heard.step(step, function, args, kwargs)
 
-    step._effect = "ordered"  # levels are opened and closed though nothing uses what that gives
     STEPS[function.__name__] = step
     return step
 

@@ -58,13 +58,13 @@ def compiled_step(flat_fn, flat):
         return None
     mutated = tuple(facts.mutated)
     if not (torch.is_grad_enabled() and any(map(_capture.wants_gradient, flat))):
-        graph = without_idle_views(_capture.trace_forward(flat_fn, facts, flat, None))
+        graph = without_idle_views(_capture.trace_forward(flat_fn, facts, flat, None, tokens=False))
         forward = compile_fx_inner(graph, flat)
         count = len(mutated) + sum(k < 0 for k in kinds)
         return _Held(
             _cresset_compile.Step(_runner(forward), None, count, mutated, kinds, (False,) * count, (), (), (forward,), _plainly(graph, forward), None), forward
         )
-    joint = without_idle_views(with_shared_layers(_capture.without_detach(_capture.trace_joint(flat_fn, facts, flat, None))))
+    joint = without_idle_views(with_shared_layers(_capture.without_detach(_capture.trace_joint(flat_fn, facts, flat, None, tokens=False))))
     count = len(facts.differentiable)
     tangents = [node.meta["val"] for node in joint.graph.find_nodes(op="placeholder")[len(flat) :]]
     first, second = _partitioned(joint, count)

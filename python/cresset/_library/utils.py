@@ -11,6 +11,17 @@ from .._core.operator_schema import CLASSES, ListType, OptionalType
 _TENSOR = CLASSES["TensorType"].get()
 
 
+class RegistrationHandle:
+    """A registration that can be undone: `destroy` calls a function."""
+
+    def __init__(self, on_destroy):
+        self._on_destroy = on_destroy
+
+    def destroy(self):
+        """Undoes the registration."""
+        self._on_destroy()
+
+
 def parse_namespace(qualname):
     """The two parts of "namespace::name". ValueError for other texts."""
     parts = qualname.split("::")

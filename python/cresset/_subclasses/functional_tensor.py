@@ -148,6 +148,7 @@ class FunctionalTensorMode(TorchDispatchMode):
     Args:
         pre_dispatch: hear operators above autograd, as `make_fx(pre_dispatch=True)` does; composites go on as their parts.
         export: with `pre_dispatch`, composites stay whole.
+        _allow_token_discovery: make a token for the first call with an effect; without it the token must stand in `_tokens`, by its effect, already.
 
     It is inside of a tracing mode, whichever is entered first.
 
@@ -162,9 +163,8 @@ class FunctionalTensorMode(TorchDispatchMode):
 
     def __init__(self, pre_dispatch=False, export=False, _allow_token_discovery=False):
         super().__init__()
-        if _allow_token_discovery:
-            raise NotImplementedError("FunctionalTensorMode: effects have no tokens here; _allow_token_discovery is not supported")
         self.pre_dispatch, self.export = pre_dispatch, export
+        self._allow_token_discovery, self._tokens, self._tokens_forward_output = _allow_token_discovery, {}, {}
 
     @classmethod
     def is_infra_mode(cls):
@@ -177,6 +177,11 @@ class FunctionalTensorMode(TorchDispatchMode):
             return NotImplemented  # another class takes the call over first
         if func.functionalize_rule is not None:
             return func.functionalize_rule(PythonFunctionalizeAPI(self), *args, **kwargs)
+        if func._effect is not None:
+            from .._higher_order_ops.effects import handle_effects, has_aliasing
+
+            if not has_aliasing(func):
+                return handle_effects(self._allow_token_discovery, self._tokens, func, args, kwargs)
         if self.pre_dispatch and func._can_decompose():
             if not self.export:
                 with self:

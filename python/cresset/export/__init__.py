@@ -98,7 +98,7 @@ def save(ep, f, *, extra_files=None, opset_version=None, pickle_protocol=2):
 
     Args:
         ep: the program.
-        f: a path, or a file open for writing bytes.
+        f: a path, or a file open for writing bytes, which is left at its start.
         extra_files: names to strings or bytes that are kept beside it.
         opset_version, pickle_protocol: taken for PyTorch's sake: the version of the operators is written with the file.
 
@@ -107,19 +107,18 @@ def save(ep, f, *, extra_files=None, opset_version=None, pickle_protocol=2):
     >>> import io
     >>> buffer = io.BytesIO()
     >>> torch.export.save(torch.export.export(nn.ReLU(), (torch.ones(2),)), buffer)
-    >>> _ = buffer.seek(0)
     >>> torch.export.load(buffer).module()(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
-    from ._archive import write
+    from .pt2_archive._package import package_pt2
 
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"save: expected an ExportedProgram, got {type(ep)}")
-    write(ep, f, extra_files or {}, opset_version)
+    package_pt2(f, exported_programs=ep, extra_files=extra_files, opset_version=opset_version)
 
 
 def load(f, *, extra_files=None, expected_opset_version=None):
-    """Reads a program from a `.pt2` file that `save` or PyTorch wrote. Nothing in the file can run code.
+    """Reads a program from a `.pt2` file that `save` or PyTorch wrote: the only one, or of several that of the name "model". Nothing in the file can run code.
 
     Args:
         f: a path, or a file open for reading bytes.
@@ -135,9 +134,13 @@ def load(f, *, extra_files=None, expected_opset_version=None):
     ...     print(str(error)[:38])
     load: 'file' is no .pt2 archive, or is
     """
-    from ._archive import read
+    from ._archive import ProgramReader
 
-    return read(f, extra_files, expected_opset_version)
+    with ProgramReader(f) as reader:
+        program = reader.program(reader.only_model(), expected_opset_version)
+        for name in extra_files or ():
+            extra_files[name] = reader.extra_file(name)
+    return program
 
 
 def register_dataclass(cls, *, serialized_type_name=None):

@@ -1,72 +1,72 @@
-"""`.pt2` files: archives of a program as JSON, its weights as bytes, and its example arguments."""
+"""Programs in archives: each as JSON, its weights as bytes, and its example arguments."""
 
 import ctypes
 import io
 import json
-import os
-import zipfile
 
 import cresset as torch
 
 from . import _decode, _encode
+from .pt2_archive import constants
+from .pt2_archive._files import PT2ArchiveReader, PT2ArchiveWriter
 
-_NAME = "model"
+DEFAULT_MODEL = "model"
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------------
 
 
-def write(program, file, extra_files, opset):
-    """Writes the archive; a file at a path appears whole or not at all."""
-    if not isinstance(file, (str, os.PathLike)):
-        return _written(program, file, "archive", extra_files, opset)
-    path = os.fspath(file)
-    partial = f"{path}.{os.getpid()}.partial"
-    try:
-        with open(partial, "wb") as out:
-            _written(program, out, os.path.splitext(os.path.basename(path))[0], extra_files, opset)
-        os.replace(partial, path)
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
+def write(file, put):
+    """An archive of what `put(writer)` writes; an open file that can be read again is left at its start."""
+    with PT2ArchiveWriter(file) as writer:
+        put(writer)
+    if getattr(file, "seekable", bool)():
+        file.seek(0)
+    return file
 
 
-def _written(program, out, root, extra_files, opset):
-    document = json.dumps(_encode.document(program, opset), allow_nan=False)
-    constants = {path: t for path, t in program.constants.items()}
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-
-        def put(name, data):
-            archive.writestr(zipfile.ZipInfo(f"{root}/{name}"), data)
-
-        _put_tensors(put, "weights", "weight", program.state_dict)
-        _put_tensors(put, "constants", "tensor", constants)
-        put(f"models/{_NAME}.json", document)
+def put_programs(writer, programs, opset):
+    """Programs by name. Memory that they share is kept once."""
+    weights, others = {}, {}
+    for name, program in programs.items():
+        document = json.dumps(_encode.document(program, opset), allow_nan=False)
+        _put_tensors(
+            writer, weights, constants.WEIGHTS_DIR + constants.WEIGHT_FILENAME_PREFIX, constants.WEIGHTS_CONFIG_FILENAME_FORMAT.format(name), program.state_dict
+        )
+        _put_tensors(
+            writer,
+            others,
+            constants.CONSTANTS_DIR + constants.TENSOR_CONSTANT_FILENAME_PREFIX,
+            constants.CONSTANTS_CONFIG_FILENAME_FORMAT.format(name),
+            program.constants,
+        )
+        writer.write_string(constants.MODELS_FILENAME_FORMAT.format(name), document)
         if program.example_inputs is not None:
-            buffer = io.BytesIO()
-            torch.save(program.example_inputs, buffer)
-            put(f"data/sample_inputs/{_NAME}.pt", buffer.getvalue())
-        for name, data in extra_files.items():
-            put(f"extra/{name}", data)
-        for name, data in (("archive_format", "pt2"), ("archive_version", "0"), (".data/version", "6\n"), ("byteorder", "little")):
-            put(name, data)
-        put(".data/serialization_id", "0" * 40)
+            writer.write_bytes(constants.SAMPLE_INPUTS_FILENAME_FORMAT.format(name), saved(program.example_inputs))
 
 
-def _put_tensors(put, folder, prefix, tensors):
-    """Each memory once: tensors that share some say where in it they lie."""
-    places, config = {}, {}
+def saved(value):
+    """The bytes that torch.save writes."""
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def _put_tensors(writer, places, prefix, config_file, tensors):
+    """Each memory once: tensors that share some say where in it they lie. `places`: memory -> name of its file."""
+    config = {}
     for path, tensor in tensors.items():
         storage = tensor.untyped_storage()
         key = storage.data_ptr() or id(tensor), tensor.dtype
         if key not in places:
-            places[key] = f"{prefix}_{len(places)}"
-            put(f"data/{folder}/{places[key]}", _bytes(tensor))
+            file = f"{prefix}{len(places)}"
+            places[key] = file.rsplit("/", 1)[1]
+            writer.write_bytes(file, _bytes(tensor))
         config[path] = {
             "path_name": places[key], "is_param": isinstance(tensor, torch.nn.Parameter), "use_pickle": False,
             "tensor_meta": _encode.facts(tensor.detach().requires_grad_(tensor.requires_grad) if tensor.requires_grad else tensor),
         }  # fmt: skip
-    put(f"data/{folder}/{_NAME}_{folder}_config.json", json.dumps({"config": config}))
+    writer.write_string(config_file, json.dumps({"config": config}))
 
 
 def _bytes(tensor):
@@ -77,76 +77,72 @@ def _bytes(tensor):
 # ---- reading --------------------------------------------------------------------------------------------------------------
 
 
-def read(file, extra_files, opset):
-    """Reads an archive."""
-    name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else "file"
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return _Reader(archive, name).program(extra_files, opset)
-    except zipfile.BadZipFile as error:
-        raise BadZipFile(f"load: {name!r} is no .pt2 archive, or is damaged: {error}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, EOFError) as error:
-        raise ValueError(f"load: {name!r} is no .pt2 archive, or is damaged: {error}") from error
+class ProgramReader(PT2ArchiveReader):
+    """Reads programs of an archive by their names."""
 
+    def __init__(self, file):
+        super().__init__(file)
+        if self.has_record("byteorder") and self.read_bytes("byteorder") != b"little":
+            raise ValueError(f"load: {self._file!r}: expected weights of little-endian order")
+        self._memory = {}  # by file of the archive
 
-class BadZipFile(ValueError, zipfile.BadZipFile):
-    """A file that is no archive."""
+    def models(self):
+        """The names of the programs."""
+        first, last = constants.MODELS_FILENAME_FORMAT.split("{}")
+        return [n.removeprefix(first).removesuffix(last) for n in self.get_file_names() if n.startswith(first) and n.endswith(last)]
 
+    def extra_files(self):
+        """The files beside the programs: text, or bytes that are no UTF-8."""
+        names = [n.removeprefix(constants.EXTRA_DIR) for n in self.get_file_names() if n.startswith(constants.EXTRA_DIR)]
+        return {name: self.extra_file(name) for name in names}
 
-class _Reader:
-    def __init__(self, archive, file):
-        self.archive, self.file = archive, file
-        names = archive.namelist()
-        formats = [n for n in names if n.endswith("archive_format")]
-        self.root, self.names = formats[0].removesuffix("archive_format") if formats else "", set(names)
-        if len(formats) != 1 or self.entry("archive_format") != b"pt2":
-            raise ValueError(f"load: {file!r}: expected an archive that torch.export.save wrote, with archive_format pt2")
+    def extra_file(self, name):
+        """One of them."""
+        data = self.read_bytes(constants.EXTRA_DIR + name)
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return data
 
-    def entry(self, name):
-        if self.root + name not in self.names:
-            raise ValueError(f"load: {self.file!r}: the archive has no entry {name!r}")
-        entry = self.archive.getinfo(self.root + name)
-        if entry.file_size > (most := 100 * entry.compress_size + 2**20):
-            raise ValueError(f"load: {self.file!r}: {name!r} expands {entry.compress_size} bytes to {entry.file_size}, expected at most {most}")
-        return self.archive.read(self.root + name)
+    def program(self, name, opset):
+        """A program. Errors: ValueError for a document or weights that make none, with the place."""
+        document = self._document(constants.MODELS_FILENAME_FORMAT.format(name))
+        state = self._tensors(constants.WEIGHTS_DIR, constants.WEIGHTS_CONFIG_FILENAME_FORMAT.format(name))
+        others = self._tensors(constants.CONSTANTS_DIR, constants.CONSTANTS_CONFIG_FILENAME_FORMAT.format(name))
+        return _decode.program(document, state, others, self._examples(name), opset)
 
-    def document(self, name):
-        text = self.entry(name)
+    def only_model(self):
+        """The name of the only program, or of the one that `save` writes. Errors: ValueError where there is none such, with those that there are."""
+        names = self.models()
+        if DEFAULT_MODEL in names or len(names) == 1:
+            return DEFAULT_MODEL if DEFAULT_MODEL in names else names[0]
+        if not names:
+            raise ValueError(f"load: {self._file!r}: the archive has no model")
+        raise ValueError(f"load: {self._file!r}: expected one model, got {', '.join(names)}; torch.export.pt2_archive._package.load_pt2 reads all of them")
+
+    def _document(self, name):
+        text = self.read_bytes(name)
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"load: {self.file!r}: {name}: expected JSON: {error}") from None
+            raise ValueError(f"load: {self._file!r}: {name}: expected JSON: {error}") from None
 
-    def program(self, extra_files, opset):
-        if self.root + "byteorder" in self.names and self.entry("byteorder") != b"little":
-            raise ValueError(f"load: {self.file!r}: expected weights of little-endian order")
-        models = [n for n in self.names if n.startswith(self.root + "models/") and n.endswith(".json")]
-        if len(models) != 1:
-            raise ValueError(f"load: {self.file!r}: expected one model, got {len(models)}")
-        name = models[0].removeprefix(self.root + "models/").removesuffix(".json")
-        document = self.document(f"models/{name}.json")
-        state, constants = self.tensors("weights", name), self.tensors("constants", name)
-        for key in list(extra_files or {}):
-            extra_files[key] = self.entry(f"extra/{key}").decode()
-        return _decode.program(document, state, constants, self.examples(name), opset)
-
-    def examples(self, name):
-        entry = f"data/sample_inputs/{name}.pt"
-        if self.root + entry not in self.names or not (data := self.entry(entry)):
+    def _examples(self, name):
+        entry = constants.SAMPLE_INPUTS_FILENAME_FORMAT.format(name)
+        if not self.has_record(entry) or not (data := self.read_bytes(entry)):
             return None
         found = torch.load(io.BytesIO(data), weights_only=True)
         return (tuple(found[0]), dict(found[1])) if isinstance(found, (tuple, list)) and len(found) == 2 else None
 
-    def tensors(self, folder, name):
-        entry = f"data/{folder}/{name}_{folder}_config.json"
-        if self.root + entry not in self.names:
+    def _tensors(self, folder, entry):
+        if not self.has_record(entry):
             return {}
-        storages, found = {}, {}
-        for path, config in self.document(entry)["config"].items():
+        found = {}
+        for path, config in self._document(entry)["config"].items():
             if config["use_pickle"]:
-                raise ValueError(f"load: {self.file!r}: {path!r} is stored as a pickle, which is not opened")
-            place = config["path_name"]
-            if place not in storages:
-                storages[place] = torch.frombuffer(bytearray(self.entry(f"data/{folder}/{place}")) or bytearray(1), dtype=torch.uint8)
-            found[path] = _decode.stored(storages[place], config["tensor_meta"], f"{entry}: {path}", config["is_param"])
+                raise ValueError(f"load: {self._file!r}: {path!r} is stored as a pickle, which is not opened")
+            place = folder + config["path_name"]
+            if place not in self._memory:
+                self._memory[place] = torch.frombuffer(bytearray(self.read_bytes(place)) or bytearray(1), dtype=torch.uint8)
+            found[path] = _decode.stored(self._memory[place], config["tensor_meta"], f"{entry}: {path}", config["is_param"])
         return found

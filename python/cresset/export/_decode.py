@@ -23,6 +23,7 @@ from .graph_signature import (
     SymFloatArgument,
     SymIntArgument,
     TensorArgument,
+    TokenArgument,
 )
 
 _DTYPES = {number: dtype for dtype, number in _encode.DTYPES.items()}
@@ -100,7 +101,7 @@ def program(document, state, constants, examples, opset):
 
 def _check_weights(signature, graph, state, constants, module):
     for node, spec in zip(graph.find_nodes(op="placeholder"), signature.input_specs, strict=False):
-        if spec.kind is InputKind.USER_INPUT:
+        if spec.kind in (InputKind.USER_INPUT, InputKind.TOKEN):
             continue
         held = state if spec.kind is InputKind.PARAMETER or spec.persistent else constants
         if spec.target not in held:
@@ -166,6 +167,8 @@ def _input_spec(place):
         return InputSpec(InputKind.USER_INPUT, _spec_argument(value.at("arg")), None)
     if kind == "constant_input":
         return InputSpec(InputKind.USER_INPUT, ConstantArgument(value.at("name").of(str), plain(*value.at("value").choice())), None)
+    if kind == "token":
+        return InputSpec(InputKind.TOKEN, TokenArgument(value.at("arg").at("name").of(str)), None)
     kinds = {
         "parameter": (InputKind.PARAMETER, "parameter_name"), "buffer": (InputKind.BUFFER, "buffer_name"),
         "tensor_constant": (InputKind.CONSTANT_TENSOR, "tensor_constant_name"),
@@ -181,6 +184,8 @@ def _output_spec(place):
     kind, value = place.choice()
     if kind == "user_output":
         return OutputSpec(OutputKind.USER_OUTPUT, _spec_argument(value.at("arg")), None)
+    if kind == "token":
+        return OutputSpec(OutputKind.TOKEN, TokenArgument(value.at("arg").at("name").of(str)), None)
     kinds = {
         "buffer_mutation": (OutputKind.BUFFER_MUTATION, "buffer_name"), "parameter_mutation": (OutputKind.PARAMETER_MUTATION, "parameter_name"),
         "gradient_to_parameter": (OutputKind.GRADIENT_TO_PARAMETER, "parameter_name"), "loss_output": (OutputKind.LOSS_OUTPUT, None),
@@ -413,7 +418,7 @@ def _target(place):
     if parts[:2] != ["torch", "ops"] or len(parts) not in (4, 5) or any(p.startswith("__") and p.endswith("__") and p[2:-2] not in _DUNDER for p in parts):
         place.fail(f"{name!r} names no operator")
     if parts[2] == "higher_order":
-        from .._higher_order_ops import _operator, out_dtype, wrap  # noqa: F401  which names them
+        from .._higher_order_ops import _operator, effects, out_dtype, print, wrap  # noqa: F401  which names them
 
         if parts[3] not in _operator.operators:
             place.fail(f"this library has no operator {name!r}")

@@ -1,6 +1,5 @@
 """Programs without writes, their operators replaced by those of a table: the graph runs again on fake tensors, functionalized, below autograd."""
 
-import copy
 import functools
 import operator
 
@@ -18,7 +17,8 @@ from ..fx.traceback import preserve_node_meta
 from ..utils._pytree import tree_leaves, tree_map_only
 from ._bodies import bodies
 from ._shapes import constraints_of
-from .exported_program import ExportedProgram, Verifier, default_decompositions
+from ._tokens import put_in, without_tokens
+from .exported_program import ExportedProgram, Verifier, default_decompositions, renamed_calls
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
 _aten = torch.ops.aten
@@ -27,6 +27,7 @@ _COPY = _aten.copy_.default
 
 def decomposed(program, table):
     """The functional program. `table`: operator -> function; None for the core operators."""
+    program = without_tokens(program)
     core = default_decompositions()
     whole = set() if table is None else {n.target for n in program.graph.nodes if n.target in core and n.target not in table and _stays_whole(n.target)}
     own = {op: function for op, function in (table or {}).items() if function is not core.get(op) and _is_composite(op)}
@@ -43,10 +44,11 @@ def decomposed(program, table):
     _out_of_place(graph)
     _numbers_as_operands(graph, {n.target for n in program.graph.nodes})
     outputs = _outputs(root, placeholders, program.graph_signature)
+    tokens_in, tokens_out = put_in(graph, outputs, named)
     _tidy(graph)
     return ExportedProgram(
-        torch.fx.GraphModule(root, graph), graph, ExportGraphSignature(inputs, outputs), program.state_dict, _constraints(program, graph),
-        _calls(program.module_call_graph, named), program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
+        torch.fx.GraphModule(root, graph), graph, ExportGraphSignature([*tokens_in, *inputs], [*tokens_out, *outputs]), program.state_dict, _constraints(program, graph),
+        renamed_calls(program.module_call_graph, named), program.example_inputs, program.constants, verifiers=[Verifier], guards=program._guards,
     )  # fmt: skip
 
 
@@ -107,9 +109,24 @@ class _Functional(torch.fx.Interpreter):
             return super().call_function(target, args, kwargs)
         if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default):
             return self._whole(target, args, kwargs)
-        if target in (_aten.batch_norm.default, _aten.native_batch_norm.default) and args[5] and args[3] is not None:
+        if target is _aten.dropout.default and args[2] and args[1]:
+            return self._whole(_aten.native_dropout.default, args, kwargs)[0]
+        if target in (_aten.batch_norm.default, _aten.native_batch_norm.default, _aten._native_batch_norm_legit.default) and args[5] and args[3] is not None:
             results = self._batch_norm(*args[:8])
-            return results if target is _aten.native_batch_norm.default else results[0]
+            return results[0] if target is _aten.batch_norm.default else results
+        if target is _aten._batch_norm_with_update.default:
+            reserve = self._outside(_aten.empty.memory_format, ([0],), {"dtype": torch.uint8, "device": args[0].device})
+            return (*self._batch_norm(*args[:5], True, *args[5:7]), reserve)
+        if target is _aten.embedding_renorm_.default:
+            self._written(_aten.embedding_renorm.default, args, args[:1])
+            return args[0]
+        if target in _written_forms():
+            found = self._whole(_written_forms()[target], args, kwargs)
+            for tensor, value in zip(tree_leaves(args[: len(found)]), tree_leaves(found), strict=True):
+                _cresset.set_functional(tensor, _cresset.from_functional(value))
+            return args[0] if target._schema.returns else None
+        if target is _aten.instance_norm.default:
+            return self._instance_norm(*args)
         if target is _aten.detach.default:  # the program has no gradients
             target = _aten.alias.default
             if not self.writes:
@@ -136,11 +153,37 @@ class _Functional(torch.fx.Interpreter):
         args, kwargs = tree_map_only(torch.Tensor, _cresset.from_functional, (args, kwargs))
         return self._outside(lambda *a, **k: handle_sym_dispatch(target, a, k), args, kwargs)
 
-    def _batch_norm(self, x, weight, bias, mean, var, *rest):
-        *results, new_mean, new_var = self._whole(_aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean, var, *rest), {})
-        for statistic, new in zip((mean, var), (new_mean, new_var), strict=True):
-            _cresset.set_functional(statistic, _cresset.from_functional(new))
-        return tuple(results)
+    def _written(self, functional, args, written):
+        """The results of a call as one node of the form without writes, whose last results are what `written` becomes."""
+        found = self._whole(functional, args, {})
+        found = found if isinstance(found, tuple) else (found,)
+        results, values = found[: len(found) - len(written)], found[len(found) - len(written) :]
+        for tensor, value in zip(written, values, strict=True):
+            _cresset.set_functional(tensor, _cresset.from_functional(value))
+        return results
+
+    def _batch_norm(self, *args):
+        return self._written(_aten._native_batch_norm_legit_functional.default, args, args[3:5])
+
+    def _instance_norm(self, x, weight, bias, mean, var, training, momentum, eps, *_):
+        """Normalization of each sample by itself: by batches of one, whose channels are those of all samples. Statistics become the means of theirs."""
+        batch, channels = x.shape[:2]
+        weight, bias, means, variances = (None if t is None else t.repeat(batch) for t in (weight, bias, mean, var))
+        rows = x.contiguous().view(1, batch * channels, *x.shape[2:])
+        normal = self.call_function(_aten.batch_norm.default, (rows, weight, bias, means, variances, training, momentum, eps, False), {})
+        for statistic, new in ((mean, means), (var, variances)) if training and mean is not None else ():
+            old = self._whole(_aten.alias.default, (statistic,), {})
+            written = self._whole(_aten.copy.default, (old, new.view(batch, channels).mean(0)), {})
+            self._written(_aten.alias.default, (written,), (statistic,))
+            self._whole(_aten.alias.default, (written,), {})  # which nothing uses, and PyTorch's names count
+        return normal.view(x.shape)
+
+
+@functools.cache
+def _written_forms():
+    """Operators that write lists and several tensors -> those that return them."""
+    names = "_fused_adam _fused_adamw _fused_sgd _fused_adagrad _amp_foreach_non_finite_check_and_unscale _amp_update_scale".split()
+    return {getattr(_aten, f"{name}_").default: getattr(_aten, name).default for name in names}
 
 
 @functools.cache
@@ -168,16 +211,6 @@ def _constraints(program, graph):
     if mode is not None and mode.shape_env is not None:
         return constraints_of(mode.shape_env, graph) | found
     return found
-
-
-def _calls(entries, named):
-    """The calls of modules, their signatures with the nodes that the old ones have become. `named`: name -> node."""
-    made = copy.deepcopy(entries)
-    for entry in made:
-        for argument in (*entry.signature.inputs, *entry.signature.outputs) if entry.signature is not None else ():
-            if argument.name in named:
-                argument.name = named[argument.name].name
-    return made
 
 
 def _traced(program, table, own, whole):
@@ -310,6 +343,7 @@ def _batch_norms(graph):
             node.target, node.args = _aten._native_batch_norm_legit.no_stats, (x, weight, bias, True, momentum, eps)
         elif mean.target is _aten.clone.default and var.target is _aten.clone.default:
             node.target, node.args = _aten._native_batch_norm_legit_functional.default, (x, weight, bias, mean.args[0], var.args[0], True, momentum, eps)
+            node.meta["val"] = (*node.meta["val"], mean.meta["val"], var.meta["val"])
             last = max(node.users, key=list(graph.nodes).index)
             for i, old in ((3, mean), (4, var)):
                 with graph.inserting_after(last):

@@ -5,6 +5,7 @@ import operator
 
 import cresset as torch
 
+from .._core.operators import OperatorBase
 from .._functorch.predispatch import is_step
 from ..fx import Node
 from ..utils import _pytree as pytree
@@ -83,6 +84,8 @@ def _input_spec(spec, node):
         return {"buffer": {"arg": name, "buffer_name": spec.target, "persistent": spec.persistent}}
     if spec.kind is InputKind.CONSTANT_TENSOR:
         return {"tensor_constant": {"arg": name, "tensor_constant_name": spec.target}}
+    if spec.kind is InputKind.TOKEN:
+        return {"token": {"arg": name}}
     if spec.kind is not InputKind.USER_INPUT:
         raise ValueError(f"save: the input {spec.arg.name!r} is a {spec.kind.name}, which the format cannot hold")
     if isinstance(spec.arg, ConstantArgument):
@@ -91,6 +94,8 @@ def _input_spec(spec, node):
 
 
 def _output_spec(spec):
+    if spec.kind is OutputKind.TOKEN:
+        return {"token": {"arg": {"name": spec.arg.name}}}
     arg = spec_argument(spec.arg)
     name = arg.get("as_tensor")
     if spec.kind is OutputKind.USER_OUTPUT:
@@ -126,8 +131,8 @@ def plain(value, where):
         return {"as_complex": {"real": value.real, "imag": value.imag}}
     if isinstance(value, str):
         return {"as_string": value}
-    if hasattr(value, "_schema"):
-        return {"as_operator": f"torch.ops.{value}"}
+    if isinstance(value, OperatorBase):
+        return {"as_operator": operator_name(value)}
     if isinstance(value, torch.dtype):
         return {"as_scalar_type": DTYPES[value]}
     if isinstance(value, torch.device):
@@ -138,8 +143,6 @@ def plain(value, where):
         return {"as_layout": STRIDED}
     if isinstance(value, torch.memory_format):
         return {"as_memory_format": MEMORY_FORMATS[value]}
-    if hasattr(value, "_schema"):
-        return {"as_operator": f"torch.ops.{value}"}
     raise ValueError(f"save: {where}: the format cannot hold {type(value).__name__} {value!r}")
 
 
@@ -313,13 +316,16 @@ def _is_python(function):
     return getattr(function, "__module__", None) in ("_operator", "math", "builtins", "torch", "cresset", "cresset._core.symbolic")
 
 
+def operator_name(operator):
+    """How files name an operator."""
+    return f"torch.ops.higher_order.{operator.__name__}" if getattr(operator, "namespace", None) == "higher_order" else f"torch.ops.{operator}"
+
+
 def target_name(node):
     """How files name what a node calls."""
     target = node.target
-    if hasattr(target, "_schema"):
-        return f"torch.ops.{target}"
-    if getattr(target, "namespace", None) == "higher_order" or getattr(target, "__module__", "") == "torch.ops.higher_order":
-        return f"torch.ops.higher_order.{target.__name__}"
+    if isinstance(target, OperatorBase):
+        return operator_name(target)
     if _is_python(target):
         module = target.__module__
         return f"{'torch' if module.startswith('cresset') else module}.{target.__name__}"

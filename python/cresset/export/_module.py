@@ -10,6 +10,7 @@ from ..fx.graph import _PyTreeCodeGen, _PyTreeInfo
 from ..utils import _pytree as pytree
 from . import _paths
 from ._shapes import SymbolCheck
+from ._tokens import without_tokens
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
 
@@ -65,6 +66,7 @@ class _Rank:
 
 def module_of(program, check_guards):
     """The module of a program."""
+    program = without_tokens(program)
     graph, attributes = torch.fx.Graph(), nn.Module()
     mapped = _inputs(program, graph, attributes)
     user_nodes = [n for n in graph.nodes if n.op == "placeholder"]

@@ -15,6 +15,7 @@ import _cresset_graph
 import cresset as torch
 
 from .. import fx, nn
+from .._core.operators import OpOverload
 from .._dynamo.exc import UncapturedHigherOrderOpError, Unsupported
 from .._functorch import predispatch
 from .._modes import stack as _stack
@@ -411,6 +412,8 @@ class Recorder:
         title = _TITLES.get(name, name)
         node = self.graph.create_node("call_function", func, self.node_of(tuple(args)), {k: self.node_of(v) for k, v in kwargs.items()}, name=title)
         self._note(node, name)
+        if isinstance(func, OpOverload) and not func._schema.returns:
+            result = None
         if isinstance(result, torch.Tensor):
             self._result(node, result)
         elif isinstance(result, (list, tuple)):
@@ -638,7 +641,7 @@ def _patched():
             if isinstance(heard, Recorder) and op.name() in _BODIES:
                 return heard.higher_order(op, args)
             if isinstance(heard, Recorder) and not any(map(is_function, tree_leaves((args, kwargs)))):
-                args = _known(heard, args)
+                args, kwargs = _known(heard, args), dict(zip(kwargs, _known(heard, kwargs.values()), strict=True))
                 return heard.write(op, args, kwargs, own[1][2](op, *args, **kwargs))
             _cresset._listen(ABOVE_LAYERS, heard)
             return own[1][2](op, *args, **kwargs)

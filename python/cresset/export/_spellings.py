@@ -137,7 +137,7 @@ def _table():
         found[getattr(_aten, name).correction] = _spread
     for name in "mse_loss l1_loss smooth_l1_loss huber_loss".split():
         found[getattr(_aten, name).default] = _loss
-    found.update({getattr(_aten, name).default: _without_cudnn for name in ("batch_norm", "layer_norm")})
+    found.update({getattr(_aten, name).default: _without_cudnn for name in ("batch_norm", "instance_norm", "layer_norm")})
     found[_aten.kl_div.default] = _divergence
     found[_aten.meshgrid.indexing] = _indices
     packet = _aten.to

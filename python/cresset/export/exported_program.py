@@ -50,6 +50,16 @@ class ModuleCallEntry:
     signature: ModuleCallSignature | None = None
 
 
+def renamed_calls(entries, named):
+    """The calls of modules, their signatures with the nodes that the old ones have become. `named`: name -> node."""
+    made = copy.deepcopy(entries)
+    for entry in made:
+        for argument in (*entry.signature.inputs, *entry.signature.outputs) if entry.signature is not None else ():
+            if argument.name in named:
+                argument.name = named[argument.name].name
+    return made
+
+
 @dataclasses.dataclass
 class CallSpec:
     """How arguments and results of a program are nested."""
@@ -108,6 +118,21 @@ class TrainingIRVerifier(Verifier):
     """The same for graphs as they were captured, where operators may write to their arguments."""
 
     dialect = "TRAINING"
+
+
+def load_verifier(dialect):
+    """The class that checks graphs of a dialect, "ATEN" or "TRAINING"; a subclass of `Verifier` may have another. Errors: ValueError for one that none has.
+
+    >>> torch._export.verifier.load_verifier("TRAINING").__name__
+    'TrainingIRVerifier'
+    """
+    known, kinds = {}, [Verifier]
+    for kind in kinds:
+        known.setdefault(kind.dialect, kind)
+        kinds += kind.__subclasses__()
+    if dialect not in known:
+        raise ValueError(f"load_verifier: expected one of the dialects {sorted(known)}, got {dialect!r}")
+    return known[dialect]
 
 
 _FIXED = frozenset("graph graph_module graph_signature state_dict call_spec range_constraints verifier constants module_call_graph dialect tensor_constants verifiers".split())  # fmt: skip

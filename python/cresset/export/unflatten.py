@@ -16,6 +16,7 @@ from .. import nn
 from ..utils import _pytree as pytree
 from . import _paths
 from ._module import _checks, same_nesting
+from ._tokens import without_tokens
 from .graph_signature import InputKind, OutputKind
 
 __all__ = ["FlatArgsAdapter", "InterpreterModule", "InterpreterModuleDispatcher", "UnflattenedModule", "unflatten"]
@@ -148,6 +149,7 @@ class UnflattenedModule(InterpreterModule):
     """
 
     def __init__(self, export_module, flat_args_adapter=None):
+        export_module = without_tokens(export_module)
         signature = export_module.module_call_graph[0].signature
         super().__init__(torch.fx.Graph(), signature)
         self.flat_args_adapter, self._program_signature = flat_args_adapter, export_module.graph_signature

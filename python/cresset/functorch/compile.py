@@ -31,11 +31,12 @@ from cresset._functorch.compilers import (
     pythonkey_decompose,
     ts_compile,
 )
+from cresset._functorch.fx_minifier import minifier
 from cresset._functorch.partitioners import default_partition, draw_graph, min_cut_rematerialization_partition
 
 __all__ = ["aot_function", "aot_module", "aot_module_simplified", "compiled_function", "compiled_module", "debug_compile", "default_partition",
            "draw_graph", "draw_graph_compile", "get_aot_compilation_context", "get_aot_graph_name", "get_graph_being_compiled", "make_boxed_compiler",
-           "make_boxed_func", "memory_efficient_fusion", "min_cut_rematerialization_partition", "nnc_jit", "nop", "print_compile", "pythonkey_decompose",
+           "make_boxed_func", "memory_efficient_fusion", "minifier", "min_cut_rematerialization_partition", "nnc_jit", "nop", "print_compile", "pythonkey_decompose",
            "ts_compile"]  # fmt: skip
 
 

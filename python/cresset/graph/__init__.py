@@ -229,11 +229,15 @@ class Program:
         return self._program.memory()
 
 
-def load_program(path: str | os.PathLike[str]) -> Program:
+def load_program(path: str | os.PathLike[str], model: str | None = None) -> Program:
     """A program from a `.pt2` file, ready to run in C++.
 
-    Nothing in the file can run code. Errors: ``ValueError`` for a file that is damaged or of another version, with the node and the field;
-    ``NotImplementedError`` for operators that this library lacks, all named.
+    Args:
+        path: of the file.
+        model: the name of the program in a file that has several; by default the only one, or "model".
+
+    Nothing in the file can run code. Errors: ``ValueError`` for a file that is damaged or of another version, with the node and the field, and for a
+    model that is not there, with the names of those that are; ``NotImplementedError`` for operators that this library lacks, all named.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "m.pt2"
@@ -241,7 +245,7 @@ def load_program(path: str | os.PathLike[str]) -> Program:
     >>> torch.graph.load_program(file)(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
-    return Program(_cresset_graph.Program.load(os.fspath(path)))
+    return Program(_cresset_graph.Program.load(os.fspath(path), model or ""))
 
 
 def mlir(program: str | os.PathLike[str] | ExportedProgram) -> str:

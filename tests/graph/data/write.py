@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim, export, save
+from torch.export.pt2_archive._package import package_pt2
 
 FOLDER = Path(__file__).parent
 
@@ -249,7 +250,37 @@ class Attention(nn.Module):
         return self.attention(x, x, x, need_weights=False)[0], y.permute(2, 0, 1, 3).contiguous().view(5, 2, 8)
 
 
+class Half(nn.Module):
+    """One of two programs in an archive, which use the same weight."""
+
+    def __init__(self, weight, back):
+        super().__init__()
+        self.weight, self.back = weight, back
+
+    def forward(self, x):
+        return x @ (self.weight.t() if self.back else self.weight)
+
+
+class Printing(nn.Module):
+    """Calls that stand in order, by tokens."""
+
+    def forward(self, x):
+        torch.ops.aten._print("before")
+        y = x.sin()
+        torch.ops.aten._print("after")
+        return y
+
+
+def write_several():
+    """Two programs and a text in one archive."""
+    weight = nn.Parameter(torch.arange(6.0).reshape(2, 3))
+    programs = {"encode": export(Half(weight, False), (torch.ones(1, 2),)), "decode/back": export(Half(weight, True), (torch.ones(1, 3),))}
+    package_pt2(FOLDER / "several.pt2", exported_programs=programs, extra_files={"note.txt": "two halves"})
+    forget_places(FOLDER / "several.pt2")
+
+
 def main():
+    write_several()
     torch.manual_seed(0)
     define_operators()
     batch, length = Dim("batch", min=1, max=64), Dim("length", min=2, max=16)
@@ -266,10 +297,11 @@ def main():
         "internals": (Internals(), (torch.randn(4, 3, 3), torch.tensor([2, 0, 1, 1])), None, (torch.randn(4, 3, 3), torch.tensor([0, 2, 1, 0]))),
         "attention": (Attention(), (torch.randn(5, 2, 8),), None, (torch.randn(5, 2, 8),)),
         "written": (Written(), (torch.randn(3),), None, (torch.randn(3),)),
+        "printing": (Printing(), (torch.ones(2),), None, (torch.ones(2),)),
     }
     for name, (model, example, shapes, inputs) in cases.items():
         program = export(model.eval(), example, dynamic_shapes=shapes)
-        if name in ("core", "counter", "written", "forms", "internals"):
+        if name in ("core", "counter", "written", "forms", "internals", "printing"):
             program = program.run_decompositions()
         elif name == "attention":
             program = program.run_decompositions({})

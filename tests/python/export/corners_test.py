@@ -47,7 +47,6 @@ DIFFERENT = {
     "check guards": "without guards a size that the graph cannot take is not found out before the operators run",
     "guards text": "messages are Cresset's",
     "names of 2.13": "names are compared in private_names_test",
-    "package": "there is no torch.export.pt2_archive",
     "complex and ints": "shifts are bitwise_left_shift",
     "meta stack": "methods are noted as functions",
     "symbolic arithmetic": "sizes are computed where they are first known",

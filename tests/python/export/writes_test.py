@@ -198,3 +198,92 @@ def test_recurrent_layers_are_steps_in_core_programs(kind, bidirectional):
     leaves = torch.utils._pytree.tree_leaves
     for found, expected in zip(leaves(program.module()(x)), leaves(net(x)), strict=True):
         torch.testing.assert_close(found, expected)
+
+
+# ---- operators that write arguments as they run: normalization, embeddings, optimizers --------------------------------------
+
+
+class Holder(torch.nn.Module):
+    """A module whose forward is a function of it and `x`, with buffers."""
+
+    def __init__(self, body, **buffers):
+        super().__init__()
+        self.body = body
+        for name, value in buffers.items():
+            self.register_buffer(name, value.clone())
+
+    def forward(self, x):
+        return self.body(self, x)
+
+
+def _statistics():
+    return {"mean": torch.zeros(3), "var": torch.ones(3)}
+
+
+def _optimizer():
+    values = torch.linspace(-1, 1, 12).reshape(3, 4)
+    return {"p": values, "g": values + 2, "m": torch.zeros(3, 4), "v": torch.zeros(3, 4), "q": torch.zeros(3, 4), "step": torch.tensor(3.0)}
+
+
+def _stepped(name, lists, **options):
+    def body(module, x):
+        getattr(torch.ops.aten, name).default(*([getattr(module, n)] if n else [] for n in lists), **options)
+        return x + 0
+
+    return body
+
+
+_aten = torch.ops.aten
+_ADAM = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.0, "eps": 1e-8, "maximize": False}
+_SGD = {"weight_decay": 0.0, "momentum": 0.9, "lr": 0.1, "dampening": 0.0, "nesterov": False, "maximize": False, "is_first_step": False}
+WRITERS = {
+    "batch_norm": (lambda m, x: _aten.batch_norm(x[None], None, None, m.mean, m.var, True, 0.1, 1e-5, False), _statistics()),
+    "native_batch_norm": (lambda m, x: _aten.native_batch_norm(x[None], None, None, m.mean, m.var, True, 0.1, 1e-5)[0], _statistics()),
+    "_native_batch_norm_legit": (lambda m, x: _aten._native_batch_norm_legit(x[None], None, None, m.mean, m.var, True, 0.1, 1e-5)[0], _statistics()),
+    "_batch_norm_with_update": (lambda m, x: _aten._batch_norm_with_update(x[None], None, None, m.mean, m.var, 0.1, 1e-5)[0], _statistics()),
+    "instance_norm": (lambda m, x: _aten.instance_norm(x[None], None, None, m.mean, m.var, True, 0.1, 1e-5, False), _statistics()),
+    "embedding": (lambda m, x: torch.nn.functional.embedding(torch.tensor([0, 2]), m.p, max_norm=0.5), {"p": _optimizer()["p"]}),
+    "embedding_bag": (lambda m, x: torch.nn.functional.embedding_bag(torch.tensor([[0, 2]]), m.p, max_norm=0.5), {"p": _optimizer()["p"]}),
+    "embedding_renorm_": (lambda m, x: _aten.embedding_renorm_(m.p, torch.tensor([0, 2]), 0.5, 2.0), {"p": _optimizer()["p"]}),
+    "renorm_": (lambda m, x: m.p.renorm_(2, 0, 0.5), {"p": _optimizer()["p"]}),
+    "_fused_adam_": (_stepped("_fused_adam_", ("p", "g", "m", "v", "", "step"), amsgrad=False, **_ADAM), _optimizer()),
+    "_fused_adam_ amsgrad": (_stepped("_fused_adam_", ("p", "g", "m", "v", "q", "step"), amsgrad=True, **_ADAM), _optimizer()),
+    "_fused_adamw_": (_stepped("_fused_adamw_", ("p", "g", "m", "v", "", "step"), amsgrad=False, **_ADAM), _optimizer()),
+    "_fused_sgd_": (_stepped("_fused_sgd_", ("p", "g", "m"), **_SGD), _optimizer()),
+    "_fused_adagrad_": (
+        _stepped("_fused_adagrad_", ("p", "g", "m", "step"), lr=0.1, lr_decay=0.0, weight_decay=0.0, eps=1e-8, maximize=False), _optimizer(),
+    ),
+    "_amp_foreach_non_finite_check_and_unscale_": (
+        lambda m, x: (_aten._amp_foreach_non_finite_check_and_unscale_([m.g], m.found, m.scale), x + 0)[1],
+        {"g": torch.tensor([1.0, float("inf")]), "found": torch.zeros(1), "scale": torch.tensor([2.0])},
+    ),
+    "_amp_update_scale_": (
+        lambda m, x: _aten._amp_update_scale_(m.scale, m.steps, m.found, 2.0, 0.5, 2),
+        {"scale": torch.tensor([4.0]), "steps": torch.zeros(1, dtype=torch.int32), "found": torch.zeros(1)},
+    ),
+    "_foreach_add_": (lambda m, x: (_aten._foreach_add_.Scalar([m.p, m.m], 2.0), x + 0)[1], _optimizer()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_operators_that_write_as_they_run_have_results_in_core_programs(name):
+    body, buffers = WRITERS[name]
+    x = torch.linspace(-1, 2, 12).reshape(3, 4)
+    module = Holder(body, **buffers)
+    program = torch.export.export(copy.deepcopy(module), (x,)).run_decompositions()
+    expected, run = module(x), program.module()
+    torch.testing.assert_close(run(x), expected)
+    changed = {key for key, value in module.named_buffers() if not torch.equal(value, buffers[key])}
+    assert changed and changed <= set(program.graph_signature.buffers_to_mutate.values())
+    for key, value in module.named_buffers():
+        torch.testing.assert_close(run.get_buffer(key), value)
+
+
+def test_instance_normalization_that_is_tracked_is_batches_of_one():
+    """The nodes of PyTorch's program, by name."""
+    module = torch.nn.InstanceNorm1d(3, track_running_stats=True).train()
+    program = torch.export.export(module, (torch.randn(2, 3, 4),)).run_decompositions()
+    nodes = "repeat repeat_1 view _native_batch_norm_legit_functional getitem getitem_3 getitem_4 alias view_2 mean copy alias_1 alias_3 view_4 mean_1 copy_1 alias_4 view_5"
+    assert [n.name for n in program.graph.nodes if n.op == "call_function"] == nodes.split()
+    assert program.graph_signature.buffers_to_mutate == {"alias_1": "running_mean", "alias_4": "running_var"}
+    assert program.graph_signature.user_outputs == ("view_5",)

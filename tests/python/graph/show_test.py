@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import cresset as torch
 from cresset import graph
 
 DATA = Path(__file__).parents[2] / "graph/data"
@@ -20,6 +21,19 @@ def test_a_program_is_a_table_with_costs():
     assert done.returncode == 0, done.stderr
     assert "scaled_dot_product_attention" in done.stdout
     assert "total: " in done.stdout and " MACs, " in done.stdout
+
+
+def test_an_archive_of_several_programs_is_a_table_for_each():
+    done = show(DATA / "several.pt2")
+    assert done.returncode == 0, done.stderr
+    assert "graph encode\n" in done.stdout and "graph decode_back\n" in done.stdout
+
+
+def test_a_program_of_several_is_loaded_by_its_name():
+    program = graph.load_program(DATA / "several.pt2", model="encode")
+    assert program(torch.ones(1, 2)).tolist() == [[3.0, 5.0, 7.0]]
+    with pytest.raises(ValueError, match="the models 'encode', 'decode/back'"):
+        graph.load_program(DATA / "several.pt2")
 
 
 def test_the_text_reads_back(tmp_path):

@@ -454,6 +454,17 @@ class Tools(Case):
         self.assertRegex(names[1], r"^model__\d+_backward_\d+$")
 
 
+class Sparse(unittest.TestCase):
+    def test_graphs_of_sparse_inputs_have_the_operators_of_the_function_alone(self):
+        graphs = Graphs()
+        for sparse in (torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr()):
+            dense = torch.ones(3, 3, requires_grad=True)
+            aot_function(torch.mm, graphs.forward, graphs.backward)(sparse.requires_grad_(), dense).sum().backward()
+            self.assertTrue(torch.equal(dense.grad, torch.ones(3, 3)))
+        self.assertEqual([targets(graph) for graph in graphs.forward_graphs], [["aten.mm.default"]] * 2)
+        self.assertNotIn("aten.detach.default", [target for graph in graphs.backward_graphs for target in targets(graph)])
+
+
 class Writes(unittest.TestCase):
     def test_writes_to_views_of_new_tensors(self):
         def f(x):

@@ -190,7 +190,7 @@ class PythonKeyTracer(Tracer):
         elif isinstance(out, (tuple, list)):
             set_meta(node, out, self)
             for i, item in enumerate(out):
-                if isinstance(item, (_Tensor, tuple, list)) or is_sym(item):
+                if item is None or isinstance(item, (_Tensor, tuple, list)) or is_sym(item):
                     known = constants[i] if isinstance(constants, (tuple, list)) else None
                     self.record_outputs(self.create_node("call_function", _getitem, (node, i), {}), item, known)
         elif is_sym(out):

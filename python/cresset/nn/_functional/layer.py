@@ -105,8 +105,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def _shorten_rows(weight, used, max_norm, norm_type):
     """Scale the rows that are used to norm `max_norm` at most, in place."""
-    with torch.no_grad():
-        ops["embedding_renorm_"](weight, used, max_norm, norm_type)
+    ops["embedding_renorm_"](weight.detach(), used, max_norm, norm_type)
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
