@@ -43,7 +43,7 @@ def _remove_batch_dim(tensor, level, batch_size, out_dim):
     """The batch along `out_dim`, repeated where the tensor is no element of one at `level`."""
     value, dim = _unwrap_batched(tensor, level)
     if dim is not None:
-        return value.movedim(dim, out_dim)
+        return value.movedim(dim, out_dim) if dim != out_dim else value
     value = tensor.unsqueeze(out_dim)
     sizes = list(value.shape)
     sizes[out_dim] = batch_size

@@ -421,3 +421,20 @@ def binary_cross_entropy_backward(grad_output, self, target, weight=None, reduct
     if weight is not None:
         out = out * weight
     return out / self.numel() if reduction == 1 else out
+
+
+# ---- forward mode, as graphs of PyTorch have it ---------------------------------------------------------------------------
+
+
+@_operator("_make_dual(Tensor(a) primal, Tensor tangent, int level) -> Tensor(a)")
+def _make_dual(primal, tangent, level):
+    from .._functorch import predispatch
+
+    return predispatch._make_dual(primal, tangent, level=level)
+
+
+@_operator("_unpack_dual(Tensor(a) dual, int level) -> (Tensor(a) primal, Tensor tangent)")
+def _unpack_dual(dual, level):
+    from .._functorch import predispatch
+
+    return predispatch._unpack_dual(dual, level=level)

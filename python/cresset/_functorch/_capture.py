@@ -4,6 +4,7 @@ A function runs once on fake tensors, wrapped as `functionalize` wraps them, so 
 """
 
 import dataclasses
+import functools
 
 import _cresset
 from _cresset import Tensor
@@ -124,12 +125,21 @@ def functional_results(flat_fn, facts, flat, *, keep_views=False):
     scope = _cresset.enter_functional(False)
     try:
         wrapped = [_cresset.to_functional(leaf) if isinstance(leaf, Tensor) else leaf for leaf in flat]
-        outs, _ = tree_flatten(flat_fn(*wrapped))
+        call = functools.partial(flat_fn, *wrapped)
+        # Who listens above all layers hears of values, as those below do.
+        outs, _ = tree_flatten(_cresset.with_functional(2, call) if _stack.active(_stack.ABOVE_LAYERS) else call())
     finally:
         _cresset.exit_functional(scope)
     kept = ("value", "input", "view") if keep_views else ("value",)
     chosen = [wrapped[i] for i in facts.mutated] + [out for out, (kind, _) in zip(outs, facts.out_kinds, strict=True) if kind in kept]
     return [_cresset.from_functional(out) if isinstance(out, Tensor) else out for out in chosen]
+
+
+def written_results(flat_fn, facts, flat, *, keep_views=False):
+    """Runs a function as it is, writes and all: its results, as `functional_results` gives them."""
+    outs, _ = tree_flatten(flat_fn(*flat))
+    kept = ("value", "input", "view") if keep_views else ("value",)
+    return [flat[i] for i in facts.mutated] + [out for out, (kind, _) in zip(outs, facts.out_kinds, strict=True) if kind in kept]
 
 
 def _tidy(module):
@@ -144,8 +154,11 @@ def _writes(module):
     return any(getattr(getattr(node.target, "_schema", None), "is_mutable", False) for node in module.graph.nodes if node.op == "call_function")
 
 
-def _functional(trace, facts):
-    """The graph that `trace(run)` makes, `run` being how the function runs: as it is where it writes nothing, else with its writes made into values."""
+def _functional(trace, facts, functional=True):
+    """The graph that `trace(run)` makes, `run` being how the function runs: as it is where it writes nothing, or writes stay, else with its writes made into
+    values."""
+    if not functional:
+        return trace(written_results)
     if not facts.mutated:
         traced = trace(plain_results)
         if not _writes(traced):
@@ -153,21 +166,21 @@ def _functional(trace, facts):
     return trace(functional_results)
 
 
-def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre_dispatch=False, tokens=True):
-    """The graph of forward: its results are those of `functional_results`. With `tokens` calls that have effects stand in order by tokens."""
+def trace_forward(flat_fn, facts, flat, decompositions, *, keep_views=False, pre_dispatch=False, functional=True, tokens=True):
+    """The graph of forward: its results are those of `functional_results`. Unless `functional` the graph writes as the function does. With `tokens` calls that
+    have effects stand in order by tokens."""
     mode, fakes = fake_inputs(flat)
 
     fakes = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in fakes]
 
     def trace(run):
-        def forward(*inputs):
-            with torch.no_grad():
-                return tuple(run(flat_fn, facts, list(inputs), keep_views=keep_views))
+        def forward(*inputs):  # in the gradient mode around it: the function may compute gradients of its own
+            return tuple(run(flat_fn, facts, list(inputs), keep_views=keep_views))
 
         with mode:
             return make_fx(forward, decomposition_table=decompositions, _allow_non_fake_inputs=True, pre_dispatch=pre_dispatch)(*fakes)
 
-    traced = _functional(trace, facts)
+    traced = _functional(trace, facts, functional)
     facts.differentiable = [False] * len(_output(traced))
     return _ordered(_tidy(traced), facts) if tokens else _tidy(traced)
 
@@ -212,10 +225,13 @@ def _leaf(tensor, wanted):
         return tensor.detach().requires_grad_(wanted)
 
 
-def _leaves(flat, wanted, written):
+def _leaves(flat, wanted, written, functional):
     """Inputs for differentiation: leaves of their own, and what the function gets for them; those that it writes are no leaves."""
     leaves = [_leaf(leaf, want) if isinstance(leaf, Tensor) else leaf for leaf, want in zip(flat, wanted, strict=True)]
-    return leaves, [leaf.view_as(leaf) if want and i in written else leaf for i, (leaf, want) in enumerate(zip(leaves, wanted, strict=True))]
+    return leaves, [
+        (leaf.view_as(leaf) if functional else leaf.clone()) if want and i in written else leaf
+        for i, (leaf, want) in enumerate(zip(leaves, wanted, strict=True))
+    ]
 
 
 def wants_gradient(leaf):
@@ -223,19 +239,19 @@ def wants_gradient(leaf):
     return isinstance(leaf, Tensor) and leaf.requires_grad
 
 
-def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, tokens=True):
+def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, functional=True, tokens=True):
     """The graph of forward and backward. Its inputs are `primals`, then `tangents`, one for each result with a gradient, or none where the result `loss`
-    is a number whose gradient is 1; it gives the results of forward, then a gradient or None for each input. With `tokens` calls that have effects stand
-    in order by tokens."""
+    is a number whose gradient is 1; it gives the results of forward, then a gradient or None for each input. Unless `functional` writes stay. With `tokens`
+    calls that have effects stand in order by tokens."""
     mode, fakes = fake_inputs(flat)
     wanted = [wants_gradient(leaf) for leaf in flat]
 
     def forward(primals, run):
-        leaves, given = _leaves(primals, wanted, facts.mutated)
+        leaves, given = _leaves(primals, wanted, facts.mutated, functional)
         return leaves, run(flat_fn, facts, given, keep_views=loss is not None)
 
     with mode, torch.enable_grad():
-        _, outs = forward(fakes, functional_results if facts.mutated else plain_results)
+        _, outs = forward(fakes, written_results if not functional else functional_results if facts.mutated else plain_results)
     facts.differentiable = [_has_gradient(out) for out in outs]
     tangents = [torch.empty_like(out).detach() if loss is None else None for out in outs if _has_gradient(out)]
 
@@ -247,7 +263,9 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, tokens=True)
         if loss is None:
             roots, seeds = [out for out in outs if _has_gradient(out)], list(tangents)
         else:
-            roots, seeds = [outs[loss]], [torch.ones_like(outs[loss].detach())]
+            with _stack.none_active():  # PyTorch's graphs do not have the node
+                value = outs[loss].detach()
+            roots, seeds = [outs[loss]], [torch.ones_like(value)]
         found = iter(torch.autograd.grad(roots, inputs, seeds, allow_unused=True) if inputs and roots else [None] * len(inputs))
         results = [*outs, *(next(found) if want else None for want in wanted)]
         return results if loss is None else tuple(results)
@@ -263,9 +281,10 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, tokens=True)
                 return make_fx(lambda primals, tangents: joint(primals, tangents, run), **options)(fakes, tangents)
             return make_fx(lambda *primals: joint(primals, [], run), **options)(*fakes)
 
+    traced = _functional(trace, facts, functional)
     # Formulas of gradients write what they have made.
-    module = _tidy(_inputs_as_leaves(without_writes(_functional(trace, facts))))
-    module = _results_apart(module, facts.differentiable)
+    traced = _inputs_as_leaves(without_writes(traced) if functional else traced)
+    module = _results_apart(_tidy(traced), facts.differentiable)
     return _ordered(module, facts, effects[0]) if tokens else module
 
 

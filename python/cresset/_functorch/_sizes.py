@@ -12,20 +12,20 @@ _MAX_RESTARTS = 64
 
 
 class Sizes:
-    """The open sizes of flat inputs: `fakes` stand for them."""
+    """The open sizes of flat inputs, but for the first `fixed`: `fakes` stand for them."""
 
-    def __init__(self, flat):
+    def __init__(self, flat, fixed=0):
         self.env = ShapeEnv()
         mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.env)
-        self.fakes = [self._fake(mode, i, leaf) for i, leaf in enumerate(flat)]
+        self.fakes = [self._fake(mode, i, leaf, i < fixed) for i, leaf in enumerate(flat)]
         self.condition = None
 
     @staticmethod
-    def _fake(mode, i, leaf):
+    def _fake(mode, i, leaf, is_fixed):
         if not isinstance(leaf, Tensor):
             return leaf
         plain = leaf.detach().requires_grad_(leaf.requires_grad)
-        return mode.from_tensor(plain, static_shapes=False, source=f"L['t{i}']")
+        return mode.from_tensor(plain, static_shapes=is_fixed, source=f"L['t{i}']")
 
     def settled(self, make):
         """The result of `make()`, which is called anew while sizes are found to be equal. From then on `hold` can be asked."""

@@ -23,6 +23,7 @@ import cresset as torch
 
 from .. import nn
 from .._higher_order_ops.effects import new_token_tensor
+from .._subclasses.fake_tensor import is_fake, maybe_get_fake_mode
 from ..utils._pytree import tree_flatten, tree_unflatten
 from . import _capture
 from ._bases import over_bases, shared_memory
@@ -91,13 +92,14 @@ class _Settings:
     inference_compiler: object = None
     keep_inference_input_mutations: bool = False
     dynamic: bool = False
+    functional: bool = True  # writes are values in graphs
     number: int = dataclasses.field(default_factory=_counter.__next__)
 
 
 def _compiled_forward(flat_fn, facts, flat, settings):
     """A function from flat inputs to the graph's results, for calls without gradients, and what is left to be done with these."""
-    graph = _capture.trace_forward(flat_fn, facts, flat, settings.decompositions)
-    if settings.keep_inference_input_mutations and facts.mutated:
+    graph = _capture.trace_forward(flat_fn, facts, flat, settings.decompositions, functional=settings.functional)
+    if settings.keep_inference_input_mutations and facts.mutated and settings.functional:
         _capture.write_inputs(graph, facts.mutated, facts.tokens)
         facts = dataclasses.replace(facts, mutated=[])
     with _compiling_graph(settings.number, "inference"):
@@ -119,7 +121,7 @@ class _Halves:
 
     def __init__(self, flat_fn, facts, flat, settings, sizes=None):
         self.sizes = sizes
-        joint = _capture.trace_joint(flat_fn, facts, flat, settings.decompositions)
+        joint = _capture.trace_joint(flat_fn, facts, flat, settings.decompositions, functional=settings.functional)
         self.num_results = len(facts.differentiable)
         self.tokens, self.backward_tokens = facts.tokens, facts.backward_tokens
         given = [*_tokens(self.tokens), *flat]
@@ -271,7 +273,8 @@ def _refuse(caller, **flags):
 
 
 def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partition, decompositions=None, num_params_buffers=0,
-                 keep_inference_input_mutations=False, inference_compiler=None, *, dynamic=False, enable_log=True, disable_functionalization=False):  # fmt: skip
+                 keep_inference_input_mutations=False, inference_compiler=None, *, dynamic=False, enable_log=True, disable_functionalization=False,
+                 _disable_torch_fn_metadata_mode=False):  # fmt: skip
     """A function that computes what `fn` does, by graphs of its forward and backward that compilers get at the first call with inputs of a kind.
 
     Args:
@@ -283,20 +286,21 @@ def aot_function(fn, fw_compiler, bw_compiler=None, partition_fn=default_partiti
         num_params_buffers: how many of the first inputs stay in memory anyway.
         inference_compiler: for calls without gradients; `fw_compiler` by default.
         dynamic: sizes of inputs stay open; inputs that break a condition on sizes are captured anew. Compilers get fake tensors.
+        disable_functionalization: graphs write where the function does, to copies of inputs that require gradients. Results are the same.
+        _disable_torch_fn_metadata_mode: nothing: nodes name no functions of the front end here.
 
-    The graphs hold no writes, but with `keep_inference_input_mutations` for those of inputs in graphs without gradients: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
-    of these. Inputs of other shapes are captured anew, unless sizes are open. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace;
-    NotImplementedError for `disable_functionalization`.
+    Else the graphs hold no writes, but with `keep_inference_input_mutations` for those of inputs in graphs without gradients: what an input becomes is a result, which is written after the graph has run. Results that are views of inputs are made anew
+    of these. Inputs of other shapes are captured anew, unless sizes are open. Errors: RuntimeError for second derivatives, and for what `make_fx` cannot trace.
 
     >>> from cresset.functorch.compile import aot_function, nop
     >>> aot_function(torch.sin, nop)(torch.zeros(2))
     tensor([0., 0.])
     """
-    _refuse("aot_function", disable_functionalization=disable_functionalization)
     compiled = _Compiled(
         _settings(
             fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=num_params_buffers,
             inference_compiler=inference_compiler, keep_inference_input_mutations=keep_inference_input_mutations, dynamic=dynamic,
+            functional=not disable_functionalization,
         )
     )  # fmt: skip
 
@@ -349,8 +353,8 @@ def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn
     >>> aot_module_simplified(nn.ReLU(), [torch.zeros(2)], nop)(torch.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
-    _refuse("aot_module_simplified", compiler_config_extra=compiler_config_extra, ignore_shape_env=ignore_shape_env,
-            disable_functionalization=disable_functionalization, pre_grad_passes=pre_grad_passes, compile_region_name=compile_region_name)  # fmt: skip
+    _refuse("aot_module_simplified", compiler_config_extra=compiler_config_extra, ignore_shape_env=ignore_shape_env, pre_grad_passes=pre_grad_passes,
+            compile_region_name=compile_region_name)  # fmt: skip
     state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     names = list(state)
 
@@ -359,7 +363,7 @@ def aot_module_simplified(mod, args, fw_compiler, bw_compiler=None, partition_fn
 
     settings = _settings(
         fw_compiler, bw_compiler, partition_fn, decompositions=decompositions, num_params_buffers=len(names), inference_compiler=inference_compiler,
-        keep_inference_input_mutations=keep_inference_input_mutations,
+        keep_inference_input_mutations=keep_inference_input_mutations, functional=not disable_functionalization,
     )  # fmt: skip
     compiled = _compile(flat_fn, [*state.values(), *args], settings)
 
@@ -443,17 +447,19 @@ def aot_export_module(mod, args, *, decompositions=None, trace_joint, output_los
         mod: a module that returns a tuple.
         trace_joint: capture forward and backward from the result `output_loss_index`, a number; each input that requires a gradient gets one as a result.
         pre_dispatch: write composites down whole.
+        dynamic_shapes: keep the sizes of `args` open in a graph without backward, where none of them is a fake tensor with sizes of its own; a joint graph has
+            the sizes of `args`, as PyTorch's has.
 
     Returns a GraphModule and a GraphSignature. Errors: RuntimeError for a module that returns no tuple, and a loss that is no number with a gradient.
     """
     if trace_joint and output_loss_index is None:
         raise RuntimeError("aot_export_module: trace_joint=True needs output_loss_index, the number of the result that is the loss")
-    if dynamic_shapes:
-        raise NotImplementedError("aot_export_module: dynamic_shapes is not supported; torch.export.export has dynamic shapes")
     parameters, buffers = dict(mod.named_parameters(remove_duplicate=False)), dict(mod.named_buffers(remove_duplicate=False))
     state = [*parameters, *buffers]
-    flat, spec = tree_flatten((tuple(args), kwargs or {}))
-    flat = [*parameters.values(), *buffers.values(), *flat]
+    given, spec = tree_flatten((tuple(args), kwargs or {}))
+    mode = next((maybe_get_fake_mode(leaf) for leaf in given if isinstance(leaf, Tensor) and is_fake(leaf)), None)
+    weights = [*parameters.values(), *buffers.values()]
+    flat = [*(weights if mode is None else [mode.from_tensor(t, static_shapes=True) for t in weights]), *given]
 
     def flat_fn(*leaves):
         given, named = tree_unflatten(list(leaves[len(state) :]), spec)
@@ -462,14 +468,22 @@ def aot_export_module(mod, args, *, decompositions=None, trace_joint, output_los
             raise RuntimeError(f"aot_export_module: expected the module to return a tuple, got {type(out).__name__}")
         return out
 
-    with contextlib.nullcontext() if trace_joint else torch.no_grad():
+    if trace_joint:
         facts = _capture.look(flat_fn, flat)
-        if trace_joint:
-            loss = len(facts.mutated) + output_loss_index
-            graph = _capture.trace_joint(flat_fn, facts, flat, decompositions, loss=loss)
-        else:
-            graph = _capture.trace_forward(flat_fn, facts, flat, decompositions, keep_views=True, pre_dispatch=pre_dispatch)
-    return graph, _signature(graph, facts, parameters, buffers, spec, output_loss_index if trace_joint else None)
+        graph = _capture.trace_joint(flat_fn, facts, flat, decompositions, loss=len(facts.mutated) + output_loss_index)
+        return graph, _signature(graph, facts, parameters, buffers, spec, output_loss_index)
+
+    def forward(flat):
+        with torch.no_grad():
+            facts = _capture.look(flat_fn, flat)
+            return _capture.trace_forward(flat_fn, facts, flat, decompositions, keep_views=True, pre_dispatch=pre_dispatch), facts
+
+    if dynamic_shapes and mode is None:
+        sizes = Sizes(flat, fixed=len(state))
+        graph, facts = sizes.settled(lambda: forward(sizes.fakes))
+    else:
+        graph, facts = forward(flat)
+    return graph, _signature(graph, facts, parameters, buffers, spec, None)
 
 
 def aot_export_joint_simple(func, args, *, trace_joint, num_params_buffers=0, decompositions=None):

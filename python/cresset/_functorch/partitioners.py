@@ -72,8 +72,12 @@ def is_random(node):
 
 
 def _has_effect(node):
-    """Whether the call does something beside its result, as `torch.library` was told."""
-    return getattr(node.target, "_effect", None) is not None
+    """Whether the call does something beside its result: it writes, or `torch.library` was told so."""
+    return getattr(node.target, "_effect", None) is not None or _writes(node)
+
+
+def _writes(node):
+    return getattr(getattr(node.target, "_schema", None), "is_mutable", False)
 
 
 def may_recompute(node):
@@ -81,6 +85,10 @@ def may_recompute(node):
     if node.op == "get_attr" or node.target in (operator.getitem, _DETACH):
         return True
     return node.op == "call_function" and str(node.target).startswith("aten.") and not is_random(node) and _cresset_graph.is_cheap(_entry(node.target))
+
+
+def _is_item(node):
+    return node.op == "get_attr" or node.target is operator.getitem
 
 
 class _Joint:
@@ -132,7 +140,9 @@ class _Joint:
         ]
 
     def kept(self, recompute):
-        """Nodes to keep, in the order of the graph."""
+        """Nodes to keep, in the order of the graph. Where forward writes nothing runs again: it would see what was written."""
+        if any(self.forward[node] and _writes(node) for node in self.nodes):
+            recompute = _is_item
         return [self.nodes[i] for i in _cresset_graph.choose_kept(self.rows(recompute)) if self.nodes[i].op != "get_attr"]
 
     def split(self, kept):
@@ -144,7 +154,8 @@ class _Joint:
         forward = _extracted(self.module, self.primals, [*self.fwd_results, *kept], drawn)
         # Numbers come first among the inputs of backward.
         again = {node for node in self.nodes if self.forward[node]}
-        backward = _extracted(self.module, [*sizes, *[n for n in kept if n not in sizes], *self.tangents], self.bwd_results, late=again)
+        written = [node for node in self.nodes if not self.forward[node] and _writes(node)]
+        backward = _extracted(self.module, [*sizes, *[n for n in kept if n not in sizes], *self.tangents], self.bwd_results, written, late=again)
         return forward, backward
 
 

@@ -196,6 +196,19 @@ def pullback_of(module, count):
             found = torch.autograd.grad([r for r, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True)
         found = iter(found)
         gradients = [next(found) if leaf.requires_grad else None for leaf in leaves]
-        return [torch.zeros_like(leaf.detach()) if g is None else g.clone() if any(g is t for t in tensors) else g for g, leaf in zip(gradients, leaves)]
+        return _apart([torch.zeros_like(leaf.detach()) if g is None else g for g, leaf in zip(gradients, leaves)], tensors)
 
     return pull
+
+
+def _apart(results, inputs):
+    """The results, copied where they lie in the memory of an input or of an earlier result."""
+    found, apart = {_memory(t) for t in inputs}, []
+    for result in results:
+        apart.append(result.clone() if _memory(result) in found else result)
+        found.add(_memory(apart[-1]))
+    return apart
+
+
+def _memory(tensor):
+    return tensor.untyped_storage()._cdata if tensor.layout is torch.strided else id(tensor)

@@ -90,7 +90,7 @@ class HigherOrderOperator(OperatorBase):
             with _stack.without(lambda other: other is mode):
                 return rule(mode, *args, **kwargs)
         tracing = _capture.tracing_mode()
-        if tracing is not None:
+        if tracing is not None and not any(t._is_batched for t in tensors):  # elements of a batch: its operators are heard
             return self.trace(tracing, *args, **kwargs)
         rule = self._rule_of(_fake.FakeTensorMode) if self._rules else None
         if rule is not None:

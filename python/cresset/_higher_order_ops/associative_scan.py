@@ -2,6 +2,7 @@
 
 import _cresset
 
+from .._functorch import predispatch
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._operator import Body, HigherOrderOperator, check_callable
 from .scan import along, check_dim_and_reverse
@@ -22,6 +23,7 @@ class AssociativeScanOp(HigherOrderOperator):
 associative_scan_op = AssociativeScanOp()
 
 
+@predispatch.transform
 def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise"):
     """`xs[0]`, `combine_fn(xs[0], xs[1])`, `combine_fn(combine_fn(xs[0], xs[1]), xs[2])` ... of the slices along `dim`, as tensors like `xs`.
 

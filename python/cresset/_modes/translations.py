@@ -21,6 +21,11 @@ def _renames(*entries):
     return register
 
 
+def renamed(entry):
+    """The function of a row's arguments that calls the same step as PyTorch names it. KeyError where PyTorch has the row itself."""
+    return _renamed[entry]
+
+
 def _opens(*entries):
     def register(function):
         for entry in entries:

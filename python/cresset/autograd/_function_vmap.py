@@ -142,18 +142,21 @@ class _Inside:
         self.size, self.randomness = size, randomness
 
     def __enter__(self):
-        self.level = _cresset.enter_vmap(self.size, self.randomness)
+        from .._functorch import predispatch
+
+        self.steps = predispatch
+        self.level = self.steps._vmap_increment_nesting(self.size, self.randomness)
         return self
 
     def __exit__(self, *_):
-        _cresset.exit_vmap(self.level)
+        self.steps._vmap_decrement_nesting()
 
     def wrap(self, values, dims):
-        return tuple(v if d is None else _cresset.wrap_batched(v, d, self.level) for v, d in zip(values, dims, strict=True))
+        return tuple(v if d is None else self.steps._add_batch_dim(v, d, self.level) for v, d in zip(values, dims, strict=True))
 
     def unwrap(self, value):
         """The batch first; what is no tensor as it is."""
-        return _cresset.unwrap_batched(value, 0) if isinstance(value, Tensor) else value
+        return self.steps._remove_batch_dim(value, self.level, self.size, 0) if isinstance(value, Tensor) else value
 
 
 class _Context:

@@ -1,5 +1,6 @@
 """Forward mode: dual tensors carry a tangent, the derivative along a direction, through the operators they are given to."""
 
+import sys
 from typing import NamedTuple, Optional
 
 import _cresset
@@ -11,6 +12,12 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 # The open level's number in the library; PyTorch counts open levels, of which there is one at most, from 0.
 _open = []
+
+
+def _steps():
+    """The functions to call where a program is captured with levels and duals as its steps, or None."""
+    steps = sys.modules.get("cresset._functorch.predispatch")
+    return steps if steps is not None and steps.recorder() is not None else None
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -27,11 +34,15 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level():
     """Open a level for dual tensors and return its number; `dual_level` does it for a `with` block.
 
-    Errors: RuntimeError if one is open.
+    Errors: RuntimeError if one is open, and while `make_fx(pre_dispatch=True)` traces.
 
     >>> level = torch.autograd.forward_ad.enter_dual_level(); torch.autograd.forward_ad.exit_dual_level(level=level); level
     0
     """
+    if steps := _steps():
+        return steps._enter_dual_level()
+    if "cresset._functorch.predispatch" in sys.modules:
+        sys.modules["cresset._functorch.predispatch"].check_level_is_seen("enter_dual_level")
     if _open:
         raise RuntimeError("enter_dual_level: a dual level is open; levels of forward_ad do not nest, use torch.func.jvp to nest forward mode")
     _open.append(_cresset.enter_dual_level())
@@ -45,6 +56,8 @@ def exit_dual_level(*, level=None):
 
     >>> level = torch.autograd.forward_ad.enter_dual_level(); torch.autograd.forward_ad.exit_dual_level()
     """
+    if steps := _steps():
+        return steps._exit_dual_level(level=0)
     if level is None:
         level = len(_open) - 1
     if level < 0 or level != len(_open) - 1:
@@ -73,11 +86,12 @@ def make_dual(tensor, tangent, *, level=None):
     ...     forward_ad.unpack_dual(x * x).tangent.item()
     6.0
     """
-    number = _number(level, "make_dual")
+    steps = _steps()
+    number = _number(level, "make_dual") if steps is None else 0
     for name, t in (("tensor", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"make_dual: expected `{name}` to be of floating point or complex dtype, got {t.dtype}")
-    return _cresset.make_dual(tensor, tangent, number)
+    return _cresset.make_dual(tensor, tangent, number) if steps is None else steps._make_dual(tensor, tangent, level=0)
 
 
 def unpack_dual(tensor, *, level=None):
@@ -86,6 +100,8 @@ def unpack_dual(tensor, *, level=None):
     >>> torch.autograd.forward_ad.unpack_dual(torch.ones(2)).tangent is None
     True
     """
+    if (steps := _steps()) and steps.has_dual_level():
+        return UnpackedDualTensor(*steps._unpack_dual(tensor, level=0))
     if level is None and not _open:
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(*_cresset.unpack_dual(tensor, _number(level, "unpack_dual")))

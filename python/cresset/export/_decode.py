@@ -8,6 +8,7 @@ import _cresset_graph
 import cresset as torch
 
 from .. import ops
+from .._functorch.predispatch import STEPS
 from ..utils import _pytree as pytree
 from . import _conditions, _encode, _shapes, _symbols
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, TrainingIRVerifier, Verifier
@@ -484,6 +485,9 @@ def _target(place):
         return _OPERATORS[name]
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
+    module, _, function = name.rpartition(".")
+    if module == _encode.STEPS_MODULE and function in STEPS:
+        return STEPS[function]
     parts = name.split(".")
     if len(parts) == 2 and parts[0] == "torch" and parts[1] in _PYTHON and hasattr(torch, parts[1]):
         return getattr(torch, parts[1])

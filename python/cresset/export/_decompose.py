@@ -11,6 +11,7 @@ from .._core.operators import OpOverload
 from ..fx.experimental.proxy_tensor import get_proxy_mode, handle_sym_dispatch, make_fx
 from ..fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 from .._functorch._writes import without_writes
+from .._functorch.predispatch import levels_kept
 from .._subclasses.fake_tensor import maybe_get_fake_mode
 from ..fx.traceback import preserve_node_meta
 from ..utils._pytree import tree_leaves, tree_map_only
@@ -104,6 +105,8 @@ class _Functional(torch.fx.Interpreter):
     def call_function(self, target, args, kwargs):
         if target in self.own:
             return self.own[target](*args, **kwargs)
+        if any(isinstance(v, torch.Tensor) and v._is_batched for v in tree_leaves((args, kwargs))):  # a wrapper around those of this run
+            return super().call_function(target, args, kwargs)
         if target is _aten._assert_scalar.default and isinstance(args[0], torch.SymBool):
             torch._check(args[0])
             return handle_sym_dispatch(target, args, kwargs)
@@ -228,7 +231,7 @@ def _traced(program, table, own, whole):
         return _Functional(program, own, whole, named).flat(arguments)
 
     detached = [v.detach() if isinstance(v, torch.Tensor) else v for v in inputs]
-    with torch.no_grad(), preserve_node_meta(), mode if mode is not None else torch.no_grad():
+    with levels_kept(), torch.no_grad(), preserve_node_meta(), mode if mode is not None else torch.no_grad():
         made = make_fx(run, decomposition_table=table, _error_on_data_dependent_ops=False)(*detached)
     graph = made.graph
     input_nodes = iter(graph.find_nodes(op="placeholder"))

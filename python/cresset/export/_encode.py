@@ -6,6 +6,7 @@ import operator
 import cresset as torch
 
 from .._core.operators import OperatorBase
+from .._functorch.predispatch import is_step
 from ..fx import Node
 from ..utils import _pytree as pytree
 from . import _conditions, _paths, _symbols
@@ -22,6 +23,7 @@ DTYPES = {
 }  # fmt: skip
 MEMORY_FORMATS = {torch.contiguous_format: 1, torch.channels_last: 2, torch.channels_last_3d: 3, torch.preserve_format: 4}
 LAYOUTS = {torch.sparse_coo: 1, torch.strided: 7}
+STEPS_MODULE = "torch._functorch.predispatch"
 
 
 def document(program, opset):
@@ -226,7 +228,7 @@ class GraphWriter:
                 {"name": _PYTHON_NAMES.get(i, "") if _is_python(node.target) else "", "arg": self.argument(a), "kind": 1} for i, a in enumerate(node.args)
             ]
             inputs += [{"name": k, "arg": self.argument(v), "kind": 2} for k, v in node.kwargs.items()]
-            single = isinstance(_value(node), torch.Tensor) if not _is_python(node.target) else None
+            single = isinstance(_value(node), torch.Tensor) if not _is_python(node.target) and not is_step(node.target) else None
         else:
             inputs = [{"name": a.name, "arg": self.argument(v, a.type), "kind": 1} for a, v in zip(schema.arguments, node.args, strict=False)]
             types = {a.name: a.type for a in schema.arguments}
@@ -243,7 +245,7 @@ class GraphWriter:
             self.define(node.name, value)
             return [self.argument(node)]
         if value is None:
-            return []
+            return [{"as_none": True}] if is_step(node.target) else []
         if not isinstance(value, (list, tuple)):
             raise ValueError(f"save: the node {node.name!r} gives {type(value).__name__}, expected tensors and symbolic numbers")
         parts = {user.args[1]: user for user in node.users if user.target is operator.getitem}
@@ -345,6 +347,8 @@ def target_name(node):
     if _is_python(target):
         module = target.__module__
         return f"{'torch' if module.startswith('cresset') else module}.{target.__name__}"
+    if is_step(target):
+        return f"{STEPS_MODULE}.{target.__name__}"
     raise ValueError(f"save: the node {node.name!r} calls {target}, expected an operator")
 
 

@@ -1,8 +1,11 @@
 """An exported program as a module that can be called: weights are attributes again, writes go where they belong, arguments are checked."""
 
+import threading
+
 import cresset as torch
 
 from .. import nn
+from .._functorch import predispatch
 from ..fx.graph import _PyTreeCodeGen, _PyTreeInfo
 from ..utils import _pytree as pytree
 from . import _paths
@@ -85,8 +88,33 @@ def module_of(program, check_guards):
             _place(made, path, program.state_dict[path])
     made.meta.update(program.graph_module.meta)
     made.register_forward_pre_hook(_Nesting(signature.in_spec), with_kwargs=True)
+    if any(predispatch.is_step(node.target) for node in graph.nodes):
+        levels = _Levels()
+        made.register_forward_pre_hook(levels.before)
+        made.register_forward_hook(levels.after, always_call=True)
     made.train, made.eval = _Refusal("train"), _Refusal("eval")
     return made
+
+
+class _Levels:
+    """Ends levels of transforms that a run leaves open, since an operator failed."""
+
+    def __init__(self):
+        self.depths = threading.local()
+
+    def before(self, module, args):
+        """Notes which levels are around the run."""
+        self.depths.__dict__.setdefault("found", []).append(predispatch.depth())
+
+    def after(self, module, args, result):
+        """Ends those within it."""
+        predispatch.close_to(self.depths.found.pop())
+
+    def __deepcopy__(self, memo):
+        return type(self)()
+
+    def __reduce__(self):
+        return type(self), ()
 
 
 class _Refusal:

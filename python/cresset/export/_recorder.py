@@ -1,6 +1,8 @@
 """Writes down the calls that arrive above all layers as nodes of a graph: the training IR of exported programs."""
 
 import contextlib
+import functools
+import inspect
 import linecache
 import math
 import operator
@@ -14,9 +16,13 @@ import cresset as torch
 
 from .. import fx, nn
 from .._core.operators import OpOverload
+from .._dynamo.exc import UncapturedHigherOrderOpError, Unsupported
+from .._functorch import predispatch
 from .._modes import stack as _stack
-from .._modes.stack import ABOVE_LAYERS
-from .._subclasses.fake_tensor import UnsupportedOperatorException, unset_fake_temporarily
+from .._modes import translations
+from .._modes.stack import ABOVE_LAYERS, BELOW_AUTOGRAD
+from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, maybe_get_fake_mode, unset_fake_temporarily
+from ..fx.experimental._module_calls import calls_noted, type_name
 from ..utils._pytree import tree_leaves
 from . import _spellings
 
@@ -34,10 +40,19 @@ _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quant
 _WITH_SWITCH = (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default)
 
 
+class Unseen(RuntimeError):
+    """Raised where a program reads what an operator computed within itself: autograd kept it. It is captured anew by the next of `VIEWS` then."""
+
+
+# How much is seen of operators that are differentiated: calls as the program makes them; composites opened; in transforms, the operators below all layers.
+AS_CALLED, OPENED, BELOW_LAYERS = VIEWS = range(3)
+
+
 class Recorder:
     """Listens while a module runs on fake tensors. `nodes` tells the node of a tensor by its identity; tensors are kept alive for that."""
 
-    def __init__(self, mode, outer=None):
+    def __init__(self, mode, outer=None, is_strict=False, view=AS_CALLED):
+        self.is_strict, self.view = (outer.is_strict, outer.view) if outer is not None else (is_strict, view)
         self.mode, self.graph, self.outer = mode, fx.Graph(), outer
         self.root, self.lifted_from_outer = nn.Module(), {}
         self.nodes, self.kept, self.fakes = {}, [], {}
@@ -51,6 +66,10 @@ class Recorder:
         self.casts = {}  # node -> the dtype of autocast, where that was on
         self.grad_modes = {}  # node -> whether gradients were recorded when it ran
         self.grad_mode = None  # that around a torch.autograd.Function, which turns them off for its own operators
+        self.levels = {}  # the library's number of a level of vmap -> its number in the graph
+        self.tensors = {}  # a tensor's place in memory -> its node
+        self.values = {}  # the same of the value below an element of vmap -> that element
+        self.in_transform = False  # a part of a transform runs, and no function of the program
         self._root = None
         self._where = {}
 
@@ -60,6 +79,12 @@ class Recorder:
         """From now on the node stands for the tensor."""
         self.nodes[id(tensor)] = node
         self.kept.append(tensor)
+        if tensor._is_batched:
+            value = _cresset.batched_parts(tensor)[2]
+            self.values.setdefault(_memory(value), tensor)
+            self.kept.append(value)
+        elif (memory := _memory(tensor)) is not None:
+            self.tensors[memory] = node
 
     def node_of(self, value):
         """The node of a tensor; numbers, strings and the like stand for themselves."""
@@ -113,8 +138,8 @@ class Recorder:
         return found if isinstance(found, fx.Node) else None
 
     def _of_symbol(self, name, found):
-        if found is None and self.outer is not None:
-            raise NotImplementedError(f"export: the size {name} from around a function of an operator of control flow")
+        if found is None and name not in self.functions and self.outer is not None:
+            found = self._size_from_outer(name)
         if found is None and name in self.functions:
             source, dim, factor, offset = self.functions[name]
             size = self._size_node(source, dim)
@@ -123,6 +148,23 @@ class Recorder:
         if found is None:
             raise RuntimeError(f"export: no tensor of the graph has the size {name}")
         return self._size_node(*found)
+
+    def _size_from_outer(self, name):
+        """Where a size from around a function whose graph this is can be asked for: a tensor that has it becomes an input.
+
+        Errors: UncapturedHigherOrderOpError for a number that is no size of a tensor.
+        """
+        recorder = self.outer
+        while recorder.outer is not None and name not in recorder.known and name not in recorder.functions:
+            recorder = recorder.outer
+        source = recorder.known.get(name)
+        if not isinstance(source, fx.Node):
+            self._from_outer((source or recorder.functions[name])[0].meta["val"])
+            return self.known.get(name)
+        raise UncapturedHigherOrderOpError(
+            f"export: a function of an operator of control flow uses the number {name} from around it, which is no size of a tensor; give it as a tensor, "
+            "torch.scalar_tensor(number), among the operands"
+        )
 
     def _size_node(self, source, dim):
         with self.graph.inserting_before(self.mark) if source.op == "placeholder" else self.graph.inserting_after(source):
@@ -164,9 +206,21 @@ class Recorder:
 
     def faked(self, tensor):
         """The fake tensor of a real one that the program holds, which becomes a constant of the graph."""
+        if tensor._is_batched:
+            return self._element(tensor)
+        memory = _memory(tensor)
+        if memory in self.tensors:  # what autograd kept of it
+            self.know(tensor, self.tensors[memory])
+            return tensor
+        if memory in self.values:
+            return self._value_below(tensor, self.values[memory])
         if self.outer is not None:
             return self._from_outer(tensor)
         fake = self.fakes.get(id(tensor))
+        if fake is None and maybe_get_fake_mode(tensor) is self.mode and id(tensor) not in self.names:
+            raise Unseen(
+                f"export: the program uses a tensor of shape {tuple(tensor.shape)} that no operator of the graph gives: an operator keeps it for gradients"
+            )
         return self.lift(tensor, self.names.get(id(tensor))) if fake is None else fake
 
     def _from_outer(self, tensor):
@@ -176,9 +230,37 @@ class Recorder:
             with self.graph.inserting_before(self.first_user_input):
                 node = self.graph.create_node("placeholder", self.outer.node_of(fake).name, name=self.outer.node_of(fake).name)
             node.meta["val"] = fake
-            self.know(fake, node)
+            self._take(fake, node)
             self.lifted_from_outer[id(fake)] = fake
         return fake
+
+    def _take(self, tensor, node):
+        """An input of this graph, whose sizes can be asked for."""
+        self.know(tensor, node)
+        for d, size in enumerate(tensor.shape):
+            self.learn(size, node, d)
+
+    def _value_below(self, value, element):
+        """The batch that a known element is one of: gradients are computed with it. Its node stands where the level of the element is open."""
+        _, dim, _, number = _cresset.batched_parts(element)
+        source = self.nodes[id(element)]
+        arguments = (source, self._level(number), self.node_of(value.shape[dim]), dim)
+        with self.graph.inserting_after(source):
+            node = self.graph.create_node("call_function", predispatch._remove_batch_dim, arguments, name="_remove_batch_dim")
+        self._note(node, None, source)
+        self._result(node, value)
+        return value
+
+    def _element(self, tensor):
+        """An element that a transform made of a batch."""
+        _, dim, value, number = _cresset.batched_parts(tensor)
+        value = self._all_fake(value)
+        return self.write(predispatch._add_batch_dim, (value, dim, self._level(number)), {}, tensor)
+
+    def _level(self, number):
+        if number not in self.levels:
+            raise Unseen("export: an operator runs a function under vmap by itself, and the program has no step that opens the level")
+        return self.levels[number]
 
     def lift(self, tensor, name=None, *, fresh=False):
         """Makes a tensor with data an input of the graph, in front of the program's arguments; returns its fake."""
@@ -227,10 +309,19 @@ class Recorder:
     # ---- calls ------------------------------------------------------------------------------------------------------------
 
     def __call__(self, func, args, kwargs):
+        if (self.in_transform and func in _HISTORIES) or (func is _CONJ and self.grad_mode is not None and not args[0].is_complex()):
+            return self._without_history(func, *args)
+        if not _fits(func, args, kwargs):  # a row whose schema is another in PyTorch
+            with self._listening(self._named_by_row, BELOW_AUTOGRAD):
+                return translations.renamed(_name_of(func))(*args, **kwargs)
         args, kwargs = self._all_fake(args), {k: self._all_fake(v) for k, v in kwargs.items()}
         if func in _WITH_SWITCH and len(args) == 2:
             args = (*args, False)
-        spelling = _spellings.of(func)
+        body = self._body_of(func, args, kwargs)
+        if body is not None:
+            with self._heard():
+                return body(*args, **kwargs)
+        spelling = _spellings.of(func, self.in_transform)
         said = (spelling(self, func, args, kwargs) if spelling is not None else None) or (func, args, kwargs)
         try:
             result = self._run(func, args, kwargs)
@@ -242,6 +333,71 @@ class Recorder:
             if self.env is not None and self.env.draft is not None and func.namespace not in ("aten", "prims", "prim"):
                 result = self.env.draft.compared(self, func, args, kwargs, result)
         return self.write(*said, result)
+
+    def _body_of(self, func, args, kwargs):
+        """The body of a composite that is differentiated, where what it computes is to be seen; else None."""
+        if (
+            self.view == AS_CALLED
+            or self.in_transform
+            or not torch.is_grad_enabled()
+            or not any(t.requires_grad for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor))
+        ):
+            return None
+        if not hasattr(func, "_entry") or not func.has_kernel_for_dispatch_key("CompositeImplicitAutograd"):
+            return None
+        return _cresset.body(func._entry)
+
+    def _named_by_row(self, func, args, kwargs):
+        with self._listening(None, BELOW_AUTOGRAD):
+            return self(func, args, kwargs)
+
+    def whole_transform(self, function, args, kwargs):
+        """Runs a transform so that its operators are heard below all layers; None in place of the result where its steps are heard."""
+        if self.view != BELOW_LAYERS:
+            return None
+        with self._not_heard(), self._listening(self._named_by_row, BELOW_AUTOGRAD):
+            return (self.of_transform(functools.partial(function, **kwargs), args, True),)
+
+    def _without_history(self, func, tensor):
+        """The values of a tensor as a transform keeps them, which are the tensor's own to the program."""
+        tensor = self._all_fake(tensor)
+        kept = self._run(func, (tensor,), {})
+        self.know(kept, self.node_of(tensor))
+        return kept
+
+    def step(self, target, function, args, kwargs):
+        """A step of a transform, which is a node; the operators that it calls are not."""
+        with self._not_heard():
+            args = tuple(self._all_fake(a) for a in args)
+            result = function(*args, **kwargs)
+            if target is predispatch._vmap_increment_nesting:
+                self.levels[_cresset.vmap_level()] = result
+            written = None if isinstance(result, int) else result  # numbers of levels are told to later steps as they are
+            self.write(target, args, kwargs, written)
+        return result
+
+    def _not_heard(self):
+        return self._listening(None)
+
+    def _heard(self):
+        return self._listening(self)
+
+    @contextlib.contextmanager
+    def _listening(self, listener, place=ABOVE_LAYERS):
+        before = _cresset._listen(place, listener)
+        try:
+            yield
+        finally:
+            _cresset._listen(place, before)
+
+    def of_transform(self, function, args, is_part):
+        """Runs a part of a transform, or a function that is transformed. Gradient modes of parts are not the program's."""
+        before = self.in_transform, self.grad_mode
+        self.in_transform, self.grad_mode = is_part, torch.is_grad_enabled() if self.grad_mode is None else self.grad_mode
+        try:
+            return function(*args)
+        finally:
+            self.in_transform, self.grad_mode = before
 
     @staticmethod
     def _run(func, args, kwargs):
@@ -258,7 +414,7 @@ class Recorder:
         """Adds the node of a call, and those that take its result apart; returns the result, or with `listed` these nodes."""
         if isinstance(result, torch.dtype):
             return result  # a number of the program, as sizes that are numbers
-        name = func.name() if getattr(func, "namespace", None) == "higher_order" else getattr(func, "_opname", None) or func._schema.name
+        name = _name_of(func)
         if self.env is not None:
             args, kwargs = self.env.lift(tuple(args)), {k: self.env.lift(v) for k, v in kwargs.items()}
         title = _TITLES.get(name, name)
@@ -285,10 +441,15 @@ class Recorder:
         return part
 
     def _result(self, node, tensor):
-        node.meta["val"] = tensor
+        node.meta["val"] = tensor if not tensor._is_batched else self._like(tensor)
         self.know(tensor, node)
         for d, size in enumerate(tensor.shape):
             self.learn(size, node, d)
+
+    def _like(self, element):
+        """A tensor without data of the facts of an element, which outlives its level."""
+        with self._not_heard(), self.mode:
+            return torch.empty_strided(element.shape, element.stride(), dtype=element.dtype, device=element.device)
 
     def _note(self, node, name, like=None):
         self.grad_modes[node] = torch.is_grad_enabled() if self.grad_mode is None else self.grad_mode
@@ -299,7 +460,8 @@ class Recorder:
             return
         self.counts[name] = self.counts.get(name, 0) + 1
         node.meta["nn_module_stack"] = dict(self.stack)
-        node.meta["torch_fn"] = f"{name}_{self.counts[name]}", f"builtin_function_or_method.{name}"
+        kind = "builtin_function_or_method" if not inspect.isfunction(node.target) else "function"
+        node.meta["torch_fn"] = f"{name}_{self.counts[name]}", f"{kind}.{name}"
         if self.origin is not None and "stack_trace" in self.origin.meta:
             node.meta.update({k: self.origin.meta[k] for k in _KEPT if k in self.origin.meta})
         elif trace := self._trace():
@@ -339,10 +501,14 @@ class Recorder:
 
     def _body(self, function, inputs, titles):
         body = Recorder(self.mode, self)
+        body.levels = self.levels
         for title, tensor in zip(titles, inputs, strict=True):
             node = body.graph.create_node("placeholder", title, name=title)
             node.meta["val"] = tensor
-            body.know(tensor, node)
+            if isinstance(tensor, torch.Tensor):
+                body._take(tensor, node)
+            elif isinstance(tensor, torch.SymInt):
+                body.known[str(tensor.node.expr)] = node
         mark = body.first_user_input = body.graph.create_node("placeholder", "end_of_inputs", name="end_of_inputs")
         body._root, body._where = self._root, self._where
         with body.recording(nested=True):
@@ -426,6 +592,29 @@ class Recorder:
             _cresset._listen(ABOVE_LAYERS, before)
 
 
+_CONJ = torch.ops.aten.conj.default
+_HISTORIES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
+
+
+def _memory(tensor):
+    """The place of a tensor without data, which it shares with aliases alone; None for one with data, and for a wrapper."""
+    if tensor._is_batched or tensor.layout is not torch.strided or not is_fake(tensor) or _cresset.is_functional(tensor):
+        return None if not tensor._is_batched else id(tensor)
+    return tensor.untyped_storage()._cdata, tensor.dtype, *_cresset._geometry(tensor)
+
+
+def _fits(func, args, kwargs):
+    """Whether a call has all arguments that the operator's schema wants."""
+    schema = getattr(func, "_schema", None)
+    return schema is None or all(a.has_default_value() or a.name in kwargs for a in schema.arguments[len(args) :])
+
+
+def _name_of(func):
+    if getattr(func, "namespace", None) == "higher_order":
+        return func.name()
+    return func.__name__ if inspect.isfunction(func) else getattr(func, "_opname", None) or func._schema.name
+
+
 # ---- operators that are Python's --------------------------------------------------------------------------------------------
 
 
@@ -439,6 +628,10 @@ def _patched():
         (HigherOrderOperator, "__call__", HigherOrderOperator.__call__),
         (torch.Tensor, "item", torch.Tensor.item),
         (torch.autograd.Function, "apply", torch.autograd.Function.__dict__["apply"]),
+        (_cresset, "run_backward", _cresset.run_backward),
+        (_cresset, "functional_product", _cresset.functional_product),
+        (_cresset, "functional_jacobian", _cresset.functional_jacobian),
+        (torch, "get_rng_state", torch.get_rng_state),
     ]
 
     def defined(op, *args, **kwargs):
@@ -485,7 +678,26 @@ def _patched():
         finally:
             heard.grad_mode = before
 
-    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply)), strict=True):
+    def differentiating(number, is_part):
+        call = own[number][2]
+
+        def differentiated(*args):
+            recorder = predispatch.recorder()
+            if recorder is not None and recorder.is_strict:
+                raise Unsupported("a strict export has no gradients of torch.autograd within the program; use strict=False or torch.func")
+            return call(*args) if recorder is None else recorder.of_transform(call, args, is_part)
+
+        return differentiated
+
+    def get_rng_state():
+        recorder = predispatch.recorder()
+        if recorder is None:
+            return own[-1][2]()
+        with recorder.paused():  # the state of the capture, which no operator makes
+            return own[-1][2]()
+
+    derivatives = differentiating(4, True), differentiating(5, False), differentiating(6, False)
+    for (cls, name, _), function in zip(own, (defined, higher_order, item, classmethod(apply), *derivatives, get_rng_state), strict=True):
         setattr(cls, name, function)
     return own
 
@@ -523,37 +735,18 @@ def _of_scan(recorder, args):
 _BODIES = {"cond": _of_cond, "while_loop": _of_while_loop, "map_impl": _of_map, "scan": _of_scan}
 
 
-@contextlib.contextmanager
 def modules_noted(recorder, root, observers):
     """In its scope the recorder knows which modules are running. `observers`: path -> function (number of the call from 0, args, kwargs, result)."""
-    paths = {}
-    for path, module in root.named_modules():
-        paths.setdefault(module, path)
-    calls, original = {}, nn.Module.__call__
 
-    def noted(module, *args, **kwargs):
-        path = paths.get(module)
-        if path is None:
-            return original(module, *args, **kwargs)
-        times = calls[path] = calls.get(path, 0) + 1
-        key = f"L__self__{path}" + (f"@{times - 1}" if times > 1 else "")
+    def around(path, earlier, module, args, kwargs, call):
+        key = f"L__self__{path}" + (f"@{earlier}" if earlier else "")
         recorder.stack.append((key, (path, type_name(type(module)))))
         try:
-            result = original(module, *args, **kwargs)
+            result = call()
         finally:
             recorder.stack.pop()
         if path in observers:
-            observers[path](times - 1, args, kwargs, result)
+            observers[path](earlier, args, kwargs, result)
         return result
 
-    nn.Module.__call__ = noted
-    try:
-        yield
-    finally:
-        nn.Module.__call__ = original
-
-
-def type_name(cls):
-    """The name of a class as files have it: PyTorch's for its own."""
-    module = cls.__module__
-    return f"{'torch' + module[7:] if module == 'cresset' or module.startswith('cresset.') else module}.{cls.__qualname__}"
+    return calls_noted(root, around)

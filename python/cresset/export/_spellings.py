@@ -151,9 +151,10 @@ def _table():
 _known = None
 
 
-def of(func):
-    """The spelling of an operator, or None."""
+def of(func, in_formula):
+    """The spelling of an operator, or None. Numbers in formulas of gradients are numbers."""
     global _known
     if _known is None:
         _known = _table()
-    return _known.get(func)
+    found = _known.get(func)
+    return None if in_formula and found is _number_as_tensor else found

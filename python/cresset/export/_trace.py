@@ -15,7 +15,7 @@ from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import _PyTreeCodeGen
 from ..utils import _pytree as pytree
 from . import _regions, _shapes
-from ._recorder import PACKAGE as _PACKAGE, Recorder, modules_noted
+from ._recorder import PACKAGE as _PACKAGE, VIEWS, Recorder, Unseen, modules_noted
 from .dynamic_shapes import refine_dynamic_shapes_from_suggested_fixes
 from .graph_signature import (
     ConstantArgument,
@@ -41,16 +41,25 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
     names, leaves, in_spec = _inputs(module, args, kwargs, strict)
     shapes = _shapes.Shapes(module, args, kwargs, dynamic_shapes, names, leaves, deferred, strict)
     shapes.env.draft = draft
+    views = iter(VIEWS)
+    view = next(views)
     for _ in range(_shapes.MAX_RESTARTS):
-        recorder = Recorder(shapes.mode)
+        recorder = Recorder(shapes.mode, is_strict=strict, view=view)
         run = _Run(module, recorder, strict, preserved)
         if draft is not None:
             draft.begin(run)
+        known = len(shapes.env.guards)
         try:
             run.trace(names, leaves, in_spec, shapes)
             break
         except shapes.restart:
             continue
+        except Unseen:
+            if (view := next(views, None)) is None:
+                raise
+        except RuntimeError:
+            if len(shapes.env.guards) == known:  # else a size was found to be a number while gradients of the former size were under way
+                raise
     _regions.wrap(recorder, run)
     graph_module = torch.fx.GraphModule(run.root, recorder.graph)
     shapes.assert_conditions(graph_module)

@@ -7,6 +7,7 @@ import cresset as torch
 
 from .._core.operators import OperatorBase
 from .._export.verifier import SpecViolationError
+from .._functorch.predispatch import is_step
 from ..utils import _pytree as pytree
 from .decomp_utils import CustomDecompTable
 from .graph_signature import ArgumentSpec
@@ -107,8 +108,8 @@ class Verifier:
             return
         module = getattr(node.target, "__module__", None)
         of_numbers = module in ("_operator", "math", "builtins") or getattr(node.target, "__name__", "").lstrip("_").startswith("sym_")
-        if not of_numbers and not isinstance(node.target, OperatorBase):
-            raise SpecViolationError(f"expected calls of operators and of functions of numbers, got {node.format_node()}")
+        if not of_numbers and not isinstance(node.target, OperatorBase) and not is_step(node.target):
+            raise SpecViolationError(f"expected calls of operators, of functions of numbers and of steps of transforms, got {node.format_node()}")
         if "val" not in node.meta:
             raise SpecViolationError(f"the value of {node.name} is not known: its meta has no 'val'")
 

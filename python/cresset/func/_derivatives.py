@@ -10,7 +10,9 @@ import functools
 import _cresset
 from _cresset import Tensor
 
+from .._functorch import predispatch
 from ..utils._pytree import tree_flatten, tree_unflatten
+from . import _steps
 
 
 def _tensors(tree, what, error=ValueError):
@@ -18,7 +20,7 @@ def _tensors(tree, what, error=ValueError):
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise error(f"{what}: expected tensors, got {type(leaf).__name__}")
-    return leaves, spec
+    return predispatch.seen(leaves), spec
 
 
 def _results(tree, what):
@@ -46,7 +48,7 @@ class _Flat:
         self.func, self.spec, self.has_aux, self.what = func, spec, has_aux, what
 
     def __call__(self, *leaves):
-        output, aux = _with_aux(self.func(*tree_unflatten(leaves, self.spec)), self.has_aux, self.what)
+        output, aux = _with_aux(predispatch.of_program(self.func, *tree_unflatten(leaves, self.spec)), self.has_aux, self.what)
         results, self.results = _results(output, self.what)
         self.others, self.aux = tree_flatten(aux)
         for leaf in self.others if self.has_aux else ():
@@ -108,6 +110,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     what = "grad_and_value"
 
     @functools.wraps(func)
+    @predispatch.transform
     def wrapper(*args, **kwargs):
         def of_chosen(value):
             output = func(*_replaced(args, numbers, value, several), **kwargs)
@@ -118,7 +121,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
         numbers, chosen, several = _chosen(args, argnums)
         leaves, spec = _tensors((chosen,), what)
         flat = _Flat(of_chosen, spec, has_aux, what)
-        gradient, (value,), aux = _cresset.func_grad_and_value(flat, leaves)
+        gradient, (value,), aux = predispatch.of_transform(_cresset.func_grad_and_value, flat, leaves)
         return tree_unflatten(gradient, spec)[0], flat.given(value, aux=aux)
 
     return wrapper
@@ -142,6 +145,7 @@ def grad(func, argnums=0, has_aux=False):
     return wrapper
 
 
+@predispatch.transform
 def vjp(func, *primals, has_aux=False):
     """Return what `func` gives for `primals`, and a function that multiplies a vector (a tree like the output) by its Jacobian.
 
@@ -155,18 +159,19 @@ def vjp(func, *primals, has_aux=False):
     """
     leaves, spec = _tensors(primals, "vjp")
     flat = _Flat(func, spec, has_aux, "vjp")
-    output, aux, pull = _cresset.func_vjp(flat, leaves)
+    output, aux, pull = predispatch.of_transform(_cresset.func_vjp, flat, leaves)
     out_spec = flat.results
 
     def product(cotangents, retain_graph=True, create_graph=None):
         vectors, vector_spec = tree_flatten(cotangents)
         if vector_spec != out_spec:
             raise RuntimeError(f"vjp: expected a vector of the output's structure {out_spec!r}, got {vector_spec!r}")
-        return tree_unflatten(pull(vectors, retain_graph, create_graph), spec)
+        return tree_unflatten(predispatch.of_transform(pull, vectors, retain_graph, create_graph), spec)
 
     return flat.given(tree_unflatten(output, out_spec), product, aux=aux)
 
 
+@predispatch.transform
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """Return what `func` gives for the tuple `primals`, and its derivative along `tangents`, a tuple of the same structure.
 
@@ -187,10 +192,12 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     if not leaves:
         raise RuntimeError("jvp: expected primals to contain at least one tensor")
     flat = _Flat(func, spec, has_aux, "jvp")
-    values, along, aux = _cresset.func_jvp(flat, leaves, directions, strict)
+    of_lists = _cresset.func_jvp if predispatch.recorder() is None else _steps.jvp
+    values, along, aux = of_lists(flat, leaves, directions, strict)
     return flat.given(tree_unflatten(values, flat.results), tree_unflatten(along, flat.results), aux=aux)
 
 
+@predispatch.transform
 def linearize(func, *primals):
     """Return what `func` gives for `primals`, and the function's linear approximation there: it takes tangents and returns derivatives.
 
@@ -204,24 +211,26 @@ def linearize(func, *primals):
     """
     leaves, spec = _tensors(primals, "linearize")
     flat = _Flat(func, spec, False, "linearize")
-    output, along = _cresset.func_linearize(lambda *values: flat(*values)[0], leaves)
+    output, along = predispatch.of_transform(_cresset.func_linearize, lambda *values: flat(*values)[0], leaves)
 
     def derivative(*tangents):
         directions, direction_spec = tree_flatten(tangents)
         if direction_spec != spec:
             raise RuntimeError(f"linearize: expected tangents of the primals' structure {spec!r}, got {direction_spec!r}")
-        return tree_unflatten(along(directions), flat.results)
+        return tree_unflatten(predispatch.of_transform(along, directions), flat.results)
 
     return tree_unflatten(output, flat.results), derivative
 
 
 def _jacobian(func, argnums, has_aux, what, *settings):
     @functools.wraps(func)
+    @predispatch.transform
     def wrapper(*args, **kwargs):
         numbers, chosen, several = _chosen(args, argnums)
         leaves, spec = _tensors((chosen,), what)
         flat = _Flat(lambda value: func(*_replaced(args, numbers, value, several), **kwargs), spec, has_aux, what)
-        blocks, aux = _cresset.func_jacobian(flat, leaves, what == "jacfwd", *settings)
+        of_lists = _steps.jacobian if predispatch.is_heard() else _cresset.func_jacobian
+        blocks, aux = of_lists(flat, leaves, what == "jacfwd", *settings)
         return flat.given(tree_unflatten([tree_unflatten(parts, spec)[0] for parts in blocks], flat.results), aux=aux)
 
     return wrapper

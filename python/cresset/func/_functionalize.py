@@ -6,6 +6,7 @@ import threading
 import _cresset
 from _cresset import Tensor
 
+from .._functorch import predispatch
 from .._modes import stack as _stack
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -42,7 +43,8 @@ def functionalize(func, *, remove="mutations"):
             new_args, new_kwargs = tree_unflatten([wrappers.get(id(leaf), leaf) for leaf in leaves], spec)
             call = functools.partial(func, *new_args, **new_kwargs)
             # Who listens above all layers hears of values, as those below do.
-            output = _cresset.with_functional(2, call) if _stack.active(_stack.ABOVE_LAYERS) else call()
+            heard = _stack.active(_stack.ABOVE_LAYERS) or predispatch.recorder() is not None
+            output = _cresset.with_functional(2, call) if heard else call()
         finally:
             _cresset.exit_functional(scope)
 

@@ -6,6 +6,7 @@ import sys
 import _cresset
 from _cresset import Tensor
 
+from .._functorch import predispatch
 from ..utils._pytree import tree_flatten, tree_structure, tree_unflatten
 
 
@@ -84,6 +85,16 @@ def _flat_out_dims(func, out_dims, output, spec):
     return dims
 
 
+def _steps():
+    """The module that runs a call step by step, where a program replaced a step, or wants to hear of each; or None."""
+    steps = sys.modules.get("cresset._functorch.vmap")
+    if not predispatch.is_heard():
+        return steps if steps is not None and steps.are_replaced() else None
+    from .._functorch import vmap
+
+    return vmap
+
+
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """Return a function that applies `func`, a function of single examples, to a batch at once.
 
@@ -107,9 +118,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         raise ValueError(f"vmap: expected chunk_size to be None or above 0 (got {chunk_size})")
 
     @functools.wraps(func)
+    @predispatch.transform
     def wrapped(*args, **kwargs):
-        steps = sys.modules.get("cresset._functorch.vmap")
-        if steps is not None and steps.are_replaced():
+        steps = _steps()
+        if steps is not None:
             return steps.run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs)
         leaves, spec, dims = _flat_in_dims(func, in_dims, args)
         shape, others = [], []

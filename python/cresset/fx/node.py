@@ -32,8 +32,11 @@ def _side_effects():
     global _side_effects_of_torch_added
     if not _side_effects_of_torch_added:
         _side_effects_of_torch_added = True
+        from .._functorch import predispatch
+
         aten = torch.ops.aten
         found = [
+            *predispatch.STEPS.values(),  # levels of transforms are opened and closed
             operator.setitem,
             torch._assert,
             torch._check,

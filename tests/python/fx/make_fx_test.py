@@ -166,6 +166,61 @@ class Graphs(unittest.TestCase):
         self.assertIsNone(proxy_tensor.get_proxy_mode())
 
 
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.last = nn.Linear(3, 3), nn.ReLU()
+
+    def forward(self, x):
+        return self.last(self.linear(x)) + 1
+
+
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part, self.scale = Part(), nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return self.part(self.part(x) * self.scale)
+
+
+class Places(unittest.TestCase):
+    def traced(self, **options):
+        module = Whole()
+
+        def run(x):
+            return module(x)
+
+        run._orig_mod = module
+        return make_fx(run, _allow_non_fake_inputs=True, **options)(X)
+
+    def notes(self, note, **options):
+        return [(n.name, n.meta.get(note)) for n in self.traced(record_module_stack=True, **options).graph.nodes if n.op == "call_function"]
+
+    def test_nodes_name_the_modules_that_were_running(self):
+        for options in ({"pre_dispatch": True}, {"pre_dispatch": True, "tracing_mode": "fake"}, {"pre_dispatch": True, "proxy_module_inputs": True}):
+            stacks = {name: list(stack.items()) for name, stack in self.notes("nn_module_stack", **options)}
+            top, kind = ("", ("", f"{__name__}.Whole")), f"{__name__}.Part"
+            self.assertEqual(stacks["linear"], [top, ("part", ("part", kind)), ("part.linear", ("part.linear", "torch.nn.modules.linear.Linear"))])
+            self.assertEqual(stacks["mul"], [top])
+            self.assertEqual(stacks["relu_1"][1:], [("part@1", ("part", kind)), ("part.last@1", ("part.last", "torch.nn.modules.activation.ReLU"))])
+
+    def test_and_the_functions_that_were_called(self):
+        notes = dict(self.notes("torch_fn"))
+        self.assertEqual((notes["t"], notes["addmm"]), (("linear_1", "builtin_function_or_method.linear"),) * 2)
+        self.assertEqual((notes["relu_1"], notes["add_1"]), (("relu_2", "function.relu"), ("add_2", "method_descriptor.add")))
+        self.assertEqual({note for _, note in self.notes("torch_fn", _disable_torch_fn_metadata_mode=True)}, {None})
+
+    def test_attributes_have_the_modules_alone(self):
+        weight = self.traced(record_module_stack=True).graph.find_nodes(op="get_attr")[0]
+        self.assertEqual((list(weight.meta["nn_module_stack"]), "torch_fn" in weight.meta), (["", "part", "part.linear"], False))
+
+    def test_nothing_is_noted_else(self):
+        module = Whole()
+        for graph in (self.traced(), make_fx(module, record_module_stack=True)(X), make_fx(lambda x: module(x), record_module_stack=True)(X)):
+            self.assertFalse(any("nn_module_stack" in n.meta or "torch_fn" in n.meta for n in graph.graph.nodes))
+
+
 def test_operators_that_look_at_values_inside_are_one_call():
     """As far as no gradient of them is recorded."""
     functional, a = torch.nn.functional, torch.rand(3, 3)

@@ -259,6 +259,54 @@ class Functions(Case):
         self.assertEqual(seen, [list, list])
 
 
+class WritesStay(Case):
+    """`disable_functionalization`: graphs write where the function does."""
+
+    @staticmethod
+    def by_views(x):
+        y = x * 2
+        y.add_(1)
+        z = y.view(-1)
+        z.mul_(3)
+        x.add_(5)
+        return y, z
+
+    def both(self, function, x):
+        graphs, found = Graphs(), []
+        for run in (aot_function(function, graphs.forward, graphs.backward, disable_functionalization=True), function):
+            leaf = x.detach().clone().requires_grad_(x.requires_grad)
+            given = leaf.clone() if x.requires_grad else leaf
+            results = tree_leaves(run(given))
+            found.append([given, *results])
+            if x.requires_grad:
+                found[-1] += torch.autograd.grad(sum(r.sum() for r in results), leaf)
+        self.same(*found)
+        return graphs
+
+    def test_without_gradients(self):
+        graphs = self.both(self.by_views, X)
+        self.assertEqual(
+            targets(graphs.forward_graphs[0]), ["aten.mul.Tensor", "aten.add_.Tensor", "aten.view.default", "aten.mul_.Tensor", "aten.add_.Tensor"]
+        )
+
+    def test_with_gradients(self):
+        graphs = self.both(self.by_views, X.clone().requires_grad_())
+        self.assertEqual(targets(graphs.forward_graphs[0])[:3], ["aten.clone.default", "aten.mul.Tensor", "aten.add_.Tensor"])
+        self.both(lambda x: (x.mul_(2).sin(), x.view(-1)), X.clone().requires_grad_())
+        self.both(lambda x: x.sin().mul_(2), X.clone().requires_grad_())
+
+    def test_nothing_runs_again_that_sees_writes(self):
+        def function(x):
+            y = x.sin()
+            z = y * 3
+            y.mul_(2)
+            return z.exp() * y
+
+        x = X.clone().requires_grad_()
+        run = aot_function(function, nop, partition_fn=min_cut_rematerialization_partition, disable_functionalization=True)
+        self.same(gradients(run, x), gradients(function, x))
+
+
 class KeptBytes(Case):
     def kept(self, function, x, partition):
         graphs = self.check(function, x, partition_fn=partition)
@@ -328,6 +376,43 @@ class Export(Case):
         parameters = dict(net.named_parameters())
         for name, parameter in signature.backward_signature.gradients_to_parameters.items():
             self.same(results[name], parameters[parameter].grad)
+
+    def test_sizes_stay_open(self):
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(3, 2)
+                self.register_buffer("seen", torch.zeros(2))
+
+            def forward(self, x, y):
+                self.seen.add_(1)
+                return (self.linear(x) * y.sum() + x.shape[0] + self.seen,)
+
+        net, y = Two(), torch.ones(5)
+        for whole in (False, True):
+            graph, signature = aot_export_module(net, [X, y], trace_joint=False, dynamic_shapes=True, pre_dispatch=whole)
+            shapes = [tuple(n.meta["val"].shape) for n in graph.graph.find_nodes(op="placeholder")]
+            self.assertEqual(shapes[:3], [(2, 3), (2,), (2,)])
+            self.assertTrue(all(isinstance(n, torch.SymInt) for n in (shapes[3][0], shapes[4][0])))
+            self.assertEqual(list(signature.buffers_to_mutate.values()), ["seen"])
+            more = torch.ones(7, 3)
+            results = graph(*net.parameters(), net.seen, more, y)
+            self.same(results[1], net.linear(more) * 5 + 7 + 1)
+        (fixed, _), (joint, _) = (
+            aot_export_module(net, [X, y], trace_joint=False),
+            aot_export_module(self.Net(), [X], trace_joint=True, output_loss_index=0, dynamic_shapes=True),
+        )
+        for graph in (fixed, joint):
+            self.assertTrue(all(type(n) is int for node in graph.graph.find_nodes(op="placeholder") for n in node.meta["val"].shape))
+
+    def test_fake_inputs_bring_their_sizes(self):
+        from cresset._subclasses import FakeTensorMode
+        from cresset.fx.experimental.symbolic_shapes import ShapeEnv
+
+        mode = FakeTensorMode(shape_env=ShapeEnv())
+        graph, _ = aot_export_module(self.Net(), [mode.from_tensor(X)], trace_joint=False)
+        weight, *_, x = [n.meta["val"] for n in graph.graph.find_nodes(op="placeholder")]
+        self.assertEqual((tuple(weight.shape), type(x.shape[0])), ((2, 3), torch.SymInt))
 
     def test_modules_return_tuples(self):
         with self.assertRaisesRegex(RuntimeError, "expected the module to return a tuple, got FakeTensor"):

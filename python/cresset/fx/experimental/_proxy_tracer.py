@@ -64,6 +64,14 @@ class PythonKeyTracer(Tracer):
         self._by_geometry, self._indexed, self._order = {}, 0, []
         self.enable_thunkify, self.record_stack_traces = False, False
         self.fake_mode = None
+        self.place = None  # notes for nodes: where in a module they are made
+
+    def create_node(self, *args, **kwargs):
+        """A node of the graph, with notes of its place."""
+        node = super().create_node(*args, **kwargs)
+        if self.place is not None:
+            self.place.note(node)
+        return node
 
     def call_module(self, m, forward, args, kwargs):
         """Modules are seen through."""

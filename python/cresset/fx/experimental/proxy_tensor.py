@@ -9,6 +9,8 @@ import contextlib
 import functools
 import inspect
 
+import _cresset
+
 import cresset as torch
 
 from ..._core.operators import OpOverload
@@ -68,6 +70,24 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if any(kind is not torch._subclasses.FakeTensor for kind in types):
             return NotImplemented  # classes come first: the graph is of what they call
         return proxy_call(self, func, self.pre_dispatch, args, kwargs or {})
+
+    def seen(self, tensor):
+        """The fake tensor of a real one, known as a constant of the graph: transforms keep it without an operator that would tell."""
+        fakes, tracer = torch._subclasses.fake_tensor, self.tracer
+        if self.tracing_mode == "real" or fakes.is_fake(tensor) or tensor._is_batched or _cresset.is_functional(tensor) or tracer.slot_of(tensor) is not None:
+            return tensor
+        fake = tracer.fake_mode.from_tensor(tensor)
+        tracer.track(fake, tracer.constant_node(tensor))
+        return fake
+
+    def whole_transform(self, function, args, kwargs):
+        """The result of a transform, in a tuple: above all layers its operators are those of elements and levels, so that they are heard below instead."""
+        with _stack.without(lambda mode: mode is self):
+            _stack.push(self)
+            try:
+                return (function(*args, **kwargs),)
+            finally:
+                _stack.pop(expected=self)
 
 
 @functools.cache
@@ -496,14 +516,14 @@ class _MakefxTracer:
     """One use of `make_fx`: its settings, and the modes that its trace runs in."""
 
     def __init__(self, decomposition_table, tracing_mode, _allow_non_fake_inputs, pre_dispatch, record_module_stack, _allow_fake_constant,
-                 _error_on_data_dependent_ops, record_stack_traces=False, parent_tracer=None, proxy_module_inputs=False):  # fmt: skip
+                 _error_on_data_dependent_ops, record_stack_traces=False, parent_tracer=None, proxy_module_inputs=False,
+                 _disable_torch_fn_metadata_mode=False):  # fmt: skip
         if tracing_mode not in ("real", "fake", "symbolic"):
             raise AssertionError(f"make_fx: expected tracing_mode real, fake or symbolic, got {tracing_mode!r}")
-        if record_module_stack or proxy_module_inputs:
-            raise NotImplementedError("make_fx: record_module_stack and proxy_module_inputs are not supported; torch.export.export notes the modules of nodes")
         self.decomposition_table = {} if decomposition_table is None else dict(decomposition_table)
         self.tracing_mode, self.allow, self.pre_dispatch = tracing_mode, _allow_non_fake_inputs, pre_dispatch
-        self.record_stack_traces = record_stack_traces
+        self.record_stack_traces, self.record_module_stack = record_stack_traces, record_module_stack
+        self.names_functions = not _disable_torch_fn_metadata_mode
         self.error_on_data = _error_on_data_dependent_ops
         self.fake_tensor_mode = None
 
@@ -518,6 +538,8 @@ class _MakefxTracer:
 
     def _trace(self, f, args):
         fakes = torch._subclasses.fake_tensor
+        module = getattr(f, "_orig_mod", None)
+        self.root = module if self.record_module_stack and isinstance(module, torch.nn.Module) else None
         tracer = self._new_tracer(None)
         flat, spec = tree_flatten(args)
         mode = None
@@ -533,16 +555,26 @@ class _MakefxTracer:
             flat = [self._fake_input(mode, i, leaf) for i, leaf in enumerate(flat)]
         else:  # numbers of the symbolic shapes that the arguments have are nodes
             tracer.fake_mode = next((m for m in map(fakes.maybe_get_fake_mode, flat) if m is not None), None)
+        env = getattr(tracer.fake_mode, "shape_env", None)
         for _ in range(_MAX_RESTARTS):
+            known = 0 if env is None else len(env.guards)
             try:
                 return self._trace_flat(f, flat, spec, mode, tracer)
             except _restart():  # sizes are found to be equal: the inputs know, what was written down does not
+                tracer = self._new_tracer(tracer.fake_mode)
+            except RuntimeError:
+                if env is None or len(env.guards) == known:  # else gradients of a size were under way that was found to be a number
+                    raise
                 tracer = self._new_tracer(tracer.fake_mode)
         return self._trace_flat(f, flat, spec, mode, tracer)
 
     def _new_tracer(self, mode):
         tracer = PythonKeyTracer()
         tracer.record_stack_traces, tracer.fake_mode = self.record_stack_traces, mode
+        if self.root is not None:
+            from ._module_calls import Place
+
+            tracer.place = Place(self.root, self.names_functions)
         return tracer
 
     def _trace_flat(self, f, flat, spec, mode, tracer):
@@ -553,7 +585,7 @@ class _MakefxTracer:
             function = fake_signature(f, len(placeholders))
         proxy_mode = ProxyTorchDispatchMode(tracer, self.tracing_mode, self.pre_dispatch, _error_on_data_dependent_ops=self.error_on_data)
         proxy_mode.decomposition_table = self.decomposition_table
-        with mode or contextlib.nullcontext(), proxy_mode:
+        with mode or contextlib.nullcontext(), proxy_mode, tracer.place.followed() if tracer.place is not None else contextlib.nullcontext():
             made = dispatch_trace(wrap_key(function, tree_unflatten(flat, spec), tracer, self.pre_dispatch), tracer, tuple(placeholders))
         if mode is not None and mode.shape_env is not None:
             made.shape_env = mode.shape_env
@@ -588,10 +620,13 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
         tracing_mode: "real" computes; "fake" needs no data, "symbolic" keeps the sizes of arguments open.
         _allow_non_fake_inputs: with fake tensors, let real ones that `f` holds be constants of the graph.
         pre_dispatch: write composites down whole, and what autograd is told.
+        record_module_stack: where `f` has a module as `_orig_mod`, note in `meta["nn_module_stack"]` of each node which of its parts were running, and in
+            `meta["torch_fn"]` the function that was called.
         record_stack_traces: note in each node where in the program it comes from.
+        proxy_module_inputs: nothing: weights of modules are attributes of the graph either way, as they are with PyTorch 2.13.
+        _disable_torch_fn_metadata_mode: leave `meta["torch_fn"]` out.
 
-    Errors: RuntimeError for a number that depends on the values of traced tensors (`item`, `if` on a tensor), AssertionError for another tracing mode,
-    NotImplementedError for `record_module_stack` and `proxy_module_inputs`.
+    Errors: RuntimeError for a number that depends on the values of traced tensors (`item`, `if` on a tensor), AssertionError for another tracing mode.
 
     >>> make_fx = torch.fx.experimental.proxy_tensor.make_fx
     >>> print(make_fx(lambda x, y: x @ y)(torch.ones(2, 2), torch.ones(2, 2)).code.strip())
@@ -600,7 +635,8 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
         return mm
     """
     maker = _MakefxTracer(decomposition_table, tracing_mode, _allow_non_fake_inputs, pre_dispatch, record_module_stack, _allow_fake_constant,
-                          _error_on_data_dependent_ops, record_stack_traces=record_stack_traces, proxy_module_inputs=proxy_module_inputs)  # fmt: skip
+                          _error_on_data_dependent_ops, record_stack_traces=record_stack_traces, proxy_module_inputs=proxy_module_inputs,
+                          _disable_torch_fn_metadata_mode=_disable_torch_fn_metadata_mode)  # fmt: skip
 
     @functools.wraps(f) if hasattr(f, "__name__") else (lambda g: g)
     def wrapped(*args):
