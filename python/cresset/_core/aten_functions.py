@@ -1,5 +1,7 @@
 """Operators of PyTorch's table that are functions here, not rows: their schemas, and functions that compute them. Graphs and `.pt2` files name them."""
 
+import _cresset
+
 import cresset as torch
 
 from .operator_table import Table
@@ -50,7 +52,11 @@ def _spread(name):
 
 
 # Rectifiers whose slopes below 0 are drawn; the noise is what each element is multiplied by.
-_SLOPES = "Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None"
+_SLOPES = _cresset._entry("rrelu")[0].partition("self, ")[2].rpartition(")")[0]
+
+
+def _of_slopes(result, tensor="Tensor", noise="Tensor"):
+    return f"({tensor} self, {noise} noise, {_SLOPES}) -> {result}"
 
 
 def _rectified(self, noise, lower=0.125, upper=1 / 3, training=False, generator=None):
@@ -73,10 +79,10 @@ def _rectified_gradient(grad_output, self, noise, lower, upper, training, self_i
 
 
 FUNCTIONS = {
-    "rrelu_with_noise_functional": (f"(Tensor self, Tensor noise, {_SLOPES}) -> (Tensor, Tensor noise_out)", _rectified),
-    "rrelu_with_noise": (f"(Tensor self, Tensor(b!) noise, {_SLOPES}) -> Tensor", _rectified_with_noise),
+    "rrelu_with_noise_functional": (_of_slopes("(Tensor, Tensor noise_out)"), _rectified),
+    "rrelu_with_noise": (_of_slopes("Tensor", noise="Tensor(b!)"), _rectified_with_noise),
     "rrelu_with_noise_": (
-        f"(Tensor(a!) self, Tensor(b!) noise, {_SLOPES}) -> Tensor(a!)",
+        _of_slopes("Tensor(a!)", "Tensor(a!)", "Tensor(b!)"),
         lambda self, noise, *options: self.copy_(_rectified_with_noise(self, noise, *options)),
     ),
     "rrelu_with_noise_backward": (
