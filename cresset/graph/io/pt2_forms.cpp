@@ -70,6 +70,10 @@ constexpr FormText kForms[] = {
      "%y: Tensor, %total: Tensor = nll_loss_forward(%self, %target, %weight, %reduction, %ignore_index) return %y, %total"},
     {"_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
      "%above: Tensor = gt.Scalar(%self, 0) %scaled: Tensor = mul.Tensor(%self, %weight) %y: Tensor = where.self(%above, %self, %scaled) return %y"},
+    {"rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? "
+     "generator=None) -> (Tensor, Tensor)",
+     "%y: Tensor, %n: Tensor = ir::if(%training) { %drawn: Tensor = _rrelu_noise(%self, %lower, %upper, %generator) %x: Tensor = mul.Tensor(%self, %drawn) "
+     "return %x, %drawn } { %x2: Tensor = rrelu(%self, %lower, %upper, false, %generator) return %x2, %noise } return %y, %n"},
     // ---- normalization ----
     {"_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> "
      "(Tensor, Tensor, Tensor)",

@@ -1,5 +1,7 @@
 """Operators of PyTorch's table that are functions here, not rows: their schemas, and functions that compute them. Graphs and `.pt2` files name them."""
 
+import _cresset
+
 import cresset as torch
 
 from .operator_table import Table
@@ -49,7 +51,44 @@ def _spread(name):
     return spread
 
 
+# Rectifiers whose slopes below 0 are drawn; the noise is what each element is multiplied by.
+_SLOPES = _cresset._entry("rrelu")[0].partition("self, ")[2].rpartition(")")[0]
+
+
+def _of_slopes(result, tensor="Tensor", noise="Tensor"):
+    return f"({tensor} self, {noise} noise, {_SLOPES}) -> {result}"
+
+
+def _rectified(self, noise, lower=0.125, upper=1 / 3, training=False, generator=None):
+    if not training:
+        return torch.ops.aten.leaky_relu.default(self, (lower + upper) / 2), noise.clone()
+    drawn = torch.ops.aten._rrelu_noise.default(self, float(lower), float(upper), generator)
+    return self * drawn, drawn
+
+
+def _rectified_with_noise(self, noise, *options):
+    result, drawn = _rectified(self, noise, *options)
+    noise.copy_(drawn)
+    return result
+
+
+def _rectified_gradient(grad_output, self, noise, lower, upper, training, self_is_result):
+    if training:
+        return grad_output * noise
+    return torch.ops.aten.leaky_relu_backward.default(grad_output, self, (lower + upper) / 2, self_is_result)
+
+
 FUNCTIONS = {
+    "rrelu_with_noise_functional": (_of_slopes("(Tensor, Tensor noise_out)"), _rectified),
+    "rrelu_with_noise": (_of_slopes("Tensor", noise="Tensor(b!)"), _rectified_with_noise),
+    "rrelu_with_noise_": (
+        _of_slopes("Tensor(a!)", "Tensor(a!)", "Tensor(b!)"),
+        lambda self, noise, *options: self.copy_(_rectified_with_noise(self, noise, *options)),
+    ),
+    "rrelu_with_noise_backward": (
+        "(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
+        _rectified_gradient,
+    ),
     "_native_batch_norm_legit_functional": (
         "(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) "
         "-> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",

@@ -122,6 +122,13 @@ class _Functional(torch.fx.Interpreter):
         if target is _aten.embedding_renorm_.default:
             self._written(_aten.embedding_renorm.default, args, args[:1])
             return args[0]
+        if target is _aten.rrelu.default and len(args) > 3 and args[3]:
+            facts = {"dtype": args[0].dtype, "layout": torch.strided, "device": args[0].device, "pin_memory": False, "memory_format": torch.contiguous_format}
+            noise = self._outside(_aten.empty.memory_format, (list(args[0].shape),), facts)
+            return self._whole(_aten.rrelu_with_noise_functional.default, (args[0], noise, *args[1:]), kwargs)[0]
+        if target in (_aten.rrelu_with_noise.default, _aten.rrelu_with_noise_.default):
+            (result,) = self._written(_aten.rrelu_with_noise_functional.default, args, args[1:2])
+            return result if target is _aten.rrelu_with_noise.default else self._assigned(args[0], result)
         if target in _written_forms():
             found = self._whole(_written_forms()[target], args, kwargs)
             for tensor, value in zip(tree_leaves(args[: len(found)]), tree_leaves(found), strict=True):
@@ -166,6 +173,12 @@ class _Functional(torch.fx.Interpreter):
         for tensor, value in zip(written, values, strict=True):
             _cresset.set_functional(tensor, _cresset.from_functional(value))
         return results
+
+    @staticmethod
+    def _assigned(tensor, value):
+        """The tensor, which has another value from now on."""
+        _cresset.set_functional(tensor, _cresset.from_functional(value))
+        return tensor
 
     def _batch_norm(self, *args):
         return self._written(_aten._native_batch_norm_legit_functional.default, args, args[3:5])

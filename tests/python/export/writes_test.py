@@ -1,6 +1,7 @@
 """Programs that write their buffers and inputs, decomposed once and twice: the same values and signatures, and a copy over a whole buffer is what was copied."""
 
 import copy
+import tempfile
 
 import pytest
 
@@ -296,3 +297,33 @@ def test_instance_normalization_that_is_tracked_is_batches_of_one():
     assert [n.name for n in program.graph.nodes if n.op == "call_function"] == nodes.split()
     assert program.graph_signature.buffers_to_mutate == {"alias_1": "running_mean", "alias_4": "running_var"}
     assert program.graph_signature.user_outputs == ("view_5",)
+
+
+def test_drawn_slopes_are_an_operator_of_core_programs():
+    x = torch.linspace(-1, 1, 6)
+    program = torch.export.export(torch.nn.RReLU(0.1, 0.3).train(), (x,)).run_decompositions()
+    assert operators(program) == ["aten.empty.memory_format", "aten.rrelu_with_noise_functional.default", "<built-in function getitem>"]
+    with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+        torch.export.save(program, file.name)
+        runs = [program.module(), torch.export.load(file.name).module(), torch.graph.load_program(file.name)]
+        for run in runs:
+            torch.manual_seed(0)
+            found = run(x)
+            torch.manual_seed(0)
+            assert torch.equal(found, torch.rrelu(x, 0.1, 0.3, True))
+
+
+def test_rectifiers_that_keep_their_slopes():
+    x, aten = torch.linspace(-1, 1, 6), torch.ops.aten
+    noise = torch.zeros(6)
+    torch.manual_seed(0)
+    result = aten.rrelu_with_noise(x, noise, 0.1, 0.3, True)
+    assert torch.equal(result, x * noise) and bool((noise[3:] == 1).all()) and bool(((noise[:3] > 0.1) & (noise[:3] < 0.3)).all())
+    torch.manual_seed(0)
+    for found, expected in zip(aten.rrelu_with_noise_functional(x, noise, 0.1, 0.3, True), (result, noise), strict=True):
+        assert torch.equal(found, expected)
+    assert torch.equal(aten.rrelu_with_noise_backward(torch.ones(6), x, noise, 0.1, 0.3, True, False), noise)
+    written = x.clone()
+    torch.manual_seed(0)
+    assert aten.rrelu_with_noise_(written, torch.zeros(6), 0.1, 0.3, True) is written and torch.equal(written, result)
+    assert torch.equal(aten.rrelu_with_noise(x, noise, 0.1, 0.3), torch.nn.functional.leaky_relu(x, 0.2))

@@ -2,6 +2,7 @@
 
 import unittest
 
+from cresset._functorch._aot_autograd.subclass_parametrization import unwrap_tensor_subclass_parameters
 from cresset._functorch.apis import chunk_vmap
 from cresset._functorch.compile_utils import fx_graph_cse, get_aten_target, get_outputs, get_placeholders, raise_getitems, strip_overloads
 from cresset.functorch.compile import aot_module_simplified, minifier, nop
@@ -73,6 +74,46 @@ class Graphs(unittest.TestCase):
     def test_options_of_inductor_are_refused(self):
         with self.assertRaisesRegex(NotImplementedError, "compile_region_name='r' is not supported"):
             aot_module_simplified(nn.ReLU(), [X], nop, compile_region_name="r")
+
+
+class Two(torch.Tensor):
+    """Two tensors that go through the same operators."""
+
+    @staticmethod
+    def __new__(cls, a, b):
+        return torch.Tensor._make_wrapper_subclass(cls, a.shape, dtype=a.dtype, requires_grad=a.requires_grad)
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __tensor_flatten__(self):
+        return ["a", "b"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner, context, size, stride):
+        return Two(inner["a"], inner["b"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        results = []
+        for name in ("a", "b"):
+            plain, named = torch.utils._pytree.tree_map_only(Two, lambda t, name=name: getattr(t, name), (args, kwargs or {}))
+            results.append(func(*plain, **named))
+        return Two(*results) if isinstance(results[0], torch.Tensor) else results[0]
+
+
+class Classes(unittest.TestCase):
+    def test_parameters_of_classes_are_the_tensors_that_they_hold(self):
+        module = nn.Sequential(nn.Linear(2, 2), nn.Module())
+        a, b, c = (torch.full((2,), float(n)) for n in range(3))
+        module[1].w = nn.Parameter(Two(Two(a, b), c), requires_grad=False)
+        self.assertIs(unwrap_tensor_subclass_parameters(module), module)
+        originals = [f"1.parametrizations.w.original{i}" for i in range(3)]
+        self.assertEqual(list(module.state_dict()), ["0.weight", "0.bias", *originals])
+        self.assertTrue(all(type(module.state_dict()[name]) is torch.Tensor for name in originals))
+        self.assertIsInstance(module[1].w, Two)
+        for found, expected in zip((module[1].w.a.a, module[1].w.a.b, module[1].w.b), (a, b, c), strict=True):
+            self.assertTrue(torch.equal(found, expected))
 
 
 class Parts(unittest.TestCase):
