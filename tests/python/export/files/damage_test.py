@@ -161,6 +161,18 @@ class Damage(unittest.TestCase):
 
         self.assertIn("module_call_graph", self.said_by_python(unsigned))
 
+    def test_names_that_are_no_text(self):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, data in self.entries.items():
+                archive.writestr(name, data)
+            archive.writestr(self.model.replace("model.json", "b.json"), "{}")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "two.pt2"
+            file.write_bytes(buffer.getvalue().replace(b"models/b.json", b"models/\xd7.json"))
+            with self.assertRaisesRegex(ValueError, "expected one model"):
+                torch.graph.load_program(file)
+
     def test_cut_files(self):
         buffer = io.BytesIO()
         save(export(nn.Linear(2, 2), (torch.ones(1, 2),)), buffer)
