@@ -115,13 +115,16 @@ class Matrix:
         try:
             compare(run.op, tuple(expected), tuple(got), values=False)
             if exact:
-                same = [self.torch.equal(a.value.nan_to_num(), b.value.nan_to_num()) for a, b in zip(got, expected, strict=True)]
-                return "" if all(same) or run.uninitialised else "other bits"
+                same = all(self.torch.allclose(self.wide(a), self.wide(b), 0, 0, equal_nan=True) for a, b in zip(got, expected, strict=True))
+                return "" if same or run.uninitialised else "other bits"
             if not run.uninitialised:
-                compare(run.op, *(unique_part(run.name, sample, part[0] if len(part) == 1 else tuple(part)) for part in (expected, got)), at_least=2e-5)
+                compare(run.op, *(unique_part(run.name, sample, part[0] if len(part) == 1 else tuple(part)) for part in (expected, got)), at_least=1e-4)
         except Mismatch as wrong:
             return f"other values: {wrong}"
         return ""
+
+    def wide(self, leaf):
+        return leaf.value.to(self.torch.complex128 if leaf.value.dtype.is_complex else self.torch.float64)
 
     def add(self, wrong):
         for way, text in wrong.items():
