@@ -354,6 +354,8 @@ bool add_type(PyObject* module, const char* name, PyType_Spec& spec, PyTypeObjec
 
 }  // namespace
 
+void set_python_error() { api->set_error(); }
+
 bool add_graph(PyObject* module) {
   api = static_cast<const python::ValuesApi*>(PyCapsule_Import(python::ValuesApi::kName, 0));
   return api && add_type(module, "Graph", graph_spec, graph_type) && add_type(module, "Program", program_spec, program_type);

@@ -44,16 +44,6 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cresset_graph", nullptr, -1, 
 
 }  // namespace
 
-void cresset::graph::set_python_error() {
-  try {
-    throw;
-  } catch (const ValueError& e) { PyErr_SetString(PyExc_ValueError, e.what()); } catch (const TypeError& e) {
-    PyErr_SetString(PyExc_TypeError, e.what());
-  } catch (const NotImplementedError& e) { PyErr_SetString(PyExc_NotImplementedError, e.what()); } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
-  }
-}
-
 PyMODINIT_FUNC PyInit__cresset_graph() {
   PyObject* module = PyModule_Create(&definition);
   using namespace cresset::graph;

@@ -645,6 +645,7 @@ void GraphReader::inlined(const Field& n, size_t function, Block& block, Names& 
   results(n, nested(inputs[function], operands, block), names);
 }
 
+// Whether casts are kept for later calls changes no result.
 void GraphReader::in_mixed_precision(const Field& n, Block& block, Names& names) {
   const std::vector<Field> inputs = inputs_of(n);
   if (inputs.size() < 5) n.at("inputs").fail("expected a device, a dtype, two switches and a graph, got ", inputs.size(), " inputs");

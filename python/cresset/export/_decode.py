@@ -30,6 +30,7 @@ _DTYPES = {number: dtype for dtype, number in _encode.DTYPES.items()}
 _LAYOUTS = {number: layout for layout, number in _encode.LAYOUTS.items()}
 _MEMORY_FORMATS = {number: f for f, number in _encode.MEMORY_FORMATS.items()}
 _OPERATORS = {f"_operator.{n}": getattr(operator, n) for n in "add sub mul truediv floordiv mod neg pow eq ne lt le gt ge and_ or_ not_ pos abs".split()}
+_OPERANDS = {function: 1 if name.rpartition(".")[2] in ("neg", "not_", "pos", "abs") else 2 for name, function in _OPERATORS.items()}
 _FUNCTIONS = {"math.trunc": math.trunc, "math.floor": math.floor, "math.ceil": math.ceil}
 _OLD_NAMES = ("axis0", "axis1")  # of swapaxes, which is transpose
 _PYTHON = ("sym_max", "sym_min", "sym_not", "sym_float", "sym_int", "sym_ite", "_sym_sqrt", "_check", "_check_is_size")
@@ -412,6 +413,8 @@ class GraphReader:
         for a in schema.arguments[len(args) :] if schema is not None else ():
             if a.name not in kwargs and not a.has_default_value():
                 place.fail(f"the operator {target} needs a value for {a.name!r}")
+        if (takes := _OPERANDS.get(target)) is not None and (len(args) != takes or kwargs):
+            place.at("inputs").fail(f"expected {takes} for {target.__name__}, got {len(args) + len(kwargs)}")
         name = place.get("name")
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, name=name and name.of(str))
         node.meta.update(_metadata(place.get("metadata")))
@@ -458,6 +461,8 @@ class GraphReader:
         name = (place.get("name") or place.at("as_name")).of(str)
         if name.endswith(f"_unused_{index}"):
             return self.value_of(name, place)
+        if name == node.name:
+            place.fail(f"the name {name!r} is that of the call itself")
         part = self._created("call_function", operator.getitem, (node, index), {}, name)
         part.meta.update({k: v for k, v in node.meta.items() if k != "val"})
         self.define(name, part, place)

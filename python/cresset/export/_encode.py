@@ -252,7 +252,7 @@ class GraphWriter:
         names = []
         for i, item in enumerate(value):
             name = parts[i].name if i in parts else f"{node.name}_unused_{i}"
-            if isinstance(item, list):
+            if isinstance(item, (list, tuple)):
                 names.append(self._listed(parts.get(i), name, item))
                 continue
             self.define(name, item)

@@ -426,7 +426,7 @@ class Recorder:
             self._result(node, result)
         elif isinstance(result, (list, tuple)):
             node.meta["val"] = result
-            parts = [self._part(node, i, item) for i, item in enumerate(result) if isinstance(item, torch.Tensor)]
+            parts = [self._part(node, i, item) for i, item in enumerate(result) if isinstance(item, (torch.Tensor, list, tuple))]
             return parts if listed else result
         else:
             node.meta["val"] = result
@@ -437,7 +437,12 @@ class Recorder:
     def _part(self, node, index, tensor):
         part = self.graph.create_node("call_function", operator.getitem, (node, index), name="getitem")
         self._note(part, None, node)
-        self._result(part, tensor)
+        if isinstance(tensor, (list, tuple)):  # among several results
+            part.meta["val"] = tensor
+            for i, item in enumerate(tensor):
+                self._part(part, i, item)
+        else:
+            self._result(part, tensor)
         return part
 
     def _result(self, node, tensor):

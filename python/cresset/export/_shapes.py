@@ -411,6 +411,8 @@ def ranges_from(place):
         if not name.isidentifier():
             continue
         low, high = (r.of(dict).get(key) for key in ("min_val", "max_val"))
+        if any(isinstance(bound, int) and abs(bound) >= 2**63 for bound in (low, high)):
+            r.fail(f"expected bounds of 64 bits, got {low} and {high}")
         try:
             found[_symbol(name)] = ValueRanges(low if isinstance(low, int) else -math.inf, high if isinstance(high, int) else math.inf)
         except ValueError as error:

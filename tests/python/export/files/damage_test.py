@@ -26,6 +26,11 @@ class Net(nn.Module):
         return torch.sub(values, y.sum(1), alpha=n), places, y.var(1)
 
 
+class Doubled(nn.Module):
+    def forward(self, x):
+        return x.new_zeros(x.shape[0] * 2)
+
+
 def document():
     """Entries of the archive, and the program in it."""
     buffer = io.BytesIO()
@@ -78,6 +83,18 @@ class Damage(unittest.TestCase):
             d["range_constraints"][name] = {"min_val": 9, "max_val": 3}
 
         self.check(self.model, turned, "range_constraints", "9")
+        self.assertIn("range_constraints", self.said_by_python(lambda d: d.update(range_constraints={"s0": {"min_val": 0, "max_val": 10**30}})))
+
+    def test_operators_of_numbers_take_as_many_as_they_have(self):
+        buffer = io.BytesIO()
+        save(export(Doubled(), (torch.ones(4, 3),), dynamic_shapes=({0: Dim("batch")},)), buffer)
+        with zipfile.ZipFile(buffer) as archive:
+            self.entries = {name: archive.read(name) for name in archive.namelist()}
+
+        def cut(d):
+            del self.node(d, "_operator.mul")["inputs"][0]
+
+        self.check(self.model, cut, "2")
 
     def test_weights_without_their_facts(self):
         self.check(self.weights, lambda d: d.pop("config"), "model_weights_config.json", "config")
@@ -160,6 +177,18 @@ class Damage(unittest.TestCase):
             d["graph_module"]["module_call_graph"][0]["signature"] = None
 
         self.assertIn("module_call_graph", self.said_by_python(unsigned))
+
+    def test_names_that_are_no_text(self):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, data in self.entries.items():
+                archive.writestr(name, data)
+            archive.writestr(self.model.replace("model.json", "b.json"), "{}")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "two.pt2"
+            file.write_bytes(buffer.getvalue().replace(b"models/b.json", b"models/\xd7.json"))
+            with self.assertRaisesRegex(ValueError, "expected one model"):
+                torch.graph.load_program(file)
 
     def test_cut_files(self):
         buffer = io.BytesIO()

@@ -391,6 +391,7 @@ function(
     lambda m, x: [*torch.unique(x, return_inverse=True, return_counts=True), *torch.unique_consecutive(x, return_counts=True), torch.unique(x, dim=0)],
     lambda: (i(4, 3, 4),),
 )
+function("lists among the results", lambda m, x: (lambda h, edges: (h, *edges))(*torch.histogramdd(x, (3, 2))), lambda: (r(5, 2),))
 function("membership", lambda m, x: [torch.isin(x, torch.tensor([1, 3])), torch.isin(x, 2)], lambda: (i(5, 3, 4),))
 
 # ---- indexing -------------------------------------------------------------------------------------------------------------
