@@ -7,6 +7,7 @@ import re
 import unittest
 import warnings
 
+import cresset.nn.functional as F
 import pytest
 from cresset._dynamo.exc import Unsupported
 from cresset._functorch import predispatch
@@ -15,7 +16,6 @@ from cresset.functorch.compile import aot_function, aot_module, nop
 from cresset.fx.experimental.proxy_tensor import make_fx
 
 import cresset as torch
-import cresset.nn.functional as F
 from cresset import nn
 
 from .transform_programs import PROGRAMS, Case, answer, fresh, same, targets
