@@ -460,8 +460,8 @@ def same(torch, found, wanted):
 
 
 def answer(torch, name):
-    """The fate of a program: "refused" and the error also where it only runs, "broken" where it cannot be exported or gives something else, else
-    "graph" and its targets."""
+    """The fate of a program: "refused" and the error where it does not run, "fails" and the error where it cannot be exported, "broken" where what is exported
+    does not give what it should, else "graph" and its targets."""
     case = Case(torch, name)
     try:
         wanted = case.module(*fresh(case.others))
@@ -469,6 +469,9 @@ def answer(torch, name):
         return f"refused {type(error).__name__}"
     try:
         exported = torch.export.export(case.module, fresh(case.args), dynamic_shapes=case.shapes, strict=False)
+    except Exception as error:
+        return f"fails {type(error).__name__}"
+    try:
         if not same(torch, exported.module()(*fresh(case.others)), wanted):
             return "broken"
     except Exception:
@@ -476,20 +479,23 @@ def answer(torch, name):
     return f"graph {targets(exported.graph_module)}"
 
 
+def answer_of_torch(name):
+    """PyTorch's answer."""
+    import torch
+
+    return answer(torch, name)
+
+
 def record(path):
     """Writes PyTorch's answers, each from a process of its own, since failures leave levels open there."""
-    import subprocess
+    import multiprocessing
 
+    answer_of_torch("vmap")  # loads what captures need, once
+    with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+        found = pool.map(answer_of_torch, list(PROGRAMS), chunksize=1)
     with open(path, "w") as file:
-        for name in PROGRAMS:
-            found = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True)
-            file.write(f"{name}\t{found.stdout.splitlines()[-1] if found.stdout else 'broken'}\n")
+        file.writelines(f"{name}\t{text}\n" for name, text in zip(PROGRAMS, found))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        import torch
-
-        print(answer(torch, sys.argv[2]))
-    else:
-        record(sys.argv[1] if len(sys.argv) > 1 else __file__.replace("transform_programs.py", "transforms.txt"))
+    record(sys.argv[1] if len(sys.argv) > 1 else __file__.replace("transform_programs.py", "transforms.txt"))

@@ -7,6 +7,7 @@ import re
 import unittest
 import warnings
 
+import cresset.nn.functional as F
 import pytest
 from cresset._dynamo.exc import Unsupported
 from cresset._functorch import predispatch
@@ -15,18 +16,28 @@ from cresset.functorch.compile import aot_function, aot_module, nop
 from cresset.fx.experimental.proxy_tensor import make_fx
 
 import cresset as torch
-import cresset.nn.functional as F
 from cresset import nn
 
 from .transform_programs import PROGRAMS, Case, answer, fresh, same, targets
 
 # Graphs that differ from PyTorch's, and why.
-DIFFERENT = {}
+DIFFERENT = {
+    "autograd grad create": "a power of 1 is the number itself",
+    "backward": "a gradient that something else refers to is copied",
+    "checkpoint reentrant": "a custom function runs in the gradient mode around it",
+    "functional jacobian": "the result is taken apart once, and detached",
+    "functional jvp": "the product is no view of a gradient",
+}
 # Strict captures are refused, as by PyTorch.
-NOT_STRICT = {"autograd grad", "autograd grad of parameter", "autograd grad create", "autograd grad leaf input", "autograd grad with outputs", "backward",
+NOT_STRICT = {"functional jacobian", "functional jvp", "autograd grad", "autograd grad of parameter", "autograd grad create", "autograd grad leaf input", "autograd grad with outputs", "backward",
               "saved hooks"}  # fmt: skip
 # Under open sizes of all dimensions, by make_fx: rules of operators run at the point, where sizes do not fit.
-NOT_SYMBOLIC = {}
+NOT_SYMBOLIC = {"vmap module", "vmap ensemble", "stack_module_state", "grad per sample", "hessian", "functional jacobian",
+                "vmap dynamic chunk"}  # the last is made for the sizes of the example, as by PyTorch  # fmt: skip
+# Recomputation that goes by backward() of all leaves.
+NOT_COMPILED = {"checkpoint reentrant"}
+# Tangents that are made by hand are seen below autograd alone.
+NOT_WHOLE = {"forward ad"}
 
 
 def _recorded():
@@ -49,18 +60,20 @@ class Programs(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
+        if not torch.compat.is_installed():  # programs import from torch
+            torch.compat.install()
+            self.addCleanup(torch.compat.uninstall)
         quiet = warnings.catch_warnings()
         quiet.__enter__()
         self.addCleanup(quiet.__exit__, None, None, None)
         warnings.simplefilter("ignore")
 
     def answers(self, name):
-        recorded = _RECORDED[name]
-        found = answer(torch, name)
+        recorded, found = _RECORDED[name], answer(torch, name)
         self.assertNotEqual(found, "broken")
-        if recorded != "broken" and name not in DIFFERENT:
+        if found.startswith("fails") or (recorded.startswith(("graph", "refused")) and name not in DIFFERENT):
             self.assertEqual(found, recorded)
-        if not found.startswith("refused"):
+        if found.startswith("graph"):
             self.runs(name, found)
 
     def runs(self, name, graph):
@@ -78,7 +91,7 @@ class Programs(unittest.TestCase):
     def traced(self, name):
         case = Case(torch, name)
         for mode in ("real", "fake", *(["symbolic"] if name not in NOT_SYMBOLIC else [])):
-            for whole in (False, True):
+            for whole in (False, *([True] if name not in NOT_WHOLE else [])):
                 graph = make_fx(lambda *a: case.module(*a), tracing_mode=mode, _allow_non_fake_inputs=True, pre_dispatch=whole)(*fresh(case.args))
                 args = fresh(case.others if mode == "symbolic" else tuple(a.flip(0) for a in case.args))
                 self.assertTrue(same(torch, graph(*args), case.module(*args)), (mode, whole))
@@ -104,6 +117,7 @@ def _tests(name):
     setattr(Programs, title, lambda self: self.answers(name))
     if not _RECORDED[name].startswith("refused"):
         setattr(Programs, f"{title}_traced", lambda self: self.traced(name))
+    if not _RECORDED[name].startswith("refused") and name not in NOT_COMPILED:
         setattr(Programs, f"{title}_compiled", lambda self: self.compiled(name))
 
 
@@ -113,7 +127,7 @@ for _name in PROGRAMS:
 
 def test_programs_are_recorded():
     assert list(PROGRAMS) == list(_RECORDED)
-    assert not [name for name in (*DIFFERENT, *NOT_STRICT, *NOT_SYMBOLIC) if name not in PROGRAMS]
+    assert not [name for name in (*DIFFERENT, *NOT_STRICT, *NOT_SYMBOLIC, *NOT_COMPILED, *NOT_WHOLE) if name not in PROGRAMS]
 
 
 class Function(nn.Module):
@@ -153,7 +167,7 @@ class Levels(unittest.TestCase):
         self.assertEqual(len(program.graph.nodes), before)
 
     def test_programs_are_exported_again(self):
-        program = export(Function(torch.vmap(lambda row: row * row.shape[0])), (X,), dynamic_shapes=({0: Dim("b"), 1: Dim("n")},))
+        program = export(Function(torch.vmap(lambda row: row * row.shape[0])), (X,), dynamic_shapes=(({0: Dim("b"), 1: Dim("n")},),))
         again = export(program.module(), (X,), dynamic_shapes=({0: Dim("b"), 1: Dim("n")},))
         self.assertEqual(targets(again.graph_module), targets(program.graph_module))
         torch.testing.assert_close(again.module()(torch.ones(5, 7)), torch.full((5, 7), 7.0))
@@ -213,6 +227,14 @@ class Kept(unittest.TestCase):
                     return torch.autograd.grad(function(v), v)[0]
 
                 self.check(gradient)
+
+    def test_tangents_by_hand_are_refused_above_all_layers(self):
+        def function(x):
+            with torch.autograd.forward_ad.dual_level():
+                return torch.autograd.forward_ad.unpack_dual(torch.autograd.forward_ad.make_dual(x, x).sin()).tangent
+
+        with self.assertRaisesRegex(RuntimeError, "does not see tangents; use torch.func.jvp"):
+            make_fx(function, pre_dispatch=True)(X)
 
     def test_by_derivatives_of_elements(self):
         self.check(torch.vmap(torch.func.grad(lambda v: F.layer_norm(v, (3,)).pow(2).sum())))
