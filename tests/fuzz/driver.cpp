@@ -75,9 +75,7 @@ void write_finding() {
 // Seconds of computing that passed, and at which the input in hand began.
 volatile std::sig_atomic_t passed = 0, started = 0, stopped = 0;
 
-void on_stop(int) {
-  stopped = 1;
-}
+void on_stop(int) { stopped = 1; }
 
 void on_signal(int signal) {
   if (signal == SIGPROF) {

@@ -249,12 +249,11 @@ void ShapeEnv::throw_data_dependent(const Expr& e, const char* what) const {
     if (unknown.empty() && !hints.count(name)) unknown = name;
   const std::string at = here(true);
   const bool is_condition = e.kind() == Kind::Bool;
-  throw DataDependentGuardError(str("Could not ", what, " data-dependent expression ", e.text(), ": only the data tells ", described(e.symbols()),
-                                    at.empty() ? "" : "; asked at " + at, ". Two ways out: state what holds before, as in torch._check(",
-                                    is_condition ? e.text() : unknown + " == 4", "), or ",
-                                    is_condition ? "keep both branches in the graph with torch.cond(...) or torch.where(...)"
-                                                 : "compute with a tensor instead of the number",
-                                    "; torch.fx.experimental.symbolic_shapes.guard_or_false(...) answers without knowing"));
+  throw DataDependentGuardError(
+      str("Could not ", what, " data-dependent expression ", e.text(), ": only the data tells ", described(e.symbols()), at.empty() ? "" : "; asked at " + at,
+          ". Two ways out: state what holds before, as in torch._check(", is_condition ? e.text() : unknown + " == 4", "), or ",
+          is_condition ? "keep both branches in the graph with torch.cond(...) or torch.where(...)" : "compute with a tensor instead of the number",
+          "; torch.fx.experimental.symbolic_shapes.guard_or_false(...) answers without knowing"));
 }
 
 bool ShapeEnv::evaluate(const Expr& given) {

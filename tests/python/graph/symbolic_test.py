@@ -265,7 +265,9 @@ def test_sizes_that_only_the_data_tells_are_refused_with_two_ways_out():
         match=rf"reshape: it depends on u0 \(taken at .*{place}.*\), .*{place}.*: `x.reshape\(n, 2\)`. Two ways out: .*torch._check\(u0 == ",
     ):
         x.reshape(n, 2)
-    with pytest.raises(shapes.GuardOnDataDependentSymNode, match=rf"u0 \(taken at .*{place}.*\); asked at .*{place}.*: `if n > 2:`. Two ways out: .*torch.cond"):
+    with pytest.raises(
+        shapes.GuardOnDataDependentSymNode, match=rf"u0 \(taken at .*{place}.*\); asked at .*{place}.*: `if n > 2:`. Two ways out: .*torch.cond"
+    ):
         if n > 2:
             x.sum()
 
