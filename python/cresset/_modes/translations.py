@@ -22,8 +22,8 @@ def _renames(*entries):
 
 
 def renamed(entry):
-    """The function of a row's arguments that calls the same step as PyTorch names it. KeyError where PyTorch has the row itself."""
-    return _renamed[entry]
+    """The function of a row's arguments that calls the same step as PyTorch names it; None where PyTorch has the row itself."""
+    return _renamed.get(entry)
 
 
 def _opens(*entries):

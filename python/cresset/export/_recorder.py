@@ -311,9 +311,10 @@ class Recorder:
     def __call__(self, func, args, kwargs):
         if (self.in_transform and func in _HISTORIES) or (func is _CONJ and self.grad_mode is not None and not args[0].is_complex()):
             return self._without_history(func, *args)
-        if not _fits(func, args, kwargs):  # a row whose schema is another in PyTorch
+        by_name = None if _fits(func, args, kwargs) else translations.renamed(_name_of(func))
+        if by_name is not None:  # a row whose schema is another in PyTorch
             with self._listening(self._named_by_row, BELOW_AUTOGRAD):
-                return translations.renamed(_name_of(func))(*args, **kwargs)
+                return by_name(*args, **kwargs)
         args, kwargs = self._all_fake(args), {k: self._all_fake(v) for k, v in kwargs.items()}
         if func in _WITH_SWITCH and len(args) == 2:
             args = (*args, False)

@@ -11,6 +11,7 @@ from .. import nn
 from .._core.creation import _has_symbols
 from .._dynamo.exc import Unsupported, UserError, UserErrorType
 from .._subclasses.fake_tensor import DataDependentOutputException
+from ..fx.experimental._shape_env import fixed_by
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import _PyTreeCodeGen
 from ..utils import _pytree as pytree
@@ -57,8 +58,9 @@ def exported(module, args, kwargs, dynamic_shapes, strict, preserved, deferred=F
         except Unseen:
             if (view := next(views, None)) is None:
                 raise
-        except RuntimeError:
-            if len(shapes.env.guards) == known:  # else a size was found to be a number while gradients of the former size were under way
+        except RuntimeError as error:
+            # Gradients of a size were under way that was found to be a number; or a size has to be one.
+            if len(shapes.env.guards) == known and not fixed_by(shapes.env, error):
                 raise
     _regions.wrap(recorder, run)
     graph_module = torch.fx.GraphModule(run.root, recorder.graph)

@@ -31,9 +31,9 @@ DIFFERENT = {
 # Strict captures are refused, as by PyTorch.
 NOT_STRICT = {"functional jacobian", "functional jvp", "autograd grad", "autograd grad of parameter", "autograd grad create", "autograd grad leaf input", "autograd grad with outputs", "backward",
               "saved hooks"}  # fmt: skip
-# Under open sizes of all dimensions, by make_fx: rules of operators run at the point, where sizes do not fit.
-NOT_SYMBOLIC = {"vmap module", "vmap ensemble", "stack_module_state", "grad per sample", "hessian", "functional jacobian",
-                "vmap dynamic chunk"}  # the last is made for the sizes of the example, as by PyTorch  # fmt: skip
+# Under open sizes of all dimensions, by make_fx: operators without a rule for batches run element by element, as many as there are at the point; the last is
+# made for the sizes of the example, as by PyTorch.
+NOT_SYMBOLIC = {"grad per sample", "hessian", "functional jacobian", "vmap dynamic chunk"}
 # Recomputation that goes by backward() of all leaves.
 NOT_COMPILED = {"checkpoint reentrant"}
 # Tangents that are made by hand are seen below autograd alone.
@@ -240,6 +240,13 @@ class Kept(unittest.TestCase):
         self.check(torch.vmap(torch.func.grad(lambda v: F.layer_norm(v, (3,)).pow(2).sum())))
         self.check(torch.vmap(torch.func.hessian(lambda v: (v @ Y).tanh().sum())))
         self.check(lambda x: torch.func.hessian(lambda v: F.log_softmax(v, -1).exp().pow(2).sum())(x[0]))
+
+    def test_a_size_that_a_rule_for_batches_checks(self):
+        layer = nn.Linear(3, 2)
+        graph = make_fx(torch.vmap(layer), tracing_mode="symbolic", _allow_non_fake_inputs=True)(X)
+        shape = graph.graph.find_nodes(op="placeholder")[0].meta["val"].shape
+        self.assertEqual((type(shape[0]), shape[1]), (torch.SymInt, 3))
+        torch.testing.assert_close(graph(torch.ones(7, 3)), layer(torch.ones(7, 3)))
 
     def test_a_size_that_is_found_to_be_a_number(self):
         from cresset._dynamo.exc import UserError

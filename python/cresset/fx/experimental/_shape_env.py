@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import linecache
 import os
+import re
 import sys
 import weakref
 from dataclasses import dataclass
@@ -581,6 +582,17 @@ def kind_is_wide(value):
 
 def _as_expr(value):
     return value.node.expr if isinstance(value, (SymInt, SymFloat, SymBool)) else _cresset_graph.number(value) if isinstance(value, (int, float)) else value
+
+
+def fixed_by(env, error):
+    """Makes a number of the last size that an error names by its value at the point, where sizes have no meaning to a rule that checks them; whether one was."""
+    for value in reversed(re.findall(r"\d+", str(error))):
+        size = env.lift(int(value))
+        if isinstance(size, SymInt):
+            with contextlib.suppress(RestartTrace):
+                size.node.guard_int("", 0)
+            return True
+    return False
 
 
 def number(value):

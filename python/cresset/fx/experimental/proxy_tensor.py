@@ -8,6 +8,7 @@
 import contextlib
 import functools
 import inspect
+import sys
 
 import _cresset
 
@@ -562,8 +563,9 @@ class _MakefxTracer:
                 return self._trace_flat(f, flat, spec, mode, tracer)
             except _restart():  # sizes are found to be equal: the inputs know, what was written down does not
                 tracer = self._new_tracer(tracer.fake_mode)
-            except RuntimeError:
-                if env is None or len(env.guards) == known:  # else gradients of a size were under way that was found to be a number
+            except RuntimeError as error:
+                # Gradients of a size were under way that was found to be a number; or a size has to be one.
+                if env is None or (len(env.guards) == known and not _shapes().fixed_by(env, error)):
                     raise
                 tracer = self._new_tracer(tracer.fake_mode)
         return self._trace_flat(f, flat, spec, mode, tracer)
@@ -601,12 +603,14 @@ class _MakefxTracer:
         return leaf
 
 
+def _shapes():
+    """The module of symbolic shapes; None before they are in use."""
+    return sys.modules.get("cresset.fx.experimental._shape_env")
+
+
 def _restart():
     """The exception that asks for a new trace; none before symbolic shapes are in use."""
-    import sys
-
-    shapes = sys.modules.get("cresset.fx.experimental._shape_env")
-    return shapes.RestartTrace if shapes else ()
+    return _shapes().RestartTrace if _shapes() else ()
 
 
 def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_inputs=False, *, pre_dispatch=False, record_module_stack=False,
