@@ -4,7 +4,8 @@ import io
 import unittest
 
 from cresset._dynamo.exc import UncapturedHigherOrderOpError
-from cresset._higher_order_ops import map as mapped, scan, while_loop
+from cresset._higher_order_ops import map as mapped
+from cresset._higher_order_ops import scan, while_loop
 from cresset.export import Dim, export, load, save
 from cresset.fx.experimental.proxy_tensor import make_fx
 
