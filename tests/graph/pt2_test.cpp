@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/graph/io/open.h"
@@ -15,6 +16,7 @@
 #include "cresset/io/zip.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/autocast.h"
+#include "cresset/transform/vmap.h"
 #include "tests/error_of.h"
 
 namespace cresset::graph {
@@ -89,6 +91,25 @@ TEST(Pt2, RegionsOfMixedPrecisionAndChoicesByTheData) {
   check_model("regions", 1e-5);
   EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
 }
+TEST(Pt2, LevelsOfVmapAndForwardMode) {
+  const bool before = autograd::is_forward_mode_enabled();
+  check_model("transforms", 1e-5);
+  EXPECT_EQ(func::current_vmap(), nullptr);
+  EXPECT_EQ(autograd::is_forward_mode_enabled(), before);
+}
+TEST(Pt2, LevelsThatAFailedRunLeavesOpenAreClosed) {
+  const ExportedProgram program = load_program(path_of("transforms.pt2"));
+  auto graph = std::shared_ptr<Graph>(program.graph().clone());
+  for (Node* n = graph->block().first(); n; n = n->next())
+    if (n->op_name() == "add.Tensor" || n->op_name() == "add.Scalar") {
+      graph->create("ir::check", {graph->constant(false)}, n);
+      break;
+    }
+  const ExportedProgram failing = program.with_graph(graph);
+  EXPECT_THROW(failing.run({ones({4, 3}), ones({2, 2, 3})}), Error);
+  EXPECT_EQ(func::current_vmap(), nullptr);
+  EXPECT_EQ(program.run({ones({4, 3}), ones({2, 2, 3})}).size(), 4U);
+}
 TEST(Pt2, ModulesNamedByNumbersWriteTheirStatistics) {
   manual_seed(2);
   check_model("numbered", 1e-5);
@@ -98,7 +119,7 @@ TEST(Pt2, ModulesNamedByNumbersWriteTheirStatistics) {
 }
 TEST(Pt2, AttentionGivesItsResultInTheMemoryOrderOfTheQuery) { check_model("attention", 1e-6); }
 TEST(Pt2, TheGraphIsTextThatReadsBack) {
-  for (const char* name : {"layers", "control", "conv", "block", "counter", "while", "forms", "attention", "regions", "numbered"}) {
+  for (const char* name : {"layers", "control", "conv", "block", "counter", "while", "forms", "attention", "regions", "transforms", "numbered"}) {
     const std::string text = load_program(path_of(std::string(name) + ".pt2")).graph().text();
     EXPECT_EQ(parse_graph(text)->text(), text) << name;
   }

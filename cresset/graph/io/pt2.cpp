@@ -9,6 +9,7 @@
 #include "cresset/graph/io/pt2_conditions.h"
 #include "cresset/graph/io/pt2_facts.h"
 #include "cresset/graph/io/pt2_graph.h"
+#include "cresset/graph/ir/levels.h"
 #include "cresset/io/zip.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/autocast.h"
@@ -225,7 +226,7 @@ class Pt2Reader {
     GraphReader reader(graph, options_.allow_foreign);
     reader.nodes(body, graph.block(), names);
     missing_ = reader.missing();
-    out.casts_ = reader.casts();
+    out.has_regions_ = reader.has_regions();
     if (!missing_.empty() && !options_.allow_foreign) {
       std::string list;
       for (const auto& [op, node] : missing_) list += (list.empty() ? "" : ", ") + op + " (node " + node + ")";
@@ -362,8 +363,10 @@ std::vector<Datum> ExportedProgram::run(std::vector<Datum> inputs) const {
   CRESSET_CHECK(program_, "exported program: it has operators that this library lacks, and cannot run");
   CRESSET_CHECK_VALUE(inputs.size() == inputs_.size(), "exported program: expected ", inputs_.size(), " inputs, got ", inputs.size());
   check_inputs(inputs_, inputs, *graph_, *conditions_);
-  if (!casts_) return program_->run(std::move(inputs));
-  const autocast kept(kCPU, std::nullopt, amp::is_autocast_enabled(kCPU));  // an error within a region leaves the caller's state as it was
+  if (!has_regions_) return program_->run(std::move(inputs));
+  // An error within a region leaves the caller's state as it was.
+  const autocast kept(kCPU, std::nullopt, amp::is_autocast_enabled(kCPU));
+  const LevelScope levels;
   return program_->run(std::move(inputs));
 }
 

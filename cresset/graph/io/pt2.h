@@ -44,7 +44,7 @@ class CRESSET_API ExportedProgram {
   std::shared_ptr<const std::vector<Condition>> conditions_;
   std::map<std::string, Tensor> state_;
   std::string input_tree_, output_tree_, version_;
-  bool casts_ = false;  // it has regions of mixed precision
+  bool has_regions_ = false;  // of mixed precision, or levels of transforms
 };
 
 struct LoadOptions {

@@ -221,6 +221,11 @@ void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& 
   // Gradient modes make no difference to values.
   if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
   if (target == "torch.ops.higher_order.wrap_with_autocast") return in_mixed_precision(n, block, names);
+  if (constexpr std::string_view kSteps = "torch._functorch.predispatch."; target.starts_with(kSteps))
+    return step_of_transform(graph, n, std::string_view(target).substr(kSteps.size()), block, names);
+  // PyTorch's files have the operators beside the steps.
+  if (target == "torch.ops.aten._make_dual.default") return step_of_transform(graph, n, "_make_dual", block, names);
+  if (target == "torch.ops.aten._unpack_dual.default") return step_of_transform(graph, n, "_unpack_dual", block, names);
   if (target == "torch.ops.higher_order.with_effects") return ordered(graph, n, block, names);
   if (target == "torch.ops.higher_order.auto_functionalized_v2") return written(graph, n, block, names);
   if (const auto resizing = resizing_of(target)) return resize(graph, n, resizing->mode, resizing->antialias, block, names);
@@ -646,6 +651,28 @@ void GraphReader::inlined(const Field& n, size_t function, Block& block, Names& 
 }
 
 // Whether casts are kept for later calls changes no result.
+// Levels of vmap and forward mode: calls that open and close them, and of tensors that go in and come out.
+void GraphReader::step_of_transform(const Field& graph, const Field& n, std::string_view step, Block& block, Names& names) {
+  if (step == "lazy_load_decompositions") return;
+  const std::vector<Field> inputs = inputs_of(n);
+  const bool takes_tensor = step == "_unwrap_for_grad" || step == "_unpack_dual";
+  if (takes_tensor && inputs.empty()) n.at("inputs").fail("expected a tensor, got no inputs");
+  Value* const given = takes_tensor ? argument(inputs[0], names, block.return_node()) : nullptr;
+  if (step == "_unwrap_for_grad") return results(n, {given}, names);
+  has_regions_ = true;
+  if (step == "_unpack_dual") {
+    Value* const value = graph_.create("ir::dual_value", {given}, block.return_node())->output();
+    return results(n, {value, graph_.create("ir::dual_tangent", {given}, block.return_node())->output()}, names);
+  }
+  static const std::map<std::string_view, const char*> kBuiltins = {
+      {"_vmap_increment_nesting", "ir::begin_vmap"}, {"_vmap_decrement_nesting", "ir::end_vmap"}, {"_add_batch_dim", "ir::element_of_batch"},
+      {"_remove_batch_dim", "ir::batch_of_element"}, {"_jvp_increment_nesting", "ir::begin_jvp"}, {"_jvp_decrement_nesting", "ir::end_jvp"},
+      {"_enter_dual_level", "ir::begin_dual"},       {"_exit_dual_level", "ir::end_dual"},        {"_make_dual", "ir::make_dual"}};
+  const auto found = kBuiltins.find(step);
+  if (found == kBuiltins.end()) return foreign(graph, n, "torch._functorch.predispatch." + std::string(step), block, names);
+  builtin(graph, n, *find_builtin(found->second), block, names);
+}
+
 void GraphReader::in_mixed_precision(const Field& n, Block& block, Names& names) {
   const std::vector<Field> inputs = inputs_of(n);
   if (inputs.size() < 5) n.at("inputs").fail("expected a device, a dtype, two switches and a graph, got ", inputs.size(), " inputs");
@@ -654,7 +681,7 @@ void GraphReader::in_mixed_precision(const Field& n, Block& block, Names& names)
   Value* const before = graph_.create("ir::begin_autocast", region, block.return_node())->output();
   inlined(n, 4, block, names);
   graph_.create("ir::end_autocast", {region[0], before}, block.return_node());
-  casts_ = true;
+  has_regions_ = true;
 }
 
 void GraphReader::foreign(const Field& graph, const Field& n, const std::string& target, Block& block, Names& names) {

@@ -22,8 +22,8 @@ class GraphReader {
   Value* argument(const Field& argument, const Names& names, Node* place);
   // Operators that this library lacks, with their nodes.
   const std::map<std::string, std::string>& missing() const { return missing_; }
-  // Whether there are regions of mixed precision.
-  bool casts() const { return casts_; }
+  // Whether there are regions of mixed precision, or levels of transforms.
+  bool has_regions() const { return has_regions_; }
 
  private:
   void node(const Field& graph, const Field& node, Block& block, Names& names);
@@ -47,6 +47,7 @@ class GraphReader {
   void over_slices(const Field& graph, const Field& node, bool carries, Block& block, Names& names);
   void while_loop(const Field& graph, const Field& node, Block& block, Names& names);
   void inlined(const Field& node, size_t function, Block& block, Names& names);
+  void step_of_transform(const Field& graph, const Field& node, std::string_view step, Block& block, Names& names);
   void in_mixed_precision(const Field& node, Block& block, Names& names);
   void foreign(const Field& graph, const Field& node, const std::string& target, Block& block, Names& names);
   // The nodes of a nested graph, whose inputs are these values; its outputs.
@@ -60,7 +61,7 @@ class GraphReader {
 
   Graph& graph_;
   bool allow_foreign_;
-  bool casts_ = false;
+  bool has_regions_ = false;
   int depth_ = 0;
   std::map<std::string, std::string> missing_;
 };

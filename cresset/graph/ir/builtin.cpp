@@ -8,6 +8,7 @@
 #include "cresset/core/tensor_impl.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
+#include "cresset/graph/ir/levels.h"
 #include "cresset/graph/ir/number_rules.h"
 #include "cresset/transform/autocast.h"
 
@@ -254,6 +255,10 @@ struct Table {
     add("ir::check", 1, 2, TypeKind::None, check, false);
     add("ir::begin_autocast", 3, 3, kIntType, begin_autocast, false);
     add("ir::end_autocast", 2, 2, TypeKind::None, end_autocast, false);
+    for (Builtin& builtin : level_builtins()) {
+      const std::string name = builtin.name;
+      rows.emplace(name, std::make_unique<const Builtin>(std::move(builtin)));
+    }
   }
 };
 

@@ -311,6 +311,15 @@ class Numbered(nn.Module):
         return y, self.pair(y, y), torch.linalg.inv(y[:3] + 9 * torch.eye(3)), F.interpolate(y[None], scale_factor=2.0, mode="nearest-exact")
 
 
+class Transforms(nn.Module):
+    """Steps of vmap, one within another, and of forward mode."""
+
+    def forward(self, x, y):
+        rows = torch.vmap(torch.vmap(lambda a: a * 2 + 1))(x)
+        mixed = torch.vmap(lambda a: (a.unsqueeze(1) * a).sum(-1).softmax(-1), in_dims=1)(y)
+        return rows, mixed, *torch.func.jvp(lambda v: v.sin() * v, (x,), (x + 1,))
+
+
 def main():
     write_several()
     torch.manual_seed(0)
@@ -332,6 +341,7 @@ def main():
         "printing": (Printing(), (torch.ones(2),), None, (torch.ones(2),)),
         "regions": (Regions(), (torch.randn(3, 3), torch.tensor([1, 2, 4])), None, (torch.randn(3, 3), torch.tensor([1, 2, 0]))),
         "numbered": (Numbered(), (torch.randn(5, 4),), None, (torch.randn(5, 4),)),
+        "transforms": (Transforms(), (torch.randn(4, 3), torch.randn(2, 2, 3)), None, (torch.randn(4, 3), torch.randn(2, 2, 3))),
     }
     for name, (model, example, shapes, inputs) in cases.items():
         program = export(model.train(name == "numbered"), example, dynamic_shapes=shapes)
