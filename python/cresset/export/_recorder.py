@@ -23,6 +23,7 @@ from .._modes import translations
 from .._modes.stack import ABOVE_LAYERS, BELOW_AUTOGRAD
 from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, maybe_get_fake_mode, unset_fake_temporarily
 from ..fx.experimental._module_calls import calls_noted, type_name
+from ..fx.experimental._proxy_tracer import geometry
 from ..utils._pytree import tree_leaves
 from . import _spellings
 
@@ -81,7 +82,8 @@ class Recorder:
         self.kept.append(tensor)
         if tensor._is_batched:
             value = _cresset.batched_parts(tensor)[2]
-            self.values.setdefault(_memory(value), tensor)
+            if (memory := _memory(value)) is not None:
+                self.values.setdefault(memory, tensor)
             self.kept.append(value)
         elif (memory := _memory(tensor)) is not None:
             self.tensors[memory] = node
@@ -606,7 +608,7 @@ def _memory(tensor):
     """The place of a tensor without data, which it shares with aliases alone; None for one with data, and for a wrapper."""
     if tensor._is_batched or tensor.layout is not torch.strided or not is_fake(tensor) or _cresset.is_functional(tensor):
         return None if not tensor._is_batched else id(tensor)
-    return tensor.untyped_storage()._cdata, tensor.dtype, *_cresset._geometry(tensor)
+    return geometry(tensor)
 
 
 def _fits(func, args, kwargs):
