@@ -87,7 +87,7 @@ def module_of(program, check_guards):
     made.meta.update(program.graph_module.meta)
     made.register_forward_pre_hook(_Nesting(signature.in_spec), with_kwargs=True)
     if any(predispatch.is_step(node.target) for node in graph.nodes):
-        made.register_forward_pre_hook(_RunBegins())
+        made.register_forward_pre_hook(_RunBegins(), prepend=True)  # also where the arguments are refused
         made.register_forward_hook(_RunEnds(), always_call=True)
     made.train, made.eval = _Refusal("train"), _Refusal("eval")
     return made
