@@ -76,9 +76,10 @@ def _reverse(function, primals, chunk_size):
         return tuple(predispatch.of_transform(pull, list(vectors), True, None))
 
     rows = vmap(of_vectors, chunk_size=chunk_size or None)(*units)
+    split = [row.split(counts) for row in rows]
     columns = [
-        [part.reshape(*result.shape, *primal.shape) for part, result in zip(row.split(counts), results, strict=True)]
-        for row, primal in zip(rows, primals, strict=True)
+        [part.reshape(*result.shape, *primal.shape) for part, result in zip(parts, results, strict=True)]
+        for parts, primal in zip(split, primals, strict=True)
     ]
     return list(zip(*columns, strict=True)), aux
 
