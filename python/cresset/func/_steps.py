@@ -78,8 +78,7 @@ def _reverse(function, primals, chunk_size):
     rows = vmap(of_vectors, chunk_size=chunk_size or None)(*units)
     split = [row.split(counts) for row in rows]
     columns = [
-        [part.reshape(*result.shape, *primal.shape) for part, result in zip(parts, results, strict=True)]
-        for parts, primal in zip(split, primals, strict=True)
+        [part.reshape(*result.shape, *primal.shape) for part, result in zip(parts, results, strict=True)] for parts, primal in zip(split, primals, strict=True)
     ]
     return list(zip(*columns, strict=True)), aux
 
