@@ -41,6 +41,25 @@ _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quant
 _WITH_SWITCH = (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default)
 
 
+class _NoGradient(torch.autograd.Function):
+    """The results of an operator of control flow: the program takes gradients through them when it runs, not within itself."""
+
+    @staticmethod
+    def forward(ctx, name, *results):
+        ctx.name = name
+        return tuple(r.view_as(r) for r in results)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise Unsupported(f"export: the program computes a gradient through {ctx.name}, of which one branch alone would be captured; compute it outside")
+
+
+def _undifferentiated(op, results):
+    wanting = [r for r in results if isinstance(r, torch.Tensor) and r.requires_grad]
+    made = iter(_NoGradient.apply(op.name(), *wanting) if wanting else ())
+    return [next(made) if isinstance(r, torch.Tensor) and r.requires_grad else r for r in results]
+
+
 class Unseen(RuntimeError):
     """Raised where a program reads what an operator computed within itself: autograd kept it. It is captured anew by the next of `VIEWS` then."""
 
@@ -492,7 +511,7 @@ class Recorder:
             nodes.append(self.graph.create_node("get_attr", f"{name}_{number}"))
         given = rebuilt(lifted)
         modules = [getattr(self.root, n.target) for n in nodes]
-        result = op.run(*args[:count], *modules, *given)
+        result = _undifferentiated(op, op.run(*args[:count], *modules, *given))
         node = self.graph.create_node("call_function", op, self.node_of((*args[:count], *nodes, *given)), {}, name=op.name())
         self._note(node, op.name())
         node.meta["val"] = tuple(result)
