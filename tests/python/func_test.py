@@ -15,6 +15,7 @@ from cresset.func import (
     stack_module_state,
     vjp,
 )
+from cresset.utils._python_dispatch import TorchDispatchMode
 
 import cresset as torch
 
@@ -380,6 +381,61 @@ class Modes(unittest.TestCase):
         for primals, tangents in (((1.0,), (x,)), ((x,), (1.0,)), (((x, 1),), ((x, x),))):
             with self.assertRaisesRegex(RuntimeError, "expected tensors, got"):
                 torch.func.jvp(lambda a: a, primals, tangents)
+
+
+class UnderDispatchModes(unittest.TestCase):
+    """Where a mode hears of operators, transforms call PyTorch's, and give the same."""
+
+    def same(self, function, *args):
+        class Hearing(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                heard.append(func)
+                return func(*args, **(kwargs or {}))
+
+        heard = []
+        torch.manual_seed(0)
+        expected = function(*args)
+        torch.manual_seed(0)
+        with Hearing():
+            found = function(*args)
+        self.assertTrue(heard)
+        torch.testing.assert_close(found, expected)
+
+    def test_chunks_draw_the_same_numbers(self):
+        for randomness in ("same", "different"):
+            self.same(torch.vmap(lambda row: row + torch.rand(3), randomness=randomness, chunk_size=2), torch.zeros(6, 3))
+
+    def test_jacobians(self):
+        x, y = torch.randn(3), torch.randn(3, 2)
+        for options in ({}, {"chunk_size": 1}, {"chunk_size": 2}, {"_preallocate_and_copy": True, "chunk_size": 2}):
+            self.same(torch.func.jacrev(lambda a, b: {"product": a @ b, "sum": a.sum()}, argnums=(0, 1), **options), x, y)
+        self.same(torch.func.jacfwd(lambda a, b: (a @ b, a.exp()), argnums=(0, 1)), x, y)
+        self.same(torch.func.jacfwd(lambda a: (a * 2, {"next": a + 1}), has_aux=True), x)
+        for empty in (lambda a: a[:0], lambda a: a.new_zeros(0) * a.sum()):
+            self.same(torch.func.jacrev(empty), x)
+
+    def test_one_row_at_a_time_needs_no_batch(self):
+        class Plain(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * 2
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 * (len(g.nonzero()) > 0)
+
+        self.same(torch.func.jacrev(Plain.apply, chunk_size=1), torch.ones(2))
+
+    def test_complex_numbers_are_refused(self):
+        from cresset.fx.experimental.proxy_tensor import make_fx
+
+        for transform in (torch.func.jacrev, torch.func.jacfwd):
+            with self.assertRaisesRegex(RuntimeError, "expected all outputs to be real"):
+                make_fx(transform(lambda a: torch.complex(a, a)))(torch.ones(2))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ STEPS = {}  # the steps by their names in files
 class _Levels(threading.local):
     def __init__(self):
         self.open = []  # (kind, number in the library) of each level, innermost last
+        self.runs = []  # how many were open when each run of a graph began
 
 
 _levels = _Levels()
@@ -83,22 +84,28 @@ def is_step(function):
 @contextlib.contextmanager
 def levels_kept():
     """Ends at the end of its scope the levels that were opened in it: a graph that fails does not come to its last steps."""
-    before = depth()
+    begin_run()
     try:
         yield
     finally:
-        close_to(before)
+        end_run()
+
+
+def begin_run():
+    """Notes the levels that are open when a graph begins to run."""
+    _levels.runs.append(len(_levels.open))
+
+
+def end_run():
+    """Ends the levels that were opened since the innermost `begin_run`."""
+    before = _levels.runs.pop()
+    while len(_levels.open) > before:
+        _close()
 
 
 def depth():
     """How many levels are open on this thread."""
     return len(_levels.open)
-
-
-def close_to(number):
-    """Ends the innermost levels until as many are open."""
-    while len(_levels.open) > number:
-        _close()
 
 
 def depth_of(number):

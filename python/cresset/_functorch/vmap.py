@@ -4,6 +4,7 @@
 with them as its steps.
 """
 
+import functools
 import itertools
 import sys
 
@@ -18,6 +19,8 @@ from .._C._functorch import (
     is_batchedtensor,
     maybe_get_level,
 )
+from .._modes import stack as _stack
+from .._subclasses.fake_tensor import unset_fake_temporarily
 from ..func._vmap import _flat_in_dims, _flat_out_dims
 from ..func._vmap import _name as _get_name
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
@@ -96,12 +99,43 @@ def run(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
         return _run_once(func, out_dims, randomness, size, dims, leaves, spec, kwargs)
     sizes = [min(chunk_size, size - start) for start in range(0, size, chunk_size)]
     split = [[leaf] * len(sizes) if dim is None else _split(leaf, sizes, dim, heard) for leaf, dim in zip(leaves, dims, strict=True)]
-    chunks = [_run_once(func, out_dims, randomness, count, dims, list(part), spec, kwargs) for count, part in zip(sizes, zip(*split, strict=True), strict=True)]
+    chunks, restart = [], _restarting(randomness)
+    for count, part in zip(sizes, zip(*split, strict=True), strict=True):
+        restart()
+        chunks.append(_run_once(func, out_dims, randomness, count, dims, list(part), spec, kwargs))
     outputs, out_spec = zip(*map(tree_flatten, chunks), strict=True)
     places = _flat_out_dims(func, out_dims, chunks[0], out_spec[0])
     return tree_unflatten(
         [parts[0] if dim is None else _joined(parts, dim) for parts, dim in zip(zip(*outputs, strict=True), places, strict=True)], out_spec[0]
     )
+
+
+def _restarting(randomness):
+    """A function to call before each chunk: all draw the same numbers where elements do. A captured program has no step for that."""
+    if randomness != "same" or predispatch.recorder() is not None:
+        return lambda: None
+
+    @_unheard
+    def state():
+        return torch.get_rng_state()
+
+    @_unheard
+    def restart():
+        torch.set_rng_state(start)
+
+    start = state()
+    return restart
+
+
+def _unheard(function):
+    """The function, run without modes: it is no part of the program."""
+
+    @functools.wraps(function)
+    def run():
+        with _stack.none_active(), unset_fake_temporarily():
+            return function()
+
+    return run
 
 
 def _split(leaf, sizes, dim, heard):

@@ -1,11 +1,11 @@
 """Operators over functions: their names, the rules that modes have for them, and functions of trees as functions of tensors."""
 
-from _cresset import Tensor, float32, from_functional, is_changed, is_functional, set_control_flow_error, to_functional, with_functional
+from _cresset import Tensor, float32, from_functional, has_tangent, is_changed, is_functional, set_control_flow_error, to_functional, with_functional
 
 from .._modes import stack as _stack
 from .._subclasses import fake_tensor as _fake
 from .._core.operators import OperatorBase
-from .._dynamo.exc import UncapturedHigherOrderOpError
+from .._dynamo.exc import UncapturedHigherOrderOpError, Unsupported
 from ..utils._python_dispatch import _get_current_dispatch_mode
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
@@ -78,7 +78,8 @@ class HigherOrderOperator(OperatorBase):
         from . import _capture
 
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        if any(map(is_functional, tensors)):
+        is_batched = any(t._is_batched for t in tensors)
+        if not is_batched and any(map(is_functional, tensors)):
             return self._of_values(args, kwargs)
         mode = _get_current_dispatch_mode()
         own = getattr(mode, "_call_higher_order", None)
@@ -90,7 +91,9 @@ class HigherOrderOperator(OperatorBase):
             with _stack.without(lambda other: other is mode):
                 return rule(mode, *args, **kwargs)
         tracing = _capture.tracing_mode()
-        if tracing is not None and not any(t._is_batched for t in tensors):  # elements of a batch: its operators are heard
+        if tracing is not None and (is_batched or any(map(has_tangent, tensors))):
+            return self._of_transform(*args, **kwargs)
+        if tracing is not None:
             return self.trace(tracing, *args, **kwargs)
         rule = self._rule_of(_fake.FakeTensorMode) if self._rules else None
         if rule is not None:
@@ -98,6 +101,9 @@ class HigherOrderOperator(OperatorBase):
             if mode is not None:
                 return rule(mode, *args, **kwargs)
         return self.run(*args, **kwargs)
+
+    def _of_transform(self, *args, **kwargs):
+        raise Unsupported(f"{self._name}: cannot be traced within vmap or jvp; trace the transform's own function, or export it")
 
     def _rule_of(self, kind):
         return next((self._rules[base] for base in kind.__mro__ if base in self._rules), None)

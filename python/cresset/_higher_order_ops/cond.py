@@ -24,6 +24,11 @@ class CondOp(HigherOrderOperator):
             return tuple((true_fn if pred else false_fn)(*operands))
         return _cresset.control_cond(pred if isinstance(pred, Tensor) else None, true_fn, false_fn, list(operands))
 
+    def _of_transform(self, pred, true_fn, false_fn, operands):
+        if not isinstance(pred, Tensor) or not pred._is_batched or any(map(_cresset.has_tangent, operands)):
+            return super()._of_transform()
+        return self.run(pred, true_fn, false_fn, operands)  # both branches on the whole batch, whose operators are heard
+
     def trace(self, mode, pred, true_fn, false_fn, operands):
         """A node with a module for each branch."""
         operands = list(operands)

@@ -156,8 +156,10 @@ class _Functional(torch.fx.Interpreter):
 
     def _outside(self, target, args, kwargs):
         _cresset.exit_functional(self._scope)
-        made = target(*args, **kwargs)
-        self._scope = _cresset.enter_functional(False)
+        try:
+            made = target(*args, **kwargs)
+        finally:  # the run ends the scope that there is
+            self._scope = _cresset.enter_functional(False)
         return tree_map_only(torch.Tensor, _cresset.to_functional, made)
 
     def _whole(self, target, args, kwargs):

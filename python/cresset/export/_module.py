@@ -1,7 +1,5 @@
 """An exported program as a module that can be called: weights are attributes again, writes go where they belong, arguments are checked."""
 
-import threading
-
 import cresset as torch
 
 from .. import nn
@@ -89,32 +87,24 @@ def module_of(program, check_guards):
     made.meta.update(program.graph_module.meta)
     made.register_forward_pre_hook(_Nesting(signature.in_spec), with_kwargs=True)
     if any(predispatch.is_step(node.target) for node in graph.nodes):
-        levels = _Levels()
-        made.register_forward_pre_hook(levels.before)
-        made.register_forward_hook(levels.after, always_call=True)
+        made.register_forward_pre_hook(_RunBegins(), prepend=True)  # also where the arguments are refused
+        made.register_forward_hook(_RunEnds(), always_call=True)
     made.train, made.eval = _Refusal("train"), _Refusal("eval")
     return made
 
 
-class _Levels:
+class _RunBegins:
+    """Notes which levels of transforms are around a run."""
+
+    def __call__(self, module, args):
+        predispatch.begin_run()
+
+
+class _RunEnds:
     """Ends levels of transforms that a run leaves open, since an operator failed."""
 
-    def __init__(self):
-        self.depths = threading.local()
-
-    def before(self, module, args):
-        """Notes which levels are around the run."""
-        self.depths.__dict__.setdefault("found", []).append(predispatch.depth())
-
-    def after(self, module, args, result):
-        """Ends those within it."""
-        predispatch.close_to(self.depths.found.pop())
-
-    def __deepcopy__(self, memo):
-        return type(self)()
-
-    def __reduce__(self):
-        return type(self), ()
+    def __call__(self, module, args, result):
+        predispatch.end_run()
 
 
 class _Refusal:

@@ -23,6 +23,7 @@ from .._modes import translations
 from .._modes.stack import ABOVE_LAYERS, BELOW_AUTOGRAD
 from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, maybe_get_fake_mode, unset_fake_temporarily
 from ..fx.experimental._module_calls import calls_noted, type_name
+from ..fx.experimental._proxy_tracer import geometry
 from ..utils._pytree import tree_leaves
 from . import _spellings
 
@@ -38,6 +39,25 @@ _KEPT = ("nn_module_stack", "stack_trace", "torch_fn", "source_fn_stack", "quant
 
 # Rows without an argument that the operator of this name has: whether a result of half precision is float32.
 _WITH_SWITCH = (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default)
+
+
+class _NoGradient(torch.autograd.Function):
+    """The results of an operator of control flow: the program takes gradients through them when it runs, not within itself."""
+
+    @staticmethod
+    def forward(ctx, name, *results):
+        ctx.name = name
+        return tuple(r.view_as(r) for r in results)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise Unsupported(f"export: the program computes a gradient through {ctx.name}, of which one branch alone would be captured; compute it outside")
+
+
+def _undifferentiated(op, results):
+    wanting = [r for r in results if isinstance(r, torch.Tensor) and r.requires_grad]
+    made = iter(_NoGradient.apply(op.name(), *wanting) if wanting else ())
+    return [next(made) if isinstance(r, torch.Tensor) and r.requires_grad else r for r in results]
 
 
 class Unseen(RuntimeError):
@@ -81,7 +101,8 @@ class Recorder:
         self.kept.append(tensor)
         if tensor._is_batched:
             value = _cresset.batched_parts(tensor)[2]
-            self.values.setdefault(_memory(value), tensor)
+            if (memory := _memory(value)) is not None:
+                self.values.setdefault(memory, tensor)
             self.kept.append(value)
         elif (memory := _memory(tensor)) is not None:
             self.tensors[memory] = node
@@ -490,7 +511,7 @@ class Recorder:
             nodes.append(self.graph.create_node("get_attr", f"{name}_{number}"))
         given = rebuilt(lifted)
         modules = [getattr(self.root, n.target) for n in nodes]
-        result = op.run(*args[:count], *modules, *given)
+        result = _undifferentiated(op, op.run(*args[:count], *modules, *given))
         node = self.graph.create_node("call_function", op, self.node_of((*args[:count], *nodes, *given)), {}, name=op.name())
         self._note(node, op.name())
         node.meta["val"] = tuple(result)
@@ -606,7 +627,7 @@ def _memory(tensor):
     """The place of a tensor without data, which it shares with aliases alone; None for one with data, and for a wrapper."""
     if tensor._is_batched or tensor.layout is not torch.strided or not is_fake(tensor) or _cresset.is_functional(tensor):
         return None if not tensor._is_batched else id(tensor)
-    return tensor.untyped_storage()._cdata, tensor.dtype, *_cresset._geometry(tensor)
+    return geometry(tensor)
 
 
 def _fits(func, args, kwargs):

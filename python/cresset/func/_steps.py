@@ -75,12 +75,18 @@ def _reverse(function, primals, chunk_size):
     def of_vectors(*vectors):
         return tuple(predispatch.of_transform(pull, list(vectors), True, None))
 
-    rows = vmap(of_vectors, chunk_size=chunk_size or None)(*units)
+    # One at a time there is no batch: a function without a rule for batches runs, too.
+    rows = _one_by_one(of_vectors, units) if chunk_size == 1 else vmap(of_vectors, chunk_size=chunk_size or None)(*units)
+    split = [row.split(counts) for row in rows]
     columns = [
-        [part.reshape(*result.shape, *primal.shape) for part, result in zip(row.split(counts), results, strict=True)]
-        for row, primal in zip(rows, primals, strict=True)
+        [part.reshape(*result.shape, *primal.shape) for part, result in zip(parts, results, strict=True)] for parts, primal in zip(split, primals, strict=True)
     ]
     return list(zip(*columns, strict=True)), aux
+
+
+def _one_by_one(function, units):
+    found = [function(*(part[i] for part in units)) for i in range(len(units[0]))]
+    return [torch.stack(parts) for parts in zip(*found, strict=True)]
 
 
 def _forward(function, primals, randomness):

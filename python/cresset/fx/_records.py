@@ -7,6 +7,7 @@ import types
 
 import cresset as torch
 
+from .._functorch.predispatch import STEPS, is_step
 from ..overrides import resolve_name
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from .immutable_collections import immutable_dict, immutable_list
@@ -31,6 +32,8 @@ def _target_text(node):
         return ["ops", *str(target).split(".")]
     if isinstance(target, types.BuiltinFunctionType) and getattr(target, "__module__", None) in ("_operator", "builtins", "math"):
         return [target.__module__, target.__name__]
+    if is_step(target):
+        return ["step", target.__name__]
     path = _place(target) if callable(target) else None
     return target if path is None else ["torch", path]
 
@@ -113,6 +116,8 @@ def _function(target):
             return _operator_named(names)
         if space == "torch":
             return _public_function(names)
+        if space == "step" and len(names) == 1 and names[0] in STEPS:
+            return STEPS[names[0]]
         home = {"_operator": operator, "math": math, "builtins": types.SimpleNamespace(**{f.__name__: f for f in _BUILTINS})}.get(space)
         found = getattr(home, names[0], None) if home is not None and len(names) == 1 and not names[0].startswith("__") else None
         if found is None or found in (operator.attrgetter, operator.methodcaller):

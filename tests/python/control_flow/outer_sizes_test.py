@@ -3,7 +3,7 @@
 import io
 import unittest
 
-from cresset._dynamo.exc import UncapturedHigherOrderOpError
+from cresset._dynamo.exc import UncapturedHigherOrderOpError, Unsupported
 from cresset._higher_order_ops import map as mapped
 from cresset._higher_order_ops import scan, while_loop
 from cresset.export import Dim, export, load, save
@@ -102,6 +102,44 @@ class OuterSizes(unittest.TestCase):
 
         with self.assertRaisesRegex(UncapturedHigherOrderOpError, "number u0 from around it, which is no size of a tensor"):
             export(Function(function), (X, Y))
+
+
+class WithinTransforms(unittest.TestCase):
+    """Exported programs hold the operator, on elements and dual tensors; captures that would hold one branch alone are refused, as by PyTorch."""
+
+    @staticmethod
+    def choice(v):
+        return torch.cond(v.sum() > 0, lambda u: u.sin(), lambda u: u.cos(), (v,))
+
+    def test_on_elements_and_dual_tensors(self):
+        programs = (
+            lambda x, y: torch.vmap(self.choice)(x),
+            lambda x, y: torch.vmap(lambda row: torch.cond(y.sum() > 0, lambda u: u.sin(), lambda u: u.cos(), (row,)))(x),
+            lambda x, y: torch.func.jvp(self.choice, (x,), (x,))[1],
+            lambda x, y: torch.vmap(lambda row: mapped(lambda e: e.sin() + 1, row))(x),
+        )
+        for function in programs:
+            module = export(Function(function), (X, Y)).module()
+            for sign in (1, -1):
+                torch.testing.assert_close(module(X * sign, Y * sign), function(X * sign, Y * sign))
+
+    def test_a_predicate_for_each_element_is_traced(self):
+        program = export(Function(lambda x, y: torch.vmap(self.choice)(x)), (X, Y)).run_decompositions()
+        for module in (program.module(), make_fx(lambda x, y: torch.vmap(self.choice)(x))(X, Y)):
+            torch.testing.assert_close(module(X - 0.5, Y), torch.vmap(self.choice)(X - 0.5))
+
+    def test_one_for_all_and_dual_tensors_are_not(self):
+        for function in (
+            lambda x, y: torch.vmap(lambda row: torch.cond(y.sum() > 0, lambda u: u.sin(), lambda u: u.cos(), (row,)))(x),
+            lambda x, y: torch.func.jvp(self.choice, (x,), (x,))[1],
+        ):
+            self.assertRaisesRegex(Unsupported, "cond: cannot be traced within vmap or jvp", make_fx(function, tracing_mode="fake"), X, Y)
+            program = export(Function(function), (X, Y))
+            self.assertRaisesRegex(Unsupported, "cond: cannot be traced within vmap or jvp", program.run_decompositions)
+
+    def test_a_gradient_within_an_exported_program_is_refused(self):
+        with self.assertRaisesRegex(Unsupported, "a gradient through cond, of which one branch alone"):
+            export(Function(lambda x, y: torch.func.grad(lambda v: self.choice(v).sum())(x)), (X, Y))
 
 
 if __name__ == "__main__":

@@ -153,6 +153,16 @@ class Levels(unittest.TestCase):
         self.assertEqual(predispatch.depth(), 0)
         torch.testing.assert_close(module(X, Y), X @ Y)
 
+    def test_modules_are_copied_and_saved(self):
+        import copy
+
+        module = export(Function(torch.vmap(torch.sin)), (X,)).module()
+        file = io.BytesIO()
+        torch.save(module, file)
+        file.seek(0)
+        for other in (copy.deepcopy(module), torch.load(file, weights_only=False)):
+            torch.testing.assert_close(other(X), X.sin())
+
     def test_a_program_runs_within_others(self):
         module = export(Function(torch.vmap(torch.sin)), (X,)).module()
         twice = torch.stack([X, X + 1])

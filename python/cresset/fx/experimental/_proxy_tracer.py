@@ -38,7 +38,7 @@ class Slot:
         return Proxy(self.node, self.tracer)
 
 
-def _geometry(t):
+def geometry(t):
     """Tensors that agree in this are the same values, whatever object they are."""
     if t.layout is not torch.strided:
         return id(t)
@@ -100,9 +100,9 @@ class PythonKeyTracer(Tracer):
             return slot
         with _stack.none_active():
             for known in self._order[self._indexed :]:
-                self._by_geometry[_geometry(known.tensor)] = known
+                self._by_geometry[geometry(known.tensor)] = known
             self._indexed = len(self._order)
-            known = self._by_geometry.get(_geometry(tensor))
+            known = self._by_geometry.get(geometry(tensor))
         if known is None:
             return None
         # Another object over the same values, as autograd keeps them: the same node.

@@ -73,13 +73,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return proxy_call(self, func, self.pre_dispatch, args, kwargs or {})
 
     def seen(self, tensor):
-        """The fake tensor of a real one, known as a constant of the graph: transforms keep it without an operator that would tell."""
+        """The fake tensor of a real one, or a parameter itself, known as a constant of the graph: transforms keep it without an operator that would tell."""
         fakes, tracer = torch._subclasses.fake_tensor, self.tracer
-        if self.tracing_mode == "real" or fakes.is_fake(tensor) or tensor._is_batched or _cresset.is_functional(tensor) or tracer.slot_of(tensor) is not None:
+        if tensor._is_batched or _cresset.is_functional(tensor) or fakes.is_fake(tensor) or tracer.slot_of(tensor) is not None:
             return tensor
-        fake = tracer.fake_mode.from_tensor(tensor)
-        tracer.track(fake, tracer.constant_node(tensor))
-        return fake
+        if self.tracing_mode == "real" and not isinstance(tensor, torch.nn.Parameter):
+            return tensor
+        known = tensor if self.tracing_mode == "real" else tracer.fake_mode.from_tensor(tensor)
+        tracer.track(known, tracer.constant_node(tensor))
+        return known
 
     def whole_transform(self, function, args, kwargs):
         """The result of a transform, in a tuple: above all layers its operators are those of elements and levels, so that they are heard below instead."""
