@@ -118,7 +118,8 @@ class Matrix:
                 same = all(self.torch.allclose(self.wide(a), self.wide(b), 0, 0, equal_nan=True) for a, b in zip(got, expected, strict=True))
                 return "" if same or run.uninitialised else "other bits"
             if not run.uninitialised:
-                compare(run.op, *(unique_part(run.name, sample, part[0] if len(part) == 1 else tuple(part)) for part in (expected, got)), at_least=1e-4)
+                least = 0.0 if any(leaf.value.dtype.itemsize == 1 for leaf in got) else 1e-4
+                compare(run.op, *(unique_part(run.name, sample, part[0] if len(part) == 1 else tuple(part)) for part in (expected, got)), at_least=least)
         except Mismatch as wrong:
             return f"other values: {wrong}"
         return ""

@@ -318,8 +318,8 @@ TEST(Pt2, CutAndDamagedFilesAreErrorsOrPrograms) {
     EXPECT_NE(read(bytes), "");
   }
   // Past the checksums: the model itself is damaged.
-  for (int i = 0; i < 300; i++) {
-    const std::string bytes = edited("control.pt2", "models/model.json", [&](std::string& text) {
+  for (int i = 0; i < 600; i++) {
+    const std::string bytes = edited(i % 2 ? "control.pt2" : "regions.pt2", "models/model.json", [&](std::string& text) {
       for (int k = 0; k < 2; k++) {
         const size_t at = random() % text.size();
         if (random() % 2) text[at] = "{}[]\",:0123456789eab"[random() % 20];

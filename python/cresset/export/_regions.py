@@ -73,5 +73,7 @@ def _move(graph, root, nodes, operation, switch, names):
     for result, new in replaced.items():
         new.name = result.name
     if len(results) == 1:
-        call.name, replaced[results[0]].name = results[0].name, of_result
+        others = {n.name for n in graph.nodes if n not in (call, replaced[results[0]])}
+        free = (name for name in (of_result, *(f"getitem_{i}" for i in range(1, len(others) + 2))) if name not in others)
+        call.name, replaced[results[0]].name = results[0].name, next(free)
     return len(results)

@@ -51,7 +51,7 @@ class Own(unittest.TestCase):
     NAMES = (
         "max pool2d indices", "MultiLabelMarginLoss", "BCELoss", "rrelu/training", "random writes", "size of the data", "slice by the data", "named tuples",
         "registered class", "regions of mixed precision", "writes in place", "promotion", "operators by name", "fake quantization", "upsampling", "bilinear",
-        "convolutional network/training", "embedding of unit length", "weight norm/training", "dtype complex32", "packed sequence", "lists among the results",
+        "convolutional network/training", "embedding of unit length", "weight norm/training", "dtype complex32", "packed sequence", "lists among the results", "embedding bag of unit length",
     )  # fmt: skip
 
     def test_what_is_written_here_runs_here(self):

@@ -121,6 +121,11 @@ for _mode in ("sum", "mean", "max"):
     layer(f"embedding bag {_mode}", lambda mode=_mode: nn.EmbeddingBag(10, 3, mode=mode), lambda: (i(10, 6), torch.tensor([0, 2, 4])))
 layer("embedding bag rows", lambda: nn.EmbeddingBag(10, 3, padding_idx=1), lambda: (i(10, 3, 4),))
 layer("embedding bag weighted", lambda: nn.EmbeddingBag(10, 3, mode="sum", include_last_offset=True), lambda: (i(10, 6), torch.tensor([0, 2, 6]), r(6)))
+function(
+    "embedding bag of unit length",
+    lambda m, w, x, o: F.embedding_bag(x, w, o, max_norm=1.0),
+    lambda: (r(5, 3), i(5, 6), torch.tensor([0, 3])),
+)
 function("one hot", lambda m, x: F.one_hot(x, 7), lambda: (i(7, 2, 3),))
 
 # ---- recurrent layers -----------------------------------------------------------------------------------------------------
