@@ -146,6 +146,7 @@ class _Inside:
 
         self.steps = predispatch
         self.level = self.steps._vmap_increment_nesting(self.size, self.randomness)
+        self.number = _cresset.vmap_level()
         return self
 
     def __exit__(self, *_):
@@ -179,7 +180,7 @@ class _Context:
         values, dims = [], []
         for t in tensors:
             parts = _cresset.batched_parts(t) if t is not None else None
-            batched = parts is not None and parts[3] == self._inside.level
+            batched = parts is not None and parts[3] == self._inside.number
             values.append(parts[2] if batched else t)
             dims.append(parts[1] if batched else None)
         return values, dims

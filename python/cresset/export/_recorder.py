@@ -648,7 +648,7 @@ def _name_of(func):
 def _patched():
     """Operators that Python defines are heard like those of the dispatcher. Returns their own calls, to be put back."""
     from .._higher_order_ops._operator import HigherOrderOperator, is_function
-    from .._library.operators import Defined as _Defined, tensors_of
+    from .._library.operators import Defined as _Defined
 
     own = [
         (_Defined, "__call__", _Defined.__call__),
@@ -662,8 +662,6 @@ def _patched():
     ]
 
     def defined(op, *args, **kwargs):
-        if any(t._is_batched for t in tensors_of((args, kwargs))):  # its rule for vmap, or each element, calls it with values
-            return own[0][2](op, *args, **kwargs)
         heard = _cresset._listen(ABOVE_LAYERS, None)
         try:
             return own[0][2](op, *args, **kwargs) if not isinstance(heard, Recorder) else heard(op, args, kwargs)

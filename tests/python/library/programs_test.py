@@ -199,6 +199,9 @@ class Reading(unittest.TestCase):
         op.register_fake(lambda x, y: torch.empty_like(x))
         op.register_vmap(lambda info, dims, x, y: (op(x, y), 0))
         program = exported(lambda x: torch.vmap(op)(x, x), torch.ones(2, 3))
+        elements = [node.name for node in program.graph.nodes if node.target is torch.ops.programs_test.times.default for node in node.all_input_nodes]
+        self.assertEqual((elements, program.module()(torch.full((2, 3), 2.0)).tolist()), (["_add_batch_dim", "_add_batch_dim_1"], [[4] * 3] * 2))
+        program = program.run_decompositions({})
         self.assertEqual((targets(program.graph_module), program.module()(torch.full((2, 3), 2.0)).tolist()), (["programs_test.times.default"], [[4] * 3] * 2))
 
     def test_in_scripts(self):
