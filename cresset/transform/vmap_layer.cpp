@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "cresset/autograd/forward/forward_layer.h"
+#include "cresset/core/fake_mode.h"
 #include "cresset/core/result_type.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/functions.h"
@@ -88,10 +89,38 @@ Tensor joined(const BatchCall& call, const std::vector<Tensor>& parts) {
   return cresset::stack(parts);
 }
 
+// Where sizes are open, what is known of them; else null.
+SymbolicShapes* open_shapes(const BatchCall& call) {
+  SymbolicShapes* found = nullptr;
+  for (const Value& v : call.arguments)
+    for_each_tensor(v, [&](const Tensor& t) {
+      const Tensor& value = physical(t);
+      if (is_fake(*value.impl()) && value.has_storage()) found = value.impl()->storage()->fake_mode()->shapes();
+    });
+  return found;
+}
+
+// How many elements there are: from then on a number, where the size was open.
+void fix_size(BatchCall& call) {
+  SymbolicShapes* const shapes = open_shapes(call);
+  if (CRESSET_LIKELY(shapes == nullptr)) return;
+  int64_t below = 0, above = 1;
+  for (; !shapes->reaches(above, call.size); above *= 2) {
+    CRESSET_CHECK(above < call.size, "vmap: ", call.op.name, " has no rule for batches whose number of elements only the data tells");
+    below = above;
+  }
+  while (above - below > 1) {
+    const int64_t middle = (below + above) / 2;
+    (shapes->reaches(middle, call.size) ? above : below) = middle;
+  }
+  call.size = below;
+}
+
 }  // namespace
 
 void run_by_element(BatchCall& call) {
   check_no_number(call);
+  fix_size(call);
   std::vector<Stack> each;
   for (int64_t i = 0; i < std::max<int64_t>(call.size, 1); i++) {
     Stack one;
@@ -234,6 +263,10 @@ bool batching_layer(const OpEntry& op, Stack& stack) {
   BatchCall call(op, autograd::take_arguments(stack, n), level);
   if (!rule && is_in_place(op, schema)) {
     change_in_place(call);
+  } else if (!rule && op.slot(OpEntry::decomposition_slot) && open_shapes(call)) {
+    // The operators that it is made of have rules: the number of elements stays open.
+    call.results = call.arguments;
+    autograd::run_composite(op, call.results);
   } else {
     uint8_t outer = 0;
     for (const Value& v : call.arguments) for_each_tensor(v, [&](const Tensor& t) { outer |= call.value(t).impl()->layers(); });

@@ -190,6 +190,27 @@ def test_numbers_of_the_data_are_nodes():
         traced(lambda x: x * 2 if x.sum() > 0 else x, torch.ones(2))
 
 
+@pytest.mark.parametrize("name", ["gelu", "mse", "clamp", "power", "norm", "per-sample"])
+def test_batches_of_vmap_stay_open(name):
+    functional = torch.nn.functional
+    function = {
+        "gelu": functional.gelu, "mse": lambda v: functional.mse_loss(v, 2 * v), "clamp": lambda v: v.clamp(-1, 1), "power": lambda v: v**2,
+        "norm": torch.func.grad(lambda v: functional.layer_norm(v, (3,)).pow(3).sum()), "per-sample": torch.func.grad(lambda v: functional.gelu(v).square().sum()),
+    }[name]  # fmt: skip
+    graph = traced(torch.vmap(function), torch.randn(5, 3))
+    x = torch.randn(7, 3)
+    assert graph.shape_env.evaluate_guards_for_args(shapes.fx_placeholder_vals(graph), [x], ignore_static=False)
+    torch.testing.assert_close(graph(x), torch.vmap(function)(x))
+
+
+def test_operators_without_a_rule_fix_the_number_of_elements():
+    graph = traced(torch.vmap(torch.median), torch.randn(5, 3))
+    holds = [graph.shape_env.evaluate_guards_for_args(shapes.fx_placeholder_vals(graph), [torch.randn(n, 3)], ignore_static=False) for n in (4, 5, 6, 8)]
+    assert holds == [False, True, False, False]
+    x = torch.randn(5, 3)
+    torch.testing.assert_close(graph(x), torch.vmap(torch.median)(x))
+
+
 def test_lists_of_lengths_fix_the_number_of_sequences():
     def function(scores, targets):
         return torch.nn.functional.ctc_loss(scores, targets, [5, 4], [2, 3])
