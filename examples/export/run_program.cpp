@@ -22,6 +22,13 @@ static std::map<std::string, Tensor> tensors_of(const std::string& path) {
   return found;
 }
 
+static std::string compared(const Tensor& found, const Tensor& expected) {
+  if (equal(found, expected)) return "equal to the bit";
+  if (found.sizes() != expected.sizes()) return "differs in its shape";
+  const double by = max(abs(found.to(kDouble) - expected.to(kDouble))).item<double>();
+  return "differs by at most " + str(by);
+}
+
 int main(int argc, char** argv) try {
   if (argc != 3 && !(argc == 5 && std::string(argv[3]) == "--repeat")) {
     std::fprintf(stderr, "usage: run_program MODEL.pt2 TENSORS.safetensors [--repeat N]\n");
@@ -43,9 +50,9 @@ int main(int argc, char** argv) try {
   for (size_t i = 0; i < outputs.size(); i++) {
     if (!outputs[i].is_tensor()) continue;
     const auto expected = tensors.find("output" + std::to_string(i));
-    const bool same = expected != tensors.end() && equal(outputs[i].to_tensor(), expected->second);
-    is_equal = is_equal && same;
-    std::printf("output %zu: %s\n", i, expected == tensors.end() ? "nothing to compare with" : same ? "equal to the bit" : "differs");
+    const std::string said = expected == tensors.end() ? "nothing to compare with" : compared(outputs[i].to_tensor(), expected->second);
+    is_equal = is_equal && said == "equal to the bit";
+    std::printf("output %zu: %s\n", i, said.c_str());
   }
   std::printf("%zu nodes, %.3f ms a run\n", program.graph().num_nodes(), spent.count() / repeat);
   return is_equal ? 0 : 1;
