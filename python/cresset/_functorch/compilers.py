@@ -1,12 +1,14 @@
-"""Compilers for `aot_function` that do little: they run the graph, print it or draw it."""
+"""Compilers for `aot_function` that do little: they run the graph, print it, draw it, or make TorchScript of it."""
 
 import contextlib
+import copy
 import functools
 
 import cresset as torch
 
 from ._boxed import make_boxed_compiler
 from .aot_autograd import aot_function, aot_module
+from .compile_utils import strip_overloads
 from .partitioners import draw_graph, min_cut_rematerialization_partition
 
 __all__ = ["debug_compile", "default_decompositions", "draw_graph_compile", "memory_efficient_fusion", "nnc_jit", "nop", "print_compile",
@@ -49,24 +51,67 @@ def draw_graph_compile(name):
     return make_boxed_compiler(compile_drawing)
 
 
-def _no_torchscript(name):
-    def refuse(*args, **kwargs):
-        raise NotImplementedError(f"{name}: Cresset has no TorchScript compiler; use nop to run graphs, or a compiler of your own")
+def _scripted(graph_module):
+    plain = torch.fx.GraphModule(graph_module, copy.deepcopy(graph_module.graph))
+    strip_overloads(plain)  # whose names TorchScript does not have
+    return torch.jit.freeze(torch.jit.script(plain).eval())
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"""Refuses: it needs TorchScript, which is not there. Errors: NotImplementedError.
 
-    >>> from cresset.functorch.compile import {name}
-    >>> try:
-    ...     {name}(None, [])
-    ... except NotImplementedError as error:
-    ...     print("no TorchScript" in str(error))
+@make_boxed_compiler
+def ts_compile(fx_g, inps):
+    """The graph as TorchScript, frozen and optimised for inference: it runs without Python.
+
+    Errors: RuntimeError, with the line, for what the language lacks, among it operators that are no rows of the table.
+
+    >>> from cresset.functorch.compile import aot_function, ts_compile
+    >>> aot_function(lambda x: x.cos() + 1, ts_compile)(torch.zeros(2))
+    tensor([2., 2.])
+    """
+    return torch.jit.optimize_for_inference(_scripted(fx_g))
+
+
+@make_boxed_compiler
+def simple_ts_compile(fx_g, _):
+    """The graph as TorchScript, frozen.
+
+    >>> from cresset._functorch.compilers import simple_ts_compile
+    >>> torch.func.vmap(aot_function(torch.cos, simple_ts_compile))(torch.zeros(2))
+    tensor([1., 1.])
+    """
+    return _scripted(fx_g)
+
+
+def nnc_jit(f):
+    """A function that computes what `f` does, its forward and backward as TorchScript.
+
+    >>> from cresset.functorch.compile import nnc_jit
+    >>> nnc_jit(torch.cos)(torch.zeros(2))
+    tensor([1., 1.])
+    """
+    return aot_function(f, simple_ts_compile)
+
+
+def debug_compile(fx_g, inps):
+    """Prints a program that finds a smaller graph which fails in the same way, for the module that it writes to the folder `foo`; then `ts_compile`.
+
+    >>> from cresset.functorch.compile import debug_compile
+    >>> callable(debug_compile)
     True
     """
-    return refuse
+    fx_g.to_folder("foo")
+    shapes = [(tuple(t.shape), t.dtype) for t in inps]
+    print(f"""import torch
+from functorch.compile import minifier
+from foo import FxModule
 
+inputs = [torch.ones(shape, dtype=dtype) for shape, dtype in {shapes}]
 
-ts_compile, nnc_jit, debug_compile = _no_torchscript("ts_compile"), _no_torchscript("nnc_jit"), _no_torchscript("debug_compile")
+def fails(module, inputs):
+    ...  # whether what you look for happens
+
+minifier(torch.fx.symbolic_trace(FxModule()), inputs, fails)""")
+    return ts_compile(fx_g, inps)
+
 
 _DEFAULT = ("detach", "gelu_backward", "leaky_relu_backward", "sigmoid_backward", "threshold_backward", "hardtanh_backward", "hardsigmoid_backward",
             "hardswish_backward", "tanh_backward", "silu_backward", "elu_backward", "masked_fill", "elu", "leaky_relu")  # fmt: skip
@@ -88,7 +133,7 @@ def __getattr__(name):
 def memory_efficient_fusion(fn, **kwargs):
     """`aot_function`, or `aot_module` for a module, with the partition that keeps the fewest bytes and simple pieces of backward.
 
-    Values are computed again in backward where that is cheap; nothing is fused, since there is no compiler.
+    Values are computed again in backward where that is cheap; the compilers run the graph as it is, unless others are given.
 
     >>> from cresset.functorch.compile import memory_efficient_fusion
     >>> memory_efficient_fusion(torch.sin)(torch.zeros(2))

@@ -2,7 +2,12 @@
 
 import contextlib
 import io
+import os
+import subprocess
+import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 from cresset._functorch.aot_autograd import aot_export_joint_simple, aot_export_module, aot_module_simplified
 from cresset.functorch import compile as fc
@@ -436,11 +441,38 @@ class Tools(Case):
         with contextlib.redirect_stdout(out):
             aot_function(lambda x: x.sin(), fc.print_compile)(X)
         self.assertIn("aten.sin", out.getvalue())
-        for refuses in (fc.ts_compile, fc.nnc_jit):
-            with self.assertRaisesRegex(NotImplementedError, "no TorchScript"):
-                aot_function(lambda x: x.sin(), refuses)(X)
         x = X.clone().requires_grad_()
         self.same(gradients(fc.memory_efficient_fusion(lambda x: F.gelu(x) * 2), x), gradients(lambda x: F.gelu(x) * 2, x))
+
+    def test_compilers_to_torchscript(self):
+        def function(x):
+            y, z = (x @ x.t()).tanh().split(1)[:2]
+            return torch.relu(y * z.sum()).square().sum(), {"more": x.cos()}
+
+        given = []
+
+        def compiler(graph, inputs):
+            given.append(compile_graph(graph, inputs))
+            return given[-1]
+
+        for compile_graph in (fc.ts_compile, torch._functorch.compilers.simple_ts_compile):
+            ours, eager = X.clone().requires_grad_(), X.clone().requires_grad_()
+            for of, x in ((aot_function(function, compiler), ours), (function, eager)):
+                loss, others = of(x)
+                (loss + others["more"].sum()).backward()
+            self.same(ours.grad, eager.grad)
+        self.assertEqual(len(given), 4)
+        self.assertEqual(aot_function(torch.cos, fc.ts_compile)(X).tolist(), X.cos().tolist())
+        self.same(gradients(fc.nnc_jit(lambda x: x.sin() * x), X.clone().requires_grad_()), gradients(lambda x: x.sin() * x, X.clone().requires_grad_()))
+
+    def test_a_program_that_finds_a_smaller_graph(self):
+        out = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(out):
+            self.same(aot_function(lambda x: x.sin(), fc.debug_compile)(X), X.sin())
+            text = out.getvalue().replace("    ...  # whether what you look for happens", "    return any('sin' in n.name for n in module.graph.nodes)")
+            path = Path(folder) / "run.py"
+            path.write_text(text + "\n")
+            subprocess.run([sys.executable, "-m", "cresset", str(path)], check=True, cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])})
 
     def test_the_graph_that_is_compiled_has_a_name(self):
         names = []
