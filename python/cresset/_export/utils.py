@@ -1,10 +1,12 @@
 """Questions on operators and switches of capture that libraries use by themselves."""
 
+import collections
 import contextlib
 import dataclasses
 
 from .._subclasses.fake_tensor import maybe_get_fake_mode
 from ..export import _spellings
+from ..export.graph_signature import InputKind
 from ..utils import _pytree
 
 
@@ -40,9 +42,20 @@ def _disable_aten_to_metadata_assertions():
 # ---- inputs of a program by their nodes -----------------------------------------------------------------------------------
 
 
+def _target(program, node, kind):
+    """The name that the module has for a node which is an input of a kind, or None."""
+    found = [spec.target for spec in program.graph_signature.input_specs if spec.kind is kind and spec.arg.name == node.name]
+    return found[0] if found else None
+
+
+def _tensor(program, node, kind):
+    name = _target(program, node, kind)
+    return None if name is None else {**program.state_dict, **program.constants}[name]
+
+
 def is_param(program, node):
     """Whether a node of an exported program is an input that is a parameter."""
-    return node.name in program.graph_signature.inputs_to_parameters
+    return _target(program, node, InputKind.PARAMETER) is not None
 
 
 def get_param(program, node):
@@ -52,31 +65,27 @@ def get_param(program, node):
     >>> [torch._export.utils.get_param(program, n) is not None for n in program.graph.find_nodes(op="placeholder")]
     [True, True, False]
     """
-    return program.state_dict[program.graph_signature.inputs_to_parameters[node.name]] if is_param(program, node) else None
+    return _tensor(program, node, InputKind.PARAMETER)
 
 
 def is_buffer(program, node):
     """Whether a node of an exported program is an input that is a buffer."""
-    return node.name in program.graph_signature.inputs_to_buffers
+    return _target(program, node, InputKind.BUFFER) is not None
 
 
 def get_buffer(program, node):
     """The buffer that a node is, whether the state has it or not; None for other nodes."""
-    if not is_buffer(program, node):
-        return None
-    name, signature = program.graph_signature.inputs_to_buffers[node.name], program.graph_signature
-    return (program.constants if name in signature.non_persistent_buffers else program.state_dict)[name]
+    return _tensor(program, node, InputKind.BUFFER)
 
 
 def is_lifted_tensor_constant(program, node):
     """Whether a node of an exported program is an input that is a constant tensor."""
-    return node.name in program.graph_signature.inputs_to_lifted_tensor_constants
+    return _target(program, node, InputKind.CONSTANT_TENSOR) is not None
 
 
 def get_lifted_tensor_constant(program, node):
     """The constant tensor that a node is; None for other nodes."""
-    names = program.graph_signature.inputs_to_lifted_tensor_constants
-    return program.constants[names[node.name]] if node.name in names else None
+    return _tensor(program, node, InputKind.CONSTANT_TENSOR)
 
 
 # ---- nodes ----------------------------------------------------------------------------------------------------------------
@@ -89,7 +98,7 @@ def nodes_filter(nodes, node_call_back):
     >>> torch._export.utils.nodes_filter(list(graph.nodes), lambda node: node.op == "call_function")
     [add]
     """
-    return [node for node in nodes if node_call_back(node)]
+    return list(filter(node_call_back, nodes))
 
 
 def nodes_first(nodes, node_call_back=None):
@@ -99,21 +108,19 @@ def nodes_first(nodes, node_call_back=None):
 
 def nodes_count(nodes, node_call_back):
     """The number of nodes for which the function holds."""
-    return len(nodes_filter(nodes, node_call_back))
+    return sum(map(bool, map(node_call_back, nodes)))
 
 
 def nodes_map(nodes, node_call_back):
     """Calls the function with each node, in order; returns the nodes."""
-    for node in nodes:
-        node_call_back(node)
+    collections.deque(map(node_call_back, nodes), maxlen=0)
     return nodes
 
 
 def node_replace_(old_node, new_node):
     """Puts one node in the place of another, which is erased."""
-    old_node.replace_all_uses_with(new_node)
-    old_node.users.clear()
-    old_node.graph.erase_node(old_node)
+    graph, _ = old_node.graph, old_node.replace_all_uses_with(new_node, propagate_meta=False)
+    graph.erase_node(old_node)
 
 
 def register_dataclass_as_pytree_node(cls, flatten_fn=None, unflatten_fn=None, *, serialized_type_name=None, to_dumpable_context=None,
@@ -126,7 +133,7 @@ def register_dataclass_as_pytree_node(cls, flatten_fn=None, unflatten_fn=None, *
 
     Errors: ValueError for what is no dataclass.
     """
-    if not dataclasses.is_dataclass(cls):
+    if not hasattr(cls, "__dataclass_fields__"):
         raise ValueError(f"register_dataclass_as_pytree_node: expected a dataclass, got {cls!r}")
 
     def flatten(value):

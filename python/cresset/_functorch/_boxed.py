@@ -1,5 +1,7 @@
 """Boxed functions: of one list of arguments, which they may empty, so that tensors are released as soon as they are not needed."""
 
+import functools
+
 __all__ = ["call_boxed", "make_boxed_compiler", "make_boxed_func"]
 
 
@@ -26,6 +28,7 @@ def make_boxed_compiler(compiler):
     tensor([0., 0.])
     """
 
+    @functools.wraps(compiler)
     def compile_boxed(graph, inputs):
         return make_boxed_func(compiler(graph, inputs))
 

@@ -472,7 +472,9 @@ class Tools(Case):
             text = out.getvalue().replace("    ...  # whether what you look for happens", "    return any('sin' in n.name for n in module.graph.nodes)")
             path = Path(folder) / "run.py"
             path.write_text(text + "\n")
-            subprocess.run([sys.executable, "-m", "cresset", str(path)], check=True, cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])})
+            subprocess.run(
+                [sys.executable, "-m", "cresset", str(path)], check=True, cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])}
+            )
 
     def test_the_graph_that_is_compiled_has_a_name(self):
         names = []
