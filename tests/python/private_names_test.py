@@ -447,6 +447,12 @@ class ForLibraries(unittest.TestCase):
         self.assertIsNone(detect_fake_mode(torch.ones(1)))
         self.assertRaises(AssertionError, detect_fake_mode, fakes)
 
+    def test_casts_and_copies_take_numbers(self):
+        self.assertEqual(torch.ops.aten._to_copy.default(2, dtype=torch.float64).dtype, torch.float64)
+        self.assertEqual(torch.ops.aten.copy_.default(torch.zeros(2), 3).tolist(), [3, 3])
+        with self.assertRaisesRegex(RuntimeError, "expected Tensor, got int"):
+            torch.ops.aten.sin.default(2)
+
     def test_others(self):
         names = {}
         exec("from cresset import *", names)

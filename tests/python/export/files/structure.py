@@ -228,6 +228,14 @@ function(
 )
 function("associative scan", lambda m, x: _ops.associative_scan(lambda a, b: a + b, x, 0, combine_mode="generic"), x34)
 
+# ---- transforms -----------------------------------------------------------------------------------------------------------
+
+function("vmap", lambda m, x: torch.vmap(lambda row: row.softmax(0) * row.sum())(x), x34)
+function("vmap of columns", lambda m, x: torch.vmap(lambda column: torch.nn.functional.gelu(column).cumsum(0), in_dims=1)(x), x34)
+function("vmap of vmap", lambda m, x: torch.vmap(torch.vmap(lambda a: a * 2 + a.sin()))(x), x34)
+function("jvp", lambda m, x: torch.func.jvp(lambda v: (v.sin() * v).sum(0), (x,), (x + 1,)), x34)
+function("gradients", lambda m, x: torch.func.grad(lambda v: v.square().sum().sqrt())(x), x34)
+
 
 @program(lambda: (torch.ones(2, 4),), lambda: (-torch.ones(2, 4),))
 class Branches(nn.Module):
