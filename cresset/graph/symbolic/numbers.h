@@ -36,7 +36,7 @@ class SymBool final : public SymbolicNumber {
   bool guard_bool() const { return env_ ? env_->evaluate(expr_) : std::get<bool>(*expr_.constant()); }
   // The answer that holds for all values, without a guard.
   std::optional<bool> statically() const { return env_ ? env_->statically(expr_) : std::optional(std::get<bool>(*expr_.constant())); }
-  // Takes it for true from now on: what `torch._check` is in Python. Errors: it is false in the example.
+  // Takes it for true from now on, as `torch._check` does in Python. Errors: it is false in the example.
   void check(const std::string& message) const {
     if (env_) return env_->expect(expr_, message);
     CRESSET_CHECK(guard_bool(), message);
@@ -46,7 +46,7 @@ class SymBool final : public SymbolicNumber {
   friend SymBool operator!(const SymBool& a) { return SymBool(Expr::apply(Op::Not, {a.expr_}), a.env_); }
 };
 
-// What integers and floats have in common.
+// Arithmetic and comparisons of integers and floats.
 template <class Self> class SymArithmetic : public SymbolicNumber {
  public:
   friend Self operator+(const Self& a, const Self& b) { return make<Self>(Op::Add, a, b); }
@@ -80,7 +80,7 @@ class SymInt final : public SymArithmetic<SymInt> {
  public:
   SymInt(int64_t value) : SymArithmetic(Expr(value), nullptr) {}
   SymInt(Expr expr, intrusive_ptr<ShapeEnv> env) : SymArithmetic(std::move(expr), std::move(env)) {}
-  // What an integer that C++ code met within a capture stands for: the size of a fake tensor, or the product of two.
+  // The expression behind an integer that C++ code met within a capture: the size of a fake tensor, or the product of two.
   static SymInt of(int64_t met, const intrusive_ptr<ShapeEnv>& env) { return SymInt(env->lift(met), env); }
   // The number in the example, which a guard keeps from then on. Errors: DataDependentGuardError.
   int64_t guard_int() const { return std::get<int64_t>(guarded()); }
