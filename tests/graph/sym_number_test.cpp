@@ -38,6 +38,8 @@ TEST(SymNumber, ConditionsAreGuardsOfTheExample) {
   EXPECT_EQ(b.guard_int(), 4);
   EXPECT_EQ((b + 1).guard_int(), 5);
   EXPECT_EQ((a > b || b > a).guard_bool(), true);
+  const SymInt other = size(environment(), 6, "a");
+  EXPECT_EQ(error_of([&] { (void)(a + other); }), "symbolic numbers: s0 and s0 are of two environments");
 }
 TEST(SymNumber, FloatsAndTruthValues) {
   const auto env = environment();
@@ -48,6 +50,8 @@ TEST(SymNumber, FloatsAndTruthValues) {
   EXPECT_TRUE((half < 3.5 && !(half < 2.0)).guard_bool());
   EXPECT_EQ(half.guard_float(), 3.0);
   EXPECT_EQ((SymFloat(1.5) + 2.0).guard_float(), 3.5);
+  EXPECT_EQ(SymInt(7).to_float().guard_float(), 7.0);
+  EXPECT_EQ((SymInt(7) / 2).guard_float(), 3.5);
 }
 TEST(SymNumber, WhatOnlyTheDataTellsIsNoAnswerUntilItIsStated) {
   const auto env = environment();

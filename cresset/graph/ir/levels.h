@@ -5,7 +5,8 @@
 
 namespace cresset::graph {
 
-// Ends, with itself, the levels that were opened in it on this thread: a run that fails does not come to the nodes that do.
+// Ends, with itself, the levels that were opened in it on this thread: a run that fails does not come to the nodes that do. ExportedProgram::run has one; who runs a
+// Program of such a graph by himself wants one around it.
 class CRESSET_API LevelScope {
  public:
   LevelScope();

@@ -20,7 +20,9 @@ class SymbolicNumber {
   SymbolicNumber(Expr expr, intrusive_ptr<ShapeEnv> env) : expr_(env ? env->simplify(expr) : std::move(expr)), env_(std::move(env)) {}
   // The number in the example, which a guard keeps from then on. Errors: DataDependentGuardError.
   Number guarded() const { return env_ ? env_->specialize(expr_) : *expr_.constant(); }
+  // Errors: numbers of two environments, whose symbols have nothing to do with each other.
   template <class R> static R make(Op op, const SymbolicNumber& a, const SymbolicNumber& b) {
+    CRESSET_CHECK_VALUE(!a.env_ || !b.env_ || a.env_ == b.env_, "symbolic numbers: ", a.text(), " and ", b.text(), " are of two environments");
     return R(Expr::apply(op, {a.expr_, b.expr_}), a.env_ ? a.env_ : b.env_);
   }
 

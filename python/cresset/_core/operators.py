@@ -51,7 +51,7 @@ def _refused(error):
     return RuntimeError(str(error)) if "the arguments fit no form of it" in str(error) else error
 
 
-takes_numbers = {"_to_copy", "copy_"}  # operators that take Python numbers for tensors, beside arithmetic; those of libraries too
+takes_numbers = set()  # operators of libraries that take Python numbers for tensors
 
 
 class OpOverload(OperatorBase):

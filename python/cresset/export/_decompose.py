@@ -112,33 +112,8 @@ class _Functional(torch.fx.Interpreter):
             return handle_sym_dispatch(target, args, kwargs)
         if target in self.whole or target in (_aten.copy.default, _aten._assert_tensor_metadata.default, _aten._pack_padded_sequence.default):
             return self._whole(target, args, kwargs)
-        if target is _aten.dropout.default and args[2] and args[1]:
-            return self._whole(_aten.native_dropout.default, args, kwargs)[0]
-        if target in (_aten.batch_norm.default, _aten.native_batch_norm.default, _aten._native_batch_norm_legit.default) and args[5] and args[3] is not None:
-            results = self._batch_norm(*args[:8])
-            return results[0] if target is _aten.batch_norm.default else results
-        if target is _aten._batch_norm_with_update.default:
-            return self._written(_aten._batch_norm_with_update_functional.default, args, args[3:5])
-        if target is _aten.embedding_renorm_.default:
-            self._written(_aten.embedding_renorm.default, args, args[:1])
-            return args[0]
-        if target is _aten.rrelu.default and len(args) > 3 and args[3]:
-            facts = {"dtype": args[0].dtype, "layout": torch.strided, "device": args[0].device, "pin_memory": False, "memory_format": torch.contiguous_format}
-            noise = self._outside(_aten.empty.memory_format, (list(args[0].shape),), facts)
-            return self._whole(_aten.rrelu_with_noise_functional.default, (args[0], noise, *args[1:]), kwargs)[0]
-        if target in (_aten.rrelu_with_noise.default, _aten.rrelu_with_noise_.default):
-            (result,) = self._written(_aten.rrelu_with_noise_functional.default, args, args[1:2])
-            return result if target is _aten.rrelu_with_noise.default else self._assigned(args[0], result)
-        if target in _written_forms():
-            found = self._whole(_written_forms()[target], args, kwargs)
-            for tensor, value in zip(tree_leaves(args[: len(found)]), tree_leaves(found), strict=True):
-                _cresset.set_functional(tensor, _cresset.from_functional(value))
-            return args[0] if target._schema.returns else None
-        if target is _aten.instance_norm.default:
-            return self._instance_norm(*args)
-        if target is _aten.rrelu.default and len(args) > 3 and args[3]:
-            noise = self._outside(_aten.empty.memory_format, (list(args[0].shape),), {"dtype": args[0].dtype, "device": args[0].device})
-            return self._whole(_aten.rrelu_with_noise_functional.default, (args[0], noise, *args[1:]), kwargs)[0]
+        if (found := self._without_writes(target, args, kwargs)) is not None:
+            return found[0]
         if target is _aten.detach.default:  # the program has no gradients
             target = _aten.alias.default
             if not self.writes:
@@ -153,6 +128,34 @@ class _Functional(torch.fx.Interpreter):
         if body is not None and (found := body(*args, **kwargs)) is not None:
             return found
         return super().call_function(target, args, kwargs)
+
+    def _without_writes(self, target, args, kwargs):
+        """What an operator gives that writes, or draws, by the one that returns what would be written: in a tuple; None for other operators."""
+        if target is _aten.dropout.default and args[2] and args[1]:
+            return (self._whole(_aten.native_dropout.default, args, kwargs)[0],)
+        if target in (_aten.batch_norm.default, _aten.native_batch_norm.default, _aten._native_batch_norm_legit.default) and args[5] and args[3] is not None:
+            results = self._batch_norm(*args[:8])
+            return (results[0] if target is _aten.batch_norm.default else results,)
+        if target is _aten._batch_norm_with_update.default:
+            return (self._written(_aten._batch_norm_with_update_functional.default, args, args[3:5]),)
+        if target is _aten.embedding_renorm_.default:
+            self._written(_aten.embedding_renorm.default, args, args[:1])
+            return (args[0],)
+        if target is _aten.rrelu.default and len(args) > 3 and args[3]:
+            facts = {"dtype": args[0].dtype, "layout": torch.strided, "device": args[0].device, "pin_memory": False, "memory_format": torch.contiguous_format}
+            noise = self._outside(_aten.empty.memory_format, (list(args[0].shape),), facts)
+            return (self._whole(_aten.rrelu_with_noise_functional.default, (args[0], noise, *args[1:]), kwargs)[0],)
+        if target in (_aten.rrelu_with_noise.default, _aten.rrelu_with_noise_.default):
+            (result,) = self._written(_aten.rrelu_with_noise_functional.default, args, args[1:2])
+            return (result if target is _aten.rrelu_with_noise.default else self._assigned(args[0], result),)
+        if target in _written_forms():
+            found = self._whole(_written_forms()[target], args, kwargs)
+            for tensor, value in zip(tree_leaves(args[: len(found)]), tree_leaves(found), strict=True):
+                _cresset.set_functional(tensor, _cresset.from_functional(value))
+            return (args[0] if target._schema.returns else None,)
+        if target is _aten.instance_norm.default:
+            return (self._instance_norm(*args),)
+        return None
 
     def _outside(self, target, args, kwargs):
         _cresset.exit_functional(self._scope)
