@@ -130,7 +130,7 @@ class _Functional(torch.fx.Interpreter):
         return super().call_function(target, args, kwargs)
 
     def _without_writes(self, target, args, kwargs):
-        """What an operator gives that writes, or draws, by the one that returns what would be written: in a tuple; None for other operators."""
+        """The result of an operator that writes, or draws, by the one that returns what would be written: in a tuple; None for other operators."""
         if target is _aten.dropout.default and args[2] and args[1]:
             return (self._whole(_aten.native_dropout.default, args, kwargs)[0],)
         if target in (_aten.batch_norm.default, _aten.native_batch_norm.default, _aten._native_batch_norm_legit.default) and args[5] and args[3] is not None:
