@@ -237,7 +237,7 @@ void change_in_place(BatchCall& call) {
 }  // namespace
 
 void refuse_escaped(const char* op) {
-  cresset::detail::throw_error<Error>(cresset::str("Batching rule not implemented for aten::", op, "; the way by slices takes no views and no out="));
+  cresset::detail::throw_error<Error>(cresset::str("Batching rule not implemented for aten::", op, "; the fallback path doesn't work on out= or view ops."));
 }
 
 bool batching_layer(const OpEntry& op, Stack& stack) {

@@ -127,8 +127,11 @@ void histc(const Tensor& self, int64_t, const Scalar& min, const Scalar& max, co
     high += 1;
   }
   CRESSET_CHECK(std::isfinite(low) && std::isfinite(high), "histc: range of [", low, ", ", high, "] is not finite");
-  CRESSET_CHECK(self.scalar_type() != kByte || (low >= 0 && high <= 255), "histc: range of [", low, ", ", high,
-                "] cannot be converted to dtype uint8 without overflow");
+  CRESSET_CHECK(low < high, "histc: max must be larger than min, got ", low, " and ", high);
+  if (is_integral_type(self.scalar_type(), false))
+    kernels::visit_dtype(self.scalar_type(), "histc", [&](auto zero) {
+      for (const double end : {low, high}) static_cast<void>(Scalar(end).to<decltype(zero)>());
+    });
   if (self.scalar_type() == kFloat || self.scalar_type() == kDouble) return kernels::histc(view_of(out), view_of(self), low, high);
   const Tensor counts = cresset::empty(out.sizes(), out.options().dtype(kDouble)), x = self.to(kDouble);
   kernels::histc(view_of(counts), view_of(x), low, high);

@@ -73,6 +73,14 @@ Rows rows_of(const char* op, const Tensor& x, IntArrayRef normalized_shape, cons
 
 OutSpec image_like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device(), format_strides(t, t.sizes())}; }
 
+// As image_like, but strides of dimensions of size 1 do not count: dense in the default order, else dense with the channels last.
+OutSpec dense_like(const Tensor& t) {
+  if (t.is_contiguous()) return like(t);
+  for (const MemoryFormat format : {MemoryFormat::ChannelsLast3d, MemoryFormat::ChannelsLast})
+    if (t.is_contiguous(format)) return {DimVector(t.sizes()), t.scalar_type(), t.device(), strides_for(t.sizes(), format)};
+  return image_like(t);
+}
+
 DimVector leading(const Tensor& x, size_t normalized) {
   DimVector s(x.sizes());
   for (size_t d = s.size() - normalized; d < s.size(); d++) s[d] = 1;
@@ -130,7 +138,7 @@ OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, co
   CRESSET_CHECK(training || (given(running_mean) && given(running_var)), "batch_norm: running_mean and running_var must be defined in evaluation mode");
   // On the meta device PyTorch says what an accelerator would save, which is never nothing.
   const OutSpec stat{{training || input.is_meta() ? c : 0}, saved_dtype(input, weight, bias, running_mean), input.device()};
-  return {image_like(input), stat, stat};
+  return {dense_like(input), stat, stat};
 }
 
 OutSpecs native_batch_norm_backward(const Tensor&, const Tensor& input, const OptionalTensor& weight, const OptionalTensor&, const OptionalTensor&,

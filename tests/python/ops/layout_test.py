@@ -65,6 +65,19 @@ class ResultStrides(unittest.TestCase):
         self.assertEqual(x.to(memory_format=torch.channels_last).stride(), (9, 1, 3, 1))
         self.assertEqual(x.contiguous(memory_format=torch.channels_last).stride(), (9, 9, 3, 1))
 
+    def test_batch_norm_does_not_count_strides_of_size_one(self):
+        zeros, ones = torch.zeros(3), torch.ones(3)
+        for x, strides in (
+            (torch.ones(2, 3, 1, 1).to(memory_format=torch.channels_last), (3, 1, 1, 1)),
+            (torch.ones(1, 3, 3, 1).permute(0, 2, 1, 3), (9, 1, 3, 3)),
+            (torch.ones(2, 2, 1, 3).permute(2, 3, 0, 1), (12, 1, 6, 3)),
+            (torch.ones(2, 3, 2, 2).to(memory_format=torch.channels_last), (12, 1, 6, 3)),
+            (torch.ones(2, 3, 1, 1, 1).permute(0, 2, 1, 3, 4).reshape(2, 1, 3, 1, 1).transpose(1, 2), (3, 1, 1, 1, 1)),
+        ):
+            with self.subTest(strides=x.stride()):
+                self.assertEqual(torch.nn.functional.batch_norm(x, None, None, training=True).stride(), strides)
+                self.assertEqual(torch.nn.functional.batch_norm(x, zeros, ones).stride(), strides)
+
     def test_a_contraction_over_one_element_is_a_product_of_elements(self):
         x = torch.ones(27).reshape(3, 1, 3, 3).permute(3, 0, 2, 1)
         self.assertEqual(torch.einsum("...ij,...kj->...ik", x, x).stride(), (1, 27, 9, 3))
