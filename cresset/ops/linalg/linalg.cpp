@@ -500,7 +500,8 @@ void linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, b
 void _linalg_qr(const Tensor& a, std::string_view mode, const Tensor& q, const Tensor& r) {
   const auto& table = lapack("linalg.qr");
   const int64_t m = a.size(-2), n = a.size(-1), k = least(a);
-  const bool small = m <= kernels::kSmallQr && n <= kernels::kSmallQr && !a.is_complex();
+  const int64_t most = a.scalar_type() == kFloat ? kernels::kSmallQrOfFloat : kernels::kSmallQr;
+  const bool small = m <= most && n <= most && !a.is_complex();
   const auto factor = [&, with = kernels::call(kernels::small_qr_stub)](kernels::LapackWork& memory, const Columns& at, int64_t i, void* tau) {
     if (!small || !with(a.scalar_type(), at.rows(), at.columns(), at.at(i), tau))
       table.geqrf(memory, a.scalar_type(), at.rows(), at.columns(), at.at(i), at.ld(), tau);

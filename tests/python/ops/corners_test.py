@@ -1,6 +1,7 @@
 """PyTorch's behaviour in corners that programs rarely meet: memory that is read and written at once, dtypes without a kernel, odd arguments."""
 
 import unittest
+import zlib
 
 import cresset as torch
 
@@ -145,6 +146,20 @@ class Histories(unittest.TestCase):
 
 
 class Roundings(unittest.TestCase):
+    def test_qr_of_up_to_twenty_rows_in_single_precision_is_that_of_pytorch_to_the_bit(self):
+        # checksums of torch.linalg.qr of PyTorch 2.13, three matrices each
+        for (m, n), sums in {
+            (12, 3): [3203265028, 4253547795, 1960382835, 1439214632],
+            (16, 16): [4057932570, 1847774083, 4057932570, 1847774083],
+            (17, 2): [1991354750, 1025812800, 2927936180, 79902605],
+            (20, 17): [1648965512, 3062349795, 3274668456, 4230254999],
+        }.items():
+            torch.manual_seed(m * 50 + n)
+            a = torch.randn(3, m, n)
+            found = [zlib.crc32(t.mT.contiguous().numpy().tobytes()) for mode in ("reduced", "complete") for t in torch.linalg.qr(a, mode)]
+            with self.subTest(m=m, n=n):
+                self.assertEqual(found, sums)
+
     def test_small_qr_in_single_precision_is_that_of_pytorch_to_the_bit(self):
         # torch.linalg.qr of PyTorch 2.13
         a = torch.tensor(GOLDEN_A).view(4, 3)

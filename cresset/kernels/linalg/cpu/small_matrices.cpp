@@ -145,10 +145,13 @@ template <class T> CRESSET_ALWAYS_INLINE void solve_by_lu(int n, int columns, co
     for (int r = 0; r < n; r++) x[c * n + r] = rows[r * columns + c];
 }
 
-// other -= tau v v^T other, for columns of v's length whose first element stands for 1.
-template <class T> void reflect(int length, const T* v, T tau, T* other) {
-  T sum = other[0];
-  for (int i = 1; i < length; i++) sum += v[i] * other[i];
+template <class T> T add_products(int first, int last, const T* v, const T* other, T sum) {
+  for (int i = first; i < last; i++) sum += v[i] * other[i];
+  return sum;
+}
+
+// other -= tau v sum, for columns of v's length whose first element stands for 1; `sum` is v^T other.
+template <class T> void reflect(int length, const T* v, T tau, T* other, T sum) {
   other[0] -= tau * sum;
   subtract(length - 1, other + 1, v + 1, tau * sum);
 }
@@ -190,7 +193,7 @@ template <class T> bool householder(int m, int n, T* a, T* tau) {
       const Reflection r = reflection_of(length, column);
       column[0] = r.beta;
       tau[j] = r.tau;
-      for (int c = 1; c < n - j && r.tau != 0; c++) reflect(length, column, r.tau, column + c * m);
+      for (int c = 1; c < n - j && r.tau != 0; c++) reflect(length, column, r.tau, column + c * m, add_products(1, length, column, column + c * m, column[c * m]));
       continue;
     }
     double rest = 0;
@@ -202,9 +205,33 @@ template <class T> bool householder(int m, int n, T* a, T* tau) {
     const T factor = static_cast<T>(1 / (first - beta));
     for (int i = 1; i < length; i++) column[i] *= factor;
     column[0] = static_cast<T>(beta);
-    for (int c = 1; c < n - j; c++) reflect(length, column, tau[j], column + c * m);
+    for (int c = 1; c < n - j; c++) reflect(length, column, tau[j], column + c * m, add_products(1, length, column, column + c * m, column[c * m]));
   }
   return true;
+}
+
+// v^T other from the second row on, summed in the order of PyTorch's LAPACK in single precision, which takes four columns at once and then the
+// others one by one: from the first address that is a multiple of 16 on in four lanes, by `width` rows at a time, the second four of eight in
+// lanes of their own except in the second of the columns left over; rows that fill no such step, and short columns, one by one.
+float sum_by_lanes(int length, const float* v, const float* other, int width, bool apart) {
+  const int begin = 1 + static_cast<int>(-(reinterpret_cast<uintptr_t>(v + 1) / sizeof(float)) % 4);
+  if (length - begin < width) return add_products(1, length, v, other, 0.0f);
+  float lanes[2][4] = {{add_products(1, begin, v, other, 0.0f)}};
+  int i = begin;
+  for (; i + width <= length; i += width)
+    for (int k = 0; k < width; k++) lanes[apart && k >= 4][k % 4] += v[i + k] * other[i + k];
+  float whole[4];
+  for (int k = 0; k < 4; k++) whole[k] = lanes[0][k] + lanes[1][k];
+  return add_products(i, length, v, other, (whole[0] + whole[2]) + (whole[1] + whole[3]));
+}
+
+// Of the column that is number `index`, from 0, of `count` that a reflection changes.
+template <class T> T sum_along(int length, const T* v, const T* other, int index, int count) {
+  if constexpr (std::is_same_v<T, float>) {
+    const int left_over = index - count / 4 * 4;
+    return other[0] + sum_by_lanes(length, v, other, left_over < 0 ? 4 : 8, left_over != 1);
+  }
+  return add_products(1, length, v, other, other[0]);
 }
 
 template <class T> void product_of_reflections(int m, int columns, int k, T* a, const T* tau) {
@@ -212,7 +239,8 @@ template <class T> void product_of_reflections(int m, int columns, int k, T* a, 
     for (int i = 0; i < m; i++) a[j * m + i] = T(i == j);
   for (int j = k - 1; j >= 0; j--) {
     T* column = a + j * m + j;
-    for (int c = 1; c < columns - j; c++) reflect(m - j, column, tau[j], column + c * m);
+    for (int c = 1; c < columns - j; c++)
+      reflect(m - j, column, tau[j], column + c * m, sum_along(m - j, column, column + c * m, c - 1, columns - j - 1));
     for (int i = 1; i < m - j; i++) column[i] *= -tau[j];
     column[0] = 1 - tau[j];
     for (int i = 1; i <= j; i++) column[-i] = 0;

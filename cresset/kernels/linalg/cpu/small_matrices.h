@@ -13,7 +13,7 @@ namespace cresset::kernels {
 // Where the loops here are faster than OpenBLAS on AVX2 and AVX-512: LU of order 4 in a third of its time, of 32 in two thirds;
 // Cholesky's factor of order 4 in a quarter, of 16 in as much.
 constexpr int64_t kSmallLu = 32, kSmallCholesky = 16;
-constexpr int64_t kSmallQr = 8;
+constexpr int64_t kSmallQr = 8, kSmallQrOfFloat = 20;
 // Eigenvalues with and without vectors, and how long the other side may be where singular values are their roots.
 constexpr int64_t kSmallEigen = 64, kSmallSide = 64;
 // Triangular systems: order^2 times columns.
@@ -28,8 +28,8 @@ CRESSET_DECLARE_KERNEL(void, small_lu, (ScalarType dtype, int64_t count, int m, 
 CRESSET_DECLARE_KERNEL(void, small_lu_solve,
                        (ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b, const int64_t* b_strides,
                         void* x))
-// LAPACK's geqrf of one matrix of float or double of at most kSmallQr rows and columns. False, and nothing done, for numbers so large, small
-// or not finite that norms need care.
+// LAPACK's geqrf of one matrix of at most kSmallQr rows and columns of double, or kSmallQrOfFloat of float, there with the bits of PyTorch's.
+// False, and nothing done, for numbers so large, small or not finite that norms need care.
 CRESSET_DECLARE_KERNEL(bool, small_qr, (ScalarType dtype, int m, int n, void* a, void* tau))
 // LAPACK's orgqr of the same: the first `columns` columns of the product of k reflections, which a holds.
 CRESSET_DECLARE_KERNEL(void, small_q, (ScalarType dtype, int m, int columns, int k, void* a, const void* tau))
