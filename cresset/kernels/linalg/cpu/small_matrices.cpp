@@ -193,7 +193,8 @@ template <class T> bool householder(int m, int n, T* a, T* tau) {
       const Reflection r = reflection_of(length, column);
       column[0] = r.beta;
       tau[j] = r.tau;
-      for (int c = 1; c < n - j && r.tau != 0; c++) reflect(length, column, r.tau, column + c * m, add_products(1, length, column, column + c * m, column[c * m]));
+      for (int c = 1; c < n - j && r.tau != 0; c++)
+        reflect(length, column, r.tau, column + c * m, add_products(1, length, column, column + c * m, column[c * m]));
       continue;
     }
     double rest = 0;
@@ -239,8 +240,7 @@ template <class T> void product_of_reflections(int m, int columns, int k, T* a, 
     for (int i = 0; i < m; i++) a[j * m + i] = T(i == j);
   for (int j = k - 1; j >= 0; j--) {
     T* column = a + j * m + j;
-    for (int c = 1; c < columns - j; c++)
-      reflect(m - j, column, tau[j], column + c * m, sum_along(m - j, column, column + c * m, c - 1, columns - j - 1));
+    for (int c = 1; c < columns - j; c++) reflect(m - j, column, tau[j], column + c * m, sum_along(m - j, column, column + c * m, c - 1, columns - j - 1));
     for (int i = 1; i < m - j; i++) column[i] *= -tau[j];
     column[0] = 1 - tau[j];
     for (int i = 1; i <= j; i++) column[-i] = 0;
