@@ -362,6 +362,22 @@ class Utilities(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             nn.utils.stateless.functional_call(layer, {"weight": other}, torch.ones(1, 2), strict=True)
 
+    def test_dropout_in_place_leaves_what_it_does_not_drop(self):
+        kinds = [(kind, shape) for kind, shape in ((nn.Dropout, (2, 3)), (nn.AlphaDropout, (2, 3)), (nn.FeatureAlphaDropout, (2, 3, 4)), (nn.Dropout1d, (2, 3, 4)),
+                                                   (nn.Dropout2d, (2, 3, 4, 4)), (nn.Dropout3d, (2, 3, 2, 2, 2)))]  # fmt: skip
+        for kind, shape in kinds:
+            for p, training in ((0.0, True), (0.5, False), (1.0, False)):
+                x = torch.ones(shape, requires_grad=True)
+                kept = x.softmax(-1)  # its gradient reads its value
+                out = kind(p, inplace=True).train(training)(kept)
+                self.assertIs(out, kept)
+                self.assertEqual(kept._version, 0)
+                out.square().sum().backward()
+                self.assertIs(kind(p, inplace=True).train(training)(x), x)  # a leaf, which nothing changes
+            kept = x.softmax(-1)
+            dropped_in_place = kind(0.5, inplace=True)(kept) is kept
+            self.assertEqual((dropped_in_place, kept._version), (False, 0) if "Alpha" in kind.__name__ else (True, 1))
+
 
 if __name__ == "__main__":
     unittest.main()
