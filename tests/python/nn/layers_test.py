@@ -378,6 +378,21 @@ class Utilities(unittest.TestCase):
             dropped_in_place = kind(0.5, inplace=True)(kept) is kept
             self.assertEqual((dropped_in_place, kept._version), (False, 0) if "Alpha" in kind.__name__ else (True, 1))
 
+    def test_modules_are_pruned_together_again(self):
+        prune = nn.utils.prune
+        net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2))
+        with torch.no_grad():
+            net[0].weight.copy_(torch.tensor([[0.1, -0.2, 0.3], [0.4, 0.5, -0.6]]))
+            net[1].weight.copy_(torch.tensor([[0.15, 0.25], [-0.35, 0.45]]))
+        parameters = [(net[0], "weight"), (net[1], "weight")]
+        masks = lambda: [[int(v) for v in layer.weight_mask.flatten()] for layer in net]
+        prune.global_unstructured(parameters, prune.L1Unstructured, amount=0.3)
+        self.assertEqual(masks(), [[0, 0, 1, 1, 1, 1], [0, 1, 1, 1]])
+        prune.global_unstructured(parameters, prune.L1Unstructured, amount=0.3)  # of those that are left
+        self.assertEqual(masks(), [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1]])
+        prune.custom_from_mask(net[1], "weight", torch.tensor([[1.0, 1.0], [0.0, 1.0]]))
+        self.assertEqual(masks()[1], [0, 0, 0, 1])
+
 
 if __name__ == "__main__":
     unittest.main()
