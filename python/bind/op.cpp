@@ -38,6 +38,7 @@ constexpr int64_t kReleaseElements = 32768;
 struct OpObject {
   PyObject_HEAD vectorcallfunc call;
   OpData* data;
+  PyObject* attributes;  // what programs set on functions, made at the first of them
 };
 PyTypeObject* method_type;
 PyObject *out_name, *dtype_name_, *layout_name, *device_name, *pin_memory_name, *requires_grad_name;
@@ -538,7 +539,8 @@ PyObject* op_objclass(PyObject*, void*) { return Ref::share(reinterpret_cast<PyO
 PyObject* op_self(PyObject* self, PyObject*) { return Ref::share(self).release(); }
 PyMethodDef op_methods[] = {
     {"__reduce__", op_reduce, METH_NOARGS, nullptr}, {"__copy__", op_self, METH_NOARGS, nullptr}, {"__deepcopy__", op_self, METH_O, nullptr}, {}};
-PyGetSetDef op_properties[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
+PyGetSetDef op_properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                               {"__name__", op_name, nullptr, nullptr, nullptr},
                                {"__qualname__", op_name, nullptr, nullptr, nullptr},
                                {"__module__", op_module, nullptr, nullptr, nullptr},
                                {"__doc__", op_doc, nullptr, nullptr, nullptr},
@@ -552,7 +554,10 @@ PyGetSetDef method_properties[] = {{"__name__", op_name, nullptr, nullptr, nullp
                                    {"__class__", op_class, nullptr, nullptr, nullptr},
                                    {"__objclass__", op_objclass, nullptr, nullptr, nullptr},
                                    {}};
-PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, call), READONLY, nullptr}, {}};
+PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, call), READONLY, nullptr},
+                            {"__dictoffset__", T_PYSSIZET, offsetof(OpObject, attributes), READONLY, nullptr},
+                            {}};
+PyMemberDef method_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, call), READONLY, nullptr}, {}};
 PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                           {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
                           {Py_tp_methods, op_methods},
@@ -564,13 +569,14 @@ PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_
                               {Py_tp_descr_get, reinterpret_cast<void*>(op_bind)},
                               {Py_tp_methods, op_methods},
                               {Py_tp_getset, method_properties},
-                              {Py_tp_members, op_members},
+                              {Py_tp_members, method_members},
                               {}};
 
 PyObject* new_op(PyTypeObject* type, OpData* data, vectorcallfunc call) {
   auto* op = PyObject_New(OpObject, type);
   op->data = data;
   op->call = call;
+  op->attributes = nullptr;
   return reinterpret_cast<PyObject*>(op);
 }
 

@@ -157,7 +157,7 @@ def _nested(data, shape, indent, summarise, form):
     return "[" + ("," + "\n" * (len(shape) - 1) + " " * (indent + 1)).join(rows) + "]"
 
 
-def _text(tensor, indent):
+def _tensor_str(tensor, indent):
     if tensor.dtype in (_cresset.float16, _cresset.bfloat16):
         tensor = tensor.float()
     summarise = tensor.numel() > _options["threshold"]
@@ -168,12 +168,12 @@ def _text(tensor, indent):
     return _nested(data, tuple(tensor.shape), indent, summarise, form)
 
 
-def _with_suffixes(text, suffixes, indent, own_line=False):
+def _add_suffixes(text, suffixes, indent, force_newline=False):
     parts = [text]
     last = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if own_line or last + len(suffix) + 2 > _options["linewidth"]:
-            own_line = False
+        if force_newline or last + len(suffix) + 2 > _options["linewidth"]:
+            force_newline = False
             parts.append(",\n" + " " * indent + suffix)
             last = indent + len(suffix)
         else:
@@ -197,7 +197,7 @@ def _sparse_text(self, indent):
         if part._lacks_data or part.numel() == 0:
             body = ("..." if part._lacks_data else "[]") + ", size=" + str(tuple(part.shape))
         else:
-            body = _text(part, indent + len(head))
+            body = _tensor_str(part, indent + len(head))
         texts.append(head + body + ")")
     return (",\n" + " " * indent).join(texts)
 
@@ -238,7 +238,7 @@ def fake_str(self):
         suffixes.append(f"dtype={self.dtype}")
     if not strided:
         suffixes.append(f"layout={self.layout}")
-    text = _with_suffixes("FakeTensor(" + ("..." if strided else _sparse_text(self, indent)), suffixes + _history(self), indent, own_line=self.is_sparse)
+    text = _add_suffixes("FakeTensor(" + ("..." if strided else _sparse_text(self, indent)), suffixes + _history(self), indent, force_newline=self.is_sparse)
     return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
 
@@ -246,7 +246,7 @@ def tensor_str(self, *, tensor_contents=None):
     """`repr` of a tensor, with other text in the place of its numbers where `tensor_contents` gives one."""
     before = _cresset._set_subclasses_off(True)
     try:
-        text = _tensor_str(self, tensor_contents)
+        text = _whole_text(self, tensor_contents)
         # A tensor of the user's class that was made a parameter.
         return f"Parameter({text})" if getattr(self, "_is_param", False) and type(self).__name__ not in ("Parameter", "UninitializedParameter") else text
     finally:
@@ -258,7 +258,7 @@ def _batched_str(depth, dim, value):
     return "\n".join([f"BatchedTensor(lvl={depth}, bdim={dim}, value=", *("    " + line for line in lines), ")"])
 
 
-def _tensor_str(self, contents):
+def _whole_text(self, contents):
     if _cresset.is_functional(self):
         self = _cresset.from_functional(self)
     batched = _cresset.batched_parts(self)
@@ -274,15 +274,15 @@ def _tensor_str(self, contents):
     size = "size=" + str(tuple(self.shape))
     if self.is_mkldnn:
         suffixes += [] if self.dtype in usual else [f"dtype={self.dtype}"]
-        text = _text(self.to_dense(), indent) if contents is None else contents
-        return _with_suffixes(prefix + text, [*suffixes, f"layout={self.layout}"], indent)
+        text = _tensor_str(self.to_dense(), indent) if contents is None else contents
+        return _add_suffixes(prefix + text, [*suffixes, f"layout={self.layout}"], indent)
     if self.layout is not _cresset.strided:
         suffixes += [size] if self.is_meta else [size, f"nnz={self._nnz()}"]
         if self.dtype not in usual:
             suffixes.append(f"dtype={self.dtype}")
         suffixes.append(f"layout={self.layout}")
         text = _sparse_text(self, indent) if contents is None else contents
-        return _with_suffixes(prefix + text, suffixes + _history(self) + _tangent(self), indent, own_line=self.is_sparse)
+        return _add_suffixes(prefix + text, suffixes + _history(self) + _tangent(self), indent, force_newline=self.is_sparse)
     if self.is_meta or (contents is None and _utils._is_wrapper(self)):
         text = "..." if contents is None else contents
         suffixes.append(size)
@@ -298,5 +298,5 @@ def _tensor_str(self, contents):
         if self.dtype not in usual:
             suffixes.append(f"dtype={self.dtype}")
         with_no_grad = self.detach().resolve_conj().resolve_neg()
-        text = _text(with_no_grad, indent) if contents is None else contents
-    return _with_suffixes(prefix + text, suffixes + _history(self) + _tangent(self), indent)
+        text = _tensor_str(with_no_grad, indent) if contents is None else contents
+    return _add_suffixes(prefix + text, suffixes + _history(self) + _tangent(self), indent)

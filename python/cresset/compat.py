@@ -148,6 +148,47 @@ _COMPILED = {
 }
 
 
+# Enumerations that programs take from ours and hand to an installed package.
+_SHARED = {
+    "torchvision.transforms.functional": "InterpolationMode",
+    "torchvision.transforms.autoaugment": "AutoAugmentPolicy",
+    "torchvision.io.image": "ImageReadMode",
+}
+
+
+class _SharedNames(dict):
+    """The names of a module while it runs: one of them stays as it was, whatever is defined under it."""
+
+    def __init__(self, names, kept):
+        super().__init__()
+        self.names, self.kept = names, kept
+
+    def __getitem__(self, name):
+        return self.names[name]
+
+    def __setitem__(self, name, value):
+        if name != self.kept:
+            self.names[name] = value
+
+    def __delitem__(self, name):
+        del self.names[name]
+
+
+class _SharingLoader(importlib.abc.Loader):
+    """Loads a module of `_SHARED`."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        kept = _SHARED[module.__name__]
+        setattr(module, kept, getattr(importlib.import_module(_ours(module.__name__)), kept))
+        exec(self.loader.get_code(module.__name__), vars(module), _SharedNames(vars(module), kept))
+
+
 class _PartLoader(importlib.abc.Loader):
     """Loads a module of `_COMPILED`."""
 
@@ -226,6 +267,8 @@ def _spec_of_part(name, path, target):
     spec = importlib.machinery.PathFinder.find_spec(name, path, target)
     if spec is not None and name in _COMPILED:
         spec.loader = _PartLoader(spec.loader, *_COMPILED[name])
+    if spec is not None and name in _SHARED:
+        spec.loader = _SharingLoader(spec.loader)
     return spec
 
 

@@ -281,6 +281,8 @@ class TypedStorage:
         """
         return _typed(*_from_buffer(cls, args, dtype, {**kwargs, **({} if byte_order is None else {"byte_order": byte_order})}))
 
+    _from_buffer = from_buffer
+
     @classmethod
     def from_file(cls, filename, shared, size):
         """The elements of a file, as `torch.from_file` reads them."""

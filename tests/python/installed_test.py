@@ -15,7 +15,9 @@ FILES = {
     "torchvision/models/resnet.py": "def resnet18():\n    return 'theirs'\n\ndef newest():\n    return resnet18()\n",
     "torchvision/models/detection.py": "from .resnet import resnet18\nfound = resnet18()\n",
     "torchvision/transforms/__init__.py": "",
-    "torchvision/transforms/v2/__init__.py": "from . import functional\n",
+    "torchvision/transforms/functional.py": "from enum import Enum\nclass InterpolationMode(Enum):\n    NEAREST = 'theirs'\nnames = {InterpolationMode.NEAREST: 1}\n"
+    "def chosen(mode=InterpolationMode.NEAREST):\n    return names[mode], isinstance(mode, InterpolationMode)\n",
+    "torchvision/transforms/v2/__init__.py": "from . import functional\nfrom ..functional import chosen\n",
     "torchvision/transforms/v2/functional.py": "name = __name__\n",
     "torchvision/broken.py": "import no_such_package\n",
 }
@@ -61,6 +63,14 @@ class Installed(unittest.TestCase):
         self.assertIn("cannot import name 'no_such_model'", done.stderr)
         done = self.run_program("import torchvision.broken")
         self.assertIn("No module named 'no_such_package'", done.stderr)
+
+    def test_enumerations_of_both_are_one(self):
+        done = self.run_program("""\
+            from torchvision.transforms import InterpolationMode
+            from torchvision.transforms.v2 import chosen
+            print(chosen(), chosen(InterpolationMode.NEAREST), InterpolationMode.NEAREST.value)
+            """)
+        self.assertEqual((done.stdout, done.stderr), ("(1, True) (1, True) nearest\n", ""))
 
 
 if __name__ == "__main__":

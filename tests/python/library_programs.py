@@ -41,6 +41,17 @@ _LANGUAGE_MODELS = {
     "t5": ("T5ForConditionalGeneration", "T5Config(d_model=32, num_layers=2, num_heads=2, d_ff=64, d_kv=16, vocab_size=100, decoder_start_token_id=0)"),
 }
 
+_SHOW = """
+import torch
+def digest(v):
+    if isinstance(v, torch.Tensor):
+        v = v.detach(); v = v if v.layout is torch.strided else v.to_dense()
+        return f"{tuple(v.shape)} {v.double().sum().item():.4g} {v.double().abs().sum().item():.4g}"
+    if isinstance(v, dict): return " ".join(f"{k}={digest(x)}" for k, x in v.items())
+    return "[" + ", ".join(map(digest, v)) + "]" if isinstance(v, (list, tuple)) else f"{v:.4g}" if isinstance(v, float) else str(v)
+def show(*values): print(*map(digest, values))
+"""
+
 PROGRAMS = {
     **{
         f"transformers {name}": (["transformers"], _LANGUAGE.replace("KIND", kind).replace("CONFIG", config))
@@ -85,6 +96,38 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"{trainer.evaluate()['eval_loss']:.5f}")
     again = T.GPT2LMHeadModel.from_pretrained(folder + "/checkpoint-8")
     print(f"{again(data[0]['input_ids'][None], labels=data[0]['input_ids'][None]).loss.item():.5f}")
+""",
+    ),
+    "transformers generation": (
+        ["transformers"],
+        _SHOW
+        + """
+import transformers as T
+T.logging.set_verbosity_error()
+torch.manual_seed(0); model = T.GPT2LMHeadModel(T.GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=100)).eval(); x = torch.randint(100, (2, 5)); given = dict(max_new_tokens=8, pad_token_id=0, attention_mask=torch.ones_like(x))
+for way in (dict(), dict(do_sample=True, top_k=20, top_p=0.9, temperature=0.7), dict(do_sample=True, typical_p=0.6), dict(do_sample=True, min_p=0.01), dict(num_beams=4, num_return_sequences=2), dict(num_beams=3, do_sample=True),
+            dict(repetition_penalty=1.3, no_repeat_ngram_size=2, bad_words_ids=[[3]]), dict(use_cache=False), dict(cache_implementation="static")):
+    torch.manual_seed(1); print(model.generate(x, **{"do_sample": False, **way}, **given).tolist())
+print(model.generate(x[:1], max_new_tokens=6, do_sample=False, prompt_lookup_num_tokens=2, pad_token_id=0).tolist())
+torch.manual_seed(0); small = dict(vocab_size=100, d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=64, decoder_ffn_dim=64)
+speech = T.WhisperForConditionalGeneration(T.WhisperConfig(**small, num_mel_bins=8, max_source_positions=20, max_target_positions=30, decoder_start_token_id=1, pad_token_id=0, bos_token_id=2, eos_token_id=3, suppress_tokens=None, begin_suppress_tokens=None)).eval()
+print(speech.generate(torch.randn(2, 8, 40), max_new_tokens=6, do_sample=False).tolist())
+""",
+    ),
+    "transformers images": (
+        ["transformers", "torchvision"],
+        _SHOW
+        + """
+import numpy as np, transformers as T
+from PIL import Image
+T.logging.set_verbosity_error()
+picture = Image.fromarray((np.arange(40 * 50 * 3).reshape(40, 50, 3) % 255).astype("uint8"))
+show(T.ViTImageProcessor(size={"height": 16, "width": 16})(picture, return_tensors="pt").pixel_values, T.CLIPImageProcessor(size={"shortest_edge": 20}, crop_size={"height": 16, "width": 16})(picture, return_tensors="pt").pixel_values)
+small, x = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64), torch.linspace(-1, 1, 2 * 3 * 1024).reshape(2, 3, 32, 32)
+for kind, config in (("Dinov2", T.Dinov2Config(**small, image_size=32, patch_size=8)), ("Swin", T.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4)), ("ConvNext", T.ConvNextConfig(hidden_sizes=[8, 16], depths=[1, 1], num_stages=2)),
+                     ("ResNet", T.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1]))):
+    torch.manual_seed(0); model = getattr(T, kind + "ForImageClassification")(config); loss = model(x, labels=torch.tensor([0, 1])).loss; loss.backward(); show(kind, loss, next(model.parameters()).grad)
+torch.manual_seed(0); clip = T.CLIPModel(T.CLIPConfig(text_config=dict(**small, vocab_size=100, max_position_embeddings=16, eos_token_id=99), vision_config=dict(**small, image_size=32, patch_size=8), projection_dim=16)); show(clip(input_ids=torch.arange(20).reshape(2, 10), pixel_values=x, return_loss=True).loss)
 """,
     ),
     "accelerate": (
@@ -140,6 +183,25 @@ merged = model.merge_and_unload().eval()
 print(f"{merged(x, labels=x).loss.item():.5f}")
 """,
     ),
+    "peft methods": (
+        ["peft", "transformers", "accelerate"],
+        _SHOW
+        + """
+import tempfile, peft as P, transformers as T
+T.logging.set_verbosity_error()
+x = torch.arange(24).reshape(2, 12)
+def base(): torch.manual_seed(0); return T.LlamaForCausalLM(T.LlamaConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, vocab_size=100))
+for config in (P.LoraConfig(r=4, use_dora=True, use_rslora=True, target_modules="all-linear"), P.LoraConfig(r=4, init_lora_weights="olora", target_modules=["q_proj"]), P.AdaLoraConfig(init_r=6, target_r=4, total_step=10, target_modules=["q_proj", "v_proj"]),
+               P.IA3Config(target_modules=["k_proj", "down_proj"], feedforward_modules=["down_proj"]), P.LoHaConfig(r=4, target_modules=["q_proj"]), P.LoKrConfig(r=4, target_modules=["q_proj"]), P.OFTConfig(r=0, oft_block_size=8, target_modules=["q_proj"]),
+               P.VeraConfig(r=4, target_modules=["q_proj", "v_proj"]), P.HRAConfig(r=4, target_modules=["q_proj"]), P.VBLoRAConfig(r=2, num_vectors=8, vector_length=8, topk=2, target_modules=["q_proj"]), P.LNTuningConfig(target_modules=["input_layernorm"])):
+    model = P.get_peft_model(base(), config); optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 0.05); losses = []
+    for _ in range(3): loss = model(input_ids=x, labels=x).loss; loss.backward(); optimizer.step(); optimizer.zero_grad(); losses.append(loss)
+    with tempfile.TemporaryDirectory() as folder: model.save_pretrained(folder); again = P.PeftModel.from_pretrained(base(), folder).eval()
+    model.eval(); out = model(x).logits; show(type(config).__name__, losses, out, bool(torch.allclose(again(x).logits, out, atol=1e-5)), bool(torch.allclose(model.merge_and_unload()(x).logits, out, atol=1e-3)))
+model = P.get_peft_model(base(), P.LoraConfig(r=4, target_modules=["q_proj"], init_lora_weights=False), adapter_name="a"); model.add_adapter("b", P.LoraConfig(r=4, target_modules=["q_proj"], init_lora_weights=False)); model.eval()
+for way in ("linear", "cat", "svd", "ties"): model.add_weighted_adapter(["a", "b"], [0.7, 0.3], way, combination_type=way, **({"density": 0.5} if way == "ties" else {})); model.set_adapter(way); show(way, model(x).logits)
+""",
+    ),
     "diffusers": (
         ["diffusers"],
         """
@@ -162,6 +224,19 @@ vae = AutoencoderKL(block_out_channels=(32,), norm_num_groups=8, latent_channels
 with torch.no_grad(): print(f"{vae(torch.ones(1, 3, 16, 16)).sample.mean().item():.5f}")
 """,
     ),
+    "diffusers schedulers": (
+        ["diffusers"],
+        _SHOW
+        + """
+import diffusers as D
+for name in ("DDIM", "DDPM", "DEISMultistep", "DPMSolverMultistep", "DPMSolverSinglestep", "EulerAncestralDiscrete", "EulerDiscrete", "FlowMatchEulerDiscrete", "HeunDiscrete", "KDPM2Discrete", "LCM", "LMSDiscrete", "PNDM", "SASolver", "TCD", "UniPCMultistep"):
+    schedule = getattr(D, name + "Scheduler")(); schedule.set_timesteps(4); torch.manual_seed(0); x = torch.randn(1, 4, 8, 8) * float(getattr(schedule, "init_noise_sigma", 1.0))
+    for t in schedule.timesteps: y = schedule.scale_model_input(x, t) if hasattr(schedule, "scale_model_input") else x; x = schedule.step(torch.sin(y * 3 + float(t) / 100), t, x).prev_sample
+    show(name, x)
+torch.manual_seed(0); net = D.UNet2DConditionModel(sample_size=8, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(16, 32), norm_num_groups=8, down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"), cross_attention_dim=16, attention_head_dim=8)
+loss = net(torch.randn(2, 4, 8, 8), torch.tensor([3, 9]), torch.randn(2, 5, 16)).sample.square().mean(); loss.backward(); show(loss, net.conv_in.weight.grad)
+""",
+    ),
     "sentence-transformers": (
         ["sentence_transformers", "transformers"],
         """
@@ -175,6 +250,25 @@ for mode in ("mean", "max", "cls"):
     print(Pooling(8, pooling_mode=mode)({"token_embeddings": x, "attention_mask": mask})["sentence_embedding"].sum(1).tolist())
 print(Dense(8, 4)({"sentence_embedding": x[:, 0]})["sentence_embedding"].tolist())
 print(cos_sim(x[0], x[1]).tolist(), semantic_search(x[0, :2], x[1], top_k=2))
+""",
+    ),
+    "sentence-transformers models": (
+        ["sentence_transformers", "transformers"],
+        _SHOW
+        + """
+import logging, tempfile, transformers as T
+from sentence_transformers import SentenceTransformer, losses, models
+T.logging.set_verbosity_error(); logging.disable(logging.WARNING)
+words, texts = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat a dog ran".split(), ["the cat sat on the mat", "a dog ran", "the dog sat", "a cat ran"]
+with tempfile.TemporaryDirectory() as folder:
+    torch.manual_seed(0); T.BertModel(T.BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, vocab_size=len(words), max_position_embeddings=64)).save_pretrained(folder)
+    T.BertTokenizerFast(vocab={w: i for i, w in enumerate(words)}).save_pretrained(folder)
+    model = SentenceTransformer(modules=[models.Transformer(folder), models.Pooling(32), models.Normalize()], device="cpu")
+    e = model.encode(texts, convert_to_tensor=True); show(e, model.similarity(e, e)); model.save_pretrained(folder + "/s"); show(bool(torch.allclose(SentenceTransformer(folder + "/s", device="cpu").encode(texts, convert_to_tensor=True), e)))
+    a, b = model.preprocess(texts[:2]), model.preprocess(texts[2:])
+    for loss, given, labels in ((losses.CosineSimilarityLoss(model), [a, b], torch.tensor([0.3, 0.9])), (losses.MultipleNegativesRankingLoss(model), [a, b], None), (losses.CoSENTLoss(model), [a, b], torch.tensor([0.1, 0.9])), (losses.TripletLoss(model), [a, b, a], None),
+                                (losses.BatchHardTripletLoss(model), [model.preprocess(texts)], torch.tensor([0, 1, 0, 1])), (losses.MatryoshkaLoss(model, losses.MultipleNegativesRankingLoss(model), [32, 16]), [a, b], None)):
+        model.eval(); model.zero_grad(); value = loss([dict(g) for g in given], labels); value.backward(); show(type(loss).__name__, value, next(model.parameters()).grad)
 """,
     ),
     "captum": (
@@ -218,6 +312,26 @@ for layer in (gnn.GCNConv, gnn.SAGEConv, gnn.GATConv, gnn.GINConv):
 graphs = [Data(x=torch.randn(n, 6), edge_index=torch.randint(n, (2, 3 * n))) for n in (4, 5, 6)]
 for batch in DataLoader(graphs, batch_size=2):
     print(batch.num_graphs, gnn.global_mean_pool(batch.x, batch.batch).sum(1).tolist(), gnn.global_max_pool(batch.x, batch.batch).sum(1).tolist())
+""",
+    ),
+    "torch_geometric of several kinds": (
+        ["torch_geometric"],
+        _SHOW
+        + """
+import torch_geometric as pyg, torch_geometric.nn as gnn
+from torch_geometric.data import Batch, Data, HeteroData
+torch.manual_seed(0); g = HeteroData(); g["a"].x, g["b"].x = torch.randn(4, 3), torch.randn(5, 2); g["a", "to", "b"].edge_index = g["b", "of", "a"].edge_index = torch.randint(4, (2, 6))
+class Net(torch.nn.Module):
+    def __init__(self): super().__init__(); self.first, self.last = gnn.SAGEConv((-1, -1), 4), gnn.SAGEConv((-1, -1), 2)
+    def forward(self, x, edge_index): return self.last(self.first(x, edge_index).relu(), edge_index)
+net = gnn.to_hetero(Net(), g.metadata()); print(net.code); show(net(g.x_dict, g.edge_index_dict))
+show(gnn.HGTConv({"a": 3, "b": 2}, 4, g.metadata(), 2)(g.x_dict, g.edge_index_dict))
+b = Batch.from_data_list([Data(x=torch.randn(n, 6), edge_index=torch.randint(n, (2, 3 * n))) for n in (5, 6, 7)])
+for pool in (gnn.TopKPooling(6, 0.5), gnn.SAGPooling(6, 0.5), gnn.ASAPooling(6, 0.5)): show(type(pool).__name__, pool(b.x, b.edge_index, batch=b.batch)[0])
+for aggregate in (gnn.aggr.LSTMAggregation(6, 4), gnn.aggr.Set2Set(6, 2), gnn.aggr.SoftmaxAggregation(), gnn.aggr.MedianAggregation()): show(type(aggregate).__name__, aggregate(b.x, b.batch))
+e = pyg.EdgeIndex([[0, 1, 1, 2], [1, 0, 2, 1]], sparse_size=(3, 3), sort_order="row"); print(e); show(e.matmul(torch.eye(3)), e.get_csr()[0][0])
+torch.manual_seed(0); model, x = gnn.GCN(6, 8, 2, 3, norm="batch", jk="cat"), torch.randn(12, 6); print(gnn.summary(model, x, torch.randint(12, (2, 40))))
+scripted = gnn.global_mean_pool(x, torch.arange(12) // 4); show(scripted, gnn.pool.select.SelectOutput(torch.arange(3), 3, torch.tensor([0, 0, 1]), 2).weight)
 """,
     ),
     "skorch": (
@@ -338,6 +452,15 @@ import timm, torch
 for name in ("resnet18", "vit_tiny_patch16_224", "efficientnet_b0", "convnext_atto", "mobilenetv3_small_100", "swin_tiny_patch4_window7_224"):
     torch.manual_seed(0); m = timm.create_model(name, num_classes=7); x = torch.randn(2, 3, 224, 224); y = m(x); y.square().sum().backward()
     print(name, y.tolist(), f"{sum(p.grad.double().abs().mean().item() for p in m.parameters() if p.grad is not None):.4f}")
+""",
+    ),
+    "timm layers that work in place": (
+        ["timm"],
+        """
+import timm, torch
+for name in ("tnt_s_legacy_patch16_224", "levit_128s", "cait_xxs24_224", "gmlp_ti16_224"):
+    torch.manual_seed(0); m = timm.create_model(name, num_classes=7); y = m(torch.randn(2, 3, 224, 224)); y.square().sum().backward()
+    print(name, y.tolist(), f"{sum(p.grad.double().abs().mean().item() for p in m.parameters() if p.grad is not None):.4g}")
 """,
     ),
     "einops": (
@@ -506,14 +629,52 @@ net.eval(); print(f"{net(x)[0].mean().item():.3f}")
     ),
     "fastai": (
         ["fastai"],
-        """
-import torch
-from fastai.basics import *
+        _SHOW
+        + """
+import numpy as np, pandas as pd, tempfile
+from fastai.tabular.all import *
+from fastai.vision.all import Brightness, DataBlock, Flip, ImageBlock, RandomErasing, Rotate, TensorImage, Warp, get_image_files, parent_label, xresnet18
+def told(learner):
+    for row in learner.recorder.values: show([float(v) for v in row])
 set_seed(0); x = torch.randn(64, 4); y = x.sum(1, keepdim=True)
-loaders = DataLoaders(DataLoader(list(zip(x, y)), bs=16), DataLoader(list(zip(x[:16], y[:16])), bs=16))
-learner = Learner(loaders, nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), loss_func=nn.MSELoss(), opt_func=SGD, lr=0.01)
-with learner.no_bar(), learner.no_logging(): learner.fit(3)
-for row in learner.recorder.values: print([round(float(v), 4) for v in row])
+for kind, callbacks, run in ((SGD, [], lambda l: l.fit(2)), (Adam, [GradientAccumulation(32)], lambda l: l.fit_one_cycle(2, 1e-2)), (ranger, [GradientClip(1.0)], lambda l: l.fit_flat_cos(2)),
+                             (partial(OptimWrapper, opt=torch.optim.AdamW), [MixUp()], lambda l: l.fit(1))):
+    set_seed(0); loaders = DataLoaders(DataLoader(list(zip(x, y)), bs=16, shuffle=True), DataLoader(list(zip(x[:16], y[:16])), bs=16))
+    learner = Learner(loaders, nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), loss_func=nn.MSELoss(), opt_func=kind, lr=0.01, cbs=callbacks)
+    with learner.no_bar(), learner.no_logging(): run(learner); told(learner)
+with learner.no_bar(), tempfile.TemporaryDirectory() as folder: learner.path = Path(folder); learner.save("a"); learner.load("a"); show(learner.get_preds()[0])
+rng = np.random.RandomState(0); table = pd.DataFrame({"c": rng.choice(list("abc"), 80), "n": rng.randn(80), "m": np.where(rng.rand(80) < 0.1, np.nan, rng.randn(80))}); table["y"] = np.where(table.n > 0, "p", "q")
+set_seed(0); loaders = TabularDataLoaders.from_df(table, procs=[Categorify, FillMissing, Normalize], cat_names=["c"], cont_names=["n", "m"], y_names="y", valid_idx=list(range(20)), bs=16)
+learner = tabular_learner(loaders, layers=[20, 10], n_out=2, metrics=accuracy)
+with learner.no_bar(), learner.no_logging(): learner.fit_one_cycle(2, 1e-2); told(learner)
+picture = TensorImage(torch.rand(2, 3, 16, 16))
+for transform in (Flip(p=1.0), Brightness(p=1.0), Rotate(p=1.0), Warp(p=1.0), RandomErasing(p=1.0)): set_seed(0); show(type(transform).__name__, transform(picture, split_idx=0))
+set_seed(0); show(xresnet18(n_out=2).eval()(torch.randn(1, 3, 32, 32)), type(picture[0] + 1).__name__)
+""",
+    ),
+    "ultralytics training": (
+        ["ultralytics"],
+        """
+import csv, logging, os, tempfile
+os.environ["YOLO_CONFIG_DIR"], os.environ["YOLO_VERBOSE"] = tempfile.mkdtemp(), "False"
+import numpy as np, torch
+from ultralytics.utils import LOGGER
+LOGGER.setLevel(logging.ERROR)
+import cv2, yaml
+from ultralytics import YOLO
+with tempfile.TemporaryDirectory() as d:
+    rng = np.random.RandomState(0)
+    for part in ("train", "val"):
+        os.makedirs(f"{d}/images/{part}"); os.makedirs(f"{d}/labels/{part}")
+        for i in range(4):
+            cv2.imwrite(f"{d}/images/{part}/{i}.jpg", rng.randint(0, 255, (64, 64, 3)).astype("uint8"))
+            with open(f"{d}/labels/{part}/{i}.txt", "w") as file: file.write(f"{i % 2} 0.5 0.5 0.4 0.3")
+    with open(d + "/d.yaml", "w") as file: yaml.safe_dump({"path": d, "train": "images/train", "val": "images/val", "names": {0: "a", 1: "b"}}, file)
+    torch.manual_seed(0); net = YOLO("yolo11n.yaml", verbose=False)
+    net.train(data=d + "/d.yaml", epochs=2, imgsz=64, batch=2, device="cpu", workers=0, project=d, name="t", verbose=False, plots=False, seed=0, amp=False, mosaic=0.0, optimizer="SGD", lr0=0.001)
+    with open(d + "/t/results.csv") as file:
+        for row in csv.DictReader(file): print(*(f"{float(v):.2f}" for k, v in row.items() if "loss" in k))
+    best = YOLO(d + "/t/weights/best.pt"); print(f"{best.model(torch.ones(1, 3, 64, 64))[0].mean().item():.3f}", sorted(os.listdir(d + "/t/weights")))
 """,
     ),
     "tensordict": (

@@ -1,5 +1,6 @@
 """Names that PyTorch does not document and libraries import: checks, trees with paths, module paths, operators."""
 
+import functools
 import importlib
 import pickle
 import unittest
@@ -481,6 +482,40 @@ class ForLibraries(unittest.TestCase):
         self.assertTrue(torch.utils.data._utils.collate.np_str_obj_array_pattern.match("O"))
         # PyTorch 2.13's numbers.
         self.assertEqual(torch.utils.data._utils.worker._generate_state(1234567890123, 3), [911343142, 720453872, 3335628216, 1002736992])
+
+    def test_functions_take_attributes(self):
+        for function in (torch.nn.functional.tanh, torch.nn.functional.sigmoid, torch.nn.functional.relu):
+            function.__default_init__ = torch.nn.init.xavier_uniform_
+            self.assertIs(function.__default_init__, torch.nn.init.xavier_uniform_)
+            self.assertIn("__default_init__", vars(function))
+            self.assertIs(functools.wraps(function)(lambda x: x).__default_init__, torch.nn.init.xavier_uniform_)
+            del function.__default_init__
+            self.assertFalse(hasattr(function, "__default_init__"))
+        with self.assertRaises(AttributeError):
+            torch.Tensor.tanh.note = 1
+
+    def test_texts_of_tensors(self):
+        x, text = torch.arange(2), torch._tensor_str
+        self.assertEqual(text._tensor_str(x, 6), "[0, 1]")
+        self.assertEqual(text._add_suffixes("Index([0, 1]", ["size=2", "sorted"], 6, force_newline=False), "Index([0, 1], size=2, sorted)")
+        self.assertEqual(text._add_suffixes("Index([0, 1]", ["size=2"], 6, force_newline=True), "Index([0, 1],\n      size=2)")
+        self.assertEqual(text._str_intern(x, tensor_contents="[mine]"), "tensor([mine])")
+
+    def test_profiles_that_are_not_running(self):
+        self.assertFalse(torch.autograd._profiler_enabled())
+        self.assertIs(torch.profiler.profiler._default_schedule_fn(3), torch.profiler.ProfilerAction.RECORD)
+        torch.profiler.profile().start()  # and is forgotten
+        self.assertTrue(torch.autograd._profiler_enabled())
+        for _ in range(2):
+            torch.autograd._disable_profiler()
+            self.assertFalse(torch.autograd._profiler_enabled())
+
+    def test_bytes_become_storages(self):
+        self.assertEqual(torch.ByteTensor(torch.ByteStorage._from_buffer(b"abc")).tolist(), [97, 98, 99])
+
+    def test_asked_for_by_libraries(self):
+        self.assertFalse(torch._C._functorch.is_legacy_batchedtensor(torch.ones(1)))
+        self.assertIsNone(torch.jit._recursive.concrete_type_store.type_store.pop(torch.nn.Linear, None))
 
 
 if __name__ == "__main__":

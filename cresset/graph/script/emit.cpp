@@ -519,14 +519,20 @@ Flow Emitter::branch(const Ast& a, const Body* rest, bool& used_rest) {
     return statements(*c.known ? a[1] : a[2], 0, nullptr);
   }
   const bool first = always_exits(a[1]), second = always_exits(a[2]);
-  if (rest && first != second) {
-    used_rest = true;
-    return branches(
-        a.range, c.value, c.yes, c.no, [&] { return first ? statements(a[1], 0, nullptr) : statements(a[1], 0, *rest); },
-        [&] { return second ? statements(a[2], 0, nullptr) : statements(a[2], 0, *rest); });
-  }
+  used_rest = rest && first != second;
+  const int around = branches_;
+  const auto at_depth = [this](int depth, const auto& body) {
+    const int before = std::exchange(branches_, depth);
+    Flow f = body();
+    branches_ = before;
+    return f;
+  };
+  const Body next = [&] { return at_depth(around, *rest); };  // what follows is in the branch of the graph alone
+  const auto side = [&](const Ast& block, bool exits) {
+    return at_depth(around + 1, [&] { return statements(block, 0, used_rest && !exits ? next : Body()); });
+  };
   return branches(
-      a.range, c.value, c.yes, c.no, [&] { return statements(a[1], 0, nullptr); }, [&] { return statements(a[2], 0, nullptr); });
+      a.range, c.value, c.yes, c.no, [&] { return side(a[1], first); }, [&] { return side(a[2], second); });
 }
 
 Flow Emitter::unrolled(const Ast& a, std::vector<SugarPtr> items, size_t at, const Body& then) {
@@ -799,7 +805,7 @@ void Emitter::assign_attribute(const Ast& target, Value* v, const Range& range) 
     }
     const bool in_init = function_.cls == cls && short_name(function_.name) == "__init__" && cls->kind == ClassKind::Class;
     if (!in_init) fail("'" + short_name(cls->name) + "' has no attribute '" + target.text + "' to assign; attributes are made in __init__", range);
-    if (loops_ || frame_->parent) fail("attributes are first assigned outside of branches and loops: '" + target.text + "'", range);
+    if (loops_ || branches_) fail("attributes are first assigned outside of branches and loops: '" + target.text + "'", range);
     cls->add_attribute({target.text, v->type()});
     attribute = cls->attribute(target.text);
   }

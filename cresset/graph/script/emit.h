@@ -176,7 +176,7 @@ class Emitter {
   Frame* frame_ = nullptr;
   std::optional<Type> returns_;
   bool infer_return_;
-  int loops_ = 0, unrolled_ = 0;
+  int loops_ = 0, unrolled_ = 0, branches_ = 0;
   size_t steps_ = 0;
   std::set<const Value*> uninitialized_;
   std::vector<Value*> untyped_returns_;  // values of $value made before the type was known

@@ -353,6 +353,9 @@ Tensor channel_noise(const Tensor& input) {
   return as_batched(input) ? input.new_empty(shape) : cresset::empty(shape, input.options());
 }
 
+// Where nothing is dropped the tensor is as it was, its version too.
+Tensor& put(Tensor& self, const Tensor& out) { return out.is_same(self) ? self : self.copy_(out); }
+
 // Keeps mean and variance of a self-normalising network (Klambauer et al., 2017).
 Tensor alpha_drop(const Tensor& input, Tensor noise, double p) {
   constexpr double kAlpha = 1.7580993408473766;
@@ -398,10 +401,10 @@ Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
   return alpha_drop(input, channel_noise(input), p);
 }
 
-Tensor& dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::dropout(self, p, train)); }
-Tensor& feature_dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::feature_dropout(self, p, train)); }
-Tensor& alpha_dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::alpha_dropout(self, p, train)); }
-Tensor& feature_alpha_dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::feature_alpha_dropout(self, p, train)); }
+Tensor& dropout_(Tensor& self, double p, bool train) { return put(self, cresset::dropout(self, p, train)); }
+Tensor& feature_dropout_(Tensor& self, double p, bool train) { return put(self, cresset::feature_dropout(self, p, train)); }
+Tensor& alpha_dropout_(Tensor& self, double p, bool train) { return put(self, cresset::alpha_dropout(self, p, train)); }
+Tensor& feature_alpha_dropout_(Tensor& self, double p, bool train) { return put(self, cresset::feature_alpha_dropout(self, p, train)); }
 
 }  // namespace composite
 

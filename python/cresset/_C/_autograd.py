@@ -16,6 +16,14 @@ def _profiler_enabled():
     return is_recording()
 
 
+def _disable_profiler():
+    """Ends a profile that is being recorded, and drops it."""
+    if _profiler_enabled():
+        from ..autograd._recording import native
+
+        native().stop()
+
+
 def _supported_activities():
     """The kinds of events that can be recorded."""
     from ..profiler import supported_activities

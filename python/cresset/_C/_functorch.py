@@ -55,6 +55,11 @@ def is_batchedtensor(tensor):
     return tensor._is_batched
 
 
+def is_legacy_batchedtensor(tensor):
+    """Whether the tensor is one of the batches before `torch.func`, of which there are none here."""
+    return False
+
+
 def is_functionaltensor(tensor):
     """Whether the tensor is one of `functionalize`."""
     return _cresset.is_functional(tensor)

@@ -381,13 +381,17 @@ class Unpickler(pickle._Unpickler):
             return self._keep(tuple.__new__(kind, arguments))
         make = _looked_up(kind, "__new__")
         base = next(
-            (base for base in (*_MAPPINGS, list, tuple, set, frozenset, int, float, complex, str, bytes, BaseException, object) if issubclass(kind, base))
+            (
+                base
+                for base in (*_MAPPINGS, list, tuple, set, frozenset, int, float, complex, str, bytes, BaseException, types.SimpleNamespace, object)
+                if issubclass(kind, base)
+            )
         )
         if isinstance(make, (staticmethod, types.FunctionType)) and not is_module and not self._is_generated(make):
             raise self._refusal(_full_name(kind), "call the __new__ of")
-        if base is not object and base is not BaseException:
+        if base not in (object, BaseException, types.SimpleNamespace):
             self._check_plain(base, arguments)
-        elif arguments and base is object:
+        elif arguments and base is not BaseException:
             raise self._refusal(_full_name(kind), "call the __new__ of")
         return self._keep(base.__new__(kind, *arguments))
 
@@ -443,7 +447,7 @@ class Unpickler(pickle._Unpickler):
             if part is not None and type(part) is not dict and type(part) is not collections.OrderedDict:
                 raise pickle.UnpicklingError(f"load: the state of a {kind.__name__} is a {type(part).__name__}, expected a dict")
         if state:
-            if not isinstance(_looked_up(kind, "__dict__"), types.GetSetDescriptorType):
+            if not isinstance(_looked_up(kind, "__dict__"), (types.GetSetDescriptorType, types.MemberDescriptorType)):
                 raise self._refusal(_full_name(kind), "set attributes of")
             object.__getattribute__(target, "__dict__").update({sys.intern(k) if type(k) is str else k: v for k, v in state.items()})
         for name, value in (slots or {}).items():

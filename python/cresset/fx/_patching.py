@@ -97,7 +97,7 @@ def _create_wrapped_method(cls, name):
     return _noted_with_proxies(getattr(cls, name), "call_method", name)
 
 
-def _patch_wrapped_functions(patcher, functions, methods):
+def _patch_all(patcher, functions, methods):
     for (_, name), space in list(functions.items()):
         present = space.get(name, vars(builtins).get(name))  # None where the module has forgotten the name
         if present is not None and not getattr(present, "__fx_already_patched", False):

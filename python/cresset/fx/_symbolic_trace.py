@@ -10,8 +10,8 @@ import functools
 import inspect
 import itertools
 import math
-import types
 import warnings
+from types import FunctionType
 
 import cresset as torch
 
@@ -22,7 +22,7 @@ from ._patching import (  # noqa: F401  names of this module in PyTorch
     _create_wrapped_func,
     _create_wrapped_method,
     _find_proxy,
-    _patch_wrapped_functions,
+    _patch_all,
     _Patcher,
 )
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
@@ -41,6 +41,10 @@ _proxyable_classes = set()
 _wrapped_fns_to_patch = {}
 _wrapped_methods_to_patch = []
 _is_fx_tracing_flag = False
+
+
+def _patch_wrapped_functions(patcher):
+    _patch_all(patcher, _wrapped_fns_to_patch, _wrapped_methods_to_patch)
 
 
 def is_fx_tracing():
@@ -83,7 +87,7 @@ def _patch_function(fn, nargs):
     """The function with as many ordinary parameters: `*args` and `**kwargs` become parameters like the others, so that they can be proxies."""
     code = fn.__code__
     made = code.replace(co_argcount=nargs, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~HAS_VARSTUFF)
-    return types.FunctionType(made, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    return FunctionType(made, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
 
 
 @compatibility(is_backward_compatible=False)
@@ -138,14 +142,14 @@ class Tracer(TracerBase):
     def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant=False):
         super().__init__()
         public = (value for module in autowrap_modules for name, value in vars(module).items() if not name.startswith("_"))
-        self._noted_ids = frozenset(map(id, (*filter(callable, public), *autowrap_functions)))
-        self._noted_modules = tuple(autowrap_modules)
+        self._autowrap_function_ids = set(map(id, (*filter(callable, public), *autowrap_functions)))
+        self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths, self.root_module_name = None, ""
         self._begin()
 
     def __deepcopy__(self, memo):
-        memo.update((id(module), module) for module in self._noted_modules)  # modules of Python are never copied
+        memo.update((id(module), module) for module in self._autowrap_search)  # modules of Python are never copied
         made = memo[id(self)] = object.__new__(type(self))
         made.__dict__.update(copy.deepcopy(vars(self), memo))
         return made
@@ -354,7 +358,7 @@ class Tracer(TracerBase):
         tracer_cls = type(self)
         self.graph = Graph(tracer_cls=None if "<locals>" in tracer_cls.__qualname__ else tracer_cls)
         self.tensor_attrs = self._plain_tensors()
-        if not isinstance(function, types.FunctionType):
+        if not isinstance(function, FunctionType):
             raise AssertionError(f"trace: expected a function or a module, got {type(root).__name__}")
         globals_ = function.__globals__
         function, args = self.create_args_for_root(function, is_module, concrete_args)
@@ -381,7 +385,7 @@ class Tracer(TracerBase):
 
     def _patch(self, patcher, globals_):
         proxies, module_class = {}, torch.nn.Module
-        get, ids, called = self.getattr, self._noted_ids, module_class.__call__
+        get, ids, called = self.getattr, self._autowrap_function_ids, module_class.__call__
 
         def attribute(mod, attr):
             return get(attr, _orig_module_getattr(mod, attr), proxies)
@@ -392,8 +396,8 @@ class Tracer(TracerBase):
 
         for name, wrapper in (("__getattr__", attribute), ("__call__", call)):
             patcher.patch_method(module_class, name, wrapper, deduplicate=False)
-        _patch_wrapped_functions(patcher, _wrapped_fns_to_patch, _wrapped_methods_to_patch)
-        for space in (globals_, *map(vars, self._noted_modules)):
+        _patch_wrapped_functions(patcher)
+        for space in (globals_, *map(vars, self._autowrap_search)):
             _autowrap_check(patcher, space, ids)
 
 

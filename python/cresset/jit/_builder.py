@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 import textwrap
+import types
 import typing
 
 import _cresset_graph as _graph
@@ -20,6 +21,7 @@ from ._module import _INTERNAL, RecursiveScriptModule, ScriptModule, wrap
 
 _CONTAINERS = {"ModuleList": ModuleList, "Sequential": Sequential, "ModuleDict": ModuleDict, "ParameterList": ParameterList, "ParameterDict": ParameterDict}
 _shared_classes = {}  # by what `_Builder._shared_key` says
+concrete_type_store = types.SimpleNamespace(type_store={})  # libraries take their classes out, so that none is shared; ours are never in
 
 
 def define_methods(cls, src):

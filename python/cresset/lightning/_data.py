@@ -3,7 +3,7 @@
 import itertools
 
 import cresset as torch
-from cresset.utils.data.dataloader import DataLoader, _Here
+from cresset.utils.data.dataloader import DataLoader, _SingleProcessDataLoaderIter
 
 from . import _random
 
@@ -89,7 +89,7 @@ class Epoch:
             for generator, state in zip(generators_of(self.loader), start["generators"]):
                 generator.set_state(state)
             self._open()
-            if isinstance(self.batches, _Here) and not self.loader._is_stream:
+            if isinstance(self.batches, _SingleProcessDataLoaderIter) and not self.loader._is_stream:
                 for _ in range(done):
                     next(self.batches._indices)
             else:

@@ -97,6 +97,10 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_py
     return write
 
 
+def _default_schedule_fn(step):
+    return ProfilerAction.RECORD
+
+
 class profile:
     """A context, or an object with `start` and `stop`, that records what a program does, step by step where it has a schedule.
 
@@ -125,7 +129,7 @@ class profile:
                  custom_trace_id_callback=None, post_processing_timeout_s=None):  # fmt: skip
         chosen = supported_activities() if activities is None else activities
         self.activities = {kind for kind in chosen if isinstance(kind, ProfilerActivity)} | {kind for one in chosen if isinstance(one, dict) for kind in one}
-        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack

@@ -234,6 +234,34 @@ class Tracers(unittest.TestCase):
         nodes = list(Noting().trace(lambda x: x + 1).nodes)
         self.assertIn("trace_test.py", nodes[1].stack_trace.rsplit("File", 1)[1])
 
+    def test_libraries_write_their_own_trace(self):
+        from cresset.fx import _symbolic_trace as parts
+
+        class Own(fx.Tracer):
+            def trace(self, root, concrete_args=None):
+                self.root, self.graph, self.tensor_attrs = root, fx.Graph(), {}
+                self.submodule_paths = {module: path for path, module in root.named_modules()}
+                self.assertion(isinstance(type(root).forward, parts.FunctionType) and not isinstance(X, parts.ScriptObject))
+                function, arguments = self.create_args_for_root(type(root).forward, True, concrete_args)
+
+                def call(module, *args, **kwargs):
+                    parts._autowrap_check(patcher, type(module).forward.__globals__, self._autowrap_function_ids)
+                    return self.call_module(module, lambda *a, **k: parts._orig_module_call(module, *a, **k), args, kwargs)
+
+                with parts._Patcher() as patcher:
+                    patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
+                    parts._patch_wrapped_functions(patcher)
+                    for module in self._autowrap_search:
+                        parts._autowrap_check(patcher, vars(module), self._autowrap_function_ids)
+                    self.create_node("output", "output", (self.create_arg(function(*arguments)),), {})
+                return self.graph
+
+        Own.assertion = staticmethod(self.assertTrue)
+        root = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+        made = fx.GraphModule(root, Own().trace(root))
+        self.assertEqual([node.op for node in made.graph.nodes], ["placeholder", "call_module", "call_module", "output"])
+        self.assertTrue(torch.equal(made(X), root(X)))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -825,3 +825,71 @@ def asks_for_a_compiler(x):
 
 def test_scripts_are_not_being_captured():
     assert torch.jit.script(asks_for_a_compiler)(torch.ones(1)).item() == 3
+
+
+class Checked:
+    def __init__(self, x: torch.Tensor, limit: int):
+        if x.dim() != 1:
+            raise ValueError(f"expected one dimension, got {x.dim()}")
+        if limit < 0:
+            if limit < -5:
+                raise ValueError("limit is too small")
+            limit = 0
+        self.x = x
+        self.limit = limit
+
+
+class EarlyLeft:
+    def __init__(self, early: bool):
+        self.kind = 0
+        if early:
+            return
+        self.kind = 1
+
+
+def check(x, limit: int):
+    made = Checked(x, limit)
+    return made.x.sum() + made.limit
+
+
+def kind_of(early: bool):
+    return EarlyLeft(early).kind
+
+
+def test_attributes_are_first_assigned_after_branches_that_leave():
+    run, kind = torch.jit.script(check), torch.jit.script(kind_of)
+    assert [run(torch.ones(2), limit).item() for limit in (3, -1)] == [5, 2]
+    assert [kind(early) for early in (False, True)] == [1, 0]
+    for x, limit, said in ((torch.ones(1, 1), 3, "expected one dimension"), (torch.ones(2), -9, "limit is too small")):
+        with pytest.raises(torch.jit.Error, match=said):
+            run(x, limit)
+
+
+class InOneBranch:
+    def __init__(self, n: int):
+        if n > 3:
+            raise ValueError("n")
+        else:
+            self.n = n
+
+
+class AfterOneInABranch:
+    def __init__(self, x: torch.Tensor, n: int):
+        if n > 0:
+            if n > 3:
+                raise ValueError("n")
+            self.n = n
+        else:
+            self.n = 0
+
+
+class InALoop:
+    def __init__(self, n: int):
+        for i in range(n):
+            self.n = i
+
+
+@pytest.mark.parametrize("kind", [InOneBranch, AfterOneInABranch, InALoop])
+def test_attributes_are_not_first_assigned_within_branches_and_loops(kind):
+    with pytest.raises(RuntimeError, match="first assigned outside of branches and loops: 'n'"):
+        torch.jit.script(kind)

@@ -362,6 +362,37 @@ class Utilities(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             nn.utils.stateless.functional_call(layer, {"weight": other}, torch.ones(1, 2), strict=True)
 
+    def test_dropout_in_place_leaves_what_it_does_not_drop(self):
+        kinds = [(kind, shape) for kind, shape in ((nn.Dropout, (2, 3)), (nn.AlphaDropout, (2, 3)), (nn.FeatureAlphaDropout, (2, 3, 4)), (nn.Dropout1d, (2, 3, 4)),
+                                                   (nn.Dropout2d, (2, 3, 4, 4)), (nn.Dropout3d, (2, 3, 2, 2, 2)))]  # fmt: skip
+        for kind, shape in kinds:
+            for p, training in ((0.0, True), (0.5, False), (1.0, False)):
+                x = torch.ones(shape, requires_grad=True)
+                kept = x.softmax(-1)  # its gradient reads its value
+                out = kind(p, inplace=True).train(training)(kept)
+                self.assertIs(out, kept)
+                self.assertEqual(kept._version, 0)
+                out.square().sum().backward()
+                self.assertIs(kind(p, inplace=True).train(training)(x), x)  # a leaf, which nothing changes
+            kept = x.softmax(-1)
+            dropped_in_place = kind(0.5, inplace=True)(kept) is kept
+            self.assertEqual((dropped_in_place, kept._version), (False, 0) if "Alpha" in kind.__name__ else (True, 1))
+
+    def test_modules_are_pruned_together_again(self):
+        prune = nn.utils.prune
+        net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2))
+        with torch.no_grad():
+            net[0].weight.copy_(torch.tensor([[0.1, -0.2, 0.3], [0.4, 0.5, -0.6]]))
+            net[1].weight.copy_(torch.tensor([[0.15, 0.25], [-0.35, 0.45]]))
+        parameters = [(net[0], "weight"), (net[1], "weight")]
+        masks = lambda: [[int(v) for v in layer.weight_mask.flatten()] for layer in net]
+        prune.global_unstructured(parameters, prune.L1Unstructured, amount=0.3)
+        self.assertEqual(masks(), [[0, 0, 1, 1, 1, 1], [0, 1, 1, 1]])
+        prune.global_unstructured(parameters, prune.L1Unstructured, amount=0.3)  # of those that are left
+        self.assertEqual(masks(), [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1]])
+        prune.custom_from_mask(net[1], "weight", torch.tensor([[1.0, 1.0], [0.0, 1.0]]))
+        self.assertEqual(masks()[1], [0, 0, 0, 1])
+
 
 if __name__ == "__main__":
     unittest.main()

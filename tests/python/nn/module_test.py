@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import typing
 import unittest
 from collections import OrderedDict
 
@@ -413,6 +414,23 @@ class Assigned(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, "complex"):
             module = nn.Linear(1, 1).to(torch.complex64)
         self.assertEqual(module.weight.dtype, torch.complex64)
+
+    def test_annotations_are_found_from_objects(self):
+        for module in (nn.Linear(1, 1), nn.CrossEntropyLoss(), nn.Sequential()):
+            self.assertIs(typing.get_type_hints(module)["training"], bool)
+
+    def test_padding_and_pooling_have_a_class_for_each_kind(self):
+        from cresset.nn.modules import padding, pooling
+
+        self.assertIsInstance(nn.ZeroPad2d(1), nn.ConstantPad2d)
+        self.assertEqual(str(nn.ZeroPad2d(1)), "ZeroPad2d((1, 1, 1, 1))")
+        for kind in ("Constant", "Reflection", "Replication", "Circular"):
+            base = getattr(padding, f"_{kind}PadNd")
+            for n in (1, 2, 3):
+                self.assertTrue(issubclass(getattr(nn, f"{kind}Pad{n}d"), base))
+                self.assertEqual(issubclass(getattr(nn, f"ReflectionPad{n}d"), base), kind == "Reflection")
+        self.assertTrue(issubclass(nn.AdaptiveAvgPool2d, pooling._AdaptiveAvgPoolNd))
+        self.assertFalse(issubclass(nn.AdaptiveMaxPool2d, pooling._AdaptiveAvgPoolNd))
 
 
 if __name__ == "__main__":

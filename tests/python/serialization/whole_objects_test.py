@@ -45,6 +45,11 @@ class Net(nn.Module):
         return self.activation(self.first(x)) * self.scale
 
 
+class Settings(types.SimpleNamespace):
+    def __iter__(self):
+        return iter(vars(self).items())
+
+
 class Plain:
     def __init__(self, value):
         self.value = value
@@ -250,6 +255,11 @@ class Objects(unittest.TestCase):
         self.assertEqual(
             (back[0].value["a"].tolist(), back[1].a, hasattr(back[1], "b"), back[2], back[3]), ([1, 1], [1], False, Point(1, Pair(2, 3)), SlotPoint(4))
         )
+
+    def test_namespaces_of_a_program_come_by_their_attributes(self):
+        back = again({"plain": types.SimpleNamespace(a=1), "own": Settings(a=1, b=[torch.ones(2)])})
+        self.assertEqual((type(back["plain"]), back["plain"].a), (types.SimpleNamespace, 1))
+        self.assertEqual((type(back["own"]), dict(back["own"])["b"][0].tolist()), (Settings, [1, 1]))
 
     def test_containers_of_a_program_get_elements_without_their_methods(self):
         words, numbers = Words(), Numbers()

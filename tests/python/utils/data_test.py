@@ -3,6 +3,7 @@
 import collections
 import copy
 import gc
+import itertools
 import os
 import pickle
 import signal
@@ -464,6 +465,53 @@ class Datasets(unittest.TestCase):
         list(loader)
         for other in (copy.copy(loader), pickle.loads(pickle.dumps(loader))):
             self.assertEqual([b.tolist() for b in other], [[0, 1], [2, 3]])
+
+    def test_subclasses_keep_the_iterator(self):
+        class Endless(D.DataLoader):
+            kept = None
+
+            def __iter__(self):
+                self.kept = self.kept or self._get_iterator()
+                return itertools.islice(self.kept, 2)
+
+        for workers in (0, 1):
+            loader = Endless(range(4), 1, num_workers=workers)
+            self.assertEqual([[b.item() for b in loader] for _ in range(2)], [[0, 1], [2, 3]])
+
+
+class BesideLoader:
+    """A loader of a library: it has what PyTorch's iterators read, and is no DataLoader."""
+
+    _auto_collation = drop_last = pin_memory = persistent_workers = False
+    _IterableDataset_len_called = generator = multiprocessing_context = worker_init_fn = None
+    timeout, prefetch_factor, in_order, pin_memory_device = 0, 2, True, ""
+    _dataset_kind = 1
+
+    def __init__(self, batches, num_workers):
+        self.dataset, self.batches, self.num_workers = self, batches, num_workers
+
+    def __iter__(self):
+        return iter(self.batches)
+
+    @property
+    def _index_sampler(self):
+        return itertools.repeat(None)
+
+    def collate_fn(self, x):
+        return x
+
+
+class Iterators(unittest.TestCase):
+    def test_they_take_loaders_of_libraries(self):
+        from cresset.utils.data import dataloader
+
+        self.assertEqual([kind.name for kind in dataloader._DatasetKind], ["Map", "Iterable"])
+        torch.manual_seed(0)
+        here = dataloader._SingleProcessDataLoaderIter(BesideLoader([1, 2, 3], 0))
+        self.assertEqual(list(here), [1, 2, 3])
+        self.assertAlmostEqual(torch.rand(1).item(), 0.0884774327, places=6)  # after the iterator's seed, as in PyTorch
+        there = dataloader._MultiProcessingDataLoaderIter(BesideLoader([torch.ones(2), 5], 1))
+        self.assertEqual([b.tolist() if isinstance(b, torch.Tensor) else b for b in there], [[1, 1], 5])
 
 
 class Handles(unittest.TestCase):

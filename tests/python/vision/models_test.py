@@ -242,6 +242,17 @@ class Names(unittest.TestCase):
             torch.compat.uninstall()
         self.assertNotIn("torchvision", sys.modules)
 
+    def test_blocks_run_their_layers_in_the_order_of_torchvision(self):
+        from cresset.vision.models.resnet import BasicBlock, Bottleneck
+
+        for block in (BasicBlock(4, 8, downsample=nn.Conv2d(4, 8, 1)), Bottleneck(4, 2, downsample=nn.Conv2d(4, 8, 1))):
+            called = []
+            for name, child in block.named_children():
+                child.register_forward_hook(lambda *_, name=name: called.append(name))
+            block(torch.ones(1, 4, 3, 3))
+            self.assertEqual(called[-2:], ["downsample", "relu"])
+            self.assertEqual(called[0], "conv1")
+
 
 if __name__ == "__main__":
     unittest.main()

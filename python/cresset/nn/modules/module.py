@@ -187,9 +187,10 @@ class Module(StateMixin):
     """
 
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
-    dump_patches = False
-    _version = 1
-    call_super_init = False
+    training: bool
+    dump_patches: bool = False
+    _version: int = 1
+    call_super_init: bool = False
     _compiled_call_impl = None
 
     def __init__(self, *args, **kwargs):

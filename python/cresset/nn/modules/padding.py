@@ -22,7 +22,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     __constants__ = ["padding", "value"]
 
     def __init__(self, padding, value):
@@ -36,15 +36,22 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_ConstantPad):
+class _ZeroPad:
     def __init__(self, padding):
         super().__init__(padding, 0.0)
 
-    def extra_repr(self):
-        return f"{self.padding}"
+    extra_repr = _Pad.extra_repr
 
 
-class _CircularPad(_Pad):
+class _ReflectionPadNd(_Pad):
+    _mode = "reflect"
+
+
+class _ReplicationPadNd(_Pad):
+    _mode = "replicate"
+
+
+class _CircularPadNd(_Pad):
     _mode = "circular"
 
     def forward(self, input):
@@ -55,11 +62,11 @@ class _CircularPad(_Pad):
 
 def _classes():
     kinds = {
-        "ConstantPad": (_ConstantPad, "with a constant", "(1, 0.5)"), "ZeroPad": (_ZeroPad, "with zeros", "(1)"),
-        "ReflectionPad": (_Pad, "with the reflection of the inside at the border", "(1)"),
-        "ReplicationPad": (_Pad, "with the values at the border", "(1)"), "CircularPad": (_CircularPad, "with what lies at the other end", "(1)"),
+        "ConstantPad": (_ConstantPadNd, "with a constant", "(1, 0.5)"), "ZeroPad": (_ZeroPad, "with zeros", "(1)"),
+        "ReflectionPad": (_ReflectionPadNd, "with the reflection of the inside at the border", "(1)"),
+        "ReplicationPad": (_ReplicationPadNd, "with the values at the border", "(1)"), "CircularPad": (_CircularPadNd, "with what lies at the other end", "(1)"),
     }  # fmt: skip
-    modes = {"ReflectionPad": "reflect", "ReplicationPad": "replicate"}
+    made = {}
     shapes = {1: ("(N, C, W) or (C, W)", "2, 3"), 2: ("(N, C, H, W) or (C, H, W)", "2, 3, 3"), 3: ("(N, C, D, H, W) or (C, D, H, W)", "2, 3, 3, 3")}
     for name, (base, what, arguments) in kinds.items():
         for n, (shape, example) in shapes.items():
@@ -70,9 +77,9 @@ def _classes():
     torch.Size({result})
     """
             body = {"__doc__": text, "_n": n, "__module__": __name__, "__qualname__": f"{name}{n}d"}
-            if name in modes:
-                body["_mode"] = modes[name]
-            yield f"{name}{n}d", type(f"{name}{n}d", (base,), body)
+            bases = (base, made[f"ConstantPad{n}d"]) if base is _ZeroPad else (base,)
+            made[f"{name}{n}d"] = type(f"{name}{n}d", bases, body)
+    return made
 
 
 globals().update(_classes())

@@ -263,6 +263,10 @@ class _AdaptivePoolNd(Module):
         return f"output_size={self.output_size}"
 
 
+class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
+    pass
+
+
 class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
     __constants__ = ["output_size", "return_indices"]
 
@@ -304,7 +308,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     _function = staticmethod(F.adaptive_max_pool3d)
 
 
-class AdaptiveAvgPool1d(_AdaptivePoolNd):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The mean of `output_size` windows over (N, C, L) or (C, L).
 
     >>> nn.AdaptiveAvgPool1d(2)(torch.arange(4.0).view(1, 1, 4)).tolist()
@@ -314,7 +318,7 @@ class AdaptiveAvgPool1d(_AdaptivePoolNd):
     _function = staticmethod(F.adaptive_avg_pool1d)
 
 
-class AdaptiveAvgPool2d(_AdaptivePoolNd):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The mean of windows so that (N, C, H, W) gets `output_size`; None keeps a size.
 
     >>> nn.AdaptiveAvgPool2d(1)(torch.ones(1, 3, 5, 6)).shape
@@ -324,7 +328,7 @@ class AdaptiveAvgPool2d(_AdaptivePoolNd):
     _function = staticmethod(F.adaptive_avg_pool2d)
 
 
-class AdaptiveAvgPool3d(_AdaptivePoolNd):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The mean of windows so that (N, C, D, H, W) gets `output_size`.
 
     >>> nn.AdaptiveAvgPool3d((1, 2, 3))(torch.ones(1, 3, 5, 6, 6)).shape

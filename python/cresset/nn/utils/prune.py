@@ -144,9 +144,11 @@ class PruningContainer(BasePruningMethod):
             rows = alive.nonzero().squeeze(1)
             part = method.compute_mask(t.index_select(dim, rows), default_mask=mask.index_select(dim, rows))
             new.transpose(0, dim)[rows] = part.transpose(0, dim)
-        else:
-            chosen = mask == 1 if kind == "unstructured" else torch.ones_like(mask, dtype=torch.bool)
+        elif kind == "unstructured":
+            chosen = mask == 1
             new[chosen] = method.compute_mask(t[chosen], default_mask=mask[chosen]).to(mask.dtype)
+        else:
+            new = method.compute_mask(t, default_mask=mask).to(mask.dtype)
         return new
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import copy
+import enum
 import itertools
 import multiprocessing
 import os
@@ -179,11 +180,14 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self):
         return self.batch_sampler if self._auto_collation else self.sampler
 
+    def _get_iterator(self):
+        return _MultiProcessingDataLoaderIter(self) if self.num_workers else _SingleProcessDataLoaderIter(self)
+
     def __iter__(self):
         if not self.persistent_workers:
-            return _Workers(self) if self.num_workers else _Here(self)
+            return self._get_iterator()
         if self._iterator is None:
-            self._iterator = _Workers(self)
+            self._iterator = self._get_iterator()
         else:
             self._iterator._begin(self)
         return self._iterator
@@ -309,10 +313,36 @@ class _Place:
         }  # fmt: skip
 
 
-class _Epoch:
+class _DatasetKind(enum.IntEnum):
+    Map = 0
+    Iterable = 1
+
+
+class _Foreign:
+    """A loader that is not a `DataLoader`, as libraries hand them to the iterators, with what these ask for besides."""
+
+    _resume = _place = batch_size = None
+
+    def __init__(self, loader):
+        self._own, self._is_stream = loader, loader._dataset_kind == _DatasetKind.Iterable
+
+    def __getattr__(self, name):
+        return getattr(self._own, name)
+
+    def _generators(self):
+        return generators_of(None, self._own.generator)
+
+    def _stateful_sampler(self):
+        return None
+
+    _sampler_epoch = _stateful_sampler
+
+
+class _BaseDataLoaderIter:
     """One pass over the data."""
 
     def __init__(self, loader):
+        loader = loader if isinstance(loader, DataLoader) else _Foreign(loader)
         self._loader = loader
         self._base_seed = None
         self._prepare()
@@ -389,8 +419,7 @@ class _Epoch:
         if "_cresset_profile" in sys.modules:
             from ...autograd.profiler import record_function
 
-            name = {"_Here": "_SingleProcessDataLoaderIter", "_Workers": "_MultiProcessingDataLoaderIter"}.get(type(self).__name__, type(self).__name__)
-            with record_function(f"enumerate(DataLoader)#{name}.__next__"):
+            with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
                 return self._take()
         return self._take()
 
@@ -411,11 +440,12 @@ class _Epoch:
     next = __next__
 
 
-class _Here(_Epoch):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Reads in the calling thread."""
 
     def __init__(self, loader):
         super().__init__(loader)
+        loader = self._loader
         (resume,) = self._place.resume()
         self._fetch = Fetcher(loader.dataset, loader._is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last, resume)
         self._place.current = self._fetch.state
@@ -433,11 +463,12 @@ class _Here(_Epoch):
         return batch
 
 
-class _Workers(_Epoch):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Hands index lists to workers in turn, and out batches in the same order."""
 
     def __init__(self, loader):
         super().__init__(loader)
+        loader = self._loader
         task = Task(loader.dataset, loader._is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last, self._base_seed,
                     loader.worker_init_fn, loader.num_workers, self._shared_seed, self._place.resume())  # fmt: skip
         context = loader.multiprocessing_context or ("thread" if self._prefers_threads() else None)

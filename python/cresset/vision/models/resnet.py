@@ -53,9 +53,8 @@ class BasicBlock(nn.Module):
         self.stride = stride
 
     def forward(self, x):
-        beside = x if self.downsample is None else self.downsample(x)
-        x = self.relu(self.bn1(self.conv1(x)))
-        return self.relu(self.bn2(self.conv2(x)) + beside)
+        out = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        return self.relu(out + (x if self.downsample is None else self.downsample(x)))
 
 
 class Bottleneck(nn.Module):
@@ -83,10 +82,9 @@ class Bottleneck(nn.Module):
         self.stride = stride
 
     def forward(self, x):
-        beside = x if self.downsample is None else self.downsample(x)
-        x = self.relu(self.bn1(self.conv1(x)))
-        x = self.relu(self.bn2(self.conv2(x)))
-        return self.relu(self.bn3(self.conv3(x)) + beside)
+        out = self.relu(self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x))))))
+        out = self.bn3(self.conv3(out))
+        return self.relu(out + (x if self.downsample is None else self.downsample(x)))
 
 
 class ResNet(nn.Module):
