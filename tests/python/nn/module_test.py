@@ -320,6 +320,16 @@ class Conversions(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "refer to"):
             torch.utils.swap_tensors(a, b)
 
+    def test_a_tensor_is_swapped_with_itself(self):
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        layer = nn.Linear(2, 2)
+        layer(torch.ones(1, 2)).sum().backward()
+        grad = layer.weight.grad
+        for dtype in (torch.float32, torch.float64, torch.float64, torch.float32):  # conversions to the same dtype give the gradient itself
+            layer.to(dtype)
+        torch.utils.swap_tensors(grad, grad)
+        self.assertTrue(layer.weight.grad is grad and grad.tolist() == [[1, 1], [1, 1]])
+
     def test_tensors_with_weak_references_are_not_swapped(self):
         import weakref
 
