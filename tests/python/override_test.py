@@ -113,6 +113,13 @@ class Classes(unittest.TestCase):
             self.assertIs(type(got), Follows)
         self.assertIs(type(x.shape), torch.Size)
 
+    def test_a_constructor_makes_its_class_of_tensors_of_others(self):
+        x = Logs([1.0])
+        Logs.calls.clear()
+        made = [torch.Tensor(x), torch.FloatTensor(x), Follows(x), Logs(x), torch.Tensor(torch.nn.Parameter(x))]
+        self.assertEqual([type(t) for t in made], [torch.Tensor, torch.Tensor, Follows, Logs, torch.Tensor])
+        self.assertEqual([t.data_ptr() == made[0].data_ptr() for t in made], [True] * 5)
+
     def test_calls_arrive_with_the_function(self):
         x = Logs([1.0])
         Logs.calls.clear()
