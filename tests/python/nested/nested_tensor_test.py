@@ -259,6 +259,25 @@ class AutogradTest(Nested):
         (x.sin() * 2).values().sum().backward()
         torch.testing.assert_close(x.grad.values(), 2 * first)
 
+    def test_missing_gradients_of_functions_are_nested_zeros(self):
+        seen = []
+
+        class Two(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x + 1, x * 2
+
+            @staticmethod
+            def backward(ctx, first, second):
+                seen.append(second)
+                return first + second
+
+        x = jagged(True)
+        out, _ = Two.apply(x)
+        out.backward(torch.ones_like(out))
+        self.assertEqual((seen[0].is_nested, seen[0].shape, seen[0].values().abs().sum().item()), (True, x.shape, 0))
+        torch.testing.assert_close(x.grad.values(), torch.ones_like(x.values()))
+
     def test_second_derivatives(self):
         x = jagged(True)
         (grad,) = torch.autograd.grad(x.pow(3).sum(), x, create_graph=True)
