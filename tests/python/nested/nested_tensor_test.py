@@ -448,6 +448,12 @@ class StridedTest(Nested):
         self.assertEqual((x * 2).to_padded_tensor(0.0).sum().item(), 20.0)
         self.assertEqual(x.to_padded_tensor(0.0).shape, (2, 2, 4))
 
+    def test_chunks_are_of_the_last_dimension_and_even(self):
+        x = torch.nested.nested_tensor([torch.ones(3, 12), torch.ones(2, 12)])
+        self.assertEqual([tuple(t.shape) for t in x.chunk(3, -1)[2].unbind()], [(3, 4), (2, 4)])
+        for call in (lambda: x.chunk(2, 1), lambda: x.chunk(2, 0), lambda: x.chunk(5, -1), lambda: x.chunk(3, -1)[0].chunk(2, -1), lambda: x.chunk(0, -1)):
+            self.assertRaises(RuntimeError, call)
+
     def test_refusals(self):
         x = torch.nested.nested_tensor(parts())
         for error, call in ((RuntimeError, lambda: x.sum(1)), (RuntimeError, lambda: x + torch.nested.nested_tensor(parts()[:2])), (TypeError, lambda: torch.nested.nested_tensor(3)),
