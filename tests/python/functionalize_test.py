@@ -68,7 +68,7 @@ class Functionalize(Case):
 
         self.check(f, X)
 
-    def test_arguments_are_written_once_and_returned_as_they_are(self):
+    def test_arguments_are_written_once_and_returned_as_what_is_written(self):
         def f(x, y):
             x.add_(1)
             y[0].mul_(x[0])
@@ -76,7 +76,10 @@ class Functionalize(Case):
 
         self.check(f, X, X * 2)
         x = X.clone()
-        self.assertIs(functionalize(lambda x: x.add_(1))(x), x)
+        out = functionalize(lambda x: x.add_(1))(x)
+        self.assertFalse(out is x or out.data_ptr() == x.data_ptr())
+        self.same(out, X + 1)
+        self.assertIs(functionalize(lambda x: x)(x), x)
         self.same(x, X + 1)
         # The same tensor twice is one tensor.
         x = X.clone()
