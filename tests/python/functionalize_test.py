@@ -68,6 +68,23 @@ class Functionalize(Case):
 
         self.check(f, X)
 
+    def test_arguments_get_the_sizes_and_strides_that_the_function_has_left(self):
+        def longer(x):
+            x.resize_(3).fill_(2)
+            return x
+
+        def turned(x):
+            return x.t_()
+
+        x = torch.zeros(0)
+        self.same(functionalize(longer)(x), torch.full((3,), 2.0))
+        self.same(x, torch.full((3,), 2.0))
+        for y in (torch.arange(6.0).view(2, 3), torch.arange(4.0).view(2, 2)):
+            expected = y.t().clone()
+            self.same(functionalize(turned)(y), expected)
+            self.same(y, expected)
+            self.assertEqual(y.stride(), (1, y.shape[0]))
+
     def test_arguments_are_written_once_and_returned_as_what_is_written(self):
         def f(x, y):
             x.add_(1)

@@ -160,6 +160,10 @@ def _fresh(data, dtype=None, device=None, requires_grad=False):
     elif _is_exchanged(data):
         out = _placed(from_dlpack(data).clone(), dtype, device)
     else:
+        if isinstance(data, list) and data and _is_array(data[0]):
+            from .modes import _warn_once
+
+            _warn_once("tensor: a list of NumPy arrays is read number by number, which is slow; make one array of them, as numpy.array(list), first", 5)
         try:
             out = _of_numbers(data, dtype)
         except RuntimeError:
