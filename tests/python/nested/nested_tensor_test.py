@@ -130,6 +130,13 @@ class OperatorsTest(Nested):
         for a, b in zip(got, torch.autograd.grad(want_loss, given), strict=True):
             torch.testing.assert_close(a, b)
 
+    def test_permute_takes_all_dimensions_once_and_leaves_the_batch(self):
+        x = torch.nested.nested_tensor([torch.ones(2, 3, 4), torch.ones(1, 3, 4)], layout=torch.jagged)
+        self.assertEqual(x.permute(0, 3, 2, 1).shape[1:3], (4, 3))
+        for wrong in ((0, 2, 1), (0, 2, -2, 3), (1, 0, 2, 3)):
+            self.assertRaises(ValueError, x.permute, wrong)
+        self.assertRaises(IndexError, x.permute, (0, 5, 1, 2))
+
     def test_pointwise(self):
         row = torch.arange(4.0, dtype=torch.float64)
         for name, f in {
