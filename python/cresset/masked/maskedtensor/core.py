@@ -5,16 +5,12 @@ import warnings
 import cresset as torch
 from cresset.overrides import redispatch_function
 
-UNARY_NAMES = (
-    """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil clamp clip conj_physical cos
+UNARY_NAMES = """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil clamp clip conj_physical cos
     cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac i0 isnan lgamma log log10 log1p log2 logit nan_to_num neg negative positive
     pow rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc""".split()
-)
-BINARY_NAMES = (
-    """add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide eq floor_divide fmax fmin fmod ge greater
+BINARY_NAMES = """add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide eq floor_divide fmax fmin fmod ge greater
     greater_equal gt le less less_equal logaddexp logaddexp2 lt maximum minimum mul multiply ne nextafter not_equal remainder sub subtract
     true_divide""".split()
-)
 #: Methods behind Python's operators that are no operators themselves.
 _METHODS = {
     **{f"__{name}__": getattr(torch.Tensor, f"bitwise_{name}") for name in ("and", "or", "xor")},

@@ -5,7 +5,7 @@ import copy
 import functools
 
 import cresset as torch
-from cresset.utils._python_dispatch import is_traceable_wrapper_subclass
+from cresset.utils import _python_dispatch
 
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
@@ -44,7 +44,7 @@ def _refill(original, value):
         return
     with torch.no_grad():
         value = value.detach()
-        if torch.__future__.get_swap_module_params_on_conversion() or is_traceable_wrapper_subclass(original):
+        if torch.__future__.get_swap_module_params_on_conversion() or _python_dispatch.is_traceable_wrapper_subclass(original):
             torch.utils.swap_tensors(original, Parameter(value, original.requires_grad) if isinstance(original, Parameter) else value)
         else:
             original.data = value
