@@ -106,6 +106,14 @@ class HeardCalls(unittest.TestCase):
         self.assertEqual(torch.einsum("i", Foreign())[3], {})
 
 
+class Names(unittest.TestCase):
+    def test_what_a_tensor_lists_it_has(self):
+        x = torch.ones(2, 2)
+        self.assertEqual([name for name in dir(x) if name != "imag" and not hasattr(x, name)], [])
+        x.note = 1
+        self.assertTrue({"note", "shape", "T"} <= set(dir(x)))
+
+
 class Classes(unittest.TestCase):
     def test_results_have_the_class(self):
         x = Follows([1.0, 2.0])
