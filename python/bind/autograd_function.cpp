@@ -7,6 +7,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/functional.h"
+#include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/functionalize.h"
 #include "python/bind/autograd.h"
@@ -76,13 +77,21 @@ struct FunctionNode final : Node {
   }
 };
 
+// Zeros for a gradient that is missing. A class that takes operators over makes its own (a nested tensor's sizes stand for none that zeros could
+// have): like a gradient of the same sizes.
+Tensor zeros_for(const autograd::InputMetadata& wanted, const variable_list& grads) {
+  for (const Tensor& grad : grads)
+    if (dispatch::is_subclass(grad) && grad.sizes() == wanted.sizes()) return cresset::zeros_like(grad);
+  return wanted.zeros_like();
+}
+
 variable_list FunctionNode::apply(variable_list&& grads) {
   return with_gil([&] {
     const Ref self = Ref::share(context);
     ContextObject& c = context_of(context);
     if (c.materialize)
       for (size_t i = 0; i < grads.size(); i++)
-        if (!grads[i].defined() && input_metadata(i).defined()) grads[i] = input_metadata(i).zeros_like();
+        if (!grads[i].defined() && input_metadata(i).defined()) grads[i] = zeros_for(input_metadata(i), grads);
     const Ref arguments = tuple_of(grads);
     grads.clear();
     const Ref method = checked(PyObject_GetAttrString(context, "apply"));

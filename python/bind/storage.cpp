@@ -53,13 +53,13 @@ void storage_finalize(PyObject* self) {
   o->kept = true;
   keepers().add(o->storage.get());
   o->storage.get()->release();
-  static_assert(PY_VERSION_HEX < 0x030E0000, "the collector's header may look different");
-  reinterpret_cast<uintptr_t*>(self)[-1] &= ~uintptr_t{1};
 }
 void take_back(PyObject* self) {
   object_of(self)->storage->retain();
   object_of(self)->kept = false;
   keepers().remove(object_of(self)->storage.get());
+  static_assert(PY_VERSION_HEX < 0x030E0000, "the collector's header may look different");
+  reinterpret_cast<uintptr_t*>(self)[-1] &= ~uintptr_t{1};
 }
 // The storage of a kept object ends. Where a weak reference has been followed meanwhile, the object goes on with a copy of the bytes.
 void release_kept(StorageImpl& ending) {

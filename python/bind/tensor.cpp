@@ -373,6 +373,7 @@ PyType_Slot tensor_slots[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
 PyObject* swap_tensors(PyObject*, PyObject* args) {
   PyObject *a, *b;
   if (!PyArg_ParseTuple(args, "O!O!", tensor_type, &a, tensor_type, &b)) return nullptr;
+  if (a == b) Py_RETURN_NONE;
   for (PyObject* o : {a, b})
     if (object_of(o)->tensor.defined()) objects().erase(object_of(o)->tensor.impl());
   std::swap(object_of(a)->tensor, object_of(b)->tensor);

@@ -897,7 +897,8 @@ def _make_subclass(tensor, kind, attributes):
 
 
 def _with_attributes(target, state):
-    if hasattr(target, "__setstate__"):
+    own = getattr(type(target), "__setstate__", None)
+    if own is not None and own is not getattr(torch.Tensor, "__setstate__", None):
         target.__setstate__(state)
     elif isinstance(state, tuple) and len(state) == 2:
         for part in state:

@@ -68,7 +68,24 @@ class Functionalize(Case):
 
         self.check(f, X)
 
-    def test_arguments_are_written_once_and_returned_as_they_are(self):
+    def test_arguments_get_the_sizes_and_strides_that_the_function_has_left(self):
+        def longer(x):
+            x.resize_(3).fill_(2)
+            return x
+
+        def turned(x):
+            return x.t_()
+
+        x = torch.zeros(0)
+        self.same(functionalize(longer)(x), torch.full((3,), 2.0))
+        self.same(x, torch.full((3,), 2.0))
+        for y in (torch.arange(6.0).view(2, 3), torch.arange(4.0).view(2, 2)):
+            expected = y.t().clone()
+            self.same(functionalize(turned)(y), expected)
+            self.same(y, expected)
+            self.assertEqual(y.stride(), (1, y.shape[0]))
+
+    def test_arguments_are_written_once_and_returned_as_what_is_written(self):
         def f(x, y):
             x.add_(1)
             y[0].mul_(x[0])
@@ -76,7 +93,10 @@ class Functionalize(Case):
 
         self.check(f, X, X * 2)
         x = X.clone()
-        self.assertIs(functionalize(lambda x: x.add_(1))(x), x)
+        out = functionalize(lambda x: x.add_(1))(x)
+        self.assertFalse(out is x or out.data_ptr() == x.data_ptr())
+        self.same(out, X + 1)
+        self.assertIs(functionalize(lambda x: x)(x), x)
         self.same(x, X + 1)
         # The same tensor twice is one tensor.
         x = X.clone()

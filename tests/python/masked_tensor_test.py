@@ -129,6 +129,32 @@ class Masked(unittest.TestCase):
         with self.assertWarns(UserWarning):
             masked_tensor(x, torch.tensor([True, False]))
 
+    def test_the_operators_are_listed(self):
+        from cresset.masked.maskedtensor import binary, creation, reductions, unary
+
+        self.assertEqual((len(unary.NATIVE_UNARY_FNS), len(unary.NATIVE_INPLACE_UNARY_FNS)), (62, 58))
+        self.assertEqual((len(binary.NATIVE_BINARY_FNS), len(binary.NATIVE_INPLACE_BINARY_FNS)), (36, 30))
+        self.assertEqual((len(reductions.REDUCE_NAMES), "rsub" in binary.BINARY_NAMES, "logit_" in unary.INPLACE_UNARY_NAMES), (11, False, True))
+        self.assertIs(creation.masked_tensor, masked_tensor)
+        self.holds(torch.ops.aten.add(made(), made()), [2, None, 6, None, 10, None])
+
+    def test_tensors_and_masks_are_compared(self):
+        from cresset.masked.maskedtensor.core import _masks_match, _tensors_match
+
+        other = masked_tensor(torch.tensor(DATA), ~MASK)
+        self.assertEqual([_masks_match(made(), made()), _masks_match(made(), other), _masks_match(made(), torch.ones(1))], [True, False, True])
+        x = torch.tensor([1.0, 2.0])
+        self.assertEqual([_tensors_match(x, x + 1e-7, exact) for exact in (True, False)], [False, True])
+        self.assertTrue(_tensors_match(x, x.to(torch.int64), exact=False))
+        self.assertFalse(_tensors_match(x, x.unsqueeze(1), exact=False))
+        for wrong in (made(), x.to_sparse()):
+            self.assertRaises(ValueError, _tensors_match, x, wrong, exact=False)
+
+    def test_reductions_are_filled_with_what_changes_nothing(self):
+        fill = {op: torch.masked._combine_input_and_mask(op, torch.tensor([3.0, 4.0]), torch.tensor([True, False]))[1].item()
+                for op in (torch.sum, torch.prod, torch.amax, torch.argmin)}  # fmt: skip
+        self.assertEqual(list(fill.values()), [0, 1, -float("inf"), float("inf")])
+
     def test_mistakes(self):
         data = torch.tensor(DATA)
         for error, text, arguments in (

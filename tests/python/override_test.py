@@ -106,12 +106,27 @@ class HeardCalls(unittest.TestCase):
         self.assertEqual(torch.einsum("i", Foreign())[3], {})
 
 
+class Names(unittest.TestCase):
+    def test_what_a_tensor_lists_it_has(self):
+        x = torch.ones(2, 2)
+        self.assertEqual([name for name in dir(x) if name != "imag" and not hasattr(x, name)], [])
+        x.note = 1
+        self.assertTrue({"note", "shape", "T"} <= set(dir(x)))
+
+
 class Classes(unittest.TestCase):
     def test_results_have_the_class(self):
         x = Follows([1.0, 2.0])
         for got in (x + 1, 1 - x, torch.exp(x), x.sum(), x.detach(), x[0], x.T, torch.ones(2) * x, x.max(0).values, x.split(1)[0], x.requires_grad_()):
             self.assertIs(type(got), Follows)
         self.assertIs(type(x.shape), torch.Size)
+
+    def test_a_constructor_makes_its_class_of_tensors_of_others(self):
+        x = Logs([1.0])
+        Logs.calls.clear()
+        made = [torch.Tensor(x), torch.FloatTensor(x), Follows(x), Logs(x), torch.Tensor(torch.nn.Parameter(x))]
+        self.assertEqual([type(t) for t in made], [torch.Tensor, torch.Tensor, Follows, Logs, torch.Tensor])
+        self.assertEqual([t.data_ptr() == made[0].data_ptr() for t in made], [True] * 5)
 
     def test_calls_arrive_with_the_function(self):
         x = Logs([1.0])

@@ -404,6 +404,15 @@ class Members(unittest.TestCase):
         self.assertFalse(hasattr(self.layer, "absent"))
 
 
+class ForwardMode(unittest.TestCase):
+    def test_the_level_that_is_open(self):
+        forward_ad = torch.autograd.forward_ad
+        seen = [forward_ad._current_level]
+        with forward_ad.dual_level():
+            seen.append(forward_ad._current_level)
+        self.assertEqual([*seen, forward_ad._current_level], [-1, 0, -1])
+
+
 class ForLibraries(unittest.TestCase):
     def test_convolutions_with_flags(self):
         x, w, b = torch.randn(1, 2, 5), torch.randn(3, 2, 2), torch.randn(3)

@@ -93,6 +93,24 @@ class Objects(unittest.TestCase):
         gc.collect()
         self.assertEqual(tensor.untyped_storage().note, "kept")
 
+    def test_attributes_live_however_often_the_object_is_dropped(self):
+        tensor = torch.ones(2)
+        tensor.untyped_storage().note = "kept"
+        follows = weakref.ref(tensor.untyped_storage())
+        for _ in range(3):
+            gc.collect()
+            self.assertEqual((tensor.untyped_storage().note, follows() is tensor.untyped_storage()), ("kept", True))
+
+    def test_references_that_do_not_keep_a_storage(self):
+        from cresset.multiprocessing.reductions import StorageWeakRef
+
+        tensor = torch.ones(4)
+        whole, part, other = (StorageWeakRef(s) for s in (tensor.untyped_storage(), tensor[2:].storage(), torch.ones(4).untyped_storage()))
+        self.assertEqual((whole == part, hash(whole) == hash(part), whole == 3), (True, True, False))
+        self.assertEqual((whole.expired(), part.expired(), other.expired()), (False, False, True))
+        del tensor
+        self.assertEqual((whole.expired(), part.expired()), (True, True))
+
     def test_an_object_of_a_subclass_comes_back_from_the_tensor(self):
         tensor = torch.empty(0).set_(Mine(8))
         gc.collect()

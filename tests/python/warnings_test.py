@@ -3,6 +3,8 @@
 import unittest
 import warnings
 
+import numpy
+
 import cresset as torch
 from cresset import nn
 
@@ -168,6 +170,12 @@ class OncePerProcess(unittest.TestCase):
     def setUp(self):
         torch.set_warn_always(True)
         self.addCleanup(torch.set_warn_always, False)
+
+    def test_lists_of_arrays(self):
+        arrays = [numpy.array([0]), numpy.array([1])]
+        self.assertEqual(given(lambda: torch.tensor(arrays)), [UserWarning])
+        for call in (lambda: torch.tensor(numpy.array(arrays)), lambda: torch.tensor([numpy.float32(1)]), lambda: torch.as_tensor([1, 2])):
+            self.assertEqual(given(call), [])
 
     def test_imaginary_parts_that_are_lost(self):
         z, real = torch.ones(2, dtype=torch.complex64), torch.zeros(2)

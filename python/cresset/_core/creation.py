@@ -160,6 +160,10 @@ def _fresh(data, dtype=None, device=None, requires_grad=False):
     elif _is_exchanged(data):
         out = _placed(from_dlpack(data).clone(), dtype, device)
     else:
+        if isinstance(data, list) and data and _is_array(data[0]):
+            from .modes import _warn_once
+
+            _warn_once("tensor: a list of NumPy arrays is read number by number, which is slow; make one array of them, as numpy.array(list), first", 5)
         try:
             out = _of_numbers(data, dtype)
         except RuntimeError:
@@ -375,7 +379,10 @@ def _construct(*args, device=None, like=None, sparse=False, **named):
             raise RuntimeError(f"new(): a tensor of a tensor shares its memory and takes no device, got device={device}; use to()")
         if like is not None and first.dtype != default:
             raise TypeError(f"expected a tensor of dtype {default} (got {first.dtype})")
-        return first.alias() if first.requires_grad else first.detach()
+        if type(first) is _Tensor:
+            return first.alias() if first.requires_grad else first.detach()
+        with cresset.DisableTorchFunctionSubclass():  # the constructor of a class makes that class, of subclasses too
+            return first.alias()
     if len(args) == 1 and _is_storage(first):
         return cresset.empty(0, dtype=default, device=first.device).set_(first)
     if len(args) == 1 and isinstance(first, cresset.Size):

@@ -203,6 +203,12 @@ def _interface(self):
     raise AttributeError(f"__cuda_array_interface__: expected a tensor of a CUDA device, got one of {self.device}")
 
 
+def _dir(self):
+    """The names of what this tensor has: `__cuda_array_interface__` is none of a tensor in the memory of the CPU."""
+    return [name for name in object.__dir__(self) if name != "__cuda_array_interface__"]
+
+
+_Tensor.__dir__ = _dir
 _Tensor.__cuda_array_interface__ = property(_interface, doc="How CUDA libraries read the memory. AttributeError for other devices.")
 _Tensor.__div__, _Tensor.__idiv__ = _Tensor.__truediv__, _Tensor.__itruediv__
 _Tensor.__long__, _Tensor.__nonzero__ = _Tensor.__int__, _Tensor.__bool__

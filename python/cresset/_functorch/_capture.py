@@ -261,7 +261,7 @@ def trace_joint(flat_fn, facts, flat, decompositions, *, loss=None, functional=T
         effects[:] = [sum(has_effects(node.target) for node in get_proxy_mode().tracer.graph.nodes)]
         inputs = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
         if loss is None:
-            roots, seeds = [out for out in outs if _has_gradient(out)], list(tangents)
+            roots, seeds = [out for out, differs in zip(outs, facts.differentiable, strict=True) if differs], list(tangents)
         else:
             with _stack.none_active():  # PyTorch's graphs do not have the node
                 value = outs[loss].detach()

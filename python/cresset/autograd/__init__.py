@@ -23,6 +23,10 @@ def __getattr__(name):
         from .profiler_util import DeviceType
 
         return DeviceType
+    if name == "kineto_available":
+        from ..profiler import kineto_available
+
+        return kineto_available
     from .._core import missing
 
     return missing.found(__name__, name)

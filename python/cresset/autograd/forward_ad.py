@@ -14,6 +14,14 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 _open = []
 
 
+def __getattr__(name):
+    if name == "_current_level":
+        return len(_open) - 1
+    from .._core import missing
+
+    return missing.found(__name__, name)
+
+
 def _steps():
     """The functions to call where a program is captured with levels and duals as its steps, or None."""
     steps = sys.modules.get("cresset._functorch.predispatch")

@@ -4,6 +4,8 @@ import functools
 import threading
 
 import _cresset
+
+import cresset as torch
 from _cresset import Tensor
 
 from .._functorch import predispatch
@@ -51,16 +53,34 @@ def functionalize(func, *, remove="mutations"):
         def settled(leaf):
             if not isinstance(leaf, Tensor):
                 return leaf
-            # An argument that is returned is returned as it is.
-            return given[id(leaf)] if id(leaf) in given else _cresset.from_functional(leaf)
+            # An argument that is returned as it came is returned as it is.
+            return given[id(leaf)] if id(leaf) in given and id(leaf) not in written else _cresset.from_functional(leaf)
 
+        written = {}
+        for leaf in {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}.values():
+            wrapper = wrappers[id(leaf)]
+            value, turned = _cresset.from_functional(wrapper), not _cresset.is_changed(wrapper)
+            if not turned or _geometry(value) != _geometry(leaf):
+                written[id(wrapper)] = leaf, value, turned
         output = tree_map(settled, output)
-        for leaf in leaves:
-            if isinstance(leaf, Tensor) and _cresset.is_changed(wrappers[id(leaf)]):
-                leaf.copy_(_cresset.from_functional(wrappers[id(leaf)]))
+        for leaf, value, turned in written.values():
+            _write(leaf, value, turned)
         return output
 
     return wrapped
+
+
+def _geometry(tensor):
+    return tensor.shape, tensor.stride() if tensor.layout is torch.strided else None
+
+
+def _write(argument, value, turned):
+    """Gives an argument the values that the program has written there and their sizes; the strides, too, where it is no more than `turned`."""
+    if argument.numel() != value.numel():
+        argument = argument.resize_(value.shape)
+    elif turned or argument.shape != value.shape:
+        argument = argument.as_strided_(value.shape, value.stride())
+    argument.copy_(value)
 
 
 # ---- the parts of functionalize, under PyTorch's names for them -----------------------------------------------------------

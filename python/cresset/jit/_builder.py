@@ -14,6 +14,7 @@ import _cresset_graph as _graph
 import cresset as torch
 
 from ..nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from ..nn.parameter import is_lazy
 from . import _library, _marks, _resolve
 from ._definition import defaults_of, native, takes_more, with_signature
 from ._function import ScriptFunction
@@ -118,7 +119,15 @@ def create_script_module(module, stubs=None, share_types=True, is_tracing=False)
     """The compiled form of a module, with `stubs(module)` saying which methods to compile; as `torch.jit.script` does by default. Modules of one Python class,
     equal types of attributes and equal constants have one compiled class, unless `share_types` says otherwise."""
     type(module).forward  # noqa: B018  graphs of torch.fx compile theirs when it is asked for
+    check_sizes(module)
     return _Builder(module, share_types=share_types).build(stubs, is_tracing)
+
+
+def check_sizes(module):
+    """RuntimeError for parameters and buffers of lazy modules that have no sizes yet."""
+    waiting = [name for name, value in (*module.named_parameters(), *module.named_buffers()) if is_lazy(value)]
+    if waiting:
+        raise RuntimeError(f"{type(module).__name__}: {', '.join(waiting)} have no sizes yet; run a forward pass before the module is compiled")
 
 
 def infer_methods_to_compile(module):

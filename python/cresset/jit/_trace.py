@@ -862,6 +862,7 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
 
 
 def _trace_methods(mod, inputs, strict, by_name):
+    _builder.check_sizes(mod)
     plain = _builder._Builder(mod, {}).build(None, True)
     d = TopLevelTracedModule(plain._c, mod)
     texts = []

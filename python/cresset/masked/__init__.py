@@ -81,6 +81,14 @@ def _input_mask(input, *args, **kwargs):
     return ones if mask is None else mask.to(torch.bool).expand(input.shape)
 
 
+def _combine_input_and_mask(op, input, mask, *args):
+    """The input as a reduction `op` takes it: with what changes no result where the mask is false."""
+    name = op.__name__
+    if name in ("amax", "argmax", "amin", "argmin"):
+        return _where(mask, input, _extreme(name, input.dtype, name.endswith("max")))
+    return _where(mask, input, 1 if name in ("prod", "cumprod") else 0)
+
+
 def _output_mask(op, input, *args, **kwargs):
     """Which results depend on any element that takes part."""
     mask = _input_mask(input, *args, **kwargs)

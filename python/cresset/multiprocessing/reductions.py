@@ -12,7 +12,38 @@ import cresset as torch
 from cresset import UntypedStorage
 from cresset.storage import TypedStorage
 
-__all__ = ["init_reductions"]
+__all__ = ["StorageWeakRef", "init_reductions"]
+
+
+class StorageWeakRef:
+    """A reference to a storage that does not keep it: two are equal where their storages are one. `expired()` tells whether it is gone.
+
+    >>> from cresset.multiprocessing.reductions import StorageWeakRef
+    >>> x = torch.ones(2)
+    >>> whole, part = StorageWeakRef(x.untyped_storage()), StorageWeakRef(x[1:].untyped_storage())
+    >>> whole == part, whole.expired()
+    (True, False)
+    >>> del x
+    >>> whole.expired()
+    True
+    """
+
+    __slots__ = ("_kept", "cdata")
+
+    def __init__(self, storage):
+        storage = storage._untyped_storage if isinstance(storage, TypedStorage) else storage
+        self.cdata, self._kept = storage._cdata, weakref.ref(storage)
+
+    def expired(self):
+        """Whether nothing holds the storage any more."""
+        return self._kept() is None
+
+    def __hash__(self):
+        return self.cdata
+
+    def __eq__(self, other):
+        return isinstance(other, StorageWeakRef) and self.cdata == other.cdata
+
 
 # Storages from other processes by the memory they map, so that one that comes twice is the same.
 _opened = weakref.WeakValueDictionary()

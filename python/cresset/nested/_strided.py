@@ -335,6 +335,12 @@ _softmax.takes_function = True
 @_function("chunk")
 def _chunk(x, chunks, dim=0):
     at = _component_dim("chunk", x, dim)
+    if at != x.dim() - 2:
+        raise RuntimeError(f"chunk: a nested tensor comes apart along its last dimension, {x.dim() - 1}, got {dim}")
+    if not x.is_contiguous():
+        raise RuntimeError("chunk: expected a contiguous nested tensor; call contiguous() first")
+    if chunks > 0 and any(t.size(at) % chunks for t in _unbind(x)):
+        raise RuntimeError(f"chunk: expected a last dimension that {chunks} divides in every part, got {[t.size(at) for t in _unbind(x)]}")
     return tuple(_nested(list(row)) for row in zip(*(t.chunk(chunks, at) for t in _unbind(x)), strict=True))
 
 

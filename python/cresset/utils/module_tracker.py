@@ -42,6 +42,7 @@ class ModuleTracker:
             self._visited.add(module)
             for part, child in module.named_children():
                 self._names[child] = f"{name}.{part}"
+                self._name_of(child)  # lists and dictionaries of modules are entered by no call
         return name
 
     def _reset(self):

@@ -27,6 +27,16 @@ class Graphs(unittest.TestCase):
         self.assertIs(graph.graph.find_nodes(op="call_function", target=torch.ops.aten.sin.default)[0].target, torch.ops.aten.sin.default)
         graph.graph.lint()
 
+    def test_the_annotation_of_the_result_stays(self):
+        def f(x) -> torch.Tensor:
+            return x.sin()
+
+        for made in (make_fx(f), make_fx(torch.func.functionalize(f))):
+            module = made(torch.ones(2))
+            self.assertIs([*module.graph.nodes][-1].type, torch.Tensor)
+            self.assertIn("(self, x_1) -> torch.Tensor:", module.code)
+        self.assertIsNone([*make_fx(lambda x: x.sin())(torch.ones(2)).graph.nodes][-1].type)
+
     def test_the_graph_computes_anew(self):
         graph = make_fx(lambda x: x * 2)(X)
         torch.testing.assert_close(graph(X + 1), (X + 1) * 2)

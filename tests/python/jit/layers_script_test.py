@@ -307,6 +307,12 @@ def test_lanczos_is_an_operator_of_programs_and_archives():
         assert torch.equal(torch.jit.load(file)(x), _lanczos(x))
 
 
+def test_layers_without_sizes_are_refused():
+    for call in (torch.jit.script, lambda m: torch.jit.trace(m, torch.ones(1, 3))):
+        with pytest.raises(RuntimeError, match="run a forward pass"):
+            call(nn.Sequential(nn.LazyLinear(2)))
+
+
 def _both(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     values, places = F.max_pool2d(x, 2, return_indices=True)
     return F.max_pool2d(x, 2) - values, places

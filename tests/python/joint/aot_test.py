@@ -85,6 +85,18 @@ class Functions(Case):
         self.same(got["s"], X * X)
         self.assertEqual(got["t"][1:], (3, None))
 
+    def test_results_that_are_detached_in_place_after_a_view(self):
+        def f(x):
+            out = x * 3
+            out.t_()
+            return out.detach_(), x + 1
+
+        x = torch.ones(2, 4, requires_grad=True)
+        detached, other = aot_function(f, nop)(x)
+        self.assertEqual((detached.requires_grad, tuple(detached.shape), other.requires_grad), (False, (4, 2), True))
+        other.sum().backward()
+        self.assertEqual(x.grad.sum().item(), 8)
+
     def test_inputs_that_are_written_are_written(self):
         graphs = Graphs()
         x = X.clone()

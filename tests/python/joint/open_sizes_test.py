@@ -31,6 +31,15 @@ class OpenSizes(unittest.TestCase):
         torch.autograd.backward(outs, seeds)
         return [*found, *[out.stride() for out in outs], x.grad]
 
+    def test_sizes_that_forward_computes_are_not_asked_of_gradients(self):
+        for sizes in (((2, 3), (3, 2)), ((5,), (5,)), ((2, 2, 2), (2,))):
+            a, b = (torch.linspace(-1, 1, torch.Size(size).numel()).view(size).requires_grad_() for size in sizes)
+            program = aot_function(torch.kron, nop, partition_fn=min_cut_rematerialization_partition, dynamic=True)
+            for found, wanted in zip(
+                torch.autograd.grad(program(a, b).square().sum(), (a, b)), torch.autograd.grad(torch.kron(a, b).square().sum(), (a, b)), strict=True
+            ):
+                torch.testing.assert_close(found, wanted)
+
     def test_counts_of_elements_in_numbers_of_a_gradient(self):
         for size in ((5,), (5, 6), (5, 5, 5), (3, 3, 4, 5), (2, 3, 4, 5, 6)):
             for correction in (0, 1, 2):

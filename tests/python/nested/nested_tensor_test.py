@@ -130,6 +130,13 @@ class OperatorsTest(Nested):
         for a, b in zip(got, torch.autograd.grad(want_loss, given), strict=True):
             torch.testing.assert_close(a, b)
 
+    def test_permute_takes_all_dimensions_once_and_leaves_the_batch(self):
+        x = torch.nested.nested_tensor([torch.ones(2, 3, 4), torch.ones(1, 3, 4)], layout=torch.jagged)
+        self.assertEqual(x.permute(0, 3, 2, 1).shape[1:3], (4, 3))
+        for wrong in ((0, 2, 1), (0, 2, -2, 3), (1, 0, 2, 3)):
+            self.assertRaises(ValueError, x.permute, wrong)
+        self.assertRaises(IndexError, x.permute, (0, 5, 1, 2))
+
     def test_pointwise(self):
         row = torch.arange(4.0, dtype=torch.float64)
         for name, f in {
@@ -258,6 +265,25 @@ class AutogradTest(Nested):
         first = x.grad.values().clone()
         (x.sin() * 2).values().sum().backward()
         torch.testing.assert_close(x.grad.values(), 2 * first)
+
+    def test_missing_gradients_of_functions_are_nested_zeros(self):
+        seen = []
+
+        class Two(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x + 1, x * 2
+
+            @staticmethod
+            def backward(ctx, first, second):
+                seen.append(second)
+                return first + second
+
+        x = jagged(True)
+        out, _ = Two.apply(x)
+        out.backward(torch.ones_like(out))
+        self.assertEqual((seen[0].is_nested, seen[0].shape, seen[0].values().abs().sum().item()), (True, x.shape, 0))
+        torch.testing.assert_close(x.grad.values(), torch.ones_like(x.values()))
 
     def test_second_derivatives(self):
         x = jagged(True)
@@ -428,6 +454,12 @@ class StridedTest(Nested):
         x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 4)])
         self.assertEqual((x * 2).to_padded_tensor(0.0).sum().item(), 20.0)
         self.assertEqual(x.to_padded_tensor(0.0).shape, (2, 2, 4))
+
+    def test_chunks_are_of_the_last_dimension_and_even(self):
+        x = torch.nested.nested_tensor([torch.ones(3, 12), torch.ones(2, 12)])
+        self.assertEqual([tuple(t.shape) for t in x.chunk(3, -1)[2].unbind()], [(3, 4), (2, 4)])
+        for call in (lambda: x.chunk(2, 1), lambda: x.chunk(2, 0), lambda: x.chunk(5, -1), lambda: x.chunk(3, -1)[0].chunk(2, -1), lambda: x.chunk(0, -1)):
+            self.assertRaises(RuntimeError, call)
 
     def test_refusals(self):
         x = torch.nested.nested_tensor(parts())

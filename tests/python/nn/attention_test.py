@@ -367,6 +367,45 @@ class Tiles(unittest.TestCase):
             self.assertTrue(torch.equal(a, b))
 
 
+class Nested(unittest.TestCase):
+    """MultiheadAttention of nested tensors."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.layer = torch.nn.MultiheadAttention(4, 2, batch_first=True).eval().requires_grad_(False)
+        self.parts = torch.randn(3, 4), torch.randn(2, 4)
+        self.x = torch.nested.nested_tensor(list(self.parts))
+
+    def test_components_attend_to_themselves(self):
+        out, weights = self.layer(self.x, self.x, self.x)
+        self.assertTrue(out.is_nested)
+        self.assertEqual(weights.shape, (2, 3, 3))
+        for part, got, weight in zip(self.parts, out.unbind(), weights, strict=True):
+            n = len(part)
+            expected, expected_weight = self.layer(part, part, part)
+            torch.testing.assert_close(got, expected)
+            torch.testing.assert_close(weight[:n, :n], expected_weight)
+            self.assertEqual((weight[n:].abs().sum() + weight[:, n:].abs().sum()).item(), 0)
+
+    def test_weights_of_each_head_or_none(self):
+        self.assertEqual(self.layer(self.x, self.x, self.x, average_attn_weights=False)[1].shape, (2, 2, 3, 3))
+        self.assertIsNone(self.layer(self.x, self.x, self.x, need_weights=False)[1])
+
+    def test_the_reasons_of_a_refusal_are_named(self):
+        other = torch.nested.nested_tensor(list(self.parts))
+        with self.assertRaisesRegex(AssertionError, "not one tensor"):
+            self.layer(self.x, other, other)
+        with self.assertRaisesRegex(AssertionError, "attn_mask"):
+            self.layer(self.x, self.x, self.x, attn_mask=torch.zeros(3, 3))
+        with self.assertRaisesRegex(AssertionError, "training"):
+            self.layer.train()(self.x, self.x, self.x)
+        self.layer.eval().requires_grad_(True)
+        with self.assertRaisesRegex(AssertionError, "gradients"):
+            self.layer(self.x, self.x, self.x)
+        with torch.no_grad():
+            self.layer(self.x, self.x, self.x)
+
+
 class AffineGrid(unittest.TestCase):
     def test_values(self):
         theta = torch.tensor([[[1.0, 0.5, 0.1], [0.0, 2.0, 0.3]]])

@@ -108,6 +108,16 @@ class Pooling(Same):
                 blocks = blocks.unfold(2 + d, 2, 2)
             self.same(function(x, 3.0, 2), (blocks.flatten(2 + dims) ** 3).sum(-1).numpy() ** (1 / 3))
 
+    def test_fractional_windows_take_a_number_or_one_for_each_dimension(self):
+        for n, function in ((2, F.fractional_max_pool2d), (3, F.fractional_max_pool3d)):
+            x = torch.ones(1, 2, *(7,) * n)
+            for wrong in ((), (2,), (2,) * (n + 2)):
+                with self.assertRaisesRegex(RuntimeError, "kernel_size"):
+                    function(x, wrong, 3)
+                with self.assertRaisesRegex(RuntimeError, "output_size"):
+                    function(x, 2, wrong)
+            self.assertEqual(function(x, (2,) * n, (3,) * n).shape, function(x, 2, 3).shape)
+
     def test_fractional_windows_hold_what_they_return(self):
         for dims, function in ((2, F.fractional_max_pool2d_with_indices), (3, F.fractional_max_pool3d_with_indices)):
             x = numbers(1, 2, *(8,) * dims)

@@ -272,6 +272,42 @@ class Compiled(unittest.TestCase):
         self.assertRaises(RuntimeError, net.compile, mode="a", options={}, backend="eager")
 
 
+class Wrapped(torch.Tensor):
+    """A tensor that holds another, which its calls go to."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __tensor_flatten__(self):
+        return ["inner"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner, meta, size, stride):
+        return Wrapped(inner["inner"])
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        made = function(*(a.inner if isinstance(a, Wrapped) else a for a in args), **(kwargs or {}))
+        return Wrapped(made) if isinstance(made, torch.Tensor) else made
+
+
+class Unwrap(nn.Module):
+    def forward(self, x):
+        return x.inner
+
+
+class Wrap(nn.Module):
+    def forward(self, x):
+        return x
+
+    def right_inverse(self, x):
+        return Wrapped(x)
+
+
 class Conversions(unittest.TestCase):
     """torch.__future__: what becomes of parameters that are converted."""
 
@@ -320,6 +356,38 @@ class Conversions(unittest.TestCase):
         graph = a * a
         with self.assertRaisesRegex(RuntimeError, "refer to"):
             torch.utils.swap_tensors(a, b)
+
+    def test_wrappers_take_the_place_of_parameters_and_back(self):
+        layer = nn.Linear(2, 2, bias=False)
+        weight = layer.weight
+        layer._apply(Wrapped)
+        self.assertEqual((layer.weight is weight, type(weight), isinstance(weight, nn.Parameter)), (True, Wrapped, True))
+        nn.utils.parametrize.register_parametrization(layer, "weight", Unwrap())
+        self.assertEqual((type(layer.weight), type(layer.parametrizations.weight.original)), (torch.Tensor, Wrapped))
+        nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        self.assertEqual((layer.weight is weight, type(weight)), (True, nn.Parameter))
+
+    def test_inverses_of_parametrizations_change_the_class_where_tensors_are_swapped(self):
+        for swap, kinds in ((False, (nn.Parameter, torch.Tensor)), (True, (Wrapped, Wrapped))):
+            torch.__future__.set_swap_module_params_on_conversion(swap)
+            layer = nn.Linear(2, 2, bias=False)
+            layer.kept = nn.Buffer(torch.ones(2))
+            both = layer.weight, layer.kept
+            for name in ("weight", "kept"):
+                nn.utils.parametrize.register_parametrization(layer, name, Wrap())
+                nn.utils.parametrize.remove_parametrizations(layer, name)
+            self.assertEqual(tuple(type(t) for t in both), kinds)
+            self.assertTrue(layer.weight is both[0] and layer.kept is both[1] and isinstance(both[0], nn.Parameter))
+
+    def test_a_tensor_is_swapped_with_itself(self):
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        layer = nn.Linear(2, 2)
+        layer(torch.ones(1, 2)).sum().backward()
+        grad = layer.weight.grad
+        for dtype in (torch.float32, torch.float64, torch.float64, torch.float32):  # conversions to the same dtype give the gradient itself
+            layer.to(dtype)
+        torch.utils.swap_tensors(grad, grad)
+        self.assertTrue(layer.weight.grad is grad and grad.tolist() == [[1, 1], [1, 1]])
 
     def test_tensors_with_weak_references_are_not_swapped(self):
         import weakref

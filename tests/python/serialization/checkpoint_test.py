@@ -46,6 +46,16 @@ class Slotted:
     __slots__ = ("a", "b")
 
 
+class Watched(torch.Tensor):
+    """Looks at an attribute of its own in every call."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        seen = [t.mark for t in args if isinstance(t, Watched)]
+        assert seen is not None
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
 class Labelled(torch.Tensor):
     pass
 
@@ -167,6 +177,16 @@ class RoundTrip(unittest.TestCase):
         back = again([x, x, {"x": x}])
         self.assertIs(back[0], back[1])
         self.assertIs(back[0], back[2]["x"])
+
+    def test_attributes_are_set_without_calls_of_the_class(self):
+        watched, file = torch.ones(2).as_subclass(Watched), io.BytesIO()
+        watched.mark = 3
+        torch.save(watched, file)
+        with torch.serialization.safe_globals([Watched]):
+            for weights_only in (True, False):
+                file.seek(0)
+                loaded = torch.load(file, weights_only=weights_only)
+                self.assertEqual((type(loaded), loaded.mark, loaded.tolist()), (Watched, 3, [1, 1]))
 
     def test_attributes_and_subclasses(self):
         x = torch.ones(2)

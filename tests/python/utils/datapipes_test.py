@@ -1,6 +1,7 @@
 """Steps of data: what each gives, orders under seeds as PyTorch 2.13 has them, one iterator at a time, loaders of them."""
 
 import copy
+import functools
 import io
 import os
 import pickle
@@ -301,6 +302,18 @@ class Registered(unittest.TestCase):
             self.assertEqual(list(Ints([1, "a"])), [1, "a"])
         self.assertRaises(TypeError, total, [1])
         self.assertRaises(TypeError, total, Texts())
+
+
+class Functions(unittest.TestCase):
+    def test_functions_that_need_keywords_are_refused_when_the_step_is_made(self):
+        def needs(x, *, y):
+            return x
+
+        for columns in (None, 0, [0]):
+            for name in ("map", "filter"):
+                with self.assertRaisesRegex(ValueError, "'y'"):
+                    getattr(IterableWrapper([(1, 2)]), name)(needs, input_col=columns)
+        self.assertEqual(list(IterableWrapper([(1, 2)]).map(functools.partial(needs, y=1), input_col=0)), [(1, 2)])
 
 
 class Mappings(unittest.TestCase):

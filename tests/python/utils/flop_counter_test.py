@@ -95,6 +95,26 @@ class Counts(unittest.TestCase):
         self.assertEqual(seen, [(["Global", "M"], False), (True, True)])
         self.assertEqual((tracker.parents, tracker.is_bw), ({"Global"}, False))
 
+    def test_modules_in_lists_and_dictionaries_have_their_paths(self):
+        seen = []
+
+        class Leaf(nn.Module):
+            def forward(self, x):
+                seen.append(sorted(tracker.parents - {"Global"}))
+                return x
+
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rows, self.named = nn.ModuleList([Leaf()]), nn.ModuleDict({"a": nn.ModuleList([Leaf()])})
+
+            def forward(self, x):
+                return self.named["a"][0](self.rows[0](x))
+
+        with ModuleTracker() as tracker:
+            M()(torch.ones(1))
+        self.assertEqual(seen, [["M", "M.rows.0"], ["M", "M.named.a.0"]])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -59,6 +59,8 @@ def asked(tracer, expr):
     aten = torch.ops.aten
     methods = [(aten.sym_size.int, torch.Tensor.size), (aten.sym_stride.int, torch.Tensor.stride)][: 2 if expr.is_symbol else 1]
     slots = [(slot, tensor) for slot, tensor in ((s, s.tensor) for s in list(tracer._order)) if tensor.layout is torch.strided]
+    if not expr.is_symbol:  # what forward computes must not hang on gradients, which have the sizes of its results
+        slots = [(slot, tensor) for slot, tensor in slots if not (slot.node.op == "placeholder" and str(slot.node.target).startswith("tangents"))]
     for function, read in methods:
         for slot, tensor in slots:
             for d, number in enumerate(read(tensor)):

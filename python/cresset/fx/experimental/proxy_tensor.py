@@ -489,7 +489,8 @@ def dispatch_trace(root, tracer, concrete_args=None):
     """
     function, args = tracer.create_args_for_root(root, False, concrete_args)
     result = function(*args)
-    tracer.create_node("output", "output", (tracer.create_arg(result),), {})
+    returned = None if isinstance(root, torch.nn.Module) else getattr(root, "__annotations__", {}).get("return")
+    tracer.create_node("output", "output", (tracer.create_arg(result),), {}, type_expr=returned)
     return GraphModule(tracer.root, tracer.graph, root.__name__ if not isinstance(root, torch.nn.Module) else type(root).__name__)
 
 

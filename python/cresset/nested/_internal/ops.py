@@ -271,7 +271,7 @@ def _permute(x, *dims):
     dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     dims = [_dim("permute", x, d) for d in dims]
     if sorted(dims) != list(range(x.dim())):
-        raise RuntimeError(f"permute: expected all of the {x.dim()} dimensions once, got {tuple(dims)}")
+        raise ValueError(f"permute: expected all of the {x.dim()} dimensions once, got {tuple(dims)}")
     if dims[0] != 0:
         raise ValueError("permute: dimension 0 of a nested tensor, the batch, stays where it is")
     return _like(x, values_of(x).permute([d - 1 for d in dims[1:]]), dims.index(x._ragged_idx))

@@ -162,6 +162,9 @@ def _fractional(n):
             raise ValueError(f"fractional_max_pool{n}d: expected an output_size or an output_ratio, got none")
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(f"fractional_max_pool{n}d: expected {n + 1} or {n + 2} dimensions, got {tuple(input.shape)}")
+        for name, given in (("kernel_size", kernel_size), ("output_size", output_size)):
+            if isinstance(given, (tuple, list)) and len(given) != n:
+                raise RuntimeError(f"fractional_max_pool{n}d: expected {name} to be a number or {n} of them, got {given}")
         kernel, sizes = _all(kernel_size, n), input.shape[-n:]
         if output_size is None:
             ratio = [output_ratio] * n if isinstance(output_ratio, float) else list(output_ratio)

@@ -76,6 +76,8 @@ class MultiheadAttention(Module):
         super().__setstate__(state)
 
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False):
+        if query.is_nested or key.is_nested or value.is_nested:
+            return self._of_nested(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights)
         turned = self.batch_first and query.dim() == 3
         if turned:
             # Each tensor once: the function below looks at which of them are the same.
@@ -89,6 +91,32 @@ class MultiheadAttention(Module):
             v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal,
         )  # fmt: skip
         return (out.transpose(1, 0) if turned else out), weights
+
+    def _of_nested(self, query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights):
+        """Attention of the components of a nested tensor to themselves, without gradients; the weights are padded with zeros."""
+        parameters = (self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
+        refused = {
+            "query, key and value that are not one tensor": query is not key or key is not value,
+            "another layout than torch.strided": query.layout is not torch.strided,
+            "batch_first=False": not self.batch_first,
+            "training": self.training,
+            "key_padding_mask": key_padding_mask is not None,
+            "attn_mask": attn_mask is not None,
+            "add_bias_kv": self.bias_k is not None,
+            "add_zero_attn": self.add_zero_attn,
+            "kdim or vdim other than embed_dim": not self._qkv_same_embed_dim,
+            "gradients (use torch.no_grad())": torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (query, *parameters)),
+        }
+        reasons = [reason for reason, holds in refused.items() if holds]
+        if reasons:
+            raise AssertionError(f"MultiheadAttention: takes no nested tensor with {', '.join(reasons)}; pad it with torch.nested.to_padded_tensor()")
+        padded = torch.nested.to_padded_tensor(query, 0.0)
+        lengths = torch.tensor([len(t) for t in query.unbind()], device=padded.device)
+        beyond = torch.arange(padded.size(1), device=padded.device) >= lengths.unsqueeze(1)
+        out, weights = self(padded, padded, padded, beyond, need_weights, None, average_attn_weights)
+        if weights is not None:
+            weights = weights.masked_fill(beyond.unsqueeze(-1) if average_attn_weights else beyond[:, None, :, None], 0)
+        return torch.nested.as_nested_tensor([row[:n] for row, n in zip(out, lengths.tolist(), strict=True)]), weights
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
         """One mask (N, heads, L, S) of both, and which there were: 0 for attn_mask, 1 for key_padding_mask, 2 for both, None."""

@@ -8,6 +8,7 @@ import cresset as torch
 from cresset import Tensor
 from cresset import __future__ as _future
 
+from ...utils._python_dispatch import is_traceable_wrapper_subclass
 from ...utils.hooks import BackwardHook, RemovableHandle
 from ..parameter import Buffer, Parameter, is_lazy
 from ._state import StateMixin
@@ -506,7 +507,7 @@ class Module(StateMixin):
             with torch.no_grad():
                 made = fn(param)
             grad = param.grad
-            if swap:
+            if swap or is_traceable_wrapper_subclass(made):
                 self._swap(name, param, Parameter(made, param.requires_grad))
             elif (made.device.type == param.device.type and not overwrite) or is_lazy(param):
                 param.data = made
@@ -516,7 +517,7 @@ class Module(StateMixin):
                 continue
             with torch.no_grad():
                 moved = fn(grad)
-            if swap:
+            if swap or is_traceable_wrapper_subclass(moved):
                 moved.requires_grad_(grad.requires_grad)
                 self._swap(f"{name}.grad", grad, moved)
                 moved = grad

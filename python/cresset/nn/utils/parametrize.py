@@ -5,6 +5,7 @@ import copy
 import functools
 
 import cresset as torch
+from cresset.utils import _python_dispatch
 
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
@@ -38,9 +39,15 @@ def _register(module, name, tensor):
 
 
 def _refill(original, value):
-    """Give `original` the memory of `value`; the object stays, so that optimizers still hold it."""
+    """Give `original` the memory of `value`, and its class where tensors are swapped or `original` wraps others; the object stays, so that optimizers still hold it."""
+    if value is original:
+        return
     with torch.no_grad():
-        original.data = value.detach()
+        value = value.detach()
+        if torch.__future__.get_swap_module_params_on_conversion() or _python_dispatch.is_traceable_wrapper_subclass(original):
+            torch.utils.swap_tensors(original, Parameter(value, original.requires_grad) if isinstance(original, Parameter) else value)
+        else:
+            original.data = value
 
 
 def _inverse(parametrization, value):

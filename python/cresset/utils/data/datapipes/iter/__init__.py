@@ -56,6 +56,9 @@ def _check_columns(function, input_col):
     counts = _positional(function)
     if counts is None:
         return
+    named = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if named:
+        raise ValueError(f"The function {getattr(function, '__name__', function)!r} needs the keywords {named}, which nothing is given for.")
     given, name = len(input_col) if isinstance(input_col, (list, tuple)) else 1, getattr(function, "__name__", repr(function))
     if given > counts[1]:
         raise ValueError(f"The function {name} takes {counts[1]} parameters, but {given} are required.")

@@ -5,16 +5,12 @@ import warnings
 import cresset as torch
 from cresset.overrides import redispatch_function
 
-_UNARY = frozenset(
-    """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil clamp clip conj_physical cos
+UNARY_NAMES = """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil clamp clip conj_physical cos
     cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac i0 isnan lgamma log log10 log1p log2 logit nan_to_num neg negative positive
     pow rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc""".split()
-)
-_BINARY = frozenset(
-    """add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide eq floor_divide fmax fmin fmod ge greater
-    greater_equal gt le less less_equal logaddexp logaddexp2 lt maximum minimum mul multiply ne nextafter not_equal remainder rsub sub subtract
+BINARY_NAMES = """add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide eq floor_divide fmax fmin fmod ge greater
+    greater_equal gt le less less_equal logaddexp logaddexp2 lt maximum minimum mul multiply ne nextafter not_equal remainder sub subtract
     true_divide""".split()
-)
 #: Methods behind Python's operators that are no operators themselves.
 _METHODS = {
     **{f"__{name}__": getattr(torch.Tensor, f"bitwise_{name}") for name in ("and", "or", "xor")},
@@ -26,7 +22,7 @@ _METHODS = {
     "__rmod__": lambda x, number: torch.remainder(number, x), "__rlshift__": lambda x, number: torch.bitwise_left_shift(number, x),
     "__rrshift__": lambda x, number: torch.bitwise_right_shift(number, x),
 }  # fmt: skip
-_REDUCTIONS = frozenset("all amax amin argmax argmin mean norm prod std sum var".split())
+REDUCE_NAMES = "all amax amin argmax argmin mean norm prod std sum var".split()
 #: Operators that move elements without reading them: the mask moves the same way.
 _MOVES = frozenset(
     """__getitem__ broadcast_to cat chunk expand expand_as flatten flip index_select movedim narrow permute repeat reshape roll select split squeeze
@@ -158,11 +154,11 @@ class MaskedTensor(torch.Tensor):
             return _METHODS[name](*args)
         in_place = name.endswith("_") and not name.startswith("_")
         base = name.rstrip("_") if in_place and name not in _ALONE else name
-        if base in _BINARY or (base == "pow" and len(args) > 1):
+        if base in BINARY_NAMES or base == "rsub" or (base == "pow" and len(args) > 1):
             return _binary(function, in_place, args, kwargs)
-        if base in _UNARY:
+        if base in UNARY_NAMES:
             return _unary(function, in_place, args, kwargs)
-        if name in _REDUCTIONS:
+        if name in REDUCE_NAMES:
             return _reduced(name, *args, **kwargs)
         if name in _MOVES:
             return _moved(function, args, kwargs)
@@ -239,6 +235,22 @@ def _same(a, b):
     if a.layout == torch.strided:
         return a is b or torch.equal(a, b)
     return _values(a).shape == _values(b).shape and torch.equal(a.to_dense(), b.to_dense())
+
+
+def _masks_match(a, b):
+    """Whether two masked tensors have the same mask; true unless both are masked."""
+    return not (isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor)) or _same(a._mask, b._mask)
+
+
+def _tensors_match(a, b, exact=True, rtol=1e-05, atol=1e-08):
+    """Whether two plain tensors have the same elements, or close ones unless `exact`. ValueError for masked ones and where the layouts differ."""
+    if isinstance(a, MaskedTensor) or isinstance(b, MaskedTensor):
+        raise ValueError("tensors to compare: expected plain tensors, got a masked one")
+    if exact or a.layout != b.layout or a.shape != b.shape:
+        return _same(a, b)
+    wanted = torch.promote_types(a.dtype, b.dtype)
+    a, b = (t.to(wanted) if t.layout == torch.strided else t.to_dense().to(wanted) for t in (a, b))
+    return torch.allclose(a, b, rtol=rtol, atol=atol)
 
 
 def _unary(function, in_place, args, kwargs):
