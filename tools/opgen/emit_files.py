@@ -102,8 +102,8 @@ def bodies_h(family: str, rows: list[Row]) -> str:
 
 
 def entries_h(family: str, rows: list[Row]) -> str:
-    lines = [comment(rows[0]), "#pragma once", "", '#include "cresset/dispatch/op.h"', "", "namespace cresset::ops {",
-             "using dispatch::Op;", "namespace entry {"]  # fmt: skip
+    header = '#include "cresset/dispatch/%s.h"' % ("generators" if any("Generator?" in str(row.schema) for row in rows) else "op")
+    lines = [comment(rows[0]), "#pragma once", "", header, "", "namespace cresset::ops {", "using dispatch::Op;", "namespace entry {"]  # fmt: skip
     lines += [f"extern const Op<{op.type}> {op.ident};" for row in rows for op in row.ops]
     lines += ["}  // namespace entry", "namespace autograd_layer {"]
     lines += [f"{op.declare(op.ident)};" for row in rows for op in row.ops if AutogradEmitter(row).has_layer(op)]

@@ -8,27 +8,49 @@
 
 namespace cresset {
 
+class DispatchKeySet;
+class TensorImpl;
+
+// The mt19937 engine; or a class of a program that draws numbers of its own and overrides the virtual functions. Calls with a generator of a program
+// run the kernels that are registered for them under CustomRNGKeyId, and those of the operators refuse it.
 class CRESSET_API GeneratorImpl : public RefCounted {
  public:
   explicit GeneratorImpl(uint64_t seed = RandomState::kSeed) : state(seed) {}
+  // Of a program.
+  GeneratorImpl(Device device, const DispatchKeySet& keys);
 
   static DeviceType device_type() { return DeviceType::CPU; }
-  Device device() const { return Device(DeviceType::CPU); }
+  Device device() const { return device_; }
+  bool is_of_program() const { return keys_ != 0; }
+  DispatchKeySet key_set() const;
   // The next 32 or 64 bits of the stream.
   uint32_t random() { return state.engine.random(); }
   uint64_t random64() { return state.engine.random64(); }
-  void set_current_seed(uint64_t seed) { state.seed(seed); }
-  uint64_t current_seed() const { return state.engine.initial_seed(); }
+  virtual void set_current_seed(uint64_t seed) { state.seed(seed); }
+  virtual uint64_t current_seed() const { return state.engine.initial_seed(); }
   // Draws a fresh seed from the operating system and uses it.
-  uint64_t seed();
+  virtual uint64_t seed();
+  // Errors: mt19937 has no place in its stream that could be set.
+  virtual void set_offset(uint64_t offset);
+  virtual uint64_t get_offset() const;
+  // The state as a tensor of bytes, in the layout of PyTorch's torch.get_rng_state().
+  virtual void set_state(const TensorImpl& bytes);
+  virtual intrusive_ptr<TensorImpl> get_state() const;
   // One of its own that goes on as this one will.
   intrusive_ptr<GeneratorImpl> clone() const;
 
   mutable std::mutex mutex_;
   RandomState state;
+
+ protected:
+  virtual GeneratorImpl* clone_impl() const;
+
+ private:
+  Device device_ = Device(DeviceType::CPU);
+  uint64_t keys_ = 0;
 };
 
-// The generator to sample from: `generator`, or the default one if it is undefined.
-inline GeneratorImpl& generator_or_default(const Generator& generator) { return generator.defined() ? *generator.impl() : *default_generator().impl(); }
+// The generator to sample from: `generator`, or the default one if it is undefined. Errors: one of a program.
+CRESSET_API GeneratorImpl& generator_or_default(const Generator& generator);
 
 }  // namespace cresset
