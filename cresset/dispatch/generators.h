@@ -10,7 +10,7 @@ namespace cresset::dispatch {
 constexpr uint8_t kGeneratorBackend = 252;
 constexpr const char* kGeneratorBackendName = "CustomRNGKeyId";
 
-CRESSET_API bool is_of_program(const Generator& generator);
+bool is_of_program(const Generator& generator);
 
 // The key of an operator's arguments with its generator among them. Tensors of other devices keep their kernels, which may know the generator.
 template <class... T> CRESSET_ALWAYS_INLINE Key key_of_drawing(const T&... args) {

@@ -112,8 +112,6 @@ void manual_seed(uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-GeneratorImpl::GeneratorImpl(Device device, const DispatchKeySet& keys) : device_(device), keys_(keys.raw_repr()) {}
-
 DispatchKeySet GeneratorImpl::key_set() const { return keys_ ? DispatchKeySet::from_raw_repr(keys_) : DispatchKeySet(DispatchKey::CPU); }
 
 uint64_t GeneratorImpl::seed() {
@@ -121,12 +119,6 @@ uint64_t GeneratorImpl::seed() {
   state.seed(fresh);
   return fresh;
 }
-
-void GeneratorImpl::set_offset(uint64_t offset) {
-  detail::throw_error<NotImplementedError>(str("set_offset: the generators of the CPU have no offset, got ", offset));
-}
-
-uint64_t GeneratorImpl::get_offset() const { detail::throw_error<NotImplementedError>("get_offset: the generators of the CPU have no offset"); }
 
 intrusive_ptr<TensorImpl> GeneratorImpl::get_state() const {
   SavedState saved;
@@ -159,12 +151,6 @@ void GeneratorImpl::set_state(const TensorImpl& bytes) {
   read.has_next_float_normal = saved.next_float_normal_is_valid != 0;
   if (read.has_next_float_normal) read.next_float_normal = saved.next_float_normal;
   state = read;
-}
-
-GeneratorImpl* GeneratorImpl::clone_impl() const {
-  auto copy = std::make_unique<GeneratorImpl>(0);
-  copy->state = state;
-  return copy.release();
 }
 
 intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const { return intrusive_ptr<GeneratorImpl>(std::unique_ptr<GeneratorImpl>(clone_impl())); }

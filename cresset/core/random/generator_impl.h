@@ -1,8 +1,11 @@
 #pragma once
 // The state behind a Generator, for code that samples. Hold `mutex_` while using `state`.
 
-#include "cresset/base/mutex.h"
+#include <memory>
+#include <utility>
 
+#include "cresset/base/error.h"
+#include "cresset/base/mutex.h"
 #include "cresset/base/random_state.h"
 #include "cresset/core/random/generator.h"
 
@@ -17,7 +20,8 @@ class CRESSET_API GeneratorImpl : public RefCounted {
  public:
   explicit GeneratorImpl(uint64_t seed = RandomState::kSeed) : state(seed) {}
   // Of a program.
-  GeneratorImpl(Device device, const DispatchKeySet& keys);
+  template <class Keys, class = decltype(std::declval<const Keys&>().raw_repr())> GeneratorImpl(Device device, const Keys& keys)
+      : device_(device), keys_(keys.raw_repr()) {}
 
   static DeviceType device_type() { return DeviceType::CPU; }
   Device device() const { return device_; }
@@ -31,8 +35,10 @@ class CRESSET_API GeneratorImpl : public RefCounted {
   // Draws a fresh seed from the operating system and uses it.
   virtual uint64_t seed();
   // Errors: mt19937 has no place in its stream that could be set.
-  virtual void set_offset(uint64_t offset);
-  virtual uint64_t get_offset() const;
+  virtual void set_offset(uint64_t offset) {
+    detail::throw_error<NotImplementedError>(str("set_offset: the generators of the CPU have no offset, got ", offset));
+  }
+  virtual uint64_t get_offset() const { detail::throw_error<NotImplementedError>("get_offset: the generators of the CPU have no offset"); }
   // The state as a tensor of bytes, in the layout of PyTorch's torch.get_rng_state().
   virtual void set_state(const TensorImpl& bytes);
   virtual intrusive_ptr<TensorImpl> get_state() const;
@@ -43,7 +49,11 @@ class CRESSET_API GeneratorImpl : public RefCounted {
   RandomState state;
 
  protected:
-  virtual GeneratorImpl* clone_impl() const;
+  virtual GeneratorImpl* clone_impl() const {
+    auto copy = std::make_unique<GeneratorImpl>();
+    copy->state = state;
+    return copy.release();
+  }
 
  private:
   Device device_ = Device(DeviceType::CPU);

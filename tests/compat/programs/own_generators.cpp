@@ -86,7 +86,8 @@ void numbers() {
   CHECK_THAT(torch::empty({2, 3}).uniform_(-2, 2, g).equal(torch::full({2, 3}, -1.0)));
   CHECK_THAT(torch::empty({3}, torch::kDouble).uniform_(0, 1, g).equal(torch::full({3}, quarter(), torch::kDouble)));
   CHECK_THAT(torch::empty({2}, torch::kComplexFloat).uniform_(0, 4, g).equal(torch::full({2}, c10::complex<double>(1, 1), torch::kComplexFloat)));
-  CHECK_THAT(torch::empty({3}, torch::kLong).random_(10, 110, g).equal(torch::full({3}, static_cast<int64_t>((kQuarter & 0xffffffff) % 100 + 10), torch::kLong)));
+  CHECK_THAT(
+      torch::empty({3}, torch::kLong).random_(10, 110, g).equal(torch::full({3}, static_cast<int64_t>((kQuarter & 0xffffffff) % 100 + 10), torch::kLong)));
   CHECK_THAT(torch::empty({2}, torch::kShort).random_(g).equal(torch::full({2}, (1 << 22) % 32768, torch::kShort)));
   CHECK_THAT(torch::empty({1}, torch::kLong).random_(std::numeric_limits<int64_t>::min(), std::nullopt, g).item<int64_t>() == int64_t{kQuarter});
   // Box and Muller with the angle pi / 2: cosines of nearly 0.
