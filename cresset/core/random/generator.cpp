@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cresset/base/error.h"
-#include "cresset/core/dispatch_key_set.h"
 #include "cresset/core/random/generator_impl.h"
 #include "cresset/core/random/generator_scope.h"
 
@@ -36,12 +35,9 @@ uint64_t fresh_seed() {
   return ((static_cast<uint64_t>(device()) << 32) | device()) & ((uint64_t{1} << 53) - 1);
 }
 
-intrusive_ptr<TensorImpl> tensor_of(const void* bytes, size_t n) {
-  auto storage = make_intrusive<StorageImpl>(n, Device(DeviceType::CPU));
-  if (n > 0) std::memcpy(storage->data(), bytes, n);
-  auto impl = make_intrusive<TensorImpl>(std::move(storage), ScalarType::Byte, Device(DeviceType::CPU), Layout::Strided);
-  impl->set_geometry({static_cast<int64_t>(n)}, {1}, 0);
-  return impl;
+const RandomState& engine_of(const char* what, const GeneratorImpl& generator) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(!generator.is_of_program(), what, ": the state of a generator of a program is read and set by its class");
+  return generator.state;
 }
 
 }  // namespace
@@ -71,12 +67,40 @@ uint64_t Generator::current_seed() const { return impl_->current_seed(); }
 uint64_t Generator::seed() { return impl_->seed(); }
 
 std::vector<uint8_t> Generator::get_state() const {
-  const intrusive_ptr<TensorImpl> bytes = impl_->get_state();
-  const auto* data = static_cast<const uint8_t*>(bytes->data());
-  return {data, data + bytes->numel()};
+  const RandomState& state = engine_of("get_state", *impl_);
+  SavedState saved;
+  std::memset(&saved, 0, sizeof saved);
+  saved.seed = state.engine.initial_seed();
+  saved.left = state.engine.left();
+  saved.seeded = 1;
+  saved.next = static_cast<uint64_t>(state.engine.next());
+  for (int i = 0; i < Mt19937::kWords; i++) saved.words[i] = state.engine.block()[i];
+  saved.normal_y = state.next_normal;
+  saved.normal_is_valid = state.has_next_normal;
+  saved.next_float_normal = state.next_float_normal;
+  saved.next_float_normal_is_valid = state.has_next_float_normal;
+  std::vector<uint8_t> bytes(sizeof saved);
+  std::memcpy(bytes.data(), &saved, sizeof saved);
+  return bytes;
 }
 
-void Generator::set_state(const std::vector<uint8_t>& bytes) { impl_->set_state(*tensor_of(bytes.data(), bytes.size())); }
+void Generator::set_state(const std::vector<uint8_t>& bytes) {
+  engine_of("set_state", *impl_);
+  SavedState saved;
+  CRESSET_CHECK(bytes.size() == sizeof saved, "set_state: expected a saved generator state of ", sizeof saved, " bytes, got ", bytes.size());
+  std::memcpy(&saved, bytes.data(), sizeof saved);
+  CRESSET_CHECK(saved.seeded == 1 && saved.left >= 1 && saved.left <= Mt19937::kWords && saved.next <= Mt19937::kWords &&
+                    (saved.left == 1 || static_cast<int64_t>(saved.next) + saved.left - 1 <= Mt19937::kWords),
+                "set_state: invalid mt19937 state, got left=", saved.left, " next=", saved.next, " seeded=", saved.seeded);
+  RandomState state(saved.seed);
+  for (int i = 0; i < Mt19937::kWords; i++) state.engine.block()[i] = static_cast<uint32_t>(saved.words[i]);
+  state.engine.set_position(static_cast<int>(saved.next), saved.left);
+  state.has_next_normal = saved.normal_is_valid != 0;
+  if (state.has_next_normal) state.next_normal = saved.normal_y;
+  state.has_next_float_normal = saved.next_float_normal_is_valid != 0;
+  if (state.has_next_float_normal) state.next_float_normal = saved.next_float_normal;
+  impl_->state = state;
+}
 
 Generator Generator::clone() const { return Generator(impl_->clone()); }
 
@@ -112,45 +136,10 @@ void manual_seed(uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-DispatchKeySet GeneratorImpl::key_set() const { return keys_ ? DispatchKeySet::from_raw_repr(keys_) : DispatchKeySet(DispatchKey::CPU); }
-
 uint64_t GeneratorImpl::seed() {
   const uint64_t fresh = fresh_seed();
   state.seed(fresh);
   return fresh;
-}
-
-intrusive_ptr<TensorImpl> GeneratorImpl::get_state() const {
-  SavedState saved;
-  std::memset(&saved, 0, sizeof saved);
-  saved.seed = state.engine.initial_seed();
-  saved.left = state.engine.left();
-  saved.seeded = 1;
-  saved.next = static_cast<uint64_t>(state.engine.next());
-  for (int i = 0; i < Mt19937::kWords; i++) saved.words[i] = state.engine.block()[i];
-  saved.normal_y = state.next_normal;
-  saved.normal_is_valid = state.has_next_normal;
-  saved.next_float_normal = state.next_float_normal;
-  saved.next_float_normal_is_valid = state.has_next_float_normal;
-  return tensor_of(&saved, sizeof saved);
-}
-
-void GeneratorImpl::set_state(const TensorImpl& bytes) {
-  SavedState saved;
-  CRESSET_CHECK(bytes.dtype() == ScalarType::Byte && bytes.is_contiguous() && bytes.numel() == sizeof saved, "set_state: expected a saved generator state of ",
-                sizeof saved, " bytes, got ", bytes.numel());
-  std::memcpy(&saved, bytes.data(), sizeof saved);
-  CRESSET_CHECK(saved.seeded == 1 && saved.left >= 1 && saved.left <= Mt19937::kWords && saved.next <= Mt19937::kWords &&
-                    (saved.left == 1 || static_cast<int64_t>(saved.next) + saved.left - 1 <= Mt19937::kWords),
-                "set_state: invalid mt19937 state, got left=", saved.left, " next=", saved.next, " seeded=", saved.seeded);
-  RandomState read(saved.seed);
-  for (int i = 0; i < Mt19937::kWords; i++) read.engine.block()[i] = static_cast<uint32_t>(saved.words[i]);
-  read.engine.set_position(static_cast<int>(saved.next), saved.left);
-  read.has_next_normal = saved.normal_is_valid != 0;
-  if (read.has_next_normal) read.next_normal = saved.normal_y;
-  read.has_next_float_normal = saved.next_float_normal_is_valid != 0;
-  if (read.has_next_float_normal) read.next_float_normal = saved.next_float_normal;
-  state = read;
 }
 
 intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const { return intrusive_ptr<GeneratorImpl>(std::unique_ptr<GeneratorImpl>(clone_impl())); }

@@ -39,9 +39,13 @@ class CRESSET_API GeneratorImpl : public RefCounted {
     detail::throw_error<NotImplementedError>(str("set_offset: the generators of the CPU have no offset, got ", offset));
   }
   virtual uint64_t get_offset() const { detail::throw_error<NotImplementedError>("get_offset: the generators of the CPU have no offset"); }
-  // The state as a tensor of bytes, in the layout of PyTorch's torch.get_rng_state().
-  virtual void set_state(const TensorImpl& bytes);
-  virtual intrusive_ptr<TensorImpl> get_state() const;
+  // Errors: the state of mt19937 is read and set by Generator, as bytes.
+  virtual void set_state(const TensorImpl&) {
+    detail::throw_error<NotImplementedError>("set_state: expected Generator::set_state for the generators of the CPU");
+  }
+  virtual intrusive_ptr<TensorImpl> get_state() const {
+    detail::throw_error<NotImplementedError>("get_state: expected Generator::get_state for the generators of the CPU");
+  }
   // One of its own that goes on as this one will.
   intrusive_ptr<GeneratorImpl> clone() const;
 
