@@ -31,15 +31,22 @@ struct Constant : c10::GeneratorImpl {
   uint64_t word_;
 };
 
+}  // namespace
+
 namespace templates = at::native::templates;
 using MaybeGenerator = std::optional<at::Generator>;
+
+// Functions of a program may have the names of methods.
+using namespace at;
+static Tensor& uniform_(Tensor& self, double from, double to, MaybeGenerator g) {
+  return templates::uniform_impl_<templates::cpu::UniformKernel, Constant>(self, from, to, g);
+}
+
+namespace {
 
 at::Tensor& random_(at::Tensor& self, MaybeGenerator g) { return templates::random_impl<templates::cpu::RandomKernel, Constant>(self, g); }
 at::Tensor& random_from(at::Tensor& self, int64_t from, std::optional<int64_t> to, MaybeGenerator g) {
   return templates::random_from_to_impl<templates::cpu::RandomFromToKernel, Constant>(self, from, to, g);
-}
-at::Tensor& uniform_(at::Tensor& self, double from, double to, MaybeGenerator g) {
-  return templates::uniform_impl_<templates::cpu::UniformKernel, Constant>(self, from, to, g);
 }
 at::Tensor& normal_(at::Tensor& self, double mean, double std, MaybeGenerator g) {
   return templates::normal_impl_<templates::cpu::NormalKernel, Constant>(self, mean, std, g);
