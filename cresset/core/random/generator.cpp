@@ -1,6 +1,7 @@
 #include "cresset/core/random/generator.h"
 
 #include <cstring>
+#include <memory>
 #include <random>
 #include <utility>
 
@@ -140,6 +141,12 @@ uint64_t GeneratorImpl::seed() {
   const uint64_t fresh = fresh_seed();
   state.seed(fresh);
   return fresh;
+}
+
+GeneratorImpl* GeneratorImpl::clone_impl() const {
+  auto copy = std::make_unique<GeneratorImpl>();
+  copy->state = state;
+  return copy.release();
 }
 
 intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const { return intrusive_ptr<GeneratorImpl>(std::unique_ptr<GeneratorImpl>(clone_impl())); }

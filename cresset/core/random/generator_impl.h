@@ -1,8 +1,6 @@
 #pragma once
 // The state behind a Generator, for code that samples. Hold `mutex_` while using `state`.
 
-#include <memory>
-#include <utility>
 
 #include "cresset/base/error.h"
 #include "cresset/base/mutex.h"
@@ -35,9 +33,7 @@ class CRESSET_API GeneratorImpl : public RefCounted {
   // Draws a fresh seed from the operating system and uses it.
   virtual uint64_t seed();
   // Errors: mt19937 has no place in its stream that could be set.
-  virtual void set_offset(uint64_t offset) {
-    detail::throw_error<NotImplementedError>(str("set_offset: the generators of the CPU have no offset, got ", offset));
-  }
+  virtual void set_offset(uint64_t) { detail::throw_error<NotImplementedError>("set_offset: the generators of the CPU have no offset"); }
   virtual uint64_t get_offset() const { detail::throw_error<NotImplementedError>("get_offset: the generators of the CPU have no offset"); }
   // Errors: the state of mt19937 is read and set by Generator, as bytes.
   virtual void set_state(const TensorImpl&) {
@@ -53,11 +49,7 @@ class CRESSET_API GeneratorImpl : public RefCounted {
   RandomState state;
 
  protected:
-  virtual GeneratorImpl* clone_impl() const {
-    auto copy = std::make_unique<GeneratorImpl>();
-    copy->state = state;
-    return copy.release();
-  }
+  virtual GeneratorImpl* clone_impl() const;
 
  private:
   Device device_ = Device(DeviceType::CPU);
