@@ -17,7 +17,7 @@ set(CRESSET_GENERATED_SOURCES)
 foreach(unit IN LISTS units)
   list(APPEND CRESSET_GENERATED_SOURCES ${opgen_out}/${unit})
 endforeach()
-set(CRESSET_GENERATED_HEADERS ${opgen_out}/functions.h ${opgen_out}/names.inc ${opgen_out}/tensor_methods.inc
+set(CRESSET_GENERATED_HEADERS ${opgen_out}/functions.h ${opgen_out}/names.inc ${opgen_out}/method_names.inc ${opgen_out}/tensor_methods.inc
     ${opgen_out}/list_functions.h ${opgen_out}/list_names.inc ${opgen_out}/python_operators.inc ${opgen_out}/python_calls.inc ${opgen_out}/python_grad_names.inc ${opgen_out}/python_docs.inc)
 
 add_custom_command(

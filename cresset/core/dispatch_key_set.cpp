@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "cresset/core/random/generator_impl.h"
+
 namespace cresset {
 
 namespace {
@@ -249,5 +251,7 @@ DispatchKeySet TensorImpl::key_set() const {
   if (is_neg()) set = set.add(DispatchKey::Negative);
   return set;
 }
+
+DispatchKeySet GeneratorImpl::key_set() const { return keys_ ? DispatchKeySet::from_raw_repr(keys_) : DispatchKeySet(DispatchKey::CPU); }
 
 }  // namespace cresset

@@ -1,6 +1,8 @@
 #include "cresset/dispatch/op.h"
 
+#include "cresset/core/random/generator_impl.h"
 #include "cresset/core/uninitialized.h"
+#include "cresset/dispatch/generators.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/dispatch/registry.h"
 
@@ -107,6 +109,8 @@ bool needs_computed_values(const OpEntry& op) {
   const bool resizes = (op.flags & kAnyDeviceOp) && (op.flags & kInplaceOp);
   return !resizes && !(op.flags & (kViewOp | kCompositeOp));
 }
+
+bool is_of_program(const Generator& generator) { return generator.defined() && generator.impl()->is_of_program(); }
 
 void no_kernel(const OpEntry& op, uint8_t backend) {
   CRESSET_CHECK_VALUE(backend != kUninitializedBackend, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
@@ -217,6 +221,7 @@ RoutedTarget backend_target(const OpEntry& op, const Extension* extension, const
       return target;
     }
   }
+  if (backend == kGeneratorBackend) return backend_target(op, extension, signature, kCpuBackend, no_data);
   if (backend == kCpuBackend || backend == kMetaBackend) {
     if (const AnyFn fn = builtin_of(op, backend == kCpuBackend ? OpEntry::cpu_slot : OpEntry::meta_slot)) {
       Target target = from_slot(fn, op, signature);
@@ -277,6 +282,7 @@ void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
   Key key;
   DeviceType device = DeviceType::CPU;
   Layout layout = Layout::Strided;
+  std::optional<Generator> generator;
   bool factory = true;
   bool tracked = false;
   for (size_t i = 0; i < n; i++) {
@@ -288,10 +294,12 @@ void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
     });
     if (v.is<Device>() && schema.arguments[i].name == "device") device = v.to_device().type();
     if (v.is<Layout>()) layout = v.to_layout();
+    if (v.is<Generator>()) generator = v.to_generator();
   }
   // Only new tensors have the layout that is named.
   if (CRESSET_UNLIKELY(device != DeviceType::CPU || (factory && layout != Layout::Strided)))
     key.backend = std::max(key.backend, backend_of(device, factory ? layout : Layout::Strided));
+  if (CRESSET_UNLIKELY(generator.has_value()) && key.backend == kCpuBackend) key.backend = key_of_drawing(generator).backend;
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded & layers);
   const Target target = resolve(op, nullptr, Route{awake, key.backend, t_passed, tracked && layers & kAutogradLayer ? SeesAutograd::yes : SeesAutograd::no});

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "cresset/core/dispatch_key_set.h"
+#include "cresset/dispatch/generators.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/registry.h"
 
@@ -21,7 +22,6 @@ constexpr const char* kUncalled[] = {"Undefined",
                                      "OpenGL",
                                      "OpenCL",
                                      "IDEEP",
-                                     "CustomRNGKeyId",
                                      "Fake",
                                      "FuncTorchDynamicLayerBackMode",
                                      "FuncTorchDynamicLayerFrontMode",
@@ -87,6 +87,7 @@ Place& place_in(std::atomic<BackendPlaces*>& table, int backend) {
 bool is_composite_key(const std::string& key) { return is_one_of(key, kImplicit) || is_one_of(key, kExplicit); }
 
 int backend_of_key(const std::string& key) {
+  if (key == kGeneratorBackendName) return kGeneratorBackend;
   if (const int b = find_backend(key); b >= 0) return b;
   if (is_one_of(key, kDevices)) return made_backend(key, device_name(key), Layout::Strided);
   if (key == "SparseCsrMeta") return kSparseCompressedBackend;

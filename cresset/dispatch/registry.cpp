@@ -9,6 +9,7 @@
 
 #include "cresset/base/warning.h"
 #include "cresset/core/uninitialized.h"
+#include "cresset/dispatch/generators.h"
 #include "cresset/dispatch/schema_text.h"
 #include "cresset/dispatch/table.h"
 
@@ -375,7 +376,7 @@ uint8_t register_backend(const std::string& name, const std::string& device, Lay
   }
   for (size_t b = 0; b < r.backends.size(); b++)
     CRESSET_CHECK(!same_name(r.backends[b], name), "register_backend: the name \"", name, "\" is already that of another device or layout");
-  CRESSET_CHECK(r.backends.size() < kUninitializedBackend, "register_backend: no number is left for \"", name, "\"");
+  CRESSET_CHECK(r.backends.size() < kGeneratorBackend, "register_backend: no number is left for \"", name, "\"");
   r.backends.push_back(name);
   const uint8_t number = static_cast<uint8_t>(r.backends.size() - 1);
   set_backend_of(type, layout, number);
@@ -393,7 +394,7 @@ int find_backend(std::string_view name) {
 std::string backend_name(uint8_t backend) {
   Registry& r = registry();
   std::shared_lock lock(r.mutex);
-  return backend < r.backends.size() ? r.backends[backend] : "none";
+  return backend == kGeneratorBackend ? kGeneratorBackendName : backend < r.backends.size() ? r.backends[backend] : "none";
 }
 
 namespace {

@@ -83,6 +83,10 @@ TEST(Interpolate, SmoothsAndPicksTheNearestAsPyTorch) {
   expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kBicubic).antialias(true)),
               {5.3201876f, 9.4670362f, 8.1289282f, 9.4368925f, 7.6572142f, 8.1577339f});
   expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kNearestExact)), {1.f, 11.f, 4.f, 10.f, 3.f, 13.f});
+  for (const bool align : {false, true})  // LibTorch refuses it for the other two modes that look at one pixel alone
+    expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kNearestExact).align_corners(align)), {1.f, 11.f, 4.f, 10.f, 3.f, 13.f});
+  EXPECT_THROW(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kNearest).align_corners(false)), Error);
+  EXPECT_THROW(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kArea).align_corners(false)), Error);
   const auto twice = F::InterpolateFuncOptions().scale_factor(std::vector<double>{2}).mode(kNearestExact);
   EXPECT_TRUE(equal(F::interpolate(image, twice), image.repeat_interleave(2, 2).repeat_interleave(2, 3)));
   EXPECT_THROW(F::interpolate(image, F::InterpolateFuncOptions(options).antialias(true)), ValueError);

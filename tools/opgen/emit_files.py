@@ -33,7 +33,7 @@ def unit_names(rows: list[Row]) -> list[str]:
 
 def all_files(rows: list[Row]) -> dict[str, str]:
     files = {"functions.h": functions_h([r for r in rows if not is_apart(r)]), "list_functions.h": functions_h([r for r in rows if is_apart(r)]),
-             "names.inc": names_inc([r for r in rows if not is_apart(r)]), "list_names.inc": names_inc([r for r in rows if is_apart(r)]), "namespaces.h": namespaces_h(rows), "op_structs.h": op_structs_h(rows), "tensor_methods.inc": tensor_methods(rows), "tables.cpp": tables_cpp(rows),
+             "names.inc": names_inc([r for r in rows if not is_apart(r) and set(r.forms) != {"method"}]), "method_names.inc": names_inc([r for r in rows if not is_apart(r) and set(r.forms) == {"method"}]), "list_names.inc": names_inc([r for r in rows if is_apart(r)]), "namespaces.h": namespaces_h(rows), "op_structs.h": op_structs_h(rows), "tensor_methods.inc": tensor_methods(rows), "tables.cpp": tables_cpp(rows),
              "schemas.json": schemas(rows), **python_tables(rows),
              "python_docs.inc": operator_docs([r for r in rows if not is_apart(r)])}  # fmt: skip
     for family, members in families(rows).items():
@@ -102,8 +102,8 @@ def bodies_h(family: str, rows: list[Row]) -> str:
 
 
 def entries_h(family: str, rows: list[Row]) -> str:
-    lines = [comment(rows[0]), "#pragma once", "", '#include "cresset/dispatch/op.h"', "", "namespace cresset::ops {",
-             "using dispatch::Op;", "namespace entry {"]  # fmt: skip
+    header = '#include "cresset/dispatch/%s.h"' % ("generators" if any("Generator?" in str(row.schema) for row in rows) else "op")
+    lines = [comment(rows[0]), "#pragma once", "", header, "", "namespace cresset::ops {", "using dispatch::Op;", "namespace entry {"]  # fmt: skip
     lines += [f"extern const Op<{op.type}> {op.ident};" for row in rows for op in row.ops]
     lines += ["}  // namespace entry", "namespace autograd_layer {"]
     lines += [f"{op.declare(op.ident)};" for row in rows for op in row.ops if AutogradEmitter(row).has_layer(op)]

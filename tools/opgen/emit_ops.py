@@ -293,7 +293,7 @@ class RowEmitter:
 
     def public(self, op: Op) -> list[str]:
         makes = makes_tensor(self.row.schema) and op.form == "function"
-        run, key = ("ops::list_call", "ops::list_") if is_apart(self.row) else ("dispatch::call", "dispatch::")
+        run, key = ("ops::list_call", "ops::list_") if is_apart(self.row) and "Generator?" not in str(self.row.schema) else ("dispatch::call", "dispatch::")
         call = f"{run}({', '.join([op.entry, key + op.key, *(p.name for p in op.params)])})"
 
         def define(head: str, this: str = "") -> list[str]:

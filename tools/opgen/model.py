@@ -128,7 +128,7 @@ class Parameter:
 
     @property
     def in_key(self) -> bool:
-        return self.is_tensor or self.is_options
+        return self.is_options or self.is_tensor or self.argument.type.base == "Generator"
 
 
 def cpp_default(argument: Argument) -> str | None:
@@ -332,7 +332,7 @@ class Op:
 
     @property
     def key(self) -> str:
-        return f"key_of({', '.join(p.name for p in self.params if p.in_key)})"
+        return f"key_of{'_drawing' * ('Generator?' in str(self.schema))}({', '.join(p.name for p in self.params if p.in_key)})"
 
     @property
     def is_method(self) -> bool:

@@ -1,2 +1,3 @@
 #pragma once
+#include "c10/core/GeneratorImpl.h"
 #include "torch/detail/tensor.h"

@@ -4,6 +4,7 @@
 #include "torch/detail/tensor.h"
 namespace at::native {
 namespace rows {
+#include "cresset/ops/method_names.inc"
 #include "cresset/ops/names.inc"
 using cresset::compat::arange;
 using cresset::compat::complex;

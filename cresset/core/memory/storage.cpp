@@ -189,22 +189,27 @@ Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* alloca
 
 namespace {
 
+bool is_own(Allocator* allocator) { return !allocator || allocator == cpu_allocator() || allocator == data_allocator_of(kCPU); }
+
 // Empty: the CPU's own memory, which may grow.
-DataPtr block_of(size_t nbytes, Allocator* allocator) {
-  if (!allocator || allocator == cpu_allocator() || allocator == data_allocator_of(kCPU)) return DataPtr();
-  return allocator->allocate(nbytes);
-}
+DataPtr block_of(size_t nbytes, Allocator* allocator) { return is_own(allocator) ? DataPtr() : allocator->allocate(nbytes); }
 
 }  // namespace
 
 StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator, bool resizable)
     : data_(data.get()), nbytes_(nbytes), device_(data.device()) {
-  if (!data && nbytes > 0) {
-    data_ = cpu_allocate(nbytes);
-    observe_memory(data_, static_cast<int64_t>(nbytes), device_);
+  const bool own = !data && device_.is_cpu() && (nbytes > 0 || is_own(allocator));
+  if (!own) {
+    adopt(std::move(data), resizable ? allocator : nullptr);
     return;
   }
-  adopt(std::move(data), resizable ? allocator : nullptr);
+  data_ = cpu_allocate(nbytes);
+  observe_memory(data_, static_cast<int64_t>(nbytes), device_);
+  if (resizable) return;
+  foreign_ = new Foreign{[nbytes](void* block) {
+    observe_memory(block, -static_cast<int64_t>(nbytes), Device(kCPU));
+    cpu_deallocate(block, nbytes);
+  }};
 }
 StorageImpl::StorageImpl(use_byte_size_t, size_t nbytes, Allocator* allocator, bool resizable)
     : StorageImpl(use_byte_size_t(), nbytes, block_of(nbytes, allocator), allocator, resizable) {}

@@ -2,6 +2,7 @@
 // Generators by LibTorch's names: their state as an object, the default one, and what a process has.
 
 #include <optional>
+#include <type_traits>
 
 #include "cresset/base/error.h"
 #include "cresset/core/private_hooks.h"
@@ -20,10 +21,13 @@ inline Generator& getDefaultCPUGenerator() { return default_generator(); }
 template <class Impl, class... Args> Generator make_generator(Args&&... args) {
   return Generator(intrusive_ptr<GeneratorImpl>(make_intrusive<Impl>(std::forward<Args>(args)...)));
 }
-// Errors: no generator is given.
+// Errors: no generator is given, or one whose state is of another class.
 template <class Impl> Impl* check_generator(const std::optional<Generator>& generator) {
   CRESSET_CHECK(generator && generator->defined(), "check_generator: expected a generator, got none");
-  return generator->template get<Impl>();
+  auto* const impl = dynamic_cast<Impl*>(generator->impl());
+  CRESSET_CHECK(impl && (!std::is_same<Impl, GeneratorImpl>::value || !impl->is_of_program()),
+                "check_generator: expected a generator of the kernel's class, got one of another");
+  return impl;
 }
 template <class Impl> Impl* get_generator_or_default(const std::optional<Generator>& generator, const Generator& otherwise) {
   return check_generator<Impl>(generator && generator->defined() ? generator : std::optional<Generator>(otherwise));

@@ -1,6 +1,7 @@
 #include "cresset/core/random/generator.h"
 
 #include <cstring>
+#include <memory>
 #include <random>
 #include <utility>
 
@@ -35,6 +36,11 @@ uint64_t fresh_seed() {
   return ((static_cast<uint64_t>(device()) << 32) | device()) & ((uint64_t{1} << 53) - 1);
 }
 
+const RandomState& engine_of(const char* what, const GeneratorImpl& generator) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(!generator.is_of_program(), what, ": the state of a generator of a program is read and set by its class");
+  return generator.state;
+}
+
 }  // namespace
 
 Generator::Generator(intrusive_ptr<GeneratorImpl> impl) : impl_(impl.release()) {}
@@ -55,14 +61,14 @@ Generator::~Generator() {
   if (impl_) impl_->release();
 }
 
-void Generator::set_current_seed(uint64_t seed) { impl_->state.seed(seed); }
+void Generator::set_current_seed(uint64_t seed) { impl_->set_current_seed(seed); }
 
-uint64_t Generator::current_seed() const { return impl_->state.engine.initial_seed(); }
+uint64_t Generator::current_seed() const { return impl_->current_seed(); }
 
 uint64_t Generator::seed() { return impl_->seed(); }
 
 std::vector<uint8_t> Generator::get_state() const {
-  const RandomState& state = impl_->state;
+  const RandomState& state = engine_of("get_state", *impl_);
   SavedState saved;
   std::memset(&saved, 0, sizeof saved);
   saved.seed = state.engine.initial_seed();
@@ -80,6 +86,7 @@ std::vector<uint8_t> Generator::get_state() const {
 }
 
 void Generator::set_state(const std::vector<uint8_t>& bytes) {
+  engine_of("set_state", *impl_);
   SavedState saved;
   CRESSET_CHECK(bytes.size() == sizeof saved, "set_state: expected a saved generator state of ", sizeof saved, " bytes, got ", bytes.size());
   std::memcpy(&saved, bytes.data(), sizeof saved);
@@ -135,10 +142,20 @@ uint64_t GeneratorImpl::seed() {
   state.seed(fresh);
   return fresh;
 }
-intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const {
-  auto copy = make_intrusive<GeneratorImpl>(0);
+
+GeneratorImpl* GeneratorImpl::clone_impl() const {
+  auto copy = std::make_unique<GeneratorImpl>();
   copy->state = state;
-  return copy;
+  return copy.release();
+}
+
+intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const { return intrusive_ptr<GeneratorImpl>(std::unique_ptr<GeneratorImpl>(clone_impl())); }
+
+GeneratorImpl& generator_or_default(const Generator& generator) {
+  if (!generator.defined()) return *default_generator().impl();
+  CRESSET_CHECK_NOT_IMPLEMENTED(!generator.impl()->is_of_program(),
+                                "generator: got one of a program, for which the operator has no kernel; register one under CustomRNGKeyId");
+  return *generator.impl();
 }
 
 }  // namespace cresset

@@ -11,6 +11,8 @@
 //
 // The caller checks the parameters of a distribution; the dtype is checked here (NotImplementedError).
 
+#include <optional>
+
 #include "cresset/base/array_ref.h"
 #include "cresset/base/dtype.h"
 #include "cresset/base/random_state.h"
@@ -52,6 +54,15 @@ CRESSET_API void dropout_noise(RandomState& state, void* noise, ScalarType dtype
 
 // Dropout in one pass: out = x * noise, noise as above, and written to `noise` if that is not null.
 CRESSET_API void dropout(RandomState& state, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, double p);
+
+// base + (w mod range), of q instead of w where `wide`; range 0: q itself.
+struct DrawnIntegers {
+  uint64_t range;
+  int64_t base;
+  bool wide;
+};
+// Those of the three functions below: without bounds, in [from, to), from `from` on. Errors: as theirs.
+CRESSET_API DrawnIntegers drawn_integers(ScalarType dtype, std::optional<int64_t> from, std::optional<int64_t> to);
 
 // Integers over the dtype's range (floating dtypes: 0 ... 2^mantissa bits): w or, for Long and Double, q, mod the range.
 CRESSET_API void random_full(RandomState& state, void* out, ScalarType dtype, int64_t n);

@@ -87,9 +87,9 @@ int64_t lower_to(int64_t to, ScalarType dtype) {
   return static_cast<int64_t>(last) - spacing(to - 1, dtype);
 }
 
-void draw(RandomState& state, void* out, ScalarType dtype, int64_t n, uint64_t range, int64_t from) {
-  if (range >= kWideRange) call(random_mod64_stub)(state.engine, out, dtype, n, range, from);
-  else call(random_mod_stub)(state.engine, out, dtype, n, range, from);
+void draw(RandomState& state, void* out, ScalarType dtype, int64_t n, const DrawnIntegers& numbers) {
+  if (numbers.wide) call(random_mod64_stub)(state.engine, out, dtype, n, numbers.range, numbers.base);
+  else call(random_mod_stub)(state.engine, out, dtype, n, numbers.range, numbers.base);
 }
 
 // Inside-out: position i receives what its partner held, and the partner receives i.
@@ -108,51 +108,37 @@ void long_permutation(RandomState& state, void* out, ScalarType dtype, int64_t n
 
 }  // namespace
 
-void random_full(RandomState& state, void* out, ScalarType dtype, int64_t n) {
-  const bool wide_unsigned = dtype >= ScalarType::UInt16 && dtype <= ScalarType::UInt64;
+DrawnIntegers drawn_integers(ScalarType dtype, std::optional<int64_t> from, std::optional<int64_t> to) {
+  const bool wide_unsigned = !from && dtype >= ScalarType::UInt16 && dtype <= ScalarType::UInt64;
   CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype < ScalarType::Undefined, "random_: not implemented for ", dtype);
-  if (is_floating_type(dtype)) {
-    const uint64_t range = (uint64_t{1} << mantissa_bits(dtype)) + 1;
-    if (dtype == ScalarType::Double) call(random_mod64_stub)(state.engine, out, dtype, n, range, 0);
-    else call(random_mod_stub)(state.engine, out, dtype, n, range, 0);
-    return;
-  }
-  const uint64_t range = static_cast<uint64_t>(integer_max(dtype)) + 1;
-  if (dtype == ScalarType::Long) call(random_mod64_stub)(state.engine, out, dtype, n, range, 0);
-  else call(random_mod_stub)(state.engine, out, dtype, n, range, 0);
-}
-
-void random_from_to(RandomState& state, void* out, ScalarType dtype, int64_t n, int64_t from, int64_t to) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && dtype < ScalarType::Undefined, "random_: not implemented for ", dtype);
-  CRESSET_CHECK(from < to, "random_: expected from below to, got from=", from, " >= to=", to);
-  check_integer_fits("from", from, dtype);
-  check_integer_fits("to - 1", to - 1, dtype);
-  if (is_floating_type(dtype)) {
-    from = raise_from(from, dtype);
-    to = lower_to(to, dtype);
-    CRESSET_CHECK(from < to, "random_: expected from below to in the tensor's dtype, got from=", from, " >= to=", to);
-  }
-  draw(state, out, dtype, n, static_cast<uint64_t>(to) - static_cast<uint64_t>(from), from);
-}
-
-void random_from(RandomState& state, void* out, ScalarType dtype, int64_t n, int64_t from) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && dtype < ScalarType::Undefined, "random_: not implemented for ", dtype);
-  if (from == kMin64) {
+  const int64_t last = is_floating_type(dtype) ? int64_t{1} << mantissa_bits(dtype) : integer_max(dtype);
+  if (!from) return {static_cast<uint64_t>(last) + 1, 0, dtype == ScalarType::Double || dtype == ScalarType::Long};
+  if (!to && *from == kMin64) {
     const bool known = dtype == ScalarType::Long || dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::BFloat16;
     CRESSET_CHECK_NOT_IMPLEMENTED(known, "random_: the full 64-bit range is not implemented for ", dtype);
-    call(random_mod64_stub)(state.engine, out, dtype, n, 0, 0);
-    return;
+    return {0, 0, true};
   }
-  check_integer_fits("from", from, dtype);
-  int64_t last = integer_max(dtype);
+  CRESSET_CHECK(!to || *from < *to, "random_: expected from below to, got from=", *from, " >= to=", to.value_or(0));
+  check_integer_fits("from", *from, dtype);
+  if (to) check_integer_fits("to - 1", *to - 1, dtype);
   if (is_floating_type(dtype)) {
-    from = raise_from(from, dtype);
-    last = int64_t{1} << mantissa_bits(dtype);
-    CRESSET_CHECK(from <= last, "random_: expected from of at most to in the tensor's dtype, got from=", from, " > to_inc=", last);
+    from = raise_from(*from, dtype);
+    if (to) to = lower_to(*to, dtype);
+    CRESSET_CHECK(!to || *from < *to, "random_: expected from below to in the tensor's dtype, got from=", *from, " >= to=", to.value_or(0));
+    CRESSET_CHECK(to || *from <= last, "random_: expected from of at most to in the tensor's dtype, got from=", *from, " > to_inc=", last);
   }
-  CRESSET_CHECK(dtype != ScalarType::UInt64, "random_: to - 1 is out of bounds for uint64");
-  draw(state, out, dtype, n, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1, from);
+  CRESSET_CHECK(to || dtype != ScalarType::UInt64, "random_: to - 1 is out of bounds for uint64");
+  const uint64_t range = static_cast<uint64_t>(to ? *to : last) - static_cast<uint64_t>(*from) + (to ? 0 : 1);
+  return {range, *from, range >= kWideRange};
 }
+
+void random_full(RandomState& state, void* out, ScalarType dtype, int64_t n) { draw(state, out, dtype, n, drawn_integers(dtype, {}, {})); }
+
+void random_from_to(RandomState& state, void* out, ScalarType dtype, int64_t n, int64_t from, int64_t to) {
+  draw(state, out, dtype, n, drawn_integers(dtype, from, to));
+}
+
+void random_from(RandomState& state, void* out, ScalarType dtype, int64_t n, int64_t from) { draw(state, out, dtype, n, drawn_integers(dtype, from, {})); }
 
 void randperm(RandomState& state, void* out, ScalarType dtype, int64_t n) {
   CRESSET_CHECK(n >= 0, "randperm: expected a length of at least 0, got ", n);

@@ -37,7 +37,7 @@ std::string_view name_of(const InterpolateFuncOptions& o) {
 }  // namespace
 
 Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
-  const bool nearest = o.mode() == kNearest || o.mode() == kNearestExact || o.mode() == kArea;
+  const bool nearest = o.mode() == kNearest || o.mode() == kArea;
   CRESSET_CHECK(!nearest || !o.align_corners(), "interpolate: align_corners does not go with mode ", o.mode().name());
   CRESSET_CHECK_VALUE(!o.antialias() || (input.dim() == 4 && (o.mode() == kBilinear || o.mode() == kBicubic)),
                       "interpolate: antialias goes with modes bilinear and bicubic and 4 dimensions, got ", o.mode().name(), " and shape ", input.sizes());

@@ -49,6 +49,15 @@ void memory() {
   const at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(storage, c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>());
   CHECK_THAT(made.storage().nbytes() == 8 && made.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::CPU));
   CHECK_THAT(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), 16)->nbytes() == 16);
+  const auto bytes = [&](size_t n, bool resizable) {
+    return c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), n, c10::GetDefaultCPUAllocator(), resizable));
+  };
+  const c10::Storage empty = bytes(0, true), fixed = bytes(8, false);
+  const at::Tensor grown = at::empty({0}).set_(empty);
+  at::ones_out(const_cast<at::Tensor&>(grown), {3});
+  CHECK_THAT(empty.resizable() && empty.nbytes() == 12 && static_cast<const float*>(empty.data())[2] == 1);
+  CHECK_THAT(!fixed.resizable() && !bytes(0, false).resizable() && bytes(8, true).resizable());
+  CHECK_THAT(message_of([&] { at::empty({0}).set_(fixed).resize_({3}); }) != "no error" && fixed.nbytes() == 8);
 
   CHECK_THAT(torch::TensorOptions({torch::kCPU, 0}).device() == torch::Device("cpu:0"));
   CHECK_THAT(x.toString() == "CPUFloatType" && torch::Tensor().toString() == "UndefinedType");

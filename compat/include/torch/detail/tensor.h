@@ -195,9 +195,11 @@ using cresset::CPU;
 using cresset::CUDA;
 using cresset::DeprecatedTypeProperties;
 using cresset::for_blob;
+using cresset::launch;
 using cresset::TensorMaker;
 inline bool hasCUDA() { return false; }
 inline bool hasHIP() { return false; }
+inline bool hasMAGMA() { return false; }
 inline bool hasMPS() { return false; }
 inline bool hasXPU() { return false; }
 inline bool hasMTIA() { return false; }

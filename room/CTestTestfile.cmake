@@ -1,0 +1,1 @@
+/work/main/build/release/python/CTestTestfile.cmake
