@@ -3,6 +3,7 @@ file(GLOB_RECURSE graph_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/gr
 list(FILTER graph_sources EXCLUDE REGEX /cresset/graph/codegen/)  # cmake/Compile.cmake
 # The interpreter runs between kernels, and programs that start wait for the reader of files: their time counts.
 file(GLOB graph_fast CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/graph/runtime/*.cpp ${CMAKE_SOURCE_DIR}/cresset/graph/io/*.cpp)
+list(APPEND graph_fast ${CMAKE_SOURCE_DIR}/cresset/graph/script/lexer.cpp ${CMAKE_SOURCE_DIR}/cresset/graph/script/parser.cpp)
 set_source_files_properties(${graph_fast} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2> SKIP_PRECOMPILE_HEADERS ON)
 # Lines of C++ programs in errors of captures: a library that comes with GCC.
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libbacktrace.a OUTPUT_VARIABLE backtrace_library OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

@@ -25,20 +25,6 @@ EXCEPTIONS = {
     "torch.autograd.CppNode_apply_functional_ivalue": "compiled autograd, see apply_with_saved",
     "torch.autograd.CppNode.save_variables_to_ctx": "a step of how the node is made, which CustomNode::finish does",
     "torch.autograd.CppNode.set_ctx_grad_fn": "a step of how the node is made, which its constructor does",
-    **{
-        f"torch.jit.{name}": "ONNX of graphs whose nodes are those of the format, which a front end in Python makes of others; there is none here"
-        for name in (
-            "DimSymbolMap",
-            "NodeAttrNameMap",
-            "NodeNameMap",
-            "RawDataExportMap",
-            "SymbolDimMap",
-            "check_onnx_proto",
-            "export_onnx",
-            "pretty_print_onnx",
-            "serialize_model_proto_to_string",
-        )
-    },
     "torch.optim.AdamOptions.0.999": "no name: the list's scanner read a default value",
     "torch.optim.AdamWOptions.0.999": "no name: the list's scanner read a default value",
     "torch.serialize.OutputArchive.compilation_unit": "TorchScript, which archives here do not hold",

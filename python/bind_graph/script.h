@@ -70,4 +70,9 @@ void forget_living();
 bool add_file_check(PyObject* module);
 bool add_collections(PyObject* module);
 
+// The value of an attribute of the kind "i", "f", "s", "t", "g" (a graph), or a list of them: "is", ...
+Datum attribute_value(PyObject* value, const std::string& kind);
+Ref attribute_to_python(const Datum& value);
+bool add_onnx(PyObject* module);
+
 }  // namespace cresset::graph::script

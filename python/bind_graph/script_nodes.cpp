@@ -53,8 +53,7 @@ template <class List, class Get> Ref addresses(const List& list, Get get) {
   return out;
 }
 constexpr auto kItself = [](const auto& p) { return &*p; };
-constexpr const char* kDetached = "detached";
-bool is_detached(const Node& n) { return n.attributes().count(kDetached) && n.attributes().at(kDetached).toBool(); }
+bool is_detached(const Node& n) { return n.attributes().count(kDetachedNote) && n.attributes().at(kDetachedNote).toBool(); }
 
 // The function whose graph it is runs the changed one.
 PyObject* changed(PyObject* o, Ref out = Ref::share(Py_None)) {
@@ -102,7 +101,7 @@ PyObject* read_node(PyObject*, PyObject* args) {
     const NodeView view = view_of(n);
     Ref attributes = checked(PyDict_New());
     for (const auto& [name, v] : view.attributes)
-      if (PyDict_SetItemString(attributes.get(), name.c_str(), to_python(v).get()) < 0) throw PythonError();
+      if (PyDict_SetItemString(attributes.get(), name.c_str(), attribute_to_python(v).get()) < 0) throw PythonError();
     const auto& l = n.location();
     const Ref place = l ? text(l->file + ":" + std::to_string(l->line) + ":" + std::to_string(l->column - 1)) : text("");
     const Ref inputs = addresses(view.inputs, [&](size_t i) { return n.input(i); });
@@ -223,7 +222,7 @@ PyObject* move_node(PyObject*, PyObject* args) {
     Graph& g = graph_of(o);
     Node& n = node_at(at);
     n.move_before(other ? &node_at(other) : block_at(g, block).return_node());
-    n.set_attribute(kDetached, Datum(false));
+    n.set_attribute(kDetachedNote, Datum(false));
     return Ref(changed(o));
   });
 }
@@ -247,7 +246,7 @@ PyObject* create_node(PyObject*, PyObject* args) {
     else if (find_candidates(name).empty() && !find_builtin(name) && name.compare(0, 6, "prim::") != 0) n = g.create_foreign(name, inputs);
     else n = create_by_kind(g, name, inputs, attributes, nullptr);
     while (outputs > static_cast<Py_ssize_t>(n->outputs().size())) n->add_output(TypeKind::Tensor);
-    n->set_attribute(kDetached, Datum(true));
+    n->set_attribute(kDetachedNote, Datum(true));
     return Ref(changed(o, address(n)));
   });
 }
@@ -344,6 +343,22 @@ PyObject* insert_graph(PyObject*, PyObject* args) {
     return Ref(changed(o, Ref::share(results.get())));
   });
 }
+// (graph, node, name, kind, value): sets an attribute of a node of another format, or takes it away where the kind is "".
+PyObject* set_attribute(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *o, *value;
+    unsigned long long at;
+    const char *name, *kind;
+    if (!PyArg_ParseTuple(args, "OKssO", &o, &at, &name, &kind, &value)) throw PythonError();
+    graph_of(o);
+    Node& n = node_at(at);
+    CRESSET_CHECK(n.kind() == NodeKind::Foreign, kind_of(n), " takes its attributes as inputs; expected a node of an operator that is not known here");
+    CRESSET_CHECK_VALUE(std::string_view(name) != kDetachedNote, "'", name, "' cannot be the name of an attribute");
+    if (*kind) n.set_attribute(name, attribute_value(value, kind));
+    else n.remove_attribute(name);
+    return Ref(changed(o));
+  });
+}
 PyObject* empty_graph(PyObject*, PyObject*) {
   return guarded([&] { return wrap(std::make_shared<Graph>()); });
 }
@@ -367,6 +382,7 @@ PyMethodDef functions[] = {{"ir_block", read_block, METH_VARARGS, nullptr},
                            {"ir_remove_output", remove_output, METH_VARARGS, nullptr},
                            {"ir_add_block", add_block, METH_VARARGS, nullptr},
                            {"ir_insert_graph", insert_graph, METH_VARARGS, nullptr},
+                           {"ir_set_attribute", set_attribute, METH_VARARGS, nullptr},
                            {"ir_empty_graph", empty_graph, METH_NOARGS, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 

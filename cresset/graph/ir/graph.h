@@ -110,9 +110,10 @@ class CRESSET_API Node {
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
   Block* add_block();
 
-  // Notes of tools, such as the path of the module: numbers, strings and lists of them.
+  // Notes of tools, such as the path of the module, and the attributes of foreign operators: numbers, strings and lists of them.
   const std::map<std::string, Datum>& attributes() const { return attributes_; }
   void set_attribute(const std::string& name, Datum value) { attributes_[name] = std::move(value); }
+  void remove_attribute(const std::string& name) { attributes_.erase(name); }
   const std::shared_ptr<const Location>& location() const { return location_; }
   void set_location(std::shared_ptr<const Location> location) { location_ = std::move(location); }
 

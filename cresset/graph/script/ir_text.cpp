@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cresset/graph/onnx/export.h"
 #include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/lexer.h"
 #include "cresset/graph/script/sugar.h"
@@ -52,6 +53,9 @@ class IrParser {
     nodes(graph_->block(), "return");
     skip();
     if (at_ < text().size()) fail("expected the end of the graph");
+    // Programs trust the sizes of their types, and these texts only report them: graphs that do not run keep them.
+    if (has_foreign_ || graph_->block().nodes().size() == 1)
+      for (auto& [value, facts] : facts_) value->set_type(Type::tensor(std::move(facts)));
     return std::move(graph_);
   }
 
@@ -61,6 +65,7 @@ class IrParser {
     std::string name;
     std::optional<Type> type;
     size_t at;
+    std::optional<TensorFacts> facts;
   };
   struct Attribute {
     std::string name;
@@ -110,7 +115,7 @@ class IrParser {
     return text().substr(start, at_ - start);
   }
   // Up to a comma, a closing bracket, an equals sign or the end of the line outside of brackets.
-  Type type() {
+  Type type(std::optional<TensorFacts>* facts = nullptr) {
     skip();
     const size_t start = at_;
     int depth = 0;
@@ -122,15 +127,67 @@ class IrParser {
     }
     std::string t = text().substr(start, at_ - start);
     while (!t.empty() && t.back() == ' ') t.pop_back();
-    // Sizes and strides of tensors are no parts of types here.
-    for (const char* dtype : {"Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble"})
-      if (t.compare(0, std::string_view(dtype).size() + 1, std::string(dtype) + "(") == 0 && t.back() == ')') return TypeKind::Tensor;
+    if (facts && (*facts = facts_of(t, start))) return TypeKind::Tensor;
     try {
       const size_t open = t.find('[');
       const Type read = open != std::string::npos && t.compare(open, 2, "[]") != 0 ? type_of_text(t, nullptr) : schema_type(t);
       if (!has_variables(read)) return read;
     } catch (const Error&) {}
     fail(str("'", t, "' is no type"), start);
+  }
+  // Of "Float(2, *, strides=[3, 1], requires_grad=0, device=cpu)"; nothing for other texts.
+  std::optional<TensorFacts> facts_of(const std::string& t, size_t start) const {
+    const size_t open = t.find('(');
+    if (open == std::string::npos || t.back() != ')') return std::nullopt;
+    TensorFacts facts;
+    for (int i = 0; i < static_cast<int>(ScalarType::Undefined) && !facts.dtype; i++)
+      if (t.compare(0, open, toString(static_cast<ScalarType>(i))) == 0) facts.dtype = static_cast<ScalarType>(i);
+    if (!facts.dtype) return std::nullopt;
+    facts.sizes.emplace();
+    const auto each = [&](std::string_view list, auto&& take) {
+      int depth = 0;
+      size_t from = 0;
+      for (size_t i = 0; i <= list.size(); i++) {
+        if (i < list.size() && list[i] != ',') {
+          depth += list[i] == '[' || list[i] == '(' ? 1 : list[i] == ']' || list[i] == ')' ? -1 : 0;
+          continue;
+        }
+        if (depth != 0 && i < list.size()) continue;
+        std::string_view part = list.substr(from, i - from);
+        while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+        while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
+        if (!part.empty()) take(std::string(part));
+        from = i + 1;
+      }
+    };
+    const auto size = [&](const std::string& part) {
+      if (part == "*") return Sym::unknown();
+      const bool is_number = part.find_first_not_of("0123456789") == std::string::npos && part.size() < 19;
+      if (is_number) return Sym(static_cast<int64_t>(std::stoll(part)));
+      const std::string number = part.compare(0, 4, "SS(-") == 0 && part.back() == ')' ? part.substr(4, part.size() - 5) : "";
+      if (number.empty() || number.size() > 18 || number.find_first_not_of("0123456789") != std::string::npos)
+        fail(str("'", part, "' is no size, expected a number, * or SS(-1)"), start);
+      return onnx::numbered_size(std::stoll(number));
+    };
+    each(std::string_view(t).substr(open + 1, t.size() - open - 2), [&](const std::string& part) {
+      const size_t equals = part.find('=');
+      const std::string name = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
+      if (equals == std::string::npos) {
+        facts.sizes->push_back(size(part));
+      } else if (name == "strides" && value.size() >= 2 && value.front() == '[' && value.back() == ']') {
+        facts.strides.emplace();
+        each(std::string_view(value).substr(1, value.size() - 2), [&](const std::string& s) { facts.strides->push_back(size(s)); });
+      } else if (name == "requires_grad" && (value == "0" || value == "1")) {
+        facts.requires_grad = value == "1";
+      } else if (name == "device") {
+        facts.device = Device(value);
+      } else {
+        fail(str("'", part, "' is nothing that types of tensors say; expected sizes, strides=[...], requires_grad=0 or 1, device=..."), start);
+      }
+    });
+    if (facts.strides && facts.strides->size() != facts.sizes->size())
+      fail(str("the tensor has ", facts.sizes->size(), " sizes and ", facts.strides->size(), " strides"), start);
+    return facts;
   }
   Datum literal() {
     const char c = peek();
@@ -198,8 +255,11 @@ class IrParser {
     while (!accept(")")) {
       const size_t at = at_;
       const std::string name = value_name();
-      const Type t = accept(":") ? type() : Type(TypeKind::Tensor);
-      define(name, block.add_parameter(t, name), at);
+      std::optional<TensorFacts> facts;
+      const Type t = accept(":") ? type(&facts) : Type(TypeKind::Tensor);
+      Value* const parameter = block.add_parameter(t, name);
+      if (facts) facts_.emplace_back(parameter, std::move(*facts));
+      define(name, parameter, at);
       if (!accept(",") && peek() != ')') fail("expected ',' or ')'");
     }
   }
@@ -238,7 +298,7 @@ class IrParser {
       Output o;
       o.at = at_;
       o.name = value_name();
-      if (accept(":")) o.type = type();
+      if (accept(":")) o.type = type(&o.facts);
       outputs.push_back(std::move(o));
       if (!accept(",")) break;
     }
@@ -256,11 +316,12 @@ class IrParser {
         if (!accept(",") && peek() != ']') fail("expected ',' or ']'");
       }
     if (kind == "prim::Constant") return make_constant(attributes, outputs, at);
-    Node* n = make(block, kind, attributes, operands(), outputs, at);
+    Node* n = is_foreign(kind) ? make_foreign(block, kind, attributes, operands(), outputs) : make(block, kind, attributes, operands(), outputs, at);
     if (!outputs.empty() && n->outputs().size() != outputs.size())
       fail(str(kind, " has ", n->outputs().size(), " results, and the graph names ", outputs.size()), at);
     for (size_t i = 0; i < outputs.size(); i++) {
       if (outputs[i].type) n->output(i)->set_type(*outputs[i].type);
+      if (outputs[i].facts) facts_.emplace_back(n->output(i), *outputs[i].facts);
       define(outputs[i].name, n->output(i), outputs[i].at);
     }
   }
@@ -278,6 +339,29 @@ class IrParser {
     if (t.kind() == TypeKind::Device && v.isString()) v = Datum(Device(v.to_string()));
     if (!value_fits(v, t)) fail(str("the constant is no ", schema_type_text(t)), at);
     define(outputs[0].name, constant(v, t), outputs[0].at);
+  }
+  // Operators of other formats can be written and looked at, and not run.
+  static bool is_foreign(const std::string& kind) {
+    const size_t at = kind.find("::");
+    if (at == std::string::npos || kind == "aten::ATen") return at != std::string::npos;
+    const std::string space = kind.substr(0, at);
+    return space != "aten" && space != "prim" && find_candidates(kind).empty() && !find_builtin(kind);
+  }
+  Node* make_foreign(Block& block, const std::string& kind, const std::vector<Attribute>& attributes, const std::vector<Operand>& operands,
+                     const std::vector<Output>& outputs) {
+    has_foreign_ = true;
+    std::vector<Value*> inputs;
+    for (const Operand& o : operands) inputs.push_back(o.first);
+    Node* const n = graph_->create_foreign(kind, inputs, block.return_node());
+    for (const Attribute& a : attributes) n->set_attribute(a.name, a.value);
+    for (const Output& o : outputs) n->add_output(o.type.value_or(TypeKind::Tensor), o.name);
+    for (int i = 0; accept("block" + std::to_string(i)); i++) {
+      Block* inner = n->add_block();
+      parameters(*inner);
+      expect(":");
+      nodes(*inner, "->");
+    }
+    return n;
   }
   Node* make(Block& block, const std::string& kind, const std::vector<Attribute>& attributes, const std::vector<Operand>& operands,
              const std::vector<Output>& outputs, size_t at) {
@@ -318,6 +402,8 @@ class IrParser {
   int depth_ = 0;
   std::map<std::string, Value*> values_;
   std::vector<std::string> defined_;
+  bool has_foreign_ = false;
+  std::vector<std::pair<Value*, TensorFacts>> facts_;
 };
 
 }  // namespace

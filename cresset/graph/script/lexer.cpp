@@ -99,8 +99,10 @@ class Lexer {
     } else if (const size_t prefix = string_prefix()) {
       string(prefix - 1);
     } else if (is_letter(c)) {
-      while (is_letter(peek()) || is_digit(peek())) at_++;
-      add(TokenKind::Name, start, at_ - start);
+      size_t end = at_ + 1;
+      while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) end++;
+      at_ = end;
+      add(TokenKind::Name, start, end - start);
     } else if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
       number();
     } else {
@@ -109,6 +111,7 @@ class Lexer {
   }
   // 1 + the length of the prefix of a string that starts here; 0: none does.
   size_t string_prefix() const {
+    if (!is_letter(peek()) && peek() != '"' && peek() != '\'') return 0;
     size_t n = 0;
     while (n < 3 && at_ + n < text_.size() && std::string_view("rRbBfFuU").find(peek(n)) != std::string_view::npos) n++;
     return peek(n) == '"' || peek(n) == '\'' ? n + 1 : 0;
@@ -156,13 +159,14 @@ class Lexer {
     add(TokenKind::Number, start, at_ - start);
   }
   void op() {
+    const char first = peek();
     for (const std::string_view s : kOperators) {
-      if (std::string_view(text_).substr(at_, s.size()) != s) continue;
-      if (s == "(" || s == "[" || s == "{") {
+      if (s[0] != first || text_.compare(at_, s.size(), s) != 0) continue;
+      if (first == '(' || first == '[' || first == '{') {
         depth_++;
         brackets_.push_back(at_);
       }
-      if (s == ")" || s == "]" || s == "}") {
+      if (first == ')' || first == ']' || first == '}') {
         if (depth_ == 0) fail("the bracket closes nothing", at_, at_ + 1);
         depth_--;
         brackets_.pop_back();

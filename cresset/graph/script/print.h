@@ -43,7 +43,10 @@ struct NodeView {
   std::string kind;
   std::vector<std::pair<std::string, Datum>> attributes;
   std::vector<size_t> inputs;  // which of the node's own
+  bool is_foreign = false;     // its attributes are those that it was made with
 };
+// The note of a node that stands nowhere yet.
+inline constexpr const char* kDetachedNote = "detached";
 CRESSET_API NodeView view_of(const Node& node);
 // Whether the node takes the input as an attribute.
 bool is_attribute(const Node& node, size_t input);

@@ -357,7 +357,7 @@ void inline_calls(Graph& g, bool to_run) {
       Function* f = find_function(n->target());
       CRESSET_CHECK(f, "graph ", g.name(), ": there is no function ", n->target());
       f->ensure_defined();
-      const Graph& from = f->inlined();
+      const Graph& from = *f->graph;  // whose own calls follow
       nodes += from.num_nodes();
       CRESSET_CHECK(nodes <= kMaxNodes, "expected at most ", kMaxNodes, " nodes in ", short_name(g.name()), " with all functions that it calls");
       std::unordered_map<Value*, Value*> map;
@@ -517,8 +517,12 @@ Datum Function::run_as(std::string_view scope, std::vector<Datum> arguments) {
       options.script = true;
       options.plan_memory = false;  // values may outlive the run in lists and objects
       if (unit) options.limits = unit->limits;
-      wanted.graph = inlined().clone();
-      inline_calls(*wanted.graph, true);
+      ensure_defined();
+      {
+        const std::lock_guard compiles(compile_mutex());
+        wanted.graph = graph->clone();
+        inline_calls(*wanted.graph, true);
+      }
       if (optimizes) optimize(*wanted.graph, !counts);
       wanted.program = std::make_unique<Program>(*wanted.graph, options);
     }

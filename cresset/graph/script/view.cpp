@@ -32,8 +32,23 @@ bool gives_nothing(const Node& n) {
   const Schema* const schema = schema_of(*n.builtin());
   return schema ? schema->returns.empty() : is_builtin(n, "prim::SetAttr") || is_builtin(n, "prim::RaiseException") || is_builtin(n, "prim::Print");
 }
-// As schemas write it but for futures, which stand in brackets.
+std::string tensor_text(const TensorFacts& facts) {
+  std::string s;
+  const auto add = [&](const std::string& part) { s += (s.empty() ? "" : ", ") + part; };
+  const auto size = [](const Sym& n) { return n.constant() ? std::to_string(*n.constant()) : std::string("*"); };
+  for (const Sym& n : *facts.sizes) add(size(n));
+  if (facts.strides) {
+    std::string strides;
+    for (const Sym& n : *facts.strides) strides += (strides.empty() ? "" : ", ") + size(n);
+    if (!facts.strides->empty()) add("strides=[" + strides + "]");
+  }
+  if (facts.requires_grad) add(std::string("requires_grad=") + (*facts.requires_grad ? "1" : "0"));
+  if (facts.device) add("device=" + facts.device->str());
+  return toString(*facts.dtype) + ("(" + s + ")");
+}
+// As schemas write it but for futures, which stand in brackets, and tensors whose dtype and sizes are known.
 std::string graph_type_text(const Type& type) {
+  if (type.is_tensor() && type.facts().dtype && type.facts().sizes) return tensor_text(type.facts());
   std::string text = schema_type_text(type);
   const std::string mark = "Future(";
   for (size_t at; (at = text.rfind(mark)) != std::string::npos;) {
@@ -102,8 +117,8 @@ class GraphPrinter {
     std::string s;
     for (const auto& [name, v] : view.attributes) {
       s += (s.empty() ? "" : ", ") + name + "=";
-      if (v.isString()) {
-        s += literal_of(v);
+      if (view.is_foreign || v.isString()) {
+        s += constant_text(v);
         continue;
       }
       std::string types;  // which stand without quotes
@@ -178,6 +193,10 @@ NodeView view_of(const Node& n) {
   }
   if (!types.empty()) view.attributes.emplace_back("types", make_list(dispatch::ElementKind::String, std::move(types)));
   if (n.kind() == NodeKind::Call) view.attributes.emplace_back("name", Datum(short_name(n.target())));
+  view.is_foreign = n.kind() == NodeKind::Foreign;
+  if (view.is_foreign)
+    for (const auto& [name, v] : n.attributes())
+      if (name != kDetachedNote) view.attributes.emplace_back(name, v);
   return view;
 }
 

@@ -11,7 +11,7 @@ has_lapack, has_mkl, has_openmp = True, False, False
 _COMPILER = {
     "Block": "_ir", "CompilationUnit": "_api", "Graph": "_ir", "Node": "_ir", "ScriptFunction": "_function", "ScriptMethod": "_module", "Value": "_ir",
 }  # fmt: skip
-_SUBMODULES = ("_autograd", "_cpu", "_functorch", "_profiler")
+_SUBMODULES = ("_autograd", "_cpu", "_functorch", "_onnx", "_profiler")
 
 
 @staticmethod
@@ -145,6 +145,14 @@ def parse_ir(text, parse_tensor_constants=False):
     from ..jit._ir import graph_of_text
 
     return graph_of_text(text, parse_tensor_constants)
+
+
+def _check_onnx_proto(proto_string):
+    """Checks that the bytes of a file of ONNX are a model whose graphs hold together. ValueError for the first thing that is wrong. Which operators there
+    are, and what they take, is not checked."""
+    import _cresset_graph
+
+    _cresset_graph.script_check_onnx(proto_string)
 
 
 def _jit_try_infer_type(value):

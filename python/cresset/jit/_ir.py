@@ -301,8 +301,8 @@ class Node(_Part):
     def t(self, name):
         return self._attribute_of_kind(name, "t")
 
-    def is_(self, name):
-        return self._attribute_of_kind(name, "is")
+    def g(self, name):
+        return Graph(self._attribute_of_kind(name, "g"))
 
     def fs(self, name):
         return self._attribute_of_kind(name, "fs")
@@ -310,8 +310,53 @@ class Node(_Part):
     def ss(self, name):
         return self._attribute_of_kind(name, "ss")
 
+    def ts(self, name):
+        return self._attribute_of_kind(name, "ts")
+
+    def gs(self, name):
+        return [Graph(handle) for handle in self._attribute_of_kind(name, "gs")]
+
     def ival(self, name):
         return self._attribute(name)
+
+    def _set(self, name, kind, value):
+        _graph.ir_set_attribute(self._handle, self._at, name, kind, value)
+        return self
+
+    def i_(self, name, value):
+        """Sets an attribute of a node of another format, such as ONNX. The other setters do the same for values of other kinds."""
+        return self._set(name, "i", int(value))
+
+    def f_(self, name, value):
+        return self._set(name, "f", float(value))
+
+    def s_(self, name, value):
+        return self._set(name, "s", value)
+
+    def t_(self, name, value):
+        return self._set(name, "t", value)
+
+    def g_(self, name, value):
+        return self._set(name, "g", value._handle)
+
+    def is_(self, name, values):
+        return self._set(name, "is", [int(v) for v in values])
+
+    def fs_(self, name, values):
+        return self._set(name, "fs", [float(v) for v in values])
+
+    def ss_(self, name, values):
+        return self._set(name, "ss", list(values))
+
+    def ts_(self, name, values):
+        return self._set(name, "ts", list(values))
+
+    def gs_(self, name, values):
+        return self._set(name, "gs", [v._handle for v in values])
+
+    def removeAttribute(self, name):
+        self._attribute(name)
+        self._set(name, "", None)
 
     # ---- changes
 
@@ -384,13 +429,13 @@ class Node(_Part):
     __repr__ = __str__
 
 
-setattr(Node, "is", Node.is_)
+setattr(Node, "is", lambda self, name: self._attribute_of_kind(name, "is"))
 
 
 def _kind_of_attribute(value):
     import cresset as torch
 
-    for kind, types in (("i", int), ("f", float), ("s", str), ("t", torch.Tensor)):
+    for kind, types in (("i", int), ("f", float), ("s", str), ("t", torch.Tensor), ("g", type(_graph.ir_empty_graph()))):
         if isinstance(value, types):
             return kind
         if isinstance(value, (list, tuple)) and value and all(isinstance(v, types) for v in value):
@@ -635,6 +680,32 @@ class Graph(_Search):
     def _pass(self, *names):
         """Runs passes over the graph, which changes it."""
         return sum(_graph.script_graph_pass(self._handle, name) for name in names)
+
+    # ---- ONNX
+
+    def _export_onnx(
+        self, initializers, onnx_opset_version=0, dynamic_axes=None, defer_weight_export=False, operator_export_type=0, strip_doc_string=True,
+        keep_initializers_as_inputs=True, custom_opsets=None, add_node_names=True, onnx_file_path="", node_attr_to_name=None,
+    ):  # fmt: skip
+        """A graph of ONNX nodes as a file of that format: its bytes, the bytes of weights that are deferred, whether weights became files beside
+        `onnx_file_path`, and the names of nodes."""
+        renamed = {node._at: names for node, names in (node_attr_to_name or {}).items()}
+        made, weights, has_files, names = _graph.script_export_onnx(
+            self._handle, initializers, onnx_opset_version, dynamic_axes or {}, defer_weight_export, int(operator_export_type), strip_doc_string,
+            keep_initializers_as_inputs, custom_opsets or {}, add_node_names, False, onnx_file_path, renamed,
+        )  # fmt: skip
+        deferred = {name: bytes(t.detach().cpu().contiguous().untyped_storage()) for name, t in weights.items()}
+        return made, deferred, has_files, {Node(self, at): name for at, name in names.items()}
+
+    def _pretty_print_onnx(
+        self, initializers, onnx_opset_version=0, defer_weight_export=False, operator_export_type=0, google_printer=False, keep_initializers_as_inputs=True,
+        custom_opsets=None, add_node_names=True,
+    ):  # fmt: skip
+        """The file of `_export_onnx` as text: in short, or with `google_printer` all of it."""
+        made = self._export_onnx(
+            initializers, onnx_opset_version, {}, defer_weight_export, operator_export_type, True, keep_initializers_as_inputs, custom_opsets, add_node_names
+        )[0]
+        return _graph.script_print_onnx(made, google_printer)
 
     def _inline(self):
         """Puts what the functions that the graph calls do in place of the calls."""

@@ -1,6 +1,7 @@
 #pragma once
 // Types of values as values: what a list or dict of elements known only at run time is made with, and what a class says of its attributes.
 
+#include <atomic>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -49,6 +50,33 @@ inline const char* typeKindToString(TypeKind kind) {
                                            "StringType", "TensorType", "TupleType",     "UnionType"};
   return kNames[static_cast<size_t>(kind)];
 }
+
+// A size of a tensor's type: a number from 0 on, or a symbol, which is a number below.
+class ShapeSymbol {
+ public:
+  ShapeSymbol() = default;
+  static ShapeSymbol fromStaticSize(int64_t size) { return numbered(size); }
+  static ShapeSymbol newSymbol() {
+    static std::atomic<int64_t> last{0};
+    return numbered(--last);
+  }
+  static ShapeSymbol numbered(int64_t number) {
+    ShapeSymbol s;
+    s.value_ = number;
+    return s;
+  }
+  bool is_static() const { return value_ >= 0; }
+  int64_t static_size() const {
+    CRESSET_CHECK(is_static(), "ShapeSymbol: expected a size that is known");
+    return value_;
+  }
+  int64_t value() const { return value_; }
+  bool operator==(const ShapeSymbol& o) const { return value_ == o.value_; }
+  bool operator<(const ShapeSymbol& o) const { return value_ < o.value_; }
+
+ private:
+  int64_t value_ = -1;
+};
 
 class ClassType;
 class Type;
