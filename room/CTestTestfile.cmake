@@ -1,1 +1,0 @@
-/work/main/build/release/python/CTestTestfile.cmake
