@@ -1,7 +1,6 @@
 #pragma once
 // The state behind a Generator, for code that samples. Hold `mutex_` while using `state`.
 
-
 #include "cresset/base/error.h"
 #include "cresset/base/mutex.h"
 #include "cresset/base/random_state.h"
