@@ -179,18 +179,21 @@ def stft(
     return _ops["stft"](input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
 
 
-def tensor_split(input, indices_or_sections, dim=0):
+def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None, tensor_indices_or_sections=None):
     """Views of exactly so many parts along `dim`, or cut at the positions given by a list or a tensor.
 
     >>> torch.tensor_split(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    if isinstance(indices_or_sections, _Tensor):
-        places = indices_or_sections
+    given = [value for value in (indices_or_sections, sections, indices, tensor_indices_or_sections) if value is not None]
+    if len(given) != 1:
+        raise TypeError(f"tensor_split: expected one of sections, indices and tensor_indices_or_sections, got {len(given)} of them")
+    (places,) = given
+    if isinstance(places, _Tensor):
         if places.dtype is not _torch.int64 or places.dim() > 1:
             raise RuntimeError(f"tensor_split: expected positions of dtype int64 in at most 1 dimension, got {places.dtype} of shape {list(places.shape)}")
-        indices_or_sections = [place.item() for place in places.unbind()] if places.dim() else places.item()  # numbers that tracers hear of
-    return _ops["tensor_split"](input, indices_or_sections, dim)
+        places = [place.item() for place in places.unbind()] if places.dim() else places.item()  # numbers that tracers hear of
+    return _ops["tensor_split"](input, places, dim)
 
 
 def is_nonzero(input):

@@ -373,6 +373,11 @@ class Refusals(unittest.TestCase):
             with self.assertRaises(RuntimeError):
                 x.tensor_split(places)
         self.assertEqual([len(part) for part in x.tensor_split(cresset.tensor([1]))], [1, 3])
+        for named, lengths in (({"sections": 3}, [2, 1, 1]), ({"indices": (1,)}, [1, 3]), ({"tensor_indices_or_sections": cresset.tensor([3])}, [3, 1])):
+            for split in (cresset.tensor_split, cresset.Tensor.tensor_split):
+                self.assertEqual([len(part) for part in split(x, **named, dim=0)], lengths)
+        for wrong in ({}, {"sections": 2, "indices": [1]}):
+            self.assertRaises(TypeError, cresset.tensor_split, x, **wrong)
 
     def test_a_tensor_of_a_tensor_takes_no_device(self):
         x = cresset.ones(2)
