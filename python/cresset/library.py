@@ -9,6 +9,7 @@ tensor([3., 3.])
 
 import contextlib
 import functools
+import logging
 import re
 import sys
 import warnings
@@ -205,8 +206,13 @@ class CustomOpDef:
         register_autocast(self, device_type, cast_inputs)
 
     def set_kernel_enabled(self, device_type, enabled=True):
-        """A context in which the function that was registered for a kind of device is off, so that the first one runs, or on."""
-        key = device_type if device_type in _keys.DispatchKey.__members__ else _key_of_device(device_type)
+        """A context in which the function that was registered for a kind of device is off, so that the first one runs, or on. A name that is
+        no kind of device is logged, and nothing is switched."""
+        try:
+            key = device_type if device_type in _keys.DispatchKey.__members__ else _key_of_device(device_type)
+        except RuntimeError:
+            logging.getLogger(__name__).warning("set_kernel_enabled: %s has no function for the kind of device %r", self._qualname, device_type)
+            return contextlib.nullcontext()
         return _Switched(self._op._disabled, key, enabled)
 
     def register_effect(self, effect):

@@ -342,6 +342,8 @@ class Rules(unittest.TestCase):
         with op.set_kernel_enabled("cpu", enabled=False):
             self.assertEqual(op(torch.ones(1)).item(), 2)
         self.assertEqual(op(torch.ones(1)).item(), 5)
+        with self.assertLogs("cresset.library"), op.set_kernel_enabled("gpu", enabled=False):
+            self.assertEqual(op(torch.ones(1)).item(), 5)
 
     def test_what_is_registered_for_a_library_goes_with_it(self):
         lib = torch.library.Library("registered_for", "FRAGMENT")

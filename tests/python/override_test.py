@@ -106,7 +106,7 @@ class HeardCalls(unittest.TestCase):
         self.assertEqual(torch.einsum("i", Foreign())[3], {})
 
 
-class Names(unittest.TestCase):
+class Listed(unittest.TestCase):
     def test_what_a_tensor_lists_it_has(self):
         x = torch.ones(2, 2)
         self.assertEqual([name for name in dir(x) if name != "imag" and not hasattr(x, name)], [])

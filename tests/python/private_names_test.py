@@ -404,6 +404,12 @@ class Members(unittest.TestCase):
         self.assertFalse(hasattr(self.layer, "absent"))
 
 
+class TypesOfScripts(unittest.TestCase):
+    def test_they_are_names_of_the_package_too(self):
+        for name in ("Type", "TupleType", "FutureType", "RRefType", "ListType"):
+            self.assertIs(getattr(torch, name), getattr(torch._C, name))
+
+
 class ForwardMode(unittest.TestCase):
     def test_the_level_that_is_open(self):
         forward_ad = torch.autograd.forward_ad

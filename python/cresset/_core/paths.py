@@ -12,7 +12,7 @@ import types
 HOMES = {
     "_C": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.tag": "Tag", "": "DisableTorchFunction DisableTorchFunctionSubclass StorageBase=UntypedStorage TensorBase=Tensor _TensorBase=Tensor", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
-    "": {"_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "compiler": "_disable_dynamo=disable", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "StorageBase=UntypedStorage bit=uint1"},
+    "": {"_C": "FutureType RRefType TupleType Type", "_core.archive": "PyTorchFileReader PyTorchFileWriter", "_core.functions": "_has_compatible_shallow_copy_type", "compiler": "_disable_dynamo=disable", "futures": "Future", "jit": "JITException=Error ScriptFunction ScriptModule", "": "StorageBase=UntypedStorage bit=uint1"},
     "_custom_ops": {"_library.piecewise": "custom_op impl impl_abstract impl_backward impl_save_for_backward _destroy _libraries"},
     "_functorch.batch_norm_replacement": {"func": "replace_all_batch_norm_modules_"},
     "_functorch.deprecated": {"functorch": "combine_state_for_ensemble functionalize grad grad_and_value hessian jacfwd jacrev jvp make_functional make_functional_with_buffers vjp vmap"},
