@@ -290,7 +290,12 @@ def test_archives_with_named_parts_of_a_profile_are_read():
                 changed.writestr(name, data)
         home = name.partition("/")[0]
         changed.writestr(f"{home}/code/__torch__/torch/autograd/profiler.py", PROFILER)
-    assert torch.jit.load(io.BytesIO(out.getvalue()))(torch.ones(1)).tolist() == [2]
+    loaded = torch.jit.load(io.BytesIO(out.getvalue()))
+    x = torch.ones(1)
+    with torch.profiler.profile() as profile:
+        y = loaded(x)
+    assert y.tolist() == [2]
+    assert [event.name for event in profile.events()][:2] == ["forward", "a"]
 
 
 def uniques(x: torch.Tensor):
