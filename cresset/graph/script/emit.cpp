@@ -715,7 +715,20 @@ Flow Emitter::with(const Ast& a, size_t at) {
     call_op("aten::set_grad_enabled", {before}, a[at].range);
     return f;
   }
-  if (context->kind == SugarKind::Special && context->text == "ignored_context") return with(a, at + 2);
+  if (context->kind == SugarKind::Special && context->text == "record_function") {
+    if (a[at].kind != AstKind::Call) fail("record_function: expected a name for the part, as in record_function(\"part\")", a[at].range);
+    const Arguments given = arguments_of(a[at]);
+    std::vector<Value*> parts;
+    for (const SugarPtr& v : given.positional) parts.push_back(as_value(v, a[at].range));
+    for (const char* word : {"name", "args"}) {
+      const auto named = std::find_if(given.keywords.begin(), given.keywords.end(), [&](const auto& k) { return k.first == word; });
+      if (named != given.keywords.end()) parts.push_back(as_value(named->second, a[at].range));
+    }
+    Value* const scope = as_value(call_op("profiler::_record_function_enter_new", std::move(parts), a[at].range), a[at].range);
+    const Flow f = with(a, at + 2);
+    call_op("profiler::_record_function_exit", {scope}, a[at].range);
+    return f;
+  }
   Value* object = as_value(context, a[at].range);
   ClassType* cls = class_of(object->type());
   if (!cls || !cls->method("__enter__") || !cls->method("__exit__"))

@@ -970,7 +970,7 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
     if (const SugarPtr self = find("self")) s->self = self->value;
     return s;
   }
-  if (what == "no_grad" || what == "enable_grad" || what == "ignored_context") return callee;
+  if (what == "no_grad" || what == "enable_grad" || what == "record_function") return callee;
   const Type string_hint = TypeKind::String;
   Arguments arguments = arguments_of(a);
   const auto one = [&](size_t i) { return as_value(arguments.positional.at(i), range); };

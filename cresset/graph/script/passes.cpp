@@ -229,14 +229,30 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
     else CRESSET_CHECK(from->constants.count(name), "freeze: there is no attribute or method '", name, "' to preserve");
   }
   std::map<std::string, std::unique_ptr<Graph>> graphs;
+  std::map<std::string, Function*> sources;
   std::set<std::pair<ScriptObject*, std::string>> written;
-  for (const std::string& m : methods) {
-    Function* f = from->method(m);
+  for (const std::string& m : methods) sources[m] = from->method(m);
+  // Methods that run beside are methods of the frozen module too, under names of their own.
+  std::map<Node*, std::string> forks;
+  for (std::vector<std::string> open = methods; !open.empty();) {
+    const std::string m = open.back();
+    open.pop_back();
+    if (graphs.count(m)) continue;
+    Function* f = sources.at(m);
     f->ensure_defined();
     graphs[m] = f->inlined().clone();
     settle_interfaces(*graphs[m], root);
     settle_training(*graphs[m], root);
     find_written(*graphs[m], root, written);
+    graphs[m]->for_each([&](Node& n) {
+      if (!is_builtin(n, "prim::fork") && !is_builtin(n, "prim::awaitable")) return;
+      Function* const forked = n.inputs().size() > 1 && n.input(1) == n.graph().block().parameter(0) ? find_function(constant_text(n.input(0))) : nullptr;
+      if (!forked || forked->native || forked->cls != from) return;
+      const std::string name = "_forked_" + short_name(forked->name);
+      sources.emplace(name, forked);
+      forks.emplace(&n, name);
+      open.push_back(name);
+    });
   }
   ClassType* cls = unit.create_class(from->name, ClassKind::Module);
   if (from->attribute("training")) cls->add_attribute({"training", TypeKind::Bool});
@@ -251,6 +267,9 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
   for (auto& [name, g] : graphs) {
     Value* self = g->block().parameter(0);
     self->set_type(cls->type());
+    g->for_each([&](Node& n) {
+      if (const auto fork = forks.find(&n); fork != forks.end()) n.set_input(0, g->constant(Datum(cls->name + "." + fork->second)));
+    });
     std::vector<Node*> reads;
     g->for_each([&](Node& n) {
       if (is_builtin(n, "prim::GetAttr") || is_builtin(n, "prim::SetAttr")) reads.push_back(&n);
@@ -307,7 +326,7 @@ Datum freeze_module(const Datum& module, const std::vector<std::string>& preserv
     folding.folds_results = false;
     fold_constants(*g, folding);
     remove_dead(*g);
-    Schema schema = from->method(name)->schema;
+    Schema schema = sources.at(name)->schema;
     schema.arguments[0].type = cls->type();
     Function* f = unit.create_function(cls->name + "." + name, std::move(schema));
     f->cls = cls;

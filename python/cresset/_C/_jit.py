@@ -144,5 +144,9 @@ def found(name):
         if name.startswith(start) and (key := name.removeprefix(start)) in _settings:
             return lambda: _settings[key]
     if (passes := _PASSES.get(name.removeprefix("_jit_pass_"))) is not None and name.startswith("_jit_pass_"):
-        return lambda graph, *options: graph._pass(*passes)
+
+        def run(graph, *options):
+            graph._pass(*passes)
+
+        return run
     return None

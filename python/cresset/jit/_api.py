@@ -203,10 +203,12 @@ def isinstance(obj, target_type):
     """
     if _is(target_type, tuple):
         return any(isinstance(obj, one) for one in target_type)
+    if _is(target_type, (list, set, dict)):
+        raise RuntimeError(f"torch.jit.isinstance: the second argument must be a type or a tuple of types, got {target_type}")
+    if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple, typing.Optional):
+        raise RuntimeError(f"torch.jit.isinstance: expected a type with its arguments, such as list[int], got {target_type}")
     origin, arguments = typing.get_origin(target_type), typing.get_args(target_type)
     if origin is None:
-        if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple, typing.Optional):
-            raise RuntimeError(f"torch.jit.isinstance: expected a type with its arguments, such as list[int], got {target_type}")
         return target_type is typing.Any or _is(obj, type(None) if target_type is None else target_type)
     if origin is list:
         return _is(obj, list) and all(isinstance(item, arguments[0]) for item in obj)
@@ -313,6 +315,8 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         return _collections.ScriptList(obj)
     if _is(obj, dict):
         return _collections.ScriptDict(obj)
+    if hasattr(obj, "__prepare_scriptable__"):
+        return script(obj.__prepare_scriptable__(), _frames_up=_frames_up + 1)
     if not callable(obj) and (made := _scripted_object(obj)) is not None:
         return made
     if not callable(obj):

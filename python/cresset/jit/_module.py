@@ -340,6 +340,11 @@ class RecursiveScriptModule(ScriptModule):
     def original_name(self):
         return self._info["name"].rpartition(".")[2]
 
+    @property
+    def qualified_name(self):
+        """The name of the module's class in TorchScript: "__torch__.NAME"."""
+        return self._info["name"]
+
     def _get_name(self):
         return type(self).__name__
 

@@ -300,7 +300,7 @@ def _describe_class(cls):
     if issubclass(cls, torch.nn.Module):
         return ("namespace", cls, cls.__name__)
     if cls in (torch.autograd.profiler.record_function, torch.profiler.record_function):
-        return ("special", "ignored_context")
+        return ("special", "record_function")
     if issubclass(cls, torch.Tensor) or cls is torch.dtype:
         return ("special", "Tensor")
     if cls is torch.Generator:

@@ -2,6 +2,7 @@
 
 import io
 import math
+import typing
 import unittest
 import warnings
 from typing import List
@@ -558,3 +559,95 @@ def test_freezing_puts_methods_of_interfaces_in_place():
     assert steps(frozen.graph) == ["aten::mul"]
     assert frozen(torch.ones(2)).tolist() == [2, 2]
     assert list(frozen.named_modules()) == [("", frozen)]
+
+
+class Beside(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.times = nn.Parameter(torch.tensor([2.0, 3.0])), 2
+
+    @torch.jit.export
+    def part(self, x, n: int):
+        for _ in range(n):
+            x = x * self.weight + 1
+        return x
+
+    def forward(self, x):
+        beside = torch.jit.fork(self.part, x, self.times)
+        return torch.jit.wait(beside) + self.part(x, 1)
+
+
+def test_freezing_takes_methods_that_run_beside():
+    scripted = torch.jit.script(Beside().eval())
+    for changed in (torch.jit.freeze(scripted), torch.jit.optimize_for_inference(scripted)):
+        assert not hasattr(changed, "weight")
+        assert changed(torch.ones(2)).tolist() == [10, 17]
+        file = io.BytesIO()
+        changed.save(file)
+        assert torch.jit.load(io.BytesIO(file.getvalue()))(torch.ones(2)).tolist() == [10, 17]
+
+
+def named_parts(x: torch.Tensor, fails: bool) -> torch.Tensor:
+    with torch.autograd.profiler.record_function("outer"):
+        if fails:
+            raise RuntimeError("it does")
+        with torch.profiler.record_function(name="inner", args="more"):
+            y = x + 1
+    return y
+
+
+def recorded_names(*calls):
+    with torch.profiler.profile() as profile:
+        for call in calls:
+            call()
+    return [event.name for event in profile.events() if not event.name.startswith("aten::")]
+
+
+def test_named_parts_of_programs_are_recorded():
+    scripted = torch.jit.script(named_parts)
+    file = io.BytesIO()
+    scripted.save(file)
+    loaded = torch.jit.load(io.BytesIO(file.getvalue()))
+    x = torch.ones(2)
+
+    def failing():
+        with pytest.raises(torch.jit.Error, match="it does"):
+            scripted(x, True)
+
+    assert recorded_names(lambda: scripted(x, False)) == ["named_parts", "outer", "inner"]
+    assert recorded_names(lambda: loaded(x, False)) == ["forward", "outer", "inner"]
+    assert recorded_names(failing, lambda: scripted(x, False)) == ["named_parts", "outer", "named_parts", "outer", "inner"]
+    assert scripted(x, False).tolist() == [2, 2]
+
+
+def test_passes_over_graphs_give_nothing():
+    graph = torch.jit.script(named_parts).graph
+    assert torch._C._jit_pass_dce(graph) is None
+
+
+def test_modules_say_their_qualified_name():
+    assert torch.jit.script(Beside()).qualified_name.startswith("__torch__.")
+
+
+def test_isinstance_refuses_types_without_arguments_and_lists_of_types():
+    for target in (list, typing.List, typing.Dict, typing.Tuple, typing.Optional):
+        with pytest.raises(RuntimeError, match="expected a type with its arguments"):
+            torch.jit.isinstance([1], target)
+    for target in ([int, List[str]], {int, str}):
+        with pytest.raises(RuntimeError, match="must be a type or a tuple of types"):
+            torch.jit.isinstance(2, target)
+
+
+class Unscriptable:
+    def __call__(self, *values):
+        return sum(values)
+
+    def __prepare_scriptable__(self):
+        def two(a: int, b: int) -> int:
+            return a + b
+
+        return two
+
+
+def test_objects_name_what_is_compiled_in_their_place():
+    assert torch.jit.script(Unscriptable())(1, 2) == 3

@@ -18,21 +18,25 @@ namespace {
 
 constexpr int64_t kNewestVersion = 10;
 
-// The texts of an archive, compiled when something asks for a name in them.
-// Named parts of a profile, which archives begin by an object of C++ that only the profiler of PyTorch has: here they are blocks alone.
+// Named parts of a profile: a class whose text in archives has an object of C++ that only the profiler of PyTorch has.
 constexpr const char* kRecorded = "__torch__.torch.autograd.profiler.record_function";
 constexpr const char* kRecordFunction = R"(class record_function:
   name : str
   args : Optional[str]
+  record : Any
   def __init__(self: __torch__.torch.autograd.profiler.record_function, name: str, args: Optional[str]=None) -> NoneType:
     self.name = name
     self.args = args
+    self.record = None
   def __enter__(self: __torch__.torch.autograd.profiler.record_function) -> __torch__.torch.autograd.profiler.record_function:
+    self.record = ops.profiler._record_function_enter_new(self.name, self.args)
     return self
   def __exit__(self: __torch__.torch.autograd.profiler.record_function, exc_type: Any, exc_value: Any, traceback: Any) -> NoneType:
+    _0 = ops.profiler._record_function_exit(self.record)
     return None
 )";
 
+// The texts of an archive, compiled when something asks for a name in them.
 class Code final : public ClassSource::Texts, public ArchiveNames, public std::enable_shared_from_this<Code> {
  public:
   Code(std::shared_ptr<CompilationUnit> unit, std::vector<Datum> constants, int64_t version)

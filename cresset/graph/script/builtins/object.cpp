@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdio>
+#include <optional>
 
+#include "cresset/core/scope_hooks.h"
 #include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/fork.h"
 #include "cresset/graph/script/sugar.h"
@@ -21,6 +23,17 @@ std::atomic<PrintHandler>& print_handler() {
   static std::atomic<PrintHandler> handler(print_to_output);
   return handler;
 }
+
+// A named part of a program, for those who record it; it ends with the object at the latest.
+class RecordedPart final : public dispatch::Object {
+ public:
+  explicit RecordedPart(const std::string& name) { scope_.emplace(name); }
+  const char* kind_name() const override { return "_RecordFunction"; }
+  void end() { scope_.reset(); }
+
+ private:
+  std::optional<ScopeOfFunction> scope_;
+};
 
 ScriptObject& object(const Datum& v, const char* what) {
   ScriptObject* o = object_of(v);
@@ -205,6 +218,18 @@ void add_object_builtins() {
         out = v;
       },
       true);
+  add_builtin(
+      "profiler::_record_function_enter_new(str name, str? args=None) -> Any",
+      [](Inputs in, size_t, Datum& out) { out = Datum(intrusive_ptr<dispatch::Object>(make_intrusive<RecordedPart>(in[0]->to_string()))); }, false);
+  add_builtin(
+      "profiler::_record_function_exit._RecordFunction(Any record) -> ()",
+      [](Inputs in, size_t, Datum& out) {
+        auto* const part = in[0]->object() ? dynamic_cast<RecordedPart*>(in[0]->object()->get()) : nullptr;
+        CRESSET_CHECK_TYPE(part, "_record_function_exit: expected a part that _record_function_enter_new began, got ", in[0]->kind());
+        part->end();
+        out = Datum();
+      },
+      false);
   add_writing("prim::Print", 0, INT_MAX, {}, [](Inputs in, size_t n, Datum& out) {
     std::string line;
     for (size_t i = 0; i < n; i++) line += (i ? " " : "") + str_of(*in[i]);
