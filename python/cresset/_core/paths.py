@@ -29,7 +29,6 @@ HOMES = {
     "_library.fake_impl": {"_library.operators": "FakeImplCtx=FakeContext"},
     "_library.triton": {"library": "capture_triton=wrap_triton triton_op wrap_triton"},
     "_tensor_str": {"_tensor_str": "_str_intern=tensor_str"},
-    "autograd": {"_C._autograd": "_disable_profiler _profiler_enabled"},
     "autograd.grad_mode": {"utils._contextlib": "_DecoratorContextManager _NoParamDecoratorContextManager"},
     "cuda.memory": {"cuda": "empty_cache max_memory_allocated max_memory_reserved mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats memory_summary "
                             "reset_peak_memory_stats"},

@@ -19,6 +19,10 @@ _SUBMODULES = ("forward_ad", "functional", "profiler", "profiler_util")
 
 
 def __getattr__(name):
+    if name in ("_disable_profiler", "_profiler_enabled"):
+        from .._C import _autograd
+
+        return getattr(_autograd, name)
     if name == "DeviceType":
         from .profiler_util import DeviceType
 
