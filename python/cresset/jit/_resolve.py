@@ -171,7 +171,7 @@ def named_tuple_text(cls):
     """The type of a named tuple; None where a field says a type that is none here, as a bare `tuple`."""
     if cls not in _named_tuples:
         try:
-            hints = typing.get_type_hints(cls) if getattr(cls, "__annotations__", None) else {}
+            hints = typing.get_type_hints(cls)
         except NameError as error:
             raise RuntimeError(f"torch.jit.script: an annotation of {cls.__name__} names a type that is not there: {error}") from error
         types_ = [type_text(hints[field]) if field in hints else "Tensor" for field in cls._fields]

@@ -161,7 +161,7 @@ template <class T> void reflect(int length, const T* v, T tau, T* other, T sum) 
 struct Reflection {
   float beta, tau;
 };
-Reflection reflection_of(int length, float* column) {
+float norm_below(int length, const float* column) {
   float scale = 0, squares = 1;
   for (int i = 1; i < length; i++) {
     const float size = std::fabs(column[i]);
@@ -171,12 +171,29 @@ Reflection reflection_of(int length, float* column) {
     squares = larger ? 1 + squares * ratio * ratio : squares + ratio * ratio;
     if (larger) scale = size;
   }
-  if (scale == 0) return {column[0], 0};
-  const float rest = scale * std::sqrt(squares), first = std::fabs(column[0]);
-  const float larger = std::max(first, rest), ratio = std::min(first, rest) / larger;
-  const float beta = -std::copysign(larger * std::sqrt(1 + ratio * ratio), column[0]), pivot = column[0] - beta;
+  return scale * std::sqrt(squares);
+}
+float reflected(float first, float rest) {
+  const float larger = std::max(std::fabs(first), rest), ratio = std::min(std::fabs(first), rest) / larger;
+  return -std::copysign(larger * std::sqrt(1 + ratio * ratio), first);
+}
+Reflection reflection_of(int length, float* column) {
+  // Below it a norm has too few bits for a reflection.
+  constexpr float kSmallest = 0x1p-102f;
+  const float rest = norm_below(length, column);
+  if (rest == 0) return {column[0], 0};
+  float first = column[0], beta = reflected(first, rest);
+  int raised = 0;
+  while (std::fabs(beta) < kSmallest) {
+    for (int i = 1; i < length; i++) column[i] /= kSmallest;
+    first /= kSmallest;
+    raised++;
+    beta = reflected(first, norm_below(length, column));
+  }
+  const float pivot = first - beta, tau = (beta - first) / beta;
   for (int i = 1; i < length; i++) column[i] /= pivot;
-  return {beta, (beta - column[0]) / beta};
+  for (; raised > 0; raised--) beta *= kSmallest;
+  return {beta, tau};
 }
 
 template <class T> bool householder(int m, int n, T* a, T* tau) {
