@@ -12,7 +12,6 @@
 #include "cresset/graph/script/print.h"
 #include "cresset/io/file.h"
 #include "cresset/ops/build_info.h"
-#include "cresset/ops/functions.h"
 
 namespace cresset::graph::onnx {
 

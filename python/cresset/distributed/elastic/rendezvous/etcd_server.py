@@ -12,6 +12,8 @@ from .etcd_store import EtcdStore
 
 __all__ = ["EtcdServer"]
 
+_PATIENCE = 10  # seconds in which a server ends
+
 
 def _free_port():
     with socket.socket() as found:
@@ -63,7 +65,11 @@ class EtcdServer:
         """Ends the server and removes its data."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait()
+            try:
+                self._process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:  # it may wait for peers that are gone
+                self._process.kill()
+                self._process.wait()
             self._process = None
         if self._own and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
