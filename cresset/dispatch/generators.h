@@ -6,7 +6,7 @@
 
 namespace cresset::dispatch {
 
-// The backend of these kernels, which no tensor has. An operator without one runs on as if no generator were given.
+// The backend of these kernels, which no tensor has. An operator without one runs its own, whose sampling refuses the generator.
 constexpr uint8_t kGeneratorBackend = 252;
 constexpr const char* kGeneratorBackendName = "CustomRNGKeyId";
 

@@ -694,7 +694,7 @@ class Graph(_Search):
             self._handle, initializers, onnx_opset_version, dynamic_axes or {}, defer_weight_export, int(operator_export_type), strip_doc_string,
             keep_initializers_as_inputs, custom_opsets or {}, add_node_names, False, onnx_file_path, renamed,
         )  # fmt: skip
-        deferred = {name: bytes(t.detach().cpu().contiguous().untyped_storage()) for name, t in weights.items()}
+        deferred = {name: bytes(t.detach().cpu().contiguous().clone().untyped_storage()) for name, t in weights.items()}
         return made, deferred, has_files, {Node(self, at): name for at, name in names.items()}
 
     def _pretty_print_onnx(

@@ -68,6 +68,8 @@ class OnnxGraphTest(unittest.TestCase):
         made, deferred, *_ = export(torch._C.parse_ir(text), {"w": weight}, defer_weight_export=True)
         self.assertIn(b"__EXTERNAL", made)
         self.assertEqual(deferred, {"w": b"\x00\x00\x80?\x00\x00\x00@\x00\x00@@"})
+        part = torch.tensor([0.0, 1, 2, 3, 4])[1:4]  # of a larger memory, its own bytes alone
+        self.assertEqual(export(torch._C.parse_ir(text), {"w": part}, defer_weight_export=True)[1], deferred)
         made, *_ = export(torch._C.parse_ir(text), {"w": weight})
         torch._C._check_onnx_proto(made)
 
