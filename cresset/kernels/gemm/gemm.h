@@ -30,6 +30,10 @@ CRESSET_API void gemm_pack(bool trans_b, int64_t n, int64_t k, const float* b, i
 CRESSET_API void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, const GemmEpilogue& epilogue, float* c,
                              int64_t ldc);
 
+// The sum of x[i] * y[i], with the bits of PyTorch's on processors where its library runs SSE code.
+float dot(int64_t n, const float* x, const float* y);
+double dot(int64_t n, const double* x, const double* y);
+
 // `batch` products whose matrices lie stride_* elements apart; a stride of 0 shares A or B. The bias is shared.
 CRESSET_API void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,
                               int64_t stride_a, const void* b, int64_t ldb, int64_t stride_b, const Scalar& beta, void* c, int64_t ldc, int64_t stride_c,

@@ -133,6 +133,15 @@ void mm(const Tensor& self, const Tensor& mat2, const Tensor& out) { product(sel
 void bmm(const Tensor& self, const Tensor& mat2, const Tensor& out) { batched_product(self, mat2, 1, 0, out); }
 void mv(const Tensor& self, const Tensor& vec, const Tensor& out) { product(self, vec.unsqueeze(1), 1, 0, out); }
 void dot(const Tensor& self, const Tensor& tensor, const Tensor& out) {
+  const bool is_dense = self.numel() <= 1 || (self.stride(0) == 1 && tensor.stride(0) == 1);
+  if (is_dense && self.scalar_type() == kFloat) {
+    *out.data_ptr<float>() = kernels::dot(self.numel(), self.const_data_ptr<float>(), tensor.const_data_ptr<float>());
+    return;
+  }
+  if (is_dense && self.scalar_type() == kDouble) {
+    *out.data_ptr<double>() = kernels::dot(self.numel(), self.const_data_ptr<double>(), tensor.const_data_ptr<double>());
+    return;
+  }
   // Tiles of a matrix product are as good as empty with one row and column; those of floating dtypes have a path of their own.
   constexpr int64_t kLong = 64;
   if (!is_floating_type(self.scalar_type()) && self.numel() >= kLong) {

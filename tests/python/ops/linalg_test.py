@@ -563,6 +563,24 @@ class Norms(Case):
 
 
 class Provider(unittest.TestCase):
+    def test_dot_of_dense_numbers_sums_four_vectors_of_16_bytes(self):
+        """The order of sums of MKL's SSE path, which PyTorch takes on processors of AMD: an L-BFGS search then takes the same steps."""
+        for dtype, lanes in ((np.float32, 4), (np.float64, 2)):
+            rng = np.random.default_rng(lanes)
+            for n in (*range(70), 127, 1000, 1003):
+                x, y = rng.standard_normal((2, n)).astype(dtype)
+                products, sums = x * y, np.zeros((4, lanes), dtype)
+                whole, vectors = n // (4 * lanes) * 4 * lanes, n // lanes * lanes
+                for block in products[:whole].reshape(-1, 4, lanes):
+                    sums += block
+                for i, vector in enumerate(products[whole:vectors].reshape(-1, lanes)):
+                    sums[i % 2 if lanes == 4 else 0] += vector
+                for product in products[vectors:]:
+                    sums[0, 0] += product
+                total = ((sums[0] + sums[1]) + sums[2]) + sums[3]
+                expected = (total[0] + total[2]) + (total[1] + total[3]) if lanes == 4 else total[0] + total[1]
+                self.assertEqual(torch.dot(torch.from_numpy(x), torch.from_numpy(y)).item(), expected.item(), (dtype, n))
+
     def test_dot_of_every_length_and_dtype(self):
         for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.complex64, torch.complex128, torch.uint8, torch.int32, torch.int64):
             for n in (0, 1, 63, 64, 65, 1000):
