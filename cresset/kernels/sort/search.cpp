@@ -44,24 +44,16 @@ Strided as_bytes(Strided x) {
   return x;
 }
 
-// The first place in [0, n) whose element is not before the value; comparisons with NaN count as before.
+// The first place in [0, n) whose element is not before the value; comparisons with NaN count as before. By halves of the interval, so that elements in no
+// order have the place that such a search ends at; without branches, whose outcomes cannot be predicted.
 template <class T, class At> int64_t insertion_point(At at, int64_t n, T value, bool right) {
-  auto before = [&](int64_t i) { return right ? !(at(i) > value) : !(at(i) >= value); };
   int64_t low = 0, high = n;
-  if (n > 0 && !(at(n - 1) < at(0)) && at(n - 1) == at(n - 1)) {
-    // Without branches, whose outcomes cannot be predicted.
-    for (int64_t count = n; count > 1;) {
-      const int64_t half = count / 2;
-      low += before(low + half - 1) ? half : 0;
-      count -= half;
-    }
-    return low + before(low);
-  }
-  // NaN at the end is in no order with the rest, and what falls in none at all: the halves in their usual succession.
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (before(middle)) low = middle + 1;
-    else high = middle;
+  for (int64_t longest = n; longest > 0; longest /= 2) {
+    const int64_t middle = std::min(low + (high - low) / 2, n - 1);
+    const T here = at(middle);
+    const bool open = low < high, before = open & (right ? !(here > value) : !(here >= value));
+    low = before ? middle + 1 : low;
+    high = before | !open ? high : middle;
   }
   return low;
 }

@@ -1,5 +1,6 @@
 """Special functions, statistics, differences, places and distinct values against NumPy and against PyTorch's numbers."""
 
+import bisect
 import unittest
 
 import numpy as np
@@ -710,6 +711,14 @@ class BinarySearch(unittest.TestCase):
         row, values = torch.tensor([1.0, 2.0, 3.0, 4.0, NAN]), torch.tensor([0.0, 2.0, 3.5, 9.0, NAN])
         self.assertEqual(torch.searchsorted(row, values).tolist(), [0, 1, 5, 5, 5])
         self.assertEqual(torch.searchsorted(row, values, right=True).tolist(), [0, 2, 5, 5, 5])
+
+    def test_boundaries_in_no_order_have_the_place_that_halving_ends_at(self):
+        for n in range(1, 40):
+            row, values = random(n, seed=n).round(1), random(20, seed=1).round(1)
+            for right, search in ((False, bisect.bisect_left), (True, bisect.bisect_right)):
+                expected = [search(row.tolist(), value) for value in values.tolist()]
+                self.assertEqual(torch.searchsorted(torch.tensor(row), torch.tensor(values), right=right).tolist(), expected)
+                self.assertEqual(torch.bucketize(torch.tensor(values), torch.tensor(row), right=right).tolist(), expected)
 
 
 if __name__ == "__main__":
