@@ -81,6 +81,10 @@ if(kernel_cpu)
     cresset_precompile(cresset_kernels_${isa} <array> <cmath> <complex> <cstring> <limits> <type_traits> <utility> ${kernels}/gemm/cpu/pack.h)
     target_compile_definitions(cresset_kernels_${isa} PRIVATE CRESSET_ISA=isa_${isa})
     target_compile_options(cresset_kernels_${isa} PRIVATE ${isa_${isa}_flags})
+    # The loops know no threads: parallel_for hands each its part.
+    if(CRESSET_SANITIZE STREQUAL thread)
+      target_compile_options(cresset_kernels_${isa} PRIVATE -fno-sanitize=thread)
+    endif()
     # Beside AVX2 the baseline serves only processors without it: a third of the size.
     if(isa STREQUAL baseline AND avx2 IN_LIST isa_names)
       target_compile_options(cresset_kernels_${isa} PRIVATE $<$<CONFIG:Release>:-Os>)
