@@ -44,18 +44,34 @@ Strided as_bytes(Strided x) {
   return x;
 }
 
-// The first place in [0, n) whose element is not before the value; comparisons with NaN count as before. By halves of the interval, so that elements in no
-// order have the place that such a search ends at; without branches, whose outcomes cannot be predicted.
-template <class T, class At> int64_t insertion_point(At at, int64_t n, T value, bool right) {
+// The first place in [0, n) whose element is not before the value; comparisons with NaN count as before.
+template <class T, class At> int64_t insertion_point(At at, int64_t n, T value, bool right, bool ordered) {
+  auto before = [&](int64_t i) { return right ? !(at(i) > value) : !(at(i) >= value); };
   int64_t low = 0, high = n;
-  for (int64_t longest = n; longest > 0; longest /= 2) {
-    const int64_t middle = std::min(low + (high - low) / 2, n - 1);
-    const T here = at(middle);
-    const bool open = low < high, before = open & (right ? !(here > value) : !(here >= value));
-    low = before ? middle + 1 : low;
-    high = before | !open ? high : middle;
+  if (ordered) {
+    // Without branches, whose outcomes cannot be predicted.
+    for (int64_t count = n; count > 1;) {
+      const int64_t half = count / 2;
+      low += before(low + half - 1) ? half : 0;
+      count -= half;
+    }
+    return low + before(low);
+  }
+  // What falls or is NaN has no place of its own: the halves in their usual succession.
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (before(middle)) low = middle + 1;
+    else high = middle;
   }
   return low;
+}
+
+// Whether the elements never fall, if that is known in less time than the searches take.
+template <class At> bool is_ordered(At at, int64_t n, int64_t searches) {
+  if (searches < n / 16) return false;
+  for (int64_t i = 1; i < n; i++)
+    if (!(at(i - 1) <= at(i))) return false;
+  return at(0) == at(0);
 }
 
 }  // namespace
@@ -99,12 +115,19 @@ void searchsorted(const Strided& out, const Strided& sorted, const Strided& valu
     using T = decltype(tag);
     const T *row = rows.as<T>(), *value = wanted.as<T>();
     const int64_t* order = sorter.defined() ? orders.as<int64_t>() : nullptr;
-    parallel_for(0, values.numel(), 2048, [&](int64_t begin, int64_t end) {
+    const auto by_order = [&](int64_t start) { return [=](int64_t k) { return row[start + order[start + k]]; }; };
+    const auto in_place = [&](int64_t start) { return [=](int64_t k) { return row[start + k]; }; };
+    std::vector<char> ordered(static_cast<size_t>(n == 0 ? 0 : sorted.numel() / n));
+    for (size_t r = 0; r < ordered.size(); r++) {
+      const int64_t start = static_cast<int64_t>(r) * n;
+      ordered[r] = order ? is_ordered(by_order(start), n, per_row) : is_ordered(in_place(start), n, per_row);
+    }
+    parallel_for(0, n == 0 ? 0 : values.numel(), 2048, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
-        const int64_t start = sorted.dim() == 1 ? 0 : i / per_row * n;
-        const T* from = row + start;
-        found[static_cast<size_t>(i)] = order ? insertion_point([&](int64_t k) { return from[order[start + k]]; }, n, value[i], right)
-                                              : insertion_point([&](int64_t k) { return from[k]; }, n, value[i], right);
+        const int64_t r = sorted.dim() == 1 ? 0 : i / per_row, start = r * n;
+        const bool fast = ordered[static_cast<size_t>(r)];
+        found[static_cast<size_t>(i)] =
+            order ? insertion_point(by_order(start), n, value[i], right, fast) : insertion_point(in_place(start), n, value[i], right, fast);
       }
     });
   });
