@@ -87,7 +87,7 @@ intrusive_ptr<StorageImpl> Checkpoint::read_storage(size_t index) const {
   const StorageRecord& s = document_.storages[index];
   const size_t nbytes = static_cast<size_t>(s.nbytes);
   if (options_.mmap && nbytes > 0 && !swap_bytes_ && s.offset % 16 == 0) {
-    if (!mapped_) mapped_ = source_->map();
+    if (!mapped_) mapped_ = source_->map(options_.shared);
     if (mapped_) return make_intrusive<StorageImpl>(mapped_.get() + s.offset, nbytes, Device(kCPU), [keep = mapped_](void*) {});
   }
   auto storage = make_intrusive<StorageImpl>(nbytes, Device(kCPU));

@@ -16,8 +16,8 @@ namespace cresset::io {
 constexpr size_t kMaxPickleBytes = size_t{1} << 31;
 
 struct CheckpointOptions : UnpickleOptions {
-  // Storages share pages with the file until they are written to; writing does not change the file.
-  bool mmap = false;
+  // Storages share pages with the file until they are written to; writing changes the file only if it is `shared`.
+  bool mmap = false, shared = false;
   // Bytes of a file without a `byteorder` entry are those of a big-endian machine.
   bool big_endian = false;
   // The checksums of storages are compared, except where they are mapped.

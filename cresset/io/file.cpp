@@ -140,9 +140,9 @@ void ReadableFile::read(uint64_t offset, void* to, size_t size) const {
   }
 }
 
-std::shared_ptr<char> ReadableFile::map() const {
+std::shared_ptr<char> ReadableFile::map(bool shared) const {
   const size_t size = static_cast<size_t>(size_);
-  void* p = mmap(nullptr, std::max<size_t>(size, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor_, 0);
+  void* p = mmap(nullptr, std::max<size_t>(size, 1), PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, descriptor_, 0);
   CRESSET_CHECK(p != MAP_FAILED, "load: cannot map '", path_, "': ", std::strerror(errno));
   return std::shared_ptr<char>(static_cast<char*>(p), [size](char* q) { munmap(q, std::max<size_t>(size, 1)); });
 }

@@ -31,8 +31,8 @@ class CRESSET_API ReadableFile {
   uint64_t size() const { return size_; }
   // Errors: bytes beyond the end, a failing disk.
   void read(uint64_t offset, void* to, size_t size) const;
-  // The whole file in memory, private to this process: writing there does not reach the file.
-  std::shared_ptr<char> map() const;
+  // The whole file in memory. Private to this process, where writing does not reach the file, or shared, which wants a descriptor that may write.
+  std::shared_ptr<char> map(bool shared = false) const;
 
  private:
   CRESSET_LOCAL void measure();

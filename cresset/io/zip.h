@@ -18,8 +18,8 @@ class CRESSET_API ByteSource {
   virtual uint64_t size() const = 0;
   // Errors: bytes beyond the end.
   virtual void read(uint64_t offset, void* to, size_t size) const = 0;
-  // All bytes in writable memory that never reaches the file; null where there is no file to map.
-  virtual std::shared_ptr<char> map() const { return nullptr; }
+  // All bytes in writable memory, which reaches the file only if it is shared; null where there is no file to map.
+  virtual std::shared_ptr<char> map(bool /*shared*/ = false) const { return nullptr; }
 };
 
 class CRESSET_API FileSource final : public ByteSource {
@@ -29,7 +29,7 @@ class CRESSET_API FileSource final : public ByteSource {
   FileSource(int descriptor, const std::string& path) : file_(descriptor, path) {}
   uint64_t size() const override { return file_.size(); }
   void read(uint64_t offset, void* to, size_t size) const override { file_.read(offset, to, size); }
-  std::shared_ptr<char> map() const override { return file_.map(); }
+  std::shared_ptr<char> map(bool shared = false) const override { return file_.map(shared); }
 
  private:
   ReadableFile file_;

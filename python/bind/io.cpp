@@ -393,16 +393,20 @@ std::shared_ptr<io::ByteSource> source_of(PyObject* from, const std::string& nam
 }
 
 namespace {
-// load(descriptor or bytes, name, mmap, big_endian, verify, allow, resolve, place, encoding): what the file holds, and where that ends.
+// How files are mapped, as serialization.py tells it.
+enum Mapping { kNotMapped, kPrivate, kShared };
+
+// load(descriptor or bytes, name, mapping, big_endian, verify, allow, resolve, place, encoding): what the file holds, and where that ends.
 PyObject* io_load(PyObject*, PyObject* args) {
   PyObject *from, *allow, *resolve, *place;
   const char *name, *encoding;
-  int mmap, big_endian, verify;
-  if (!PyArg_ParseTuple(args, "OspppOOOs", &from, &name, &mmap, &big_endian, &verify, &allow, &resolve, &place, &encoding)) return nullptr;
+  int mapping, big_endian, verify;
+  if (!PyArg_ParseTuple(args, "OsippOOOs", &from, &name, &mapping, &big_endian, &verify, &allow, &resolve, &place, &encoding)) return nullptr;
   return io_guarded([&] {
     io::CheckpointOptions options;
     options.file = name;
-    options.mmap = mmap;
+    options.mmap = mapping != kNotMapped;
+    options.shared = mapping == kShared;
     options.big_endian = big_endian;
     options.verify = verify;
     if (allow != Py_None) {
@@ -423,17 +427,18 @@ io::Checkpoint& checkpoint_of(PyObject* capsule) {
   return *static_cast<io::Checkpoint*>(p);
 }
 
-// open(descriptor or bytes, name, mmap, big_endian, verify): a handle on the file and the bytes of its pickle, for Python's own reader, and where the file's
+// open(descriptor or bytes, name, mapping, big_endian, verify): a handle on the file and the bytes of its pickle, for Python's own reader, and where the file's
 // content ends.
 PyObject* io_open(PyObject*, PyObject* args) {
   PyObject* from;
   const char* name;
-  int mmap, big_endian, verify;
-  if (!PyArg_ParseTuple(args, "Osppp", &from, &name, &mmap, &big_endian, &verify)) return nullptr;
+  int mapping, big_endian, verify;
+  if (!PyArg_ParseTuple(args, "Osipp", &from, &name, &mapping, &big_endian, &verify)) return nullptr;
   return io_guarded([&] {
     io::CheckpointOptions options;
     options.file = name;
-    options.mmap = mmap;
+    options.mmap = mapping != kNotMapped;
+    options.shared = mapping == kShared;
     options.big_endian = big_endian;
     options.verify = verify;
     options.any = true;

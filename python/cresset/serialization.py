@@ -522,7 +522,11 @@ def get_default_mmap_options():
 
 
 class set_default_mmap_options:
-    """How `load` with `mmap=True` maps files, at once or within a `with` block. Only private mappings never change the file.
+    """How `load` with `mmap=True` maps files, at once or within a `with` block: with `mmap.MAP_SHARED` what is written to tensors is written to the file,
+    which must be open to writing; with `mmap.MAP_PRIVATE`, the default, the file does not change. A written file keeps the checksums it had: it is loaded
+    with `mmap=True`, or after `set_crc32_options(False)`.
+
+    Raises ValueError for other flags.
 
     >>> import mmap
     >>> with torch.serialization.set_default_mmap_options(mmap.MAP_PRIVATE):
@@ -533,8 +537,6 @@ class set_default_mmap_options:
     def __init__(self, flags):
         if flags not in (MAP_PRIVATE, MAP_SHARED):
             raise ValueError(f"set_default_mmap_options: expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, got {flags}")
-        if flags == MAP_SHARED:
-            raise ValueError("set_default_mmap_options: mappings that write into the checkpoint are not supported, only mmap.MAP_PRIVATE")
         self.before, _options["mmap"] = _options["mmap"], flags
 
     def __enter__(self):
@@ -680,7 +682,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     False builds whole modules and other objects too, from their state, of classes that the process has imported; it calls nothing but rebuilding functions and
     constructors of data, and an error names what else a file wants (`add_safe_globals` allows it). Only a `pickle_module` of another kind, dill say, may run
     what the file says. mmap: True leaves tensors in the file,
-    whose pages are read when they are used and copied when they are written to; the file does not change. encoding: that of text which Python 2 wrote,
+    whose pages are read when they are used and copied when they are written to, and the file does not change (`set_default_mmap_options` tells otherwise).
+    encoding: that of text which Python 2 wrote,
     "utf-8" by default; "bytes" leaves it as bytes. An object is left behind what was read, where the next one of a file of several begins.
 
     The environment decides over the program: TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 makes every load one of weights only, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 those that
@@ -724,11 +727,12 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         )
         return jit.load(f, map_location=map_location)
     if is_path:
-        with open(f, "rb") as file:
+        shared = mmap and _options["mmap"] == MAP_SHARED
+        with open(f, "r+b" if shared else "rb") as file:
             name = os.fsdecode(f)
             if os.fstat(file.fileno()).st_size == 0:
                 raise EOFError(f"load: '{name}' is empty")
-            return _load(file.fileno(), name, map_location, pickle_module, weights_only, mmap, pickle_load_args)[0]
+            return _load(file.fileno(), name, map_location, pickle_module, weights_only, mmap + shared, pickle_load_args)[0]
     for needed in ("seek", "read", "tell"):
         if not hasattr(f, needed):
             raise AttributeError(
@@ -757,14 +761,15 @@ def _holds_code(f):
             f.seek(before)
 
 
-def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_load_args):
+def _load(source, name, map_location, pickle_module, weights_only, mapping, pickle_load_args):
+    """What a file holds and where that ends; `mapping` is 0, 1 for private pages and 2 for those that the file has too."""
     name, place = str(name), _placer(map_location)
     if getattr(_state, "skip", False):
         meta = torch.device("meta")
         place = lambda location, index: meta  # noqa: E731
     big = get_default_load_endianness() == LoadEndianness.BIG
     if not weights_only:
-        return _load_with_pickle(source, name, place, pickle_module or pickle, mmap, big, pickle_load_args)
+        return _load_with_pickle(source, name, place, pickle_module or pickle, mapping, big, pickle_load_args)
     names = _allowed_names()
 
     def resolve(module, wanted):
@@ -772,9 +777,9 @@ def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_
         return names[full] if full in names else _known_global(module, wanted)
 
     admitted = {*names, *_OF_WRAPPERS, _NESTED_CLASS}
-    encoding = pickle_load_args.get("encoding") or "utf-8"
+    encoding = str(pickle_load_args.get("encoding") or "utf-8")
     return _cresset._io_load(
-        source, name, mmap, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in admitted, resolve, place, encoding
+        source, name, mapping, big, get_crc32_options(), lambda module, wanted: f"{_plain(module)}.{wanted}" in admitted, resolve, place, encoding
     )
 
 
@@ -808,9 +813,9 @@ def _unpickler_of(pickle_module):
     return Unpickler
 
 
-def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load_args):
+def _load_with_pickle(source, name, place, pickle_module, mapping, big, pickle_load_args):
     """Reads the archive's data.pkl in Python; storages come by their persistent ids. Returns also where the archive ends."""
-    archive, content, end = _cresset._io_open(source, name, mmap, big, get_crc32_options())
+    archive, content, end = _cresset._io_open(source, name, mapping, big, get_crc32_options())
     storages, made = {}, []
 
     def persistent_load(saved):

@@ -4,6 +4,7 @@ import collections
 import datetime
 import importlib.util
 import io
+import mmap
 import os
 import pickle
 import sys
@@ -441,6 +442,28 @@ class Places(unittest.TestCase):
             self.assertEqual(mapped[999].item(), 1000)
             with self.assertRaises(ValueError):
                 torch.load(io.BytesIO(before), mmap=True)
+
+    def test_shared_mappings_write_into_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.pt")
+            torch.save({"a": torch.arange(4.0)}, path)
+            with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+                for only in (True, False):
+                    torch.load(path, mmap=True, weights_only=only)["a"].add_(1)
+                self.assertEqual(torch.load(path, mmap=True)["a"].tolist(), [2, 3, 4, 5])
+            private = torch.load(path, mmap=True)["a"].zero_()
+            self.assertEqual((private.tolist(), torch.load(path, mmap=True)["a"].tolist()), ([0] * 4, [2, 3, 4, 5]))
+            with self.assertRaisesRegex(RuntimeError, "checksum"):
+                torch.load(path)
+            torch.serialization.set_crc32_options(False)
+            self.addCleanup(torch.serialization.set_crc32_options, True)
+            self.assertEqual(torch.load(path)["a"].tolist(), [2, 3, 4, 5])
+
+    def test_an_encoding_is_asked_for_texts_of_python_2_alone(self):
+        saved = io.BytesIO()
+        torch.save([torch.ones(1), "text"], saved)
+        for encoding in (3, b"utf-8"):
+            self.assertEqual(torch.load(io.BytesIO(saved.getvalue()), encoding=encoding)[1], "text")
 
     def test_other_byte_order(self):
         value = {name: torch.arange(3).to(getattr(torch, name)) for name in DTYPES}
