@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/function.h"
 #include "cresset/base/warning.h"
@@ -386,7 +387,8 @@ class Check {
   variable_list tangents(size_t source, const Tensor& direction) const {
     const DualLevel level;
     variable_list at = inputs_, found;
-    for (size_t s = 0; s < sources_.size(); s++) at[places_[s]] = sources_[s].detach();
+    // In a batch of directions every input is one of the batch, so that the function may change it in place.
+    for (size_t s = 0; s < sources_.size(); s++) at[places_[s]] = batched_as(sources_[s].detach(), direction);
     at[places_[source]] = make_dual(at[places_[source]], direction, level.number());
     for (const Tensor& out : fn_(at)) {
       if (!out.defined()) continue;

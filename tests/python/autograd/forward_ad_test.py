@@ -231,6 +231,11 @@ class Gradcheck(unittest.TestCase):
         self.assertTrue(gradcheck(lambda x: (x.sin() * x).cumsum(0), (x,), check_forward_ad=True, check_batched_forward_grad=True))
         self.assertTrue(gradgradcheck(lambda x: x.sin() * x, (x,), check_fwd_over_rev=True))
 
+    def test_functions_that_write_in_place_are_checked_in_batches(self):
+        x, y = vec(0.3, 1.2).requires_grad_(), vec(0.7, 0.4).requires_grad_()
+        for function in (lambda x, y: x.clone().mul_(y), lambda x, y: x.clone().copy_(y), lambda x, y: x.clone()[:1].add_(y[:1])):
+            self.assertTrue(gradcheck(function, (x, y), check_forward_ad=True, check_batched_forward_grad=True))
+
         class Wrong(Cube):
             @staticmethod
             def jvp(ctx, t, scale):
