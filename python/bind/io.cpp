@@ -35,6 +35,7 @@ PyObject* set_names(PyObject*, PyObject* dict) {
                                                        {"default_place", &names.default_place},
                                                        {"reduce", &names.reduce},
                                                        {"global_name", &names.global_name},
+                                                       {"attributes", &names.attributes},
                                                        {"layout", &names.layout},
                                                        {"typed_storage", &names.typed_storage},
                                                        {"typed_of", &names.typed_of}};

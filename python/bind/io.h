@@ -18,6 +18,7 @@ struct IoNames {
   PyObject* change;          // (object, what, value[, value])
   PyObject* device_of;       // (text, index or None)
   PyObject* default_place;   // (a tag): the device that it names
+  PyObject* attributes;      // (tensor of a subclass): its state, a dict or a pair of a dict and slots
   PyObject* reduce;          // (object): what it is made of, as __reduce_ex__(2) tells
   PyObject* global_name;     // (object): its module and name
   PyObject* layout;          // (text): a layout

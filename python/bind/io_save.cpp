@@ -163,8 +163,7 @@ class Saver {
     const Ref own = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__reduce_ex__"));
     const Ref plain = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__reduce_ex__"));
     if (own.get() != plain.get() || is_wrapper(tensor_of(o))) return false;
-    const Ref state(PyObject_GetAttrString(o, "__dict__"));
-    if (!state) throw PythonError();
+    const Ref state = checked(PyObject_CallOneArg(io_names().attributes, o));
     p_.global("torch._tensor", "_rebuild_from_type_v2");
     p_.mark();
     writer_.tensor_function(tensor_of(o));

@@ -103,6 +103,9 @@ def _rebuild_from_type_v2(function, cls, args, state):
     out = function(*args)
     if type(out) is not cls:
         out = out.as_subclass(cls)
+    if hasattr(cls, "__setstate__") and cls.__setstate__ is not getattr(Tensor, "__setstate__", None):
+        out.__setstate__(state)
+        return out
     return _set_obj_state(out, state)
 
 
@@ -117,13 +120,13 @@ def _rebuild_parameter(data, requires_grad, backward_hooks):
 
 
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    out = _rebuild_parameter(data, requires_grad, backward_hooks)
-    out.__dict__.update(state)
-    return out
+    return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
 def _attributes(tensor):
-    """Attributes that a subclass keeps in objects: a dict, or a pair of it and of what is in slots."""
+    """Attributes that a subclass keeps in objects: what its `__getstate__` tells, else a dict, or a pair of it and of what is in slots."""
+    if type(tensor).__getstate__ is not object.__getstate__:
+        return tensor.__getstate__()
     named = {name: getattr(tensor, name) for name in _copyreg._slotnames(type(tensor)) if hasattr(tensor, name)} if type(tensor) is not Tensor else {}
     return (dict(tensor.__dict__), named) if named else dict(tensor.__dict__)
 

@@ -940,6 +940,6 @@ _cresset._set_io_names(
         "parameter": getattr(torch.nn, "Parameter", None), "unpickling_error": pickle.UnpicklingError, "make_parameter": _make_parameter,
         "make_subclass": _make_subclass, "call": _call, "make": _made, "change": _change,
         "device_of": lambda kind, index: torch.device(kind) if index is None else torch.device(kind, index),
-        "default_place": _device, "reduce": _reduce, "global_name": _global_name, "layout": _layout, "typed_storage": TypedStorage, "typed_of": _typed,
+        "default_place": _device, "reduce": _reduce, "attributes": _utils._attributes, "global_name": _global_name, "layout": _layout, "typed_storage": TypedStorage, "typed_of": _typed,
     }
 )  # fmt: skip

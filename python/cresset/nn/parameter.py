@@ -56,9 +56,9 @@ class Parameter(Tensor, metaclass=_Marked):
     def __reduce_ex__(self, protocol):
         from cresset import _utils
 
-        state = self.__dict__
+        state = _utils._attributes(self)
         if state:
-            return _utils._rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), dict(state))
+            return _utils._rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)
         return _utils._rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
 
 

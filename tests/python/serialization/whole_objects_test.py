@@ -141,6 +141,23 @@ class Wrapper(torch.Tensor):
         return NotImplemented
 
 
+class Slotted(torch.Tensor):
+    __slots__ = ("log",)
+
+
+class Stateful(torch.Tensor):
+    def __getstate__(self):
+        return {"kept": self.kept}
+
+    def __setstate__(self, state):
+        self.kept = state["kept"] + 1
+
+
+class StatefulParameter(nn.Parameter):
+    def __getstate__(self):
+        return {"kept": self.kept}
+
+
 class Failed(ValueError):
     pass
 
@@ -284,6 +301,27 @@ class Objects(unittest.TestCase):
             self.assertEqual((back.inner.tolist(), back.tag), (made.inner.tolist(), {"bits": (4, 8)}))
         layer = again(nn.ParameterList([nn.Parameter(Wrapper(torch.ones(2)), requires_grad=False)]))
         self.assertEqual((type(layer[0]), layer[0].inner.tolist(), len(list(layer.parameters()))), (Wrapper, [1, 1], 1))
+
+    def ways(self, value):
+        """The value after each way through a pickle."""
+        with torch.serialization.safe_globals([type(value)]):
+            return [pickle.loads(pickle.dumps(value)), *(torch.load(io.BytesIO(written(value)), weights_only=only) for only in (True, False))]
+
+    def test_tensors_of_a_program_keep_what_is_in_slots(self):
+        x = torch.ones(2).as_subclass(Slotted)
+        x.log, x.other = ["a"], 3
+        for loaded in self.ways(x):
+            self.assertEqual((type(loaded), loaded.log, loaded.other), (Slotted, ["a"], 3))
+
+    def test_tensors_of_a_program_tell_their_own_state(self):
+        x = torch.ones(2).as_subclass(Stateful)
+        x.kept, x.lost = 1, 2
+        for loaded in self.ways(x):
+            self.assertEqual((type(loaded), vars(loaded)), (Stateful, {"kept": 2}))
+        p = StatefulParameter(torch.ones(2))
+        p.kept, p.lost = 1, 2
+        for loaded in self.ways(p):
+            self.assertEqual((loaded.kept, hasattr(loaded, "lost")), (1, False))
 
     def test_wrappers_that_are_none(self):
         def asked(module, name):
