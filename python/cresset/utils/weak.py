@@ -11,6 +11,7 @@
 """
 
 import collections.abc
+import copy
 import weakref
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary", "WeakTensorRefKey"]
@@ -105,16 +106,45 @@ class WeakIdKeyDictionary(collections.abc.MutableMapping):
         return len(self.data)
 
     def __repr__(self):
-        return f"<{type(self).__name__} of {len(self)}>"
+        return f"<{type(self).__name__} at {id(self):#x}>"
 
     def copy(self):
         """Another dict with the same entries."""
-        other = type(self)()
-        for key in self:
-            other[key] = self[key]
-        return other
+        return type(self)(self, self.ref_type)
 
     __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        # The keys are what the entries go with: they stay the same objects.
+        other = type(self)(ref_type=self.ref_type)
+        for key, value in self.items():
+            other[key] = copy.deepcopy(value, memo)
+        return other
+
+    def __or__(self, other):
+        if not isinstance(other, collections.abc.Mapping):
+            return NotImplemented
+        union = self.copy()
+        union.update(other)
+        return union
+
+    def __ror__(self, other):
+        if not isinstance(other, collections.abc.Mapping):
+            return NotImplemented
+        union = type(self)(other, self.ref_type)
+        union.update(self)
+        return union
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
+
+    def __eq__(self, other):
+        if not isinstance(other, collections.abc.Mapping):
+            return NotImplemented
+        return {id(key): value for key, value in self.items()} == {id(key): value for key, value in other.items()}
+
+    __hash__ = None
 
     def keyrefs(self):
         """The weak references to the keys."""

@@ -1,6 +1,9 @@
 """Weak references to tensors, and the dicts keyed by them: identity decides, and entries go with their tensors."""
 
+import copy
 import gc
+
+import pytest
 
 from cresset.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakIdRef, WeakTensorKeyDictionary
 
@@ -38,6 +41,21 @@ def test_objects_without_equality_are_keys():
     table[thing] = 3
     assert thing in table
     assert table.pop(thing) == 3
+
+
+def test_unions_and_copies_keep_their_keys():
+    a, b, c = torch.ones(1), torch.ones(1), torch.ones(1)
+    table, other = WeakTensorKeyDictionary({a: [1], b: 2}), WeakTensorKeyDictionary({c: 3, a: 9})
+    assert (table | other) == {a: 9, b: 2, c: 3}
+    assert ({c: 4} | table) == WeakTensorKeyDictionary({c: 4, a: [1], b: 2})
+    assert type({c: 4} | table) is WeakTensorKeyDictionary
+    with pytest.raises(TypeError):
+        table | 3
+    deep = copy.deepcopy(table)
+    deep[a].append(5)
+    assert (deep[a], table[a]) == ([1, 5], [1])
+    table |= other
+    assert (table[a], len(table)) == (9, 3)
 
 
 def test_a_tensor_reference_ends():
