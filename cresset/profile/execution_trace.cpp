@@ -48,8 +48,12 @@ struct ExecutionTrace::State {
     uint64_t id;
     std::string inputs;
   };
-  std::unordered_map<uint64_t, std::vector<Open>> open;  // by thread
-  uint64_t next = 2;                                     // 1 is the root
+  struct Thread {
+    uint64_t id = 0;
+    std::vector<Open> open;
+  };
+  std::unordered_map<uint64_t, Thread> threads;
+  uint64_t next = 2;  // 1 is the root
   std::unordered_map<const void*, uint64_t> identities;
 
   uint64_t identity(const void* object) {
@@ -99,6 +103,20 @@ struct ExecutionTrace::State {
   }
 
   static uint64_t thread() { return static_cast<uint64_t>(gettid()); }
+  // This thread, which is a node under the root.
+  Thread& here() {
+    Thread& found = threads[thread()];
+    if (found.id == 0) {
+      found.id = next++;
+      nodes.push_back("{\"id\": " + std::to_string(found.id) +
+                      ", \"name\": \"[pytorch|profiler|execution_trace|thread]\", \"ctrl_deps\": 1, \"inputs\": " + Columns().object() +
+                      ", \"outputs\": " + Columns().object() + ", \"attrs\": [" + attribute("tid", "uint64", std::to_string(thread())) + "]}");
+    }
+    return found;
+  }
+  static std::string attribute(const char* name, const char* type, const std::string& value) {
+    return std::string("{\"name\": \"") + name + "\", \"type\": \"" + type + "\", \"value\": " + value + "}";
+  }
 
   void begins(const Observation& what) {
     std::lock_guard lock(mutex);
@@ -107,21 +125,20 @@ struct ExecutionTrace::State {
       const size_t n = what.op->function_schema().arguments.size();
       for (size_t i = 0; i < n; i++) add(inputs, (*what.inputs)[what.inputs->size() - n + i]);
     }
-    open[thread()].push_back({next++, inputs.object()});
+    std::vector<Open>& stack = here().open;
+    stack.push_back({next++, inputs.object()});
   }
   void ends(const Observation& what) {
     std::lock_guard lock(mutex);
-    auto& stack = open[thread()];
+    Thread& mine = here();
+    std::vector<Open>& stack = mine.open;
     if (stack.empty()) return;
     const Open node = std::move(stack.back());
     stack.pop_back();
     Columns outputs;
     if (what.results)
       for (const Value& v : *what.results) add(outputs, v);
-    const uint64_t parent = stack.empty() ? 1 : stack.back().id;
-    const auto attribute = [](const char* name, const char* type, const std::string& value) {
-      return std::string("{\"name\": \"") + name + "\", \"type\": \"" + type + "\", \"value\": " + value + "}";
-    };
+    const uint64_t parent = stack.empty() ? mine.id : stack.back().id;
     Event named;
     named.op = what.op;
     named.name = what.name;

@@ -338,7 +338,11 @@ void observe(const dispatch::OpEntry& op, dispatch::Stack& stack) {
 
 // ---- nodes and memory ----
 
-thread_local std::vector<Opened> t_nodes;
+struct OpenNode {
+  Opened opened;
+  std::shared_ptr<Telling> telling;
+};
+thread_local std::vector<OpenNode> t_nodes;
 
 // Numbers count as tensors in names: x * 2 is a "MulBackward0", as for PyTorch.
 std::string name_of(const autograd::Node& node) {
@@ -350,31 +354,35 @@ std::string name_of(const autograd::Node& node) {
   return found == others->end() ? name : found->second;
 }
 
-int32_t node_detail(Writing& writing, const autograd::Node& node, bool whole) {
+int32_t node_detail(Writing& writing, std::string name) {
   auto& details = writing.slot().log.details;
-  details.push_back({(whole ? "autograd::engine::evaluate_function: " : "") + name_of(node), {}, {}});
+  details.push_back({std::move(name), {}, {}});
   return static_cast<int32_t>(details.size()) - 1;
 }
 
 void node_begins(const autograd::Node& node, bool whole) {
-  Opened opened;
+  OpenNode open;
   if (thread_records()) {
+    std::string name = (whole ? "autograd::engine::evaluate_function: " : "") + name_of(node);
+    const Scope scope = whole ? Scope::Function : Scope::BackwardFunction;
+    const auto sequence_nr = static_cast<int64_t>(node.sequence_nr());
+    if (are_observers()) open.telling = std::make_shared<Telling>(Observation{nullptr, name, scope, sequence_nr, nullptr, nullptr}, nullptr);
     Writing writing;
     if (writing) {
       Entry entry;
-      entry.detail = node_detail(writing, node, whole);
-      entry.scope = whole ? Scope::Function : Scope::BackwardFunction;
-      entry.sequence_nr = static_cast<int64_t>(node.sequence_nr());
-      opened = open_in(writing, entry);
+      entry.detail = node_detail(writing, std::move(name));
+      entry.scope = scope;
+      entry.sequence_nr = sequence_nr;
+      open.opened = open_in(writing, entry);
     }
   }
-  t_nodes.push_back(opened);
+  t_nodes.push_back(std::move(open));
 }
 void node_ends() {
   if (t_nodes.empty()) return;  // it began before the recording
-  const Opened opened = t_nodes.back();
+  const OpenNode open = std::move(t_nodes.back());
   t_nodes.pop_back();
-  close_event(opened);
+  close_event(open.opened);
 }
 
 void memory_changes(const void* data, int64_t bytes, Device device) {
@@ -413,6 +421,12 @@ void install_layer() {
   (void)installed;
 }
 
+// The hooks of nodes and memory, while somebody listens.
+void set_hooks(bool on) {
+  g_observer_hooks.store(on ? &kHooks : nullptr, std::memory_order_release);
+  g_observed_method.store(on ? &method_runs : nullptr, std::memory_order_release);
+}
+
 void include_thread(bool on) {
   LayerState& state = layer_state();
   state.included = static_cast<uint8_t>(on ? state.included | kLayer : state.included & ~kLayer);
@@ -444,8 +458,7 @@ void start(const Options& options) {
   r.start_unix_ns = clock_ns(CLOCK_REALTIME);
   r.recording.store(r.last.fetch_add(1) + 1);
   Activity::add(1);
-  g_observer_hooks.store(&kHooks, std::memory_order_release);
-  g_observed_method.store(&method_runs, std::memory_order_release);
+  set_hooks(true);
   include_thread(true);
 }
 
@@ -457,8 +470,7 @@ Trace stop() {
   const Ticking ticking(r.started, Moment::now());
   Activity::add(-1);
   if (!are_observers()) {
-    g_observer_hooks.store(nullptr, std::memory_order_release);
-    g_observed_method.store(nullptr, std::memory_order_release);
+    set_hooks(false);
     include_thread(false);
   }
   Trace trace;
@@ -541,6 +553,7 @@ uint64_t add_observer(Observer observer) {
   static uint64_t next = 0;
   r.observers.emplace_back(++next, std::make_shared<const Observer>(std::move(observer)));
   r.num_observers++;
+  set_hooks(true);
   Activity::add(1);
   return next;
 }
@@ -551,6 +564,7 @@ void remove_observer(uint64_t number) {
     if (o->first != number) continue;
     r.observers.erase(o);
     r.num_observers--;
+    if (!is_recording() && !are_observers()) set_hooks(false);
     Activity::add(-1);
     return;
   }

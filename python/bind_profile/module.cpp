@@ -2,6 +2,8 @@
 
 #include "python/bind_profile/bind_profile.h"
 
+#include <memory>
+
 #include "cresset/profile/recorder.h"
 
 namespace cresset::profile {
@@ -35,24 +37,27 @@ PyObject* resume_recording(PyObject*, PyObject*) {
 PyObject* recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
 // enter(name): what leave() takes; None where nothing is recorded.
+constexpr const char* kScope = "cresset.profile.scope";
+void end_scope(PyObject* scope) { delete static_cast<RecordFunction*>(PyCapsule_GetPointer(scope, kScope)); }
+
 PyObject* enter(PyObject*, PyObject* name) {
   if (!RecordFunction::is_active()) Py_RETURN_NONE;
   Py_ssize_t length = 0;
   const char* text = PyUnicode_AsUTF8AndSize(name, &length);
   if (!text) return nullptr;
   return guarded([&]() -> PyObject* {
-    const Opened opened = open_event({text, static_cast<size_t>(length)});
-    if (opened.event < 0) Py_RETURN_NONE;
-    return Py_BuildValue("(Ki)", static_cast<unsigned long long>(opened.recording), static_cast<int>(opened.event));
+    auto scope = std::make_unique<RecordFunction>(std::string_view(text, static_cast<size_t>(length)));
+    PyObject* const held = PyCapsule_New(scope.get(), kScope, end_scope);
+    if (held) scope.release();
+    return held;
   });
 }
-PyObject* leave(PyObject*, PyObject* opened) {
-  if (opened == Py_None) Py_RETURN_NONE;
-  unsigned long long recorded = 0;
-  int event = -1;
-  if (!PyArg_ParseTuple(opened, "Ki:leave", &recorded, &event)) return nullptr;
+PyObject* leave(PyObject*, PyObject* scope) {
+  if (scope == Py_None) Py_RETURN_NONE;
+  auto* const opened = static_cast<RecordFunction*>(PyCapsule_GetPointer(scope, kScope));
+  if (!opened) return nullptr;
   return guarded([&] {
-    close_event({recorded, event});
+    opened->end();
     return Py_NewRef(Py_None);
   });
 }

@@ -70,9 +70,10 @@ class ExecutionTraceObserver:
             self._trace.start()
 
     def stop(self):
-        """Observes no more; may be started again."""
-        if self._trace is not None:
+        """Observes no more, and writes what there is to the file; may be started again."""
+        if self.is_running():
             self._trace.stop()
+            self._trace.write()
 
     def unregister_callback(self):
         """Ends observing and writes the file."""

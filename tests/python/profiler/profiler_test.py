@@ -203,6 +203,28 @@ def test_execution_traces(tmp_path):
     assert (total["inputs"]["shapes"][0], total["outputs"]["shapes"]) == ([2, 3], [[]])
 
 
+def test_execution_traces_hold_named_parts_and_backward_nodes(tmp_path):
+    path = tmp_path / "trace.json"
+    with torch.profiler.profile(execution_trace_observer=torch.profiler.ExecutionTraceObserver().register_callback(str(path))):
+        x = torch.ones(3, requires_grad=True)
+        with torch.profiler.record_function("part"):
+            (x * 2).sum().backward()
+    nodes = json.loads(path.read_text())["nodes"]
+    named, by_id = {n["name"]: n for n in nodes}, {n["id"]: n for n in nodes}
+
+    def around(name):
+        node, names = named[name], []
+        while node["id"] != 1:
+            node = by_id[node["ctrl_deps"]]
+            names.append(node["name"])
+        return names
+
+    outer = ["[pytorch|profiler|execution_trace|thread]", "[pytorch|profiler|execution_trace|process]"]
+    assert around("part") == outer
+    assert around("aten::sum")[-3:] == ["part", *outer]
+    assert around("MulBackward0") == ["autograd::engine::evaluate_function: MulBackward0", "part", *outer]
+
+
 def test_optimizers_and_loaders_name_their_parts():
     w = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([w], lr=0.1)

@@ -4,7 +4,6 @@ import copy
 import gc
 
 import pytest
-
 from cresset.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakIdRef, WeakTensorKeyDictionary
 
 import cresset as torch
