@@ -97,7 +97,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
   if (count == 0 || bags == 0) {
     Tensor used = weight.narrow(0, 0, 0).sum();
     if (given(per_sample_weights)) used = used + per_sample_weights->narrow(0, 0, 0).sum();
-    return {weight.new_zeros({bags, weight.size(1)}) + used, cresset::empty({0}, integers), none, none};
+    return {weight.new_zeros({bags, weight.size(1)}) + used, cresset::empty({0}, integers), none, none.clone()};
   }
   if (const Tensor& every = physical(indices); !every.lacks_data()) {
     const int64_t least = every.min().item<int64_t>(), most = every.max().item<int64_t>();
@@ -117,9 +117,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
       ends = cresset::cat({cresset::zeros({1}, integers), keep.cumsum(0)}).index_select(0, ends);
     }
     const Tensor sums = cresset::_bag_sums(weight, values, ends, index);
-    if (mode == 0) return {sums, cresset::empty({0}, integers), none, none};
+    if (mode == 0) return {sums, cresset::empty({0}, integers), none, none.clone()};
     const Tensor lengths = ends.diff();
-    return {sums / lengths.clamp_min(1).unsqueeze(1).to(sums.scalar_type()), cresset::repeat_interleave(lengths), lengths, lengths};
+    return {sums / lengths.clamp_min(1).unsqueeze(1).to(sums.scalar_type()), cresset::repeat_interleave(lengths), lengths, lengths.clone()};
   }
   const Tensor bag = cresset::zeros({count + 1}, integers).index_add(0, starts, cresset::ones({bags}, integers)).cumsum(0).narrow(0, 0, count) - 1;
   Tensor rows = cresset::embedding(weight, indices, pads ? *padding_idx : -1, scale_grad_by_freq, sparse);
@@ -137,8 +137,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
   if (given(per_sample_weights)) rows = rows * per_sample_weights->unsqueeze(1);
   if (pads) rows = rows * keep.to(rows.scalar_type()).unsqueeze(1);
   const Tensor sums = rows.new_zeros({bags, rows.size(1)}).index_add(0, bag, rows);
-  if (mode == 0) return {sums, bag, none, none};
-  return {sums / lengths.clamp_min(1).unsqueeze(1).to(sums.scalar_type()), bag, lengths, lengths};
+  if (mode == 0) return {sums, bag, none, none.clone()};
+  return {sums / lengths.clamp_min(1).unsqueeze(1).to(sums.scalar_type()), bag, lengths, lengths.clone()};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq,

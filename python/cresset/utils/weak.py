@@ -105,6 +105,12 @@ class WeakIdKeyDictionary(collections.abc.MutableMapping):
     def __len__(self):
         return len(self.data)
 
+    def update(self, other=()):
+        """Adds the entries of a mapping or of pairs, all of which are read first."""
+        entries = [(key, other[key]) for key in other.keys()] if hasattr(other, "keys") else list(other)  # noqa: SIM118
+        for key, value in entries:
+            self[key] = value
+
     def __repr__(self):
         return f"<{type(self).__name__} at {id(self):#x}>"
 

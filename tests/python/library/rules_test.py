@@ -7,7 +7,7 @@ from cresset.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode,
 from cresset.utils._python_dispatch import TorchDispatchMode
 
 import cresset as torch
-from cresset import library
+from cresset import library, nn
 
 
 def operator(name, function, schema="(Tensor x) -> Tensor"):
@@ -218,6 +218,21 @@ class Checks(unittest.TestCase):
         with SchemaCheckMode():
             torch.ones(2).add_(1)
             self.assertRaisesRegex(RuntimeError, "Argument x was written", op, torch.ones(2))
+
+    def test_a_mode_accepts_the_operators_of_pytorch(self):
+        from cresset._subclasses.schema_check_mode import SchemaCheckMode
+
+        x, mean, variance = torch.rand(4, 3), torch.zeros(3), torch.ones(3)
+        with SchemaCheckMode():
+            torch.unsafe_split(x, 2)
+            torch.matmul(torch.rand(2, 4, 3), torch.rand(3, 2))
+            nn.functional.batch_norm(x, mean, variance, training=True)
+            for mode in ("sum", "mean", "max"):
+                nn.functional.embedding_bag(torch.tensor([0, 1, 2]), x, torch.tensor([0, 2]), mode=mode)
+            x.to_sparse_csr() * 2
+            x.to_sparse_csc() * 2
+            torch.empty(2, device="meta") + 1
+        self.assertNotEqual(mean.tolist(), [0, 0, 0])
 
 
 if __name__ == "__main__":

@@ -57,6 +57,20 @@ def test_unions_and_copies_keep_their_keys():
     assert (table[a], len(table)) == (9, 3)
 
 
+def test_a_mapping_that_cannot_be_read_changes_nothing():
+    class Broken(dict):
+        def __getitem__(self, key):
+            raise KeyError(key)
+
+    a = torch.ones(1)
+    table = WeakTensorKeyDictionary({a: 1})
+    with pytest.raises(KeyError):
+        table.update(Broken({"no key at all": 2}))
+    with pytest.raises(TypeError):
+        table.update(42)
+    assert table == {a: 1}
+
+
 def test_a_tensor_reference_ends():
     x = torch.ones(1)
     reference = TensorWeakRef(x)
