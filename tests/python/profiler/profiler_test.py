@@ -239,6 +239,26 @@ def test_optimizers_and_loaders_name_their_parts():
     assert {"Optimizer.step#SGD.step", "Optimizer.zero_grad#SGD.zero_grad", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"} <= names
 
 
+def test_steps_of_data_name_their_arguments():
+    from cresset.utils.data import IterDataPipe
+
+    class Tripled(IterDataPipe):
+        def __init__(self, source, hidden=1):
+            self.source, self.state = source, 0
+
+        def __iter__(self):
+            for x in self.source:
+                yield 3 * x
+
+    def body():
+        assert list(Tripled(Tripled([1, 2])).map(abs)) == [9, 18]
+
+    names = [e.name for e in recorded(body).events()]
+    assert names.count("Tripled(source=[1, 2])") == 3
+    assert names.count("Tripled(source=Tripled)") == 3
+    assert names.count("Mapper(datapipe=Tripled, fn=abs, input_col=None, output_col=None)") == 3
+
+
 def test_the_older_profile():
     from cresset.autograd import profiler
 

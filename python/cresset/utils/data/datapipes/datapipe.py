@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 import typing
 
 from ..dataset import Dataset, IterableDataset
@@ -13,9 +14,9 @@ _ADVICE = "An IterDataPipe has one iterator at a time."
 
 
 def _described(pipe):
-    """The class, and the attributes in the order of their names."""
+    """The class, and the attributes that are named as arguments of its constructor, in the order of their names."""
     parts = []
-    for name in sorted(n for n in vars(pipe) if not n.startswith("_")):
+    for name in sorted(vars(pipe).keys() & inspect.signature(type(pipe)).parameters.keys()):
         value = vars(pipe)[name]
         text = getattr(value, "__name__", None) if inspect.isroutine(value) else None
         parts.append(f"{name}={text or (repr(value) if isinstance(value, str) else value)}")
@@ -27,6 +28,7 @@ class _One:
 
     def __init__(self, pipe, inner, number):
         self.pipe, self.inner, self.number = pipe, inner, number
+        self._title = None  # for profilers
 
     def __iter__(self):
         return self
@@ -37,6 +39,16 @@ class _One:
                 "this iterator ended when another one of the same IterDataPipe was made: "
                 f"{_described(self.pipe)}\n`.fork()` gives a pipe several readers.\n{_ADVICE}"
             )
+        if "_cresset_profile" not in sys.modules:
+            return self._take()
+        from ....autograd.profiler import record_function
+
+        if self._title is None:
+            self._title = _described(self.pipe).replace("IterDataPipe", "")
+        with record_function(self._title):
+            return self._take()
+
+    def _take(self):
         try:
             return next(self.inner)
         except StopIteration:
