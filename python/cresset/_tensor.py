@@ -73,10 +73,12 @@ def float_power_(self, exponent):
     >>> torch.tensor([2.0, 3.0], dtype=torch.float64).float_power_(2)
     tensor([4., 9.], dtype=torch.float64)
     """
-    result = torch.float_power(self, exponent)
-    if result.dtype != self.dtype:
-        raise RuntimeError(f"float_power_: the base has dtype {self.dtype}, but the operation's result requires dtype {result.dtype}")
-    return self.copy_(result)
+    is_tensor = isinstance(exponent, torch.Tensor)
+    is_complex = self.is_complex() or (exponent.is_complex() if is_tensor else isinstance(exponent, complex))
+    wanted = torch.complex128 if is_complex else torch.float64
+    if self.dtype is not wanted:
+        raise RuntimeError(f"float_power_: the base has dtype {self.dtype}, but the operation's result requires dtype {wanted}")
+    return self.pow_(exponent.to(wanted) if is_tensor else exponent)
 
 
 @_method

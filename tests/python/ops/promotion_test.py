@@ -96,6 +96,12 @@ class Numbers(unittest.TestCase):
             with self.subTest(values), self.assertRaises(TypeError):
                 torch.tensor(values, dtype=torch.uint64)
 
+    def test_float_power_in_place_has_gradients(self):
+        x, e = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in ([0.5, 1.5], [2.0, 3.0]))
+        for exponent in (e, 2.5, torch.tensor(3)):
+            grads = [torch.autograd.grad(power(exponent).sum(), x)[0] for power in (x.float_power, x.clone().float_power_)]
+            self.assertEqual(grads[0].tolist(), grads[1].tolist())
+
     def test_float_power_in_place_keeps_its_dtype(self):
         base = torch.tensor([2.0, 3.0], dtype=torch.float64)
         self.assertIs(base.float_power_(torch.tensor([2, 3])), base)
