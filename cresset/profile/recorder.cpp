@@ -421,7 +421,7 @@ void install_layer() {
   (void)installed;
 }
 
-// The hooks of nodes and memory, while somebody listens.
+// The hooks of nodes and memory, which a recording and observers need.
 void set_hooks(bool on) {
   g_observer_hooks.store(on ? &kHooks : nullptr, std::memory_order_release);
   g_observed_method.store(on ? &method_runs : nullptr, std::memory_order_release);

@@ -873,7 +873,7 @@ def get_unsafe_globals_in_checkpoint(f):
 
     def note(module, wanted):
         full = f"{_plain(module)}.{wanted}"
-        if full not in names and full not in found:
+        if full not in names and full not in _OF_WRAPPERS and full not in found:
             found.append(full)
         return True
 

@@ -1,5 +1,6 @@
 """Layers against loops written out, NumPy and numbers that PyTorch 2.13 gave."""
 
+import copy
 import unittest
 import warnings
 
@@ -242,6 +243,23 @@ class Utilities(unittest.TestCase):
             layer = wrap(layer, n_power_iterations=200)
             layer(torch.ones(1, 4, dtype=torch.float64))
             close(self, layer.weight, before / largest, 1e-6)
+
+    def test_spectral_norm_reads_files_of_one_vector(self):
+        layer = nn.utils.spectral_norm(nn.Linear(5, 7))
+        layer(torch.ones(3, 5))
+        state = layer.state_dict()
+        self.assertEqual(state._metadata[""]["spectral_norm"], {"weight.version": 1})
+        older = copy.deepcopy(state)
+        del older._metadata[""]["spectral_norm"], older["weight_v"]
+        again = nn.utils.spectral_norm(nn.Linear(5, 7))
+        with self.assertRaisesRegex(RuntimeError, 'Missing key.*"weight"'):
+            again.load_state_dict(older)
+        older["weight"] = layer.weight.detach().clone()
+        again.load_state_dict(older)
+        close(self, again.weight_v, layer.weight_v.numpy(), 1e-4)
+        plain = nn.utils.remove_spectral_norm(copy.deepcopy(again))
+        self.assertNotIn("spectral_norm", plain.state_dict()._metadata[""])
+        self.assertRaises(RuntimeError, plain.load_state_dict, state)
 
     def test_a_parametrized_tensor_is_computed_assigned_and_cached(self):
         class Doubled(nn.Module):

@@ -323,6 +323,10 @@ class Objects(unittest.TestCase):
         for loaded in self.ways(p):
             self.assertEqual((loaded.kept, hasattr(loaded, "lost")), (1, False))
 
+    def test_functions_that_rebuild_wrappers_are_not_unsafe(self):
+        names = torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(written(Wrapper(torch.ones(2)))))
+        self.assertEqual(names, [f"{__name__}.Wrapper"])
+
     def test_wrappers_that_are_none(self):
         def asked(module, name):
             return f"c{module}\n{name}\n".encode()
