@@ -97,7 +97,7 @@ inline void fit_gradient(const Node* from, size_t i, const Edge& edge, Tensor& g
 // The tensor has no other owner: a sum may be written into it.
 bool is_exclusive(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  return impl.use_count() == 1 && impl.layers() == 0 && impl.has_storage() && impl.storage().use_count() == 1 && impl.is_non_overlapping_and_dense();
+  return impl.use_count() == 1 && impl.has_storage() && impl.storage().use_count() == 1 && impl.is_non_overlapping_and_dense();
 }
 
 void add_gradient(Tensor& sum, Tensor&& more) {
@@ -106,7 +106,9 @@ void add_gradient(Tensor& sum, Tensor&& more) {
     return;
   }
   // A program that listens is told of a sum in a tensor of its own, as PyTorch makes one there.
-  if (!GradMode::is_enabled() && CRESSET_LIKELY(!dispatch::is_listening()) && sum.layout() == Layout::Strided && more.layout() == Layout::Strided) {
+  // Neither has a layer: a batch cannot be written into a gradient that is the same for all of it.
+  const bool is_plain = sum.impl()->layers() == 0 && more.impl()->layers() == 0;
+  if (!GradMode::is_enabled() && CRESSET_LIKELY(!dispatch::is_listening()) && is_plain && sum.layout() == Layout::Strided && more.layout() == Layout::Strided) {
     if (is_exclusive(sum)) {
       sum.add_(more);
       return;

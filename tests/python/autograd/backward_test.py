@@ -177,6 +177,21 @@ class Passes(unittest.TestCase):
         with self.assertRaises(ValueError):
             torch.autograd.grad(x.sum(), x, torch.tensor(1.0), is_grads_batched=True)
 
+    def test_a_gradient_that_is_the_same_for_the_batch_takes_part_in_sums(self):
+        class Same(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, grad):
+                return torch.full((2,), 10.0)
+
+        x = leaf(1.0, 2.0)
+        for y in (Same.apply(x) + x * x, x * x + Same.apply(x)):
+            (g,) = torch.autograd.grad(y, x, torch.eye(2), is_grads_batched=True)
+            self.assertEqual(g.tolist(), [[12, 10], [10, 14]])
+
     def test_edges_stand_for_tensors(self):
         x = leaf(1.0, 2.0)
         y = x * 3
