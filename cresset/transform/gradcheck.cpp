@@ -7,6 +7,7 @@
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/function.h"
 #include "cresset/base/warning.h"
+#include "cresset/core/sparse.h"
 #include "cresset/dispatch/listen.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/vmap.h"
@@ -39,7 +40,11 @@ Numbers values_of(const Tensor& t) {
 // The elements in memory, of a sparse tensor its values, as real numbers to write to without moving its version. Of a lazy conjugate the imaginary
 // parts are those in memory: the negatives of the tensor's.
 Tensor parts_of(const Tensor& t) {
-  const Tensor held = t.layout() == Layout::Strided ? t : t.layout() == Layout::Sparse ? t.detach()._values() : t.detach().values();
+  const bool is_whole = t.layout() == Layout::Mkldnn;  // it holds its dense values where others have sparse parts
+  const Tensor held = t.layout() == Layout::Strided ? t
+                      : is_whole                    ? sparse_parts(t).values
+                      : t.layout() == Layout::Sparse ? t.detach()._values()
+                                                     : t.detach().values();
   const Tensor data = held.variable_data();
   return t.is_complex() ? view_as_real(data.is_conj() ? _conj(data) : data) : data;
 }
@@ -78,7 +83,7 @@ Numbers of_input(const Tensor& grad, const Tensor& x) {
   const int parts = components(x);
   if (!grad.defined()) return Numbers(static_cast<size_t>(parts_of(x).numel()), 0);
   Numbers all = values_of(grad);
-  if (x.layout() == Layout::Strided) return all;
+  if (x.layout() == Layout::Strided || x.layout() == Layout::Mkldnn) return all;
   Numbers held;
   for (const int64_t place : places_of(x))
     for (int part = 0; part < parts; part++) held.push_back(all[static_cast<size_t>(place * parts + part)]);

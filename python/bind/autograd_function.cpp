@@ -413,6 +413,10 @@ PyObject* saved_tensors(PyObject* self, void*) {
     return tuple_of(autograd::unpack_list(c.state->saved, c.state->node.lock().get())).release();
   });
 }
+PyObject* saved_variables(PyObject* self, void* data) {
+  if (PyErr_WarnEx(PyExc_DeprecationWarning, "ctx.saved_variables is deprecated; use ctx.saved_tensors", 1)) return nullptr;
+  return saved_tensors(self, data);
+}
 PyObject* raw_saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     ContextObject& c = context_of(self);
@@ -441,7 +445,7 @@ PyMemberDef context_members[] = {
     {}};
 PyGetSetDef context_properties[] = {{"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given; changes in place since are errors.", nullptr},
                                     {"_raw_saved_tensors", raw_saved_tensors, nullptr, nullptr, nullptr},
-                                    {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
+                                    {"saved_variables", saved_variables, nullptr, nullptr, nullptr},
                                     {"materialize_grads", nullptr, set_materialize, nullptr, nullptr},
                                     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                                     {}};

@@ -78,21 +78,22 @@ std::string python_stack() {
   });
 }
 
-// A warning with the place where the node ran forward, and with those of the nodes in whose gradient it was recorded.
-void report(const Node& node) {
-  std::string text = "error detected in " + node.name() + ". ";
-  if (!node.trace()) text += "No forward pass information available; enable anomaly detection during the forward pass for more information.";
-  else text += "The failing node was recorded here:\n" + node.trace()->stack;
-  intrusive_ptr<Node> parent = node.trace() ? node.trace()->parent : nullptr;
-  while (parent) {
-    text += "\n\nIt was made by the backward of " + parent->name() + ". ";
-    if (!parent->trace()) break;
-    text += "The node before it was recorded here:\n" + parent->trace()->stack;
-    parent = intrusive_ptr<Node>(parent->trace()->parent);
-  }
-  Gil gil;
+void warn_of(const std::string& what, const Node& node) {
+  const std::string text = what + (node.trace() ? "recorded here:\n" + node.trace()->stack
+                                                : "recorded without anomaly detection. No forward pass information available; enable it during the forward pass too.");
   // A filter may turn the warning into an error: the one on its way counts more.
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1)) PyErr_Clear();
+}
+
+// A warning of the place where the node ran forward, and one of each node in whose gradient it was recorded.
+void report(const Node& node) {
+  Gil gil;
+  warn_of("error detected in " + node.name() + ", which was ", node);
+  intrusive_ptr<Node> parent = node.trace() ? node.trace()->parent : nullptr;
+  while (parent) {
+    warn_of("the node was made by the backward of " + parent->name() + ", which was ", *parent);
+    parent = parent->trace() ? intrusive_ptr<Node>(parent->trace()->parent) : nullptr;
+  }
 }
 
 PyObject* set_anomaly(PyObject*, PyObject* args) {

@@ -351,8 +351,8 @@ for _name, _dtype in _TYPED.items():
 
 @_method
 def new(self, *args, **named):
-    """An old constructor: sizes or data, in this tensor's dtype. RuntimeError for compressed sparse tensors, which it cannot make."""
-    if self.layout not in (torch.strided, torch.sparse_coo, torch._mkldnn):
+    """An old constructor: sizes or data, in this tensor's dtype. RuntimeError for compressed sparse tensors and opaque ones, which it cannot make."""
+    if self.layout not in (torch.strided, torch.sparse_coo):
         raise RuntimeError(f"new(): makes no tensors of layout {self.layout}; torch.empty takes a layout")
     return torch._construct(*args, like=self.dtype, sparse=self.layout is torch.sparse_coo, **named)
 

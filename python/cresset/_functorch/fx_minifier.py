@@ -10,7 +10,8 @@ __all__ = ["minifier"]
 
 
 def minifier(fail_f, inps, module_fails, dump_state=None, *, save_dir=None, offload_to_disk=False, skip_offload=False, skip_sanity=False, max_granularity=None):
-    """A smaller graph for which `module_fails(graph_module, inputs)` holds: without its last calls, and with values as inputs in place of calls.
+    """A smaller graph for which `module_fails(graph_module, inputs)` holds: without its last calls, with values as inputs in place of calls, and with
+    fewer results.
 
     Args:
         fail_f: a GraphModule that fails.
@@ -37,7 +38,7 @@ def minifier(fail_f, inps, module_fails, dump_state=None, *, save_dir=None, offl
     if not skip_sanity and not state.fails(state.module, state.inputs):
         raise RuntimeError("minifier: expected a graph that fails, module_fails does not hold for it")
     most = max_granularity or 1 << len(state.module.graph.nodes).bit_length()
-    while state.truncate() or state.replace(most):
+    while state.truncate() or state.replace(most) or state.drop_results(most):
         pass
     return state.module, state.inputs
 
@@ -101,6 +102,21 @@ class _State:
             for start in range(0, len(names), count):
                 group = [n for n in names[start : start + count] if isinstance(values[n], torch.Tensor)]
                 if group and self.keep(*self._with_inputs(group, values)):
+                    return True
+            count //= 2
+        return False
+
+    def drop_results(self, most):
+        """Returns fewer of several results, without a group of them, of half as many at a time."""
+        results = self.module.graph.output_node().args[0]
+        count = most if isinstance(results, (tuple, list)) else 0
+        while count:
+            for start in range(0, len(results), count) if count < len(results) else ():
+                graph = copy.deepcopy(self.module.graph)
+                end = graph.output_node()
+                end.args = ((*end.args[0][:start], *end.args[0][start + count :]),)
+                graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
+                if self.keep(graph, self.inputs):
                     return True
             count //= 2
         return False

@@ -324,9 +324,10 @@ class _Run:
         for node in self.recorder.graph.nodes:
             for path, _ in node.meta.get("nn_module_stack", {}).values():
                 seen[path] = True
-        known = [path for path, _ in self.module.named_modules(remove_duplicate=False)]
+        known = list(self.module.named_modules(remove_duplicate=False))
+        ran = {id(module) for path, module in known if path in seen}  # which may be there under other paths too
         again = [title for title in self.signatures if "@" in title]
-        return [path for path in known if path in seen or path in self.signatures] + again
+        return [path for path, module in known if id(module) in ran or path in self.signatures] + again
 
     def state(self):
         """The state by path, as the module's `state_dict`, and what else the graph needs."""

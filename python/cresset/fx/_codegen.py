@@ -436,14 +436,17 @@ class _PyTreeCodeGen(CodeGen):
         names = list(self.pytree_info.orig_args)
         own = names and names[0] == "self"
         without_self = names[1:] if own else names
+        holds_self = own and self.pytree_info.in_spec.num_children == len(names)  # as where the root's arguments were traced with the root among them
         head = super().gen_fn_def(names, maybe_return_annotation, expanded_def=expanded_def)
         if not free_vars:
             return head
         bare = [re.split(r"[:=]", v)[0].strip() for v in free_vars]
         typed = [v.partition("=")[0].strip() for v in free_vars]
         paired, positional = self._spec_arguments()
-        given = f"[{', '.join(without_self)}]"
-        if paired:
+        given = f"[{', '.join(names if holds_self else without_self)}]"
+        if holds_self:
+            bare.insert(0, "self")
+        elif paired:
             kwargs = self.pytree_info.in_spec.child(1).context
             pairs = ", ".join(f"'{key}':{value}" for key, value in zip(kwargs, without_self[positional:]))
             given = f"([{', '.join(without_self[:positional])}], {{{pairs}}})"

@@ -255,6 +255,8 @@ class Tracer(TracerBase):
             is_module: whether its first argument is the root.
             concrete_args: {name: value} of arguments that are to be constants; values may hold `PH` for parts that are not.
 
+        A tuple may go on with what `*args` gets.
+
         Errors: RuntimeError for a tuple of another length than the function has parameters, and for a module's forward without self.
         """
         analysed = inspect.unwrap(root_fn)
@@ -264,22 +266,27 @@ class Tracer(TracerBase):
         if count < own:
             raise RuntimeError("create_args_for_root: forward takes self within *args, expected a parameter of its own for it")
         names = code.co_varnames[own:count]
+        rest = {}  # what *args gets
         if isinstance(concrete_args, tuple):
+            if code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount:
+                rest = {f"{code.co_varnames[count]}_{i}": value for i, value in enumerate(concrete_args[len(names) :])}
+                concrete_args = concrete_args[: len(names)]
             if len(concrete_args) != len(names):
                 raise RuntimeError(f"create_args_for_root: expected {len(names)} arguments but got {len(concrete_args)} in concrete_args")
             concrete_args = dict(zip(names, concrete_args))
         # The variables of *args and **kwargs follow those of the other parameters.
-        starred = [star for flag, star in _STARS.items() if code.co_flags & flag]
+        starred = [star for flag, star in _STARS.items() if code.co_flags & flag and not rest]
         names += tuple(star + name for star, name in zip(starred, code.co_varnames[count:]))
         parameters = inspect.signature(analysed).parameters
         args = [self.root] if is_module else []
         args += [self._proxy_placeholder(name, concrete_args or {}, parameters, analysed) for name in names]
+        args += [self._concrete(name, value, ()) for name, value in rest.items()]
         if starred or code.co_kwonlyargcount:
             root_fn = _patch_function(root_fn, len(args))
         leaves, in_spec = pytree.tree_flatten(tuple(args))
         if all(child.is_leaf() for child in in_spec.children()):
             return root_fn, args
-        return self._flat(root_fn, list(code.co_varnames[:count]), leaves, in_spec)
+        return self._flat(root_fn, [*code.co_varnames[:count], *rest], leaves, in_spec)
 
     def _flat(self, root_fn, names, leaves, in_spec):
         """The function of the leaves of its arguments, which returns the leaves of its result."""

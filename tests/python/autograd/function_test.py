@@ -144,6 +144,22 @@ class Context(unittest.TestCase):
         function(forward, backward).apply(leaf(1.0), torch.ones(1), 3).sum().backward()
         self.assertEqual(seen, [(True, False, False)] * 2)
 
+    def test_the_old_name_of_saved_tensors_warns(self):
+        class Old(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad + ctx.saved_variables[0]
+
+        x = torch.ones(1, requires_grad=True)
+        with self.assertWarns(DeprecationWarning):
+            Old.apply(x).backward()
+        self.assertEqual(x.grad.item(), 2)
+
     def test_saved_tensors_are_checked_and_freed(self):
         x, y = leaf(1.0), leaf(2.0)
         z = x * 1

@@ -60,6 +60,11 @@ class Gradcheck(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "to_dense"):
             gradcheck(lambda x: x * 2, sparse[0], masked=True)
 
+    def test_opaque_inputs(self):
+        x, y = torch.rand(5, requires_grad=True), torch.rand(5).to_mkldnn().requires_grad_()
+        for fast in (True, False):
+            self.assertTrue(torch.autograd.gradcheck(lambda x, y: x + y.to_dense(), (x, y), atol=1e-1, fast_mode=fast))
+
     def test_wrong_gradients_fail(self):
         detached = made(lambda ctx, x: x * x.conj(), lambda ctx, g: g)
         for fast in (False, True):

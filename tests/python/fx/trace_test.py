@@ -123,6 +123,16 @@ class Constants(unittest.TestCase):
         self.assertTrue(torch.equal(result["product"], 2 * X))
         self.assertTrue(torch.equal(fx.Interpreter(traced).run(X, (X, {"k": 2.0}))["sum"], 2 * X))
 
+    def test_a_tuple_goes_on_with_the_rest(self):
+        class Sum(torch.nn.Module):
+            def forward(self, *args):
+                return args[0] + args[1]["k"]
+
+        traced = fx.symbolic_trace(Sum(), concrete_args=(fx.PH, {"k": fx.PH}))
+        self.assertTrue(torch.equal(traced(X, {"k": X}), 2 * X))
+        traced = fx.symbolic_trace(lambda x, *rest: x + rest[0], concrete_args=(fx.PH, fx.PH))
+        self.assertTrue(torch.equal(traced(X, X), 2 * X))
+
     def test_numbers_of_arguments_have_to_fit(self):
         with self.assertRaisesRegex(RuntimeError, "expected 2 arguments but got 1"):
             fx.symbolic_trace(lambda x, y: x, concrete_args=(1,))

@@ -26,6 +26,12 @@ class Base(unittest.TestCase):
 
 
 class Layout(Base):
+    def test_the_old_constructor_makes_none(self):
+        opaque = torch.ones(2).to_mkldnn()
+        for make in (opaque.new, lambda: opaque.new(2, 3), lambda: opaque.new([6.0]), lambda: opaque.new(torch.ones(2)), lambda: opaque.new(device="cpu")):
+            with self.assertRaises(RuntimeError):
+                make()
+
     def test_there_and_back(self):
         self.same(self.m, self.x)
         self.assertFalse(self.x.is_mkldnn)
