@@ -9,7 +9,7 @@ import _cresset
 from .. import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
 from .._core import modes as _modes  # noqa: F401
 from . import _tensor, anomaly_mode, function, grad_mode, graph  # noqa: F401
-from .grad_mode import set_multithreading_enabled
+from .grad_mode import is_multithreading_enabled, is_view_replay_enabled, set_multithreading_enabled  # noqa: F401
 from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .function import Function  # noqa: F401
 from .gradcheck import gradcheck, gradgradcheck  # noqa: F401

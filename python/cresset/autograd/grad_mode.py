@@ -8,6 +8,26 @@ from .._core.modes import _Context
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 
+def is_multithreading_enabled():
+    """Whether backward may run in several threads.
+
+    >>> torch.autograd.is_multithreading_enabled()
+    True
+    """
+    enabled = _cresset.set_multithreading_enabled(True)
+    _cresset.set_multithreading_enabled(enabled)
+    return enabled
+
+
+def is_view_replay_enabled():
+    """Whether backward computes views of gradients by the operators that made the views, which it never does here.
+
+    >>> torch.autograd.is_view_replay_enabled()
+    False
+    """
+    return False
+
+
 class set_multithreading_enabled(_Context):
     """Whether backward may run in several threads, for devices of different kinds. On the CPU it runs in the calling thread either way.
 

@@ -2,7 +2,9 @@
 
 import copy
 import functools
+import importlib.util
 import io
+import operator
 import os
 import pickle
 import tempfile
@@ -162,6 +164,24 @@ class Streams(unittest.TestCase):
         a, b = IterableWrapper([[1]]).fork(2, copy="deep")
         self.assertIsNot(list(a)[0], list(b)[0])
         self.assertRaises(ValueError, ten().fork, 0)
+
+    def test_a_fork_of_one_is_the_step_itself(self):
+        step = ten()
+        self.assertIs(step.fork(1, buffer_size=0), step)
+        with self.assertRaises(ValueError):
+            step.fork(0)
+
+    def test_items_that_are_lost_when_a_child_begins_again_are_warned_of(self):
+        for children in (ten().fork(2), ten().demux(2, functools.partial(operator.mod, 2))):
+            for child in children:
+                iter(child)
+            with self.assertWarnsRegex(UserWarning, "not exhausted"):
+                iter(children[0])
+        children = ten().fork(2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(2):
+                self.assertEqual([list(child) for child in children], [list(range(10))] * 2)
 
     def test_demux(self):
         even, odd = ten().demux(2, lambda x: None if x == 3 else x % 2, drop_none=True)
@@ -337,6 +357,16 @@ class Mappings(unittest.TestCase):
 
 
 class Pickled(unittest.TestCase):
+    def test_functions_without_a_name_are_warned_of(self):
+        def local(x):
+            return x
+
+        for function in (lambda x: x, local):
+            makers = (ten().map, ten().filter, ten().groupby, functools.partial(ten().demux, 2), ten().collate, SequenceWrapper("ab").map)
+            for make in makers if importlib.util.find_spec("dill") is None else ():
+                with self.assertWarnsRegex(UserWarning, "not supported by pickle"):
+                    make(function)
+
     def test_steps_that_were_given_no_function(self):
         mapped = data.datapipes.map.Mapper(SequenceWrapper([1, 2]))
         self.assertEqual([pickle.loads(pickle.dumps(mapped))[i] for i in range(2)], [1, 2])

@@ -1,10 +1,20 @@
 """Parts of steps that streams and steps read by index have in common."""
 
+import importlib.util
 import random
+import warnings
 
 import cresset as torch
 
 from .datapipe import DataChunk
+
+
+def warn_of_unpicklable(function):
+    """Warns of a function that no name leads to, which processes cannot send, unless dill is there, which can."""
+    name = getattr(function, "__qualname__", "")
+    kind = "Lambda" if name.endswith("<lambda>") else "Local" if "<locals>" in name else None
+    if kind and importlib.util.find_spec("dill") is None:
+        warnings.warn(f"{kind} function is not supported by pickle: use a function of a module or functools.partial, or install dill", UserWarning, stacklevel=4)
 
 
 class OfOne:

@@ -13,7 +13,7 @@ import cresset as torch
 from ..._utils.collate import default_collate
 from ...sampler import SequentialSampler
 from .._decorator import copied_or_shared, functional_datapipe
-from .._shared import Batches, OfOne, Shuffled
+from .._shared import Batches, OfOne, Shuffled, warn_of_unpicklable
 from ..datapipe import _ADVICE, DataChunk, IterDataPipe
 from .sharding import ShardingFilterIterDataPipe
 
@@ -83,6 +83,7 @@ class MapperIterDataPipe(OfOne, IterDataPipe):
     """
 
     def __init__(self, datapipe, fn, input_col=None, output_col=None):
+        warn_of_unpicklable(fn)
         if output_col is not None and input_col is None:
             raise ValueError("map: output_col needs an input_col.")
         if isinstance(output_col, (list, tuple)):
@@ -135,6 +136,7 @@ class FilterIterDataPipe(IterDataPipe):
     """
 
     def __init__(self, datapipe, filter_fn, input_col=None):
+        warn_of_unpicklable(filter_fn)
         _check_columns(filter_fn, input_col)
         self.datapipe, self.filter_fn, self.input_col = datapipe, filter_fn, input_col
 
@@ -205,6 +207,7 @@ class GrouperIterDataPipe(IterDataPipe):
     """
 
     def __init__(self, datapipe, group_key_fn, *, keep_key=False, buffer_size=10000, group_size=None, guaranteed_group_size=None, drop_remaining=False):
+        warn_of_unpicklable(group_key_fn)
         if group_size is not None and not 0 < group_size <= buffer_size:
             raise AssertionError("groupby: expected group_size from 1 to buffer_size")
         if guaranteed_group_size is not None and (group_size is None or not 0 < guaranteed_group_size <= group_size):
@@ -376,11 +379,13 @@ class _Source:
 
     def restart(self):
         self.run += 1
-        self.stream, self.begun = None, set()
+        self.stream, self.begun, self.ended = None, set(), set()
         self.waiting = [collections.deque() for _ in range(self.count)]
 
     def begin(self, number):
         if number in self.begun:
+            if len(self.ended) < self.count:
+                warnings.warn("a child begins again while some child DataPipes are not exhausted: they lose what they have not read", UserWarning, stacklevel=3)
             self.restart()
         self.begun.add(number)
         return self.run
@@ -428,6 +433,7 @@ class _Forked(OfOne, _Source):
 class _Divided(_Source):
     def __init__(self, datapipe, count, buffer_size, classifier_fn, drop_none):
         super().__init__(datapipe, count, buffer_size)
+        warn_of_unpicklable(classifier_fn)
         self.classifier_fn, self.drop_none = classifier_fn, drop_none
 
     def next(self, number):
@@ -466,6 +472,7 @@ class _ChildDataPipe(IterDataPipe):
             try:
                 item = source.next(self.instance_id)
             except StopIteration:
+                source.ended.add(self.instance_id)
                 return
             yield item
 
@@ -485,8 +492,10 @@ class ForkerIterDataPipe(IterDataPipe):
     """
 
     def __new__(cls, datapipe, num_instances, buffer_size=1000, copy=None):
+        if num_instances == 1:
+            return datapipe
         source = _Forked(datapipe, num_instances, buffer_size, copy)
-        return datapipe if num_instances == 1 else [_ChildDataPipe(source, i) for i in range(num_instances)]
+        return [_ChildDataPipe(source, i) for i in range(num_instances)]
 
 
 @functional_datapipe("demux")

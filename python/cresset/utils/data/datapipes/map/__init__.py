@@ -3,7 +3,7 @@
 import cresset as torch
 
 from .._decorator import copied_or_shared, functional_datapipe
-from .._shared import Batches, OfOne, Shuffled
+from .._shared import Batches, OfOne, Shuffled, warn_of_unpicklable
 from ..datapipe import DataChunk, IterDataPipe, MapDataPipe
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
@@ -39,6 +39,7 @@ class MapperMapDataPipe(OfOne, MapDataPipe):
     """
 
     def __init__(self, datapipe, fn=_same):
+        warn_of_unpicklable(fn)
         self.datapipe, self.fn = datapipe, fn
 
     def __getitem__(self, index):
