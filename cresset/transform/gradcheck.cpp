@@ -7,8 +7,8 @@
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/function.h"
 #include "cresset/base/warning.h"
-#include "cresset/core/sparse.h"
 #include "cresset/dispatch/listen.h"
+#include "cresset/ops/conv/mkldnn.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/vmap.h"
 
@@ -40,9 +40,8 @@ Numbers values_of(const Tensor& t) {
 // The elements in memory, of a sparse tensor its values, as real numbers to write to without moving its version. Of a lazy conjugate the imaginary
 // parts are those in memory: the negatives of the tensor's.
 Tensor parts_of(const Tensor& t) {
-  const bool is_whole = t.layout() == Layout::Mkldnn;  // it holds its dense values where others have sparse parts
-  const Tensor held = t.layout() == Layout::Strided ? t
-                      : is_whole                    ? sparse_parts(t).values
+  const Tensor held = t.layout() == Layout::Strided  ? t
+                      : t.layout() == Layout::Mkldnn ? opaque_values(t)
                       : t.layout() == Layout::Sparse ? t.detach()._values()
                                                      : t.detach().values();
   const Tensor data = held.variable_data();

@@ -79,8 +79,9 @@ std::string python_stack() {
 }
 
 void warn_of(const std::string& what, const Node& node) {
-  const std::string text = what + (node.trace() ? "recorded here:\n" + node.trace()->stack
-                                                : "recorded without anomaly detection. No forward pass information available; enable it during the forward pass too.");
+  const std::string text =
+      what + (node.trace() ? "recorded here:\n" + node.trace()->stack
+                           : "recorded without anomaly detection. No forward pass information available; enable it during the forward pass too.");
   // A filter may turn the warning into an error: the one on its way counts more.
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1)) PyErr_Clear();
 }

@@ -186,6 +186,7 @@ class Spellings(unittest.TestCase):
         self.assertEqual((torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()), (True, False))
         torch.set_anomaly_enabled(False)
         with torch.autograd.set_multithreading_enabled(False) as _:
+            self.assertFalse(torch.autograd.is_multithreading_enabled())
             self.assertFalse(_cresset.set_multithreading_enabled(False))
         self.assertTrue(_cresset.set_multithreading_enabled(True))
 

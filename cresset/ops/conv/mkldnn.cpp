@@ -21,15 +21,6 @@ using dispatch::Value;
 
 constexpr const char *kBackend = "MkldnnCPU", *kAutograd = "AutogradMkldnnCPU";
 
-// Stand-in for a storage.
-struct OpaqueParts : RefCounted {
-  Tensor values;
-
- protected:
-  void release_resources() override { values.reset(); }
-};
-
-const Tensor& values_of(const Tensor& t) { return static_cast<const OpaqueParts&>(*t.impl()->parts()).values; }
 
 void take_geometry(TensorImpl& impl, IntArrayRef sizes) { impl.set_geometry(sizes, DimVector(sizes.size(), 0), 0); }
 
@@ -46,7 +37,7 @@ Tensor opaque(const Tensor& values) {
 bool records(const Tensor& t) { return layer_state().grad_mode && t.defined() && t.requires_grad(); }
 
 Tensor opened(const Tensor& self, std::optional<ScalarType> dtype) {
-  return values_of(self).to(dtype.value_or(self.scalar_type()), /*non_blocking=*/false, /*copy=*/true);
+  return opaque_values(self).to(dtype.value_or(self.scalar_type()), /*non_blocking=*/false, /*copy=*/true);
 }
 Tensor closed(const Tensor& self, std::optional<ScalarType> dtype) {
   return opaque(self.to(dtype.value_or(self.scalar_type()), /*non_blocking=*/false, /*copy=*/true, MemoryFormat::Contiguous));
@@ -115,7 +106,7 @@ void on_values(const OpEntry& op, Stack& stack) {
     inner.push_back(dispatch::map_tensors(v, [&](const Tensor& t) {
       if (!t.defined() || !is_mkldnn(t)) return t;
       wrappers.push_back(t);
-      return values_of(t);
+      return opaque_values(t);
     }));
   }
   {
@@ -132,7 +123,7 @@ void on_values(const OpEntry& op, Stack& stack) {
   for (const Value& result : inner) {
     stack.push_back(dispatch::map_tensors(result, [&](const Tensor& t) {
       for (const Tensor& wrapper : wrappers) {
-        if (values_of(wrapper).impl() != t.impl()) continue;
+        if (opaque_values(wrapper).impl() != t.impl()) continue;
         take_geometry(*wrapper.impl(), t.sizes());
         return wrapper;
       }

@@ -13,4 +13,15 @@ namespace cresset {
 CRESSET_API Tensor to_mkldnn(const Tensor& self, std::optional<ScalarType> dtype = std::nullopt);
 inline bool is_mkldnn(const Tensor& t) { return t.layout() == Layout::Mkldnn; }
 
+// Stand-in for a storage.
+struct OpaqueParts : RefCounted {
+  Tensor values;
+
+ protected:
+  void release_resources() override { values.reset(); }
+};
+
+// The dense values of a tensor in that layout, whose memory it shares with its aliases.
+inline const Tensor& opaque_values(const Tensor& t) { return static_cast<const OpaqueParts&>(*t.impl()->parts()).values; }
+
 }  // namespace cresset

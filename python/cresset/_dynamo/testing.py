@@ -186,7 +186,9 @@ def check_dynamic_shape_capture():
 def make_test_cls_with_patches(cls, cls_prefix, fn_suffix, *patches, xfail_prop=None, decorator=lambda fn: fn):
     """A copy of a class of tests, each of which runs with settings changed: `patches` are tuples (module of settings, name, value)."""
     names = {name: getattr(cls, name) for name in dir(cls) if name.startswith("test_") and callable(getattr(cls, name))}
-    made = type(f"{cls_prefix}{cls.__name__}", cls.__bases__, {**cls.__dict__, **dict.fromkeys(names)})
+    own = {name: value for name, value in vars(cls).items() if name not in names}
+    inherited = dict.fromkeys(name for name in names if name not in vars(cls))  # which the bases would bring in unchanged
+    made = type(f"{cls_prefix}{cls.__name__}", cls.__bases__, {**own, **inherited})
     made.__qualname__ = made.__name__
     for name, test in names.items():
         if xfail_prop is not None and hasattr(test, xfail_prop):

@@ -23,6 +23,8 @@ def __getattr__(name):
         from .._C import _autograd
 
         return getattr(_autograd, name)
+    if name == "SavedTensor":
+        return _cresset._SavedTensor
     if name == "DeviceType":
         from .profiler_util import DeviceType
 

@@ -26,6 +26,10 @@ class Saved(unittest.TestCase):
         names = [name for name in dir((self.x * self.x).grad_fn) if "saved" in name]
         self.assertEqual(names, ["_raw_saved_other", "_raw_saved_self", "_saved_other", "_saved_self"])
 
+    def test_what_holds_them_has_a_class(self):
+        y = torch.ones(2, requires_grad=True).exp()
+        self.assertIsInstance(y.grad_fn._raw_saved_result, torch.autograd.SavedTensor)
+
     def test_other_names_are_none(self):
         with self.assertRaises(AttributeError):
             (self.x * self.x).grad_fn._saved_nothing

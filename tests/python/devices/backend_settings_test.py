@@ -176,3 +176,11 @@ def test_the_preferred_libraries_are_members_of_enumerations():
     assert cuda.preferred_linalg_library(before) is before
     with pytest.raises(RuntimeError, match="expected one of default, cublas"):
         cuda.preferred_blas_library("mkl")
+
+
+def test_no_engine_for_quantised_tensors_is_built_in():
+    quantized = torch.backends.quantized
+    assert quantized.engine == "none" and quantized.engine in quantized.supported_engines
+    quantized.engine = "none"
+    with pytest.raises(RuntimeError, match="'fbgemm' is not supported"):
+        quantized.engine = "fbgemm"

@@ -14,7 +14,9 @@ def warn_of_unpicklable(function):
     name = getattr(function, "__qualname__", "")
     kind = "Lambda" if name.endswith("<lambda>") else "Local" if "<locals>" in name else None
     if kind and importlib.util.find_spec("dill") is None:
-        warnings.warn(f"{kind} function is not supported by pickle: use a function of a module or functools.partial, or install dill", UserWarning, stacklevel=4)
+        warnings.warn(
+            f"{kind} function is not supported by pickle: use a function of a module or functools.partial, or install dill", UserWarning, stacklevel=4
+        )
 
 
 class OfOne:
