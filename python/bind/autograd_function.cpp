@@ -10,6 +10,7 @@
 #include "cresset/dispatch/listen.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/functionalize.h"
+#include "cresset/transform/vmap.h"
 #include "python/bind/autograd.h"
 
 #include <structmember.h>
@@ -302,17 +303,32 @@ PyObject* apply_below_wrappers(PyObject* cls, PyObject* args, bool separate) {
   return tuple.release();
 }
 
+// Whether a tensor of a batch is the value or among its items, however deep they are nested.
+bool holds_batched(PyObject* value) {
+  if (is_tensor(value)) return as_batched(tensor_of(value)) != nullptr;
+  if (PyDict_Check(value)) {
+    PyObject *key, *item;
+    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item);)
+      if (holds_batched(item)) return true;
+    return false;
+  }
+  if (!PyList_Check(value) && !PyTuple_Check(value)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++)
+    if (holds_batched(PySequence_Fast_GET_ITEM(value, i))) return true;
+  return false;
+}
+
 // function_apply(class, arguments, separate): what forward returns, with the class's backward as its gradient.
 PyObject* function_apply(PyObject*, PyObject* all) {
   PyObject *cls, *args;
   int separate;
   if (!PyArg_ParseTuple(all, "OO!p", &cls, &PyTuple_Type, &args, &separate)) return nullptr;
   return guarded([&]() -> PyObject* {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
-      if (is_tensor(PyTuple_GET_ITEM(args, i)) && as_batched(tensor_of(PyTuple_GET_ITEM(args, i)))) {
-        const Ref module = checked(PyImport_ImportModule("cresset.autograd._function_vmap"));
-        return PyObject_CallMethod(module.get(), "apply", "OO", cls, args);
-      }
+    if (func::current_vmap() && holds_batched(args)) {
+      const Ref module = checked(PyImport_ImportModule("cresset.autograd._function_vmap"));
+      const Ref takes = checked(PyObject_CallMethod(module.get(), "takes", "OO", cls, args));
+      if (takes.get() == Py_True) return PyObject_CallMethod(module.get(), "apply", "OO", cls, args);
+    }
     if (any_functional(args)) return apply_below_wrappers(cls, args, separate != 0);
     const Ref type = checked(PyObject_GetAttrString(cls, "_backward_cls"));
     const Ref ctx = checked(PyObject_CallNoArgs(type.get()));

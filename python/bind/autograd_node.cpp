@@ -33,12 +33,25 @@ std::unordered_map<const Node*, PyObject*>& objects() {
 void node_dealloc(PyObject* self) {
   auto* o = reinterpret_cast<NodeObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   if (o->weak) PyObject_ClearWeakRefs(self);
   objects().erase(o->node.get());
   autograd::release_node(std::move(o->node));
   o->node.~intrusive_ptr<Node>();
   type->tp_free(self);
   Py_DECREF(type);
+}
+
+// Hooks of a node that nothing but this object holds belong to it; those of another are held by the graph.
+int node_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const auto* o = reinterpret_cast<NodeObject*>(self);
+  return o->node && o->node->use_count() == 1 ? traverse_node(*o->node, visit, arg) : 0;
+}
+int node_clear(PyObject* self) {
+  Node& node = *reinterpret_cast<NodeObject*>(self)->node;
+  if (node.use_count() == 1 && node.hooks_or_null()) node.hooks() = autograd::NodeHooks();
+  return 0;
 }
 
 PyObject* node_repr(PyObject* self) {
@@ -265,6 +278,8 @@ int traverse_node(const Node& first, visitproc visit, void* arg) {
 bool add_autograd_nodes(PyObject* module) {
   static PyMethodDef methods[] = {node_methods[0], node_methods[1], node_methods[2], {"__dir__", node_dir, METH_NOARGS, nullptr}, {}};
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                          {Py_tp_getattro, reinterpret_cast<void*>(node_attribute)},
                          {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
                          {Py_tp_call, reinterpret_cast<void*>(node_call)},
@@ -272,7 +287,8 @@ bool add_autograd_nodes(PyObject* module) {
                          {Py_tp_getset, node_properties},
                          {Py_tp_members, node_members},
                          {}};
-  PyType_Spec spec{"torch.autograd._Node", sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  PyType_Spec spec{"torch.autograd._Node", sizeof(NodeObject), 0,
+                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!node_type) return false;
   PyType_Slot leaf_slots[] = {{Py_tp_getset, accumulate_properties}, {}};

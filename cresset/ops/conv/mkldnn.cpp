@@ -21,7 +21,6 @@ using dispatch::Value;
 
 constexpr const char *kBackend = "MkldnnCPU", *kAutograd = "AutogradMkldnnCPU";
 
-
 void take_geometry(TensorImpl& impl, IntArrayRef sizes) { impl.set_geometry(sizes, DimVector(sizes.size(), 0), 0); }
 
 Tensor opaque(const Tensor& values) {

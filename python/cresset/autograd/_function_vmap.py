@@ -6,6 +6,8 @@ import _cresset
 import cresset as torch
 from _cresset import Tensor
 
+from ..utils import _pytree as pytree
+
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
 
 
@@ -78,12 +80,20 @@ def each_element(op, info, in_dims, *args, **kwargs):
     return type(results[0])(torch.stack(several) for several in zip(*results, strict=True)), 0
 
 
+def takes(cls, args):
+    """Whether a batch concerns the function itself: an argument is one, or holds one, for which the function has a rule of its own. A function without such a
+    rule computes with what its arguments hold as it would by itself."""
+    from .function import Function
+
+    return cls.vmap is not Function.vmap or any(isinstance(a, Tensor) and _cresset.batched_parts(a) for a in args)
+
+
 def apply(cls, args):
     """`cls.apply` with batched arguments."""
     from .function import Function
 
-    level, size = _level_of(args)
-    values, dims = _values(args, level)
+    leaves, nesting = pytree.tree_flatten(args)
+    level, size = _level_of(leaves)
     has_rule = cls.vmap is not Function.vmap
     name = cls.__name__
     if cls.generate_vmap_rule and has_rule:
@@ -97,11 +107,13 @@ def apply(cls, args):
         raise RuntimeError(f"vmap: {name} has no rule for it; define its static method vmap, or set generate_vmap_rule=True")
     randomness = _cresset.vmap_randomness(level)
     if has_rule:
+        values, dims = (pytree.tree_unflatten(part, nesting) for part in _values(leaves, level))
         with _Outside(level):
             result = cls.vmap(VmapInfo(size, randomness), dims, *values)
         if not isinstance(result, tuple) or len(result) != 2:
             raise RuntimeError(f"Expected the vmap staticmethod of {name} to return a pair: the output, and out_dims of the same structure.")
         return _placed(*result, level, name)
+    values, dims = _values(args, level)
     with _Outside(level):
         output = _derived(cls, dims, size, randomness).apply(*values)
     return tuple(_wrapped(o, 0, level) for o in output) if isinstance(output, tuple) else _wrapped(output, 0, level)

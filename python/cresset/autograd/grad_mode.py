@@ -20,7 +20,7 @@ def is_multithreading_enabled():
 
 
 def is_view_replay_enabled():
-    """Whether backward computes views of gradients by the operators that made the views, which it never does here.
+    """Whether backward calls again the operators that made views, to make views of gradients, which it never does here.
 
     >>> torch.autograd.is_view_replay_enabled()
     False

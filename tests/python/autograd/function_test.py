@@ -402,6 +402,28 @@ class VmapRules(unittest.TestCase):
         self.assertEqual([r.tolist() for r in self.results(lambda x: (x.sum(1), [x.sum(1)])[:1], 0)], [[3, 3]])
         self.assertEqual(self.results(lambda x: x.sum(1), 0).tolist(), [3, 3])
 
+    def test_lists_of_inputs_have_lists_of_dimensions(self):
+        seen = []
+
+        class Pair(Function):
+            @staticmethod
+            def forward(x, more):
+                raise NotImplementedError
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def vmap(info, in_dims, x, more):
+                seen.append(in_dims)
+                return x + more[0] + more[1]["k"], 0
+
+        x = torch.ones(2)
+        self.assertEqual(torch.vmap(lambda x: Pair.apply(x, [x, {"k": torch.ones(())}]))(x).tolist(), [3, 3])
+        self.assertEqual(torch.vmap(lambda x: Pair.apply(torch.ones(()), [x, {"k": x}]))(x).tolist(), [3, 3])
+        self.assertEqual(seen, [(0, [0, {"k": None}]), (None, [0, {"k": 0}])])
+
     def test_dimensions_of_another_structure_are_refused(self):
         for output, out_dims in (
             (lambda x: x, (0,)),

@@ -1,7 +1,9 @@
 """Hooks on saved tensors, multi-tensor hooks, anomaly mode."""
 
+import gc
 import unittest
 import warnings
+import weakref
 
 import cresset as torch
 
@@ -157,6 +159,30 @@ class MultiGrad(unittest.TestCase):
             graph.register_multi_grad_hook((a, b), print, mode="some")
         with self.assertRaises(RuntimeError):
             graph.register_multi_grad_hook((torch.ones(1),), print)
+
+
+class HooksOfNodes(unittest.TestCase):
+    def test_cycles_of_a_hook_and_its_node_end_with_the_graph(self):
+        for leaf_node in (False, True):
+            x = torch.ones(1, requires_grad=True)
+            y = x.clone()
+            node = y.grad_fn.next_functions[0][0] if leaf_node else y.grad_fn
+            held = Held()
+            node.register_hook(lambda *_, node=node, held=held: held.seen.append(node))
+            ref, out = weakref.ref(held), y.clone()
+            del x, y, node, held
+            gc.collect()
+            out.backward()
+            gc.collect()
+            self.assertEqual(len(ref().seen), 1)  # the rest of the graph holds the node
+            del out
+            gc.collect()
+            self.assertIsNone(ref())
+
+
+class Held:
+    def __init__(self):
+        self.seen = []
 
 
 class Anomaly(unittest.TestCase):

@@ -432,8 +432,8 @@ class _Forked(OfOne, _Source):
 
 class _Divided(_Source):
     def __init__(self, datapipe, count, buffer_size, classifier_fn, drop_none):
-        super().__init__(datapipe, count, buffer_size)
         warn_of_unpicklable(classifier_fn)
+        super().__init__(datapipe, count, buffer_size)
         self.classifier_fn, self.drop_none = classifier_fn, drop_none
 
     def next(self, number):
