@@ -13,6 +13,7 @@ import operator
 import cresset as torch
 
 from .. import nn
+from ..fx._symbolic_trace import is_fx_tracing
 from ..utils import _pytree as pytree
 from . import _paths
 from ._module import _checks, same_nesting
@@ -174,6 +175,9 @@ class UnflattenedModule(InterpreterModule):
 
     def forward(self, *args, **kwargs):
         leaves, spec = pytree.tree_flatten((args, kwargs))
+        if is_fx_tracing() and len(leaves) == self.signature.in_spec.num_leaves:  # a placeholder for each, of which nothing is known
+            args, kwargs = pytree.tree_unflatten(leaves, self.signature.in_spec)
+            return super().forward(*args, **kwargs)
         if not same_nesting(spec, self.signature.in_spec):
             if self.flat_args_adapter is None:
                 raise TypeError(f"the program was exported for arguments nested as {self.signature.in_spec}, got {spec}; a flat_args_adapter could change them")

@@ -28,6 +28,30 @@ class Outer(nn.Module):
 
 
 class Unflattened(unittest.TestCase):
+    def test_trees_are_traced_with_a_placeholder_for_each_leaf(self):
+        class Nested(nn.Module):
+            def forward(self, x, y):
+                return x[0] + x[1] * y["k"]
+
+        x = torch.ones(2)
+        tree = unflatten(export(Nested(), ((x, x), {"k": x})))
+        traced = torch.fx.symbolic_trace(tree, concrete_args=(torch.fx.PH,) * 3)
+        self.assertEqual(traced(x, 2 * x, 3 * x).tolist(), [7, 7])
+
+    def test_modules_of_two_names_are_listed_under_both(self):
+        class Shared(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = nn.Linear(4, 4)
+                self.again, self.last = self.first, nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.again(self.first(self.last(x)))
+
+        program = export(Shared(), (torch.randn(2, 4),))
+        self.assertEqual([entry.fqn for entry in program.module_call_graph], ["", "first", "again", "last"])
+        self.assertEqual([path for path, _ in unflatten(program).named_modules(remove_duplicate=False)], ["", "first", "again", "last"])
+
     def test_attributes_by_their_path(self):
         from cresset.export.unflatten import _assign_attr, _AttrKind
 
