@@ -37,10 +37,9 @@ class _Opaque(torch.nn.Module):
         raise NotImplementedError
 
     def forward(self, x):
-        with torch.no_grad():
-            if x.is_mkldnn or not self.mixes:
-                return self._compute(x)
-            return self._compute(x.detach().to_mkldnn()).to_dense()
+        if x.is_mkldnn or not self.mixes:
+            return self._compute(x)
+        return self._compute(x.to_mkldnn()).to_dense()
 
 
 def _bias_of(module, size):

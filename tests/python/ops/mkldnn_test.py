@@ -224,6 +224,14 @@ class Modules(Base):
         for copied in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
             self.same(copied(self.m), expected)
 
+    def test_gradients_go_through_to_the_input(self):
+        for layer, shape in ((nn.PReLU(), (2, 3)), (nn.Linear(4, 2), (3, 4)), (nn.Conv2d(3, 2, 2), (1, 3, 4, 4)), (nn.BatchNorm2d(3).eval(), (1, 3, 4, 4))):
+            x = torch.randn(shape)
+            opaque, dense = x.to_mkldnn().requires_grad_(), x.clone().requires_grad_()
+            mkldnn.to_mkldnn(layer)(opaque).to_dense().sum().backward()
+            layer(dense).sum().backward()
+            torch.testing.assert_close(opaque.grad.to_dense(), dense.grad)
+
     def test_dense_inputs_give_dense_results(self):
         linear = nn.Linear(8, 4)
         fast = mkldnn.to_mkldnn(linear)
