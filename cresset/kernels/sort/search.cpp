@@ -57,7 +57,7 @@ template <class T, class At> int64_t insertion_point(At at, int64_t n, T value, 
     }
     return low + before(low);
   }
-  // What falls or is NaN has no place of its own: the halves in their usual succession.
+  // Elements in no order have no place of their own: the halves in their usual succession.
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
     if (before(middle)) low = middle + 1;
