@@ -762,7 +762,7 @@ def _holds_code(f):
 
 
 def _load(source, name, map_location, pickle_module, weights_only, mapping, pickle_load_args):
-    """What a file holds and where that ends; `mapping` is 0, 1 for private pages and 2 for those that the file has too."""
+    """The contents of a file and where that ends; `mapping` is 0, 1 for private pages and 2 for those that the file has too."""
     name, place = str(name), _placer(map_location)
     if getattr(_state, "skip", False):
         meta = torch.device("meta")
