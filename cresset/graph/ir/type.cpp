@@ -171,6 +171,16 @@ const TensorFacts& Type::facts() const {
   return parts_ ? parts_->facts : none;
 }
 
+Type Type::without_facts() const {
+  if (!parts_) return *this;
+  auto parts = std::make_shared<Parts>(*parts_);
+  parts->facts = {};
+  for (Type& t : parts->elements) t = t.without_facts();
+  Type out(kind_);
+  if (kind_ != TypeKind::Tensor) out.parts_ = std::move(parts);
+  return out;
+}
+
 bool Type::operator==(const Type& o) const {
   if (kind_ != o.kind_) return false;
   return parts_ == o.parts_ || (elements() == o.elements() && fields() == o.fields() && name() == o.name() && facts() == o.facts());

@@ -81,6 +81,8 @@ class CRESSET_API Type {
   const std::string& name() const;
   // Empty ones for what is no tensor.
   const TensorFacts& facts() const;
+  // The same with nothing known of tensors, also within others.
+  Type without_facts() const;
 
   // Whether a value of this type can be one of `expected`: an int where a float is, anything where Any stands on either side.
   bool fits(const Type& expected) const;

@@ -47,7 +47,7 @@ CRESSET_API size_t propagate_shapes(Graph& graph);
 CRESSET_API size_t functionalize(Graph& graph);
 
 // Copies the nodes of a graph before `place`, its parameters replaced by `arguments`; what its results have become.
-std::vector<Value*> copy_nodes(const Graph& from, const std::vector<Value*>& arguments, Graph& to, Node* place);
+CRESSET_API std::vector<Value*> copy_nodes(const Graph& from, const std::vector<Value*>& arguments, Graph& to, Node* place);
 
 // By the name of an operator a graph that computes the same: as many parameters as the operator has arguments, as many results.
 using Decompositions = std::map<std::string, std::shared_ptr<const Graph>, std::less<>>;

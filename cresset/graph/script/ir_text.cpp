@@ -53,9 +53,7 @@ class IrParser {
     nodes(graph_->block(), "return");
     skip();
     if (at_ < text().size()) fail("expected the end of the graph");
-    // Programs trust the sizes of their types, and these texts only report them: graphs that do not run keep them.
-    if (has_foreign_ || graph_->block().nodes().size() == 1)
-      for (auto& [value, facts] : facts_) value->set_type(Type::tensor(std::move(facts)));
+    for (auto& [value, facts] : facts_) value->set_type(Type::tensor(std::move(facts)));
     return std::move(graph_);
   }
 
@@ -349,7 +347,6 @@ class IrParser {
   }
   Node* make_foreign(Block& block, const std::string& kind, const std::vector<Attribute>& attributes, const std::vector<Operand>& operands,
                      const std::vector<Output>& outputs) {
-    has_foreign_ = true;
     std::vector<Value*> inputs;
     for (const Operand& o : operands) inputs.push_back(o.first);
     Node* const n = graph_->create_foreign(kind, inputs, block.return_node());
@@ -402,7 +399,6 @@ class IrParser {
   int depth_ = 0;
   std::map<std::string, Value*> values_;
   std::vector<std::string> defined_;
-  bool has_foreign_ = false;
   std::vector<std::pair<Value*, TensorFacts>> facts_;
 };
 
@@ -463,10 +459,10 @@ Function* function_of_graph(CompilationUnit& unit, const std::string& name, cons
   for (const auto& p : made->block().parameters()) {
     SchemaArgument a;
     a.name = p->name();
-    a.type = p->type();
+    a.type = p->type().without_facts();
     schema.arguments.push_back(std::move(a));
   }
-  schema.returns = {made->block().results()[0]->type()};
+  schema.returns = {made->block().results()[0]->type().without_facts()};
   Function* f = unit.create_function(name, std::move(schema));
   f->graph = std::move(made);
   f->graph->set_name(f->name);

@@ -598,19 +598,12 @@ size_t drop_expands(Graph& g) {
 }
 
 const std::map<std::string, size_t (*)(Graph&), std::less<>>& script_passes() {
-  static const auto* const passes = new std::map<std::string, size_t (*)(Graph&), std::less<>>{{"fold_builtins", fold_builtins},
-                                                                                               {"peephole", peephole},
-                                                                                               {"pool", pool_constants},
-                                                                                               {"lower_tuples", lower_tuples},
-                                                                                               {"inline_forks", inline_forks},
-                                                                                               {"norms", fold_norms},
-                                                                                               {"dropout", drop_dropout},
-                                                                                               {"expands", drop_expands},
-                                                                                               {"sums", fold_sums},
-                                                                                               {"scales", fold_scales},
-                                                                                               {"own_writes", remove_own_writes},
-                                                                                               {"writes", remove_writes},
-                                                                                               {"activations", activate_in_place}};
+  static const auto* const passes = new std::map<std::string, size_t (*)(Graph&), std::less<>>{
+      {"fold_builtins", fold_builtins},  {"peephole", peephole},         {"pool", pool_constants},
+      {"lower_tuples", lower_tuples},    {"inline_forks", inline_forks}, {"norms", fold_norms},
+      {"dropout", drop_dropout},         {"expands", drop_expands},      {"sums", fold_sums},
+      {"scales", fold_scales},           {"types", infer_types},         {"erase_types", erase_types},
+      {"own_writes", remove_own_writes}, {"writes", remove_writes},      {"activations", activate_in_place}};
   return *passes;
 }
 

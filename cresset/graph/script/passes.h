@@ -18,10 +18,15 @@ CRESSET_API size_t pack_weights(const Datum& module);
 CRESSET_API size_t fold_builtins(Graph& graph);
 // Lists of constant numbers that operators read, tuples that are taken apart again, elements and lengths of lists that nothing writes, sums with 0 and products with 1, branches that give one value.
 CRESSET_API size_t peephole(Graph& graph);
+// Types of all values from those of the parameters, as far as they are known: dtype, device, sizes, strides and whether gradients are recorded. Each node runs
+// without data, at a few choices of what is unknown. Branches that differ, and trips of loops, leave what they have in common. Returns how many types changed.
+CRESSET_API size_t infer_types(Graph& graph);
+// Types that say nothing of dtypes and sizes. Programs are made of graphs with such types, as they take tensors of any.
+CRESSET_API size_t erase_types(Graph& graph);
 // Passes of TorchScript's own graphs by their names: "fold_builtins", "peephole", "pool" (equal constants become one), "lower_tuples" (parameters and results
 // that are tuples become their elements), "inline_forks" (calls on the side run where they stand), "norms" (into the convolutions before them), "sums" and
 // "scales" (constants that are added to a convolution, or that it is multiplied with, into its weights), "dropout" and "expands" (to the size that is
-// there), which give their input, "own_writes", "writes" and "activations", as the functions below.
+// there), which give their input, "types", "erase_types", "own_writes", "writes" and "activations", as the functions below.
 CRESSET_API bool is_script_pass(std::string_view name);
 CRESSET_API size_t run_script_pass(Graph& graph, std::string_view name);
 // All of these passes and those of graphs, for a function with all that it calls, before it becomes a program. Returns how much it changed.

@@ -522,6 +522,7 @@ Datum Function::run_as(std::string_view scope, std::vector<Datum> arguments) {
         const std::lock_guard compiles(compile_mutex());
         wanted.graph = graph->clone();
         inline_calls(*wanted.graph, true);
+        erase_types(*wanted.graph);
       }
       if (optimizes) optimize(*wanted.graph, !counts);
       wanted.program = std::make_unique<Program>(*wanted.graph, options);
