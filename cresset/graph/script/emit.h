@@ -35,6 +35,11 @@ struct Arguments {
   std::vector<SugarPtr> positional;
   std::vector<std::pair<std::string, SugarPtr>> keywords;
   std::vector<Range> ranges;
+  bool has(std::string_view keyword) const {
+    for (const auto& [name, value] : keywords)
+      if (name == keyword) return true;
+    return false;
+  }
 };
 
 class Emitter {

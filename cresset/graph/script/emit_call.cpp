@@ -254,7 +254,7 @@ SugarPtr Emitter::call(const SugarPtr& callee, Arguments arguments, const Range&
         for (const SugarPtr& s : arguments.positional) inputs.push_back(as_value(s, range));
         return sugar(make("aten::format", inputs, range, TypeKind::String));
       }
-      return call_builtin(callee->text, callee->self, arguments, range, callee->overloads.empty() ? nullptr : callee->overloads[0]);
+      return call_builtin(callee->text, callee->self, arguments, range, callee->overloads.empty() ? nullptr : callee->overloads[arguments.has("out")]);
     case SugarKind::Function: return call_function(*callee->function, callee->self, arguments, range);
     case SugarKind::Method: {
       std::vector<Value*> values;

@@ -113,6 +113,14 @@ def linspace_0_7(start: number, end: number, steps: Optional[int] = None, *, dty
                  device: Optional[device] = None, pin_memory: Optional[bool] = None) -> Tensor:
     return torch.linspace(start, end, 100 if steps is None else steps, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
 )"},
+    {"linspace_out_0_7", R"(
+def linspace_out_0_7(start: number, end: number, steps: Optional[int] = None, *, out: Tensor) -> Tensor:
+    return torch.linspace(start, end, 100 if steps is None else steps, out=out)
+)"},
+    {"logspace_out_0_8", R"(
+def logspace_out_0_8(start: number, end: number, steps: Optional[int] = None, base: float = 10.0, *, out: Tensor) -> Tensor:
+    return torch.logspace(start, end, 100 if steps is None else steps, base, out=out)
+)"},
     {"logspace_0_8", R"(
 def logspace_0_8(start: number, end: number, steps: Optional[int] = None, base: float = 10.0, *, dtype: Optional[dtype] = None,
                  layout: Optional[layout] = None, device: Optional[device] = None, pin_memory: Optional[bool] = None) -> Tensor:

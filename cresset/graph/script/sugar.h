@@ -35,7 +35,7 @@ struct Sugar {
   Datum datum;
   std::vector<SugarPtr> items;
   std::vector<std::string> keys;  // of a Tuple that is a container with names; of Overloads, the flags that choose
-  // With keys, one for each choice of the flags, the first of which is the lowest bit. Of a Builtin, one for arguments that the operator takes no longer.
+  // With keys, one for each choice of the flags, the first of which is the lowest bit. Of a Builtin, two for arguments that the operator takes no longer, the second with `out`.
   std::vector<Function*> overloads;
   std::function<SugarPtr(const std::string& name, const Range& range)> attribute;  // of a Namespace
 

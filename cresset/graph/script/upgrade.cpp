@@ -31,9 +31,11 @@ void fill_with_float(Graph& g, Node& n) {
   }
 }
 
-const char* older_operator(const std::string& name, int64_t version) {
-  if (name == "linspace" && version < 8) return "linspace_0_7";
-  return name == "logspace" && version < 9 ? "logspace_0_8" : nullptr;
+// Its older meaning, and that of the form that writes into an argument; none where it is today's.
+std::vector<Function*> older_operators(const std::string& name, int64_t version) {
+  if (name == "linspace" && version < 8) return {library_function("linspace_0_7"), library_function("linspace_out_0_7")};
+  if (name == "logspace" && version < 9) return {library_function("logspace_0_8"), library_function("logspace_out_0_8")};
+  return {};
 }
 
 }  // namespace
@@ -44,10 +46,10 @@ SugarPtr torch_namespace_of(int64_t version) {
   const SugarPtr then = sugar_text(SugarKind::Namespace, "torch");
   then->attribute = [today, version](const std::string& name, const Range& range) {
     const SugarPtr found = today->attribute(name, range);
-    const char* older = older_operator(name, version);
-    if (!found || !older) return found;
+    std::vector<Function*> older = older_operators(name, version);
+    if (!found || older.empty()) return found;
     const SugarPtr both = std::make_shared<Sugar>(*found);
-    both->overloads = {library_function(older)};
+    both->overloads = std::move(older);
     return both;
   };
   return then;

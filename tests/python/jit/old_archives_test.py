@@ -94,6 +94,30 @@ class OldArchives(unittest.TestCase):
                     torch.jit.load(written_as(Spaced(), version, [(b", 7", written)]))
         self.assertEqual([t.numel() for t in torch.jit.load(written_as(Spaced(), 7))(0.0, 3)], [7, 7, 7, 5])
 
+    def test_forms_that_write_into_an_argument_had_the_defaults_too(self):
+        class Written(nn.Module):
+            def forward(self, a: float, lines, powers):
+                return [torch.linspace(a, 1, 7, out=lines), torch.logspace(a, 1, 7, out=powers)]
+
+        for written in (b"", b", None"):
+            loaded = torch.jit.load(written_as(Written(), 7, [(b", 7, 1e+01", written), (b", 7", written)]))
+            for program in (loaded, again(loaded)):
+                lines, powers = torch.empty(0), torch.empty(0, dtype=torch.float64)
+                program(0.0, lines, powers)
+                self.assertTrue(lines.equal(torch.linspace(0.0, 1, 100)))
+                self.assertTrue(powers.equal(torch.logspace(0.0, 1, 100, dtype=torch.float64)))
+            for version in (8, 9):
+                with self.assertRaisesRegex(RuntimeError, "linspace"):
+                    torch.jit.load(written_as(Written(), version, [(b", 7", written)]))
+
+    def test_whole_numbers_fill_what_is_given(self):
+        class Filled(nn.Module):
+            def forward(self, out):
+                return torch.full([2], 3, out=out)
+
+        filled = torch.jit.load(written_as(Filled(), 4))(torch.empty(0, dtype=torch.int32))
+        self.assertEqual((filled.tolist(), filled.dtype), ([3, 3], torch.int32))
+
     def test_steps_of_logspace_had_a_default_in_version_8(self):
         class Powers(nn.Module):
             def forward(self, a: float):
