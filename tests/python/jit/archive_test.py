@@ -2,6 +2,7 @@
 
 import io
 import math
+import zipfile
 from typing import Optional, Tuple
 
 import pytest
@@ -213,3 +214,104 @@ def test_pytorch_and_this_exchange_meta_and_sparse_tensors(kind, tmp_path):
     assert (back.layout, back.device) == (UNUSUAL[kind].layout, UNUSUAL[kind].device)
     if kind != "meta":
         assert got.to_dense().tolist() == back.to_dense().tolist() == EYE.tolist()
+
+
+def changed(module, *changes):
+    """The archive of a module with other texts in its code."""
+    now, then = io.BytesIO(), io.BytesIO()
+    torch.jit.save(torch.jit.script(module), now)
+    with zipfile.ZipFile(now) as source, zipfile.ZipFile(then, "w") as target:
+        for entry in source.infolist():
+            content = source.read(entry)
+            if entry.filename.endswith(".py"):
+                for old, new in changes:
+                    assert old in content
+                    content = content.replace(old, new)
+            target.writestr(entry.filename, content)
+    return io.BytesIO(then.getvalue())
+
+
+class Chain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.number, self.names = 3, ["a"]
+
+    def forward(self, x):
+        y = torch.neg(torch.sigmoid(x)) * self.number
+        if len(self.names) > 1:
+            y = torch.tanh(y)
+        return torch.relu(y)
+
+
+def test_all_operators_that_an_archive_lacks_are_named_at_once():
+    archive = changed(Chain(), (b"torch.sigmoid(", b"torch.sigmoide("), (b"torch.tanh(", b"ops.mine.tanh("), (b"torch.relu(", b"torch._C._nn.rectified("))
+    with pytest.raises(RuntimeError, match="calls 3 operators that are lacking here") as error:
+        torch.jit.load(archive)
+    for name in ("torch.sigmoide", "ops.mine.tanh", "torch._C._nn.rectified"):
+        assert f"{name}:\n" in str(error.value)
+    assert str(error.value).count("<--- HERE") == 3 and "code/__torch__" in str(error.value)
+    with pytest.raises(RuntimeError, match="module torch has no attribute 'sigmoide'"):
+        torch.jit.load(changed(Chain(), (b"torch.sigmoid(", b"torch.sigmoide(")))
+
+
+@pytest.mark.parametrize(
+    "annotation, message",
+    [(b"number : str", "'number' of .*Chain is of type str, got int"), (b"number : Tensor", "'number' of .*Chain is of type Tensor, got int")],
+)
+def test_attributes_of_another_type_than_the_class_says_are_refused(annotation, message):
+    with pytest.raises(RuntimeError, match=message):
+        torch.jit.load(changed(Chain(), (b"number : int", annotation)))
+
+
+@pytest.mark.parametrize("name", ["number", "names"])
+def test_attributes_of_another_type_are_not_assigned(name):
+    compiled = torch.jit.script(Chain())
+    with pytest.raises((RuntimeError, TypeError), match="expected a value of type"):
+        setattr(compiled, name, 1.5)
+    assert (compiled.number, list(compiled.names)) == (3, ["a"])
+
+
+def test_cut_archives_are_errors():
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(Chain()), file)
+    whole = file.getvalue()
+    for size in range(0, len(whole), 97):
+        with pytest.raises(RuntimeError):
+            torch.jit.load(io.BytesIO(whole[:size]))
+
+
+@pytest.mark.parametrize("version", [b"0", b"-3", b"11", b"x", b"99999999999999999999"])
+def test_archives_of_unknown_versions_are_refused(version):
+    now, then = io.BytesIO(), io.BytesIO()
+    torch.jit.save(torch.jit.script(Chain()), now)
+    with zipfile.ZipFile(now) as source, zipfile.ZipFile(then, "w") as target:
+        for entry in source.infolist():
+            is_version = entry.filename.endswith("/version") and "/.data/" not in entry.filename
+            target.writestr(entry.filename, version if is_version else source.read(entry))
+    with pytest.raises(RuntimeError, match="of version .*, expected 1 to 10"):
+        torch.jit.load(io.BytesIO(then.getvalue()))
+
+
+RECURSIVE = {
+    "a function": "def f(n: int) -> int:\n    return f(n - 1)\n",
+    "two functions": "def f(n: int) -> int:\n    return g(n)\ndef g(n: int) -> int:\n    return f(n)\n",
+    "a forked function": "def f(n: int) -> int:\n    a = torch.jit.fork(f, n)\n    return torch.jit.wait(a)\n",
+}
+
+
+@pytest.mark.parametrize("kind", RECURSIVE)
+def test_recursion_without_end_is_an_error(kind):
+    with pytest.raises(RuntimeError, match="recursive|calls of methods within each other"):
+        torch.jit.CompilationUnit(RECURSIVE[kind]).f(1)
+
+
+def test_exceptions_pass_through_forked_calls():
+    unit = torch.jit.CompilationUnit(
+        "def bad(x):\n    if bool(x.sum() > 0):\n        raise ValueError('boom')\n    return x\n"
+        "def middle(x):\n    return torch.jit.wait(torch.jit.fork(bad, x))\n"
+        "def f(x):\n    return torch.jit.wait(torch.jit.fork(middle, x))\n"
+    )
+    assert unit.f(torch.zeros(1)).item() == 0
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="builtins.ValueError: boom"):
+            unit.f(torch.ones(1))

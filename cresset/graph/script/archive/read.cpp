@@ -111,6 +111,12 @@ class Code final : public ClassSource::Texts, public ArchiveNames, public std::e
 
   Type type(const Ast* a) { return type_of_annotation(*a, resolver().get()); }
   Type type_named(const std::string& text) override { return type_of_text(text, resolver().get()); }
+  // Operators that the texts call and that are not there, with the place of the first call of each.
+  std::map<std::string, Range> lacking_operators() {
+    std::map<std::string, Range> found;
+    for (const auto& [name, definition] : definitions_) find_lacking(*definition, found);
+    return found;
+  }
   const std::map<std::string, ClassType*>& classes() const { return classes_; }
   const std::vector<Datum>& constants() const { return constants_; }
   std::shared_ptr<Resolver> resolver();
@@ -130,6 +136,24 @@ class Code final : public ClassSource::Texts, public ArchiveNames, public std::e
   }
 
  private:
+  void find_lacking(const Ast& a, std::map<std::string, Range>& found) {
+    for (const AstPtr& kid : a.kids)
+      if (kid) find_lacking(*kid, found);
+    if (a.kind == AstKind::Call) meaning_of(a[0], found);
+  }
+  // Of `torch.relu` and the like. Null: it is another expression, or what it names is lacking, and found.
+  SugarPtr meaning_of(const Ast& a, std::map<std::string, Range>& found) {
+    if (a.kind == AstKind::Name) return a.text == "torch" || a.text == "ops" ? resolver()->value(a.text, a.range) : nullptr;
+    if (a.kind != AstKind::Attribute) return nullptr;
+    const SugarPtr owner = meaning_of(a[0], found);
+    if (!owner || owner->kind != SugarKind::Namespace) return owner;
+    SugarPtr meaning;
+    try {
+      meaning = owner->attribute(a.text, a.range);
+    } catch (const CompileError&) {}
+    if (!meaning) found.emplace(a.range.text(), a.range);
+    return meaning;
+  }
   void load_home_of(const std::string& name) {
     const size_t dot = name.rfind('.');
     if (!load_ || dot == std::string::npos || !loaded_.insert(name.substr(0, dot)).second) return;
@@ -439,11 +463,19 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
     code->add_text(home_of(name), zip.read(e, true), name, map ? zip.read(*map, true) : std::string());
   }
   ArchiveReader reader(zip, *source, "data.pkl", "data", options, code.get());
-  const Datum module = reader.value();
-  CRESSET_CHECK(object_of(module), "torch.jit.load: '", file, "' holds no module");
-  compile_methods(*unit);
-  reader.finish();
-  return module;
+  try {
+    const Datum module = reader.value();
+    CRESSET_CHECK(object_of(module), "torch.jit.load: '", file, "' holds no module");
+    compile_methods(*unit);
+    reader.finish();
+    return module;
+  } catch (const CompileError&) {
+    const auto lacking = code->lacking_operators();
+    if (lacking.size() < 2) throw;
+    std::string all = "torch.jit.load: '" + file + "' calls " + std::to_string(lacking.size()) + " operators that are lacking here:\n";
+    for (const auto& [name, range] : lacking) all += name + ":\n" + range.show();
+    throw CompileError(all, Range());
+  }
 }
 
 }  // namespace cresset::graph::script
