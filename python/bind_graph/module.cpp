@@ -48,7 +48,8 @@ PyMODINIT_FUNC PyInit__cresset_graph() {
   PyObject* module = PyModule_Create(&definition);
   using namespace cresset::graph;
   if (module && !(add_graph(module) && add_joint(module) && add_symbolic(module) && script::add_script(module) && script::add_nodes(module) &&
-                  script::add_script_graph(module) && script::add_file_check(module) && script::add_collections(module) && script::add_onnx(module)))
+                  script::add_types(module) && script::add_script_graph(module) && script::add_file_check(module) && script::add_collections(module) &&
+                  script::add_onnx(module)))
     Py_CLEAR(module);
   return module;
 }

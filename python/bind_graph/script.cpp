@@ -18,6 +18,7 @@ void free_handle(PyObject* o) {
   PyTypeObject* const type = Py_TYPE(o);
   h.value.~Datum();
   h.graph.~shared_ptr();
+  h.type.~Type();
   h.unit.~shared_ptr();
   type->tp_free(o);
   Py_DECREF(type);
@@ -29,6 +30,7 @@ HandleObject& make(HandleKind kind, Ref& out) {
   new (&h.unit) std::shared_ptr<CompilationUnit>();
   new (&h.value) Datum();
   new (&h.graph) std::shared_ptr<Graph>();
+  new (&h.type) Type();
   return h;
 }
 Py_hash_t hash_handle(PyObject* o) {
@@ -103,7 +105,7 @@ bool add_handle_type(PyObject* module) {
                                 {Py_tp_hash, reinterpret_cast<void*>(hash_handle)},
                                 {Py_tp_richcompare, reinterpret_cast<void*>(compare_handles)},
                                 {Py_tp_getattro, reinterpret_cast<void*>(handle_attribute)},
-                                {Py_tp_doc, const_cast<char*>("A function, class, object or graph of TorchScript.")},
+                                {Py_tp_doc, const_cast<char*>("A function, class, object, graph or type of TorchScript.")},
                                 {0, nullptr}};
   static PyType_Spec spec{"_cresset_graph.ScriptHandle", sizeof(HandleObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   handle_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
@@ -139,6 +141,11 @@ Ref wrap(std::shared_ptr<Graph> graph) {
   forget_living();
   Ref out;
   make(HandleKind::Graph, out).graph = std::move(graph);
+  return out;
+}
+Ref wrap(const Type& type) {
+  Ref out;
+  make(HandleKind::Type, out).type = type;
   return out;
 }
 bool is_handle(PyObject* o, HandleKind kind) { return Py_TYPE(o) == handle_type && reinterpret_cast<HandleObject*>(o)->kind == kind; }

@@ -34,7 +34,7 @@ template <class F> PyObject* guarded(F&& body) {
   return nullptr;
 }
 
-enum class HandleKind : uint8_t { Unit, Class, Function, Object, Graph };
+enum class HandleKind : uint8_t { Unit, Class, Function, Object, Graph, Type };
 struct HandleObject {
   PyObject_HEAD HandleKind kind;
   std::shared_ptr<CompilationUnit> unit;  // keeps the others alive
@@ -42,6 +42,7 @@ struct HandleObject {
   Function* function;
   Datum value;
   std::shared_ptr<Graph> graph;
+  Type type;
 };
 bool add_handle_type(PyObject* module);
 Ref wrap(std::shared_ptr<CompilationUnit> unit);
@@ -49,6 +50,7 @@ Ref wrap(ClassType* cls);
 Ref wrap(Function* f);
 Ref wrap_object(const Datum& v);
 Ref wrap(std::shared_ptr<Graph> graph);
+Ref wrap(const Type& type);
 HandleObject& handle(PyObject* o, HandleKind kind);
 bool is_handle(PyObject* o, HandleKind kind);
 
@@ -65,6 +67,7 @@ SugarPtr sugar_of(PyObject* described);
 bool add_script(PyObject* module);
 bool add_script_graph(PyObject* module);
 bool add_nodes(PyObject* module);
+bool add_types(PyObject* module);
 // After a graph was changed, or another came to be at its place.
 void forget_living();
 bool add_file_check(PyObject* module);

@@ -119,7 +119,7 @@ PyObject* node_schema(PyObject*, PyObject* args) {
     return Ref::share(Py_None);
   });
 }
-// (graph, value): name, annotation, type, node, index, is constant, [(node, input)]
+// (graph, value): name, type, node, index, is constant, [(node, input)]
 PyObject* read_value(PyObject*, PyObject* args) {
   return at_place(args, [&](PyObject* o, unsigned long long at) {
     Graph& g = graph_of(o);
@@ -134,9 +134,8 @@ PyObject* read_value(PyObject*, PyObject* args) {
     }
     const std::string name = v.is_constant() ? constant_names(g).at(&v) : v.name();
     const bool is_none = v.is_constant() && v.constant()->is_none();
-    return checked(Py_BuildValue("(sssOnOO)", name.c_str(), is_none ? "NoneType" : annotation_text(v.type()).c_str(),
-                                 is_none ? "NoneType" : schema_type_text(v.type()).c_str(), address(v.node()).get(), static_cast<Py_ssize_t>(v.index()),
-                                 v.is_constant() ? Py_True : Py_False, uses.get()));
+    return checked(Py_BuildValue("(sOOnOO)", name.c_str(), wrap(is_none ? Type(TypeKind::None) : v.type()).get(), address(v.node()).get(),
+                                 static_cast<Py_ssize_t>(v.index()), v.is_constant() ? Py_True : Py_False, uses.get()));
   });
 }
 PyObject* constant_value(PyObject*, PyObject* args) {
@@ -156,7 +155,7 @@ PyObject* change_value(PyObject*, PyObject* args) {
     graph_of(o);
     Value& v = value_at(at);
     if (name != Py_None) v.set_name(string_of(name));
-    if (type != Py_None) v.set_type(type_of_text(string_of(type), nullptr));
+    if (type != Py_None) v.set_type(handle(type, HandleKind::Type).type);
     return Ref(changed(o));
   });
 }

@@ -25,6 +25,8 @@ CRESSET_API std::string code_of(ClassType& cls, Referred& referred, bool to_save
 std::string code_of_named_tuple(const std::string& name);
 // As PyTorch prints graphs: "graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()". Constants stand first.
 CRESSET_API std::string graph_text(const Graph& graph);
+// "Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)", "Tensor[]": a type as graphs print it, with what is known of tensors.
+CRESSET_API std::string graph_type_text(const Type& type);
 // "aten::add", "prim::If", "prim::CallMethod": names as PyTorch's graphs have them.
 CRESSET_API std::string kind_of(const Node& node);
 // "aten::add" of add.Tensor; of operators and builtins alone.

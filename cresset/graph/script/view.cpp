@@ -26,42 +26,48 @@ bool is_attribute(const Node& n, size_t input) {
 
 namespace {
 
+std::string joined(const std::vector<std::string>& parts) {
+  std::string s;
+  for (const std::string& part : parts) s += (s.empty() ? "" : ", ") + part;
+  return s;
+}
+// "Float(2, *, requires_grad=0, device=cpu)"; "FloatTensor" where the sizes are unknown, "Tensor(2, *)" where the dtype is.
+std::string tensor_text(const TensorFacts& facts) {
+  const auto size = [](const Sym& n) { return n.constant() ? std::to_string(*n.constant()) : std::string("*"); };
+  std::vector<std::string> parts, strides;
+  for (const Sym& n : facts.sizes.value_or(std::vector<Sym>())) parts.push_back(size(n));
+  for (const Sym& n : facts.strides.value_or(std::vector<Sym>()))
+    if (n.constant()) strides.push_back(size(n));
+  if (!strides.empty() && strides.size() == facts.strides->size()) parts.push_back("strides=[" + joined(strides) + "]");
+  if (facts.requires_grad) parts.push_back(std::string("requires_grad=") + (*facts.requires_grad ? "1" : "0"));
+  if (facts.device) parts.push_back("device=" + facts.device->str());
+  const std::string name = (facts.dtype ? toString(*facts.dtype) : std::string()) + (facts.dtype && facts.sizes ? "" : "Tensor");
+  return facts.sizes || !parts.empty() ? name + "(" + joined(parts) + ")" : name;
+}
+
 // Nodes whose None nothing reads have no outputs elsewhere.
 bool gives_nothing(const Node& n) {
   if (n.kind() != NodeKind::Builtin || n.outputs().size() != 1 || !n.output()->uses().empty()) return false;
   const Schema* const schema = schema_of(*n.builtin());
   return schema ? schema->returns.empty() : is_builtin(n, "prim::SetAttr") || is_builtin(n, "prim::RaiseException") || is_builtin(n, "prim::Print");
 }
-std::string tensor_text(const TensorFacts& facts) {
-  std::string s;
-  const auto add = [&](const std::string& part) { s += (s.empty() ? "" : ", ") + part; };
-  const auto size = [](const Sym& n) { return n.constant() ? std::to_string(*n.constant()) : std::string("*"); };
-  for (const Sym& n : *facts.sizes) add(size(n));
-  if (facts.strides) {
-    std::string strides;
-    for (const Sym& n : *facts.strides) strides += (strides.empty() ? "" : ", ") + size(n);
-    if (!facts.strides->empty()) add("strides=[" + strides + "]");
-  }
-  if (facts.requires_grad) add(std::string("requires_grad=") + (*facts.requires_grad ? "1" : "0"));
-  if (facts.device) add("device=" + facts.device->str());
-  return toString(*facts.dtype) + ("(" + s + ")");
-}
-// As schemas write it but for futures, which stand in brackets, and tensors whose dtype and sizes are known.
+}  // namespace
+
 std::string graph_type_text(const Type& type) {
-  if (type.is_tensor() && type.facts().dtype && type.facts().sizes) return tensor_text(type.facts());
-  std::string text = schema_type_text(type);
-  const std::string mark = "Future(";
-  for (size_t at; (at = text.rfind(mark)) != std::string::npos;) {
-    size_t end = at + mark.size();
-    for (int depth = 1; end < text.size(); end++) {
-      depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
-      if (depth == 0) break;
-    }
-    text.replace(end, 1, "]");
-    text.replace(at, mark.size(), "Future[");
+  std::vector<std::string> parts;
+  for (const Type& t : type.elements()) parts.push_back(graph_type_text(t));
+  switch (type.kind()) {
+    case TypeKind::Tensor: return tensor_text(type.facts());
+    case TypeKind::List: return parts[0] + "[]";
+    case TypeKind::Optional: return parts[0] + "?";
+    case TypeKind::Future: return "Future[" + parts[0] + "]";
+    case TypeKind::Tuple: return type.name().empty() ? "(" + joined(parts) + ")" : schema_type_text(type);
+    default: return schema_type_text(type);
   }
-  return text;
 }
+
+namespace {
+
 // "int[]" of "List[int]"; words that name kinds of values stay.
 std::string schema_text_of(const std::string& annotation) {
   if (annotation == "tuple" || annotation == "list" || annotation == "dict") return annotation;
@@ -88,9 +94,18 @@ std::string constant_text(const Datum& v) {
   return literal_of(v);
 }
 
+// The function whose call a node puts aside, with a graph; null: it is no such node.
+Function* forked_function(const Node& n) {
+  if (!is_builtin(n, "prim::fork") || !n.input(0)->is_constant()) return nullptr;
+  Function* const f = find_function(n.input(0)->constant()->to_string());
+  if (f) f->ensure_defined();
+  return f && f->graph ? f : nullptr;
+}
+
 class GraphPrinter {
  public:
-  explicit GraphPrinter(const Graph& g) : g_(g), constants_(constant_names(g)) {}
+  // With at most so many graphs of forked functions, which may be twice as many at every level.
+  explicit GraphPrinter(const Graph& g, int& forks_left) : g_(g), constants_(constant_names(g)), forks_left_(forks_left) {}
 
   std::string text() {
     out_ = "graph(";
@@ -100,6 +115,7 @@ class GraphPrinter {
     for (const auto& c : g_.constants())
       if (!c->uses().empty() && !is_only_attribute(*c)) constant(*c);
     block(g_.block(), "  ");
+    for (size_t i = 0; i < forked_.size(); i++) out_ += "with prim::fork_" + std::to_string(i) + " = " + GraphPrinter(*forked_[i]->graph, forks_left_).text();
     return std::move(out_);
   }
 
@@ -129,8 +145,14 @@ class GraphPrinter {
   }
   void block(const Block& b, const std::string& indent) {
     for (const auto& n : b.nodes()) {
-      const NodeView view = view_of(*n);
+      NodeView view = view_of(*n);
       std::string inputs, outputs;
+      if (Function* const f = forks_left_ > 0 ? forked_function(*n) : nullptr) {
+        forks_left_--;
+        view.kind += "_" + std::to_string(forked_.size());
+        view.attributes.clear();
+        forked_.push_back(f);
+      }
       for (const size_t i : view.inputs) inputs += (inputs.empty() ? "" : ", ") + name(n->input(i));
       if (n->kind() == NodeKind::Return) {
         out_ += indent + (b.owner() ? "-> (" : "return (") + inputs + ")\n";
@@ -153,6 +175,8 @@ class GraphPrinter {
 
   const Graph& g_;
   std::unordered_map<const Value*, std::string> constants_;
+  int& forks_left_;
+  std::vector<Function*> forked_;
   std::string out_;
 };
 
@@ -215,6 +239,9 @@ std::unordered_map<const Value*, std::string> constant_names(const Graph& g) {
   return names;
 }
 
-std::string graph_text(const Graph& g) { return GraphPrinter(g).text(); }
+std::string graph_text(const Graph& g) {
+  int forks = 64;
+  return GraphPrinter(g, forks).text();
+}
 
 }  // namespace cresset::graph::script

@@ -4,6 +4,7 @@ There is one way to run programs here, so the settings are kept for those who as
 """
 
 import _cresset_graph as _graph
+from _cresset import Tensor
 
 from .._core.modes import _warn_once
 
@@ -18,7 +19,7 @@ _PASSES = {
     "fold_frozen_conv_bn": ("norms",), "fold_frozen_conv_add_or_sub": ("sums",), "fold_frozen_conv_mul_or_div": ("scales",),
     "optimize_frozen_graph": ("dropout", "norms", "sums", "scales", "dead"), "remove_mutation": ("own_writes",), "remove_inplace_ops": ("writes",),
     "functional_to_inplace_activation": ("activations",), "constant_loop_unrolling": ("unroll",), "peephole_list_idioms": ("peephole", "dead"),
-    "remove_expands": ("expands", "dead"), "dce_graph": ("dead",),
+    "remove_expands": ("expands", "dead"), "dce_graph": ("dead",), "propagate_shapes_on_graph": ("types",), "erase_shape_information": ("erase_types",),
 }  # fmt: skip
 
 
@@ -65,9 +66,22 @@ def _jit_pass_canonicalize(graph, keep_unique_names=True):
     return copied
 
 
-def _jit_pass_erase_shape_information(graph):
-    """Takes sizes out of the types of a graph, which have none here."""
-    graph._pass("verify")
+def _jit_pass_complete_shape_analysis(graph, inputs, with_grad=False):
+    """Gives the inputs of a graph the types of tensors, and all other values the types that follow."""
+    from ..jit._ir import type_of_tensor
+
+    for value, given in zip(graph.inputs(), inputs, strict=False):
+        if isinstance(given, Tensor):
+            value.setType(type_of_tensor(given))
+    graph._pass("types")
+
+
+def _jit_erase_non_input_shape_information(graph):
+    """Takes what is known of tensors out of the types of a graph but for those of its inputs."""
+    types = [value.type() for value in graph.inputs()]
+    graph._pass("erase_types")
+    for value, type in zip(graph.inputs(), types, strict=True):
+        value.setType(type)
 
 
 _ONE = "%one : int = " + "prim::Constant[value=1]()\n  "

@@ -156,7 +156,7 @@ class ArgumentType:
     __repr__ = __str__
 
     def __eq__(self, other):
-        return isinstance(other, ArgumentType) and str(self) == str(other)
+        return str(self) == str(other) if isinstance(other, ArgumentType) else NotImplemented
 
     def __hash__(self):
         return hash(str(self))
@@ -176,11 +176,29 @@ class OptionalType(ArgumentType):
         return ArgumentType(element.base, element._listed, True)
 
 
-_BASES = {"TensorType": "Tensor", "IntType": "int", "FloatType": "float", "BoolType": "bool", "NumberType": "Scalar", "StringType": "str", "AnyType": "Any",
+class TensorType(ArgumentType):
+    """The type Tensor. Those of `create_from_tensor` say what is known of one."""
+
+    base = "Tensor"
+
+    @staticmethod
+    def create_from_tensor(tensor):
+        """The type of a tensor, with its dtype, device, sizes and strides."""
+        from ..jit._ir import type_of_tensor
+
+        return type_of_tensor(tensor)
+
+    @classmethod
+    def getInferred(cls):
+        """That of values without an annotation."""
+        return cls.get()
+
+
+_BASES = {"IntType": "int", "FloatType": "float", "BoolType": "bool", "NumberType": "Scalar", "StringType": "str", "AnyType": "Any",
           "DeviceObjType": "Device", "ComplexType": "complex", "ClassType": None, "DictType": None, "TupleType": None, "FutureType": None, "RRefType": None,
           "GeneratorType": "Generator", "StreamType": "Stream", "StorageType": "Storage", "ScalarTypeType": "ScalarType", "LayoutType": "Layout", "MemoryFormatType": "MemoryFormat", "SymIntType": "SymInt"}  # fmt: skip
 CLASSES = {
-    "ListType": ListType, "OptionalType": OptionalType,
+    "ListType": ListType, "OptionalType": OptionalType, "TensorType": TensorType,
     **{name: type(name, (ArgumentType,), {"__doc__": f"The type {base or name}.", "__module__": __name__, "base": base}) for name, base in _BASES.items()},
 }  # fmt: skip
 

@@ -11,68 +11,149 @@ _KINDS = {
 
 
 class Type:
-    """A type of TorchScript. `annotation_str` is how programs write it, `str()` how graphs do."""
+    """A type of TorchScript. `annotation_str` is how programs write it, `str()` how graphs do, with what is known of tensors.
 
-    def __init__(self, text, schema_text=None):
-        self.annotation_str, self._schema_text = text, schema_text or text
+    >>> torch._C.TensorType.create_from_tensor(torch.ones(2, 3)).str()
+    'Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)'
+    """
+
+    def __init__(self, described):
+        """Of an annotation, or of a type of the library."""
+        self._annotation = described if isinstance(described, str) else None
+        self._made = None if isinstance(described, str) else described
+
+    @property
+    def _handle(self):
+        if self._made is None:
+            self._made = _graph.script_type(self._annotation)
+        return self._made
+
+    @property
+    def annotation_str(self):
+        return self._facts()[0] if self._annotation is None else self._annotation
 
     def kind(self):
         return _KINDS.get(self.annotation_str.partition("[")[0], "ClassType")
 
     def str(self):
-        return self._schema_text
+        return self._facts()[1]
 
     def __str__(self):
-        return self._schema_text
+        return self.annotation_str
 
     __repr__ = __str__
 
     def __eq__(self, other):
-        return isinstance(other, Type) and self.annotation_str == other.annotation_str
+        if not hasattr(other, "annotation_str"):
+            return NotImplemented
+        if self.annotation_str != other.annotation_str or not isinstance(other, Type):
+            return self.annotation_str == other.annotation_str
+        return _graph.script_same_types(self._handle, other._handle)
 
     def __hash__(self):
         return hash(self.annotation_str)
 
-    def _arguments(self):
-        inner, parts, depth, start = self.annotation_str.partition("[")[2][:-1], [], 0, 0
-        for i, c in enumerate(inner + ","):
-            depth += (c == "[") - (c == "]")
-            if c == "," and depth == 0:
-                parts.append(Type(inner[start:i].strip()))
-                start = i + 1
-        return [p for p in parts if p.annotation_str]
-
     def _need(self, *kinds):
         if self.kind() not in kinds:
             raise RuntimeError(f"expected a type of {' or '.join(kinds)}, got {self.annotation_str}")
-        return self._arguments()
-
-    def getElementType(self):
-        return self._need("ListType", "OptionalType", "FutureType")[0]
-
-    def elements(self):
-        return self._need("TupleType")
 
     def containedTypes(self):
-        return self._arguments() if "[" in self.annotation_str else []
+        return [Type(part) for part in _graph.script_type_parts(self._handle)]
+
+    def getElementType(self):
+        self._need("ListType", "OptionalType", "FutureType")
+        return self.containedTypes()[0]
+
+    def elements(self):
+        self._need("TupleType")
+        return self.containedTypes()
 
     def getKeyType(self):
-        return self._need("DictType")[0]
+        self._need("DictType")
+        return self.containedTypes()[0]
 
     def getValueType(self):
-        return self._need("DictType")[1]
+        self._need("DictType")
+        return self.containedTypes()[1]
 
     def isSubtypeOf(self, other):
+        if self.kind() == other.kind() == "TensorType":
+            return other.str() in ("Tensor", self.str())
         return _graph.script_is_subtype(self.annotation_str, other.annotation_str)
 
-    # Of tensors, whose sizes and dtypes are no parts of types here.
-    def _unknown(self):
-        self._need("TensorType")
+    # ---- of tensors: None where it is not known
 
-    dim = sizes = strides = scalarType = dtype = device = _unknown
+    def _facts(self):
+        return _graph.script_type_facts(self._handle)
+
+    def _of_tensor(self):
+        self._need("TensorType")
+        return self._facts()[2:]
+
+    def scalarType(self):
+        """The name of the dtype, "Float"."""
+        return self._of_tensor()[0]
+
+    def dtype(self):
+        return self._of_tensor()[1]
+
+    def device(self):
+        return self._of_tensor()[2]
+
+    def sizes(self):
+        """The sizes, of which some may be None."""
+        return self._of_tensor()[3]
+
+    varyingSizes = sizes
+
+    def symbolic_sizes(self):
+        """The sizes, where those that are not known have numbers below 0, each another one."""
+        sizes = self.sizes()
+        return None if sizes is None else [-1 - i if size is None else size for i, size in enumerate(sizes)]
+
+    def strides(self):
+        return self._of_tensor()[4]
+
+    def requires_grad(self):
+        """Whether gradients are recorded, as is taken for granted where nothing is known."""
+        return self._of_tensor()[5] is not False
+
+    def dim(self):
+        sizes = self.sizes()
+        return None if sizes is None else len(sizes)
 
     def undefined(self):
-        return None
+        self._need("TensorType")
+        return False
+
+    def _with(self, dtype=None, device=None, sizes=None):
+        _, own_dtype, own_device, own_sizes, strides, grad = self._of_tensor()
+        sizes = own_sizes if sizes is None else list(sizes)
+        strides = strides if strides is not None and len(strides) == len(sizes) else None
+        return Type(_graph.script_tensor_type(dtype or own_dtype, device or own_device, sizes, strides, grad))
+
+    def with_dtype(self, dtype):
+        return self._with(dtype=dtype)
+
+    def with_device(self, device):
+        return self._with(device=device)
+
+    def with_sizes(self, sizes):
+        return self._with(sizes=sizes)
+
+    def contiguous(self):
+        """The same with the strides of tensors that are contiguous."""
+        _, dtype, device, sizes, _, grad = self._of_tensor()
+        strides, step = [], 1
+        for size in reversed(sizes or ()):
+            strides.insert(0, step)
+            step = None if size is None or step is None else step * max(size, 1)
+        return Type(_graph.script_tensor_type(dtype, device, sizes, strides if sizes is not None else None, grad))
+
+
+def type_of_tensor(tensor):
+    """The type of a tensor, with all that is known of it."""
+    return Type(_graph.script_type_of_tensor(tensor))
 
 
 class Use:
@@ -116,41 +197,53 @@ class Value(_Part):
         return self._at
 
     def type(self):
-        _, annotation, text, *_ = self._facts()
-        return Type(annotation, text)
+        return Type(self._facts()[1])
 
     def setType(self, type):
-        _graph.ir_change_value(self._handle, self._at, None, type.annotation_str)
+        made = type if isinstance(type, Type) else Type(type.annotation_str)
+        _graph.ir_change_value(self._handle, self._at, None, made._handle)
         return self
 
     def setTypeAs(self, other):
         return self.setType(other.type())
 
     def inferTypeFrom(self, value):
+        import cresset as torch
+
         from ._infer import type_text
 
-        self.setType(Type(type_text(value)))
+        self.setType(type_of_tensor(value) if isinstance(value, torch.Tensor) else Type(type_text(value)))
 
     def isCompleteTensor(self):
-        """Whether the sizes of a tensor are part of its type, which they never are here."""
-        return False
+        """Whether all is known of a tensor but its values."""
+        type = self.type()
+        if type.kind() != "TensorType":
+            return False
+        _, dtype, device, sizes, strides, grad = type._of_tensor()
+        return None not in (dtype, device, grad) and all(row is not None and None not in row for row in (sizes, strides))
+
+    def requires_grad(self):
+        type = self.type()
+        return type.kind() == "TensorType" and bool(type._of_tensor()[5])
+
+    requiresGrad = requires_grad
 
     def node(self):
-        _, _, _, node, _, is_constant, _ = self._facts()
+        _, _, node, _, is_constant, _ = self._facts()
         return Constant(self) if is_constant else Node(self._graph, node) if node else self._graph.param_node()
 
     def offset(self):
-        return self._facts()[4]
+        return self._facts()[3]
 
     def uses(self):
-        return [Use(Node(self._graph, node), offset) for node, offset in self._facts()[6]]
+        return [Use(Node(self._graph, node), offset) for node, offset in self._facts()[5]]
 
     def hasUses(self):
-        return bool(self._facts()[6])
+        return bool(self._facts()[5])
 
     def toIValue(self):
         """The value of a constant; None where it is known only when the program runs."""
-        return _graph.ir_constant(self._handle, self._at) if self._facts()[5] else None
+        return _graph.ir_constant(self._handle, self._at) if self._facts()[4] else None
 
     def replaceAllUsesWith(self, other):
         _graph.ir_replace_uses(self._handle, self._at, other._at, 0)
@@ -159,8 +252,8 @@ class Value(_Part):
         _graph.ir_replace_uses(self._handle, self._at, other._at, node._at)
 
     def __repr__(self):
-        name, _, text, *_ = self._facts()
-        return f"{name} defined in (%{name} : {text})"
+        name = self.debugName()
+        return f"{name} defined in (%{name} : {self.type().str()})"
 
 
 class _Search:
@@ -421,7 +514,7 @@ class Node(_Part):
 
     def __str__(self):
         kind, inputs, outputs, _, attributes, *_ = self._facts()
-        typed = ", ".join(f"%{v.debugName()} : {v.type()}" for v in self.outputs())
+        typed = ", ".join(f"%{v.debugName()} : {v.type().str()}" for v in self.outputs())
         given = ", ".join(f"%{v.debugName()}" for v in self.inputs())
         named = "[" + ", ".join(f'{k}="{v}"' if isinstance(v, str) else f"{k}={v}" for k, v in attributes.items()) + "]" if attributes else ""
         return f"{typed}{' = ' if typed else ''}{kind}{named}({given})\n"

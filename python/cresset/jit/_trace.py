@@ -144,6 +144,8 @@ class _Frame:
     def __init__(self, outer=None, path=()):
         self.outer, self.path = outer, path  # names of attributes from the root to the module
         self.names, self.kept, self.lines, self.parameters, self.lifted = {}, [], [], [], []
+        self.input_types = {}  # name of a parameter -> its type
+        self.types = {}  # number of a line of the text -> the types of the tensors that it gave
         self.generators = {}  # name -> the state that its last use left
         self.region = (None, 0)  # the region of mixed precision of the last line, and how many lines there were
         self.counter = 0
@@ -159,6 +161,16 @@ class _Frame:
     def know(self, tensor, text):
         self.names[id(tensor)] = text
         self.kept.append(tensor)
+        if self.parameters and self.parameters[-1][0] == text:
+            self.input_types[text] = _graph.script_type_of_tensor(tensor)
+
+    def gave(self, tensors):
+        """Notes what the last line gave."""
+        self.types[len(self.lines) + 1] = [_graph.script_type_of_tensor(t) for t in tensors]
+
+    def tell_types(self, handle):
+        """Gives the values of the compiled text the types of the tensors that they were."""
+        _graph.script_type_values(handle, self.input_types, self.types)
 
     def fresh(self):
         self.counter += 1
@@ -304,6 +316,7 @@ class Tracer:
             name = frame.fresh()
             frame.add(f"{name} = {text}")
             self.know_parts(name, result)
+            frame.gave(_flatten(result, []))
         else:
             frame.add(text)
 
@@ -469,6 +482,7 @@ class Tracer:
         name = self.frame.fresh()
         self.frame.lines.append(f"{name} = fork(function_{len(self.functions) - 1}, {', '.join(self.argument(a) for a in args)})")
         result = self._aside(lambda: func(*args, **kwargs))
+        self.frame.gave(_flatten(result, []))
         tracer = self
 
         class Traced(Future):
@@ -793,6 +807,7 @@ def _trace_function(func, names, args, strict):
     qualified = _resolve.qualified_name(func, None) if hasattr(func, "__qualname__") else "__torch__.traced"
     handle = _graph.script_unit_define(_resolve.unit, qualified, text, "<trace>", 1, tracer, None, {})
     _graph.script_function_compile(handle)
+    frame.tell_types(handle)
     return ScriptFunction(handle, func if hasattr(func, "__name__") else None), text, tracer, result
 
 
@@ -894,4 +909,5 @@ def _define(tracer, owner, name, frame):
     handle = _graph.script_unit_define(_resolve.unit, f"{info['name']}.{name}", text, "<trace>", 1, tracer, cls, {})
     _graph.script_class_add(cls, "method", name, handle)
     _graph.script_function_compile(handle)
+    frame.tell_types(handle)
     return text
