@@ -122,5 +122,5 @@ using jit::Module;
 
 }  // namespace torch::jit
 
-#include "torch/csrc/jit/serialization/export.h"
 #include "torch/csrc/jit/serialization/import.h"
+#include "torch/detail/script_export.h"

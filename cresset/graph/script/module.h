@@ -70,6 +70,8 @@ class CRESSET_API Method {
   std::string name() const { return short_name(function_->name); }
   Function& function() const { return *function_; }
   Module owner() const;
+  // LibTorch's name: the graph, as <torch/csrc/jit/ir/ir.h> has it.
+  template <class F = Function> auto graph() const { return libtorch_graph(static_cast<F&>(*function_)); }
   size_t num_inputs() const { return function_->schema.arguments.size(); }
 
  private:

@@ -249,6 +249,7 @@ class CRESSET_API Function {
   const std::string& doc_string() const { return doc; }
   bool is_ignored = false;  // a native body that Python has, and no file can
   std::unique_ptr<Graph> graph;
+  std::shared_ptr<void> view;  // of a front end: its own objects for the parts of the graph
 
   // Errors: CompileError; one that calls itself.
   void ensure_defined();

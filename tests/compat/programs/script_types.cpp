@@ -246,7 +246,7 @@ void graphs() {
   %out : Tensor = aten::relu(%sum)
   return (%sum, %out))",
                       graph.get());
-  CHECK_THAT(graph->block().parameters().size() == 2 && graph->block().results().size() == 2);
+  CHECK_THAT(graph->inputs().size() == 2 && graph->outputs().size() == 2);
   check(throws<c10::Error>([&] { torch::jit::parseIR("graph():\n  return ()", graph.get()); }), "a graph that is not empty");
   torch::jit::InterpreterState run(torch::jit::Code(graph, "sums"));
   torch::jit::Stack stack{torch::full({2}, -3.0), torch::ones({2})};

@@ -12,7 +12,12 @@
 #include <vector>
 
 #include "ATen/core/qualified_name.h"
+#include "cresset/graph/ir/type.h"
 #include "torch/detail/containers.h"
+
+namespace cresset::graph::script {
+CRESSET_API std::string graph_type_text(const Type& type);
+}
 
 namespace c10 {
 
@@ -78,6 +83,59 @@ class ShapeSymbol {
   int64_t value_ = -1;
 };
 
+// Sizes or strides, of which some are known, or none, not even how many there are.
+template <class T> class VaryingShape {
+ public:
+  using ListOfOptionalElements = std::vector<std::optional<T>>;
+  VaryingShape() = default;
+  VaryingShape(const std::vector<T>& all) : dims_(ListOfOptionalElements(all.begin(), all.end())) {}
+  VaryingShape(IntArrayRef all) : dims_(ListOfOptionalElements(all.begin(), all.end())) {}
+  VaryingShape(ListOfOptionalElements some) : dims_(std::move(some)) {}
+  VaryingShape(std::optional<ListOfOptionalElements> some) : dims_(std::move(some)) {}
+  explicit VaryingShape(std::optional<size_t> count) {
+    if (count) dims_.emplace(*count);
+  }
+  std::optional<size_t> size() const { return dims_ ? std::optional<size_t>(dims_->size()) : std::nullopt; }
+  const std::optional<ListOfOptionalElements>& sizes() const { return dims_; }
+  const std::optional<T>& operator[](size_t i) const {
+    TORCH_CHECK(dims_, "VaryingShape: it is not known how many sizes there are");
+    return dims_->at(i);
+  }
+  std::optional<std::vector<T>> concrete_sizes() const {
+    if (!isComplete()) return std::nullopt;
+    std::vector<T> all;
+    for (const std::optional<T>& n : *dims_) all.push_back(*n);
+    return all;
+  }
+  bool isComplete() const {
+    if (!dims_) return false;
+    for (const std::optional<T>& n : *dims_)
+      if (!n) return false;
+    return true;
+  }
+  // The parts that both have in common.
+  VaryingShape merge(const VaryingShape& o) const {
+    if (!dims_ || !o.dims_ || dims_->size() != o.dims_->size()) return VaryingShape();
+    ListOfOptionalElements out;
+    for (size_t i = 0; i < dims_->size(); i++) out.push_back((*dims_)[i] == (*o.dims_)[i] ? (*dims_)[i] : std::nullopt);
+    return VaryingShape(std::move(out));
+  }
+  friend bool operator==(const VaryingShape& a, const VaryingShape& b) { return a.dims_ == b.dims_; }
+  friend bool operator!=(const VaryingShape& a, const VaryingShape& b) { return !(a == b); }
+  friend std::ostream& operator<<(std::ostream& out, const VaryingShape& shape) {
+    out << '(';
+    for (size_t i = 0; shape.dims_ && i < shape.dims_->size(); i++) {
+      out << (i ? ", " : "");
+      if (const std::optional<T>& n = (*shape.dims_)[i]) out << *n;
+      else out << '*';
+    }
+    return shape.dims_ ? out << ')' : out << "*)";
+  }
+
+ private:
+  std::optional<ListOfOptionalElements> dims_;
+};
+
 class ClassType;
 class Type;
 // Another text for a type, also within others; nothing: the usual one.
@@ -132,7 +190,7 @@ class Type {
   friend bool operator==(const Type& a, const Type& b) {
     if (a.kind_ == TypeKind::UnionType || b.kind_ == TypeKind::UnionType) return a.fits(b) && b.fits(a);
     return a.kind_ == b.kind_ && a.text_ == b.text_ && a.contained_ == b.contained_ && a.name_ == b.name_ && a.fields_ == b.fields_ &&
-           a.identity_ == b.identity_;
+           a.identity_ == b.identity_ && a.tells_what(b);
   }
   friend bool operator!=(const Type& a, const Type& b) { return !(a == b); }
   friend std::ostream& operator<<(std::ostream& out, const Type& t) { return out << t.str(); }
@@ -153,6 +211,11 @@ class Type {
   std::vector<std::string> fields_;
   std::shared_ptr<ClassType> cls_;
   const void* identity_ = nullptr;  // of a class: which one it is
+  // Of tensors: what is known of them, or null.
+  std::shared_ptr<const cresset::graph::TensorFacts> facts_;
+
+ private:
+  bool tells_what(const Type& o) const { return facts_ == o.facts_ || (facts_ && o.facts_ && str() == o.str()); }
 };
 using TypePtr = Type;
 
@@ -160,6 +223,7 @@ inline std::string Type::str() const {
   std::vector<std::string> inside;
   for (const Type& t : contained_) inside.push_back(t.str());
   switch (kind_) {
+    case TypeKind::TensorType: return facts_ ? cresset::graph::script::graph_type_text(cresset::graph::Type::tensor(*facts_)) : text_;
     case TypeKind::ListType: return inside[0] + "[]";
     case TypeKind::OptionalType: return inside[0] + "?";
     case TypeKind::NumberType: return "Scalar";
@@ -198,6 +262,7 @@ inline bool Type::fits(const Type& o) const {
   if (o.kind_ == TypeKind::UnionType) return fits_one_of(o.contained_);
   if (*this == o) return true;
   switch (o.kind_) {
+    case TypeKind::TensorType: return kind_ == o.kind_ && !o.facts_;
     case TypeKind::NumberType: return kind_ == TypeKind::IntType || kind_ == TypeKind::FloatType || kind_ == TypeKind::ComplexType;
     case TypeKind::OptionalType: return kind_ == TypeKind::NoneType || (kind_ == o.kind_ ? contained_[0] : *this).fits(o.contained_[0]);
     case TypeKind::TupleType:
@@ -237,11 +302,125 @@ CRESSET_PLAIN_TYPE(StreamObjType, Any, "Stream")
 CRESSET_PLAIN_TYPE(StringType, String, "str")
 #undef CRESSET_PLAIN_TYPE
 
+// Tensors, with what is known of them.
 struct TensorType : Type {
   CRESSET_TYPE_CLASS(TensorType)
-  static Type get() { return {ElementKind::Tensor, TypeKind::TensorType, "Tensor"}; }
-  // Types here say nothing of shapes: that of every tensor.
-  static Type create(const at::Tensor&) { return get(); }
+  using Facts = cresset::graph::TensorFacts;
+  static TensorType get() { return TensorType(Type(ElementKind::Tensor, TypeKind::TensorType, "Tensor")); }
+  static TensorType of(Facts facts) {
+    TensorType type = get();
+    if (facts != Facts()) type.facts_ = std::make_shared<const Facts>(std::move(facts));
+    return type;
+  }
+  static TensorType create(const at::Tensor& t) {
+    Facts facts = Facts::of(t);
+    if (t.defined()) facts.requires_grad = t.requires_grad();
+    return of(std::move(facts));
+  }
+  static TensorType create(std::optional<at::ScalarType> dtype, std::optional<at::Device> device, const VaryingShape<int64_t>& sizes,
+                           const VaryingShape<int64_t>& strides, std::optional<bool> requires_grad, std::optional<bool> /*undefined*/ = false) {
+    Facts facts;
+    facts.dtype = dtype;
+    facts.device = device;
+    facts.sizes = symbols(sizes);
+    facts.strides = symbols(strides);
+    facts.requires_grad = requires_grad;
+    return of(std::move(facts));
+  }
+  static TensorType createContiguous(at::ScalarType dtype, at::Device device, at::IntArrayRef sizes) {
+    return create(dtype, device, VaryingShape<int64_t>(sizes), VaryingShape<int64_t>(strides_of(sizes)), std::nullopt);
+  }
+
+  const Facts& facts() const {
+    static const Facts none;
+    return facts_ ? *facts_ : none;
+  }
+  VaryingShape<int64_t> sizes() const { return numbers(facts().sizes); }
+  VaryingShape<int64_t> strides() const { return numbers(facts().strides); }
+  const std::optional<at::Device>& device() const { return facts().device; }
+  const std::optional<at::ScalarType>& scalarType() const { return facts().dtype; }
+  const std::optional<bool>& requiresGrad() const { return facts().requires_grad; }
+  // Taken for granted where nothing is known.
+  bool requires_grad() const { return requiresGrad().value_or(true); }
+  std::optional<size_t> dim() const { return sizes().size(); }
+  std::optional<size_t> numel() const {
+    const auto all = sizes().concrete_sizes();
+    if (!all) return std::nullopt;
+    size_t n = 1;
+    for (const int64_t size : *all) n *= static_cast<size_t>(size);
+    return n;
+  }
+  bool isComplete() const { return scalarType() && device() && sizes().isComplete() && strides().isComplete(); }
+
+  TensorType withRequiresGrad(std::optional<bool> on) const {
+    return with([&](Facts& f) { f.requires_grad = on; });
+  }
+  TensorType withScalarType(std::optional<at::ScalarType> dtype) const {
+    return with([&](Facts& f) { f.dtype = dtype; });
+  }
+  TensorType withDevice(const std::optional<at::Device>& device) const {
+    return with([&](Facts& f) { f.device = device; });
+  }
+  TensorType withDim(std::optional<size_t> count) const {
+    return with([&](Facts& f) {
+      f.sizes = symbols(VaryingShape<int64_t>(count));
+      f.strides.reset();
+    });
+  }
+  TensorType withStrides(const VaryingShape<int64_t>& strides) const {
+    return with([&](Facts& f) { f.strides = symbols(strides); });
+  }
+  // Contiguous ones.
+  TensorType withSizes(at::IntArrayRef sizes) const { return withSizesStrides(sizes, strides_of(sizes)); }
+  TensorType withSizesStrides(at::IntArrayRef sizes, at::IntArrayRef strides) const {
+    return with([&](Facts& f) {
+      f.sizes = symbols(VaryingShape<int64_t>(sizes));
+      f.strides = symbols(VaryingShape<int64_t>(strides));
+    });
+  }
+  // The dtype and the number of sizes alone.
+  TensorType dimensionedOnly() const {
+    return with([&](Facts& f) { f = TensorType::create(f.dtype, f.device, VaryingShape<int64_t>(dim()), VaryingShape<int64_t>(), f.requires_grad).facts(); });
+  }
+  TensorType contiguous() const {
+    const auto all = sizes().concrete_sizes();
+    return all ? withSizes(*all) : withStrides(VaryingShape<int64_t>());
+  }
+  // The parts that both have in common.
+  TensorType merge(const TensorType& o, bool merge_sizes = true) const {
+    const auto same = [](const auto& a, const auto& b) { return a == b ? a : std::decay_t<decltype(a)>(); };
+    return create(same(scalarType(), o.scalarType()), same(device(), o.device()), merge_sizes ? sizes().merge(o.sizes()) : sizes(),
+                  strides().merge(o.strides()), same(requiresGrad(), o.requiresGrad()));
+  }
+  // Whether a tensor is one of the type.
+  bool matchTensor(const at::Tensor& t) const {
+    const TensorType both = merge(create(t));
+    return static_cast<const Type&>(both) == static_cast<const Type&>(*this);
+  }
+
+ private:
+  template <class F> TensorType with(F&& change) const {
+    Facts facts = this->facts();
+    change(facts);
+    return of(std::move(facts));
+  }
+  static std::vector<int64_t> strides_of(at::IntArrayRef sizes) {
+    std::vector<int64_t> strides(sizes.size(), 1);
+    for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * (sizes[d] > 1 ? sizes[d] : 1);
+    return strides;
+  }
+  static VaryingShape<int64_t> numbers(const std::optional<std::vector<cresset::graph::Sym>>& sizes) {
+    if (!sizes) return VaryingShape<int64_t>();
+    VaryingShape<int64_t>::ListOfOptionalElements out;
+    for (const cresset::graph::Sym& n : *sizes) out.push_back(n.constant());
+    return VaryingShape<int64_t>(std::move(out));
+  }
+  static std::optional<std::vector<cresset::graph::Sym>> symbols(const VaryingShape<int64_t>& sizes) {
+    if (!sizes.size()) return std::nullopt;
+    std::vector<cresset::graph::Sym> out;
+    for (const std::optional<int64_t>& n : *sizes.sizes()) out.push_back(n ? cresset::graph::Sym(*n) : cresset::graph::Sym::unknown());
+    return out;
+  }
 };
 struct ListType : Type {
   CRESSET_TYPE_CLASS(ListType)
@@ -312,7 +491,7 @@ using NoneTypePtr = Type;
 using NumberTypePtr = Type;
 using OptionalTypePtr = Type;
 using StringTypePtr = Type;
-using TensorTypePtr = Type;
+using TensorTypePtr = TensorType;
 using TupleTypePtr = Type;
 using UnionTypePtr = Type;
 

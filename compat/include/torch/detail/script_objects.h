@@ -173,7 +173,7 @@ inline Type type_of(const cresset::graph::Type& type) {
   for (const cresset::graph::Type& t : type.elements()) inside.push_back(type_of(t));
   switch (type.kind()) {
     case K::None: return NoneType::get();
-    case K::Tensor: return TensorType::get();
+    case K::Tensor: return TensorType::of(type.facts());
     case K::Int: return IntType::get();
     case K::Float: return FloatType::get();
     case K::Bool: return BoolType::get();
@@ -225,7 +225,7 @@ inline cresset::graph::Type graph_type_of(const Type& type) {
     case TypeKind::OptionalType: return G::optional(inside[0]);
     case TypeKind::ScalarTypeType: return K::DType;
     case TypeKind::StringType: return K::String;
-    case TypeKind::TensorType: return K::Tensor;
+    case TypeKind::TensorType: return G::tensor(TensorType(type).facts());
     case TypeKind::TupleType: return type.name() ? G::tuple(std::move(inside), type.fieldNames(), type.name()->qualifiedName()) : G::tuple(std::move(inside));
     case TypeKind::UnionType: return G::union_of(std::move(inside));
     default: return K::Any;

@@ -11,9 +11,9 @@ class Code {
   // Errors: as those of compilation.
   Code(const std::shared_ptr<Graph>& graph, const std::string& name)
       : unit_(std::make_shared<CompilationUnit>()),
-        function_(cresset::graph::script::function_of_graph(*unit_, name.empty() ? "graph" : name, *graph)),
-        inputs_(graph->block().parameters().size()),
-        outputs_(graph->block().results().size()) {}
+        function_(cresset::graph::script::function_of_graph(*unit_, name.empty() ? "graph" : name, graph->own())),
+        inputs_(graph->inputs().size()),
+        outputs_(graph->outputs().size()) {}
   size_t num_inputs() const { return inputs_; }
   size_t num_outputs() const { return outputs_; }
 
