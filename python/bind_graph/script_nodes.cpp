@@ -283,6 +283,23 @@ PyObject* remove_parameter(PyObject*, PyObject* args) {
     return Ref(changed(o));
   });
 }
+// (graph, block, [numbers]): the parameters in another order
+PyObject* permute_parameters(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *o, *list;
+    unsigned long long block;
+    if (!PyArg_ParseTuple(args, "OKO!", &o, &block, &PyList_Type, &list)) throw PythonError();
+    std::vector<size_t> order;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+      const size_t place = PyLong_AsSize_t(PyList_GET_ITEM(list, i));
+      if (PyErr_Occurred()) throw PythonError();
+      order.push_back(place);
+    }
+    Graph& g = graph_of(o);
+    block_at(g, block).permute_parameters(order);
+    return Ref(changed(o));
+  });
+}
 // (graph, node, name): an output
 PyObject* add_output(PyObject*, PyObject* args) {
   return at_place(args, [&](PyObject* o, unsigned long long at) {
@@ -377,6 +394,7 @@ PyMethodDef functions[] = {{"ir_block", read_block, METH_VARARGS, nullptr},
                            {"ir_insert_constant", insert_constant, METH_VARARGS, nullptr},
                            {"ir_add_parameter", add_parameter, METH_VARARGS, nullptr},
                            {"ir_remove_parameter", remove_parameter, METH_VARARGS, nullptr},
+                           {"ir_permute_parameters", permute_parameters, METH_VARARGS, nullptr},
                            {"ir_add_output", add_output, METH_VARARGS, nullptr},
                            {"ir_remove_output", remove_output, METH_VARARGS, nullptr},
                            {"ir_add_block", add_block, METH_VARARGS, nullptr},

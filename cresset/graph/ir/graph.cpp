@@ -140,6 +140,18 @@ void Block::remove_parameter(size_t i) {
   for (size_t k = i; k < parameters_.size(); k++) parameters_[k]->index_ = k;
 }
 
+void Block::permute_parameters(const std::vector<size_t>& order) {
+  std::vector<size_t> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  bool is_order = sorted.size() == parameters_.size();
+  for (size_t i = 0; is_order && i < sorted.size(); i++) is_order = sorted[i] == i;
+  CRESSET_CHECK_VALUE(is_order, "graph ", graph_->name(), ": expected the numbers of its ", parameters_.size(), " parameters in an order");
+  std::vector<std::unique_ptr<Value>> moved;
+  for (const size_t i : order) moved.push_back(std::move(parameters_[i]));
+  parameters_ = std::move(moved);
+  for (size_t i = 0; i < parameters_.size(); i++) parameters_[i]->index_ = i;
+}
+
 Graph::Graph(std::string name) : name_(std::move(name)), block_(new Block(this, nullptr)) {}
 Graph::~Graph() { block_.reset(); }
 

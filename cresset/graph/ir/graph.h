@@ -155,6 +155,8 @@ class CRESSET_API Block {
   Value* add_parameter(Type type, std::string_view name = "");
   // Errors: it is used.
   void remove_parameter(size_t i);
+  // Parameter `order[i]` becomes number i. Errors: the order is none of all parameters.
+  void permute_parameters(const std::vector<size_t>& order);
   // The last is the return node.
   const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   Node* first() const { return nodes_.front().get(); }

@@ -136,7 +136,7 @@ class TypeInference {
   // Nothing: too little is known of the tensor.
   MaybeTried of_facts(const TensorFacts& f) {
     if (f.layout && *f.layout != Layout::Strided) return std::nullopt;
-    if (!f.sizes) return f.dtype ? of_any_rank(f) : std::nullopt;
+    if (!f.sizes) return f.dtype || f.device ? of_any_rank(f) : std::nullopt;
     constexpr EachRun<ScalarType> kAnyOf = {kFloat, kDouble, kHalf};
     Tried out;
     out.is_exact = f.dtype.has_value();
@@ -168,8 +168,9 @@ class TypeInference {
     for (size_t r = 0; r < kShapeRuns; r++) {
       f.sizes = std::vector<Sym>(r + 2, Sym::unknown());
       MaybeTried one = of_facts(f);
+      out.is_exact = one->is_exact;
       out.knows_gradients = one->knows_gradients;
-      out.at[r] = one->in(r);
+      out.at[r] = one->at[r];
     }
     return out;
   }

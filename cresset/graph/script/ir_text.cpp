@@ -133,15 +133,21 @@ class IrParser {
     } catch (const Error&) {}
     fail(str("'", t, "' is no type"), start);
   }
-  // Of "Float(2, *, strides=[3, 1], requires_grad=0, device=cpu)"; nothing for other texts.
+  // Of "Float(2, *, strides=[3, 1], requires_grad=0, device=cpu)", "FloatTensor(device=cpu)" where no sizes are known, and "Tensor(2, *)" where no dtype is;
+  // nothing for other texts.
   std::optional<TensorFacts> facts_of(const std::string& t, size_t start) const {
-    const size_t open = t.find('(');
-    if (open == std::string::npos || t.back() != ')') return std::nullopt;
+    const size_t open = std::min(t.find('('), t.size());
+    if (open < t.size() && t.back() != ')') return std::nullopt;
+    constexpr std::string_view kBare = "Tensor";
+    std::string_view name = std::string_view(t).substr(0, open);
+    const bool is_bare = name.size() >= kBare.size() && name.substr(name.size() - kBare.size()) == kBare;
+    if (is_bare) name.remove_suffix(kBare.size());
     TensorFacts facts;
     for (int i = 0; i < static_cast<int>(ScalarType::Undefined) && !facts.dtype; i++)
-      if (t.compare(0, open, toString(static_cast<ScalarType>(i))) == 0) facts.dtype = static_cast<ScalarType>(i);
-    if (!facts.dtype) return std::nullopt;
-    facts.sizes.emplace();
+      if (name == toString(static_cast<ScalarType>(i))) facts.dtype = static_cast<ScalarType>(i);
+    if (!facts.dtype && !(is_bare && name.empty() && open < t.size())) return std::nullopt;
+    if (!is_bare && open == t.size()) return std::nullopt;
+    if (!is_bare) facts.sizes.emplace();
     const auto each = [&](std::string_view list, auto&& take) {
       int depth = 0;
       size_t from = 0;
@@ -167,10 +173,11 @@ class IrParser {
         fail(str("'", part, "' is no size, expected a number, * or SS(-1)"), start);
       return onnx::numbered_size(std::stoll(number));
     };
-    each(std::string_view(t).substr(open + 1, t.size() - open - 2), [&](const std::string& part) {
+    each(open < t.size() ? std::string_view(t).substr(open + 1, t.size() - open - 2) : std::string_view(), [&](const std::string& part) {
       const size_t equals = part.find('=');
       const std::string name = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
       if (equals == std::string::npos) {
+        if (!facts.sizes) facts.sizes.emplace();
         facts.sizes->push_back(size(part));
       } else if (name == "strides" && value.size() >= 2 && value.front() == '[' && value.back() == ']') {
         facts.strides.emplace();
@@ -183,8 +190,8 @@ class IrParser {
         fail(str("'", part, "' is nothing that types of tensors say; expected sizes, strides=[...], requires_grad=0 or 1, device=..."), start);
       }
     });
-    if (facts.strides && facts.strides->size() != facts.sizes->size())
-      fail(str("the tensor has ", facts.sizes->size(), " sizes and ", facts.strides->size(), " strides"), start);
+    const size_t count = facts.sizes ? facts.sizes->size() : 0;
+    if (facts.strides && facts.strides->size() != count) fail(str("the tensor has ", count, " sizes and ", facts.strides->size(), " strides"), start);
     return facts;
   }
   Datum literal() {

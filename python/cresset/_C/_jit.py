@@ -4,7 +4,6 @@ There is one way to run programs here, so the settings are kept for those who as
 """
 
 import _cresset_graph as _graph
-from _cresset import Tensor
 
 from .._core.modes import _warn_once
 
@@ -19,7 +18,7 @@ _PASSES = {
     "fold_frozen_conv_bn": ("norms",), "fold_frozen_conv_add_or_sub": ("sums",), "fold_frozen_conv_mul_or_div": ("scales",),
     "optimize_frozen_graph": ("dropout", "norms", "sums", "scales", "dead"), "remove_mutation": ("own_writes",), "remove_inplace_ops": ("writes",),
     "functional_to_inplace_activation": ("activations",), "constant_loop_unrolling": ("unroll",), "peephole_list_idioms": ("peephole", "dead"),
-    "remove_expands": ("expands", "dead"), "dce_graph": ("dead",), "propagate_shapes_on_graph": ("types",), "erase_shape_information": ("erase_types",),
+    "remove_expands": ("expands", "dead"), "dce_graph": ("dead",), "propagate_shapes_on_graph": ("types",), "propagate_dtype": ("types",), "propagate_device": ("types",), "erase_shape_information": ("erase_types",),
 }  # fmt: skip
 
 
@@ -68,11 +67,9 @@ def _jit_pass_canonicalize(graph, keep_unique_names=True):
 
 def _jit_pass_complete_shape_analysis(graph, inputs, with_grad=False):
     """Gives the inputs of a graph the types of tensors, and all other values the types that follow."""
-    from ..jit._ir import type_of_tensor
+    from ..jit._ir import apply_input_props_using_example
 
-    for value, given in zip(graph.inputs(), inputs, strict=False):
-        if isinstance(given, Tensor):
-            value.setType(type_of_tensor(given))
+    apply_input_props_using_example(graph, inputs)
     graph._pass("types")
 
 
@@ -87,12 +84,13 @@ def _jit_erase_non_input_shape_information(graph):
 _ONE = "%one : int = " + "prim::Constant[value=1]()\n  "
 _LINEAR = (
     ("%t = aten::t(%w)\n  %y = aten::addmm(%b, %x, %t, %one, %one)", "%y = aten::linear(%x, %w, %b)", True),
+    ("%t = aten::t(%w)\n  %p = aten::matmul(%x, %t)\n  %y = aten::add(%p, %b, %one)", "%y = aten::linear(%x, %w, %b)", True),
     ("%t = aten::t(%w)\n  %y = aten::matmul(%x, %t)", "%n : NoneType = prim::Constant()\n  %y = aten::linear(%x, %w, %n)", False),
 )
 
 
 def _jit_pass_fuse_linear(graph):
-    """Products with transposed weights become linear maps."""
+    """Products with transposed weights become linear maps, with a bias that is added as theirs."""
     for old, new, has_bias in _LINEAR:
         inputs = "graph(%x, %w, %b):\n  " if has_bias else "graph(%x, %w):\n  "
         one = _ONE if has_bias else ""

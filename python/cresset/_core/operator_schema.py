@@ -193,6 +193,14 @@ class TensorType(ArgumentType):
         """That of values without an annotation."""
         return cls.get()
 
+    def __getattr__(self, name):
+        """Questions that types in graphs answer, of which this one knows nothing."""
+        from ..jit._ir import Type
+
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(Type("Tensor"), name)
+
 
 _BASES = {"IntType": "int", "FloatType": "float", "BoolType": "bool", "NumberType": "Scalar", "StringType": "str", "AnyType": "Any",
           "DeviceObjType": "Device", "ComplexType": "complex", "ClassType": None, "DictType": None, "TupleType": None, "FutureType": None, "RRefType": None,

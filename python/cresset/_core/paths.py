@@ -102,6 +102,8 @@ HOMES = {
     "fx.traceback": {"fx.graph": "Graph", "fx.graph_module": "GraphModule"},
     "jit": {"jit": "_script_if_tracing=script_if_tracing", "jit._api": "_overload _overload_method"},
     "jit._script": {"jit": "RecursiveScriptModule ScriptFunction ScriptModule script"},
+    "jit._passes": {},
+    "jit._passes._property_propagation": {"jit._ir": "apply_input_props_using_example"},
     "jit._recursive": {"jit._builder": "concrete_type_store create_script_module infer_methods_to_compile"},
     "jit.frontend": {"jit._api": "NotSupportedError UnsupportedNodeError=NotSupportedError"},
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export export ignore is_scripting unused", "jit._api": "_overload _overload_method"},

@@ -156,6 +156,15 @@ def type_of_tensor(tensor):
     return Type(_graph.script_type_of_tensor(tensor))
 
 
+def apply_input_props_using_example(graph, example_input):
+    """Gives the inputs of a graph the types of tensors."""
+    import cresset as torch
+
+    for value, given in zip(graph.inputs(), example_input, strict=False):
+        if isinstance(given, torch.Tensor):
+            value.setType(type_of_tensor(given))
+
+
 class Use:
     """An input of a node that a value is: `user`, the node, and `offset`, which input."""
 
@@ -334,6 +343,16 @@ class Node(_Part):
 
     def schema(self):
         return _graph.ir_node_schema(self._handle, self._at) or "(no schema)"
+
+    def matches(self, schema):
+        """Whether the node calls the operator of a schema: of this name, with arguments of these names and types."""
+        from .._core.operator_schema import FunctionSchema
+
+        own = self.schema()
+        if own == "(no schema)":
+            return False
+        mine, wanted = FunctionSchema(own, ""), FunctionSchema(schema, "")
+        return mine.name == wanted.name and [(a.name, a.type) for a in mine.arguments] == [(a.name, a.type) for a in wanted.arguments]
 
     def next(self):
         at = self._facts()[7]
@@ -703,6 +722,10 @@ class Graph(_Search):
     def eraseInput(self, i):
         _graph.ir_remove_parameter(self._handle, 0, i)
 
+    def permuteInputs(self, order):
+        """Input `order[i]` becomes number i."""
+        _graph.ir_permute_parameters(self._handle, 0, [int(i) for i in order])
+
     def registerOutput(self, value):
         return self.block().registerOutput(value)
 
@@ -721,6 +744,8 @@ class Graph(_Search):
         """A node that stands nowhere yet: `appendNode`, `prependNode` and `insertNode` give it a place."""
         if isinstance(inputs, int):
             inputs, num_outputs = (), inputs
+        if not all(isinstance(v, Value) for v in inputs):
+            raise ValueError(f"create: expected values of the graph as inputs of {kind}, got {inputs!r}")
         return Node(self, _graph.ir_create(self._handle, kind, [v._at for v in inputs], {}, num_outputs))
 
     def appendNode(self, node):

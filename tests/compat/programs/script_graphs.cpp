@@ -163,6 +163,9 @@ void built_by_hand() {
   graph->registerOutput(parts->output(0));
   graph->lint();
   CHECK_THAT(result(graph, {torch::full({1}, -3.0), 1}).item<float>() == 0 && result(graph, {torch::full({1}, -3.0), 0}).item<float>() == 3);
+  graph->permuteInputs({1, 0});
+  CHECK_THAT(result(graph, {0, torch::full({1}, -3.0)}).item<float>() == 3 && x->offset() == 1);
+  graph->permuteInputs({1, 0});
   const auto copied = graph->copy();
   CHECK_THAT(copied->toString() == graph->toString() && copied->block() != graph->block());
   Value* const both = torch::jit::insertGraph(*copied, *graph, copied->inputs()).at(0);

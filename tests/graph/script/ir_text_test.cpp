@@ -45,6 +45,14 @@ TEST(IrText, PrintedGraphsReadBack) {
   EXPECT_EQ(graph_text(*parse_ir(text)), text);
 }
 
+TEST(IrText, TypesOfWhichLittleIsKnownReadBack) {
+  for (const std::string type : {"Tensor", "FloatTensor", "FloatTensor(requires_grad=0, device=cpu)", "Tensor(2, *)", "Tensor(device=cpu)",
+                                 "Float(requires_grad=1, device=cpu)", "Double(*, *)", "Tensor(2, 3, strides=[3, 1], requires_grad=0, device=cpu)"}) {
+    const std::string text = "graph(%x : " + type + "):\n  return (%x)\n";
+    EXPECT_EQ(graph_text(*parse_ir(text)), text);
+  }
+}
+
 TEST(IrText, ErrorsShowThePlace) {
   const std::pair<const char*, const char*> cases[] = {
       {"graph(", "expected '%'"},

@@ -54,6 +54,9 @@ TEST(InferTypes, UnknownSizesStayUnknown) {
   EXPECT_EQ(Typed("def f(x):\n  return x.squeeze(0)\n", {"Float(*, 3, device=cpu)"}).result(), "FloatTensor(device=cpu)");
   EXPECT_EQ(Typed("def f(x):\n  return x.relu()\n", {"Float(2, 3)"}).result(), "Float(2, 3, device=cpu)");
   EXPECT_EQ(Typed("def f(x):\n  return x.relu()\n", {"Tensor"}).result(), "Tensor");
+  // Less than the number of sizes.
+  EXPECT_EQ(Typed("def f(x):\n  return x.relu()\n", {"FloatTensor(device=cpu)"}).result(), "FloatTensor(device=cpu)");
+  EXPECT_EQ(Typed("def f(x):\n  return x.sum()\n", {"Tensor(device=cpu)"}).result(), "Tensor(device=cpu)");
 }
 
 TEST(InferTypes, NumbersOfWhichNothingIsKnown) {

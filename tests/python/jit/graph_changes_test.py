@@ -167,6 +167,39 @@ def test_settings_without_effect_say_so():
         pass
 
 
+def test_nodes_match_schemas(added):
+    mul = added.graph.findNode("aten::mul")
+    assert mul.matches(mul.schema()) and mul.matches("aten::mul(Tensor self, Scalar other) -> Tensor")
+    assert not mul.matches("aten::mul(Tensor self, Tensor other) -> Tensor") and not mul.matches("aten::div(Tensor self, Scalar other) -> Tensor")
+    with pytest.raises(ValueError, match="expected values of the graph"):
+        added.graph.create("aten::relu", [None])
+
+
+def test_inputs_change_places(added):
+    added.graph.permuteInputs([1, 0])
+    assert [v.debugName() for v in added.graph.inputs()] == ["y", "x"] and [v.offset() for v in added.graph.inputs()] == [0, 1]
+    with pytest.raises(ValueError, match="in an order"):
+        added.graph.permuteInputs([0, 0])
+
+
+def test_products_and_sums_of_traces_become_linear_maps():
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.bias = torch.rand(5, 3), torch.rand(5)
+
+        def forward(self, x):
+            return torch.matmul(x, self.weight.t()) + self.bias
+
+    x = torch.rand(3)
+    traced = torch.jit.trace(Layer(), x)
+    wanted = traced(x)
+    torch._C._jit_pass_fuse_linear(traced.graph)
+    kinds = [n.kind() for n in traced.graph.nodes()]
+    assert "aten::linear" in kinds and not {"aten::t", "aten::matmul", "aten::add"} & set(kinds)
+    assert torch.allclose(traced(x), wanted)
+
+
 def test_code_of_a_node_whose_name_is_no_constant_is_an_error():
     @torch.jit.script
     def f(x, name: str):

@@ -85,6 +85,17 @@ def test_types_follow_from_those_of_the_inputs():
     assert branches(torch.ones(2, 1), torch.ones(4), 1)[0].shape == (4, 4)
 
 
+def test_devices_and_dtypes_follow_alone():
+    graph = torch.jit.CompilationUnit("def f(x, y):\n    return x.relu() > y\n").f.graph
+    for value in graph.inputs():
+        value.setType(TensorType.get().with_device(torch.device("cpu")))
+    torch._C._jit_pass_propagate_device(graph)
+    assert next(graph.outputs()).type().device() == torch.device("cpu")
+    torch.jit._passes._property_propagation.apply_input_props_using_example(graph, [torch.ones(2, dtype=torch.float16), torch.ones(1)])
+    torch._C._jit_pass_propagate_dtype(graph)
+    assert kinds(graph)["aten::relu"].startswith("Half(2,") and next(graph.outputs()).type().scalarType() == "Bool"
+
+
 def test_types_of_inputs_may_be_set_one_by_one():
     graph = torch.jit.CompilationUnit("def f(x, i: int):\n    return x[i].relu()\n").f.graph
     next(graph.inputs()).setType(TensorType.create_from_tensor(torch.ones(5, 2)))

@@ -293,6 +293,8 @@ class Block {
   Graph* owningGraph() const { return graph_; }
   Value* addInput(const std::string& name = "");
   void eraseInput(size_t i);
+  // Input `order[i]` becomes number i.
+  void permuteInputs(const std::vector<size_t>& order);
   size_t registerOutput(Value* value) { return return_node()->addInput(value), outputs().size() - 1; }
   void eraseOutput(size_t i) { return_node()->removeInput(i); }
   void replaceOutput(size_t i, Value* value) { return_node()->replaceInput(i, value); }
@@ -337,6 +339,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   void eraseInput(size_t i) { block()->eraseInput(i); }
   size_t registerOutput(Value* value) { return block()->registerOutput(value); }
   void eraseOutput(size_t i) { block()->eraseOutput(i); }
+  void permuteInputs(const std::vector<size_t>& order) { block()->permuteInputs(order); }
 
   // A node that stands nowhere yet. An operator is the variant that takes the inputs, and its other arguments have their defaults.
   Node* create(NodeKind kind, size_t num_outputs = 1) { return create(kind, at::ArrayRef<Value*>(), num_outputs); }
@@ -731,6 +734,11 @@ inline Value* Block::addInput(const std::string& name) {
 inline void Block::eraseInput(size_t i) {
   graph_->values_.erase(own_->parameter(i));
   own_->remove_parameter(i);
+  graph_->changed();
+}
+
+inline void Block::permuteInputs(const std::vector<size_t>& order) {
+  own_->permute_parameters(order);
   graph_->changed();
 }
 
