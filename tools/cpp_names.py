@@ -85,6 +85,7 @@ for _name in (
     ARGUMENTS[f"{_name}Options"] = "<2>"
 
 PREAMBLE = """#include <torch/script.h>
+#include <torch/csrc/jit/serialization/export.h>
 using namespace torch::data;
 struct TheDataset : datasets::Dataset<TheDataset> {
   Example<> get(size_t) override;
