@@ -103,7 +103,8 @@ def div__Scalar_0_3(self: Tensor, other: int) -> Tensor:
 )"},
     {"div_out_0_3", R"(
 def div_out_0_3(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
-    if self.is_floating_point() or self.is_complex() or other.is_floating_point() or other.is_complex():
+    is_exact = out.is_floating_point() or out.is_complex()
+    if is_exact or self.is_floating_point() or self.is_complex() or other.is_floating_point() or other.is_complex():
         return torch.div(self, other, out=out)
     return torch.div(self, other, rounding_mode="trunc", out=out)
 )"},

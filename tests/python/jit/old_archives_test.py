@@ -59,6 +59,16 @@ class OldArchives(unittest.TestCase):
                 self.assertEqual((quotients[i].tolist(), quotients[i].dtype), ([3, -3], torch.int64))
             self.assertEqual(quotients[2].tolist(), [3.5, -3.5])
 
+    def test_quotients_of_integers_are_exact_where_they_are_written_to_floats(self):
+        class Quotient(nn.Module):
+            def forward(self, x, y, out):
+                return torch.div(x, y, out=out)
+
+        loaded = torch.jit.load(written_as(Quotient(), 3))
+        x, y = torch.tensor([7, -7]), torch.tensor([2, 2])
+        for dtype, quotients in ((torch.float32, [3.5, -3.5]), (torch.complex64, [3.5, -3.5]), (torch.int64, [3, -3])):
+            self.assertEqual(loaded(x, y, torch.empty(2, dtype=dtype)).tolist(), quotients)
+
     def test_other_numbers_divide_as_ever(self):
         for values in ([7.0, -7.0], [7 + 1j, -7 + 1j]):
             x, y = torch.tensor(values), torch.tensor([2, 2])
