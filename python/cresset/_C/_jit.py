@@ -66,9 +66,13 @@ def _jit_pass_canonicalize(graph, keep_unique_names=True):
 
 
 def _jit_pass_complete_shape_analysis(graph, inputs, with_grad=False):
-    """Gives the inputs of a graph the types of tensors, and all other values the types that follow."""
+    """Gives the inputs of a graph the types of tensors, and all other values the types that follow. Without `with_grad` no input records gradients."""
+    import cresset as torch
+
     from ..jit._ir import apply_input_props_using_example
 
+    if not with_grad:
+        inputs = [value.detach() if isinstance(value, torch.Tensor) else value for value in inputs]
     apply_input_props_using_example(graph, inputs)
     graph._pass("types")
 

@@ -27,6 +27,16 @@ def test_types_of_tensors_say_what_is_known_of_them():
     assert t.with_sizes([None, 3]).symbolic_sizes()[0] < 0 and t.with_sizes([4, 5]).contiguous().strides() == [5, 1]
 
 
+def test_examples_record_gradients_where_they_are_asked_to():
+    def double(x):
+        return x * 2
+
+    for with_grad in (False, True):
+        graph = torch.jit.script(double).graph.copy()
+        torch._C._jit_pass_complete_shape_analysis(graph, (torch.ones(2, 3, requires_grad=True),), with_grad)
+        assert [value.requires_grad() for value in (*graph.inputs(), *graph.outputs())] == [with_grad] * 2
+
+
 @pytest.mark.parametrize(
     "tensor, text",
     [

@@ -15,7 +15,9 @@ def warn_of_unpicklable(function):
     kind = "Lambda" if name.endswith("<lambda>") else "Local" if "<locals>" in name else None
     if kind and importlib.util.find_spec("dill") is None:
         warnings.warn(
-            f"{kind} function is not supported by pickle: use a function of a module or functools.partial, or install dill", UserWarning, stacklevel=4
+            f"{kind} functions cannot be sent to other processes, which find functions by name: take one of a module, or install dill",
+            UserWarning,
+            stacklevel=4,
         )
 
 

@@ -385,7 +385,7 @@ class _Source:
     def begin(self, number):
         if number in self.begun:
             if len(self.ended) < self.count:
-                warnings.warn("a child begins again while some child DataPipes are not exhausted: they lose what they have not read", UserWarning, stacklevel=3)
+                warnings.warn("a part begins again before all parts have ended: the others lose what they have not read", UserWarning, stacklevel=3)
             self.restart()
         self.begun.add(number)
         return self.run
