@@ -43,7 +43,9 @@ class Pool {
     const int threads = detail::g_num_threads;
     resize(threads - 1);
     const int64_t length = end - begin;
-    const int64_t wanted = std::min<int64_t>((length + grain - 1) / grain, static_cast<int64_t>(threads) * 2);
+    // A few large items are taken one by one: chunks of several would leave threads without.
+    const int64_t most = static_cast<int64_t>(threads) * (length <= int64_t{16} * threads ? 16 : 2);
+    const int64_t wanted = std::min<int64_t>((length + grain - 1) / grain, most);
     Job job{&body, begin, end, (length + wanted - 1) / wanted};
     {
       std::lock_guard<std::mutex> lock(mutex_);

@@ -309,10 +309,47 @@ TYPED_TEST(ConvFloatTest, ThreeByThree) {
   check<TypeParam>(p);
 }
 
+// One image and few, which are cut by channels, groups or pixels.
+const ConvParams kFewImages[] = {conv2d(1, 64, 128, 14, 3, 2, 1), conv2d(2, 128, 64, 9, 3, 2, 1),        conv2d(1, 8, 64, 17, 7, 2, 3),
+                                 conv2d(3, 64, 192, 12, 1),       conv2d(1, 64, 64, 20, 3, 1, 1, 1, 64), conv2d(2, 128, 256, 9, 5, 1, 2, 1, 2),
+                                 conv2d(1, 48, 70, 13, 3, 1, 1),  conv2d(1, 3, 20, 40, 3, 1, 1)};
+
+TEST(Conv, FewImagesMatchTheDefinition) {
+  for (const ConvParams& p : kFewImages) {
+    check<float>(p);
+    check<BFloat16>(p);
+  }
+  check<double>(kFewImages[0]);
+}
+
+// Weights laid out ahead give the same bits, with and without a bias.
+TEST(Conv, PackedWeights) {
+  int packed_ones = 0;
+  for (ConvParams p : kFewImages)
+    for (const bool with_bias : {false, true})
+      for (const int64_t batch : {p.batch, int64_t{7}}) {
+        p.batch = batch;
+        const auto x = random_values<float>(count_input(p), 1), w = random_values<float>(count_weight(p), 2), b = random_values<float>(p.out_channels, 3);
+        const float* bias = with_bias ? b.data() : nullptr;
+        const ConvPacking packing = conv_packing(ScalarType::Float, p, with_bias);
+        if (packing.count == 0) continue;
+        packed_ones++;
+        std::vector<float> packed(packing.count), want(count_output(p)), got(want.size());
+        conv_pack(p, with_bias, w.data(), packed.data());
+        conv_forward_packed(p, x.data(), packed.data(), bias, got.data());
+        conv_forward(ScalarType::Float, p, x.data(), w.data(), bias, want.data());
+        EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0) << p.in_channels << " to " << p.out_channels << ", batch " << batch;
+      }
+  EXPECT_GE(packed_ones, 4);  // Winograd's, everywhere
+}
+
 template <class T> void expect_same_for_every_thread_count() {
   const int threads = get_num_threads();
+  std::vector<ConvParams> shapes(std::begin(kFewImages), std::end(kFewImages));
   for (const ConvParams& p : {conv2d(5, 16, 32, 20, 3, 1, 1), conv2d(4, 32, 32, 20, 3, 1, 1, 1, 32), conv2d(1, 64, 32, 30, 3, 2, 1), conv2d(3, 1, 32, 27, 3),
-                              conv2d(3, 64, 48, 17, 1), conv2d(9, 40, 24, 14, 3), conv1d(6, 16, 16, 500, 5, 2, 2), conv3d(3, 8, 8, 8, 3)}) {
+                              conv2d(3, 64, 48, 17, 1), conv2d(9, 40, 24, 14, 3), conv1d(6, 16, 16, 500, 5, 2, 2), conv3d(3, 8, 8, 8, 3)})
+    shapes.push_back(p);
+  for (const ConvParams& p : shapes) {
     const auto x = random_values<T>(count_input(p), 1), w = random_values<T>(count_weight(p), 2), g = random_values<T>(count_output(p), 3);
     struct Results {
       std::vector<T> y, gx, gw, gb;
@@ -326,12 +363,14 @@ template <class T> void expect_same_for_every_thread_count() {
       set_num_threads(threads);
       return r;
     };
-    const Results one = run(1), two = run(2);
+    const Results one = run(1), two = run(2), five = run(5);
     const auto same = [](const std::vector<T>& a, const std::vector<T>& b) { return !std::memcmp(a.data(), b.data(), a.size() * sizeof(T)); };
-    EXPECT_TRUE(same(one.y, two.y));
-    EXPECT_TRUE(same(one.gx, two.gx));
-    EXPECT_TRUE(same(one.gw, two.gw));
-    EXPECT_TRUE(same(one.gb, two.gb));
+    for (const Results& more : {two, five}) {
+      EXPECT_TRUE(same(one.y, more.y));
+      EXPECT_TRUE(same(one.gx, more.gx));
+      EXPECT_TRUE(same(one.gw, more.gw));
+      EXPECT_TRUE(same(one.gb, more.gb));
+    }
   }
 }
 

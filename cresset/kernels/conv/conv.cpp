@@ -252,12 +252,6 @@ Path choose_path(ConvKind kind, ScalarType dtype, const ConvShape& s) {
   return Path::own;
 }
 
-void winograd(const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias, float* output) {
-  const AlignedBuffer<float> transformed(winograd_weights_count(s));
-  call(conv_winograd_weights_stub)(s, weight, flipped, transformed.data);
-  call(conv_winograd_forward_stub)(s, input, transformed.data, bias, output);
-}
-
 // out[item][channel][pixel] = bias[channel], or 0: what is left of a convolution without products.
 template <class T> void fill_channels(T* out, int64_t batch, int64_t channels, int64_t pixels, const T* bias) {
   for (int64_t i = 0; i < batch * channels; i++) std::fill_n(out + i * pixels, pixels, bias ? bias[i % channels] : T{});
@@ -296,7 +290,7 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
     if (s.taps == 0) return fill_channels(y, s.batch, params.out_channels, s.out_pixels, b);
     const Path path = choose_path(ConvKind::forward, dtype, s);
     if constexpr (std::is_same_v<T, float>) {
-      if (path == Path::winograd) return winograd(s, x, w, false, b, y);
+      if (path == Path::winograd) return call(conv_winograd_forward_stub)(s, x, w, false, b, y);
       if (path == Path::few_pixels) return call(conv_forward_few_pixels_stub)(s, x, w, b, y);
       if (path == Path::volumes) return call(conv_volumes_forward_stub)(s, x, w, false, b, y);
     }
@@ -324,7 +318,7 @@ void conv_pack(const ConvParams& params, bool bias, const float* weight, float* 
 void conv_forward_packed(const ConvParams& params, const float* input, const float* packed, const float* bias, float* output) {
   check("conv_forward_packed", params);
   const ConvShape s(params);
-  if (choose_path(ConvKind::forward, ScalarType::Float, s) == Path::winograd) call(conv_winograd_forward_stub)(s, input, packed, bias, output);
+  if (choose_path(ConvKind::forward, ScalarType::Float, s) == Path::winograd) call(conv_winograd_forward_packed_stub)(s, input, packed, bias, output);
   else onednn_conv_forward_packed(ScalarType::Float, params, input, packed, bias, output);
 }
 
@@ -338,7 +332,7 @@ void conv_backward_input(ScalarType dtype, const ConvParams& params, const void*
     if (s.out_per_group == 0) return fill_channels(x, s.batch, params.in_channels, s.in_pixels, b);
     const Path path = choose_path(ConvKind::backward_input, dtype, s);
     if constexpr (std::is_same_v<T, float>) {
-      if (path == Path::winograd) return winograd(s.transposed(), g, w, true, b, x);
+      if (path == Path::winograd) return call(conv_winograd_forward_stub)(s.transposed(), g, w, true, b, x);
       if (path == Path::volumes) return call(conv_volumes_forward_stub)(s.transposed(), g, w, true, b, x);
     }
     if (!b && path == Path::onednn && onednn_conv_backward_input(dtype, params, g, w, x)) return;

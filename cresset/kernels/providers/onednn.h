@@ -19,14 +19,19 @@ struct OnednnTable {
   // A plan for float32 or bfloat16, or null where oneDNN has none. Every plan is given back with release().
   const void* (*plan)(ConvKind kind, ScalarType dtype, const ConvParams* params, bool bias);
   void (*release)(const void* plan);
-  // Bytes of the weights in the plan's own order, and their copy into it (forward and backward_input).
+  // Bytes of the weights in the plan's own order, and their copy into it (forward and backward_input). `channels`: input channels of a row
+  // of the given weights, of which the plan's are the first.
   size_t (*weights_size)(const void* plan);
-  void (*pack_weights)(const void* plan, const void* weights, void* packed);
+  void (*pack_weights)(const void* plan, const void* weights, int64_t channels, void* packed);
+  // Bytes of the first operand of run() in the plan's own order, 0 where that is the caller's, and its copy into it.
+  size_t (*first_size)(const void* plan);
+  void (*pack_first)(const void* plan, const void* first, void* packed);
   // forward: (input, packed weights, bias, output); backward_input: (grad_output, packed weights, null, grad_input);
-  // backward_weight: (input, grad_output, grad_bias or null, grad_weight), the gradients in float32.
-  void (*run)(const void* plan, const void* first, const void* second, void* bias, void* result);
+  // backward_weight: (input, grad_output, grad_bias or null, grad_weight), the gradients in float32. `packed`: the first operand lies in
+  // the plan's own order.
+  void (*run)(const void* plan, bool packed, const void* first, const void* second, void* bias, void* result);
 };
-constexpr int kOnednnAbi = 1;
+constexpr int kOnednnAbi = 2;
 
 // The provider's table, or null.
 CRESSET_API const OnednnTable* onednn();

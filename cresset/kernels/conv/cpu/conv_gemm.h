@@ -88,9 +88,9 @@ template <class S, class P> struct ImagePlanes {
   }
 };
 
-// Forward for the images [first, first + count) of one group and the columns [begin, end) of their pixels together.
+// Forward for the images [first, first + count) of one group: piece `piece` of `pieces` of their pixels.
 template <class S, class P> void forward_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRows<P>& a, const P* weights, bool bias,
-                                              const S* input, S* output, int64_t first, int64_t count, int64_t group) {
+                                              const S* input, S* output, int64_t first, int64_t count, int64_t group, int64_t piece, int64_t pieces) {
   constexpr int W = kTileWidth<P>;
   const ImagePlanes<S, P> planes(s, layout, input, first, count, group);
   const int64_t pixels = count * s.out_pixels, block = even_block(pixels, kConvColumns, W);
@@ -102,8 +102,9 @@ template <class S, class P> void forward_unit(const ConvShape& s, const PlaneLay
   const int64_t tile_count = block / W;
   thread_local std::vector<std::vector<Segment>> segments;
   if (static_cast<int64_t>(segments.size()) < tile_count) segments.resize(tile_count);
-  for (int64_t p0 = 0; p0 < pixels; p0 += block) {
-    const int64_t columns = std::min(block, pixels - p0);
+  const int64_t blocks = ceil_div(pixels, block), last = blocks * (piece + 1) / pieces;
+  for (int64_t b = blocks * piece / pieces; b < last; b++) {
+    const int64_t p0 = b * block, columns = std::min(block, pixels - p0);
     for (int64_t j = 0; j < columns; j += W) make_segments(s, layout, planes.image, p0 + j, p0 + std::min<int64_t>(j + W, columns), segments[j / W]);
     P* const c = direct ? reinterpret_cast<P*>(out) + p0 : sums;
     const int64_t ldc = direct ? s.out_pixels : columns;
@@ -139,11 +140,12 @@ template <class S, class P> void forward(const ConvShape& s, const S* input, con
       a.pack(weight + g * s.out_per_group * s.taps, s.taps, bias ? bias + g * s.out_per_group : nullptr, packed.data + g * a.size());
   });
   const int64_t images = images_per_unit(s), chunks = ceil_div(s.batch, images);
-  const int64_t grain = std::max<int64_t>(1, 1000000 / std::max<int64_t>(1, s.out_per_group * s.taps * s.out_pixels * images));
-  parallel_for(0, chunks * s.groups, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t u = begin; u < end; u++) {
-      const int64_t first = u / s.groups * images;
-      forward_unit<S, P>(s, layout, a, packed.data, bias != nullptr, input, output, first, std::min(images, s.batch - first), u % s.groups);
+  const int64_t units = chunks * s.groups, pieces = std::max<int64_t>(1, get_num_threads() / units);
+  const int64_t grain = std::max<int64_t>(1, 1000000 * pieces / std::max<int64_t>(1, s.out_per_group * s.taps * s.out_pixels * images));
+  parallel_for(0, units * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t u = i / pieces, first = u / s.groups * images;
+      forward_unit<S, P>(s, layout, a, packed.data, bias != nullptr, input, output, first, std::min(images, s.batch - first), u % s.groups, i % pieces, pieces);
     }
   });
 }

@@ -13,9 +13,9 @@ constexpr int64_t kPoints = 16;
 
 int64_t padded(int64_t n) { return ceil_div(n, L) * L; }
 
-// Tiles of 2x2 outputs, counted row by row over all images; `block` rows of tiles are worked on together.
+// Tiles of 2x2 outputs, counted row by row over all images; up to `block` rows of tiles are worked on together.
 struct Tiling {
-  int64_t rows, columns, total_rows, block, blocks, width;
+  int64_t rows, columns, total_rows, block, blocks, full_blocks, width;
 
   Tiling(const ConvShape& s, int64_t channels) : rows(ceil_div(s.out[1], 2)), columns(ceil_div(s.out[2], 2)), total_rows(s.batch * rows) {
     // A block's transformed tiles stay in the second-level cache; of the sizes around, the one that fills whole micro-kernels best.
@@ -30,19 +30,23 @@ struct Tiling {
     }
     block = std::min(block, total_rows);
     blocks = ceil_div(total_rows, block);
+    block = ceil_div(total_rows, blocks);
+    full_blocks = total_rows - blocks * (block - 1);
     width = padded(block * columns);
   }
+  // Blocks of a row less come last, so that threads which take one after the other end together.
+  int64_t first_row_of(int64_t b) const { return b * block - std::max<int64_t>(0, b - full_blocks); }
 
   // f(image, first tile row, last tile row, first column in the block) for the images that block b meets.
   template <class F> void each_image(int64_t b, F&& f) const {
-    const int64_t begin = b * block, end = std::min(begin + block, total_rows);
+    const int64_t begin = first_row_of(b), end = first_row_of(b + 1);
     for (int64_t r = begin; r < end;) {
       const int64_t image = r / rows, i0 = r % rows, i1 = std::min(rows, i0 + end - r);
       f(image, i0, i1, (r - begin) * columns);
       r += i1 - i0;
     }
   }
-  int64_t tiles_of(int64_t b) const { return (std::min((b + 1) * block, total_rows) - b * block) * columns; }
+  int64_t tiles_of(int64_t b) const { return (first_row_of(b + 1) - first_row_of(b)) * columns; }
 };
 
 // The L elements of a line from `start` on; those outside of [0, width) are zero and not touched.
@@ -237,14 +241,16 @@ void store_pair(V left, V right, float* to, int64_t count) {
 }
 
 // Products m[point][channel][tile] of block b back into outputs.
-void transform_output(const ConvShape& s, const Tiling& t, const float* m, int64_t point_step, const float* bias, int64_t b, float* output) {
-  for (int64_t c = 0; c < s.out_per_group; c++) {
+// The result's channels [c0, c1), of which `m` holds the points.
+void transform_output(const ConvShape& s, const Tiling& t, const float* m, int64_t point_step, const float* bias, int64_t b, int64_t c0, int64_t c1,
+                      float* output) {
+  for (int64_t c = c0; c < c1; c++) {
     const V offset = V{} + (bias ? bias[c] : 0.0f);
     t.each_image(b, [&](int64_t image, int64_t i0, int64_t i1, int64_t column) {
       float* plane = output + (image * s.out_per_group + c) * s.out_pixels;
       for (int64_t i = i0; i < i1; i++)
         for (int64_t x = 0; x < t.columns; x += L) {
-          const float* from = m + c * t.width + column + (i - i0) * t.columns + x;
+          const float* from = m + (c - c0) * t.width + column + (i - i0) * t.columns + x;
           V sum[2][4];
           unroll<4>([&](auto q) {
             V d[4];
@@ -266,15 +272,8 @@ int64_t first_row(int64_t rows, int64_t panel) { return rows * panel / ceil_div(
 
 template <int... I> CRESSET_ALWAYS_INLINE V every_ninth(const float* p, std::integer_sequence<int, I...>) { return V{p[9 * I]...}; }
 
-// The 16 points of L kernels of 3x3 taps that lie one after the other, of which `lanes` are there. Lanes are kernels.
-template <bool Flipped> CRESSET_ALWAYS_INLINE void kernel_points(const float* w, int lanes, V (&points)[kPoints]) {
-  float few[9 * L] = {};
-  if (lanes < L) {
-    std::copy_n(w, 9 * lanes, few);
-    w = few;
-  }
-  V taps[9];
-  unroll<9>([&](auto j) { taps[Flipped ? 8 - j : j] = every_ninth(w + j, kAllLanes); });
+// The 16 points of kernels of 3x3 taps. Lanes are kernels.
+CRESSET_ALWAYS_INLINE void kernel_points(const V (&taps)[9], V (&points)[kPoints]) {
   V half[4][3];
   unroll<3>([&](auto j) {
     const V ends = taps[j] + taps[6 + j];
@@ -298,35 +297,42 @@ CRESSET_ALWAYS_INLINE void store_row(float* to, V v, int count, bool spills) {
   else store_some(to, v, count);
 }
 
-// A panel of weights that lie [out][in]: kernels next to each other are those of input channels, and the panel has them row by row.
+// A panel of weights that lie [out][in]. Lanes are rows, of which a transposition gathers L taps at a time.
 void transform_panel(const float* weight, int64_t depth, int count, float* out, int64_t point_step) {
-  float tile[kPoints][ceil_div(kTileRows, L) * L][L];
-  for (int64_t k = 0; k < depth; k += L) {
-    const int lanes = static_cast<int>(std::min<int64_t>(L, depth - k));
-    for (int i = 0; i < count; i++) {
-      V points[kPoints];
-      kernel_points<false>(weight + (i * depth + k) * 9, lanes, points);
-      unroll<kPoints>([&](auto p) { store(tile[p][i], points[p]); });
-    }
-    for (int64_t p = 0; p < kPoints; p++)
-      for (int from = 0; from < count; from += L) {
+  float taps_of_rows[9 * L][L];
+  for (int64_t k = 0; k < depth; k += L)
+    for (int from = 0; from < count; from += L) {
+      const int kernels = static_cast<int>(std::min<int64_t>(L, depth - k)), lanes = std::min(L, count - from);
+      for (int v = 0; v < 9 * kernels; v += L) {
+        const float* const first = weight + (from * depth + k) * 9 + v;
         V rows[L];
-        unroll<L>([&](auto i) { rows[i] = from + i < count ? load(tile[p][from + i]) : V{}; });
+        unroll<L>([&](auto i) { rows[i] = i < lanes ? load_some(first + i * depth * 9, std::min(L, 9 * kernels - v)) : V{}; });
         transpose<float>(rows);
-        float* const to = out + p * point_step + k * count + from;
-        unroll<L>([&](auto j) {
-          if (j < lanes) store_row(to + j * count, rows[j], std::min(L, count - from), count <= L && k + j + 1 < depth);
-        });
+        unroll<L>([&](auto i) { store(taps_of_rows[v + i], rows[i]); });
       }
-  }
+      for (int j = 0; j < kernels; j++) {
+        V taps[9], points[kPoints];
+        unroll<9>([&](auto t) { taps[t] = load(taps_of_rows[9 * j + t]); });
+        kernel_points(taps, points);
+        float* const to = out + (k + j) * count + from;
+        unroll<kPoints>([&](auto p) { store_row(to + p * point_step, points[p], lanes, count <= L && k + j + 1 < depth); });
+      }
+    }
 }
 // The same of weights that lie [in][out], turned by half a turn.
 void transform_flipped_panel(const float* weight, int64_t rows, int64_t depth, int count, float* out, int64_t point_step) {
   for (int64_t k = 0; k < depth; k++)
     for (int from = 0; from < count; from += L) {
       const int lanes = std::min(L, count - from);
-      V points[kPoints];
-      kernel_points<true>(weight + (k * rows + from) * 9, lanes, points);
+      const float* w = weight + (k * rows + from) * 9;
+      float few[9 * L] = {};
+      if (lanes < L) {
+        std::copy_n(w, 9 * lanes, few);
+        w = few;
+      }
+      V taps[9], points[kPoints];
+      unroll<9>([&](auto t) { taps[8 - t] = every_ninth(w + t, kAllLanes); });
+      kernel_points(taps, points);
       float* const to = out + k * count + from;
       unroll<kPoints>([&](auto p) { store_row(to + p * point_step, points[p], lanes, count <= L && k + 1 < depth); });
     }
@@ -370,39 +376,74 @@ void multiply(int64_t k, const float* panel, int64_t rows, const float* b, int64
   }
 }
 
+// One panel, of the result's channels [i0, i1).
+void transform_rows(const ConvShape& s, const float* weight, bool flipped, int64_t i0, int64_t i1, float* out, int64_t point_step) {
+  const int64_t rows = s.out_per_group, depth = s.in_per_group;
+  const int count = static_cast<int>(i1 - i0);
+  if (flipped) transform_flipped_panel(weight + i0 * 9, rows, depth, count, out, point_step);
+  else transform_panel(weight + i0 * depth * 9, depth, count, out, point_step);
+}
+
 }  // namespace
 
 // Weights at the 16 points, in panels for the micro-kernels: [point][panel][in channel][row in panel].
 void conv_winograd_weights(const ConvShape& s, const float* weight, bool flipped, float* transformed) {
   const int64_t rows = s.out_per_group, depth = s.in_per_group;
-  parallel_for(0, ceil_div(rows, kTileRows), std::max<int64_t>(1, 4096 / depth), [&](int64_t begin, int64_t end) {
+  parallel_for(0, ceil_div(rows, kTileRows), std::max<int64_t>(1, 512 / depth), [&](int64_t begin, int64_t end) {
     for (int64_t q = begin; q < end; q++) {
       const int64_t i0 = first_row(rows, q);
-      const int count = static_cast<int>(first_row(rows, q + 1) - i0);
-      if (flipped) transform_flipped_panel(weight + i0 * 9, rows, depth, count, transformed + i0 * depth, rows * depth);
-      else transform_panel(weight + i0 * depth * 9, depth, count, transformed + i0 * depth, rows * depth);
+      transform_rows(s, weight, flipped, i0, first_row(rows, q + 1), transformed + i0 * depth, rows * depth);
     }
   });
 }
 
-void conv_winograd_forward(const ConvShape& s, const float* input, const float* weights, const float* bias, float* output) {
+void conv_winograd_forward_packed(const ConvShape& s, const float* input, const float* weights, const float* bias, float* output) {
   const int64_t rows = s.out_per_group, depth = s.in_per_group, panels = ceil_div(rows, kTileRows);
   const Tiling t(s, rows + depth);
   const int64_t v_step = depth * t.width + L, m_step = rows * t.width + L;
-  const int64_t grain = std::max<int64_t>(1, 1000000 / (rows * depth * t.width * kPoints));
-  parallel_for(0, t.blocks, grain, [&](int64_t begin, int64_t end) {
+  // Fewer blocks than threads: each is cut by panels of channels too, which all transform its input. No result depends on it.
+  const int64_t cuts = std::clamp<int64_t>(get_num_threads() / t.blocks, 1, std::max<int64_t>(1, panels / 2));
+  const int64_t grain = std::max<int64_t>(1, 1000000 * cuts / (rows * depth * t.width * kPoints));
+  parallel_for(0, t.blocks * cuts, grain, [&](int64_t begin, int64_t end) {
     float* const v = thread_scratch<float>(Scratch::conv, kPoints * v_step);
     float* const m = thread_scratch<float>(Scratch::gemm_tile, kPoints * m_step);
-    for (int64_t b = begin; b < end; b++) {
-      transform_input(s, t, input, b, v, v_step);
+    for (int64_t u = begin; u < end; u++) {
+      const int64_t b = u / cuts, q0 = panels * (u % cuts) / cuts, q1 = panels * (u % cuts + 1) / cuts;
+      if (u == begin || q0 == 0) transform_input(s, t, input, b, v, v_step);
       const int64_t columns = padded(t.tiles_of(b));
       for (int64_t p = 0; p < kPoints; p++)
-        for (int64_t q = 0; q < panels; q++) {
+        for (int64_t q = q0; q < q1; q++) {
           const int64_t i0 = first_row(rows, q);
           multiply(depth, weights + (p * rows + i0) * depth, first_row(rows, q + 1) - i0, v + p * v_step, t.width, columns, m + p * m_step + i0 * t.width,
                    t.width, false);
         }
-      transform_output(s, t, m, m_step, bias, b, output);
+      const int64_t c0 = first_row(rows, q0);
+      transform_output(s, t, m + c0 * t.width, m_step, bias, b, c0, first_row(rows, q1), output);
+    }
+  });
+}
+
+void conv_winograd_forward(const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias, float* output) {
+  const int64_t rows = s.out_per_group, depth = s.in_per_group, panels = ceil_div(rows, kTileRows);
+  const Tiling t(s, rows + depth);
+  if (t.blocks > 1) {
+    const AlignedBuffer<float> transformed(winograd_weights_count(s));
+    conv_winograd_weights(s, weight, flipped, transformed.data);
+    return conv_winograd_forward_packed(s, input, transformed.data, bias, output);
+  }
+  // Transformed weights are used once: panel by panel they stay in the second-level cache.
+  const int64_t v_step = depth * t.width + L, m_step = kTileRows * t.width + L, columns = padded(t.tiles_of(0)), w_count = kTileRows * depth * kPoints;
+  const int64_t cuts = std::clamp<int64_t>(get_num_threads(), 1, panels);
+  parallel_for(0, cuts, 1, [&](int64_t begin, int64_t end) {
+    float* const v = thread_scratch<float>(Scratch::conv, kPoints * v_step);
+    float* const m = thread_scratch<float>(Scratch::gemm_tile, kPoints * m_step + w_count);
+    float* const w = m + kPoints * m_step;
+    transform_input(s, t, input, 0, v, v_step);
+    for (int64_t q = panels * begin / cuts; q < panels * end / cuts; q++) {
+      const int64_t i0 = first_row(rows, q), i1 = first_row(rows, q + 1), step = (i1 - i0) * depth;
+      transform_rows(s, weight, flipped, i0, i1, w, step);
+      for (int64_t p = 0; p < kPoints; p++) multiply(depth, w + p * step, i1 - i0, v + p * v_step, t.width, columns, m + p * m_step, t.width, false);
+      transform_output(s, t, m, m_step, bias, 0, i0, i1, output);
     }
   });
 }

@@ -10,8 +10,10 @@ namespace cresset::kernels {
 inline int64_t winograd_weights_count(const ConvShape& s) { return 16 * s.out_per_group * s.in_per_group; }
 }  // namespace cresset::kernels
 
-// The weights that forward takes, winograd_weights_count of them. `flipped`: those given are [in, out, 3, 3] and turned by half a turn, which makes
-// forward the gradient to the input.
+// `flipped`: the weights are [in, out, 3, 3] and turned by half a turn, which makes forward the gradient to the input.
+CRESSET_DECLARE_KERNEL(void, conv_winograd_forward,
+                       (const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias, float* output))
+// The weights that forward_packed takes, winograd_weights_count of them, and forward by them.
 CRESSET_DECLARE_KERNEL(void, conv_winograd_weights, (const ConvShape& s, const float* weight, bool flipped, float* transformed))
-CRESSET_DECLARE_KERNEL(void, conv_winograd_forward, (const ConvShape& s, const float* input, const float* transformed, const float* bias, float* output))
+CRESSET_DECLARE_KERNEL(void, conv_winograd_forward_packed, (const ConvShape& s, const float* input, const float* transformed, const float* bias, float* output))
 CRESSET_DECLARE_KERNEL(void, conv_winograd_backward_weight, (const ConvShape& s, const float* input, const float* grad_output, float* grad_weight))

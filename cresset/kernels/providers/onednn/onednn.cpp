@@ -67,15 +67,18 @@ void* work_memory(Role role, size_t bytes) {
 
 memory::data_type data_type(ScalarType t) { return t == ScalarType::Float ? memory::data_type::f32 : memory::data_type::bf16; }
 
-memory::desc dense(const memory::dims& sizes, memory::data_type type) {
+// The first part, of these sizes, of a dense tensor of sizes `whole`.
+memory::desc part(const memory::dims& sizes, const memory::dims& whole, memory::data_type type) {
   memory::dims strides(sizes.size());
   memory::dim step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
-    step *= sizes[i];
+    step *= whole[i];
   }
   return memory::desc(sizes, type, strides);
 }
+
+memory::desc dense(const memory::dims& sizes, memory::data_type type) { return part(sizes, sizes, type); }
 
 memory::desc any(const memory::dims& sizes, memory::data_type type) { return memory::desc(sizes, type, memory::format_tag::any); }
 
@@ -91,12 +94,12 @@ struct Operand {
   void copy_out() {
     if (!same()) copy = dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), inside, cpu(), outside));
   }
-  // The operand in the primitive's order.
-  memory read(const void* data, Role role) const {
-    const memory given(outside, cpu(), const_cast<void*>(data));
-    if (same()) return given;
-    const memory inner(inside, cpu(), work_memory(role, inside.get_size()));
-    copy.execute(stream(), const_cast<memory&>(given), const_cast<memory&>(inner));
+  // The operand in the primitive's order, in memory of its own or of the caller's.
+  memory read(const void* data, Role role) const { return same() ? packed(data) : pack(data, work_memory(role, inside.get_size())); }
+  memory packed(const void* data) const { return memory(inside, cpu(), const_cast<void*>(data)); }
+  memory pack(const void* data, void* to) const {
+    memory given(outside, cpu(), const_cast<void*>(data)), inner(inside, cpu(), to);
+    copy.execute(stream(), given, inner);
     return inner;
   }
   memory target(void* data) const { return memory(inside, cpu(), same() ? data : work_memory(kResult, inside.get_size())); }
@@ -112,10 +115,10 @@ struct Plan {
   dnnl::primitive primitive;
   Operand first, second, result;  // of run(); `second` of forward and backward_input is the packed weights
   memory::desc bias, scratchpad;
-  bool has_bias = false;
+  bool has_bias = false, grouped = false;
   mutable std::atomic<int> users{1};
 
-  Plan(ConvKind kind_, ScalarType dtype, const ConvParams& p, bool with_bias) : kind(kind_), has_bias(with_bias) {
+  Plan(ConvKind kind_, ScalarType dtype, const ConvParams& p, bool with_bias) : kind(kind_), has_bias(with_bias), grouped(p.groups > 1) {
     const auto type = data_type(dtype);
     memory::dims src{p.batch, p.in_channels}, dst{p.batch, p.out_channels}, weights{p.out_channels / p.groups, p.in_channels / p.groups};
     memory::dims strides, dilates, padding;
@@ -167,10 +170,18 @@ struct Plan {
     result.copy_out();
   }
 
-  void run(const void* first_data, const void* second_data, void* bias_data, void* result_data) const {
+  void pack_weights(const void* weights, int64_t channels, void* packed) const {
+    const memory::dims sizes = second.outside.dims();
+    memory::dims whole = sizes;
+    whole[grouped ? 2 : 1] = channels;
+    memory from(part(sizes, whole, second.outside.data_type()), cpu(), const_cast<void*>(weights)), to(second.inside, cpu(), packed);
+    dnnl::reorder(from, to).execute(stream(), from, to);
+  }
+
+  void run(bool packed, const void* first_data, const void* second_data, void* bias_data, void* result_data) const {
     std::unordered_map<int, memory> arguments;
     memory out = result.target(result_data);
-    const memory in = first.read(first_data, kFirst);
+    const memory in = packed ? first.packed(first_data) : first.read(first_data, kFirst);
     if (kind == ConvKind::backward_weight) {
       arguments = {{DNNL_ARG_SRC, in}, {DNNL_ARG_DIFF_DST, second.read(second_data, kSecond)}, {DNNL_ARG_DIFF_WEIGHTS, out}};
       if (has_bias) arguments.emplace(DNNL_ARG_DIFF_BIAS, memory(bias, cpu(), bias_data));
@@ -259,15 +270,21 @@ constexpr OnednnTable kTable = {
     },
     [](const void* plan) { give_back(&as_plan(plan)); },
     [](const void* plan) { return as_plan(plan).second.inside.get_size(); },
-    [](const void* plan, const void* weights, void* packed) {
+    [](const void* plan, const void* weights, int64_t channels, void* packed) {
       const OneThread one;
-      const Operand& operand = as_plan(plan).second;
-      memory from(operand.outside, cpu(), const_cast<void*>(weights)), to(operand.inside, cpu(), packed);
-      dnnl::reorder(from, to).execute(stream(), from, to);
+      as_plan(plan).pack_weights(weights, channels, packed);
     },
-    [](const void* plan, const void* first, const void* second, void* bias, void* result) {
+    [](const void* plan) -> size_t {
+      const Operand& operand = as_plan(plan).first;
+      return operand.same() ? 0 : operand.inside.get_size();
+    },
+    [](const void* plan, const void* first, void* packed) {
       const OneThread one;
-      as_plan(plan).run(first, second, bias, result);
+      as_plan(plan).first.pack(first, packed);
+    },
+    [](const void* plan, bool packed, const void* first, const void* second, void* bias, void* result) {
+      const OneThread one;
+      as_plan(plan).run(packed, first, second, bias, result);
     },
 };
 
