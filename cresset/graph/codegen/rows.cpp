@@ -13,6 +13,9 @@ namespace {
 
 // Of the values of a block. Where reductions are calls of operators it is a part of a second-level cache, else about a first-level one.
 constexpr int64_t kBlockBytes = 192 << 10, kSmallBlockBytes = 32 << 10;
+// Arguments that do not lie in the second-level cache are read row by row, with the next row on its way: between passes over a block the hardware
+// stops fetching ahead.
+constexpr int64_t kFarBytes = 4 << 20, kFarBlockBytes = 8 << 10;
 
 int64_t bytes_of(ScalarType t) { return static_cast<int64_t>(element_size(t)); }
 
@@ -91,8 +94,14 @@ std::vector<machine::Stage> RowKernel::make_stages() const {
   return machine::stages_of(steps, readers, dtypes_, kept, one);
 }
 
+void RowKernel::fetch(const std::vector<Operand>& arguments, int64_t begin, int64_t end) {
+  for (const Operand& a : arguments)
+    if (a.row && a.column)
+      for (const char* p = a.data + begin * a.row; p < a.data + end * a.row; p += 64) __builtin_prefetch(p, 0, 2);
+}
+
 void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns,
-                         int64_t begin, int64_t end, int64_t block) const {
+                         int64_t begin, int64_t end, int64_t block, bool far) const {
   const autograd::AutoGradMode off(false);
   std::vector<size_t> places(steps_.size());
   size_t needed = 64;
@@ -106,6 +115,7 @@ void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::v
   std::vector<Operand> values(steps_.size());
   for (int64_t at = begin; at < end; at += block) {
     const int64_t rows = std::min(block, end - at);
+    if (far) fetch(arguments, at + rows, std::min(at + 2 * rows, end));
     const auto operand = [&](const FusedStep::Input& input) -> Operand {
       if (input.kind == FusedStep::Input::Step) return values[static_cast<size_t>(input.index)];
       if (input.kind == FusedStep::Input::Number) return {reinterpret_cast<char*>(const_cast<unsigned char*>(input.cell)), 0, 0};
@@ -219,9 +229,11 @@ std::vector<Tensor> RowKernel::compute(ArrayRef<Tensor> arguments, bool owned) c
   if (rows == 0) return out;
   prepare({});
   // Of a row of all that lies in memory between stages.
-  int64_t bytes = 0;
-  for (size_t k = 0; k < kinds_.size() && !has_operators_; k++)
-    if (kinds_[k] == RowArgument::Wide) bytes += columns * bytes_of(dtypes_[k]);
+  int64_t read = 0, bytes = 0;
+  for (size_t k = 0; k < kinds_.size(); k++)
+    if (kinds_[k] == RowArgument::Wide) read += columns * bytes_of(dtypes_[k]);
+  const bool far = !has_operators_ && read * rows > kFarBytes;
+  if (!has_operators_) bytes = read;
   const auto count = [&](int step) {
     const RowStep& s = steps_[static_cast<size_t>(step)];
     bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
@@ -230,9 +242,10 @@ std::vector<Tensor> RowKernel::compute(ArrayRef<Tensor> arguments, bool owned) c
     if (!stage.image) count(stage.first);
     for (const int step : stage.outputs) count(step);
   }
-  const int64_t block = std::clamp<int64_t>((has_operators_ ? kBlockBytes : kSmallBlockBytes) / std::max<int64_t>(bytes, 1), 1, 256);
+  const int64_t most = has_operators_ ? kBlockBytes : far ? kFarBlockBytes : kSmallBlockBytes;
+  const int64_t block = std::clamp<int64_t>(most / std::max<int64_t>(bytes, 1), 1, 256);
   parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns),
-               [&](int64_t begin, int64_t end) { run_rows(stages_, operands, results, columns, begin, end, block); });
+               [&](int64_t begin, int64_t end) { run_rows(stages_, operands, results, columns, begin, end, block, far); });
   return out;
 }
 

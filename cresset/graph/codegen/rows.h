@@ -42,7 +42,9 @@ class CRESSET_API RowKernel : public Kernel {
   std::vector<Tensor> compute(ArrayRef<Tensor> arguments, bool owned) const;
   std::vector<machine::Stage> make_stages() const;
   void run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns,
-                int64_t begin, int64_t end, int64_t block) const;
+                int64_t begin, int64_t end, int64_t block, bool far) const;
+  // Has the wide arguments' rows [begin, end) brought into the cache.
+  static void fetch(const std::vector<Operand>& arguments, int64_t begin, int64_t end);
 
   std::vector<ScalarType> dtypes_;
   std::vector<RowArgument> kinds_;
