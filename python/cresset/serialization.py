@@ -716,6 +716,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     mmap = bool(_options["use_mmap"] if mmap is None else mmap)
     is_path = isinstance(f, (str, os.PathLike))
     if mmap and not is_path:
+        if not (hasattr(f, "seek") and _is_zipfile(f)):
+            raise RuntimeError(f"load: mmap=True maps files that torch.save has written, and what this {type(f).__name__} holds is none")
         raise ValueError(f"load: expected a path with mmap=True, got {type(f).__name__}")
     if not weights_only and _holds_code(f):
         from . import jit

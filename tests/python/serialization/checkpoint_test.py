@@ -442,6 +442,8 @@ class Places(unittest.TestCase):
             self.assertEqual(mapped[999].item(), 1000)
             with self.assertRaises(ValueError):
                 torch.load(io.BytesIO(before), mmap=True)
+            with self.assertRaisesRegex(RuntimeError, "BytesIO holds is none"):
+                torch.load(io.BytesIO(b""), mmap=True)
 
     def test_shared_mappings_write_into_the_file(self):
         with tempfile.TemporaryDirectory() as folder:
