@@ -8,9 +8,6 @@
 
 namespace cresset::graph::script {
 
-// The version of the format: of the operators as they are today, which no upgrader touches.
-inline constexpr const char* kVersionOfArchives = "10\n";
-
 struct LoadOptions {
   std::optional<Device> device;
   Limits limits;
@@ -68,6 +65,8 @@ class CRESSET_API ArchiveParts {
   // "constants.pkl", with the constants of all texts until now.
   void constants(const std::string& folder, StorageTable& storages);
   void code(const std::string& folder) const;
+  // "4\n": the oldest version whose readers know all operators of the texts until now as they are today.
+  std::string version() const { return std::to_string(referred_.version) + '\n'; }
   // From number `first` on.
   void storages(const std::string& folder, const StorageTable& storages, size_t first = 0) const;
 

@@ -108,6 +108,13 @@ def div_out_0_3(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
         return torch.div(self, other, out=out)
     return torch.div(self, other, rounding_mode="trunc", out=out)
 )"},
+    // Without a dtype, whole numbers filled with floats before version 5.
+    {"full_0_4", R"(
+def full_0_4(size: List[int], fill_value: number, *, dtype: Optional[dtype] = None, layout: Optional[layout] = None, device: Optional[device] = None,
+             pin_memory: Optional[bool] = None) -> Tensor:
+    value = fill_value * 1.0 if dtype is None else fill_value
+    return torch.full(size, value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+)"},
     // Steps had a default before version 8, and 9 of logspace.
     {"linspace_0_7", R"(
 def linspace_0_7(start: number, end: number, steps: Optional[int] = None, *, dtype: Optional[dtype] = None, layout: Optional[layout] = None,

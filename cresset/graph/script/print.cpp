@@ -6,6 +6,7 @@
 
 #include "cresset/graph/script/source_map.h"
 #include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/upgrade.h"
 #include "cresset/graph/script/values.h"
 
 namespace cresset::graph::script {
@@ -270,7 +271,9 @@ class Printer {
       }
       case NodeKind::Unpack: return give(n, operand(n.input(0)));
       case NodeKind::Call: return call(n);
-      case NodeKind::Op: return give(n, operator_call(n, schema_of_op(*n.op())));
+      case NodeKind::Op:
+        referred_.version = std::max(referred_.version, version_of_operator(base_name(n)));
+        return give(n, operator_call(n, schema_of_op(*n.op())));
       case NodeKind::Builtin: return builtin(n);
       default: CRESSET_CHECK(false, "a node of an unknown operator cannot be written: ", n.op_name());
     }

@@ -11,6 +11,7 @@ struct Referred {
   std::vector<ClassType*> classes;
   std::vector<Function*> functions;
   std::vector<std::string> named_tuples;
+  int64_t version = 3;  // of archives, whose readers know the operators as the text means them
 
   size_t constant(const Datum& v);
   void add(const Type& type);

@@ -1,8 +1,12 @@
 #include "cresset/graph/script/upgrade.h"
 
+#include <map>
+
 namespace cresset::graph::script {
 
 namespace {
+
+constexpr int64_t kOldestWritten = 3;
 
 // Divisions whose operands may be integers; numbers that are floats divide as today.
 const char* old_division(const Node& n) {
@@ -39,6 +43,24 @@ std::vector<Function*> older_operators(const std::string& name, int64_t version)
 }
 
 }  // namespace
+
+int64_t version_of_operator(const std::string& name) {
+  static const auto* const versions = new std::map<std::string, int64_t>{{"aten::div", 4},      {"aten::div_", 4},     {"aten::full", 5},
+                                                                         {"aten::linspace", 8}, {"aten::logspace", 9}, {"aten::gelu", 10}};
+  const auto found = versions->find(name);
+  return found == versions->end() ? kOldestWritten : found->second;
+}
+
+Function* older_operator(const std::string& name, const std::string& overload, int64_t version) {
+  static const std::map<std::string, const char*> functions = {{"aten::div.Tensor", "div_Tensor_0_3"},   {"aten::div.Scalar", "div_Scalar_0_3"},
+                                                               {"aten::div.out", "div_out_0_3"},         {"aten::div_.Tensor", "div__Tensor_0_3"},
+                                                               {"aten::div_.Scalar", "div__Scalar_0_3"}, {"aten::full", "full_0_4"},
+                                                               {"aten::linspace", "linspace_0_7"},       {"aten::linspace.out", "linspace_out_0_7"},
+                                                               {"aten::logspace", "logspace_0_8"},       {"aten::logspace.out", "logspace_out_0_8"}};
+  if (version >= version_of_operator(name)) return nullptr;
+  const auto found = functions.find(overload.empty() ? name : name + "." + overload);
+  return found == functions.end() ? nullptr : library_function(found->second);
+}
 
 SugarPtr torch_namespace_of(int64_t version) {
   const SugarPtr today = torch_namespace();

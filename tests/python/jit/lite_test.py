@@ -1,6 +1,7 @@
 """Files of the lite interpreter: the bytecode that modules become, and what running it gives."""
 
 import io
+import pickle
 import zipfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
@@ -353,3 +354,79 @@ def damaged(data, old, new):
 def test_damaged_bytecode_is_an_error(old, new, message):
     with pytest.raises(RuntimeError, match=message):
         mobile._load_for_lite_interpreter(damaged(written(torch.jit.script(Step())), old, new))
+
+
+def as_version(data, version, old=b"", new=b""):
+    """The file, as if it were written in another version of the operators, with another text in its bytecode."""
+    source, out = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
+    with zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            is_version = name.endswith("/version") and "/.data/" not in name
+            target.writestr(name, f"{version}\n" if is_version else source.read(name).replace(old, new) if name.endswith("bytecode.pkl") else source.read(name))
+    return mobile._load_for_lite_interpreter(io.BytesIO(out.getvalue()))
+
+
+class Divides(nn.Module):
+    def forward(self, x, y, n: int, r: float):
+        out = torch.zeros_like(x)
+        by_tensor, by_number = x.clone(), x.clone()
+        by_tensor.div_(y)
+        by_number.div_(n)
+        return [x / y, x / n, torch.div(x, y, out=out), by_tensor, by_number, x / r]
+
+
+def test_integers_of_old_files_divide_to_integers():
+    x, y = torch.tensor([7, -7]), torch.tensor([2, 2])
+    data = written(torch.jit.script(Divides()))
+    *whole, exact = as_version(data, 3)(x, y, 2, 2.0)
+    assert [(q.tolist(), q.dtype) for q in whole] == [([3, -3], torch.int64)] * 5 and exact.tolist() == [3.5, -3.5]
+    for quotient in as_version(data, 3)(x.double(), y, 2, 2.0):
+        assert quotient.tolist() == [3.5, -3.5]
+
+    class Quotient(nn.Module):
+        def forward(self, x, y):
+            return x / y
+
+    assert as_version(written(torch.jit.script(Quotient())), 4)(x, y).tolist() == [3.5, -3.5]
+
+
+def test_whole_numbers_of_old_files_fill_with_floats():
+    class Fills(nn.Module):
+        def forward(self, n: int):
+            return [torch.full([1], n), torch.full([1], True), torch.full([1], 2j), torch.full([1], n, dtype=torch.int32)]
+
+    data = written(torch.jit.script(Fills()))
+    assert [t.dtype for t in as_version(data, 4)(3)] == [torch.float32, torch.float32, torch.complex64, torch.int32]
+    assert [t.dtype for t in as_version(data, 5)(3)] == [torch.int64, torch.bool, torch.complex64, torch.int32]
+
+
+def test_steps_of_old_files_may_be_none():
+    class Lines(nn.Module):
+        def forward(self):
+            lines = torch.linspace(0, 1, 77), torch.linspace(0, 1, 77, out=torch.empty(0))
+            return [lines[0], lines[1], torch.logspace(0, 1, 77), torch.logspace(0, 1, 77, out=torch.empty(0))]
+
+    data, steps, none = written(torch.jit.script(Lines())), b"K\x4d", b"N"  # a number of a pickle, and None
+    assert [t.numel() for t in as_version(data, 7, steps, none)()] == [100] * 4
+    assert [t.numel() for t in as_version(data, 7)()] == [77] * 4
+    with pytest.raises(TypeError, match="expected int, got None"):
+        as_version(data, 8, steps, none)()
+
+
+def test_functions_without_a_schema_have_the_arguments_that_they_store():
+    class Scaled(nn.Module):
+        def forward(self, x, n: int, r: float):
+            return x * n, n / r
+
+    source, out = zipfile.ZipFile(io.BytesIO(written(torch.jit.script(Scaled())))), io.BytesIO()
+    with zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name.endswith("bytecode.pkl"):
+                _, (function, body, _) = pickle.loads(content)
+                content = pickle.dumps((4, (function, body)), 2)
+            target.writestr(name, content)
+    loaded = mobile._load_for_lite_interpreter(io.BytesIO(out.getvalue()))
+    assert same(loaded(torch.ones(2), 3, 2.0), (torch.full((2,), 3.0), 1.5))
+    with pytest.raises(RuntimeError, match="forward"):
+        loaded(torch.ones(2), 3)

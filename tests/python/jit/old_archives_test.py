@@ -137,6 +137,26 @@ class OldArchives(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "logspace"):
             torch.jit.load(written_as(Powers(), 9, [(b", 7", b"")]))
 
+    def test_archives_are_of_the_oldest_version_that_means_the_same(self):
+        def version_of(text):
+            file = io.BytesIO()
+            torch.jit.save(torch.jit.CompilationUnit(f"def f(x):\n    return {text}\n").f, file)
+            module = torch.jit.load(io.BytesIO(file.getvalue()))
+            with zipfile.ZipFile(file) as archive, zipfile.ZipFile(io.BytesIO(module._save_to_buffer_for_lite_interpreter())) as lite:
+                versions = [int(a.read(next(n for n in a.namelist() if n.endswith("/version") and "/.data/" not in n))) for a in (archive, lite)]
+            self.assertEqual(versions[0], versions[1])
+            return versions[0]
+
+        expected = {"x + 1": 3, "x / 2": 4, "x.div_(2)": 4, "torch.full([2], 1)": 5, "torch.linspace(0, 1, 3)": 8, "torch.logspace(0, 1, 3)": 9,
+                    "torch.gelu(x)": 10, "torch.linspace(0, 1, 3) / x": 8, "3 / 2": 3}  # fmt: skip
+        self.assertEqual({text: version_of(text) for text in expected}, expected)
+
+    def test_archives_of_old_programs_are_of_the_version_of_their_operators(self):
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.load(written_as(Quotients(), 3)), file)
+        with zipfile.ZipFile(file) as archive:
+            self.assertEqual(archive.read("archive/version"), b"4\n")
+
     def test_later_versions_are_refused(self):
         with self.assertRaisesRegex(RuntimeError, "version 11, expected 1 to 10"):
             torch.jit.load(written_as(Filled(), 11))

@@ -427,6 +427,15 @@ Datum module_of_source(const Datum& module, const std::map<std::string, std::str
   return made;
 }
 
+int64_t archive_version(const io::ZipReader& zip, const std::string& file, const char* who) {
+  const io::ZipEntry* record = zip.find("version");
+  if (!record) record = zip.find(".data/version");
+  CRESSET_CHECK(record, who, ": '", file, "' has no version");
+  const int64_t version = std::strtoll(zip.read(*record).c_str(), nullptr, 10);
+  CRESSET_CHECK(version >= 1 && version <= kNewestVersion, who, ": '", file, "' is of version ", version, ", expected 1 to ", kNewestVersion);
+  return version;
+}
+
 bool holds_program(const io::ByteSource& source, const std::string& file) {
   return !io::ZipReader::looks_like_zip(source) || io::ZipReader(source, file).find("constants.pkl");
 }
@@ -435,13 +444,9 @@ Datum load_archive(std::shared_ptr<const io::ByteSource> source, const std::stri
                    std::map<std::string, std::string>* extra) {
   CRESSET_CHECK(io::ZipReader::looks_like_zip(*source), "torch.jit.load: '", file, "' is no archive of TorchScript");
   const io::ZipReader zip(*source, file);
-  const io::ZipEntry* version_file = zip.find("version");
-  if (!version_file) version_file = zip.find(".data/version");
-  CRESSET_CHECK(version_file, "torch.jit.load: '", file, "' has no version");
   CRESSET_CHECK(zip.find("constants.pkl"), "torch.jit.load: '", file,
                 "' is a checkpoint of torch.save, not an archive of TorchScript; load it with torch.load");
-  const int64_t version = std::strtoll(zip.read(*version_file).c_str(), nullptr, 10);
-  CRESSET_CHECK(version >= 1 && version <= kNewestVersion, "torch.jit.load: '", file, "' is of version ", version, ", expected 1 to ", kNewestVersion);
+  const int64_t version = archive_version(zip, file, "torch.jit.load");
   if (extra)
     for (auto& [name, content] : *extra)
       if (const io::ZipEntry* e = zip.find("extra/" + name)) content = zip.read(*e);

@@ -19,6 +19,9 @@ class ArchiveNames {
   virtual bool are_open() const { return false; }
 };
 
+// The version that an archive says it is of. `who` begins the messages. Errors: Error where there is none or it is unknown.
+int64_t archive_version(const io::ZipReader& zip, const std::string& file, const char* who);
+
 class ArchiveReader {
  public:
   // `pickle`: the name of its record; `folder`: that of its storages. `names` may be null for a pickle without objects.

@@ -320,8 +320,9 @@ void ArchiveParts::whole(const Datum& module, const std::map<std::string, std::s
 
 void save_archive(const Datum& module, const std::map<std::string, std::string>& extra, const std::string& folder, const io::WriteBytes& write) {
   io::ZipWriter zip(write, folder);
-  ArchiveParts([&](const std::string& name, std::string_view bytes) { zip.add(name, bytes); }).whole(module, extra);
-  zip.add("version", kVersionOfArchives);
+  ArchiveParts parts([&](const std::string& name, std::string_view bytes) { zip.add(name, bytes); });
+  parts.whole(module, extra);
+  zip.add("version", parts.version());
   zip.finish();
 }
 

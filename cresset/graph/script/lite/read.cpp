@@ -55,7 +55,8 @@ class Rows {
 // Classes whose methods are bytecode.
 class LiteNames final : public ArchiveNames, public Resolver {
  public:
-  LiteNames(std::shared_ptr<CompilationUnit> unit, ArchiveReader& bytecode) : unit_(unit.get()), bytecode_(bytecode) {
+  // `version`: of the archive.
+  LiteNames(std::shared_ptr<CompilationUnit> unit, ArchiveReader& bytecode, int64_t version) : unit_(unit.get()), bytecode_(bytecode), version_(version) {
     const Rows file = root();
     for (size_t i = 1; i < file.size(); i++) methods_[split_last(file[i][0].text()).first].push_back(i);
   }
@@ -115,11 +116,22 @@ class LiteNames final : public ArchiveNames, public Resolver {
     }
     return text;
   }
+  // How many values a function puts into registers before all else, which are its arguments.
+  static int64_t count_stored(const Rows& instructions) {
+    const std::string first = instructions.size() > 0 ? instructions[0][0].text() : "";
+    const int64_t n = first == "STOREN" ? instructions[0][2].number() : first == "STORE" ? 1 : 0;
+    CRESSET_CHECK(n >= 0 && n < (int64_t{1} << 16), "bytecode: a function of ", n, " arguments");
+    return n;
+  }
   Schema schema_of(const Rows& row) {
     Schema schema;
     schema.name = row[0].text();
     if (row.size() < 3) {
       schema.returns.emplace_back();
+      for (int64_t i = 0; i < count_stored(row[1].named("instructions")); i++) {
+        schema.arguments.emplace_back();
+        schema.arguments.back().name = i == 0 ? "self" : "_" + std::to_string(i);
+      }
       return schema;
     }
     const Rows arguments = row[2].named("arguments"), returns = row[2].named("returns");
@@ -164,7 +176,7 @@ class LiteNames final : public ArchiveNames, public Resolver {
     const Rows body = row[1];
     const Rows operators = body.named("operators"), constants = body.named("constants"), types = body.named("types");
     for (size_t i = 0; i < operators.size(); i++) {
-      f.operators.emplace_back(operators[i][0].text(), operators[i][1].text(), operators[i].size() > 2 ? operators[i][2].number() : -1);
+      f.operators.emplace_back(operators[i][0].text(), operators[i][1].text(), operators[i].size() > 2 ? operators[i][2].number() : -1, version_);
       if (!f.operators.back().exists()) lacking_.insert(f.operators.back().text());
     }
     for (size_t i = 0; i < constants.size(); i++) f.constants.push_back(bytecode_.value(constants[i].id(), {}));
@@ -177,14 +189,14 @@ class LiteNames final : public ArchiveNames, public Resolver {
     f.check();
     return f;
   }
-  static void add_instruction(LiteFunction& f, const std::string& name, int64_t x, int64_t n) {
+  void add_instruction(LiteFunction& f, const std::string& name, int64_t x, int64_t n) {
     const auto* const code = std::find(std::begin(kCodeNames), std::end(kCodeNames), name);
     if (code != std::end(kCodeNames)) return f.instructions.push_back({static_cast<Code>(code - std::begin(kCodeNames)), x, n});
     const auto* const s = std::find_if(std::begin(kShortCodes), std::end(kShortCodes), [&](const ShortCode& c) { return name == c.name; });
     CRESSET_CHECK(s != std::end(kShortCodes), "bytecode: ", f.name, " has the instruction ", name, ", which is not known");
     const std::string op = s->op;
     auto at = std::find_if(f.operators.begin(), f.operators.end(), [&](const LiteOperator& o) { return o.text() == op; });
-    if (at == f.operators.end()) at = f.operators.emplace(f.operators.end(), op, "", -1);
+    if (at == f.operators.end()) at = f.operators.emplace(f.operators.end(), op, "", -1, version_);
     f.instructions.push_back({Code::OpN, at - f.operators.begin(), s->inputs >= 0 ? s->inputs : x});
   }
 
@@ -195,6 +207,7 @@ class LiteNames final : public ArchiveNames, public Resolver {
  private:
   CompilationUnit* unit_;
   ArchiveReader& bytecode_;
+  int64_t version_;
   std::map<std::string, std::vector<size_t>> methods_;  // places in the file by class
   std::map<std::string, ClassType*> classes_;
   std::map<std::string, Type> tuples_;
@@ -225,7 +238,7 @@ Datum load_lite(const std::shared_ptr<const io::ByteSource>& source, const std::
   auto unit = std::make_shared<CompilationUnit>();
   unit->limits = options.limits;
   ArchiveReader bytecode(*zip, *source, "bytecode.pkl", kConstants, options, nullptr);
-  LiteNames names(unit, bytecode);
+  LiteNames names(unit, bytecode, archive_version(*zip, file, "lite interpreter"));
   check_version(names.root(), file);
   ArchiveReader reader(*zip, *source, "data.pkl", "data", options, &names);
   const Datum module = reader.value();

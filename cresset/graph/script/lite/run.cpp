@@ -9,6 +9,7 @@
 #include "cresset/graph/runtime/machine.h"
 #include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/sugar.h"
+#include "cresset/graph/script/upgrade.h"
 #include "cresset/graph/script/values.h"
 
 namespace cresset::graph::script {
@@ -48,6 +49,18 @@ size_t count_results_among(const Candidate& c) {
   const auto& a = c.schema.arguments;
   return static_cast<size_t>(std::count_if(a.begin(), a.end(), [](const SchemaArgument& s) { return s.writes && s.keyword_only; }));
 }
+// Defaults go without saying; arguments that are written, the last `results`, stand behind them. False: one without a default is lacking, whose name is `lacking`.
+bool add_defaults(std::vector<Datum>& arguments, const std::vector<SchemaArgument>& schema, size_t results, std::string& lacking) {
+  results = std::min(results, arguments.size());
+  const size_t at = arguments.size() - results, missing = schema.size() - arguments.size();
+  for (size_t i = 0; i < missing; i++) {
+    const SchemaArgument& a = schema[at + i];
+    lacking = a.name;
+    if (!a.default_value) return false;
+    arguments.insert(arguments.begin() + static_cast<ptrdiff_t>(at + i), *a.default_value);
+  }
+  return true;
+}
 std::vector<Datum> take(dispatch::Stack& stack, size_t n) {
   CRESSET_CHECK(n <= stack.size(), "bytecode: stack underflow: ", n, " values are wanted, and there are ", stack.size());
   std::vector<Datum> out(std::make_move_iterator(stack.end() - static_cast<ptrdiff_t>(n)), std::make_move_iterator(stack.end()));
@@ -58,8 +71,8 @@ Datum pop(dispatch::Stack& stack) { return std::move(take(stack, 1)[0]); }
 
 }  // namespace
 
-LiteOperator::LiteOperator(const std::string& name, const std::string& overload, int64_t given)
-    : name_(name), overload_(overload), given_(given), unpacks_(name == "prim::TupleUnpack") {
+LiteOperator::LiteOperator(const std::string& name, const std::string& overload, int64_t given, int64_t version)
+    : name_(name), overload_(overload), given_(given), unpacks_(name == "prim::TupleUnpack"), older_(older_operator(name, overload, version)) {
   candidates_ = find_candidates(name);
   const auto found = std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.schema.overload == overload; });
   if (found != candidates_.end()) {
@@ -79,6 +92,7 @@ void LiteOperator::call(dispatch::Stack& stack, int64_t count) const {
     stack.insert(stack.end(), elements.begin(), elements.end());
     return;
   }
+  if (older_ && call_older(stack, count)) return;
   if (plain_) {
     const auto n = static_cast<size_t>(count >= 0 ? count : given_ >= 0 ? given_ : plain_->min_inputs);
     return call_builtin(*plain_, nullptr, stack, take(stack, n));
@@ -101,17 +115,27 @@ void LiteOperator::call(dispatch::Stack& stack, int64_t count) const {
   std::vector<Datum> arguments = take(stack, wanted(*chosen));
   const std::vector<SchemaArgument>& schema = chosen->schema.arguments;
   CRESSET_CHECK(arguments.size() <= schema.size(), "bytecode: ", text(), " takes at most ", schema.size(), " arguments, got ", arguments.size());
-  // Defaults go without saying; arguments that are written stand behind them.
-  const size_t results = std::min(count_results_among(*chosen), arguments.size());
-  const size_t at = arguments.size() - results, missing = schema.size() - arguments.size();
-  for (size_t i = 0; i < missing; i++) {
-    const SchemaArgument& a = schema[at + i];
-    CRESSET_CHECK(a.default_value, "bytecode: ", text(), " is called without its argument '", a.name, "'");
-    arguments.insert(arguments.begin() + static_cast<ptrdiff_t>(at + i), *a.default_value);
-  }
+  std::string lacking;
+  CRESSET_CHECK(add_defaults(arguments, schema, count_results_among(*chosen), lacking), "bytecode: ", text(), " is called without its argument '", lacking,
+                "'");
   for (size_t i = 0; i < arguments.size(); i++) become(arguments[i], schema[i].type);
   if (chosen->op) return call_operator(*chosen, stack, std::move(arguments));
   call_builtin(*chosen->builtin, &chosen->schema, stack, arguments);
+}
+
+bool LiteOperator::call_older(dispatch::Stack& stack, int64_t count) const {
+  const std::vector<SchemaArgument>& schema = older_->schema.arguments;
+  const auto n = static_cast<size_t>(count >= 0 ? count : given_ >= 0 ? given_ : static_cast<int64_t>(schema.size()));
+  if (n > stack.size() || n > schema.size()) return false;
+  std::vector<Datum> arguments(stack.end() - static_cast<ptrdiff_t>(n), stack.end());
+  const auto is_result = [](const SchemaArgument& a) { return a.keyword_only && !a.default_value; };
+  std::string lacking;
+  if (!add_defaults(arguments, schema, static_cast<size_t>(std::count_if(schema.begin(), schema.end(), is_result)), lacking)) return false;
+  for (size_t i = 0; i < arguments.size(); i++) become(arguments[i], schema[i].type);
+  if (!takes(older_->schema, arguments)) return false;
+  stack.resize(stack.size() - n);
+  stack.push_back(older_->run(std::move(arguments)));
+  return true;
 }
 
 void LiteOperator::call_operator(const Candidate& c, dispatch::Stack& stack, std::vector<Datum> arguments) const {

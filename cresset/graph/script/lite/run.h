@@ -14,8 +14,8 @@ struct LiteInstruction {
 // An operator as a function names it.
 class LiteOperator {
  public:
-  // `given`: how many arguments calls give; -1: all, or as many as the instruction says.
-  LiteOperator(const std::string& name, const std::string& overload, int64_t given);
+  // `given`: how many arguments calls give; -1: all, or as many as the instruction says. `version`: of the archive.
+  LiteOperator(const std::string& name, const std::string& overload, int64_t given, int64_t version);
   bool exists() const { return unpacks_ || !candidates_.empty() || plain_ || library_; }
   std::string text() const { return overload_.empty() ? name_ : name_ + "." + overload_; }
   int64_t given() const { return given_; }
@@ -23,6 +23,8 @@ class LiteOperator {
   void call(dispatch::Stack& stack, int64_t count) const;
 
  private:
+  // False: the operator means what it means today.
+  bool call_older(dispatch::Stack& stack, int64_t count) const;
   void call_operator(const Candidate& candidate, dispatch::Stack& stack, std::vector<Datum> arguments) const;
   void call_builtin(const Builtin& builtin, const Schema* schema, dispatch::Stack& stack, const std::vector<Datum>& arguments) const;
 
@@ -31,8 +33,8 @@ class LiteOperator {
   bool unpacks_;                       // a tuple, into as many values as it has
   std::vector<Candidate> candidates_;  // those of the name; the first where `exact_`
   bool exact_ = false;
-  const Builtin* plain_ = nullptr;  // one without a schema
-  Function* library_ = nullptr;
+  const Builtin* plain_ = nullptr;                  // one without a schema
+  Function *library_ = nullptr, *older_ = nullptr;  // a text; what the operator meant when the file was written
 };
 
 struct LiteFunction {

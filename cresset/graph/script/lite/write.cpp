@@ -538,7 +538,7 @@ void save_lite(const Datum& module, const std::map<std::string, std::string>& ex
   io::ZipWriter zip(write, folder);
   ArchiveParts parts([&](const std::string& name, std::string_view bytes) { zip.add(name, bytes); });
   write_lite(module, extra, parts, options);
-  zip.add("version", kVersionOfArchives);
+  zip.add("version", parts.version());
   zip.finish();
 }
 
