@@ -504,6 +504,7 @@ class Parser {
     AstPtr a = make(AstKind::Unary, peek().start);
     a->text = std::string(peek().text);
     at_++;
+    if (a->text == "-") negated_ = at_;
     AstPtr inner = unary();
     if (a->text == "-" && inner->kind == AstKind::Literal && inner->value.is_number() && !inner->value.isBool()) {
       const Datum& v = inner->value;
@@ -721,6 +722,7 @@ class Parser {
     std::string s;
     for (const char c : t.text)
       if (c != '_') s += c;
+    const bool is_negated = negated_ == at_;
     at_++;
     const bool based = s.size() > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X' || s[1] == 'b' || s[1] == 'B' || s[1] == 'o' || s[1] == 'O');
     if (based) {
@@ -737,7 +739,7 @@ class Parser {
       int64_t v = 0;
       const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
       // The lowest int is written as the negative of a number that is none.
-      if (s == "9223372036854775808") v = INT64_MIN;
+      if (is_negated && s == "9223372036854775808") v = INT64_MIN;
       else if (error != std::errc() || end != s.data() + s.size()) throw CompileError("the number is no int of 64 bits", range(t));
       a->value = Datum(v);
     }
@@ -812,6 +814,7 @@ class Parser {
   std::shared_ptr<const Source> source_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
+  size_t negated_ = SIZE_MAX;  // the token behind the last minus that is a sign
   int depth_ = 0, branches_ = 0;
 };
 

@@ -99,6 +99,12 @@ def with_signature(source, signature):
     """The text of a function with the head of another."""
     head = ast.parse(_resolve.source_of(signature)[0]).body[0]
     tree = ast.parse(source).body[0]
+    parameters = [*head.args.posonlyargs, *head.args.args, *head.args.kwonlyargs]
+    if head.returns is None and not any(p.annotation for p in parameters):
+        told = _comment_types(signature, [p.arg for p in parameters if p.arg != "self"])
+        for p in parameters:
+            p.annotation = ast.parse(told[p.arg], mode="eval").body if p.arg in told else None
+        head.returns = ast.parse(told["return"], mode="eval").body if told else None
     tree.args, tree.returns, tree.decorator_list = head.args, head.returns, []
     return ast.unparse(tree) + "\n"
 

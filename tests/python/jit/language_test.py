@@ -1141,3 +1141,55 @@ def test_attributes_that_are_complex_are_of_the_class_that_python_3_has():
     assert b"builtins\ncomplex" in data
     assert b"__builtin__" not in data
     assert torch.jit.load(io.BytesIO(data))(torch.ones(1)).tolist() == [1 + 2j]
+
+
+def test_numbers_are_no_truth_values():
+    unit = torch.jit.CompilationUnit("def f(a: bool, b: int):\n    return a is b, a is not b, True is 1, 1 is True, True is True, True is False\n")
+    assert unit.f(True, 1) == (False, True, False, False, True, False)
+
+
+def test_only_the_negative_of_two_to_the_63_is_an_int():
+    assert torch.jit.CompilationUnit("def f():\n    return -9223372036854775808\n").f() == -(2**63)
+    for text in ("9223372036854775808", "1 - 9223372036854775808", "-9223372036854775809"):
+        with pytest.raises(RuntimeError, match="no int of 64 bits"):
+            torch.jit.CompilationUnit(f"def f():\n    return {text}\n")
+
+
+def test_characters_of_formats_are_single():
+    unit = torch.jit.CompilationUnit("def f(a: str, b: int):\n    return '%c%c' % (a, b)\n")
+    assert unit.f("x", 65) == "xA"
+    with pytest.raises(RuntimeError, match="one character"):
+        unit.f("xy", 65)
+
+
+def test_complex_numbers_of_truth_values_and_floats():
+    unit = torch.jit.CompilationUnit("def f(a: bool, b: float):\n    return complex(a, b), complex(b, a)\n")
+    assert unit.f(True, 2.5) == (1 + 2.5j, 2.5 + 1j)
+
+
+def test_devices_are_named_by_keyword():
+    unit = torch.jit.CompilationUnit("def f():\n    return torch.device(type='cpu'), torch.device(type='cuda', index=1)\n")
+    assert unit.f() == (torch.device("cpu"), torch.device("cuda:1"))
+
+
+@torch.jit._overload  # noqa: F811
+def commented(x):
+    # type: (int) -> int
+    pass
+
+
+@torch.jit._overload  # noqa: F811
+def commented(x):  # noqa: F811
+    # type: (float) -> float
+    pass
+
+
+def commented(x):  # noqa: F811
+    return x + x
+
+
+def test_overloads_may_have_their_types_in_comments():
+    def both():
+        return commented(1), commented(0.5)
+
+    assert torch.jit.script(both)() == (2, 1.0)

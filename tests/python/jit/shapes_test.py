@@ -191,3 +191,16 @@ def test_each_forked_call_of_a_script_shows_what_it_does():
         for i in range(1, 20)
     )
     assert len(str(torch.jit.CompilationUnit("def f0(x):\n    return x\n" + levels).f19.graph)) < 1 << 20
+
+
+def test_tensors_of_numbers_have_types():
+    graph = torch.jit.CompilationUnit("def f():\n    return torch.tensor([1, 2], dtype=torch.int32) * torch.tensor(1.5)\n").f.graph.copy()
+    torch._C._jit_pass_complete_shape_analysis(graph, (), False)
+    assert next(graph.outputs()).type().str() == "Float(2, strides=[1], requires_grad=0, device=cpu)"
+
+
+def test_programs_make_tensors_of_numbers_under_fake_modes():
+    program = torch.jit.CompilationUnit("def f(x):\n    return torch.tensor([1, 2]) + torch.as_tensor([3.0]) + x\n").f
+    with torch._subclasses.fake_tensor.FakeTensorMode():
+        made = program(torch.ones(2))
+    assert type(made).__name__ == "FakeTensor" and made.shape == (2,)

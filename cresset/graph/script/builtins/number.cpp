@@ -335,6 +335,8 @@ void add_conversions() {
                                        {"float_int", "float", "int"},
                                        {"bool_bool", "bool", "bool"},
                                        {"int_bool", "int", "bool"},
+                                       {"float_bool", "float", "bool"},
+                                       {"bool_float", "bool", "float"},
                                        {"bool_int", "bool", "int"}})
     add_builtin((std::string("aten::Complex.") + overload + "(" + a + " x, " + b + " y) -> complex").c_str(),
                 [](Inputs in, size_t, Datum& out) { put(out, complex<double>(as_float(*in[0]), as_float(*in[1]))); });

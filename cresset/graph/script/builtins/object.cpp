@@ -152,7 +152,8 @@ bool is_same_object(const Datum& a, const Datum& b) {
     const auto none = [](const Datum& v) { return v.is_none() || (v.is_tensor() && !v.to_tensor().defined()); };
     return none(a) && none(b);
   }
-  if (a.is<ScalarType>() || b.is<ScalarType>() || a.isBool()) return same(a, b);
+  if (a.isBool() || b.isBool()) return a.isBool() && b.isBool() && same(a, b);
+  if (a.is<ScalarType>() || b.is<ScalarType>()) return same(a, b);
   return a.is(b);
 }
 

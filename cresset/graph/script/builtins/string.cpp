@@ -322,7 +322,10 @@ std::string percent(const std::string& pattern, Inputs in, size_t n) {
     switch (kind) {
       case 's': out += python_str(v); break;
       case 'r': out += python_repr(v); break;
-      case 'c': out += v.isString() ? v.to_string() : std::string(1, static_cast<char>(as_int(v))); break;
+      case 'c':
+        CRESSET_CHECK_TYPE(!v.isString() || size(v.to_string()) == 1, "%c: expected an int or one character, got ", python_repr(v));
+        out += v.isString() ? v.to_string() : std::string(1, static_cast<char>(as_int(v)));
+        break;
       case 'd':
       case 'i':
       case 'x':

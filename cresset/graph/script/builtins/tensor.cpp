@@ -3,6 +3,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/base/warning.h"
+#include "cresset/core/fake_mode.h"
 #include "cresset/core/tensor_impl.h"
 #include "cresset/graph/script/dtype_number.h"
 #include "cresset/graph/script/values.h"
@@ -64,6 +65,10 @@ Tensor tensor_from(const Datum& data, const Datum& dtype, const Datum& device) {
   gather_numbers(data, 0, sizes, numbers);
   const ScalarType inferred = dtype_of_numbers(numbers);
   const bool complex_numbers = isComplexType(inferred);
+  // Numbers are written to memory, which tensors of a mode may lack.
+  FakeMode* const mode = layer_state().fake_mode;
+  const FakeModeScope off(nullptr);
+  const ExcludeLayers own(layer_bit(Layer::Functionalize));
   Tensor t = empty(sizes, TensorOptions(complex_numbers ? kComplexDouble : inferred == kLong || inferred == kBool ? kLong : kDouble));
   for (size_t i = 0; i < numbers.size(); i++) {
     if (complex_numbers) static_cast<complex<double>*>(t.data_ptr())[i] = numbers[i].toComplexDouble();
@@ -71,6 +76,7 @@ Tensor tensor_from(const Datum& data, const Datum& dtype, const Datum& device) {
     else static_cast<double*>(t.data_ptr())[i] = numbers[i].toDouble();
   }
   t = t.to(!dtype.is_none() ? dtype.to_dtype() : numbers.empty() ? dtype_of_elements(data) : inferred);
+  if (mode) return Tensor(mode->constant(*t.impl(), device.is_none() ? Device(kCPU) : device.to_device()));
   return device.is_none() ? t : t.to(device.to_device());
 }
 void make_tensor(Inputs in, size_t, Datum& out) {
@@ -198,6 +204,7 @@ void add_facts() {
     put(out, s.substr(0, s.find(':')));
   });
   add_builtin("aten::device(str a) -> Device", [](Inputs in, size_t, Datum& out) { out = Datum(Device(in[0]->to_string())); });
+  add_builtin("aten::device.type(str type) -> Device", [](Inputs in, size_t, Datum& out) { out = Datum(Device(in[0]->to_string())); });
   add_builtin("aten::device.with_index(str type, int index) -> Device",
               [](Inputs in, size_t, Datum& out) { out = Datum(Device(in[0]->to_string() + ":" + std::to_string(as_int(*in[1])))); });
   add_builtin("prim::is_floating_point.dtype(ScalarType a) -> bool", [](Inputs in, size_t, Datum& out) { put(out, bool(isFloatingType(in[0]->to_dtype()))); });
