@@ -19,6 +19,7 @@ import cresset as torch
 
 from .._core.operators import takes_numbers
 from .._modes import stack as _stack
+from ..futures import Future
 from ..nn import Module
 from ..overrides import TorchFunctionMode
 from . import _builder, _infer, _resolve, _tracing
@@ -126,6 +127,27 @@ def _flatten(value, out, kind=torch.Tensor):
     return out
 
 
+class _TracedFuture(Future):
+    """The future of a call on the side, which is over; to wait for it is an operator of the trace."""
+
+    def __init__(self, tracer, result, parts):
+        super().__init__()
+        self._tracer, self._result, self._parts = tracer, result, parts
+        self.set_result(result)
+
+    def wait(self):
+        if _tracing.tracer is self._tracer:
+            self._tracer.write(f"torch.wait({self._tracer.expression(self)})", self._parts)
+        return self._result
+
+
+_FOLLOWED = (torch.Tensor, _TracedFuture)
+
+
+def _type_text(value):
+    return f"Future[{_infer.type_text(value._parts)}]" if isinstance(value, _TracedFuture) else "Tensor"
+
+
 def _resizing(parts, args):
     """The operator, and its arguments, of all dimensions' `_resize_images(input, size, mode, align_corners, antialias, factors)`."""
     image, size, _, corners, smooth, factors = parts
@@ -161,7 +183,7 @@ class _Frame:
     def know(self, tensor, text):
         self.names[id(tensor)] = text
         self.kept.append(tensor)
-        if self.parameters and self.parameters[-1][0] == text:
+        if isinstance(tensor, torch.Tensor) and self.parameters and self.parameters[-1][0] == text:
             self.input_types[text] = _graph.script_type_of_tensor(tensor)
 
     def gave(self, tensors):
@@ -188,6 +210,7 @@ class Tracer:
         if root is not None:
             self._places_of(root, (), wrapper)
         self.depth = 0
+        self.forking = None  # the module whose next call is one on the side; then what stands for it
 
     def _places_of(self, module, path, wrapper):
         self.places.setdefault(id(module), path)
@@ -217,6 +240,7 @@ class Tracer:
     # ---- names ------------------------------------------------------------------------------------------------------------
 
     def expression(self, tensor, frame=None):
+        """The text of a tensor, or of the future of a call on the side."""
         frame = frame or self.frame
         if (known := frame.names.get(id(tensor))) is not None:
             return known
@@ -226,6 +250,8 @@ class Tracer:
             return self._lift(tensor, frame)
         if any(id(tensor) in outer.names for outer in _outers(frame)):
             return self._lift(tensor, frame)
+        if not isinstance(tensor, torch.Tensor):
+            raise RuntimeError("the future of a call of another trace cannot be part of this one")
         if tensor.requires_grad and tensor.is_leaf:
             raise RuntimeError(
                 "a tensor that requires grad would become a constant of the trace; pass it as an input, make it a parameter of the module or detach it"
@@ -237,7 +263,7 @@ class Tracer:
 
     def _lift(self, tensor, frame):
         name = f"argument_{len(frame.parameters) + 1}"
-        frame.parameters.append((name, "Tensor"))
+        frame.parameters.append((name, _type_text(tensor)))
         frame.lifted.append(tensor)
         frame.know(tensor, name)
         return name
@@ -312,7 +338,7 @@ class Tracer:
 
     def write(self, text, result):
         frame = self.frame
-        if isinstance(result, (torch.Tensor, tuple, list, dict)):
+        if isinstance(result, (*_FOLLOWED, tuple, list, dict)):
             name = frame.fresh()
             frame.add(f"{name} = {text}")
             self.know_parts(name, result)
@@ -322,7 +348,7 @@ class Tracer:
 
     def know_parts(self, text, value):
         """The tensors of a value of that text, also those within its tuples, lists and dicts."""
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, _FOLLOWED):
             self.frame.know(value, text)
         elif isinstance(value, (tuple, list)):
             for index, item in enumerate(value):
@@ -468,8 +494,6 @@ class Tracer:
         return result
 
     def call_fork(self, func, args, kwargs):
-        from ._api import Future
-
         if kwargs:
             count, names, inner = len(args), list(kwargs), func
             args, kwargs = (*args, *kwargs.values()), {}
@@ -477,43 +501,72 @@ class Tracer:
             def func(*given):
                 return inner(*given[:count], **dict(zip(names, given[count:], strict=True)))
 
+        if isinstance(func, Module) and self._is_inside(func):
+            return self._fork_module(func, args)
         handle = func._handle if isinstance(func, ScriptFunction) else self._aside(lambda: trace(func, _plain(args), check_trace=False))._handle
         self.functions.append(handle)
-        name = self.frame.fresh()
-        self.frame.lines.append(f"{name} = fork(function_{len(self.functions) - 1}, {', '.join(self.argument(a) for a in args)})")
+        given = [self.argument(a) for a in args]
         result = self._aside(lambda: func(*args, **kwargs))
-        self.frame.gave(_flatten(result, []))
-        tracer = self
+        name = self._write_fork(f"function_{len(self.functions) - 1}", given, result)
+        return self._future(name, result, result)
 
-        class Traced(Future):
-            def wait(self):
-                if _tracing.tracer is tracer:
-                    tracer.write(f"torch.wait({name})", result)
-                return result
-
-        future = Traced()
-        future.set_result(result)
+    def _future(self, name, result, parts):
+        future = _TracedFuture(self, result, parts)
+        self.frame.know(future, name)
         return future
+
+    def _is_inside(self, module):
+        """Whether a module is that of the frame, or one within it."""
+        path = self.places.get(id(module))
+        return path is not None and path[: len(self.frame.path)] == self.frame.path
+
+    def _fork_module(self, module, args):
+        """The call on the side of a module of the root."""
+        if isinstance(module, (ScriptModule, RecursiveScriptModule)):
+            given = [self.argument(a) for a in args]
+            result = self._aside(lambda: module(*_plain(args)))
+            return self._future(self._write_fork(_attribute("self", self.places[id(module)][len(self.frame.path) :]), given, result), result, result)
+        self.forking = module
+        result = module(*args)
+        name, parts = self.forking
+        self.forking = None
+        return self._future(name, result, parts)
+
+    def _write_fork(self, callee, arguments, result):
+        name = self.frame.fresh()
+        self.frame.add(f"{name} = fork({', '.join([callee, *arguments])})")
+        self.frame.gave(_flatten(result, []))
+        return name
 
     def submodule(self, module, forward, args, kwargs):
         """A call of a module within the root: a method of its class."""
-        path = self.places[id(module)]
-        outer = self.frame
-        if path[: len(outer.path)] != outer.path or isinstance(module, ScriptModule):
+        if not self._is_inside(module) or isinstance(module, ScriptModule):
             return forward(*args, **kwargs)
+        is_fork, self.forking = self.forking is module, None
+        method, given, result, found = self._method_of(module, forward, args, kwargs)
+        returned = found[0] if len(found) == 1 else tuple(found) if found else None
+        if is_fork:
+            self.forking = self._write_fork(method, given, returned), returned
+        else:
+            self.write(f"{method}({', '.join(given)})", returned)
+        return result
+
+    def _method_of(self, module, forward, args, kwargs):
+        """Makes a method of what a module does: its text, those of its arguments, and the result, with the tensors that the method returns."""
+        path, outer = self.places[id(module)], self.frame
         given = []
-        for t in _flatten([args, kwargs], []):
+        for t in _flatten([args, kwargs], [], _FOLLOWED):
             if not any(t is other for other in given):
                 given.append(t)
         frame = self.frame = _Frame(outer, path)
         names = _parameter_names(forward, len(given))
         for tensor, name in zip(given, names, strict=True):
-            frame.parameters.append((name, "Tensor"))
+            frame.parameters.append((name, _type_text(tensor)))
             frame.know(tensor, name)
         try:
             result = forward(*args, **kwargs)
             found = []
-            for t in _flatten(result, []):
+            for t in _flatten(result, [], _FOLLOWED):
                 if not any(t is other for other in found):
                     found.append(t)
             texts = [self.expression(t) for t in found]
@@ -524,9 +577,7 @@ class Tracer:
         name = "forward" if not any(row[0] == path and row[1] == "forward" for row in self.methods) else f"forward{sum(row[0] == path for row in self.methods)}"
         self.methods.append((path, name, frame, owner))
         parts = [self.expression(t) for t in [*given, *frame.lifted]]
-        call = f"{_attribute('self', path[len(outer.path) :])}.{name}({', '.join(parts)})"
-        self.write(call, found[0] if len(found) == 1 else tuple(found) if found else None)
-        return result
+        return f"{_attribute('self', path[len(outer.path) :])}.{name}", parts, result, found
 
     def _owner(self, path):
         wrapper = self.wrapper
@@ -702,6 +753,8 @@ def _copied(value):
 def _output(tracer, value, strict):
     if isinstance(value, torch.Tensor):
         return tracer.expression(value)
+    if isinstance(value, TracedInt):
+        return f"torch.tensor({tracer.number(value)})"
     if isinstance(value, list) and strict:
         tracer.warn(
             "the traced function returned a list, whose length the trace fixes; return a tuple, or pass strict=False where it is the same for all inputs"
@@ -738,10 +791,12 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
     >>> t(torch.ones(3))
     tensor([2., 2., 2.])
     """
-    if isinstance(func, (ScriptFunction, RecursiveScriptModule)) or isinstance(func, ScriptModule):
+    if isinstance(func, (RecursiveScriptModule, ScriptModule)):
         warnings.warn("trace was given a ScriptModule, which is returned as it is", stacklevel=2)
         return func
     owner = getattr(func, "__self__", None)
+    if isinstance(owner, Module) and func.__name__ != "forward" and not isinstance(func, Module):
+        raise AttributeError(f"torch.jit.trace: {func.__name__} is a method of a module; trace_module traces other methods than forward")
     if isinstance(func, Module) or (isinstance(owner, Module) and func.__name__ == "forward"):
         module = func if isinstance(func, Module) else owner
         given = example_kwarg_inputs if example_kwarg_inputs is not None else example_inputs
@@ -812,7 +867,7 @@ def _trace_function(func, names, args, strict):
 
 
 def _same(a, b, tolerance):
-    a, b = _flatten(a, []), _flatten(b, [])
+    a, b = ([torch.as_tensor(v) for v in _flatten(value, [], (torch.Tensor, TracedInt))] for value in (a, b))
     return len(a) == len(b) and all(
         x.shape == y.shape and x.dtype == y.dtype and torch.allclose(x.detach().double() if x.is_floating_point() else x.detach(), y.detach().double() if y.is_floating_point() else y.detach(),
                                                                        rtol=tolerance, atol=tolerance, equal_nan=True) for x, y in zip(a, b, strict=True)

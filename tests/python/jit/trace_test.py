@@ -28,6 +28,74 @@ print(torch.jit.trace(lambda x: transform(x), (torch.ones(3),), check_trace=Fals
 
 
 class Traces(unittest.TestCase):
+    def test_modules_are_called_on_the_side(self):
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.full((1,), 2.0))
+
+            def forward(self, x):
+                return torch.relu(x) * self.weight, torch.neg(x)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleList([Part(), torch.jit.script(Part())])
+
+            def forward(self, x):
+                futures = [torch.jit.fork(part, x) for part in self.parts]
+                return torch.stack([torch.jit.wait(f)[i] for i, f in enumerate(futures)])
+
+        traced = torch.jit.trace(Net(), (X,))
+        for program in (traced, again(traced)):
+            self.assertEqual(program(X * 2).tolist(), Net()(X * 2).tolist())
+        self.assertEqual(str(traced.graph).count("prim::fork_"), 4)
+
+    def test_futures_go_through_calls_of_modules(self):
+        class Makes(nn.Module):
+            def forward(self, x):
+                return x, [torch.jit.fork(torch.neg, x), torch.jit.fork(torch.exp, x)]
+
+        class Waits(nn.Module):
+            def forward(self, future, y):
+                return future.wait() + y
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.makes, self.waits = Makes(), Waits()
+
+            def forward(self, x):
+                y, futures = self.makes(x)
+                return self.waits(futures[0], y) * futures[1].wait()
+
+        traced = torch.jit.trace(Net(), (X,))
+        for program in (traced, again(traced)):
+            self.assertEqual(program(X * 2).tolist(), Net()(X * 2).tolist())
+
+    def test_numbers_of_elements_are_results(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            traced = torch.jit.trace(lambda x: x.numel() * 2, (X,))
+        self.assertTrue(traced(torch.ones(4, 5)).equal(torch.tensor(40)))
+
+    def test_compiled_functions_are_traced(self):
+        @torch.jit.script
+        def scaled(x, by: float = 3.0):
+            return x * by
+
+        traced = torch.jit.trace(scaled, (X,))
+        self.assertEqual(len(list(traced.graph.inputs())), 1)
+        self.assertTrue(traced(X * 2).equal(X * 6))
+
+    def test_methods_of_modules_are_traced_by_their_names(self):
+        class Net(nn.Module):
+            def other(self, x):
+                return x
+
+        with self.assertRaisesRegex(AttributeError, "trace_module"):
+            torch.jit.trace(Net().other, (X,))
+
     def test_a_trace_is_the_first_use_of_the_compiler(self):
         run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
         self.assertEqual((run.stdout, run.stderr), ("[2.0, 2.0, 2.0]\n", ""))
