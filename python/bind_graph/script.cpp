@@ -662,6 +662,10 @@ PyObject* exchange_limits(PyObject*, PyObject* args) {
 PyObject* exchange_optimize(PyObject*, PyObject* on) {
   return guarded([&] { return Ref::share(std::exchange(optimizes_execution(), PyObject_IsTrue(on) == 1) ? Py_True : Py_False); });
 }
+// Whether functions hold what they call in place of the calls, those that are compiled from now on -> whether they did before
+PyObject* exchange_inlining(PyObject*, PyObject* on) {
+  return guarded([&] { return Ref::share(std::exchange(getInlineEverythingMode(), PyObject_IsTrue(on) == 1) ? Py_True : Py_False); });
+}
 PyObject* function_info(PyObject*, PyObject* o) {
   return guarded([&] {
     Function& f = *handle(o, HandleKind::Function).function;
@@ -741,6 +745,7 @@ PyMethodDef functions[] = {{"script_unit_new", unit_new, METH_NOARGS, nullptr},
                            {"script_function_info", function_info, METH_O, nullptr},
                            {"script_exchange_limits", exchange_limits, METH_VARARGS, nullptr},
                            {"script_exchange_optimize", exchange_optimize, METH_O, nullptr},
+                           {"script_exchange_inlining", exchange_inlining, METH_O, nullptr},
                            {"script_function_class", function_class, METH_O, nullptr},
                            {"script_value_type", value_type, METH_O, nullptr},
                            {"script_type", canonical_type, METH_O, nullptr},

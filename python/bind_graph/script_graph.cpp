@@ -7,6 +7,7 @@
 #include "cresset/graph/script/module.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/print.h"
+#include "cresset/graph/script/rewrite.h"
 #include "python/bind_graph/script.h"
 
 namespace cresset::graph::script {
@@ -269,15 +270,21 @@ PyObject* parse_text(PyObject*, PyObject* args) {
     return wrap(std::shared_ptr<Graph>(parse_ir(string_of(o), tensors)));
   });
 }
-// (graph, pattern, replacement): how often
+// (graph, text of the pattern, text of the replacement, pairs of names of values): how often
 PyObject* rewrite_graph(PyObject*, PyObject* args) {
   return guarded([&] {
-    PyObject *o, *pattern, *replacement;
-    if (!PyArg_ParseTuple(args, "OOO", &o, &pattern, &replacement)) throw PythonError();
+    PyObject *o, *pattern, *replacement, *pairs;
+    if (!PyArg_ParseTuple(args, "OUUO!", &o, &pattern, &replacement, &PyList_Type, &pairs)) throw PythonError();
+    NamePairs places;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs); i++) {
+      const char *made, *found;
+      if (!PyArg_ParseTuple(PyList_GET_ITEM(pairs, i), "ss", &made, &found)) throw PythonError();
+      places.emplace_back(made, found);
+    }
     HandleObject& h = handle(o, HandleKind::Graph);
     forget_living();
     if (h.function) h.function->forget_program();
-    return checked(PyLong_FromSize_t(rewrite(*h.graph, *handle(pattern, HandleKind::Graph).graph, *handle(replacement, HandleKind::Graph).graph)));
+    return checked(PyLong_FromSize_t(rewrite_by_text(*h.graph, string_of(pattern), string_of(replacement), places)));
   });
 }
 // (unit, qualified name, graph)

@@ -53,7 +53,7 @@ namespace {
 // Grows a match from its last node to what that is made of.
 class Matcher {
  public:
-  Matcher(const Graph& pattern, const std::unordered_set<const Node*>& taken) : pattern_(pattern), taken_(taken) {}
+  Matcher(const Graph& pattern, const std::unordered_set<const Node*>& taken, const Alike& alike) : pattern_(pattern), taken_(taken), alike_(alike) {}
 
   std::optional<Match> at(Node& last) {
     const Value* result = pattern_.block().results()[0];
@@ -80,7 +80,7 @@ class Matcher {
     if (p->is_constant()) return v->is_constant() && equal(*p, *v);
     const auto [found, is_new] = values_.emplace(p, v);
     if (!is_new) return found->second == v;
-    if (!p->node()) return v->type().fits(p->type());
+    if (!p->node()) return p->type().kind() == TypeKind::Any || v->type().fits(p->type());
     return v->node() && v->index() == p->index() && node(*p->node(), *v->node());
   }
   static bool equal(const Value& a, const Value& b) {
@@ -91,14 +91,16 @@ class Matcher {
   bool node(const Node& p, Node& n) {
     const auto [found, is_new] = nodes_.emplace(&p, &n);
     if (!is_new) return found->second == &n;
-    if (taken_.count(&n) || p.kind() != n.kind() || p.op_name() != n.op_name() || !n.blocks().empty()) return false;
-    if (p.inputs().size() != n.inputs().size() || p.outputs().size() != n.outputs().size()) return false;
+    if (taken_.count(&n) || !n.blocks().empty() || p.outputs().size() != n.outputs().size()) return false;
+    const bool is_same = p.kind() == n.kind() && p.op_name() == n.op_name() && p.inputs().size() == n.inputs().size();
+    const auto inputs = alike_ ? alike_(p, n) : is_same ? std::optional(n.inputs()) : std::nullopt;
+    if (!inputs) return false;
     for (size_t i = 0; i < p.outputs().size(); i++) {
       const auto [at, added] = values_.emplace(p.output(i), n.output(i));
       if (!added && at->second != n.output(i)) return false;
     }
     for (size_t i = 0; i < p.inputs().size(); i++)
-      if (!value(p.input(i), n.input(i))) return false;
+      if (!value(p.input(i), (*inputs)[i])) return false;
     return true;
   }
   // Values that are used outside are results.
@@ -114,30 +116,45 @@ class Matcher {
 
   const Graph& pattern_;
   const std::unordered_set<const Node*>& taken_;
+  const Alike& alike_;
   std::unordered_map<const Value*, Value*> values_;
   std::unordered_map<const Node*, Node*> nodes_;
 };
 
+// The last of its nodes in the block's order.
+Node* last_of(const Match& m) {
+  Node* last = m.nodes[0];
+  for (Node* n = last; n; n = n->next())
+    if (std::find(m.nodes.begin(), m.nodes.end(), n) != m.nodes.end()) last = n;
+  return last;
+}
+// Whether nothing else stands between its nodes, which are in the order of the pattern.
+bool is_row(const Match& m) {
+  for (size_t i = 0; i + 1 < m.nodes.size(); i++)
+    if (m.nodes[i]->next() != m.nodes[i + 1]) return false;
+  return true;
+}
 // The match may move to its last node: nothing that it reads or makes is written in between.
 bool can_move(const Match& m, const AliasSets& aliases) {
+  if (is_row(m)) return true;
   for (const Node* n : m.nodes) {
-    if (has_side_effects(*n)) return m.nodes.size() == 1;
+    if (has_side_effects(*n)) return false;
     for (const Value* v : n->inputs())
-      if (aliases.is_written(v)) return m.nodes.size() == 1;
+      if (aliases.is_written(v)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-std::vector<Match> find_matches(Graph& graph, const Graph& pattern) {
+std::vector<Match> find_matches(Graph& graph, const Graph& pattern, const Alike& alike) {
   CRESSET_CHECK_VALUE(!pattern.block().results().empty(), "find_matches: expected a pattern with a result");
   std::unordered_set<const Node*> taken;
   std::vector<Match> found;
   const AliasSets aliases(graph);
   graph.for_each([&](Node& n) {
     if (n.kind() == NodeKind::Return || taken.count(&n)) return;
-    auto match = Matcher(pattern, taken).at(n);
+    auto match = Matcher(pattern, taken, alike).at(n);
     const bool is_one_block = match && std::all_of(match->nodes.begin(), match->nodes.end(), [&](const Node* m) { return &m->owner() == &n.owner(); });
     if (!is_one_block || !can_move(*match, aliases)) return;
     taken.insert(match->nodes.begin(), match->nodes.end());
@@ -146,21 +163,15 @@ std::vector<Match> find_matches(Graph& graph, const Graph& pattern) {
   return found;
 }
 
-size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement, FunctionRef<bool(const Match&)> accept) {
-  const auto count = [](const Graph& g) { return std::make_pair(g.block().parameters().size(), g.block().results().size()); };
-  CRESSET_CHECK_VALUE(count(pattern) == count(replacement), "rewrite: the pattern has ", count(pattern).first, " parameters and ", count(pattern).second,
-                      " results, the replacement ", count(replacement).first, " and ", count(replacement).second);
+size_t replace_matches(Graph& graph, std::vector<Match> matches, FunctionRef<bool(const Match&)> accept,
+                       FunctionRef<std::vector<Value*>(const Match&, Node* place)> make) {
   size_t changed = 0;
   std::unordered_map<Value*, Value*> replaced;
-  for (Match& m : find_matches(graph, pattern)) {
+  for (Match& m : matches) {
     if (!accept(m)) continue;
     for (Value*& p : m.parameters)
       for (auto at = replaced.find(p); at != replaced.end(); at = replaced.find(p)) p = at->second;
-    // The last of its nodes in the block's order.
-    Node* last = m.nodes[0];
-    for (Node* n = last; n; n = n->next())
-      if (std::find(m.nodes.begin(), m.nodes.end(), n) != m.nodes.end()) last = n;
-    const std::vector<Value*> results = copy_nodes(replacement, m.parameters, graph, last);
+    const std::vector<Value*> results = make(m, last_of(m));
     for (size_t i = 0; i < results.size(); i++) {
       if (results[i]->type().fits(m.results[i]->type()) && m.results[i]->type().is_tensor() && !results[i]->is_constant() && results[i]->node())
         results[i]->set_type(m.results[i]->type());
@@ -182,6 +193,13 @@ size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement, Fun
   }
   graph.remove_unused_constants();
   return changed;
+}
+size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement, FunctionRef<bool(const Match&)> accept) {
+  const auto count = [](const Graph& g) { return std::make_pair(g.block().parameters().size(), g.block().results().size()); };
+  CRESSET_CHECK_VALUE(count(pattern) == count(replacement), "rewrite: the pattern has ", count(pattern).first, " parameters and ", count(pattern).second,
+                      " results, the replacement ", count(replacement).first, " and ", count(replacement).second);
+  return replace_matches(graph, find_matches(graph, pattern), accept,
+                         [&](const Match& m, Node* place) { return copy_nodes(replacement, m.parameters, graph, place); });
 }
 size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement) {
   return rewrite(graph, pattern, replacement, [](const Match&) { return true; });

@@ -59,8 +59,14 @@ struct Match {
   std::vector<Node*> nodes;  // in the order of the pattern
   std::vector<Value*> results;
 };
-// Nodes of which only the last ones are used outside; a match shares no node with an earlier one. Constants of the pattern match equal ones.
-CRESSET_API std::vector<Match> find_matches(Graph& graph, const Graph& pattern);
+// Whether a node is what one of the pattern means: its values that stand for the inputs of that one; nothing where it is not.
+using Alike = std::function<std::optional<std::vector<Value*>>(const Node& pattern, const Node& node)>;
+// Nodes of which only the last ones are used outside; a match shares no node with an earlier one. Constants of the pattern match equal ones, and parameters
+// of type Any all values. Without `alike`, nodes are the same that have the same operator.
+CRESSET_API std::vector<Match> find_matches(Graph& graph, const Graph& pattern, const Alike& alike = {});
+// Each match for which `accept` holds gives way to what `make` makes before `place`: its results.
+size_t replace_matches(Graph& graph, std::vector<Match> matches, FunctionRef<bool(const Match&)> accept,
+                       FunctionRef<std::vector<Value*>(const Match&, Node* place)> make);
 // Each match for which `accept` holds gives way to a copy of the replacement, whose parameters and results are those of the pattern. Errors: other numbers
 // of them.
 CRESSET_API size_t rewrite(Graph& graph, const Graph& pattern, const Graph& replacement, FunctionRef<bool(const Match&)> accept);

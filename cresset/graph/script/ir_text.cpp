@@ -41,7 +41,8 @@ bool fits(Graph& g, const Schema& schema, std::vector<Value*>& inputs, std::map<
 
 class IrParser {
  public:
-  IrParser(const std::string& text, bool tensors) : tensors_(tensors), source_(std::make_shared<Source>()), graph_(std::make_unique<Graph>("graph")) {
+  IrParser(const std::string& text, bool tensors, bool is_pattern)
+      : tensors_(tensors), is_pattern_(is_pattern), source_(std::make_shared<Source>()), graph_(std::make_unique<Graph>("graph")) {
     source_->text = text;
     source_->file = "<graph>";
   }
@@ -70,6 +71,8 @@ class IrParser {
     Datum value;
   };
 
+  // The type of values of which the text says none.
+  Type untyped() const { return is_pattern_ ? TypeKind::Any : TypeKind::Tensor; }
   const std::string& text() const { return source_->text; }
   [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
   [[noreturn]] void fail(const std::string& what, size_t at) const {
@@ -215,6 +218,13 @@ class IrParser {
       const Type element = list.empty() ? Type() : Type::of(list[0]);
       return make_list(element_kind(element), std::move(list));
     }
+    if (accept("annotate(")) {
+      const Type t = type();
+      expect(",");
+      Datum v = literal();
+      expect(")");
+      return t.kind() == TypeKind::List && v.isList() ? make_list(element_kind(t.elements()[0]), v.toListVector()) : v;
+    }
     if (c == '{') {
       if (!tensors_) fail("tensors among the constants are read where it is asked for", start);
       expect("{");
@@ -261,7 +271,7 @@ class IrParser {
       const size_t at = at_;
       const std::string name = value_name();
       std::optional<TensorFacts> facts;
-      const Type t = accept(":") ? type(&facts) : Type(TypeKind::Tensor);
+      const Type t = accept(":") ? type(&facts) : untyped();
       Value* const parameter = block.add_parameter(t, name);
       if (facts) facts_.emplace_back(parameter, std::move(*facts));
       define(name, parameter, at);
@@ -321,7 +331,8 @@ class IrParser {
         if (!accept(",") && peek() != ']') fail("expected ',' or ']'");
       }
     if (kind == "prim::Constant") return make_constant(attributes, outputs, at);
-    Node* n = is_foreign(kind) ? make_foreign(block, kind, attributes, operands(), outputs) : make(block, kind, attributes, operands(), outputs, at);
+    Node* n =
+        is_pattern_ || is_foreign(kind) ? make_foreign(block, kind, attributes, operands(), outputs) : make(block, kind, attributes, operands(), outputs, at);
     if (!outputs.empty() && n->outputs().size() != outputs.size())
       fail(str(kind, " has ", n->outputs().size(), " results, and the graph names ", outputs.size()), at);
     for (size_t i = 0; i < outputs.size(); i++) {
@@ -358,7 +369,7 @@ class IrParser {
     for (const Operand& o : operands) inputs.push_back(o.first);
     Node* const n = graph_->create_foreign(kind, inputs, block.return_node());
     for (const Attribute& a : attributes) n->set_attribute(a.name, a.value);
-    for (const Output& o : outputs) n->add_output(o.type.value_or(TypeKind::Tensor), o.name);
+    for (const Output& o : outputs) n->add_output(o.type.value_or(untyped()), o.name);
     for (int i = 0; accept("block" + std::to_string(i)); i++) {
       Block* inner = n->add_block();
       parameters(*inner);
@@ -399,7 +410,7 @@ class IrParser {
     }
   }
 
-  bool tensors_;
+  bool tensors_, is_pattern_;
   std::shared_ptr<Source> source_;
   std::unique_ptr<Graph> graph_;
   size_t at_ = 0;
@@ -449,9 +460,13 @@ Node* create_by_kind(Graph& g, const std::string& kind, std::vector<Value*> inpu
 
 std::unique_ptr<Graph> parse_ir(const std::string& text, bool tensors) {
   register_builtins();
-  auto graph = IrParser(text, tensors).graph();
+  auto graph = IrParser(text, tensors, false).graph();
   graph->verify();
   return graph;
+}
+std::unique_ptr<Graph> parse_pattern(const std::string& text) {
+  register_builtins();
+  return IrParser(text, false, true).graph();
 }
 
 Function* function_of_graph(CompilationUnit& unit, const std::string& name, const Graph& graph) {

@@ -9,6 +9,8 @@ namespace cresset::graph::script {
 // operators that are lacking or do not take these values.
 // With `tensors` a number between braces is a tensor of no dimensions.
 CRESSET_API std::unique_ptr<Graph> parse_ir(const std::string& text, bool tensors = false);
+// The same of a pattern: nodes are known by their names alone, and values without a type may be any.
+std::unique_ptr<Graph> parse_pattern(const std::string& text);
 // A function that runs the graph; several results become a tuple.
 CRESSET_API Function* function_of_graph(CompilationUnit& unit, const std::string& name, const Graph& graph);
 

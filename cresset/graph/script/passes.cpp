@@ -552,34 +552,42 @@ size_t lower_tuples(Graph& g) {
   return changed + peephole(g);
 }
 
-// Calls on the side run where they stand.
-size_t inline_forks(Graph& g) {
-  std::vector<Node*> forks;
-  g.for_each([&](Node& n) {
-    if (is_builtin(n, "prim::fork")) forks.push_back(&n);
-  });
-  for (Node* n : forks) {
-    std::vector<Value*> arguments(n->inputs().begin() + 1, n->inputs().end());
-    Function* f = find_function(constant_text(n->input(0)));
-    CRESSET_CHECK(f, "inline_forks: there is no function ", constant_text(n->input(0)));
-    f->ensure_defined();
-    Node* call = g.create_call(f->name, arguments, n);
-    Value* result = call->add_output(f->schema.returns[0]);
-    std::vector<Node*> waits;
-    for (const Use& u : n->output()->uses())
-      if (is_builtin(*u.node, "aten::wait")) waits.push_back(u.node);
-    for (Node* w : waits) {
-      w->output()->replace_uses_with(result);
-      w->erase();
-    }
-    if (!n->output()->uses().empty()) {  // it goes further than to those who wait
-      Node* done = g.create("prim::future", {result}, n);
-      done->output()->set_type(n->output()->type());
-      n->output()->replace_uses_with(done->output());
-    }
-    n->erase();
+void inline_fork(Graph& g, Node* n, size_t& nodes) {
+  std::vector<Value*> arguments(n->inputs().begin() + 1, n->inputs().end());
+  Function* f = find_function(constant_text(n->input(0)));
+  CRESSET_CHECK(f, "inline_forks: there is no function ", constant_text(n->input(0)));
+  f->ensure_defined();
+  Node* call = g.create_call(f->name, arguments, n);
+  call->set_location(n->location());
+  Value* result = call->add_output(f->schema.returns[0]);
+  std::vector<Node*> waits;
+  for (const Use& u : n->output()->uses())
+    if (is_builtin(*u.node, "aten::wait")) waits.push_back(u.node);
+  for (Node* w : waits) {
+    w->output()->replace_uses_with(result);
+    w->erase();
   }
-  return forks.size();
+  if (!n->output()->uses().empty()) {  // it goes further than to those who wait
+    Node* done = g.create("prim::future", {result}, n);
+    done->output()->set_type(n->output()->type());
+    n->output()->replace_uses_with(done->output());
+  }
+  n->erase();
+  if (f->graph) inline_call(g, *call, nodes);
+}
+
+// Calls on the side run where they stand, also those that they make themselves.
+size_t inline_forks(Graph& g) {
+  size_t changed = 0, nodes = g.num_nodes();
+  while (true) {
+    std::vector<Node*> forks;
+    g.for_each([&](Node& n) {
+      if (is_builtin(n, "prim::fork")) forks.push_back(&n);
+    });
+    if (forks.empty()) return changed;
+    for (Node* n : forks) inline_fork(g, n, nodes);
+    changed += forks.size();
+  }
 }
 
 // An expansion to the sizes that a constant says the tensor has already gives its input.

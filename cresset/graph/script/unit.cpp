@@ -353,36 +353,38 @@ void inline_calls(Graph& g, bool to_run) {
       if (n.kind() == NodeKind::Call && (to_run || library_operator(n.target()).empty())) calls.push_back(&n);
     });
     if (calls.empty()) return;
-    for (Node* n : calls) {
-      Function* f = find_function(n->target());
-      CRESSET_CHECK(f, "graph ", g.name(), ": there is no function ", n->target());
-      f->ensure_defined();
-      const Graph& from = *f->graph;  // whose own calls follow
-      nodes += from.num_nodes();
-      CRESSET_CHECK(nodes <= kMaxNodes, "expected at most ", kMaxNodes, " nodes in ", short_name(g.name()), " with all functions that it calls");
-      std::unordered_map<Value*, Value*> map;
-      std::map<const Location*, Place> places;
-      for (size_t i = 0; i < from.block().parameters().size(); i++) map[from.block().parameter(i)] = n->input(i);
-      const auto find = [&](Value* v) -> Value* {
-        const auto found = map.find(v);
-        if (found != map.end()) return found->second;
-        Value* c = g.constant(*v->constant(), v->name());
-        c->set_type(v->type());
-        return map[v] = c;
-      };
-      for (const auto& inside : from.block().nodes()) {
-        if (inside->kind() == NodeKind::Return) break;
-        Node* made = g.copy(*inside, find, n);
-        place_in_call(*made, n->location(), places);
-        for (size_t i = 0; i < inside->outputs().size(); i++) map[inside->output(i)] = made->output(i);
-      }
-      for (size_t i = 0; i < n->outputs().size(); i++) n->output(i)->replace_uses_with(find(from.block().results()[i]));
-      n->erase();
-    }
+    for (Node* n : calls) inline_call(g, *n, nodes);
   }
 }
 
 }  // namespace
+
+void inline_call(Graph& g, Node& n, size_t& nodes) {
+  Function* f = find_function(n.target());
+  CRESSET_CHECK(f, "graph ", g.name(), ": there is no function ", n.target());
+  f->ensure_defined();
+  const Graph& from = *f->graph;
+  nodes += from.num_nodes();
+  CRESSET_CHECK(nodes <= kMaxNodes, "expected at most ", kMaxNodes, " nodes in ", short_name(g.name()), " with all functions that it calls");
+  std::unordered_map<Value*, Value*> map;
+  std::map<const Location*, std::shared_ptr<const Location>> places;
+  for (size_t i = 0; i < from.block().parameters().size(); i++) map[from.block().parameter(i)] = n.input(i);
+  const auto find = [&](Value* v) -> Value* {
+    const auto found = map.find(v);
+    if (found != map.end()) return found->second;
+    Value* c = g.constant(*v->constant(), v->name());
+    c->set_type(v->type());
+    return map[v] = c;
+  };
+  for (const auto& inside : from.block().nodes()) {
+    if (inside->kind() == NodeKind::Return) break;
+    Node* made = g.copy(*inside, find, &n);
+    place_in_call(*made, n.location(), places);
+    for (size_t i = 0; i < inside->outputs().size(); i++) map[inside->output(i)] = made->output(i);
+  }
+  for (size_t i = 0; i < n.outputs().size(); i++) n.output(i)->replace_uses_with(find(from.block().results()[i]));
+  n.erase();
+}
 
 void inline_functions(Graph& g) {
   const std::lock_guard lock(compile_mutex());

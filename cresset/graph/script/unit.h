@@ -327,6 +327,8 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
 inline constexpr size_t kMaxNodes = size_t{1} << 17;
 // Puts what functions do in place of their calls. Errors: as Function::inlined; more than kMaxNodes nodes.
 CRESSET_API void inline_functions(Graph& graph);
+// The same of one call, whose function's own calls stay. `nodes` counts those of the graph.
+void inline_call(Graph& graph, Node& call, size_t& nodes);
 
 // The graph that the last function of this thread ran, after all passes; null: none has run, or its function is gone.
 CRESSET_API std::shared_ptr<const Graph> last_executed_graph();

@@ -1,6 +1,7 @@
 """Passes over graphs, and settings of executors, which libraries ask of PyTorch's compiler by private names.
 
-There is one way to run programs here, so the settings are kept for those who ask, and warn when they are changed; that of the optimisation is obeyed.
+There is one way to run programs here, so the settings are kept for those who ask, and warn when they are changed; those of the optimisation and of inlining are
+obeyed.
 """
 
 import _cresset_graph as _graph
@@ -9,7 +10,7 @@ from .._core.modes import _warn_once
 
 _settings = {
     "profiling_executor": True, "profiling_mode": True, "texpr_fuser_enabled": True, "nvfuser_enabled": False, "bailout_depth": 1, "num_profiled_runs": 1,
-    "can_fuse_on_cpu": False, "can_fuse_on_gpu": False, "inline_everything_mode": False, "autocast_mode": True,
+    "can_fuse_on_cpu": False, "can_fuse_on_gpu": False, "autocast_mode": True,
 }  # fmt: skip
 _PASSES = {
     "dce": ("dead",), "cse": ("common",), "constant_propagation": ("fold_builtins", "constants", "dead"), "peephole": ("peephole", "fold_builtins", "dead"),
@@ -43,6 +44,18 @@ def _get_graph_executor_optimize(new=None):
 def _set_graph_executor_optimize(optimize):
     """Sets whether programs go through the passes that make them faster."""
     _graph.script_exchange_optimize(bool(optimize))
+
+
+def _jit_set_inline_everything_mode(inline):
+    """Sets whether functions that are compiled from now on hold what they call in place of the calls."""
+    _graph.script_exchange_inlining(bool(inline))
+
+
+def _jit_get_inline_everything_mode():
+    """Whether functions that are compiled hold what they call in place of the calls."""
+    current = _graph.script_exchange_inlining(False)
+    _graph.script_exchange_inlining(current)
+    return current
 
 
 def _jit_pass_inline(graph):
@@ -96,7 +109,7 @@ _LINEAR = (
 def _jit_pass_fuse_linear(graph):
     """Products with transposed weights become linear maps, with a bias that is added as theirs."""
     for old, new, has_bias in _LINEAR:
-        inputs = "graph(%x, %w, %b):\n  " if has_bias else "graph(%x, %w):\n  "
+        inputs = f"graph(%x : Tensor, %w : Tensor{', %b : Tensor' if has_bias else ''}):\n  "
         one = _ONE if has_bias else ""
         _jit_pass_custom_pattern_based_rewrite_graph(f"{inputs}{one}{old}\n  return (%y)", f"{inputs}{new}\n  return (%y)", graph)
 
@@ -115,11 +128,12 @@ def _jit_pass_custom_pattern_based_rewrite(pattern, replacement, module):
         _jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, module._get_method(name).graph)
 
 
-def _jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, graph):
-    """Where the graph of a text is found, that of another stands: both are texts of graphs with the same inputs and outputs."""
-    from ..jit._ir import graph_of_text
+def _jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, graph, value_name_pairs=()):
+    """Where the graph of a text is found, that of another stands: both are texts of graphs with the same inputs and outputs.
 
-    return _graph.script_graph_rewrite(graph._handle, graph_of_text(pattern)._handle, graph_of_text(replacement)._handle)
+    Nodes are found by their names, whichever overload they are; `value_name_pairs` names values of the replacement and the values of the pattern from which they
+    have their places in the source."""
+    return _graph.script_graph_rewrite(graph._handle, pattern, replacement, [tuple(pair) for pair in value_name_pairs])
 
 
 def _jit_interpret_graph(graph, inputs):

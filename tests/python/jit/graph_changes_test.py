@@ -209,3 +209,101 @@ def test_code_of_a_node_whose_name_is_no_constant_is_an_error():
     f.graph.appendNode(f.graph.create("prim::GetAttr", [x, name], 1))
     with pytest.raises(RuntimeError, match="expected a name that is constant, got a value of type str"):
         _ = f.code
+
+
+def test_patterns_match_nodes_of_all_overloads():
+    graph = torch.jit.CompilationUnit("def f(x, y):\n    return (x + 1) + y\n").f.graph
+    pattern = "graph(%x, %y, %alpha):\n  %z = aten::add(%x, %y, %alpha)\n  return (%z)"
+    changed = graph.copy()
+    assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(pattern, pattern.replace("add", "sub"), changed) == 2
+    assert torch._C._jit_interpret_graph(changed, (torch.tensor(3.0), torch.tensor(5.0))).item() == -3
+    # What the pattern does not name has its default.
+    short = pattern.replace(", %alpha", "")
+    changed = graph.copy()
+    assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(short, short.replace("add", "mul"), changed) == 2
+    assert torch._C._jit_interpret_graph(changed, (torch.tensor(3.0), torch.tensor(5.0))).item() == 15
+    doubled = torch.jit.CompilationUnit("def f(x, y):\n    return torch.add(x, y, alpha=2)\n").f.graph.copy()
+    assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(short, short.replace("add", "mul"), doubled) == 0
+    # Types that the pattern names are those of the values.
+    typed = pattern.replace("%y,", "%y : Tensor,", 1)
+    assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(typed, typed.replace("aten::add", "my::add"), graph) == 1
+    assert [n.kind() for n in graph.nodes() if n.kind() != "prim::Constant"] == ["aten::add", "my::add"]
+
+
+def test_a_chain_of_calls_of_modules_is_one_pattern():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = torch.nn.Conv2d(1, 2, 1), torch.nn.BatchNorm2d(2)
+
+        def forward(self, x):
+            x = self.conv(x)
+            return self.norm(x)
+
+    graph = torch.jit.script(Net()).graph
+    pattern = """graph(%self, %x):
+        %conv = match::module[name="Conv2d"](%self)
+        %y = prim::CallMethod[name="forward"](%conv, %x)
+        %norm = match::module[name="BatchNorm2d"](%self)
+        %z = prim::CallMethod[name="forward"](%norm, %y)
+        return (%z)"""
+    replacement = "graph(%self, %x):\n  %z = my::both(%self, %x)\n  return (%z)"
+    other = pattern.replace("Conv2d", "Conv1d")
+    assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(other, replacement, graph) == 0
+    assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, graph) == 1
+    assert [n.kind() for n in graph.nodes() if n.kind() != "prim::Constant"] == ["my::both"]
+
+
+def test_what_is_rewritten_has_the_place_of_a_value_of_the_pattern():
+    graph = torch.jit.CompilationUnit("def f(x, y):\n    z = x + y\n    return z * y\n").f.graph
+    places = {n.kind(): n.sourceRange() for n in graph.nodes()}
+    pattern = "graph(%x, %y, %one):\n  %t = aten::add(%x, %y, %one)\n  %o = aten::mul(%t, %y)\n  return (%o)"
+    replacement = "graph(%x, %y, %one):\n  %o = my::both(%x, %y)\n  return (%o)"
+    for pairs, kind in (([("o", "t")], "aten::add"), ([("o", "o")], "aten::mul"), ([], "aten::mul")):
+        changed = graph.copy()
+        torch._C._jit_pass_custom_pattern_based_rewrite_graph(pattern, replacement, changed, value_name_pairs=pairs)
+        assert [n.sourceRange() for n in changed.nodes() if n.kind() == "my::both"] == [places[kind]]
+
+
+def test_calls_on_the_side_are_inlined_with_what_they_call():
+    def body(x):
+        return x + 1, x + 2
+
+    traced = torch.jit.trace(lambda x: torch.jit._wait(torch.jit._fork(body, x))[1], (torch.ones(2),))
+    torch._C._jit_pass_inline_fork_wait(traced.graph)
+    kinds = [n.kind() for n in traced.graph.nodes()]
+    assert kinds.count("aten::add") == 2 and not {"prim::fork", "aten::wait", "prim::CallFunction"} & set(kinds)
+
+
+def halved(x):
+    return x / 2
+
+
+def test_compiled_graphs_hold_what_they_call_where_all_is_inlined():
+    class Part(torch.jit.ScriptModule):
+        @torch.jit.script_method
+        def forward(self, x):
+            return torch.jit._wait(torch.jit._fork(halved, x)) + 1
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = Part()
+
+        def forward(self, x):
+            return self.part(x) * 2
+
+    def kinds():
+        return [n.kind() for n in torch.jit.trace(Net(), (torch.ones(2),)).graph.nodes()]
+
+    assert not torch._C._jit_get_inline_everything_mode() and "prim::CallMethod" in kinds()
+    torch._C._jit_set_inline_everything_mode(True)
+    try:
+        assert torch._C._jit_get_inline_everything_mode() and "prim::CallMethod" not in kinds() and "prim::fork" in kinds()
+    finally:
+        torch._C._jit_set_inline_everything_mode(False)
+
+
+def test_constants_of_texts_may_have_a_type():
+    graph = torch._C.parse_ir("graph():\n  %1 : int[] = prim::Constant[value=annotate(List[int], [])]()\n  return (%1)")
+    assert torch._C._jit_interpret_graph(graph, ()) == []

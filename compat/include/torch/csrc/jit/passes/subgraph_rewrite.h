@@ -1,4 +1,5 @@
 #pragma once
+#include "cresset/graph/script/rewrite.h"
 #include "torch/csrc/jit/ir/irparser.h"
 
 namespace torch::jit {
@@ -8,8 +9,7 @@ class SubgraphRewriter {
  public:
   void RegisterRewritePattern(const std::string& pattern, const std::string& replacement) { patterns_.emplace_back(pattern, replacement); }
   void runOnGraph(std::shared_ptr<Graph>& graph) {
-    for (const auto& [pattern, replacement] : patterns_)
-      cresset::graph::rewrite(graph->own(), *cresset::graph::script::parse_ir(pattern), *cresset::graph::script::parse_ir(replacement));
+    for (const auto& [pattern, replacement] : patterns_) cresset::graph::script::rewrite_by_text(graph->own(), pattern, replacement);
     graph->changed_by_pass();
   }
   // In all methods.
