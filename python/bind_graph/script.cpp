@@ -592,6 +592,14 @@ struct Running {
 };
 PyObject* functions_running(PyObject*, PyObject*) { return PyLong_FromLong(running); }
 
+// A number for a parameter that takes a list of `count`: so many of it. Other values are themselves.
+Ref repeated(PyObject* v, int count) {
+  if (!PyLong_Check(v) && !PyFloat_Check(v)) return Ref::share(v);
+  Ref list = checked(PyList_New(count));
+  for (Py_ssize_t i = 0; i < count; i++) PyList_SET_ITEM(list.get(), i, Ref::share(v).release());
+  return list;
+}
+
 // (function, object or None, args, kwargs)
 PyObject* function_run(PyObject*, PyObject* args) {
   return guarded([&] {
@@ -618,7 +626,7 @@ PyObject* function_run(PyObject*, PyObject* args) {
         continue;
       }
       try {
-        values.push_back(to_datum(v, a.type));
+        values.push_back(to_datum(a.broadcast > 0 ? repeated(v, a.broadcast).get() : v, a.type));
       } catch (const TypeError& e) {
         throw Error(str(short_name(f.name), "() Expected a value of type '", annotation_text(a.type), "' for argument '", a.name, "' but instead found type '",
                         Py_TYPE(v)->tp_name, "'.\nPosition: ", i, "\nDeclaration: ", s.text()));
@@ -762,8 +770,8 @@ void print_line(const std::string& line) {
   const Gil gil;
   PyObject* const out = PySys_GetObject("stdout");  // borrowed; none in programs without a console
   if (!out || out == Py_None) return;
-  const Ref done(PyFile_WriteObject(text(line).get(), out, Py_PRINT_RAW) == 0 ? PyObject_CallMethod(out, "flush", nullptr) : nullptr);
-  if (!done) throw PythonError();
+  if (PyFile_WriteObject(text(line).get(), out, Py_PRINT_RAW) != 0) throw PythonError();
+  if (PyObject_HasAttrString(out, "flush")) checked(PyObject_CallMethod(out, "flush", nullptr));
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include "cresset/graph/passes/passes.h"
 #include "cresset/graph/script/archive.h"
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
+#include "cresset/graph/script/ir/rewrite.h"
 #include "cresset/graph/script/lite/lite.h"
 #include "cresset/graph/script/module.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/print.h"
-#include "cresset/graph/script/rewrite.h"
 #include "python/bind_graph/script.h"
 
 namespace cresset::graph::script {

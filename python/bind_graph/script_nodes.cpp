@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 #include "cresset/graph/script/print.h"
 #include "python/bind_graph/script.h"
 

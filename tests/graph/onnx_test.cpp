@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 #include "cresset/graph/script/print.h"
 #include "cresset/ops/functions.h"
 #include "tests/error_of.h"

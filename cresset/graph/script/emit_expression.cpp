@@ -340,9 +340,13 @@ Condition Emitter::instance_of(const Ast& call, const Ast& object, const Ast& ty
     wanted.push_back(open != kOpen.end() ? open->second.second : annotation(t));
     texts.push_back(open != kOpen.end() ? open->second.first : annotation_text(wanted.back()));
   };
-  if (types.kind == AstKind::Tuple || types.kind == AstKind::List)
-    for (const AstPtr& t : types.kids) add(*t);
-  else add(types);
+  const std::function<void(const Ast&)> add_all = [&](const Ast& t) {
+    if (t.kind != AstKind::Tuple) return add(t);
+    for (const AstPtr& part : t.kids) add_all(*part);
+  };
+  if (types.kind == AstKind::List)
+    for (const AstPtr& t : types.kids) add_all(*t);
+  else add_all(types);
   const SugarPtr s = expression(object);
   Value* v = as_value(s, object.range);
   const Type& type = v->type();

@@ -10,7 +10,7 @@ constexpr int64_t kVersionOfOperators = 9;
 
 // The first version in which an operator means what it means today, which a text needs that calls it.
 int64_t version_of_operator(const std::string& name);
-// What the operator of bytecode meant in that version, where its function takes the values; null: what it means today.
+// A function that does what an operator of bytecode did in that version, for values that it takes; null: what it does today.
 Function* older_operator(const std::string& name, const std::string& overload, int64_t version);
 // The graph of a text of that version, with what its operators meant then.
 void upgrade_operators(Graph& graph, int64_t version);

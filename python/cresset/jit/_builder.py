@@ -25,17 +25,17 @@ _shared_classes = {}  # by what `_Builder._shared_key` says
 concrete_type_store = types.SimpleNamespace(type_store={})  # libraries take their classes out, so that none is shared; ours are never in
 
 
-def define_methods(cls, src):
-    """Compiles methods of a text for a class."""
-    text = textwrap.dedent(src)
+def define_methods(cls, texts):
+    """Compiles methods of texts, pairs of a text and the resolver of its names, for a class."""
     name = _graph.script_class_info(cls)["name"]
-    parts = [p for p in re.split(r"(?m)^(?=def )", text) if p.startswith("def ")]
     made = []
-    for part in parts:
-        key = re.match(r"def (\w+)", part)[1]
-        function = _graph.script_unit_define(_resolve.unit, f"{name}.{key}", part, "<string>", 1, _Text(), cls, {})
-        _graph.script_class_add(cls, "method", key, function)
-        made.append(function)
+    for text, resolver in texts:
+        for part in re.split(r"(?m)^(?=def )", textwrap.dedent(text)):
+            if (found := re.match(r"def (\w+)", part)) is None:
+                continue
+            function = _graph.script_unit_define(_resolve.unit, f"{name}.{found[1]}", part, "<string>", 1, resolver, cls, {})
+            _graph.script_class_add(cls, "method", found[1], function)
+            made.append(function)
     for function in made:
         _graph.script_function_compile(function)
 
@@ -169,7 +169,8 @@ class _Builder:
         self.name = _graph.script_class_info(self.cls)["name"]
         _resolve.module_types[self.name] = type(m)
         values = self._attributes()
-        shared = self._shared_key() if self.share_types and not is_tracing and stubs is None else None
+        is_like_others = self.share_types and not is_tracing and stubs is None and "_texts" not in m.__dict__
+        shared = self._shared_key() if is_like_others else None
         known = _shared_classes.get(shared)
         if known is not None:
             return self._object(known, values)
@@ -179,6 +180,7 @@ class _Builder:
             for key in self._overload_names():
                 self._overloads(key)
         if not is_tracing:
+            define_methods(self.cls, m.__dict__.get("_texts", ()))
             for key in self._to_compile(stubs):
                 function = self._find(key)
                 if function is not None:

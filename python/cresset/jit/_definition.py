@@ -6,7 +6,7 @@ import re
 
 import _cresset_graph as _graph
 
-from . import _marks, _resolve
+from . import _infer, _marks, _resolve
 from ._function import ScriptFunction
 
 _compiled, _overloaded = {}, {}
@@ -109,6 +109,12 @@ def with_signature(source, signature):
     return ast.unparse(tree) + "\n"
 
 
+def _fitting_defaults(fn, signature):
+    """The defaults of a function whose types are those that a signature gives the parameters."""
+    types = {key: text for key, text, _, _ in native(signature, signature.__name__)[0]}
+    return {key: value for key, value in defaults_of(fn).items() if key in types and _infer.type_text(value) == types[key]}
+
+
 def script_overloads(fn):
     """The compiled forms of a function with the signatures that stand above it, made once; none: it has none."""
     if fn not in _overloaded:
@@ -116,7 +122,7 @@ def script_overloads(fn):
         for index, signature in enumerate(_marks.overloads_of(fn)):
             source, file, line = _resolve.source_of(fn)
             name = f"{_resolve.qualified_name(fn)}__{index}"
-            text = with_signature(source, signature)
-            forms.append(_graph.script_unit_define(_resolve.unit, name, text, file, line, _resolve.Resolver(fn), None, defaults_of(signature)))
+            text, defaults = with_signature(source, signature), {**_fitting_defaults(fn, signature), **defaults_of(signature)}
+            forms.append(_graph.script_unit_define(_resolve.unit, name, text, file, line, _resolve.Resolver(fn), None, defaults))
         _overloaded[fn] = tuple(forms)
     return _overloaded[fn]

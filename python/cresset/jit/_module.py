@@ -3,6 +3,7 @@
 import collections.abc
 import functools
 import inspect
+import sys
 
 import _cresset_graph as _graph
 
@@ -84,6 +85,13 @@ def _compiled_first(self, name):
     return getattr(inner, name) if is_value else found
 
 
+def _defined(src, frame):
+    """The text of methods, with the names of a frame."""
+    from . import _resolve
+
+    return src, _resolve.MethodResolver(frame=frame)
+
+
 class ScriptModule(Module):
     """A module whose methods are compiled. As a base class: methods with `script_method` are compiled when an object has been made.
 
@@ -107,6 +115,7 @@ class ScriptModule(Module):
                 from ._builder import create_script_module
 
                 self.__dict__["_actual_script_module"] = create_script_module(self)
+                self.__dict__.pop("_texts", None)
 
         cls.__init__ = __init__
         cls.__getattribute__ = _compiled_first
@@ -200,7 +209,12 @@ class ScriptModule(Module):
         return to_bytes(self._compiled(), extra_files, name, lite=True)
 
     def define(self, src):
-        self._script().define(src)
+        """Adds methods, as text of TorchScript, whose other names are those of the caller."""
+        text = _defined(src, sys._getframe(1))
+        inner = self._script()
+        if inner is not None:
+            return inner._define(text)
+        self.__dict__.setdefault("_texts", []).append(text)  # compiled with the other methods, when the object has been made
 
     def __call__(self, *args, **kwargs):
         inner = self._script()
@@ -374,10 +388,12 @@ class RecursiveScriptModule(ScriptModule):
         return self
 
     def define(self, src):
-        """Adds methods, as text of TorchScript."""
+        self._define(_defined(src, sys._getframe(1)))
+
+    def _define(self, text):
         from ._builder import define_methods
 
-        define_methods(_graph.script_object_class(self._c), src)
+        define_methods(_graph.script_object_class(self._c), [text])
         self.__dict__["_info"] = _graph.script_class_info(_graph.script_object_class(self._c))
 
     def _add_attribute(self, name, type_text, value):

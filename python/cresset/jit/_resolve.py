@@ -113,6 +113,13 @@ class TextResolver(Resolver):
         return None if name == "torch" else super().value(name)
 
 
+class MethodResolver(TextResolver):
+    """The same for texts of methods, which are compiled one by one."""
+
+    def value(self, name):
+        return ("torch", None) if name == "torch" else super().value(name)
+
+
 class Found(TextResolver):
     """The names that a function finds."""
 

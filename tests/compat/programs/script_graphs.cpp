@@ -238,6 +238,10 @@ void passes() {
                                   "graph(%a : Tensor, %b : int):\n  %c = aten::div(%a, %b)\n  return (%c)");
   rewriter.runOnGraph(graph);
   CHECK_THAT(find(graph->block(), "aten::mul") == nullptr && result(graph, {torch::full({1}, 3.0)}).item<float>() == 6);
+  torch::jit::SubgraphRewriter of_all_overloads;
+  of_all_overloads.RegisterRewritePattern("graph(%a, %b):\n  %c = aten::div(%a, %b)\n  return (%c)", "graph(%a, %b):\n  %c = my::ratio(%a, %b)\n  return (%c)");
+  of_all_overloads.runOnGraph(graph);
+  CHECK_THAT(find(graph->block(), "aten::div") == nullptr && find(graph->block(), "my::ratio") != nullptr);
 }
 
 int main() {

@@ -1,6 +1,6 @@
 // Graphs from PyTorch's text of graphs: they run, print, read back, and are refused with the place.
 
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 
 #include <gtest/gtest.h>
 

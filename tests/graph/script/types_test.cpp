@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 #include "cresset/graph/script/passes.h"
 #include "cresset/graph/script/print.h"
 #include "cresset/graph/script/unit.h"

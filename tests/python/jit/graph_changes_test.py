@@ -217,7 +217,7 @@ def test_patterns_match_nodes_of_all_overloads():
     changed = graph.copy()
     assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(pattern, pattern.replace("add", "sub"), changed) == 2
     assert torch._C._jit_interpret_graph(changed, (torch.tensor(3.0), torch.tensor(5.0))).item() == -3
-    # What the pattern does not name has its default.
+    # Arguments that the pattern does not name have their defaults.
     short = pattern.replace(", %alpha", "")
     changed = graph.copy()
     assert torch._C._jit_pass_custom_pattern_based_rewrite_graph(short, short.replace("add", "mul"), changed) == 2
@@ -307,3 +307,13 @@ def test_compiled_graphs_hold_what_they_call_where_all_is_inlined():
 def test_constants_of_texts_may_have_a_type():
     graph = torch._C.parse_ir("graph():\n  %1 : int[] = prim::Constant[value=annotate(List[int], [])]()\n  return (%1)")
     assert torch._C._jit_interpret_graph(graph, ()) == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["Union(float, int)", "Union(NoneType, float, int)[]", "Dict(str, Union(int, str))?", "(Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu), int)", "Long(*)[]",
+     "(Tensor, (int[][], Dict(str, Tensor))?)"],
+)  # fmt: skip
+def test_types_of_texts_are_read_as_they_are_printed(kind):
+    graph = torch._C.parse_ir(f"graph(%a : {kind}):\n  return (%a)")
+    assert next(graph.inputs()).type().str() == kind

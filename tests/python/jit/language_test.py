@@ -1193,3 +1193,55 @@ def test_overloads_may_have_their_types_in_comments():
         return commented(1), commented(0.5)
 
     assert torch.jit.script(both)() == (2, 1.0)
+
+
+def test_types_within_tuples_are_tested_for():
+    def f(a: Optional[List[int]]) -> int:
+        return int(isinstance(a, (int, (float, (list,)), str))) + 2 * int(isinstance(a, (int, (str,))))
+
+    assert (torch.jit.script(f)([3]), torch.jit.script(f)(None)) == (1, 0)
+
+
+@torch.jit._overload  # noqa: F811
+def defaulted(x: float, y: str) -> float:
+    pass
+
+
+@torch.jit._overload  # noqa: F811
+def defaulted(x: float, y: float) -> float:  # noqa: F811
+    pass
+
+
+def defaulted(x, y=2.0):  # noqa: F811
+    if isinstance(y, str):
+        return x if y == "hi" else x * 2
+    return x + y
+
+
+def test_overloads_have_the_defaults_that_fit():
+    def uses():
+        return defaulted(1.5), defaulted(1.5, "hi"), defaulted(1.5, 5.0)
+
+    assert torch.jit.script(uses)() == (3.5, 1.5, 6.5)
+
+
+def test_one_number_stands_for_a_list_of_them():
+    unit = torch.jit.CompilationUnit("def f(x: BroadcastingList2[int], y: BroadcastingList3[float]):\n    return x, y\n")
+    assert unit.f(1, 2.0) == unit.f([1, 1], (2.0, 2.0, 2.0)) == ([1, 1], [2.0, 2.0, 2.0])
+    with pytest.raises(RuntimeError, match="argument 'x'"):
+        unit.f("1", 2.0)
+
+
+def test_outputs_without_flush_are_printed_to(monkeypatch):
+    class Output:
+        def __init__(self):
+            self.text = ""
+
+        def write(self, text):
+            self.text += text
+
+    output = Output()
+    monkeypatch.setattr("sys.stdout", output)
+    torch.jit.CompilationUnit("def f(x: int):\n    print(x)\n").f(3)
+    monkeypatch.undo()
+    assert output.text == "3\n"

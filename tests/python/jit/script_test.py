@@ -697,3 +697,32 @@ def test_an_archive_loads_from_a_path_and_its_weights_do_not_follow_the_file(tmp
         path.write_bytes(damaged)
         with pytest.raises(RuntimeError, match="is no archive of TorchScript"):
             torch.jit.load(path)
+
+
+def added(x):
+    return x + 1
+
+
+class Defines(torch.jit.ScriptModule):
+    def __init__(self, number):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((2,), 2.0))
+        self.define(f"""
+            def scaled(self, x):
+                return torch.mul(self.weight, self.moved(x))
+            def number(self) -> int:
+                return {number}
+        """)
+        self.define("def moved(self, x):\n    return added(x)")
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.scaled(x) + self.number()
+
+
+def test_methods_are_defined_while_an_object_is_made():
+    one, two = Defines(1), Defines(2)
+    assert (one(torch.ones(2)).tolist(), two(torch.ones(2)).tolist()) == ([5, 5], [6, 6])
+    assert (one.number(), two.number(), one.scaled(torch.zeros(2)).tolist()) == (1, 2, [2, 2])
+    one.define("def twice(self, x):\n    return 2 * added(x)")
+    assert one.twice(torch.ones(1)).item() == 4

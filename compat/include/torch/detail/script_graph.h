@@ -13,7 +13,7 @@
 #include "ATen/core/symbol.h"
 #include "cresset/graph/ir/alias.h"
 #include "cresset/graph/passes/passes.h"
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 #include "cresset/graph/script/print.h"
 #include "torch/detail/script_objects.h"
 #include "torch/library.h"

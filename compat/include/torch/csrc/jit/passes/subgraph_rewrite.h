@@ -1,5 +1,5 @@
 #pragma once
-#include "cresset/graph/script/rewrite.h"
+#include "cresset/graph/script/ir/rewrite.h"
 #include "torch/csrc/jit/ir/irparser.h"
 
 namespace torch::jit {

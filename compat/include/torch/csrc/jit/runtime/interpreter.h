@@ -1,7 +1,7 @@
 #pragma once
 // Programs of graphs, which run on a stack.
 
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 #include "torch/csrc/jit/ir/ir.h"
 
 namespace torch::jit {

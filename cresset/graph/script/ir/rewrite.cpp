@@ -1,9 +1,9 @@
-#include "cresset/graph/script/rewrite.h"
+#include "cresset/graph/script/ir/rewrite.h"
 
 #include <algorithm>
 
 #include "cresset/graph/passes/passes.h"
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 #include "cresset/graph/script/print.h"
 #include "cresset/graph/script/schema.h"
 

@@ -1,4 +1,4 @@
-#include "cresset/graph/script/ir_text.h"
+#include "cresset/graph/script/ir/ir_text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -37,6 +37,26 @@ bool fits(Graph& g, const Schema& schema, std::vector<Value*>& inputs, std::map<
       v = constant_in(g, Datum(dtype_of_number(v->constant()->toInt())), Type(TypeKind::DType));
   }
   return true;
+}
+
+// The parts of a list between its commas, but for those within brackets.
+std::vector<std::string> parts_of(std::string_view list) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  size_t from = 0;
+  for (size_t i = 0; i <= list.size(); i++) {
+    if (i < list.size() && list[i] != ',') {
+      depth += list[i] == '[' || list[i] == '(' ? 1 : list[i] == ']' || list[i] == ')' ? -1 : 0;
+      continue;
+    }
+    if (depth != 0 && i < list.size()) continue;
+    std::string_view part = list.substr(from, i - from);
+    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
+    if (!part.empty()) parts.emplace_back(part);
+    from = i + 1;
+  }
+  return parts;
 }
 
 class IrParser {
@@ -129,9 +149,24 @@ class IrParser {
     std::string t = text().substr(start, at_ - start);
     while (!t.empty() && t.back() == ' ') t.pop_back();
     if (facts && (*facts = facts_of(t, start))) return TypeKind::Tensor;
+    return type_in(t, start);
+  }
+  Type type_in(const std::string& t, size_t start) const {
+    if (auto facts = facts_of(t, start)) return Type::tensor(std::move(*facts));
+    const auto ends = [&](std::string_view s) { return t.size() > s.size() && t.compare(t.size() - s.size(), s.size(), s) == 0; };
+    if (ends("[]")) return Type::list(type_in(t.substr(0, t.size() - 2), start));
+    if (ends("?")) return Type::optional(type_in(t.substr(0, t.size() - 1), start));
+    const size_t open = t.find_first_of("([");
+    const std::string outer = t.substr(0, open);
+    if (open != std::string::npos && ends(")") && (outer.empty() || outer == "Union" || outer == "Dict")) {
+      std::vector<Type> parts;
+      for (const std::string& part : parts_of(std::string_view(t).substr(open + 1, t.size() - open - 2))) parts.push_back(type_in(part, start));
+      if (outer.empty()) return Type::tuple(std::move(parts));
+      if (outer == "Union" && parts.size() > 1) return Type::union_of(std::move(parts));
+      if (outer == "Dict" && parts.size() == 2) return Type::dict(parts[0], parts[1]);
+    }
     try {
-      const size_t open = t.find('[');
-      const Type read = open != std::string::npos && t.compare(open, 2, "[]") != 0 ? type_of_text(t, nullptr) : schema_type(t);
+      const Type read = open != std::string::npos && t[open] == '[' ? type_of_text(t, nullptr) : schema_type(t);
       if (!has_variables(read)) return read;
     } catch (const Error&) {}
     fail(str("'", t, "' is no type"), start);
@@ -151,22 +186,6 @@ class IrParser {
     if (!facts.dtype && !(is_bare && name.empty() && open < t.size())) return std::nullopt;
     if (!is_bare && open == t.size()) return std::nullopt;
     if (!is_bare) facts.sizes.emplace();
-    const auto each = [&](std::string_view list, auto&& take) {
-      int depth = 0;
-      size_t from = 0;
-      for (size_t i = 0; i <= list.size(); i++) {
-        if (i < list.size() && list[i] != ',') {
-          depth += list[i] == '[' || list[i] == '(' ? 1 : list[i] == ']' || list[i] == ')' ? -1 : 0;
-          continue;
-        }
-        if (depth != 0 && i < list.size()) continue;
-        std::string_view part = list.substr(from, i - from);
-        while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
-        while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
-        if (!part.empty()) take(std::string(part));
-        from = i + 1;
-      }
-    };
     const auto size = [&](const std::string& part) {
       if (part == "*") return Sym::unknown();
       const bool is_number = part.find_first_not_of("0123456789") == std::string::npos && part.size() < 19;
@@ -176,7 +195,7 @@ class IrParser {
         fail(str("'", part, "' is no size, expected a number, * or SS(-1)"), start);
       return onnx::numbered_size(std::stoll(number));
     };
-    each(open < t.size() ? std::string_view(t).substr(open + 1, t.size() - open - 2) : std::string_view(), [&](const std::string& part) {
+    for (const std::string& part : parts_of(open < t.size() ? std::string_view(t).substr(open + 1, t.size() - open - 2) : std::string_view())) {
       const size_t equals = part.find('=');
       const std::string name = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
       if (equals == std::string::npos) {
@@ -184,7 +203,7 @@ class IrParser {
         facts.sizes->push_back(size(part));
       } else if (name == "strides" && value.size() >= 2 && value.front() == '[' && value.back() == ']') {
         facts.strides.emplace();
-        each(std::string_view(value).substr(1, value.size() - 2), [&](const std::string& s) { facts.strides->push_back(size(s)); });
+        for (const std::string& s : parts_of(std::string_view(value).substr(1, value.size() - 2))) facts.strides->push_back(size(s));
       } else if (name == "requires_grad" && (value == "0" || value == "1")) {
         facts.requires_grad = value == "1";
       } else if (name == "device") {
@@ -192,7 +211,7 @@ class IrParser {
       } else {
         fail(str("'", part, "' is nothing that types of tensors say; expected sizes, strides=[...], requires_grad=0 or 1, device=..."), start);
       }
-    });
+    }
     const size_t count = facts.sizes ? facts.sizes->size() : 0;
     if (facts.strides && facts.strides->size() != count) fail(str("the tensor has ", count, " sizes and ", facts.strides->size(), " strides"), start);
     return facts;
