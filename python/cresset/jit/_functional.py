@@ -506,6 +506,83 @@ _UNPOOL = {
     3: "torch.max_unpool3d(input, indices, size, step, padding)",
 }
 
+_ATTENTION = """
+def _added_mask(mask: Tensor, dtype: dtype) -> Tensor:
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(mask, float("-inf")) if mask.dtype == torch.bool else mask
+def _heads(x: Tensor, bias: Optional[Tensor], add_zero_attn: bool, num_heads: int) -> Tensor:
+    n, e = x.size(1), x.size(2)
+    if bias is not None:
+        x = torch.cat([x, bias.expand([1, n, e])])
+    if add_zero_attn:
+        x = torch.cat([x, torch.zeros([1, n, e], dtype=x.dtype, device=x.device)])
+    return x.reshape([x.size(0), n, num_heads, e // num_heads]).permute([1, 2, 0, 3])
+def _static_heads(x: Tensor, add_zero_attn: bool, num_heads: int) -> Tensor:
+    if add_zero_attn:
+        x = torch.cat([x, torch.zeros([x.size(0), 1, x.size(2)], dtype=x.dtype, device=x.device)], 1)
+    return x.reshape([x.size(0) // num_heads, num_heads, x.size(1), x.size(2)])
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Optional[Tensor],
+                                 in_proj_bias: Optional[Tensor], bias_k: Optional[Tensor], bias_v: Optional[Tensor], add_zero_attn: bool, dropout_p: float,
+                                 out_proj_weight: Tensor, out_proj_bias: Optional[Tensor], training: bool = True, key_padding_mask: Optional[Tensor] = None,
+                                 need_weights: bool = True, attn_mask: Optional[Tensor] = None, use_separate_proj_weight: bool = False,
+                                 q_proj_weight: Optional[Tensor] = None, k_proj_weight: Optional[Tensor] = None, v_proj_weight: Optional[Tensor] = None,
+                                 static_k: Optional[Tensor] = None, static_v: Optional[Tensor] = None, average_attn_weights: bool = True,
+                                 is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
+    if query.dim() != 2 and query.dim() != 3:
+        raise AssertionError("query: expected 2 dimensions, or 3 with a batch")
+    e = query.size(-1)
+    if e != embed_dim_to_check or e % num_heads != 0:
+        raise AssertionError("multi_head_attention_forward: expected queries of the size embed_dim_to_check, which num_heads divides")
+    if is_causal and attn_mask is None:
+        raise RuntimeError("multi_head_attention_forward: is_causal says what attn_mask is, and needs attn_mask")
+    batched = query.dim() == 3
+    q, k, v = query, key, value
+    padding = key_padding_mask
+    if not batched:
+        q, k, v = q.unsqueeze(1), k.unsqueeze(1), v.unsqueeze(1)
+        if padding is not None:
+            padding = padding.unsqueeze(0)
+    t, n = q.size(0), q.size(1)
+    b_q: Optional[Tensor] = None
+    b_k: Optional[Tensor] = None
+    b_v: Optional[Tensor] = None
+    if in_proj_bias is not None:
+        b_q, b_k, b_v = in_proj_bias[:e], in_proj_bias[e:2 * e], in_proj_bias[2 * e:]
+    if use_separate_proj_weight:
+        w_q, w_k, w_v = torch._unwrap_optional(q_proj_weight), torch._unwrap_optional(k_proj_weight), torch._unwrap_optional(v_proj_weight)
+    else:
+        w = torch._unwrap_optional(in_proj_weight)
+        w_q, w_k, w_v = w[:e], w[e:2 * e], w[2 * e:]
+    q = _heads(torch.linear(q, w_q, b_q), None, False, num_heads)
+    keys = _heads(torch.linear(k, w_k, b_k), bias_k, add_zero_attn, num_heads) if static_k is None else _static_heads(static_k, add_zero_attn, num_heads)
+    values = _heads(torch.linear(v, w_v, b_v), bias_v, add_zero_attn, num_heads) if static_v is None else _static_heads(static_v, add_zero_attn, num_heads)
+    s = keys.size(2)
+    places = int(bias_k is not None) + int(add_zero_attn)
+    mask: Optional[Tensor] = None
+    if attn_mask is not None:
+        m = torch.pad(_added_mask(attn_mask, q.dtype), [0, places])
+        mask = m.reshape([n, num_heads, t, s]) if m.dim() == 3 else m
+    if padding is not None:
+        m = torch.pad(_added_mask(padding, q.dtype), [0, places]).reshape([n, 1, 1, s])
+        mask = m if mask is None else mask + m
+    weights: Optional[Tensor] = None
+    rate = dropout_p if training else 0.0
+    if need_weights:
+        scores = torch.matmul(q * (e // num_heads) ** -0.5, keys.transpose(-2, -1))
+        if mask is not None:
+            scores = scores + mask
+        w = torch.softmax(scores, -1)
+        if rate > 0.0:
+            w = torch.dropout(w, rate, True)
+        out = torch.matmul(w, values)
+        weights = w.mean([1]) if average_attn_weights else w
+        if not batched:
+            weights = weights.squeeze(0)
+    else:
+        out = torch.scaled_dot_product_attention(q, keys, values, mask, rate)
+    out = torch.linear(out.permute([2, 0, 1, 3]).reshape([t, n, e]), out_proj_weight, out_proj_bias)
+    return out if batched else out.squeeze(1), weights
+"""
+
 # One for each pair of types that a size and a factor have: TorchScript of archives knows overloads, and unions only half.
 _RESIZED = """
 def interpolate{suffix}(input: Tensor, size: Optional[{size}] = None, scale_factor: Optional[{factor}] = None, mode: str = "nearest",
@@ -540,7 +617,7 @@ def _resized():
 FUNCTIONAL = (
     _COMMON
     + (_CHOSEN + "".join(_UNIQUE.format(suffix=suffix, type=type_, result=result) for suffix, type_, result in _RETURNED) + _LU).replace("\n\n", "\n")
-    + (_SEQUENCES + _INITIALS).replace("\n\n", "\n")
+    + (_SEQUENCES + _INITIALS + _ATTENTION).replace("\n\n", "\n")
     + _resized()
     + "".join(_POOLS.format(n=n, unpool=_UNPOOL[n]) for n in (1, 2, 3)).replace("\n\n", "\n")
     + "".join(_FRACTIONAL.format(n=n) for n in (2, 3)).replace("\n\n", "\n")

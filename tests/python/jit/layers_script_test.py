@@ -1,6 +1,7 @@
 """Every layer of torch.nn as TorchScript: the numbers of the layer itself, in evaluation and in training, and an archive that loads."""
 
 import io
+import itertools
 import zipfile
 
 import pytest
@@ -337,3 +338,26 @@ def _old_names(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
 def test_reductions_under_their_old_names_and_weights_hold_in_scripts():
     x, y = torch.tensor([3.0, 5.0]), torch.tensor([1.0, 2.0])
     assert [t.tolist() for t in torch.jit.script(_old_names)(x, y)] == [[4.0, 9.0], 13.0, pytest.approx(22 / 3)]
+
+
+ATTENTION = [
+    case for case in itertools.product((0, 1), (0, 1), (0, 1), (0, 1), (0, 1, 2), (0, 1)) if not (case[3] and case[5])
+]  # a bias of held keys is an error
+
+
+@pytest.mark.parametrize(("batched", "need", "zero", "bias", "mask", "static"), ATTENTION)
+def test_attention_is_a_function_of_programs(batched, need, zero, bias, mask, static):
+    n = 2 if batched else 1
+    query, key = torch.randn(3, n, 8), torch.randn(5, n, 8)
+    padding = torch.randn(n, 5) > 1 if mask == 1 else None
+    if not batched:
+        query, key, padding = query.squeeze(1), key.squeeze(1), None if padding is None else padding.squeeze(0)
+    learned = torch.randn(2, 1, 1, 8).unbind(0) if bias else (None, None)
+    held = torch.randn(2, 2 * n, 5, 4).unbind(0) if static else (None, None)
+    inputs = (query, key, key, 8, 2, torch.randn(24, 8), torch.randn(24), *learned, bool(zero), 0.0, torch.randn(8, 8), torch.randn(8), True, padding, bool(need),
+              [None, torch.randn(3, 5), torch.randn(2 * n, 3, 5)][mask], bool(mask), *torch.randn(3, 8, 8).unbind(0), *held, bool(mask))  # fmt: skip
+    expected, result = F.multi_head_attention_forward(*inputs), torch.jit.script(F.multi_head_attention_forward)(*inputs)
+    torch.testing.assert_close(result[0], expected[0])
+    assert (result[1] is None) == (not need)
+    if need:
+        torch.testing.assert_close(result[1], expected[1])
