@@ -767,7 +767,8 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
     }
     if (a.default_value && !(a.default_value = as_annotated(*a.default_value, a.type)))
       throw CompileError(str("the default of '", a.name, "' is not of type ", annotation_text(a.type)), p.range);
-    if (p.kid(0)) a.broadcast = broadcast_of(p.kid(0)->range.text());
+    const bool is_told = !p.kid(0) && i >= skip && i - skip < comment_types.size();
+    a.broadcast = broadcast_of(p.kid(0) ? std::string(p.kid(0)->range.text()) : is_told ? comment_types[i - skip] : p.type_comment);
     if (a.broadcast > 0 && a.default_value && a.default_value->isInt())
       a.default_value = Datum(std::vector<int64_t>(static_cast<size_t>(a.broadcast), a.default_value->toInt()));
     s.arguments.push_back(std::move(a));

@@ -174,8 +174,10 @@ class _Builder:
         known = _shared_classes.get(shared)
         if known is not None:
             return self._object(known, values)
-        if not is_tracing:
+        exported = [key for key in self._to_compile(None) if key != "forward"] if is_tracing else []
+        if not is_tracing or exported:
             _graph.script_class_add(self.cls, "finder", self._find)
+        if not is_tracing:
             self._hooks()
             for key in self._overload_names():
                 self._overloads(key)
@@ -186,6 +188,8 @@ class _Builder:
                 if function is not None:
                     _graph.script_function_compile(function)
             self._hooked()
+        for key in exported:
+            _graph.script_function_compile(self._find(key))
         if shared is not None:
             _shared_classes[shared] = self.cls
         return self._object(self.cls, values)

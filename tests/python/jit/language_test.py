@@ -1228,6 +1228,8 @@ def test_overloads_have_the_defaults_that_fit():
 def test_one_number_stands_for_a_list_of_them():
     unit = torch.jit.CompilationUnit("def f(x: BroadcastingList2[int], y: BroadcastingList3[float]):\n    return x, y\n")
     assert unit.f(1, 2.0) == unit.f([1, 1], (2.0, 2.0, 2.0)) == ([1, 1], [2.0, 2.0, 2.0])
+    unit.define("def g(x, y):\n    # type: (float, BroadcastingList3[float]) -> List[float]\n    return y\ndef h():\n    return g(1.0, 2.0)\n")
+    assert unit.g(1.0, 2.0) == unit.h() == [2.0, 2.0, 2.0]
     with pytest.raises(RuntimeError, match="argument 'x'"):
         unit.f("1", 2.0)
 

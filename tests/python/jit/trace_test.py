@@ -88,6 +88,35 @@ class Traces(unittest.TestCase):
         self.assertEqual(len(list(traced.graph.inputs())), 1)
         self.assertTrue(traced(X * 2).equal(X * 6))
 
+    def test_exported_methods_are_compiled(self):
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.count = 3
+
+            def forward(self, x):
+                return x + self.count
+
+            @torch.jit.export
+            def counted(self, n: int) -> int:
+                return self.count + n if n > 0 else self.helper()
+
+            def helper(self) -> int:
+                return -self.count
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = Part()
+
+            def forward(self, x):
+                return self.part(x)
+
+        traced = torch.jit.trace(Net(), (X,))
+        for program in (traced, again(traced)):
+            self.assertTrue(program(X).equal(X + 3))
+            self.assertEqual((program.part.counted(2), program.part.counted(0)), (5, -3))
+
     def test_methods_of_modules_are_traced_by_their_names(self):
         class Net(nn.Module):
             def other(self, x):
