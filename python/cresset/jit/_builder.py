@@ -229,6 +229,7 @@ class _Builder:
     def _attributes(self):
         m, values = self.module, {}
         hints, constants = _annotations_of(m)
+        hints = {**hints, **m.__dict__.get("_types", {})}
 
         def add(name, text, value, parameter=False, buffer=False):
             _graph.script_class_add(self.cls, "attribute", name, text, parameter, buffer)
@@ -253,7 +254,7 @@ class _Builder:
             add(name, text, script._c)
             self.modules = {**getattr(self, "modules", {}), name: script}
         for name, value in m.__dict__.items():
-            if name in _INTERNAL or name in values:
+            if name in _INTERNAL or name in values or name in ("_texts", "_types"):
                 continue
             self._plain(name, value, hints, constants, add)
         for name in constants:

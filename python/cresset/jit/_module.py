@@ -115,7 +115,8 @@ class ScriptModule(Module):
                 from ._builder import create_script_module
 
                 self.__dict__["_actual_script_module"] = create_script_module(self)
-                self.__dict__.pop("_texts", None)
+                for spent in ("_texts", "_types"):
+                    self.__dict__.pop(spent, None)
 
         cls.__init__ = __init__
         cls.__getattribute__ = _compiled_first
@@ -131,9 +132,12 @@ class ScriptModule(Module):
 
     def __setattr__(self, name, value):
         inner = self.__dict__.get("_actual_script_module")
-        if inner is None:
-            return super().__setattr__(name, value)
-        setattr(inner, name, value)
+        if inner is not None:
+            return setattr(inner, name, value)
+        if isinstance(value, _marks.Attribute):  # which is its value from here on
+            self.__dict__.setdefault("_types", {})[name] = value.type
+            value = value.value
+        super().__setattr__(name, value)
 
     def _compiled(self):
         inner = self._script()

@@ -726,3 +726,24 @@ def test_methods_are_defined_while_an_object_is_made():
     assert (one.number(), two.number(), one.scaled(torch.zeros(2)).tolist()) == (1, 2, [2, 2])
     one.define("def twice(self, x):\n    return 2 * added(x)")
     assert one.twice(torch.ones(1)).item() == 4
+
+
+class Attributed(torch.jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.rate = torch.jit.Attribute(0.5, float)
+        self.seen = torch.jit.Attribute([], List[int])
+        self.held = torch.jit.Attribute({}, Dict[str, torch.Tensor])
+        assert self.rate < 1 and self.seen == [] and self.held == {}
+
+    @torch.jit.script_method
+    def forward(self, x):
+        self.seen.append(len(self.seen))
+        self.held["x"] = x
+        return x * self.rate
+
+
+def test_attributes_are_their_values_while_an_object_is_made():
+    module = Attributed()
+    assert module(torch.ones(1)).item() == 0.5 and module(torch.ones(1)).item() == 0.5
+    assert (module.rate, list(module.seen), list(module.held)) == (0.5, [0, 1], ["x"])
