@@ -506,6 +506,22 @@ _UNPOOL = {
     3: "torch.max_unpool3d(input, indices, size, step, padding)",
 }
 
+_REPEATED = """
+def {name}{suffix}(x: {given}) -> List[{element}]:
+    return {result}
+"""
+
+
+def _repeated():
+    """What stands for one number for each dimension, of numbers and lists of both types."""
+    rows = [("int", "int", "[x] * {n}"), ("float", "float", "[x] * {n}"), ("List[int]", "int", "x"), ("List[float]", "float", "x")]
+    return "".join(
+        _REPEATED.format(name=name, suffix=f"__{i}" if i else "", given=given, element=element, result=result.format(n=n))
+        for n, name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1)
+        for i, (given, element, result) in enumerate(rows)
+    ).replace("\n\n", "\n")
+
+
 _ATTENTION = """
 def _added_mask(mask: Tensor, dtype: dtype) -> Tensor:
     return torch.zeros_like(mask, dtype=dtype).masked_fill(mask, float("-inf")) if mask.dtype == torch.bool else mask
@@ -619,6 +635,7 @@ FUNCTIONAL = (
     + (_CHOSEN + "".join(_UNIQUE.format(suffix=suffix, type=type_, result=result) for suffix, type_, result in _RETURNED) + _LU).replace("\n\n", "\n")
     + (_SEQUENCES + _INITIALS + _ATTENTION).replace("\n\n", "\n")
     + _resized()
+    + _repeated()
     + "".join(_POOLS.format(n=n, unpool=_UNPOOL[n]) for n in (1, 2, 3)).replace("\n\n", "\n")
     + "".join(_FRACTIONAL.format(n=n) for n in (2, 3)).replace("\n\n", "\n")
 )

@@ -570,7 +570,7 @@ class Names:
 
 @functools.cache
 def function(name):
-    """The compiled function of `torch.nn.functional`, `torch.functional`, `torch.nn.init` or `torch.nn.utils.rnn`."""
+    """The compiled function of `torch.nn.functional`, `torch.functional`, `torch.nn.init`, `torch.nn.utils.rnn` or `torch.nn.modules.utils`."""
     from ._resolve import unit
 
     return _graph.script_unit_define(unit, f"__torch__.torch.nn.functional.{name}", _texts()[name], "torch/nn/functional.py", 1, Names(), None, {})
@@ -579,7 +579,7 @@ def function(name):
 def _homes():
     import cresset as torch
 
-    return torch.nn.functional, torch.functional, torch.nn.init, torch.nn.utils.rnn
+    return torch.nn.functional, torch.functional, torch.nn.init, torch.nn.utils.rnn, torch.nn.modules.utils
 
 
 def functional(fn):

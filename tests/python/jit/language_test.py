@@ -1247,3 +1247,12 @@ def test_outputs_without_flush_are_printed_to(monkeypatch):
     torch.jit.CompilationUnit("def f(x: int):\n    print(x)\n").f(3)
     monkeypatch.undo()
     assert output.text == "3\n"
+
+
+def test_numbers_are_repeated_for_each_dimension():
+    from cresset.nn.modules.utils import _pair, _quadruple, _single, _triple
+
+    def f(a: int, b: List[int], c: float, d: Tuple[int, int]):
+        return _pair(a), _pair(b), _triple(c), _pair(d), _single(1), _quadruple(2), _pair((1, 2))
+
+    assert torch.jit.script(f)(3, [1, 2], 0.5, (4, 5)) == ([3, 3], [1, 2], [0.5] * 3, [4, 5], [1], [2] * 4, [1, 2])
