@@ -206,6 +206,7 @@ class Tracer:
         self.root, self.wrapper = root, wrapper
         self.frame, self.constants, self.functions, self.kept = None, [], [], []
         self.pending, self.methods, self.drawn_from = [], [], {}
+        self.read = []  # the tensors of which the call at hand has taken the number
         self.places = {}  # identity of a tensor or module of the root -> its path
         if root is not None:
             self._places_of(root, (), wrapper)
@@ -275,6 +276,8 @@ class Tracer:
             return f"torch.size({self.expression(tree[1])}, {tree[2]})"
         if tree[0] == "numel":
             return f"torch.numel({self.expression(tree[1])})"
+        if tree[0] == "int":
+            return f"int({self.expression(tree[1])})"
         left, right = (self.number(v) if isinstance(v, TracedInt) else repr(int(v)) for v in tree[1:])
         return f"({left} {tree[0]} {right})"
 
@@ -322,7 +325,9 @@ class Tracer:
             self.frame.generators[known] = self._aside(generator.get_state)
         name = str(func._schema).partition("(")[0].partition(".")[0]
         if name in _UNHEARD:
+            self.read += _flatten(args, [])
             return result
+        self.pending = [n for n in self.pending if not isinstance(n, TracedInt) or n.tree[0] != "int" or any(n.tree[1] is t for t in self.read)]
         ns, op = name.split("::") if "::" in name else ("aten", name)
         literal = functools.partial(self.tensor_literal, args) if op in takes_numbers else self.literal
         parts = [literal(a) for a in args] + [f"{k}={literal(v)}" for k, v in kwargs.items()]
@@ -380,7 +385,8 @@ class Tracer:
         if isinstance(index, tuple):
             return ", ".join(map(self.index, index)) + ("," if len(index) == 1 else "")
         if isinstance(index, slice):
-            text = ":".join("" if part is None else self.literal(part) for part in (index.start, index.stop, index.step))
+            parts = (self.as_number(part) if isinstance(part, torch.Tensor) else part for part in (index.start, index.stop, index.step))
+            text = ":".join("" if part is None else self.literal(part) for part in parts)
             return text if index.step is not None else text.removesuffix(":")
         return "..." if index is ... else self.literal(index)
 
@@ -431,15 +437,32 @@ class Tracer:
             if len(self.frame.lines) == before and name != "contiguous":
                 self.write(f"ops.aten.detach({self.expression(args[0])})", result)
             return result
-        if name in ("__getitem__", "__setitem__") and _is_index(args[1]) and any(isinstance(v, TracedInt) for v in _numbers(args[1])):
+        if name in ("__getitem__", "__setitem__") and _is_index(args[1]) and any(isinstance(v, (TracedInt, torch.Tensor)) for v in _numbers(args[1])):
             return self.subscript(name, func, args)
-        numbers = _numbers(args, kwargs)
+        numbers = self.numbers_of(args, kwargs) if not hasattr(func, "__code__") else _numbers(args, kwargs)
         # The plain numbers, too: one of the same value that comes before a size is not the size.
-        self.pending = numbers if any(isinstance(v, TracedInt) for v in numbers) else []
+        self.pending, self.read = numbers if any(isinstance(v, TracedInt) for v in numbers) else [], []
         try:
             return func(*_plain(args), **{k: _plain(v) for k, v in kwargs.items()})
         finally:
             self.pending = []
+
+    def as_number(self, tensor):
+        return TracedInt(self._aside(lambda: int(tensor)), ("int", tensor))
+
+    def numbers_of(self, *values):
+        """The integers among arguments, in order, and the tensors that an operator may take for one, which reads them then."""
+        out = []
+        for value in values:
+            if isinstance(value, (list, tuple)):
+                out += self.numbers_of(*value)
+            elif isinstance(value, dict):
+                out += self.numbers_of(*value.values())
+            elif isinstance(value, torch.Tensor) and _is_whole_number(value):
+                out.append(self.as_number(value))
+            else:
+                out += _numbers(value)
+        return out
 
     def sizes(self, tensor):
         return torch.Size(TracedInt(n, ("size", tensor, i)) for i, n in enumerate(_cresset_sizes(tensor)))
@@ -648,6 +671,10 @@ class _Constants:
             setattr(self, f"c{index}", value)
 
 
+def _is_whole_number(tensor):
+    return tensor.dim() == 0 and tensor.dtype != torch.bool and not tensor.is_floating_point() and not tensor.is_complex()
+
+
 def _cresset_sizes(tensor):
     return [int(n) for n in torch.Tensor.shape.__get__(tensor)]
 
@@ -661,7 +688,8 @@ def _numbers(*values):
         elif isinstance(value, (list, tuple)):
             out += _numbers(*value)
         elif isinstance(value, slice):
-            out += _numbers(value.start, value.stop, value.step)
+            parts = (value.start, value.stop, value.step)
+            out += [*_numbers(*parts), *(part for part in parts if isinstance(part, torch.Tensor))]
         elif isinstance(value, dict):
             out += _numbers(*value.values())
     return out

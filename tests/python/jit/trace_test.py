@@ -117,6 +117,21 @@ class Traces(unittest.TestCase):
             self.assertTrue(program(X).equal(X + 3))
             self.assertEqual((program.part.counted(2), program.part.counted(0)), (5, -3))
 
+    def test_tensors_that_stand_for_numbers_are_followed(self):
+        programs = [
+            lambda x, k: x.topk(k, dim=0)[0], lambda x, k: x.select(0, k), lambda x, k: torch.roll(x, k), lambda x, k: x[k:], lambda x, k: x[:k, None],
+            lambda x, k: x.view(k, -1), lambda x, k: torch.zeros(k), lambda x, k: torch.arange(1, k), lambda x, k: torch.full((2,), k), lambda x, k: x[k],
+            lambda x, k: x.add(k, alpha=2), lambda x, k: torch.stack([k, k], 0) * 2, lambda x, k: x.sum(0) + k, lambda x, k: x.reshape(2, k + 1),
+        ]  # fmt: skip
+        x, y = torch.arange(6.0), torch.arange(6.0).exp()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for index, program in enumerate(programs):
+                traced = torch.jit.trace(program, (x, torch.tensor(2)))
+                with self.subTest(index=index):
+                    k = torch.tensor(2 if index == 13 else 3)
+                    self.assertTrue(traced(y, k).equal(program(y, k)))
+
     def test_methods_of_modules_are_traced_by_their_names(self):
         class Net(nn.Module):
             def other(self, x):
