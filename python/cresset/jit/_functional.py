@@ -513,7 +513,7 @@ def {name}{suffix}(x: {given}) -> List[{element}]:
 
 
 def _repeated():
-    """What stands for one number for each dimension, of numbers and lists of both types."""
+    """The texts of `_pair` and its kin, for numbers and lists of both types."""
     rows = [("int", "int", "[x] * {n}"), ("float", "float", "[x] * {n}"), ("List[int]", "int", "x"), ("List[float]", "float", "x")]
     return "".join(
         _REPEATED.format(name=name, suffix=f"__{i}" if i else "", given=given, element=element, result=result.format(n=n))
