@@ -76,6 +76,15 @@ class TracedInt(int):
         return int.__hash__(self)
 
 
+class TracedFloat(float):
+    """The number of a tensor, which an operator takes in place of one."""
+
+    def __new__(cls, value, tree):
+        made = float.__new__(cls, value)
+        made.tree = tree
+        return made
+
+
 def _arithmetic(name, op):
     plain = getattr(int, name)
 
@@ -206,7 +215,7 @@ class Tracer:
         self.root, self.wrapper = root, wrapper
         self.frame, self.constants, self.functions, self.kept = None, [], [], []
         self.pending, self.methods, self.drawn_from = [], [], {}
-        self.read = []  # the tensors of which the call at hand has taken the number
+        self.read, self.reads = [], []  # the tensors of which numbers have been taken since the last operator, and those of the one at hand
         self.places = {}  # identity of a tensor or module of the root -> its path
         if root is not None:
             self._places_of(root, (), wrapper)
@@ -276,10 +285,15 @@ class Tracer:
             return f"torch.size({self.expression(tree[1])}, {tree[2]})"
         if tree[0] == "numel":
             return f"torch.numel({self.expression(tree[1])})"
-        if tree[0] == "int":
-            return f"int({self.expression(tree[1])})"
+        if tree[0] in ("int", "float"):
+            return f"{tree[0]}({self.expression(tree[1])})"
         left, right = (self.number(v) if isinstance(v, TracedInt) else repr(int(v)) for v in tree[1:])
         return f"({left} {tree[0]} {right})"
+
+    def is_known(self, number):
+        """Whether a number among the arguments of a call may be one of the operator at hand: that of a tensor where it has been read for it."""
+        tree = getattr(number, "tree", ("",))
+        return tree[0] not in ("int", "float") or any(tree[1] is t for t in self.reads)
 
     def literal(self, value):
         if isinstance(value, torch.Tensor):
@@ -289,10 +303,13 @@ class Tracer:
         if isinstance(value, bool) or value is None:
             return repr(value)
         if isinstance(value, int):
-            place = next((i for i, given in enumerate(self.pending) if given == value), None)
+            place = next((i for i, given in enumerate(self.pending) if given == value and self.is_known(given)), None)
             given = value if place is None else self.pending.pop(place)
             return self.number(given) if isinstance(given, TracedInt) else repr(int(given))
         if isinstance(value, float):
+            given = next((n for n in self.pending if isinstance(n, TracedFloat) and n == value and self.is_known(n)), None)
+            if given is not None:
+                return self.number(given)
             return "inf" if value == math.inf else "-inf" if value == -math.inf else "nan" if value != value else repr(float(value))
         if isinstance(value, complex):
             return f"complex({value.real!r}, {value.imag!r})"
@@ -327,7 +344,7 @@ class Tracer:
         if name in _UNHEARD:
             self.read += _flatten(args, [])
             return result
-        self.pending = [n for n in self.pending if not isinstance(n, TracedInt) or n.tree[0] != "int" or any(n.tree[1] is t for t in self.read)]
+        self.reads, self.read = self.read, []
         ns, op = name.split("::") if "::" in name else ("aten", name)
         literal = functools.partial(self.tensor_literal, args) if op in takes_numbers else self.literal
         parts = [literal(a) for a in args] + [f"{k}={literal(v)}" for k, v in kwargs.items()]
@@ -439,26 +456,27 @@ class Tracer:
             return result
         if name in ("__getitem__", "__setitem__") and _is_index(args[1]) and any(isinstance(v, (TracedInt, torch.Tensor)) for v in _numbers(args[1])):
             return self.subscript(name, func, args)
-        numbers = self.numbers_of(args, kwargs) if not hasattr(func, "__code__") else _numbers(args, kwargs)
+        numbers = self.numbers_of(args, kwargs)
         # The plain numbers, too: one of the same value that comes before a size is not the size.
-        self.pending, self.read = numbers if any(isinstance(v, TracedInt) for v in numbers) else [], []
+        self.pending, self.read = numbers if any(isinstance(v, (TracedInt, TracedFloat)) for v in numbers) else [], []
         try:
             return func(*_plain(args), **{k: _plain(v) for k, v in kwargs.items()})
         finally:
             self.pending = []
 
     def as_number(self, tensor):
-        return TracedInt(self._aside(lambda: int(tensor)), ("int", tensor))
+        kind, made = ("float", TracedFloat) if tensor.is_floating_point() else ("int", TracedInt)
+        return made(self._aside(lambda: tensor.item()), (kind, tensor))
 
     def numbers_of(self, *values):
-        """The integers among arguments, in order, and the tensors that an operator may take for one, which reads them then."""
+        """The integers among arguments, in order, and the tensors that an operator may take for a number, which reads them then."""
         out = []
         for value in values:
             if isinstance(value, (list, tuple)):
                 out += self.numbers_of(*value)
             elif isinstance(value, dict):
                 out += self.numbers_of(*value.values())
-            elif isinstance(value, torch.Tensor) and _is_whole_number(value):
+            elif isinstance(value, torch.Tensor) and _is_number(value):
                 out.append(self.as_number(value))
             else:
                 out += _numbers(value)
@@ -671,8 +689,8 @@ class _Constants:
             setattr(self, f"c{index}", value)
 
 
-def _is_whole_number(tensor):
-    return tensor.dim() == 0 and tensor.dtype != torch.bool and not tensor.is_floating_point() and not tensor.is_complex()
+def _is_number(tensor):
+    return tensor.dim() == 0 and tensor.dtype != torch.bool and not tensor.is_complex() and not tensor.is_meta
 
 
 def _cresset_sizes(tensor):

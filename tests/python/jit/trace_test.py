@@ -132,6 +132,25 @@ class Traces(unittest.TestCase):
                     k = torch.tensor(2 if index == 13 else 3)
                     self.assertTrue(traced(y, k).equal(program(y, k)))
 
+    def test_floats_and_arguments_of_functions_are_followed(self):
+        def constant(x, k):
+            n = int(k)
+            return x.sum(n) if n > 5 else x + n
+
+        F = nn.functional
+        programs = [
+            (lambda x, k: torch.full((2,), k), 2.5, 3.5), (lambda x, k: F.leaky_relu(-x, k), 0.5, 0.25), (lambda x, k: x.add(1, alpha=k), 0.5, 0.25),
+            (lambda x, k: F.pad(x, (k, 0)), 1, 2), (lambda x, k: F.interpolate(x[None, None], size=k), 4, 7), (lambda x, k: x.select(0, k), 0, 1),
+            (lambda x, k: F.cross_entropy(x[None], k[None]), 1, 2), (lambda x, k: F.softmax(x.view(2, 3), 1) * k, 1, 2),
+        ]  # fmt: skip
+        for index, (program, example, given) in enumerate(programs):
+            with self.subTest(index=index):
+                traced = torch.jit.trace(program, (torch.arange(6.0), torch.tensor(example)))
+                self.assertTrue(traced(torch.arange(6.0).exp(), torch.tensor(given)).allclose(program(torch.arange(6.0).exp(), torch.tensor(given))))
+        with self.assertWarns(torch.jit.TracerWarning):
+            traced = torch.jit.trace(constant, (X, torch.tensor(2)))
+        self.assertTrue(traced(X, torch.tensor(3)).equal(X + 2))
+
     def test_methods_of_modules_are_traced_by_their_names(self):
         class Net(nn.Module):
             def other(self, x):
