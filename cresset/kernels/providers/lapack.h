@@ -39,6 +39,8 @@ struct LapackTable {
   int (*gesdd)(LapackWork& work, ScalarType dtype, char job, int m, int n, void* a, int lda, void* s, void* u, int ldu, void* vh, int ldvh);
   // Ascending eigenvalues, and the vectors in the place of `a`.
   int (*heevd)(LapackWork& work, ScalarType dtype, bool vectors, bool upper, int n, void* a, int lda, void* w);
+  // The diagonal and what is beside it of the similar tridiagonal matrix, and in the place of `a` the product of the reflections that make it.
+  int (*hetrd)(LapackWork& work, ScalarType dtype, bool upper, int n, void* a, int lda, void* d, void* e);
   // Complex eigenvalues and, where `v` is not null, complex vectors of norm 1 whose largest component is real. Destroys `a`.
   int (*geev)(LapackWork& work, ScalarType dtype, int n, void* a, int lda, void* w, void* v, int ldv);
   // Bunch-Kaufman factors of the lower triangle, symmetric or Hermitian, and solving by them.
@@ -48,7 +50,7 @@ struct LapackTable {
   // `rcond` times the largest singular value, as estimated, counts as 0. Destroys `a`.
   int (*gelsy)(LapackWork& work, ScalarType dtype, int m, int n, int columns, void* a, int lda, void* b, int ldb, double rcond, int* rank);
 };
-constexpr int kLapackAbi = 3;
+constexpr int kLapackAbi = 4;
 
 // The provider's table, or null.
 CRESSET_API const LapackTable* lapack();

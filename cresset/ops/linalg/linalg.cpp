@@ -541,8 +541,16 @@ void _linalg_eigh(const Tensor& a, std::string_view uplo, bool compute_v, const 
   const Columns work = compute_v ? Columns(vectors, a) : Columns(copy);
   const Dense found(values);
   const bool small = a.size(-1) <= kernels::kSmallEigen && !a.is_complex();
+  const Tensor beside = compute_v && a.is_complex() && a.size(-1) <= kernels::kUndivided ? cresset::empty_like(values) : Tensor();
+  const auto step = kernels::call(kernels::tridiagonal_eigh_stub);
   for_each_matrix(work.tensor(), [&](int64_t i, kernels::LapackWork& memory) {
     *info_at(info, i) = 0;
+    if (beside.defined()) {
+      void *d = row_bytes(found.tensor(), i), *e = row_bytes(beside, i);
+      table.hetrd(memory, a.scalar_type(), upper, work.rows(), work.at(i), work.ld(), d, e);
+      if (!step(values.scalar_type(), work.rows(), 2 * int64_t{work.rows()}, d, e, work.at(i))) *info_at(info, i) = work.rows();
+      return;
+    }
     if (small && kernels::call(kernels::small_eigh_stub)(a.scalar_type(), upper, work.rows(), work.at(i), row_bytes(found.tensor(), i),
                                                          compute_v ? work.at(i) : nullptr))
       return;

@@ -17,6 +17,45 @@ WIDE = [*SHAPES, (5, 3), (3, 5), (2, 4, 2), (2, 2, 4)]
 EMPTY = [(0, 0), (0, 3, 3), (2, 0, 0)]
 EMPTY_WIDE = [*EMPTY, (0, 3), (3, 0), (2, 3, 0)]
 
+# Signs of the first row of eigenvectors, of the last one for an upper triangle, in PyTorch 2.13, whose LAPACK is MKL's: of `hermitian(n, n)`.
+SIGNS = {
+    ("float64", 3, "L"): "+++",
+    ("float64", 3, "U"): "+--",
+    ("float64", 5, "L"): "-+---",
+    ("float64", 5, "U"): "+++++",
+    ("float64", 12, "L"): "-+-+-+-+--+-",
+    ("float64", 12, "U"): "++-+++-+-+--",
+    ("float64", 25, "L"): "+-+--++++++++++++-++++---",
+    ("float64", 25, "U"): "--++++++----+---+--+-+-++",
+    ("float64", 26, "L"): "-++--++--++----+++--++--+-",
+    ("float64", 26, "U"): "+--++--++----++----+---+-+",
+    ("float64", 40, "L"): "+-++-++---+++--+++---++++---++++-++-+-+-",
+    ("float64", 40, "U"): "--+-+++-++--++++--++++---+++----+--+-+-+",
+    ("complex128", 3, "L"): "---",
+    ("complex128", 3, "U"): "+--",
+    ("complex128", 5, "L"): "++-+-",
+    ("complex128", 5, "U"): "++-++",
+    ("complex128", 12, "L"): "+++-+-+--+++",
+    ("complex128", 12, "U"): "+---------++",
+    ("complex128", 25, "L"): "--+-++--+--+-+-----+--+-+",
+    ("complex128", 25, "U"): "+-+++++-+++--+++++++-++++",
+    ("complex128", 26, "L"): "-+--++---+++--+++++--+--+-",
+    ("complex128", 26, "U"): "-++--++--++++---+++--++-+-",
+}
+# The same of the first row of u and the first column of vh, as far as there are singular values: of `array(m, n)`.
+SINGULAR_SIGNS = {
+    (4, 3): ("---", "+-+"),
+    (6, 4): ("----", "-+++"),
+    (13, 9): ("--+-+++++", "++--+-++-"),
+    (30, 20): ("-+--++++--+-+-+--+-+", "+-+-++-++++----++-++"),
+    (3, 5): ("+--", "++-"),
+    (2, 4): ("+-", "+-"),
+    (3, 9): ("+-+", "+-+"),
+    (4, 79): ("+++-", "----"),
+    (4, 80): ("-+++", "+++-"),
+    (10, 30): ("+++-+-++--", "-+++++++--"),
+}
+
 
 def array(*shape, dtype="float64", seed=0):
     draw = np.random.default_rng([seed, *shape])
@@ -40,6 +79,10 @@ def definite(*shape, dtype="float64", seed=0):
 
 def numbers(t):
     return t.detach().resolve_conj().numpy()
+
+
+def signs(x):
+    return "".join("+" if y > 0 else "-" for y in np.real(x))
 
 
 def leaf(x):
@@ -77,6 +120,32 @@ class Spectra(Case):
                         v = numbers(vectors)
                         self.near(v * numbers(values)[..., None, :] @ adjoint(v), a, dtype)
                         self.near(adjoint(v) @ v, np.broadcast_to(np.eye(shape[-1]), shape), dtype)
+
+    def test_eigenvectors_have_the_signs_of_pytorchs(self):
+        for (dtype, n, triangle), expected in SIGNS.items():
+            with self.subTest(dtype=dtype, n=n, triangle=triangle):
+                a = torch.from_numpy(hermitian(n, n, dtype=dtype))
+                alone, batched = L.eigh(a, triangle), torch.func.vmap(lambda x: L.eigh(x, triangle))(torch.stack([a, a]))
+                self.assertEqual(signs(numbers(alone.eigenvectors)[-(triangle == "U")]), expected)
+                self.assertEqual(signs(numbers(batched.eigenvectors)[1, -(triangle == "U")]), expected)
+
+    def test_singular_vectors_have_the_signs_of_pytorchs(self):
+        for (m, n), expected in SINGULAR_SIGNS.items():
+            for full in (False, True):
+                with self.subTest(m=m, n=n, full=full):
+                    u, _, vh = L.svd(torch.from_numpy(array(m, n)), full)
+                    k = min(m, n)
+                    self.assertEqual((signs(numbers(u)[0, :k]), signs(numbers(vh)[:k, 0])), expected)
+
+    def test_singular_vectors_of_numbers_whose_squares_are_beyond_the_range(self):
+        for dtype in ("float32", "float64"):
+            for m, n in ((4, 3), (3, 5), (13, 9), (9, 30)):
+                for factor in (dtype_scale(dtype), 1 / dtype_scale(dtype), 0):
+                    with self.subTest(dtype=dtype, m=m, n=n, factor=factor):
+                        x = np.stack([array(m, n, dtype=dtype), array(m, n, dtype=dtype) * np.dtype(dtype).type(factor)])
+                        u, s, vh = (numbers(t) for t in L.svd(torch.from_numpy(x), False))
+                        norms = np.linalg.norm(x.astype("float64"), axis=(-2, -1), keepdims=True) + np.finfo("float64").tiny
+                        self.near(u * (s / norms[..., 0]).astype(dtype)[..., None, :] @ vh, (x / norms).astype(dtype), dtype)
 
     def test_orders_around_the_one_from_which_lapack_is_called(self):
         for dtype in ("float32", "float64"):

@@ -413,25 +413,215 @@ double scale(Symmetric& s) {
 // Single precision needs no more than this of what is computed in double.
 template <class T> constexpr double kNegligible = std::is_same_v<T, float> ? 0x1p-32 : 0x1p-53;
 
+// A tridiagonal matrix, and columns of `rows` numbers that take its rotations.
+template <class T> struct Steps {
+  int n;
+  T *diagonal, *beside, *columns;
+  int64_t rows;
+  // Columns x and y become cosine x - sine y and sine x + cosine y.
+  void turn(int x, int y, T cosine, T sine) const {
+    T *first = columns + x * rows, *second = columns + y * rows;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < rows; i++) {
+      const T left = first[i], right = second[i];
+      first[i] = cosine * left - sine * right;
+      second[i] = sine * left + cosine * right;
+    }
+  }
+};
+
+template <class T> struct Rotation { T cosine, sine, length; };
+
+// Makes (f, g) (length, 0), where the length has the sign of f if f is the larger one, else none. LAPACK gives it the sign of f in all cases since 3.10;
+// PyTorch's LAPACK, MKL, has kept the older rule, on which the signs of all eigenvectors depend.
+template <class T> Rotation<T> rotation(T f, T g) {
+  if (g == 0) return {1, 0, f};
+  if (f == 0) return {0, 1, g};
+  const T most = std::max(std::fabs(f), std::fabs(g));
+  const int exponent = most < std::sqrt(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon()) ? std::ilogb(most) : 0;
+  if (exponent != 0) {
+    f = std::ldexp(f, -exponent);
+    g = std::ldexp(g, -exponent);
+  }
+  const T length = std::copysign(std::sqrt(f * f + g * g), std::fabs(f) > std::fabs(g) ? f : T(1));
+  return {f / length, g / length, std::ldexp(length, exponent)};
+}
+
+// The eigenvalues of (a b; b c), the one of larger magnitude first, and its vector (cosine, sine): LAPACK's laev2.
+template <class T> struct Pair {
+  Pair(T a, T b, T c) {
+    const T sum = a + c, difference = a - c, size = std::fabs(difference), twice = b + b, beside = std::fabs(twice);
+    const T larger = std::fabs(a) > std::fabs(c) ? a : c, smaller = std::fabs(a) > std::fabs(c) ? c : a;
+    const auto root = [](T large, T small) { return large * std::sqrt(1 + (small / large) * (small / large)); };
+    const T distance = size > beside ? root(size, beside) : size < beside ? root(beside, size) : beside * std::sqrt(T(2));
+    first = T(0.5) * (sum < 0 ? sum - distance : sum + distance);
+    second = sum == 0 ? T(-0.5) * distance : larger / first * smaller - b / first * b;
+    const T along = difference >= 0 ? difference + distance : difference - distance;
+    if (std::fabs(along) > beside) {
+      const T cotangent = -twice / along;
+      sine = 1 / std::sqrt(1 + cotangent * cotangent);
+      cosine = cotangent * sine;
+    } else if (beside == 0) {
+      cosine = 1;
+      sine = 0;
+    } else {
+      const T tangent = -along / twice;
+      cosine = 1 / std::sqrt(1 + tangent * tangent);
+      sine = tangent * cosine;
+    }
+    if ((sum < 0) == (difference < 0)) sine = std::exchange(cosine, -sine);
+  }
+  T first, second, cosine, sine;
+};
+
+// Implicit steps from `last` to `first`, both included, upwards or downwards.
+template <class T> bool step_through(const Steps<T>& s, int first, int last, int& left_over) {
+  constexpr T unit = std::numeric_limits<T>::epsilon() / 2, least = std::numeric_limits<T>::min();
+  T* d = s.diagonal;
+  const int way = first < last ? 1 : -1;
+  const auto beside = [&](int i) -> T& { return s.beside[way > 0 ? i : i - 1]; };  // between i and i + way
+  const auto is_before = [way](int i, int other) { return way > 0 ? i <= other : i >= other; };
+  for (int l = first; is_before(l, last);) {
+    int m = l;
+    while (m != last && beside(m) * beside(m) > unit * unit * std::fabs(d[m]) * std::fabs(d[m + way]) + least) m += way;
+    if (m != last) beside(m) = 0;
+    if (m == l) {
+      l += way;
+      continue;
+    }
+    if (m == l + way) {
+      const int low = std::min(l, m);
+      const Pair<T> pair(d[low], beside(l), d[low + 1]);
+      s.turn(low + 1, low, pair.cosine, pair.sine);
+      d[low] = pair.first;
+      d[low + 1] = pair.second;
+      beside(l) = 0;
+      l += 2 * way;
+      continue;
+    }
+    if (left_over-- == 0) return false;
+    T p = d[l], g = (d[l + way] - p) / (2 * beside(l));
+    const T large = std::max(std::fabs(g), T(1)), small = std::min(std::fabs(g), T(1)) / large;
+    g = d[m] - p + beside(l) / (g + std::copysign(large * std::sqrt(1 + small * small), g));
+    T sine = 1, cosine = 1;
+    p = 0;
+    for (int i = m - way;; i -= way) {
+      const T f = sine * beside(i), b = cosine * beside(i);
+      const Rotation<T> r = rotation(g, f);
+      cosine = r.cosine;
+      sine = r.sine;
+      if (i != m - way) beside(i + way) = r.length;
+      g = d[i + way] - p;
+      const T t = (d[i] - g) * sine + 2 * cosine * b;
+      p = sine * t;
+      d[i + way] = g + p;
+      g = cosine * t - b;
+      s.turn(i, i + way, cosine, sine);
+      if (i == l) break;
+    }
+    d[l] -= p;
+    beside(l) = g;
+  }
+  return true;
+}
+
+template <class T> void sort_ascending(const Steps<T>& s) {
+  for (int i = 0; i + 1 < s.n; i++) {
+    const int least = static_cast<int>(std::min_element(s.diagonal + i, s.diagonal + s.n) - s.diagonal);
+    if (least == i) continue;
+    std::swap(s.diagonal[i], s.diagonal[least]);
+    std::swap_ranges(s.columns + i * s.rows, s.columns + (i + 1) * s.rows, s.columns + least * s.rows);
+  }
+}
+
+// LAPACK's steqr with its rotations in the order and rounding of PyTorch's: the same bits for the same tridiagonal matrix.
+template <class T> bool step_by_step(const Steps<T>& s) {
+  constexpr T unit = std::numeric_limits<T>::epsilon() / 2;
+  T *d = s.diagonal, *e = s.beside;
+  int left_over = 30 * s.n;
+  for (int first = 0; first < s.n;) {
+    int last = first;
+    while (last + 1 < s.n && std::fabs(e[last]) > std::sqrt(std::fabs(d[last])) * std::sqrt(std::fabs(d[last + 1])) * unit) last++;
+    if (last + 1 < s.n) e[last] = 0;
+    const bool upwards = std::fabs(d[last]) >= std::fabs(d[first]);
+    if (last > first && !step_through(s, upwards ? first : last, upwards ? last : first, left_over)) return false;
+    first = last + 1;
+  }
+  sort_ascending(s);
+  return true;
+}
+
+// The signs of the eigenvectors in LAPACK where it divides the matrix in the middle, which adds a multiple of u u^T, u = (0 .. 1 ±1 .. 0), to two
+// blocks: the vectors are those of (blocks - eigenvalue)^-1 u, so that their products with u are negative. `products` is u times the reflections.
+void turn_against(const Symmetric& s, double* q, const double* products) {
+  for (int c = 0; c < s.n; c++) {
+    double* column = q + c * s.ld;
+    double along = 0;
+    for (int i = 0; i < s.n; i++) along += column[i] * products[i];
+    if (along > 0)
+      for (int i = 0; i < s.n; i++) column[i] = -column[i];
+  }
+}
+
+template <class T> bool eigenvectors(Symmetric& s, bool upper, double* q, double up, T* values, T* vectors) {
+  const int n = s.n, ld = s.ld;
+  // The upper triangle was read from its end.
+  const auto place = [&](int i) { return upper ? n - 1 - i : i; };
+  if (n <= kUndivided) {
+    T diagonal[kUndivided], beside[kUndivided];
+    alignas(64) T z[kUndivided * Symmetric::kMost];
+    for (int c = 0; c < n; c++) {
+      diagonal[c] = static_cast<T>(s.diagonal[place(c)]);
+      if (c + 1 < n) beside[c] = static_cast<T>(s.beside[upper ? n - 2 - c : c]);
+      for (int r = 0; r < ld; r++) z[c * ld + r] = r < n ? static_cast<T>(q[place(c) * ld + place(r)]) : T(0);
+    }
+    if (!step_by_step(Steps<T>{n, diagonal, beside, z, ld})) return false;
+    for (int c = 0; c < n; c++) {
+      values[c] = static_cast<T>(static_cast<double>(diagonal[c]) * up);
+      std::copy_n(z + c * ld, n, vectors + c * n);
+    }
+    return true;
+  }
+  const int middle = upper ? n - n / 2 : n / 2, other = upper ? middle - 1 : middle, one = upper ? middle : middle - 1;
+  double products[Symmetric::kMost];
+  const double sign = std::copysign(1.0, s.beside[middle - 1]);
+  for (int i = 0; i < n; i++) products[i] = q[one * ld + i] + sign * q[other * ld + i];
+  if (!diagonalise(s, q, kNegligible<T>)) return false;
+  turn_against(s, q, products);
+  sort_ascending(Steps<double>{n, s.diagonal, nullptr, q, ld});
+  for (int c = 0; c < n; c++) {
+    values[c] = static_cast<T>(s.diagonal[c] * up);
+    for (int r = 0; r < n; r++) vectors[c * n + r] = static_cast<T>(q[c * ld + place(r)]);
+  }
+  return true;
+}
+
 template <class T> bool eigen(bool upper, int n, const T* a, T* values, T* vectors) {
   Symmetric s(n);
   for (int i = 0; i < n * s.ld; i++) s.a[i] = 0;
+  // LAPACK reduces the upper triangle from its end, which is the lower one of the matrix read backwards.
   for (int c = 0; c < n; c++)
-    for (int r = c; r < n; r++) s.column(c)[r] = s.column(r)[c] = static_cast<double>(upper ? a[r * n + c] : a[c * n + r]);
+    for (int r = c; r < n; r++) s.column(c)[r] = s.column(r)[c] = static_cast<double>(upper ? a[(n - 1 - c) * n + n - 1 - r] : a[c * n + r]);
   const double up = scale(s);
   alignas(64) double q[Symmetric::kMost * Symmetric::kMost];
   tridiagonal(s, vectors ? q : nullptr);
-  if (!(vectors ? diagonalise(s, q, kNegligible<T>) : values_alone(s, kNegligible<T>))) return false;
-  int order[Symmetric::kMost];
+  if (vectors) return eigenvectors(s, upper, q, up, values, vectors);
+  if (!values_alone(s, kNegligible<T>)) return false;
+  std::sort(s.diagonal, s.diagonal + n);
+  for (int i = 0; i < n; i++) values[i] = static_cast<T>(s.diagonal[i] * up);
+  return true;
+}
+
+template <class T> bool tridiagonal_eigen(int n, int64_t rows, T* d, T* e, T* z) {
+  T most = 0;
+  for (int i = 0; i < n; i++) most = std::max({most, std::fabs(d[i]), i + 1 < n ? std::fabs(e[i]) : T(0)});
+  const int exponent = most > 0 ? std::ilogb(most) : 0;
   for (int i = 0; i < n; i++) {
-    int at = i;
-    for (; at > 0 && s.diagonal[order[at - 1]] > s.diagonal[i]; at--) order[at] = order[at - 1];
-    order[at] = i;
+    d[i] = std::ldexp(d[i], -exponent);
+    if (i + 1 < n) e[i] = std::ldexp(e[i], -exponent);
   }
-  for (int c = 0; c < n; c++) {
-    values[c] = static_cast<T>(s.diagonal[order[c]] * up);
-    for (int r = 0; vectors && r < n; r++) vectors[c * n + r] = static_cast<T>(q[order[c] * s.ld + r]);
-  }
+  if (!step_by_step(Steps<T>{n, d, e, z, rows})) return false;
+  for (int i = 0; i < n; i++) d[i] = std::ldexp(d[i], exponent);
   return true;
 }
 
@@ -502,6 +692,11 @@ void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const v
 bool small_eigh(ScalarType dtype, bool upper, int n, const void* a, void* values, void* vectors) {
   return dtype == ScalarType::Float ? eigen(upper, n, static_cast<const float*>(a), static_cast<float*>(values), static_cast<float*>(vectors))
                                     : eigen(upper, n, static_cast<const double*>(a), static_cast<double*>(values), static_cast<double*>(vectors));
+}
+
+bool tridiagonal_eigh(ScalarType dtype, int n, int64_t rows, void* d, void* e, void* z) {
+  return dtype == ScalarType::Float ? tridiagonal_eigen(n, rows, static_cast<float*>(d), static_cast<float*>(e), static_cast<float*>(z))
+                                    : tridiagonal_eigen(n, rows, static_cast<double*>(d), static_cast<double*>(e), static_cast<double*>(z));
 }
 
 bool small_singular_values(int m, int n, const float* a, float* values) { return singular_values(m, n, a, values); }

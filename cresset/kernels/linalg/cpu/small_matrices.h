@@ -16,6 +16,8 @@ constexpr int64_t kSmallLu = 32, kSmallCholesky = 16;
 constexpr int64_t kSmallQr = 8, kSmallQrOfFloat = 20;
 // Eigenvalues with and without vectors, and how long the other side may be where singular values are their roots.
 constexpr int64_t kSmallEigen = 64, kSmallSide = 64;
+// Up to this order LAPACK finds eigenvectors by QL or QR steps, above by dividing the matrix.
+constexpr int64_t kUndivided = 25;
 // Triangular systems: order^2 times columns.
 constexpr int64_t kSmallSystem = 256;
 
@@ -36,6 +38,9 @@ CRESSET_DECLARE_KERNEL(void, small_q, (ScalarType dtype, int m, int columns, int
 // The ascending eigenvalues of one symmetric matrix of float or double, of at most kSmallEigen rows, and the vectors where they are asked
 // for (in the place of `a`, too), computed in double. False, and nothing written, if the iteration does not end.
 CRESSET_DECLARE_KERNEL(bool, small_eigh, (ScalarType dtype, bool upper, int n, const void* a, void* values, void* vectors))
+// Ascending eigenvalues in the place of d, the diagonal of a tridiagonal matrix of order n of at most kUndivided, which destroys e, what is beside
+// it; the n columns of z, of `rows` numbers each, times its eigenvectors. False if the iteration does not end.
+CRESSET_DECLARE_KERNEL(bool, tridiagonal_eigh, (ScalarType dtype, int n, int64_t rows, void* d, void* e, void* z))
 // The descending singular values of one matrix whose sides are at most kSmallEigen and kSmallSide long. False as above.
 CRESSET_DECLARE_KERNEL(bool, small_singular_values, (int m, int n, const float* a, float* values))
 // LAPACK's potrf: the other triangle stays; `info` is 0 or the order of the first leading minor that is not positive.

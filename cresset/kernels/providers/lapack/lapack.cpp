@@ -4,8 +4,10 @@
 #include "cresset/kernels/providers/lapack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 
 namespace {
@@ -31,16 +33,24 @@ extern "C" {
   void p##sytrs_(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*, size_t);
 CRESSET_ALL(DECLARE)
 #undef DECLARE
-#define DECLARE(p, T, R)                                                                                                                             \
-  void p##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                                \
-  void p##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, int*, int*, size_t);       \
-  void p##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*, size_t, size_t);                  \
-  void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*, const int*, int*, size_t, size_t); \
+#define DECLARE(p, T, R)                                                                                                                                    \
+  void p##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                                       \
+  void p##sytrd_(const char*, const int*, T*, const int*, T*, T*, T*, T*, const int*, int*, size_t);                                                        \
+  void p##orgtr_(const char*, const int*, T*, const int*, const T*, T*, const int*, int*, size_t);                                                          \
+  void p##gebrd_(const int*, const int*, T*, const int*, T*, T*, T*, T*, T*, const int*, int*);                                                             \
+  void p##bdsdc_(const char*, const char*, const int*, T*, T*, T*, const int*, T*, const int*, T*, int*, T*, int*, int*, size_t, size_t);                   \
+  void p##ormbr_(const char*, const char*, const char*, const int*, const int*, const int*, const T*, const int*, const T*, T*, const int*, T*, const int*, \
+                 int*, size_t, size_t, size_t);                                                                                                             \
+  void p##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, int*, int*, size_t);              \
+  void p##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*, size_t, size_t);                         \
+  void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*, const int*, int*, size_t, size_t);        \
   void p##gelsy_(const int*, const int*, const int*, T*, const int*, T*, const int*, int*, const R*, int*, T*, const int*, int*);
 CRESSET_REAL(DECLARE)
 #undef DECLARE
 #define DECLARE(p, T, R)                                                                                                                             \
   void p##ungqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                                \
+  void p##hetrd_(const char*, const int*, T*, const int*, R*, R*, T*, T*, const int*, int*, size_t);                                                 \
+  void p##ungtr_(const char*, const int*, T*, const int*, const T*, T*, const int*, int*, size_t);                                                   \
   void p##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*, const int*, T*, const int*, R*, int*, int*, size_t);   \
   void p##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, const int*, int*, const int*, int*, size_t, size_t);  \
   void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, R*, int*, size_t, size_t); \
@@ -59,28 +69,41 @@ namespace cresset::kernels {
 namespace {
 
 template <class T> struct Routines;
-#define ROUTINES(p, T, R, orgqr_name, heevd_name, hetrf_name, hetrs_name) \
-  template <> struct Routines<T> {                                        \
-    using Real = R;                                                       \
-    static constexpr auto potrf = p##potrf_;                              \
-    static constexpr auto getrf = p##getrf_;                              \
-    static constexpr auto trsm = p##trsm_;                                \
-    static constexpr auto geqrf = p##geqrf_;                              \
-    static constexpr auto orgqr = p##orgqr_name##_;                       \
-    static constexpr auto gesdd = p##gesdd_;                              \
-    static constexpr auto heevd = p##heevd_name##_;                       \
-    static constexpr auto geev = p##geev_;                                \
-    static constexpr auto gelsy = p##gelsy_;                              \
-    static constexpr auto sytrf = p##sytrf_;                              \
-    static constexpr auto sytrs = p##sytrs_;                              \
-    static constexpr auto hetrf = p##hetrf_name##_;                       \
-    static constexpr auto hetrs = p##hetrs_name##_;                       \
+#define ROUTINES(p, T, R, orgqr_name, heevd_name, hetrd_name, ungtr_name, hetrf_name, hetrs_name) \
+  template <> struct Routines<T> {                                                                \
+    using Real = R;                                                                               \
+    static constexpr auto potrf = p##potrf_;                                                      \
+    static constexpr auto getrf = p##getrf_;                                                      \
+    static constexpr auto trsm = p##trsm_;                                                        \
+    static constexpr auto geqrf = p##geqrf_;                                                      \
+    static constexpr auto orgqr = p##orgqr_name##_;                                               \
+    static constexpr auto gesdd = p##gesdd_;                                                      \
+    static constexpr auto heevd = p##heevd_name##_;                                               \
+    static constexpr auto hetrd = p##hetrd_name##_;                                               \
+    static constexpr auto ungtr = p##ungtr_name##_;                                               \
+    static constexpr auto geev = p##geev_;                                                        \
+    static constexpr auto gelsy = p##gelsy_;                                                      \
+    static constexpr auto sytrf = p##sytrf_;                                                      \
+    static constexpr auto sytrs = p##sytrs_;                                                      \
+    static constexpr auto hetrf = p##hetrf_name##_;                                               \
+    static constexpr auto hetrs = p##hetrs_name##_;                                               \
   };
-ROUTINES(s, float, float, orgqr, syevd, sytrf, sytrs)
-ROUTINES(d, double, double, orgqr, syevd, sytrf, sytrs)
-ROUTINES(c, C, float, ungqr, heevd, hetrf, hetrs)
-ROUTINES(z, Z, double, ungqr, heevd, hetrf, hetrs)
+ROUTINES(s, float, float, orgqr, syevd, sytrd, orgtr, sytrf, sytrs)
+ROUTINES(d, double, double, orgqr, syevd, sytrd, orgtr, sytrf, sytrs)
+ROUTINES(c, C, float, ungqr, heevd, hetrd, ungtr, hetrf, hetrs)
+ROUTINES(z, Z, double, ungqr, heevd, hetrd, ungtr, hetrf, hetrs)
 #undef ROUTINES
+
+// What the singular vectors of real matrices take beyond them.
+template <class T> struct RealRoutines;
+#define REAL_ROUTINES(p, T, R)               \
+  template <> struct RealRoutines<T> {       \
+    static constexpr auto gebrd = p##gebrd_; \
+    static constexpr auto bdsdc = p##bdsdc_; \
+    static constexpr auto ormbr = p##ormbr_; \
+  };
+CRESSET_REAL(REAL_ROUTINES)
+#undef REAL_ROUTINES
 
 template <class T> constexpr bool kComplex = !std::is_floating_point_v<T>;
 
@@ -108,9 +131,9 @@ template <class F> auto by_dtype(ScalarType dtype, F&& f) {
 
 constexpr int kQuery = -1;
 
-// run(memory, size): at first with a query for the size, then with as much.
-template <class T, class F> void run_asked(LapackWork& kept, F&& run) {
-  int& size = kept.lengths[0];
+// run(memory, size): at first with a query for the size, then with as much. A routine that runs several tells them apart by `which`.
+template <class T, class F> void run_asked(LapackWork& kept, F&& run, int which = 0) {
+  int& size = kept.lengths[which];
   if (size == 0) {
     T answer = 0;
     int asked = kQuery;
@@ -170,25 +193,142 @@ int orgqr(LapackWork& kept, ScalarType dtype, int m, int n, int k, void* a, int 
   });
 }
 
+template <class T> struct Decomposition {
+  char job;
+  int m, n;
+  T* a;
+  int lda;
+  typename Routines<T>::Real* s;
+  T* u;
+  int ldu;
+  T* vh;
+  int ldvh;
+  int rows() const { return job == 'A' ? n : std::min(m, n); }     // of vh
+  int columns() const { return job == 'A' ? m : std::min(m, n); }  // of u
+};
+
+template <class T> int by_gesdd(LapackWork& kept, const Decomposition<T>& of) {
+  using R = typename Routines<T>::Real;
+  int info = 0;
+  const int64_t least = std::min(of.m, of.n), most = std::max(of.m, of.n);
+  int* integers = work<int>(kept, 1, 8 * least);
+  const auto run = [&](T* memory, int& size) {
+    if constexpr (kComplex<T>) {
+      // LAPACK's bound for all jobs, with that of releases that asked for more where there are no vectors.
+      R* reals = work<R>(kept, 2, std::max(least * std::max(5 * least + 7, 2 * most + 2 * least + 1), 7 * least));
+      Routines<T>::gesdd(&of.job, &of.m, &of.n, of.a, &of.lda, of.s, of.u, &of.ldu, of.vh, &of.ldvh, memory, &size, reals, integers, &info, 1);
+    } else {
+      Routines<T>::gesdd(&of.job, &of.m, &of.n, of.a, &of.lda, of.s, of.u, &of.ldu, of.vh, &of.ldvh, memory, &size, integers, &info, 1);
+    }
+  };
+  run_asked<T>(kept, run);
+  return info;
+}
+
+// What lies beside the first `known` rows and columns becomes that of the identity.
+template <class T> void extend(T* matrix, int ld, int rows, int columns, int known) {
+  for (int64_t c = 0; c < columns; c++)
+    for (int64_t r = c < known ? known : 0; r < rows; r++) matrix[c * ld + r] = T(r == c);
+}
+
+template <class T> void transpose(int rows, int columns, const T* from, int ld, T* to, int to_ld) {
+  constexpr int kTile = 16;
+  for (int64_t c0 = 0; c0 < columns; c0 += kTile)
+    for (int64_t r0 = 0; r0 < rows; r0 += kTile)
+      for (int64_t c = c0; c < std::min<int64_t>(columns, c0 + kTile); c++)
+        for (int64_t r = r0; r < std::min<int64_t>(rows, r0 + kTile); r++) to[r * to_ld + c] = from[c * ld + r];
+}
+
+// A matrix with more columns than rows, bidiagonal at once. Its transpose goes through the same reflections with columns where it has rows, in a
+// third of the time; its own bidiagonal matrix is the lower one.
+template <class T> int by_bidiagonal(LapackWork& kept, const Decomposition<T>& of) {
+  using Real = RealRoutines<T>;
+  const int m = of.m, n = of.n, rows = of.rows();
+  const int64_t size = int64_t{m} * n;
+  T* across = work<T>(kept, 2, size + int64_t{n} * rows + int64_t{3} * m);
+  T *right = across + size, *beside = right + int64_t{n} * rows, *of_columns = beside + m, *of_rows = of_columns + m;
+  transpose(m, n, of.a, of.lda, across, n);
+  int info = 0;
+  run_asked<T>(kept, [&](T* memory, int& length) { Real::gebrd(&n, &m, across, &n, of.s, beside, of_columns, of_rows, memory, &length, &info); });
+  int none = 0;
+  Real::bdsdc("L", "I", &m, of.s, beside, of.u, &of.ldu, of.vh, &of.ldvh, nullptr, &none, work<T>(kept, 0, (3 * int64_t{m} + 4) * m),
+              work<int>(kept, 1, 8 * int64_t{m}), &info, 1, 1);
+  if (info != 0) return info;
+  transpose(m, m, of.vh, of.ldvh, right, n);
+  extend(right, n, n, rows, m);
+  run_asked<T>(
+      kept, [&](T* memory, int& length) { Real::ormbr("P", "L", "N", &m, &m, &n, across, &n, of_rows, of.u, &of.ldu, memory, &length, &info, 1, 1, 1); }, 1);
+  run_asked<T>(
+      kept, [&](T* memory, int& length) { Real::ormbr("Q", "L", "N", &n, &rows, &m, across, &n, of_columns, right, &n, memory, &length, &info, 1, 1, 1); }, 2);
+  transpose(n, rows, right, n, of.vh, of.ldvh);
+  return info;
+}
+
+// First a = QR, then the decomposition of the square R.
+template <class T> int by_qr(LapackWork& kept, const Decomposition<T>& of) {
+  const int m = of.m, n = of.n, columns = of.columns();
+  T* factors = work<T>(kept, 2, n + 2 * int64_t{n} * n);
+  T *r = factors + n, *left = r + int64_t{n} * n;
+  int info = 0;
+  run_asked<T>(
+      kept, [&](T* memory, int& size) { Routines<T>::geqrf(&m, &n, of.a, &of.lda, factors, memory, &size, &info); }, 1);
+  for (int64_t c = 0; c < n; c++) std::fill(std::copy_n(of.a + c * of.lda, c + 1, r + c * n), r + (c + 1) * n, T(0));
+  const int failed = by_gesdd<T>(kept, {'S', n, n, r, n, of.s, left, n, of.vh, of.ldvh});
+  for (int64_t c = 0; c < n; c++) std::copy_n(left + c * n, n, of.u + c * of.ldu);
+  extend(of.u, of.ldu, m, columns, n);
+  run_asked<T>(
+      kept,
+      [&](T* memory, int& size) {
+        RealRoutines<T>::ormbr("Q", "L", "N", &m, &columns, &n, of.a, &of.lda, factors, of.u, &of.ldu, memory, &size, &info, 1, 1, 1);
+      },
+      2);
+  return failed;
+}
+
+// Where LAPACK scales a matrix before anything else.
+template <class T> bool needs_scaling(const Decomposition<T>& of) {
+  const T least = std::sqrt(std::numeric_limits<T>::min()) / std::numeric_limits<T>::epsilon();
+  T most = 0;
+  for (int64_t c = 0; c < of.n; c++)
+    for (int64_t r = 0; r < of.m; r++) most = std::max(most, std::abs(of.a[c * of.lda + r]));
+  return most != 0 && !(most >= least && most <= 1 / least);
+}
+
+// Which of LAPACK's ways a real matrix takes decides about the signs of its singular vectors. PyTorch's LAPACK, MKL, takes R of a tall one from
+// 1.5 times as many rows as columns on and L of a wide one from 20 times as many columns as rows on, where LAPACK's own gesdd, which decides
+// between the same ways, has 11/6 for both. Found by comparing all orders up to 14 and some up to 1000; complex matrices agree.
+template <class T> int decompose(LapackWork& kept, const Decomposition<T>& of) {
+  if constexpr (!kComplex<T>) {
+    const int64_t least = std::min(of.m, of.n), from = least * 11 / 6;
+    const bool at_once = of.m < of.n && of.n >= from && of.n < 20 * least;
+    const bool by_triangle = of.m > of.n && of.m >= 3 * least / 2 && of.m < from;
+    if (of.job != 'N' && (at_once || by_triangle)) {
+      LapackWork others;
+      return needs_scaling(of) ? by_gesdd(others, of) : at_once ? by_bidiagonal(kept, of) : by_qr(kept, of);
+    }
+  }
+  return by_gesdd(kept, of);
+}
+
 int gesdd(LapackWork& kept, ScalarType dtype, char job, int m, int n, void* a, int lda, void* s, void* u, int ldu, void* vh, int ldvh) {
+  return by_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return decompose<T>(kept,
+                        {job, m, n, static_cast<T*>(a), lda, static_cast<typename Routines<T>::Real*>(s), static_cast<T*>(u), ldu, static_cast<T*>(vh), ldvh});
+  });
+}
+
+int hetrd(LapackWork& kept, ScalarType dtype, bool upper, int n, void* a, int lda, void* d, void* e) {
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     using R = typename Routines<T>::Real;
     int info = 0;
-    const int64_t least = std::min(m, n), most = std::max(m, n);
-    int* integers = work<int>(kept, 1, 8 * least);
-    const auto run = [&](T* memory, int& size) {
-      if constexpr (kComplex<T>) {
-        // LAPACK's bound for all jobs, with that of releases that asked for more where there are no vectors.
-        R* reals = work<R>(kept, 2, std::max(least * std::max(5 * least + 7, 2 * most + 2 * least + 1), 7 * least));
-        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh, memory, &size,
-                           reals, integers, &info, 1);
-      } else {
-        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh, memory, &size,
-                           integers, &info, 1);
-      }
-    };
-    run_asked<T>(kept, run);
+    T *matrix = static_cast<T*>(a), *factors = work<T>(kept, 1, n);
+    run_asked<T>(kept, [&](T* memory, int& size) {
+      Routines<T>::hetrd(triangle(upper), &n, matrix, &lda, static_cast<R*>(d), static_cast<R*>(e), factors, memory, &size, &info, 1);
+    });
+    run_asked<T>(
+        kept, [&](T* memory, int& size) { Routines<T>::ungtr(triangle(upper), &n, matrix, &lda, factors, memory, &size, &info, 1); }, 1);
     return info;
   });
 }
@@ -312,6 +452,6 @@ extern "C" __attribute__((visibility("default"))) const cresset::kernels::Lapack
   using namespace cresset::kernels;
   if (openblas_set_num_threads) openblas_set_num_threads(1);
   static const LapackTable table{
-      kLapackAbi, openblas_get_corename ? openblas_get_corename() : "", potrf, getrf, trsm, geqrf, orgqr, gesdd, heevd, geev, sytrf, sytrs, gelsy};
+      kLapackAbi, openblas_get_corename ? openblas_get_corename() : "", potrf, getrf, trsm, geqrf, orgqr, gesdd, heevd, hetrd, geev, sytrf, sytrs, gelsy};
   return &table;
 }
