@@ -11,7 +11,7 @@ namespace {
 
 using SerialGemm = void (*)(const GemmProblem&);
 
-constexpr int64_t kSmallProduct = 32 * 32 * 32, kThin = 16, kFewRows = 4, kVeryFewRows = 2, kLong = 64;
+constexpr int64_t kSmallProduct = 32 * 32 * 32, kTiny = 8, kThin = 16, kFewRows = 4, kVeryFewRows = 2, kLong = 64;
 
 SerialGemm serial_gemm(ScalarType dtype) {
   switch (dtype) {
@@ -40,6 +40,7 @@ GemmPath choose_path(ScalarType dtype, const GemmProblem& p) {
   if (!is_floating_type(dtype)) return GemmPath::packed;
   const bool low_precision = element_size(dtype) == 2;
   const bool few_long_sums = p.k >= kLong && (p.trans_b ? p.m <= kVeryFewRows || (p.n <= kFewRows && p.m <= kThin) : p.n == 1 && !p.trans_a);
+  if (!low_precision && std::max({p.m, p.n, p.k}) <= kTiny) return GemmPath::tiny;
   if (!low_precision && !few_long_sums && p.m * p.n * p.k <= kSmallProduct) return GemmPath::small;
   if (p.k >= 32) {
     if (p.trans_b && p.m <= kThin) return GemmPath::dot_rows;
@@ -131,12 +132,10 @@ void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64
   }
   // Consecutive products, on one thread.
   const auto products = [&](int64_t begin, int64_t end) {
-    if (p.path != GemmPath::small) {
-      for (int64_t item = begin; item < end; item++) serial(product(item));
-      return;
-    }
     const GemmBatch together{end - begin, stride_a, stride_b, stride_c};
-    dtype == ScalarType::Float ? call(gemm_small_float_stub)(product(begin), together) : call(gemm_small_double_stub)(product(begin), together);
+    if (p.path == GemmPath::tiny) return call(dtype == ScalarType::Float ? gemm_tiny_float_stub : gemm_tiny_double_stub)(product(begin), together);
+    if (p.path == GemmPath::small) return call(dtype == ScalarType::Float ? gemm_small_float_stub : gemm_small_double_stub)(product(begin), together);
+    for (int64_t item = begin; item < end; item++) serial(product(item));
   };
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (get_num_threads() == 1 || flops * static_cast<double>(batch) < 2 * kGrainFlops) { return products(0, batch); }

@@ -650,6 +650,36 @@ class Provider(unittest.TestCase):
                 expected = (total[0] + total[2]) + (total[1] + total[3]) if lanes == 4 else total[0] + total[1]
                 self.assertEqual(torch.dot(torch.from_numpy(x), torch.from_numpy(y)).item(), expected.item(), (dtype, n))
 
+    def test_products_of_at_most_8_rows_columns_and_terms_round_every_product_and_sum(self):
+        """As MKL does: what small matrices make has PyTorch's bits, and so has what many products in a row make of them."""
+        for dtype in (np.float32, np.float64):
+            for m, n, k in ((2, 2, 2), (3, 5, 4), (5, 5, 5), (8, 8, 8), (7, 3, 8), (1, 6, 8), (8, 2, 5)):
+                x, y = (array(2, *shape).astype(dtype) for shape in ((m, k), (k, n)))
+                expected = np.zeros((2, m, n), dtype)
+                for q in range(k):
+                    expected += x[..., q : q + 1] * y[..., q : q + 1, :]
+                a, b = torch.from_numpy(x), torch.from_numpy(y)
+                turned = b.mT.contiguous().mT
+                for got in (a @ b, a @ turned, torch.stack([a[0].mm(b[0]), a[1].mm(b[1])]), torch.func.vmap(torch.mm)(a, b)):
+                    self.assertEqual(numbers(got).tolist(), expected.tolist(), (dtype, m, n, k))
+
+    def test_exponentials_of_a_batch_have_the_bits_of_pytorchs(self):
+        a = torch.tensor([[3.0, -7, 2], [5, 0.5, -11], [-1, 6, 4]])
+        expected = [
+            [
+                [11.569842338562012, 8.913999557495117, 24.099191665649414],
+                [-0.40225696563720703, -6.058368682861328, 7.955745697021484],
+                [8.827496528625488, -0.5436619520187378, 2.4375722408294678],
+            ],
+            [
+                [1.0789796113967896, -0.2209392488002777, 0.10891208052635193],
+                [0.16806337237358093, 0.9643111228942871, -0.357589453458786],
+                [-0.018582401797175407, 0.2015712857246399, 1.0970383882522583],
+            ],
+        ]
+        self.assertEqual(torch.matrix_exp(torch.stack([a, a / 32])).tolist(), expected)
+        self.assertTrue(torch.equal(torch.matrix_exp(torch.zeros(2, 3, 3)), torch.eye(3).expand(2, 3, 3)))
+
     def test_dot_of_every_length_and_dtype(self):
         for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.complex64, torch.complex128, torch.uint8, torch.int32, torch.int64):
             for n in (0, 1, 63, 64, 65, 1000):

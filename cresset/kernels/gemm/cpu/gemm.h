@@ -8,7 +8,7 @@ namespace cresset::kernels {
 
 // The ways to compute a product, see kernels/gemm/cpu/gemm_packed.h and gemm_thin.h. Chosen for the whole product, so that cutting it for
 // threads changes no sum's order.
-enum class GemmPath : int { packed, dot_rows, dot_columns, few_rows, few_columns, small };
+enum class GemmPath : int { packed, dot_rows, dot_columns, few_rows, few_columns, small, tiny };
 
 // C = alpha * op(A) * op(B) + beta * C, then the epilogue; see kernels/gemm/gemm.h. m, n, k > 0.
 struct GemmProblem {
@@ -42,6 +42,9 @@ struct StripProduct {
 // All products of a batch by GemmPath::small: the first one and where the others lie.
 CRESSET_DECLARE_KERNEL(void, gemm_small_float, (const GemmProblem& p, const GemmBatch& batch))
 CRESSET_DECLARE_KERNEL(void, gemm_small_double, (const GemmProblem& p, const GemmBatch& batch))
+// The same by GemmPath::tiny: every product and every sum is rounded, in the order of the terms, which gives the bits of PyTorch's.
+CRESSET_DECLARE_KERNEL(void, gemm_tiny_float, (const GemmProblem& p, const GemmBatch& batch))
+CRESSET_DECLARE_KERNEL(void, gemm_tiny_double, (const GemmProblem& p, const GemmBatch& batch))
 CRESSET_DECLARE_KERNEL(void, gemm_float, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_double, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_half, (const GemmProblem& p))

@@ -94,7 +94,7 @@ ROUTINES(c, C, float, ungqr, heevd, hetrd, ungtr, hetrf, hetrs)
 ROUTINES(z, Z, double, ungqr, heevd, hetrd, ungtr, hetrf, hetrs)
 #undef ROUTINES
 
-// What the singular vectors of real matrices take beyond them.
+// More of them, for the singular vectors of real matrices.
 template <class T> struct RealRoutines;
 #define REAL_ROUTINES(p, T, R)               \
   template <> struct RealRoutines<T> {       \
@@ -225,7 +225,7 @@ template <class T> int by_gesdd(LapackWork& kept, const Decomposition<T>& of) {
   return info;
 }
 
-// What lies beside the first `known` rows and columns becomes that of the identity.
+// The identity beside the first `known` rows and columns, which stay.
 template <class T> void extend(T* matrix, int ld, int rows, int columns, int known) {
   for (int64_t c = 0; c < columns; c++)
     for (int64_t r = c < known ? known : 0; r < rows; r++) matrix[c * ld + r] = T(r == c);
