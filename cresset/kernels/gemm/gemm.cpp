@@ -11,7 +11,7 @@ namespace {
 
 using SerialGemm = void (*)(const GemmProblem&);
 
-constexpr int64_t kSmallProduct = 32 * 32 * 32, kTiny = 8, kThin = 16, kFewRows = 4, kVeryFewRows = 2, kLong = 64;
+constexpr int64_t kSmallProduct = 32 * 32 * 32, kTiny = 8, kTinyOfBatch = 400, kThin = 16, kFewRows = 4, kVeryFewRows = 2, kLong = 64;
 
 SerialGemm serial_gemm(ScalarType dtype) {
   switch (dtype) {
@@ -36,12 +36,16 @@ SerialGemm serial_gemm(ScalarType dtype) {
 // The path of a product. On one core of an AMD Zen 5, float32, GFLOP/s packed -> chosen: 4x4x4: 2 -> 4, 32x32x32: 156 -> 225 (small);
 // 1x4096x4096 with B transposed: 6 -> 20, 8x768x768: 48 -> 143, 128x10x512: 75 -> 165 (dot); 1x4096x4096: 5 -> 21 (few rows);
 // 1x1x12480: 1.7 as a small product -> 17 (dot); 1x256x64 with B transposed, on Zen 4: 6.4 us as a small product -> 2.0 us (dot).
-GemmPath choose_path(ScalarType dtype, const GemmProblem& p) {
+GemmPath choose_path(ScalarType dtype, const GemmProblem& p, int64_t batch) {
   if (!is_floating_type(dtype)) return GemmPath::packed;
   const bool low_precision = element_size(dtype) == 2;
   const bool few_long_sums = p.k >= kLong && (p.trans_b ? p.m <= kVeryFewRows || (p.n <= kFewRows && p.m <= kThin) : p.n == 1 && !p.trans_a);
   if (!low_precision && std::max({p.m, p.n, p.k}) <= kTiny) return GemmPath::tiny;
-  if (!low_precision && !few_long_sums && p.m * p.n * p.k <= kSmallProduct) return GemmPath::small;
+  if (!low_precision && !few_long_sums && p.m * p.n * p.k <= kSmallProduct) {
+    // Of a batch PyTorch rounds these, too.
+    const bool rounds = batch > 1 && (p.n == 1 || p.m * p.n * p.k < kTinyOfBatch);
+    return rounds ? GemmPath::tiny : GemmPath::small;
+  }
   if (p.k >= 32) {
     if (p.trans_b && p.m <= kThin) return GemmPath::dot_rows;
     if (!p.trans_a && p.n <= kThin) return GemmPath::dot_columns;
@@ -118,7 +122,7 @@ void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64
     p.relu = epilogue->relu;
     CRESSET_CHECK(!p.relu || is_floating_type(dtype), "gemm: relu is defined for floating dtypes, got ", dtype);
   }
-  p.path = choose_path(dtype, p);
+  p.path = choose_path(dtype, p, batch);
   const auto product = [&](int64_t item) {
     GemmProblem q = p;
     q.a = advance(a, item * stride_a, size);
@@ -159,7 +163,7 @@ void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64
 
 bool gemm_packs(bool trans_b, int64_t m, int64_t n, int64_t k) {
   const GemmProblem p{false, trans_b, m, n, k, 1, 0, nullptr, k, nullptr, trans_b ? k : n, nullptr, n, nullptr, false, GemmPath::packed};
-  return choose_path(ScalarType::Float, p) == GemmPath::packed;
+  return choose_path(ScalarType::Float, p, 1) == GemmPath::packed;
 }
 int64_t gemm_packed_count(int64_t n, int64_t k) { return call(gemm_columns_size_float_stub)(n, k); }
 void gemm_pack(bool trans_b, int64_t n, int64_t k, const float* b, int64_t ldb, float* packed) {

@@ -663,6 +663,14 @@ class Provider(unittest.TestCase):
                 for got in (a @ b, a @ turned, torch.stack([a[0].mm(b[0]), a[1].mm(b[1])]), torch.func.vmap(torch.mm)(a, b)):
                     self.assertEqual(numbers(got).tolist(), expected.tolist(), (dtype, m, n, k))
 
+    def test_batches_of_small_products_and_of_vectors_round_every_product_and_sum(self):
+        for m, n, k in ((10, 1, 10), (250, 1, 10), (3, 12, 4), (2, 3, 50), (16, 4, 6)):
+            x, y = (array(2, *shape).astype(np.float32) for shape in ((m, k), (k, n)))
+            expected = np.zeros((2, m, n), np.float32)
+            for q in range(k):
+                expected += x[..., q : q + 1] * y[..., q : q + 1, :]
+            self.assertEqual(numbers(torch.bmm(torch.from_numpy(x), torch.from_numpy(y))).tolist(), expected.tolist(), (m, n, k))
+
     def test_exponentials_of_a_batch_have_the_bits_of_pytorchs(self):
         a = torch.tensor([[3.0, -7, 2], [5, 0.5, -11], [-1, 6, 4]])
         expected = [
