@@ -30,6 +30,15 @@ class Operators(unittest.TestCase):
         with self.assertRaises(TypeError):
             torch.add("x", one)
 
+    def test_a_tensor_in_place_of_a_list_of_indices_is_its_rows(self):
+        x, places, aten = torch.arange(6.0).view(2, 3), torch.tensor([[1, 0], [0, 1]]), torch.ops.aten
+        for call in (aten.index, aten.index.Tensor):
+            self.assertEqual([call(x, places).tolist(), call(x, places[0]).item(), call(x, indices=places).tolist()], [[3, 1], 3, [3, 1]])
+        self.assertEqual(aten.index_put(x, places[0, :1], torch.tensor(9.0)).tolist(), [[0, 1, 2], [9, 9, 9]])
+        for wrong in (torch.tensor(1), "x"):
+            self.assertRaisesRegex(RuntimeError, "fit no form", aten.index, x, wrong)
+        self.assertRaisesRegex(RuntimeError, "fit no form", aten.cat, x)
+
     def test_complex_numbers_have_no_order(self):
         x = torch.tensor([1 + 2j, -3j])
         none = "complex numbers have no order, got dtype complex64"

@@ -51,6 +51,14 @@ def _refused(error):
     return RuntimeError(str(error)) if "the arguments fit no form of it" in str(error) else error
 
 
+def _in_rows(schema, args, kwargs):
+    """The arguments with every tensor that stands for a list of tensors or None replaced by its rows; None where there is none."""
+    named = {**dict(zip((argument.name for argument in schema.arguments), args, strict=False)), **kwargs}
+    lists = {argument.name for argument in schema.arguments if str(argument.type) == "List[Optional[Tensor]]"}
+    rows = {name: list(value) for name, value in named.items() if name in lists and isinstance(value, _cresset.Tensor) and value.dim() > 0}
+    return {**named, **rows} if rows else None
+
+
 takes_numbers = set()  # operators of libraries that take Python numbers for tensors
 
 
@@ -74,7 +82,10 @@ class OpOverload(OperatorBase):
         try:
             return self._call(*args, **kwargs)
         except TypeError as error:
-            raise _refused(error) from None
+            refused = _refused(error)
+        if (rows := _in_rows(self._schema, args, kwargs)) is None:
+            raise refused from None
+        return self(**rows)
 
     @functools.cached_property
     def _schema(self):
@@ -231,6 +242,9 @@ class OpOverloadPacket(OperatorBase):
         for overload in self._beside:
             with contextlib.suppress(RuntimeError, TypeError):
                 return getattr(self, overload)._call(*args, **kwargs)
+        for overload in self._overloads:
+            if (rows := _in_rows(getattr(self, overload)._schema, args, kwargs)) is not None:
+                return self(**rows)
         raise refused from None
 
     @property
