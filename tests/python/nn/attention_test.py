@@ -421,6 +421,16 @@ class AffineGrid(unittest.TestCase):
     def test_gradient(self):
         theta = waves(2, 2, 3).requires_grad_()
         self.assertTrue(torch.autograd.gradcheck(lambda t: F.affine_grid(t, (2, 1, 3, 2)), theta))
+        self.assertTrue(torch.autograd.gradgradcheck(lambda t: F.affine_grid(t, (2, 1, 3, 2)), theta))
+        self.assertTrue(torch.autograd.gradcheck(lambda t: F.affine_grid(t, (2, 1, 3, 2), align_corners=True), theta, check_forward_ad=True))
+        volume = waves(2, 3, 4).double().requires_grad_()
+        self.assertTrue(torch.autograd.gradcheck(lambda t: F.affine_grid(t, (2, 1, 3, 2, 4)), volume))
+
+    def test_nothing_is_saved_for_the_gradient(self):
+        saved = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: saved.append(x.shape) or x, lambda x: x):
+            grid = F.affine_grid(waves(2, 2, 3).requires_grad_(), (2, 1, 30, 20))
+        self.assertEqual((saved, grid.grad_fn.name()), ([], "AffineGridGeneratorBackward0"))
 
     def test_refusals(self):
         theta = torch.ones(1, 2, 3)
