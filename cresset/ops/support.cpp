@@ -80,8 +80,7 @@ void warn_of_resize(const char* op, const Tensor& out, IntArrayRef sizes) {
            ", which is deprecated; pass a tensor of that shape, or out.resize_(0) to reuse its memory"));
 }
 
-// Whether several elements of a tensor are one, as after expand().
-static bool is_expanded(const Tensor& t) {
+bool is_expanded(const Tensor& t) {
   bool overlap = false;
   for (int64_t d = 0; d < t.dim(); d++) overlap = overlap || (t.strides()[d] == 0 && t.sizes()[d] > 1);
   return overlap && t.numel() > 0;

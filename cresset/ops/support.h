@@ -126,6 +126,8 @@ void check_castable(const char* op, ScalarType from, ScalarType to);
 void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule);
 // Errors if `out` shares memory with an input.
 void check_apart(const char* op, const Tensor& out, const Inputs& inputs);
+// Whether several elements of a tensor are one, as after expand().
+bool is_expanded(const Tensor& t);
 // Errors unless no two elements of `out` share memory.
 void check_no_internal_overlap(const char* op, const Tensor& out);
 // For operators that may write one place several times.

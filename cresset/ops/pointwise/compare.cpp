@@ -4,6 +4,7 @@
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_compare.h"
+#include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise/pointwise.h"
 
@@ -108,6 +109,13 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) 
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
   if (!value.lacks_data() && !as_batched(value)) check_fits(self, value.item());
   return cresset::where(mask, value.to(self.scalar_type()), self);
+}
+
+Tensor& masked_fill_(Tensor& self, const Tensor& mask, const Tensor& value) {
+  // One number may be written over itself.
+  const bool is_number = value.dim() == 0 && !value.lacks_data() && !as_batched(value) && !differentiates(value);
+  if (is_expanded(self) && is_number) return self.masked_fill_(mask, value.item());
+  return store_inplace("masked_fill_", self, composite::masked_fill(kept_input(self), mask, value));
 }
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {

@@ -186,6 +186,8 @@ def test_writes_into_an_expanded_tensor_are_told_or_refused():
     for fill in (lambda x: x.index_fill_(0, where, 1.0), lambda x: x.masked_fill_(mask, 0.0)):
         with pytest.warns(UserWarning, match="expanded"):
             fill(expanded())
+    with pytest.warns(UserWarning, match="expanded"):
+        assert expanded().masked_fill_(mask, torch.tensor(2.0)).tolist() == [2.0] * 6
     for write in (lambda x: x.__setitem__(slice(None), 0), lambda x: x.__setitem__(slice(0, 2), torch.ones(2)), lambda x: x.put_(where, torch.rand(2))):
         with pytest.raises(RuntimeError):
             write(expanded())
