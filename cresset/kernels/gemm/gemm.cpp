@@ -11,7 +11,7 @@ namespace {
 
 using SerialGemm = void (*)(const GemmProblem&);
 
-constexpr int64_t kSmallProduct = 32 * 32 * 32, kTiny = 8, kTinyOfBatch = 400, kThin = 16, kFewRows = 4, kVeryFewRows = 2, kLong = 64;
+constexpr int64_t kSmallProduct = 32 * 32 * 32, kTiny = 8, kMostQuarters = 64, kTinyOfBatch = 400, kThin = 16, kFewRows = 4, kVeryFewRows = 2, kLong = 64;
 
 SerialGemm serial_gemm(ScalarType dtype) {
   switch (dtype) {
@@ -33,6 +33,11 @@ SerialGemm serial_gemm(ScalarType dtype) {
   }
 }
 
+// The products of a small linear map with few results that PyTorch's library computes as dot products.
+bool is_of_quarters(const GemmProblem& p) {
+  return p.trans_b && !p.trans_a && p.m >= 2 && p.m <= kMostQuarters && p.n >= 2 && p.n <= kTiny && p.k <= 2 * kTiny && p.k % 4 == 0;
+}
+
 // The path of a product. On one core of an AMD Zen 5, float32, GFLOP/s packed -> chosen: 4x4x4: 2 -> 4, 32x32x32: 156 -> 225 (small);
 // 1x4096x4096 with B transposed: 6 -> 20, 8x768x768: 48 -> 143, 128x10x512: 75 -> 165 (dot); 1x4096x4096: 5 -> 21 (few rows);
 // 1x1x12480: 1.7 as a small product -> 17 (dot); 1x256x64 with B transposed, on Zen 4: 6.4 us as a small product -> 2.0 us (dot).
@@ -40,6 +45,7 @@ GemmPath choose_path(ScalarType dtype, const GemmProblem& p, int64_t batch) {
   if (!is_floating_type(dtype)) return GemmPath::packed;
   const bool low_precision = element_size(dtype) == 2;
   const bool few_long_sums = p.k >= kLong && (p.trans_b ? p.m <= kVeryFewRows || (p.n <= kFewRows && p.m <= kThin) : p.n == 1 && !p.trans_a);
+  if (dtype == ScalarType::Float && batch == 1 && is_of_quarters(p)) return GemmPath::quarters;
   if (!low_precision && std::max({p.m, p.n, p.k}) <= kTiny) return GemmPath::tiny;
   if (!low_precision && !few_long_sums && p.m * p.n * p.k <= kSmallProduct) {
     // Of a batch PyTorch rounds these, too.
@@ -138,6 +144,7 @@ void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64
   const auto products = [&](int64_t begin, int64_t end) {
     const GemmBatch together{end - begin, stride_a, stride_b, stride_c};
     if (p.path == GemmPath::tiny) return call(dtype == ScalarType::Float ? gemm_tiny_float_stub : gemm_tiny_double_stub)(product(begin), together);
+    if (p.path == GemmPath::quarters) return call(gemm_quarters_float_stub)(product(begin));
     if (p.path == GemmPath::small) return call(dtype == ScalarType::Float ? gemm_small_float_stub : gemm_small_double_stub)(product(begin), together);
     for (int64_t item = begin; item < end; item++) serial(product(item));
   };

@@ -663,6 +663,26 @@ class Provider(unittest.TestCase):
                 for got in (a @ b, a @ turned, torch.stack([a[0].mm(b[0]), a[1].mm(b[1])]), torch.func.vmap(torch.mm)(a, b)):
                     self.assertEqual(numbers(got).tolist(), expected.tolist(), (dtype, m, n, k))
 
+    def test_small_linear_maps_sum_every_fourth_term(self):
+        """As MKL's dot products of rows do, (0 + 2) + (1 + 3): linear maps with at most 8 results have PyTorch's bits."""
+        for m, n, k in ((2, 4, 4), (6, 4, 4), (10, 8, 4), (64, 2, 8), (8, 8, 8), (7, 3, 16)):
+            x, w, b = (array(*shape).astype(np.float32) for shape in ((m, k), (n, k), (n,)))
+            terms = (x[:, None] * w[None]).reshape(m, n, k // 4, 4)
+            sums = terms[:, :, 0]
+            for q in range(1, k // 4):
+                sums = sums + terms[:, :, q]
+            expected = (sums[..., 0] + sums[..., 2]) + (sums[..., 1] + sums[..., 3])
+            a, c, d = map(torch.from_numpy, (x, w, b))
+            cases = [
+                (a @ c.t(), expected),
+                (torch.nn.functional.linear(a, c, d), expected + b),
+                (torch.addmm(d, a, c.t(), beta=2, alpha=0.5), expected / 2 + b * 2),
+            ]
+            for got, wanted in cases:
+                self.assertEqual(numbers(got).tolist(), wanted.tolist(), (m, n, k))
+        nan = torch.nn.functional.linear(torch.full((2, 4), float("nan")), torch.ones(3, 4)).relu()
+        self.assertTrue(nan.isnan().all())
+
     def test_batches_of_small_products_and_of_vectors_round_every_product_and_sum(self):
         for m, n, k in ((10, 1, 10), (250, 1, 10), (3, 12, 4), (2, 3, 50), (16, 4, 6)):
             x, y = (array(2, *shape).astype(np.float32) for shape in ((m, k), (k, n)))

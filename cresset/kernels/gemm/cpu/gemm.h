@@ -8,7 +8,7 @@ namespace cresset::kernels {
 
 // The ways to compute a product, see kernels/gemm/cpu/gemm_packed.h and gemm_thin.h. Chosen for the whole product, so that cutting it for
 // threads changes no sum's order.
-enum class GemmPath : int { packed, dot_rows, dot_columns, few_rows, few_columns, small, tiny };
+enum class GemmPath : int { packed, dot_rows, dot_columns, few_rows, few_columns, small, tiny, quarters };
 
 // C = alpha * op(A) * op(B) + beta * C, then the epilogue; see kernels/gemm/gemm.h. m, n, k > 0.
 struct GemmProblem {
@@ -45,6 +45,8 @@ CRESSET_DECLARE_KERNEL(void, gemm_small_double, (const GemmProblem& p, const Gem
 // The same by GemmPath::tiny: every product and every sum is rounded, in the order of the terms, which gives the bits of PyTorch's.
 CRESSET_DECLARE_KERNEL(void, gemm_tiny_float, (const GemmProblem& p, const GemmBatch& batch))
 CRESSET_DECLARE_KERNEL(void, gemm_tiny_double, (const GemmProblem& p, const GemmBatch& batch))
+// One product of rows with rows by GemmPath::quarters, k a multiple of 4: each sum is one of four, of every fourth term, which gives the bits of PyTorch's.
+CRESSET_DECLARE_KERNEL(void, gemm_quarters_float, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_float, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_double, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_half, (const GemmProblem& p))
