@@ -162,10 +162,23 @@ class RowEmitter:
             names = ", ".join(options if p.is_options else p.name for p in self.base.params)
             return [f'store_factory_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}), {rule});', f"return {op.outs[0].name};"]
         if len(op.outs) == 1:
-            return [*self.check_memory(op, op.outs[0].name), f'store_out("{self.name}", {op.outs[0].name}, {call}, {rule});', f"return {op.outs[0].name};"]
+            return [
+                *self.check_memory(op, op.outs[0].name),
+                *self.check_named_dtype(op),
+                f'store_out("{self.name}", {op.outs[0].name}, {call}, {rule});',
+                f"return {op.outs[0].name};",
+            ]
         lines = [*(line for p in op.outs for line in self.check_memory(op, p.name)), f"auto results = {call};"]
         lines += [f'store_out("{self.name}", {p.name}, std::get<{i}>(results), {rule});' for i, p in enumerate(op.outs)]
         return [*lines, f"return {{{', '.join(p.name for p in op.outs)}}};"]
+
+    def check_named_dtype(self, op: Op) -> list[str]:
+        """The condition that `out`, to which the result is cast, has the dtype that a call names."""
+        if self.row.exact_out or not any(p.name == "dtype" for p in op.inputs):
+            return []
+        out = op.outs[0].name
+        unfit = f'{out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead"'
+        return [f"CRESSET_CHECK(!dtype || *dtype == {unfit});"]
 
     def check_memory(self, op: Op, written: str) -> list[str]:
         """Conditions of `out_apart` and `out_same` on the tensor that is written, `self` itself excepted."""
@@ -223,10 +236,7 @@ class RowEmitter:
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", "return self;"])  # fmt: skip
         if n == 1:
             out = op.outs[0].name
-            named = row.out_rule == "any" and "dtype" in inputs
-            unfit = f'{out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead"'
-            given = [f"CRESSET_CHECK(!dtype || *dtype == {unfit});"] if named else []
-            return self.function(op, [*given, f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
+            return self.function(op, [*self.check_named_dtype(op), f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", f"return {out};"])  # fmt: skip
         lines = [f"const OutSpecs specs = {spec};"]
         lines += [f'Written target{i} = written_out("{self.name}", {p.name}, specs[{i}], inputs_of({tensors}), {rule});'
