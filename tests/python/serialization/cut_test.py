@@ -9,12 +9,12 @@ import unittest
 import warnings
 from pathlib import Path
 
+import cresset.distributed.checkpoint as dcp
 import numpy as np
+from cresset.jit.mobile import _load_for_lite_interpreter
 
 import cresset as torch
-import cresset.distributed.checkpoint as dcp
 from cresset.io import load_gguf, load_npy, load_npz, load_torchscript, safetensors, save_npy, save_npz
-from cresset.jit.mobile import _load_for_lite_interpreter
 
 DATA = Path(__file__).resolve().parents[2] / "io" / "data"
 REFUSALS = (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, OSError, safetensors.SafetensorError)
