@@ -106,6 +106,13 @@ void values() {
   CHECK_THAT(seen.size() == 2);
   CHECK_THAT(c10::IValue(a).isPtrType() && c10::IValue(a).internalToPointer() == a.unsafeGetTensorImpl() && !c10::IValue(3).isPtrType());
   CHECK_THAT(message_of([] { c10::IValue(3).internalToPointer(); }) != "no error");
+
+  std::string kinds;
+  for (const c10::IValue& v :
+       std::vector<c10::IValue>{c10::IValue(), a, 1, 2.5, true, c10::complex<double>(1, 2), "text", c10::Device("cpu"), std::vector<int64_t>{1},
+                                std::vector<at::Tensor>{a}, std::make_tuple(1, a), c10::Dict<std::string, int64_t>(), a.storage()})
+    kinds += v.tagKind() + ' ';
+  CHECK_THAT(kinds == "None Tensor Int Double Bool ComplexDouble String Device GenericList GenericList Tuple GenericDict Storage ");
 }
 
 void nodes() {
