@@ -131,6 +131,7 @@ def run_tool(tool, options, folder):
 
 def below_floors(tool, rows, floors):
     reached = {row.name: row.percent for row in rows}
+    reached["all"] = 100.0 * sum(row.passed for row in rows) / max(1, sum(row.total for row in rows))
     unknown = floors.keys() - reached.keys()
     if unknown:
         sys.exit(f"parity: {FLOORS.name} names {', '.join(sorted(unknown))}, which {tool}_parity.py does not report")

@@ -273,8 +273,8 @@ NodeId Machine::global(std::string_view module, std::string_view name) {
   if (known == Known::Unknown && options_.script && module.substr(0, 9) == "__torch__") known = Known::Script;
   if (known == Known::Unknown && !(options_.allow && options_.allow(module, name)) && !options_.any)
     fail("it asks for `", std::string(module), ".", std::string(name),
-         "`, which is not on the list of names that data may use. If you trust it, allow it with `torch.serialization.add_safe_globals`, or, if you "
-         "trust whoever wrote the file with running code on this machine, load with `weights_only=False`");
+         "`, which is not on the list of names that data may use. If you trust it, allow it with `torch.serialization.add_safe_globals`; objects of "
+         "classes that the program has imported are read with `weights_only=False`");
   d_.texts.push_back(std::string(home) + "\n" + std::string(name));
   const NodeId id = add_text(Kind::Global, d_.texts.back());
   d_.nodes[id].known = known;

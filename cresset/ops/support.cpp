@@ -96,6 +96,10 @@ void warn_of_internal_overlap(const char* op, const Tensor& self) {
   if (CRESSET_UNLIKELY(is_expanded(self))) warn(str(op, ": writing to an expanded tensor is deprecated; clone() it first"));
 }
 
+void check_named_dtype(const char* op, std::optional<ScalarType> dtype, const Tensor& out) {
+  CRESSET_CHECK(!dtype || *dtype == out.scalar_type(), op, ": expected an out of dtype ", *dtype, ", but got ", out.scalar_type(), " instead");
+}
+
 void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule) {
   if (rule == OutDtype::any) return;
   if (rule == OutDtype::cast) return check_castable(op, result, out.scalar_type());

@@ -109,7 +109,10 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
 // `self` must have the result's shape. safe: the body may read and write `self` at once; overlapping: its elements may share memory.
 Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe, bool overlapping = false);
 
-// The same for a result that has been computed.
+// Errors: `out` has not the dtype that the call names.
+void check_named_dtype(const char* op, std::optional<ScalarType> dtype, const Tensor& out);
+
+// As written_out, for a result that has been computed.
 void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
 // The same for results that come from no tensors: `out` is resized without a warning.
 void store_factory_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);

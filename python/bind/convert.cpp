@@ -199,7 +199,7 @@ bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numb
       out = to_dtype(o);
       return true;
     case TypeKind::Device:
-      if (!PyObject_TypeCheck(o, device_type) && !PyUnicode_Check(o)) return false;
+      if (!PyObject_TypeCheck(o, device_type) && !PyUnicode_Check(o) && (!PyLong_Check(o) || PyBool_Check(o))) return false;
       out = to_device(o);
       return true;
     case TypeKind::Layout:

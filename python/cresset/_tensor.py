@@ -237,6 +237,8 @@ def _to(self, *args, **kwargs):
             named["device"] = value
         elif isinstance(value, bool):
             named[rest.pop(0)] = value
+        elif isinstance(value, int):
+            named["device"] = value
         elif value is not None:
             raise TypeError(f"to: expected a dtype, device or tensor, got {_kind(value).__name__}")
     return _convert(self, **named) if named else self

@@ -258,6 +258,8 @@ class TestRepository(unittest.TestCase):
             with self.subTest(row=row.schema.full_name):
                 if set(row.test) == {"skip"}:
                     self.assertGreater(len(str(row.test["skip"]).split()), 2, "a reason is a sentence")
+                    for name in re.findall(r"tests/[\w/.]*\w", row.test["skip"]):
+                        self.assertTrue((Path(__file__).parents[2] / name).exists(), f"the reason names {name}, which is not there")
                 else:
                     self.assertLessEqual({"ref", "samples"}, set(row.test), 'expected test = { ref, samples, ... } or test = { skip = "reason" }')
                     self.assertLessEqual(set(row.test), known)

@@ -6,9 +6,11 @@ import importlib
 import inspect
 import io
 import pkgutil
+import re
 import types
 import unittest
 import warnings
+from pathlib import Path
 
 import cresset as torch
 from cresset import distributed as dist
@@ -89,6 +91,14 @@ class Operators(unittest.TestCase):
     def test_signatures_come_first(self):
         self.assertTrue(torch.add.__doc__.startswith("add(input: Tensor | Number, other: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor\n"))
         self.assertTrue(torch.Tensor.add_.__doc__.startswith("add_("))
+
+
+class Records(unittest.TestCase):
+    def test_every_target_of_the_fuzzers_has_a_row(self):
+        root = Path(__file__).resolve().parents[2]
+        targets = re.search(r"TARGET\.\.\. +of (.*) \(all\)", (root / "scripts/fuzz").read_text())[1].split(", ")
+        rows = re.findall(r"^\| (\w+)[^|]*\| [\d.]+ million", (root / "docs/fuzzing.md").read_text(), re.MULTILINE)
+        self.assertEqual(sorted(rows), sorted(targets))
 
 
 class Package(unittest.TestCase):

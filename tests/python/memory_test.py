@@ -170,10 +170,24 @@ class Overlapping(unittest.TestCase):
 
     def test_named_dtypes_must_be_those_of_out(self):
         x = torch.ones(3, 3)
-        for function in (torch.sum, torch.mean, torch.prod, torch.cumsum, torch.cumprod):
+        for function in (torch.sum, torch.nansum, torch.mean, torch.nanmean, torch.prod, torch.cumsum, torch.cumprod):
             with self.assertRaisesRegex(RuntimeError, "dtype float64"):
                 function(x, 0, dtype=torch.float64, out=torch.empty(3))
             function(x, 0, dtype=torch.float64, out=torch.empty(3, dtype=torch.float64))
+        for function in (torch.mean, torch.nanmean):
+            with self.assertRaisesRegex(RuntimeError, "dtype float64"):
+                function(x, dtype=torch.float64, out=torch.empty(()))
+
+    def test_norms_are_written_as_what_they_are(self):
+        x, double = torch.eye(3), torch.empty((), dtype=torch.float64)
+        norms = (torch.linalg.norm, torch.linalg.matrix_norm, torch.linalg.vector_norm)
+        for function in (*norms, torch.nuclear_norm, lambda x, out: torch.frobenius_norm(x, [0, 1], out=out)):
+            with self.assertRaisesRegex(RuntimeError, "dtype float32"):
+                function(x, out=double)
+        for function in norms:
+            with self.assertRaisesRegex(RuntimeError, "dtype float64"):
+                function(x, dtype=torch.float64, out=torch.empty(()))
+            self.assertIs(function(x, dtype=torch.float64, out=double), double)
 
     def test_volumes_without_a_batch_keep_their_format(self):
         x = torch.randn(1, 4, 4, 6, 4).contiguous(memory_format=torch.channels_last_3d)[0]

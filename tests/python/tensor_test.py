@@ -292,6 +292,16 @@ class OtherTypes(unittest.TestCase):
         x.imag = 3.5
         self.assertEqual(x.tolist(), [3.5j, 3.5j])
 
+    def test_whole_numbers_are_devices(self):
+        x = torch.ones(1)
+        for place in (lambda d: x.to(d), lambda d: x.to(device=d), lambda d: torch.ones(1, device=d), lambda d: torch.zeros_like(x, device=d)):
+            with self.assertRaisesRegex(RuntimeError, "device cuda"):
+                place(0)
+            with self.assertRaises(RuntimeError):
+                place(-1)
+        self.assertRaises(TypeError, lambda: torch.ones(1, device=True))
+        self.assertIs(x.to("cpu", True), x)
+
     def test_objects_that_exchange_their_memory(self):
         class Exchanged:
             def __init__(self, tensor):

@@ -162,7 +162,8 @@ class RowEmitter:
             names = ", ".join(options if p.is_options else p.name for p in self.base.params)
             return [f'store_factory_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}), {rule});', f"return {op.outs[0].name};"]
         if len(op.outs) == 1:
-            return [*self.check_memory(op, op.outs[0].name), f'store_out("{self.name}", {op.outs[0].name}, {call}, {rule});', f"return {op.outs[0].name};"]
+            out, conditions = op.outs[0].name, [*self.check_memory(op, op.outs[0].name), *self.check_named_dtype(op)]
+            return [*conditions, f'store_out("{self.name}", {out}, {call}, {rule});', f"return {out};"]
         lines = [*(line for p in op.outs for line in self.check_memory(op, p.name)), f"auto results = {call};"]
         lines += [f'store_out("{self.name}", {p.name}, std::get<{i}>(results), {rule});' for i, p in enumerate(op.outs)]
         return [*lines, f"return {{{', '.join(p.name for p in op.outs)}}};"]
@@ -174,9 +175,13 @@ class RowEmitter:
         check = "apart" if self.row.out_apart else "no_partial_overlap"
         others = ", ".join(p.name for p in op.inputs if p.is_tensor and p.name != written and not (written == "self" and p.name == "self"))
         call = f'check_{check}("{op.schema.name}", {written}, inputs_of({others}));'
-        # Where the result is computed first, an output that it resizes may begin as a part of an input.
-        resized = check == "no_partial_overlap" and self.row.kind == "composite"
+        resized = check == "no_partial_overlap" and self.row.kind == "composite"  # an output that the result resizes may begin as a part of an input
         return [f"if ({written}.sizes() == {op.inputs[0].name}.sizes()) {call}" if resized else call]
+
+    def check_named_dtype(self, op: Op) -> list[str]:
+        """A call that names a dtype wants an `out` of that dtype, even where the result would be cast."""
+        named = not self.row.exact_out and any(p.name == "dtype" for p in op.inputs)
+        return [f'check_named_dtype("{self.name}", dtype, {op.outs[0].name});'] if named else []
 
     def tensors(self, op: Op) -> str:
         return ", ".join(p.name for p in op.inputs if p.is_tensor)
@@ -188,8 +193,7 @@ class RowEmitter:
         spec = f"meta::{self.meta_name()}({op.names})"
         if op.form == "inplace":
             return self.function(op, [f"restride(self, {spec});", "return self;"])
-        many = row.schema.returns[0].type.list
-        return self.function(op, [f"return make_view{'s' if many else ''}({op.params[0].name}, {spec});"])
+        return self.function(op, [f"return make_view{'s' if row.schema.returns[0].type.list else ''}({op.params[0].name}, {spec});"])
 
     def run_spec(self, op: Op) -> list[str]:
         row = self.row
@@ -212,8 +216,7 @@ class RowEmitter:
             if n == 1:
                 return self.function(op, [f"Tensor out = allocate({spec});", *run(["out"]), "return out;"])
             names = self.out_names()
-            lines = [f"const OutSpecs specs = {spec};"]
-            lines += [f"Tensor {name} = allocate(specs[{i}]);" for i, name in enumerate(names)]
+            lines = [f"const OutSpecs specs = {spec};", *(f"Tensor {name} = allocate(specs[{i}]);" for i, name in enumerate(names))]
             return self.function(op, [*lines, *run(names), f"return {{{', '.join(names)}}};"])
         tensors = self.tensors(op)
         if op.form == "inplace":
@@ -223,10 +226,7 @@ class RowEmitter:
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", "return self;"])  # fmt: skip
         if n == 1:
             out = op.outs[0].name
-            named = row.out_rule == "any" and "dtype" in inputs
-            unfit = f'{out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead"'
-            given = [f"CRESSET_CHECK(!dtype || *dtype == {unfit});"] if named else []
-            return self.function(op, [*given, f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
+            return self.function(op, [*self.check_named_dtype(op), f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", f"return {out};"])  # fmt: skip
         lines = [f"const OutSpecs specs = {spec};"]
         lines += [f'Written target{i} = written_out("{self.name}", {p.name}, specs[{i}], inputs_of({tensors}), {rule});'

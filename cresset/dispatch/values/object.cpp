@@ -273,7 +273,19 @@ Value Value::deepcopy() const {
   return copy_of(*this, memo);
 }
 
-std::string Value::tagKind() const { return kind(); }
+std::string Value::tagKind() const {
+  // By the kinds of Data, of which LibTorch keeps dtypes, layouts and memory formats as integers.
+  static constexpr const char* kTags[] = {"None", "Tensor", "Int", "Double", "Bool", "ComplexDouble", "String", "Int", "Device", "Int", "Int", "Generator"};
+  if (data_.index() < std::size(kTags)) return kTags[data_.index()];
+  if (isList()) return "GenericList";
+  if (!object()) return "Int";
+  static constexpr std::pair<std::string_view, const char*> kObjects[] = {{"tuple", "Tuple"},   {"dict", "GenericDict"}, {"storage", "Storage"},
+                                                                          {"stream", "Stream"}, {"future", "Future"},    {"enum", "Enum"},
+                                                                          {"blob", "Blob"},     {"RRef", "RRef"}};
+  for (const auto& [name, tag] : kObjects)
+    if (name == kind()) return tag;
+  return "Object";
+}
 
 std::ostream& operator<<(std::ostream& out, const Value& v) {
   if (v.is_none()) return out << "None";

@@ -70,6 +70,33 @@ void memory() {
   CHECK_THAT(c10::numelements_from_dim(9, sizes) == 1);
 }
 
+struct Counted : c10::intrusive_ptr_target {};
+struct Named : Counted {
+  int name = 3;
+};
+
+void pointers() {
+  auto named = c10::make_intrusive<Named>();
+  c10::intrusive_ptr<Counted> base = named;
+  CHECK_THAT(c10::static_intrusive_pointer_cast<Named>(base)->name == 3 && c10::dynamic_intrusive_pointer_cast<Named>(base) == named);
+  CHECK_THAT(!c10::dynamic_intrusive_pointer_cast<Named>(c10::make_intrusive<Counted>()) && named.use_count() == 2);
+  CHECK_THAT(c10::dynamic_intrusive_pointer_cast<Named>(std::move(base)) == named && !base);
+  CHECK_THAT(named.use_count() == 1);
+
+  namespace raw = c10::raw;
+  raw::intrusive_ptr::incref(named.get());
+  CHECK_THAT(raw::intrusive_ptr::use_count(named.get()) == 2);
+  Named* weak = raw::intrusive_ptr::make_weak(named.get());
+  raw::weak_intrusive_ptr::incref(weak);
+  CHECK_THAT(raw::weak_intrusive_ptr::use_count(weak) == 3 && raw::weak_intrusive_ptr::lock(weak) == weak && named.use_count() == 3);
+  raw::intrusive_ptr::decref(named.get());
+  raw::intrusive_ptr::decref(named.get());
+  raw::weak_intrusive_ptr::decref(weak);
+  named.reset();
+  CHECK_THAT(!raw::weak_intrusive_ptr::lock(weak) && raw::intrusive_ptr::use_count(weak) == 0);
+  raw::weak_intrusive_ptr::decref(weak);
+}
+
 void values() {
   const torch::Tensor a = torch::ones({2}), b = a, other = a.detach();
   const c10::IValue::CompIdentityIValues same;
@@ -79,6 +106,13 @@ void values() {
   CHECK_THAT(seen.size() == 2);
   CHECK_THAT(c10::IValue(a).isPtrType() && c10::IValue(a).internalToPointer() == a.unsafeGetTensorImpl() && !c10::IValue(3).isPtrType());
   CHECK_THAT(message_of([] { c10::IValue(3).internalToPointer(); }) != "no error");
+
+  std::string kinds;
+  for (const c10::IValue& v :
+       std::vector<c10::IValue>{c10::IValue(), a, 1, 2.5, true, c10::complex<double>(1, 2), "text", c10::Device("cpu"), std::vector<int64_t>{1},
+                                std::vector<at::Tensor>{a}, std::make_tuple(1, a), c10::Dict<std::string, int64_t>(), a.storage()})
+    kinds += v.tagKind() + ' ';
+  CHECK_THAT(kinds == "None Tensor Int Double Bool ComplexDouble String Device GenericList GenericList Tuple GenericDict Storage ");
 }
 
 void nodes() {
@@ -151,6 +185,7 @@ void words() {
 
 int main() {
   memory();
+  pointers();
   values();
   nodes();
   words();

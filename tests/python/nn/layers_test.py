@@ -192,6 +192,19 @@ class Losses(unittest.TestCase):
             self.assertEqual(nn.MSELoss(size_average=False).reduction, "sum")
 
 
+class Unpooling(unittest.TestCase):
+    def test_values_return_to_where_they_were_the_largest(self):
+        for dims in (1, 2, 3):
+            x = torch.rand(2, 3, *[4, 6, 8][:dims], dtype=torch.float64, requires_grad=True)
+            pool, unpool = (getattr(F, f"{name}{dims}d") for name in ("max_pool", "max_unpool"))
+            top, places = pool(x, 2, return_indices=True)
+            spread = unpool(top, places, 2)
+            largest = np.kron(top.detach().numpy(), np.ones([1, 1] + [2] * dims))
+            close(self, spread, np.where(x.detach().numpy() == largest, largest, 0))
+            spread.sum().backward()
+            close(self, x.grad, x.detach().numpy() == largest)
+
+
 class Bags(unittest.TestCase):
     def test_bags_are_rows_together(self):
         table = torch.randn(10, 3, dtype=torch.float64)

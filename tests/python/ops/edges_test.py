@@ -44,6 +44,12 @@ class Edges(unittest.TestCase):
         self.assertTrue(torch.autograd.gradcheck(F.binary_cross_entropy, (x, y)))
         self.assertTrue(torch.autograd.gradgradcheck(F.binary_cross_entropy, (x, y)))
 
+    def test_cross_entropy_differentiates_twice_at_certain_probabilities(self):
+        p, y = torch.tensor([0.0, 0.5, 1.0], requires_grad=True), torch.tensor([1.0, 0.5, 0.0], requires_grad=True)
+        by_p, by_y = torch.autograd.grad(F.binary_cross_entropy(p, y, reduction="sum"), (p, y), create_graph=True)
+        self.same(torch.autograd.grad(by_y.sum(), p, retain_graph=True)[0].tolist(), [-1e12, -4.0, -1e12])
+        self.same(torch.autograd.grad(by_p.sum(), y)[0].tolist(), [-1e12, -4.0, -1e12])
+
     def test_cross_entropy_of_a_column_and_a_vector_of_one_length(self):
         op = _cresset.make_op("binary_cross_entropy", ["binary_cross_entropy"])
         self.assertAlmostEqual(op(torch.tensor([[0.9], [0.1]]), torch.tensor([1.0, 0.0])).item(), 0.10536, places=4)

@@ -389,6 +389,13 @@ class Places(unittest.TestCase):
                 close(x.index_reduce(0, index, src, reduce), expected, 1e-6)
         self.assertEqual(x.scatter_reduce(0, index, src, "sum", include_self=False).tolist(), [5, 4, 4])
 
+    def test_a_detached_copy_has_memory_of_its_own(self):
+        x = torch.arange(6.0, requires_grad=True).view(2, 3).t()
+        y = torch.detach_copy(x)
+        self.assertEqual((y.tolist(), y.requires_grad), (x.tolist(), False))
+        y.zero_()
+        self.assertEqual(x.sum().item(), 15)
+
     def test_views_written_over_a_copy(self):
         x = torch.zeros(3, 3)
         self.assertEqual(torch.diagonal_scatter(x, torch.ones(3)).tolist(), np.eye(3).tolist())

@@ -9,7 +9,9 @@ import unittest
 import warnings
 from pathlib import Path
 
+import cresset.distributed.checkpoint as dcp
 import numpy as np
+from cresset.jit.mobile import _load_for_lite_interpreter
 
 import cresset as torch
 from cresset.io import load_gguf, load_npy, load_npz, load_torchscript, safetensors, save_npy, save_npz
@@ -123,6 +125,46 @@ class Cuts(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.refused(content, lambda c: torch.export.load(io.BytesIO(c)), sizes=[*range(0, len(content), max(1, len(content) // 300)), len(content) - 1])
+
+    def test_scripts(self):
+        module = torch.jit.script(torch.nn.Linear(1, 1))
+        for save, load in (("save", torch.jit.load), ("_save_for_lite_interpreter", _load_for_lite_interpreter)):
+            getattr(module, save)(str(self.folder / "script"))
+            content = (self.folder / "script").read_bytes()
+            self.refused(content, lambda c, load=load: load(io.BytesIO(c)), sizes=[*range(0, len(content), 7), len(content) - 1])
+
+    def test_small_pictures(self):
+        pack = self.folder / "cifar-10-batches-py"
+        pack.mkdir()
+        batch = pickle.dumps({"data": np.zeros((1, 3072), np.uint8), "labels": [0]}, 2)
+        names = pickle.dumps({"label_names": ["plane"]}, 2)
+        (pack / "batches.meta").write_bytes(names)
+        for i in range(1, 6):
+            (pack / f"data_batch_{i}").write_bytes(batch)
+
+        def read(c, name):
+            (pack / name).write_bytes(c)
+            torch.vision.datasets.CIFAR10(self.folder)
+
+        self.refused(names, lambda c: read(c, "batches.meta"))
+        (pack / "batches.meta").write_bytes(names)
+        self.refused(batch, lambda c: read(c, "data_batch_1"), sizes=[*range(0, len(batch), 11), len(batch) - 1])
+
+    def test_checkpoints_of_folders(self):
+        place = self.folder / "checkpoint"
+        dcp.save({"a": torch.arange(3.0)}, checkpoint_id=str(place))
+
+        def read(c, file):
+            file.write_bytes(c)
+            try:
+                dcp.load({"a": torch.zeros(3)}, checkpoint_id=str(place))
+            except dcp.api.CheckpointException as error:  # no Exception, as in PyTorch
+                raise RuntimeError from error
+
+        for file in (place / ".metadata", place / "__0_0.distcp"):
+            content = file.read_bytes()
+            self.refused(content, lambda c, file=file: read(c, file), sizes=[*range(0, len(content), 9), len(content) - 1])
+            file.write_bytes(content)
 
 
 if __name__ == "__main__":
