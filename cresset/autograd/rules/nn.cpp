@@ -29,16 +29,6 @@ std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, con
   return {reduction == 1 ? rows.sum() / total_weight : rows.sum(), by_self};
 }
 
-Tensor affine_grid_backward(const Tensor& grad, IntArrayRef size, bool align_corners) {
-  // The pixels' own places, which the identity gives, are made again rather than kept.
-  const int64_t n = grad.size(-1);
-  DimVector one(size);
-  one[0] = 1;
-  const Tensor places = cresset::affine_grid_generator(cresset::eye(n, n + 1, grad.options()).unsqueeze(0), one, align_corners).view({1, -1, n});
-  const Tensor points = cresset::cat({places, cresset::ones({1, places.size(1), 1}, grad.options())}, -1);
-  return points.mT().matmul(grad.reshape({size[0], -1, n})).transpose(1, 2);
-}
-
 Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
   DimVector back;
   for (const int64_t p : pad) back.push_back(-p);

@@ -111,7 +111,6 @@ Tensor in_result_format(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                                                          const std::optional<Tensor>& weight, const Tensor& total_weight, int64_t reduction,
                                                          int64_t ignore_index, double label_smoothing);
-Tensor affine_grid_backward(const Tensor& grad, IntArrayRef size, bool align_corners);
 Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
 Tensor avg_pool_double_backward(const Tensor& grad, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                                 std::optional<int64_t> divisor_override, int64_t dims);

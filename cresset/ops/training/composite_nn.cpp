@@ -35,10 +35,6 @@ Tensor _gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t dim)
   return ones - soft.detach() + soft;
 }
 
-}  // namespace cresset::ops::composite
-
-namespace cresset::ops::cpu {
-
 Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_corners) {
   CRESSET_CHECK(size.size() == 4 || size.size() == 5, "affine_grid_generator: expected a size of 4 or 5 numbers, got ", size);
   const int64_t n = static_cast<int64_t>(size.size()) - 2;
@@ -64,10 +60,6 @@ Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_c
   const Tensor points = cresset::cat(columns, -1).view({1, -1, n + 1}).expand({size[0], -1, -1});
   return points.matmul(theta.mT()).view(out);
 }
-
-}  // namespace cresset::ops::cpu
-
-namespace cresset::ops::composite {
 
 Tensor _interpolate(const Tensor& self, OptionalIntArrayRef size, const std::optional<ArrayRef<double>>& scale_factor, std::string_view mode,
                     bool align_corners, bool recompute_scale_factor, bool antialias) {
