@@ -6,7 +6,8 @@ the thread.
 
 Rows: the overhead of a compiled call and of its guards; chains of pointwise operators, with the time of one copy of the same memory; layers written in plain
 operators beside our own kernels. With --models the training and inference steps of ../shared/bench, whose first step, compilation included, is a row too, and
-peak memory in bytes; then the geometric means of ratios of least times. Other ratios are medians over the pairs. --chart writes the ratios as an SVG.
+peak memory in bytes; then the geometric means of ratios of least times. Other ratios are medians over the pairs. A row of
+functions whose compiled result has other bits than eager mode's ends the program. --chart writes the ratios as an SVG.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def pairs() -> Iterator[tuple[str, Callable[[], Pair]]]:
     def against(function: Any, other: Any, args: tuple[Any, ...], calls: int = 3) -> Callable[[], Pair]:
         def make() -> Pair:
             compiled = torch.compile(function)
-            compiled(*args)
+            if not torch.equal(compiled(*args), function(*args)):
+                sys.exit(f"bench/compile_peer.py: {getattr(function, '__name__', type(function).__name__)}: compiled and eager results differ")
             return lambda: compiled(*args), lambda: other(*args), calls
 
         return make
