@@ -536,6 +536,17 @@ def _static_heads(x: Tensor, add_zero_attn: bool, num_heads: int) -> Tensor:
     if add_zero_attn:
         x = torch.cat([x, torch.zeros([x.size(0), 1, x.size(2)], dtype=x.dtype, device=x.device)], 1)
     return x.reshape([x.size(0) // num_heads, num_heads, x.size(1), x.size(2)])
+def _attended(q: Tensor, keys: Tensor, values: Tensor, mask: Optional[Tensor], rate: float, need_weights: bool, average: bool,
+              is_causal: bool) -> Tuple[Tensor, Optional[Tensor]]:
+    if not need_weights:
+        return torch.scaled_dot_product_attention(q, keys, values, mask, rate, is_causal), None
+    scores = torch.matmul(q * (q.size(-1) ** -0.5), keys.transpose(-2, -1))
+    if mask is not None:
+        scores = scores + mask
+    w = torch.softmax(scores, -1)
+    if rate > 0.0:
+        w = torch.dropout(w, rate, True)
+    return torch.matmul(w, values), w.mean([1]) if average else w
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Optional[Tensor],
                                  in_proj_bias: Optional[Tensor], bias_k: Optional[Tensor], bias_v: Optional[Tensor], add_zero_attn: bool, dropout_p: float,
                                  out_proj_weight: Tensor, out_proj_bias: Optional[Tensor], training: bool = True, key_padding_mask: Optional[Tensor] = None,
@@ -580,21 +591,9 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if padding is not None:
         m = torch.pad(_added_mask(padding, q.dtype), [0, places]).reshape([n, 1, 1, s])
         mask = m if mask is None else mask + m
-    weights: Optional[Tensor] = None
-    rate = dropout_p if training else 0.0
-    if need_weights:
-        scores = torch.matmul(q * (e // num_heads) ** -0.5, keys.transpose(-2, -1))
-        if mask is not None:
-            scores = scores + mask
-        w = torch.softmax(scores, -1)
-        if rate > 0.0:
-            w = torch.dropout(w, rate, True)
-        out = torch.matmul(w, values)
-        weights = w.mean([1]) if average_attn_weights else w
-        if not batched:
-            weights = weights.squeeze(0)
-    else:
-        out = torch.scaled_dot_product_attention(q, keys, values, mask, rate)
+    out, weights = _attended(q, keys, values, mask, dropout_p if training else 0.0, need_weights, average_attn_weights, False)
+    if weights is not None and not batched:
+        weights = weights.squeeze(0)
     out = torch.linear(out.permute([2, 0, 1, 3]).reshape([t, n, e]), out_proj_weight, out_proj_bias)
     return out if batched else out.squeeze(1), weights
 """

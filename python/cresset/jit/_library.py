@@ -136,31 +136,15 @@ def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: O
     v = v.reshape([n, v.size(1), {module.num_heads}, {module.head_dim}]).transpose(1, 2)
     mask: Optional[Tensor] = None
     if attn_mask is not None:
-        m = attn_mask
-        if m.dtype == torch.bool:
-            m = torch.zeros_like(m, dtype=q.dtype).masked_fill(m, float("-inf"))
+        m = _added_mask(attn_mask, q.dtype)
         mask = m.reshape([n, {module.num_heads}, t, s]) if m.dim() == 3 else m
     if key_padding_mask is not None:
-        p = key_padding_mask
-        if p.dtype == torch.bool:
-            p = torch.zeros_like(p, dtype=q.dtype).masked_fill(p, float("-inf"))
-        p = p.reshape([n, 1, 1, s])
+        p = _added_mask(key_padding_mask, q.dtype).reshape([n, 1, 1, s])
         mask = p if mask is None else mask + p{widen}
-    weights: Optional[Tensor] = None
     rate = {float(module.dropout)} if self.training else 0.0
-    if need_weights:
-        scores = torch.matmul(q * {1.0 / module.head_dim**0.5}, k.transpose(-2, -1))
-        if mask is not None:
-            scores = scores + mask
-        w = torch.softmax(scores, -1)
-        if rate > 0.0:
-            w = torch.dropout(w, rate, True)
-        out = torch.matmul(w, v)
-        weights = w.mean([1]) if average_attn_weights else w
-        if not batched:
-            weights = weights.squeeze(0)
-    else:
-        out = torch.scaled_dot_product_attention(q, k, v, mask, rate, is_causal and mask is None)
+    out, weights = _attended(q, k, v, mask, rate, need_weights, average_attn_weights, is_causal and mask is None)
+    if weights is not None and not batched:
+        weights = weights.squeeze(0)
     out = out.permute([2, 0, 1, 3]).reshape([t, n, {e}])
     out = torch.linear(out, self.out_proj.weight, {out_bias}){back}
     if not batched:
