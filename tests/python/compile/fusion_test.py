@@ -107,6 +107,18 @@ class Fusion(unittest.TestCase):
             for rows in (1, 3, 300):
                 self.equal(lambda x, reduce=reduce: (x * 2 + reduce(x.cos() * 1.5) * x).tanh(), waves(rows, 200))
 
+    def test_rows_beyond_the_second_level_cache_keep_their_bits(self):
+        """From 4 MiB on they go one by one, the next on its way; the last block has no next."""
+
+        def norm(x, y):
+            centred = x - x.mean(-1, keepdim=True)
+            return centred * (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt() + y
+
+        compiled = torch.compile(norm)
+        for rows, columns in ((1501, 701), (4099, 257), (3, 400003)):
+            x, y = torch.randn(rows, columns), torch.randn(rows, columns)
+            self.assertTrue(torch.equal(compiled(x, y), norm(x, y)), (rows, columns))
+
     def test_columns_between_rows(self):
         def f(x, y):
             mean = (x * y).mean(-1, keepdim=True)
