@@ -28,7 +28,8 @@ using Input = std::vector<uint8_t>;
 constexpr size_t kEdges = size_t{1} << 16;
 uint8_t hits[kEdges], seen[kEdges];
 uint32_t reached[kEdges];
-size_t reached_count, previous;
+size_t reached_count;
+thread_local size_t previous;
 
 // The last comparisons of numbers, both sides.
 struct Compared {
