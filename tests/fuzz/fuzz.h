@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -43,6 +44,12 @@ inline void stay_on_one_core() {
   if (here < 0) return;
   CPU_SET(static_cast<size_t>(here), &one);
   sched_setaffinity(0, sizeof one, &one);
+}
+
+// Waits until the other side answers or closes; a finding where it does neither. In short turns, so that a machine that sleeps counts as one.
+template <class Socket> void await_answer(const Socket& socket) {
+  for (int turns = 0; !wait_readable(socket, std::chrono::steady_clock::now() + std::chrono::seconds(1)); turns++)
+    if (turns == 120) std::abort();
 }
 
 inline std::shared_ptr<io::MemorySource> source_of(const uint8_t* data, size_t size) { return std::make_shared<io::MemorySource>(data, size); }
