@@ -138,6 +138,38 @@ TEST(Copy, BeyondTheCache) {
   });
 }
 
+// Rows with a gap behind each, on both sides; what lies in the gaps stays.
+template <class T> void check_rows(std::mt19937& rng, int64_t planes, int64_t rows, int64_t columns) {
+  SCOPED_TRACE(::testing::Message() << planes << " x " << rows << " x " << columns);
+  Array<T> src({planes, rows, columns + 3}), dst({rows, planes, columns + 1});
+  src.randomize(rng);
+  src.sizes = dst.sizes = {planes, rows, columns};
+  std::swap(dst.strides[0], dst.strides[1]);
+  std::fill(dst.bytes.begin(), dst.bytes.end(), 0x5a);
+  const std::vector<unsigned char> before = dst.bytes;
+  copy(dst, src);
+  ASSERT_TRUE(testing::same_values(dst, src));
+  dst.for_each([&](const Shape& at) { std::memset(static_cast<void*>(&dst(at)), 0x5a, sizeof(T)); });
+  ASSERT_EQ(dst.bytes, before);
+}
+
+TEST(Copy, DenseRowsAtADistance) {
+  std::mt19937 rng(5);
+  for_each_isa([&] {
+    for (int64_t columns : {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 31, 32, 33, 60, 63, 64, 65, 127, 128, 129, 500, 512, 1100}) {
+      check_rows<uint8_t>(rng, 3, 5, columns);
+      check_rows<Half>(rng, 3, 5, columns);
+      check_rows<float>(rng, 4, 9, columns);
+      check_rows<complex<double>>(rng, 2, 3, columns);
+    }
+    // Beyond the caches, where long rows are streamed; and enough for two threads.
+    testing::with_one_and_two_threads([&](int) {
+      check_rows<float>(rng, 130, 61, 700);
+      check_rows<float>(rng, 400, 151, 77);
+    });
+  });
+}
+
 // Values from PyTorch 2.13 on x86-64.
 TEST(Copy, FloatsOutOfAnIntegersRange) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();

@@ -4,6 +4,7 @@
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/iter/walk.h"
 #include "cresset/kernels/layout/cpu/convert.h"
+#include "cresset/kernels/layout/cpu/layout_rows.h"
 #include "cresset/kernels/layout/cpu/stream.h"
 #include "cresset/kernels/layout/cpu/transpose.h"
 
@@ -69,6 +70,30 @@ void copy_transposed(const Walk& w, ScalarType dst_dtype, ScalarType src_dtype) 
         transpose(dst + column * size, w.strides[1][0], tile, kBand * size, rows, columns, size, false);
       }
     }
+    if (streams) stream_fence();
+  });
+}
+
+// Rows that are dense on both sides, table by table: a call for every row would cost more than a short row itself.
+void copy_dense_rows(const Walk& w, int64_t size) {
+  Walk rows;
+  rows.dims = w.dims - 1;
+  rows.operands = w.operands;
+  rows.total = w.total / w.sizes[0];
+  std::copy_n(w.data, w.operands, rows.data);
+  for (int d = 0; d < rows.dims; d++) {
+    rows.sizes[d] = w.sizes[d + 1];
+    std::copy_n(w.strides[d + 1], w.operands, rows.strides[d]);
+  }
+  const int64_t bytes = w.sizes[0] * size, to = rows.strides[0][0], from = rows.strides[0][1];
+  const bool streams = w.total * size >= stream_threshold() && bytes >= 1024;
+  const auto copy = call(copy_table_stub);
+  const auto stream = call(stream_copy_stub);
+  parallel_for(0, rows.total, std::max<int64_t>(1, kGrain / w.sizes[0]), [&](int64_t begin, int64_t end) {
+    rows.range(begin, end, [&](char** at, int64_t n) {
+      if (!streams) return copy(size, {at[0], at[1], size, size, to, from, w.sizes[0], n});
+      for (int64_t r = 0; r < n; r++) stream(at[0] + r * to, at[1] + r * from, bytes);
+    });
     if (streams) stream_fence();
   });
 }
@@ -166,6 +191,7 @@ void copy_strided(IntArrayRef shape, Operand dst, Operand src) {
     return copy_transposed(w, dst.dtype, src.dtype);
   }
   w.avoid_short_rows();
+  if (same && w.dims > 1 && w.strides[0][0] == dst_size && w.strides[0][1] == dst_size) return copy_dense_rows(w, dst_size);
   const Convert convert = converter(src.dtype, dst.dtype);
   if (w.total * dst_size >= stream_threshold() && w.strides[0][0] == dst_size && w.sizes[0] >= 1024) return copy_streaming(w, dst_size, convert);
   parallel_for(0, w.total, kGrain, [&](int64_t begin, int64_t end) {
