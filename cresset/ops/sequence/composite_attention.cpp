@@ -73,7 +73,11 @@ std::tuple<Tensor, Tensor> _multi_head_attention(const Tensor& query, const Tens
     v = cresset::cat({v, bias_v->repeat({1, batch, 1})});
     widen();
   }
-  auto split = [&](const Tensor& t) { return t.reshape({t.size(0), heads, head}).transpose(0, 1); };
+  // The attention kernel reads heads where the projection left them: copies are only for what appends to keys or wants the weights.
+  const bool in_place = !given(static_k) && !given(static_v) && !add_zero_attn && !need_weights && !dispatch::is_listening();
+  auto split = [&](const Tensor& t) {
+    return in_place ? t.view({t.size(0), batch, num_heads, head}).permute({1, 2, 0, 3}) : t.reshape({t.size(0), heads, head}).transpose(0, 1);
+  };
   q = split(q);
   k = given(static_k) ? *static_k : split(k);
   v = given(static_v) ? *static_v : split(v);
@@ -83,7 +87,7 @@ std::tuple<Tensor, Tensor> _multi_head_attention(const Tensor& query, const Tens
     v = cresset::cat({v, zeros}, 1);
     widen();
   }
-  const int64_t source = k.size(1);
+  const int64_t source = k.size(-2);
   if (padding.defined()) {
     CRESSET_CHECK(padding.dim() == 2 && padding.size(0) == batch && padding.size(1) == source, "multi_head_attention_forward: shape of key_padding_mask, got ",
                   padding.sizes(), ", expected ", IntArrayRef({batch, source}));
@@ -100,7 +104,7 @@ std::tuple<Tensor, Tensor> _multi_head_attention(const Tensor& query, const Tens
     return {out.view({length, batch, out.size(-1)}), average_attn_weights ? weights.mean(1) : weights};
   }
   if (mask.defined()) mask = mask.size(0) == 1 ? mask.unsqueeze(0) : mask.view({batch, num_heads, mask.size(1), source});
-  auto apart = [&](const Tensor& t) { return t.reshape({batch, num_heads, t.size(1), head}); };
+  auto apart = [&](const Tensor& t) { return in_place ? t : t.reshape({batch, num_heads, t.size(1), head}); };
   std::optional<Tensor> added;
   if (mask.defined()) added = mask;
   const Tensor attended = cresset::scaled_dot_product_attention(apart(q), apart(k), apart(v), added, dropout_p, is_causal);

@@ -1,5 +1,6 @@
 """torch.nn.attention: allowed kernels, causal masks, functions of scores and masks in blocks. Numbers come from PyTorch 2.13."""
 
+import itertools
 import unittest
 import warnings
 
@@ -37,6 +38,23 @@ class Kernels(unittest.TestCase):
         with sdpa_kernel([]), self.assertRaisesRegex(RuntimeError, "at least one of its kernels"):
             layer(Q[0], Q[0], Q[0], need_weights=False)
         F.scaled_dot_product_attention(Q, K, V)
+
+    def test_heads_are_read_in_place(self):
+        """Without weights no head is copied: values and gradients are those of the way with weights."""
+        hidden = torch.triu(torch.ones(3, 3, dtype=torch.bool), 1)
+        for batch_first, one, mask, bias in itertools.product((False, True), (False, True), (None, hidden), (False, True)):
+            torch.manual_seed(1)
+            layer = torch.nn.MultiheadAttention(6, 3, bias=bias, batch_first=batch_first, dtype=torch.float64)
+            query, other = waves(3, 3, 6).requires_grad_(), waves(3, 3, 6).cos().requires_grad_()
+            key = query if one else other
+            results = []
+            for weights in (False, True):
+                out, _ = layer(query, key, key, need_weights=weights, attn_mask=mask)
+                leaves = [query, *([] if one else [other]), *layer.parameters()]
+                results.append([out, *torch.autograd.grad(out.sin().sum(), leaves)])
+            self.assertEqual(results[0][0].stride(), results[1][0].stride())
+            for a, b in zip(*results, strict=True):
+                torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-14)
 
     def test_switches_are_set_and_put_back(self):
         cuda = torch.backends.cuda
