@@ -42,7 +42,7 @@ void talk(const std::string& bytes, bool greets) {
   char answer[4096];
   for (;;) {
     fuzz::await_answer(socket);
-    socket.try_receive(answer, sizeof answer);      // an error at the end
+    socket.try_receive(answer, sizeof answer);  // an error at the end
   }
 }
 

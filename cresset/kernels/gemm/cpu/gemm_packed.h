@@ -65,13 +65,22 @@ void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTR
     b += b_step;
   }
   // Calls while the sums are live would make the compiler keep some of them in memory throughout: they are stored first.
-  if (columns < Vectors * L || out.bias || out.relu) {
+  if (columns < Vectors * L || out.relu || (out.bias && out.beta != P(0))) {
     alignas(kVectorBytes) P sums[Rows * Vectors * L];
     unroll<Rows>([&](auto i) { unroll<Vectors>([&](auto j) { store(sums + (i * Vectors + j) * L, acc[i][j]); }); });
     return finish_tile(sums, Rows, Vectors * L, columns, out);
   }
   P* c = out.c;
   const P alpha = out.alpha, beta = out.beta;
+  if (out.bias) {
+    Vector<P> bias[Vectors];
+    unroll<Vectors>([&](auto j) { bias[j] = load(out.bias + j * L); });
+    unroll<Rows>([&](auto i) {
+      unroll<Vectors>([&](auto j) { store(c + j * L, acc[i][j] * alpha + bias[j]); });
+      c += out.ldc;
+    });
+    return;
+  }
   if (beta == P(0)) {
     unroll<Rows>([&](auto i) {
       unroll<Vectors>([&](auto j) { store(c + j * L, acc[i][j] * alpha); });
