@@ -18,7 +18,7 @@ struct CRESSET_API AutogradMeta final : public AutogradMetaInterface {
   struct Extras;  // cresset/autograd/meta_extras.h
   Extras& extras();
 
-  // Serialises the creation of the gradient accumulator and of a view's history.
+  // Serialises the creation of the gradient accumulator.
   void lock();
   void unlock() { locked_.store(false, std::memory_order_release); }
 

@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <mutex>
+
 #include "cresset/autograd/accumulate_grad.h"
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/generated_support.h"
@@ -69,16 +71,18 @@ const char* creation_text(ViewCreation c) {
 AutogradMeta& materialize_autograd_meta(TensorImpl& t) {
   if (!t.autograd()) {
     t.set_autograd(new AutogradMeta);
-    t.set_layer(Layer::Autograd, true);
+    if (!(t.layers() & kAutogradLayer)) t.set_layer(Layer::Autograd, true);
   }
   return *get_autograd_meta(t);
 }
 
 bool requires_grad_slow(const TensorImpl& t) {
   if (CRESSET_UNLIKELY(t.is_inference())) return false;
+  // The base first: another thread may be giving the view its history again.
+  if (t.is_view() && requires_grad(*t.view_base())) return true;
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta && meta->requires_grad()) return true;
-  if (t.is_view()) return requires_grad(*t.view_base());
+  if (t.is_view()) return false;
   // A functional tensor has a meta of its own where it has a tangent; its history is its value's.
   if (t.layers() & layer_bit(Layer::Functionalize)) {
     if (FunctionalImpl* f = as_functional_slow(t)) return requires_grad(*f->value().impl());
@@ -88,47 +92,106 @@ bool requires_grad_slow(const TensorImpl& t) {
   return b && requires_grad(*b->value().impl());
 }
 
-// A view that is changed through another name after it was made gets its history from its base again.
-static const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
-  TensorImpl& base = *view.view_base();
-  AutogradMeta* meta = get_autograd_meta(view);
-  const bool has_history = meta && meta->grad_fn_;
-  if (!has_history && !requires_grad(base)) return no_node();
-  const uint32_t version = view.version();
-  if (CRESSET_LIKELY(view.view_version() == version)) return meta ? meta->grad_fn_ : no_node();
-  const ViewCreation creation = view.view_creation();
-  CRESSET_CHECK(creation == ViewCreation::Default, has_history ? meta->grad_fn_->name() : "view", ": output ", has_history ? meta->output_nr_ : 0,
-                ": A view was ", creation_text(creation),
-                " and its base or another view of its base has been modified inplace with gradients on; use an operator that returns a new tensor");
-  if (const auto* unknown = dynamic_cast<const NotImplementedBackward*>(has_history ? meta->grad_fn_.get() : nullptr))
-    CRESSET_CHECK(false, unknown->op(), ": the gradient of the view that it made has no formula, and the view or its base has been modified in place since");
-  Tensor again;
-  {
-    // Recorded whatever scope the caller is in.
-    InferenceMode normal(false);
-    IncludeAutograd include;
-    // The history of a view is not the program's call: modes do not see it.
-    const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
-    const Tensor from(view.view_base());
-    const bool detached = !requires_grad(base);
-    // The view keeps a history although its base lost its own: one that leads nowhere.
-    again = replay_view(view, base, detached ? from.detach().requires_grad_(true) : from);
-    if (detached)
-      for (uint32_t i = 0; i < again.grad_fn()->num_outputs(); i++) again.grad_fn()->set_next_edge(i, Edge());
+namespace {
+
+// What a tensor's history was, and the hooks that were registered for it: their end may run anything, so that no lock is held then.
+struct OldHistory {
+  intrusive_ptr<Node> node;
+  std::shared_ptr<TensorHooks> hooks;
+  OldHistory() = default;
+  OldHistory(OldHistory&&) = default;
+  OldHistory& operator=(OldHistory&&) = default;
+  ~OldHistory() { release_node(std::move(node)); }
+};
+
+// Hooks that were registered for the old history stay with it; what retains the gradient follows the tensor.
+void move_retain_grad(const Tensor& t, AutogradMeta& meta, OldHistory& old, uint32_t old_nr) {
+  if (meta.extras_) old.hooks = std::move(meta.extras_->hooks);
+  if (!meta.retains_grad_ || !old.node) return;
+  auto& old_list = old.node->hooks().retain_grad;
+  for (size_t i = 0; i < old_list.size(); i++) {
+    if (old_list[i].output_nr != old_nr || old_list[i].tensor.unsafe_get() != t.impl()) continue;
+    meta.grad_fn_->hooks().retain_grad.push_back({meta.output_nr_, old_list[i].tensor});
+    old_list.erase(old_list.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
   }
+}
+
+OldHistory exchange_history(const Tensor& t, Edge edge) {
+  AutogradMeta& meta = materialize_autograd_meta(t);
+  OldHistory old;
+  old.node = std::move(meta.grad_fn_);
+  const uint32_t old_nr = meta.output_nr_;
+  meta.grad_fn_ = std::move(edge.function);
+  meta.output_nr_ = edge.input_nr;
+  if (CRESSET_UNLIKELY(meta.extras_ || meta.retains_grad_)) move_retain_grad(t, meta, old, old_nr);
+  // The history is up to date: the next look at a view must not make it again.
+  if (t.impl()->is_view()) t.impl()->set_view_version(t.impl()->version());
+  return old;
+}
+
+// Several threads may ask for the history of one view: who holds this puts it in place, then the view's version says so.
+std::mutex& view_history_mutex() {
+  static auto* const m = new std::mutex;
+  return *m;
+}
+
+const intrusive_ptr<Node>& node_of(const TensorImpl& t) {
+  const AutogradMeta* meta = get_autograd_meta(t);
+  return meta ? meta->grad_fn_ : no_node();
+}
+
+Tensor with_history_of_base(TensorImpl& view) {
+  TensorImpl& base = *view.view_base();
+  // Recorded whatever scope the caller is in.
+  InferenceMode normal(false);
+  IncludeAutograd include;
+  // The history of a view is not the program's call: modes do not see it.
+  const dispatch::ListenScope quiet(dispatch::ListenPlace::below_autograd, nullptr);
+  const Tensor from(view.view_base());
+  const bool detached = !requires_grad(base);
+  // The view keeps a history although its base lost its own: one that leads nowhere.
+  Tensor again = replay_view(view, base, detached ? from.detach().requires_grad_(true) : from);
+  if (detached)
+    for (uint32_t i = 0; i < again.grad_fn()->num_outputs(); i++) again.grad_fn()->set_next_edge(i, Edge());
+  return again;
+}
+
+// A view that is changed through another name after it was made gets its history from its base again.
+const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
+  const uint32_t version = view.version();
+  if (CRESSET_LIKELY(view.view_version() == version)) return node_of(view);
+  if (!requires_grad(*view.view_base()) && !get_autograd_meta(view)) return no_node();
+  OldHistory old;
+  uint32_t old_nr = 0;
+  {
+    const std::lock_guard<std::mutex> lock(view_history_mutex());
+    if (view.view_version() == version) return node_of(view);
+    old.node = node_of(view);
+    if (old.node) old_nr = get_autograd_meta(view)->output_nr_;
+  }
+  if (!old.node && !requires_grad(*view.view_base())) return no_node();
+  const ViewCreation creation = view.view_creation();
+  CRESSET_CHECK(creation == ViewCreation::Default, old.node ? old.node->name() : "view", ": output ", old_nr, ": A view was ", creation_text(creation),
+                " and its base or another view of its base has been modified inplace with gradients on; use an operator that returns a new tensor");
+  if (const auto* unknown = dynamic_cast<const NotImplementedBackward*>(old.node.get()))
+    CRESSET_CHECK(false, unknown->op(), ": the gradient of the view that it made has no formula, and the view or its base has been modified in place since");
+  const Tensor again = with_history_of_base(view);
   const AutogradMeta* made = get_autograd_meta(again);
   CRESSET_INTERNAL_ASSERT(made && made->grad_fn_);
-  AutogradMeta& data = materialize_autograd_meta(view);
-  MetaLock lock(data);
-  set_gradient_edge(Tensor(intrusive_ptr<TensorImpl>::share(&view)), Edge(made->grad_fn_, made->output_nr_));
-  return data.grad_fn_;
+  OldHistory replaced;
+  const std::lock_guard<std::mutex> lock(view_history_mutex());
+  // Another thread may have been first; what it has put in place stays, as its readers hold it.
+  if (view.view_version() != version) replaced = exchange_history(Tensor(intrusive_ptr<TensorImpl>::share(&view)), Edge(made->grad_fn_, made->output_nr_));
+  return node_of(view);
 }
+
+}  // namespace
 
 const intrusive_ptr<Node>& grad_fn(TensorImpl& t) {
   if (!(t.layers() & kAutogradLayer)) return no_node();
   if (CRESSET_UNLIKELY(t.is_view())) return view_grad_fn(t);
-  const AutogradMeta* meta = get_autograd_meta(t);
-  return meta ? meta->grad_fn_ : no_node();
+  return node_of(t);
 }
 
 intrusive_ptr<Node> grad_accumulator(const Tensor& t) {
@@ -158,30 +221,7 @@ Edge gradient_edge(const Tensor& t) {
   return Edge(grad_accumulator(t), 0);
 }
 
-// Hooks that were registered for the old history stay with it; what retains the gradient follows the tensor.
-static void move_retain_grad(const Tensor& t, AutogradMeta& meta, Node* old_node, uint32_t old_nr) {
-  if (meta.extras_) meta.extras_->hooks.reset();
-  if (!meta.retains_grad_ || !old_node) return;
-  auto& old_list = old_node->hooks().retain_grad;
-  for (size_t i = 0; i < old_list.size(); i++) {
-    if (old_list[i].output_nr != old_nr || old_list[i].tensor.unsafe_get() != t.impl()) continue;
-    meta.grad_fn_->hooks().retain_grad.push_back({meta.output_nr_, old_list[i].tensor});
-    old_list.erase(old_list.begin() + static_cast<std::ptrdiff_t>(i));
-    return;
-  }
-}
-
-void set_gradient_edge(const Tensor& t, Edge edge) {
-  AutogradMeta& meta = materialize_autograd_meta(t);
-  intrusive_ptr<Node> old = std::move(meta.grad_fn_);
-  const uint32_t old_nr = meta.output_nr_;
-  meta.grad_fn_ = std::move(edge.function);
-  meta.output_nr_ = edge.input_nr;
-  if (CRESSET_UNLIKELY(meta.extras_ || meta.retains_grad_)) move_retain_grad(t, meta, old.get(), old_nr);
-  // The history is up to date: the next look at a view must not make it again.
-  if (t.impl()->is_view()) t.impl()->set_view_version(t.impl()->version());
-  release_node(std::move(old));
-}
+void set_gradient_edge(const Tensor& t, Edge edge) { exchange_history(t, std::move(edge)); }
 
 void set_name(const Tensor& t, std::string name) { materialize_autograd_meta(t).extras().name = std::move(name); }
 

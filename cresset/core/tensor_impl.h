@@ -201,7 +201,7 @@ class CRESSET_API TensorImpl : public RefCounted {
                                             : ViewCreation::NoGrad;
     if (view_creation_ == ViewCreation::Default || base.view_creation_ == ViewCreation::Inference) view_creation_ = base.view_creation_;
     view_base_ = base.view_base_ ? base.view_base_ : intrusive_ptr<TensorImpl>::share(&base);
-    view_version_ = version();
+    set_view_version(version());
     set_layer(Layer::Autograd, true);
   }
   bool is_view() const { return view_base_.defined(); }
@@ -209,8 +209,9 @@ class CRESSET_API TensorImpl : public RefCounted {
   ViewCreation view_creation() const { return view_creation_; }
   void set_view_creation(ViewCreation c) { view_creation_ = c; }
   // The version at which the history of this view was last brought up to date.
-  uint32_t view_version() const { return view_version_; }
-  void set_view_version(uint32_t v) { view_version_ = v; }
+  // It is written after that history, so that a thread that sees it sees the history as well.
+  uint32_t view_version() const { return view_version_.load(std::memory_order_acquire); }
+  void set_view_version(uint32_t v) { view_version_.store(v, std::memory_order_release); }
   void clear_view() {
     view_base_.reset();
     view_creation_ = ViewCreation::Default;
@@ -274,7 +275,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   bool is_inference_ = false;
   bool is_conj_ = false, is_neg_ = false, wrapped_number_ = false;
   ViewCreation view_creation_ = ViewCreation::Default;
-  uint32_t view_version_ = 0;
+  std::atomic<uint32_t> view_version_{0};
 };
 
 // The null object of pointers to a TensorImpl, in LibTorch's name: there is none.

@@ -42,6 +42,24 @@ TEST(Threads, BackwardThroughASharedGraph) {
   EXPECT_NEAR(x.grad().item<double>(), expected, 1e-9 * expected);
 }
 
+TEST(Threads, TheHistoryOfASharedViewIsMadeOnce) {
+  for (int round = 0; round < 200; round++) {
+    const Tensor x = leaf({1, 2, 3, 4});
+    const Tensor base = x * 1;
+    const Tensor view = base.view({2, 2});
+    base.mul_(2);  // the view gets its history again when a thread asks for it
+    std::vector<const autograd::Node*> seen(4);
+    on_threads(4, [&](int i) {
+      const auto node = view.grad_fn();
+      seen[static_cast<size_t>(i)] = node.get();
+      EXPECT_TRUE(view.requires_grad());
+      view.sum().backward({}, true);
+    });
+    EXPECT_EQ(seen, std::vector<const autograd::Node*>(4, view.grad_fn().get()));
+    EXPECT_EQ(numbers(x.grad()), (Numbers{8, 8, 8, 8}));
+  }
+}
+
 TEST(Threads, GradModeIsTheThreadsOwn) {
   const Tensor x = leaf({1});
   NoGradGuard guard;
