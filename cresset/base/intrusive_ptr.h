@@ -30,15 +30,16 @@ class CRESSET_API RefCounted {
   void release_weak() const {
     if (weak_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  // A strong reference if one still exists elsewhere.
+  // A strong reference if one still exists elsewhere. Who learns that there is none sees what the last owners did.
   bool try_retain() const {
-    uint32_t n = strong_.load(std::memory_order_relaxed);
+    uint32_t n = strong_.load(std::memory_order_acquire);
     while ((n & ~kUnclaimed) != 0)
       if (strong_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
     return false;
   }
-  uint32_t use_count() const { return strong_.load(std::memory_order_relaxed) & ~kUnclaimed; }
-  uint32_t weak_use_count() const { return weak_.load(std::memory_order_relaxed); }
+  // Who learns that it is the only owner may write where others have read.
+  uint32_t use_count() const { return strong_.load(std::memory_order_acquire) & ~kUnclaimed; }
+  uint32_t weak_use_count() const { return weak_.load(std::memory_order_acquire); }
 
   // The object came from `new`, and its first reference has an owner from now on. Others, on the stack say, are never deleted.
   void claim() const { strong_.store(1, std::memory_order_relaxed); }
