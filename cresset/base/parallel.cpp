@@ -40,7 +40,7 @@ class Pool {
   void run(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
     std::unique_lock<std::mutex> owner(owner_, std::try_to_lock);
     if (!owner.owns_lock()) return body(begin, end);
-    const int threads = detail::g_num_threads;
+    const int threads = get_num_threads();
     resize(threads - 1);
     const int64_t length = end - begin;
     // A few large items are taken one by one: chunks of several would leave threads without.
@@ -150,7 +150,7 @@ Pool& pool() {
 
 namespace detail {
 
-int g_num_threads = initial_threads();
+std::atomic<int> g_num_threads{initial_threads()};
 
 void parallel_for_slow(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
   if (t_in_region) return body(begin, end);
@@ -159,11 +159,11 @@ void parallel_for_slow(int64_t begin, int64_t end, int64_t grain, FunctionRef<vo
 
 }  // namespace detail
 
-int get_num_threads() { return detail::g_num_threads; }
+int get_num_threads() { return detail::g_num_threads.load(std::memory_order_relaxed); }
 
 void set_num_threads(int n) {
   CRESSET_CHECK(n > 0, "set_num_threads: expected a positive number of threads, got ", n);
-  detail::g_num_threads = n;
+  detail::g_num_threads.store(n, std::memory_order_relaxed);
 }
 
 bool in_parallel_region() { return t_in_region; }
