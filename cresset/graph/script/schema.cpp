@@ -556,9 +556,8 @@ const std::vector<Candidate>& find_candidates(const std::string& name) {
   register_builtins();
   const std::lock_guard lock(registered_mutex());
   static auto* const cache = new std::map<std::string, std::vector<Candidate>>;
-  std::vector<Candidate>& list = (*cache)[name];
-  // A name that was not there may have been registered since; one that was there has its overloads.
-  if (!list.empty()) return list;
+  if (const auto known = cache->find(name); known != cache->end()) return known->second;
+  std::vector<Candidate> list;
   std::vector<const dispatch::OpEntry*> operators = ops_named(name);
   if (operators.empty())
     if (const std::string behind = operator_behind(name); !behind.empty()) operators = ops_named(behind);
@@ -568,7 +567,9 @@ const std::vector<Candidate>& find_candidates(const std::string& name) {
                    [](const Candidate& a, const Candidate& b) { return ((a.op->flags & dispatch::kOutOp) != 0) < ((b.op->flags & dispatch::kOutOp) != 0); });
   if (const auto found = registered().by_name.find(name); found != registered().by_name.end())
     list.insert(list.end(), found->second.begin(), found->second.end());
-  return list;
+  // A name that is not there may be registered later; a list that a thread may be reading stays as it is.
+  static const std::vector<Candidate> none;
+  return list.empty() ? none : cache->emplace(name, std::move(list)).first->second;
 }
 
 // ---- lists and dicts

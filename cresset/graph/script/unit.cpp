@@ -402,12 +402,15 @@ const Graph& Function::inlined() {
   return *inlined_;
 }
 void Function::forget_program() {
-  const std::lock_guard lock(compile_mutex());
-  inlined_.reset();
+  Executable old[3];  // their end may run anything, so that no lock is held then
+  std::unique_ptr<Graph> inlined;
+  const std::lock_guard runs(mutex_);
+  const std::lock_guard compiles(compile_mutex());
+  inlined = std::move(inlined_);
   latest_ = nullptr;
-  plain_ = {};
-  optimized_ = {};
-  counted_ = {};
+  old[0] = std::exchange(plain_, {});
+  old[1] = std::exchange(optimized_, {});
+  old[2] = std::exchange(counted_, {});
 }
 std::shared_ptr<const Graph> Function::executed() {
   const std::lock_guard lock(mutex_);

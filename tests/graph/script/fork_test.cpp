@@ -76,6 +76,37 @@ TEST(Fork, CallsThatForkCallsDoNotWaitForAFullPool) {
   EXPECT_EQ(c("f7", {Datum(zeros({1}))}).to_tensor().item().to<double>(), 128);
 }
 
+// Meant for the thread sanitizer: no run may see a program that another thread is making, or has dropped.
+TEST(Fork, ThreadsCompileAndRunTheSameFunctions) {
+  const std::string text =
+      "def g(x, n: int):\n  for i in range(n):\n    x = x + i\n  return x\ndef f(x):\n  a = torch.jit.fork(g, x, 3)\n  return torch.jit.wait(a) + g(x, 4)\n";
+  for (int round = 0; round < 5; round++) {
+    const Compiled c(text);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; t++)
+      threads.emplace_back([&] {
+        for (int k = 0; k < 10; k++) EXPECT_EQ(c("f", {Datum(ones({1}))}).to_tensor().item().to<double>(), 11);
+        c.unit->find("f")->inlined();
+        EXPECT_EQ(Compiled(text)("g", {Datum(ones({1})), Datum(2)}).to_tensor().item().to<double>(), 2);
+      });
+    for (std::thread& t : threads) t.join();
+  }
+}
+
+TEST(Fork, AProgramMayBeForgottenWhileThreadsLookAtIt) {
+  const Compiled c("def g(x):\n  return x + 1\n");
+  Function& g = *c.unit->find("g");
+  std::thread other([&] {
+    for (int k = 0; k < 200; k++) g.forget_program();
+  });
+  for (int k = 0; k < 200; k++) {
+    g.executed();
+    g.program();
+  }
+  other.join();
+  EXPECT_EQ(c("g", {Datum(ones({1}))}).to_tensor().item().to<double>(), 2);
+}
+
 TEST(Fork, ErrorsReachTheOneWhoWaitsWithTheLinesOfBoth) {
   const Compiled c(R"(
 def bad(x):
