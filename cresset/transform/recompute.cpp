@@ -198,13 +198,23 @@ void check_backward_validity(const variable_list& inputs) {
 }
 
 namespace {
-std::string& device_type() {
-  static std::string type = "cpu";
-  return type;
+struct DeviceName {
+  std::mutex mutex;
+  std::string name = "cpu";
+};
+DeviceName& default_device() {
+  static auto* const device = new DeviceName;
+  return *device;
 }
 }  // namespace
-void DefaultDeviceType::set_device_type(std::string device) { device_type() = std::move(device); }
-std::string DefaultDeviceType::get_device_type() { return device_type(); }
+void DefaultDeviceType::set_device_type(std::string device) {
+  const std::lock_guard<std::mutex> lock(default_device().mutex);
+  default_device().name = std::move(device);
+}
+std::string DefaultDeviceType::get_device_type() {
+  const std::lock_guard<std::mutex> lock(default_device().mutex);
+  return default_device().name;
+}
 
 std::pair<std::vector<Device>, std::vector<Tensor>> get_device_states(const variable_list& tensors) {
   for (const Tensor& t : tensors)

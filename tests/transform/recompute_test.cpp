@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "cresset/cresset.h"
 #include "tests/error_of.h"
 
@@ -160,6 +163,22 @@ TEST(Recompute, OnceForAGroup) {
   EXPECT_EQ(runs, 2);
   gradient(y, x);
   EXPECT_EQ(runs, 3);
+}
+
+TEST(Checkpoint, TheNameOfTheDeviceMayBeSetWhileAnotherThreadAsks) {
+  const std::string before = utils::DefaultDeviceType::get_device_type(), names[] = {std::string(40, 'a'), std::string(60, 'b')};
+  utils::DefaultDeviceType::set_device_type(names[0]);
+  std::atomic<bool> ended{false};
+  std::thread other([&] {
+    for (int i = 0; i < 50000; i++) utils::DefaultDeviceType::set_device_type(names[i % 2]);
+    ended = true;
+  });
+  while (!ended) {
+    const std::string name = utils::DefaultDeviceType::get_device_type();
+    EXPECT_TRUE(name == names[0] || name == names[1]) << name;
+  }
+  other.join();
+  utils::DefaultDeviceType::set_device_type(before);
 }
 
 TEST(Recompute, StatesOfDevices) {
