@@ -37,7 +37,7 @@ using PassPtr = std::shared_ptr<Pass>;
 
 struct Passes {
   std::mutex mutex;
-  int64_t own_id = 0;
+  std::atomic<int64_t> own_id{0};
   Ask ask;
   std::map<int64_t, PassPtr> open;
   std::atomic<int64_t> next{1};
@@ -81,7 +81,13 @@ void release(int64_t number) {
     all.open.erase(at);
     ask = all.ask;
   }
-  for (const int64_t worker : pass->workers) {
+  std::set<int64_t> workers;
+  {
+    // A message of the pass may still be on its way in.
+    const std::lock_guard<std::mutex> lock(pass->mutex);
+    workers = pass->workers;
+  }
+  for (const int64_t worker : workers) {
     try {
       if (ask) ask(worker, "release", Value(number));
     } catch (const Error&) {}  // it has ended, and its part with it
