@@ -56,9 +56,12 @@ std::string line_of(uintptr_t) { return {}; }
 std::string place_of_caller() {
   void* frames[64];
   const int n = backtrace(frames, 64);
+  bool inside = false;  // what stands before our own frames is a sanitizer's
   for (int i = 0; i < n; i++) {
     Dl_info info;
-    if (!dladdr(frames[i], &info) || !info.dli_fname || is_ours(info.dli_fname)) continue;
+    if (!dladdr(frames[i], &info) || !info.dli_fname) continue;
+    inside |= is_ours(info.dli_fname);
+    if (!inside || is_ours(info.dli_fname)) continue;
     const auto address = reinterpret_cast<uintptr_t>(frames[i]) - 1;  // within the call, not after it
     if (std::string line = line_of(address); !line.empty()) return line;
     if (info.dli_sname) return readable(info.dli_sname);
