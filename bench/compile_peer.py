@@ -7,7 +7,8 @@ the thread.
 Rows: the overhead of a compiled call and of its guards; chains of pointwise operators, with the time of one copy of the same memory; layers written in plain
 operators beside our own kernels. With --models the training and inference steps of ../shared/bench, whose first step, compilation included, is a row too, and
 peak memory in bytes; then the geometric means of ratios of least times. Other ratios are medians over the pairs. A row of
-functions whose compiled result has other bits than eager mode's ends the program. --chart writes the ratios as an SVG.
+functions whose compiled result has other bits than eager mode's ends the program, and so does a model whose first losses or output differ by more
+than rounding. --chart writes the ratios as an SVG.
 """
 
 from __future__ import annotations
@@ -117,23 +118,36 @@ def models(turns: int) -> Iterator[tuple[str, float, float, float]]:
     compiled, eager = suite(torch, True), suite(torch)
     for name in compiled:
         torch._dynamo.reset()
-        step, other = compiled[name]()[0], eager[name]()[0]
-        first = least(step, 1)
-        for call in (step, step, other, other):
-            call()
+        step, other = (seeded(make[name]) for make in (compiled, eager))
+        first_losses: list[Any] = []
+        first = least(lambda: first_losses.append(step()), 1)
+        agree(name, [*first_losses, step(), step()], [other() for _ in range(3)])
         ours, theirs, ratio = compared(step, other, 1, turns)
         yield name, ours, theirs, ratio
         if name.startswith("infer_"):
             with torch._inductor.config.patch(freezing=True):
-                frozen = compiled[name]()[0]
+                frozen = seeded(compiled[name])
                 frozen()
-            frozen()
+            agree(f"{name}.frozen", [frozen()], [other()])
             yield f"{name}.frozen", *compared(frozen, other, 1, turns)
             del frozen
         yield f"{name}.first_step", first, theirs, theirs / first
         del step, other
         bytes_of = [peak(make[name]) for make in (compiled, eager)]
         yield f"{name}.peak_bytes", bytes_of[0], bytes_of[1], bytes_of[1] / bytes_of[0]
+
+
+def seeded(make: Callable[[], Any]) -> Callable[[], Any]:
+    """A step of a model whose parameters and data are the same at each call."""
+    torch.manual_seed(0)
+    return make()[0]
+
+
+def agree(name: str, ours: list[Any], theirs: list[Any]) -> None:
+    """Ends the program where losses or outputs differ by more than a hundredth of the largest, as after some steps they do by rounding."""
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if a.shape != b.shape or not (a - b).abs().max() <= 1e-2 * b.abs().max():
+            sys.exit(f"bench/compile_peer.py: {name}: result {i} differs, compiled and eager")
 
 
 def peak(make: Callable[[], Any]) -> float:

@@ -2,7 +2,8 @@
 """The cost of extensions, on Cresset and on PyTorch in turns: `name<TAB>ours<TAB>peer's<TAB>ours / peer's`, in nanoseconds of the thread for a call.
 
 Rows: an op that a program defines, from Python; an op under a mode that passes it on; an op that a profile records. From each the same call without
-the mechanism is taken away. Each side runs in a process of its own, with one thread.
+the mechanism is taken away. Each side runs in a process of its own, with one thread. The results of the calls, and what modes and profiles saw, are
+compared: a row where they differ is named, and the program then ends with 1.
 
     bench/extension_peer.py [--only REGEX] [--pairs N]
 """
@@ -18,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from programs.results import Comparison
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = os.environ.get("PEER") or os.environ.get("CRESSET_PARITY_PYTHON") or str(ROOT / "build" / "venv" / "bin" / "python")
@@ -49,6 +52,28 @@ class Hearing(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         return function(*args, **(kwargs or {}))
 
+class Listing(Passing):
+    seen = []
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        self.seen.append(str(op))
+        return super().__torch_dispatch__(op, types, args, kwargs)
+
+class Writing(Hearing):
+    seen = []
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.seen.append(function.__name__)
+        return super().__torch_function__(function, types, args, kwargs)
+
+def under(mode):
+    with mode:
+        y = torch.add(x, x)
+    return y.tolist()
+
+def profiled():
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        torch.add(x, x)
+    return [[event.key, event.count] for event in found.key_averages() if event.key.startswith("aten::")]
+
 def took(call, around=contextlib.nullcontext, calls=5000, times=5):
     best = float("inf")
     for _ in range(times):
@@ -68,12 +93,19 @@ rows = {
     "function_mode": took(lambda: torch.add(x, x), Hearing) - add,
     "profiled_op": took(lambda: torch.add(x, x), lambda: profile(activities=[ProfilerActivity.CPU])) - add,
 }
-print(json.dumps(rows))
+results = {
+    "custom_op": same(x).tolist(),
+    "library_op": in_library(x).tolist(),
+    "dispatch_mode": [under(Listing()), Listing.seen],
+    "function_mode": [under(Writing()), Writing.seen],
+    "profiled_op": profiled(),
+}
+print(json.dumps([rows, results]))
 """
 
 
-def measured(interpreter: str, module: str, environment: dict[str, str], folder: Path) -> dict[str, float]:
-    """The rows of one side."""
+def measured(interpreter: str, module: str, environment: dict[str, str], folder: Path) -> tuple[dict[str, float], dict[str, object]]:
+    """The rows of one side, and their results."""
     file = folder / f"side_{module}.py"
     file.write_text(PROGRAM.replace("{module}", module))
     done = subprocess.run([interpreter, "-W", "ignore", file], check=True, env=environment, capture_output=True, text=True)
@@ -93,10 +125,13 @@ def main() -> None:
         pairs = []
         for _ in range(options.pairs):
             pairs.append((measured("/usr/bin/python3", "cresset", ours, Path(folder)), measured(PEER, "torch", peers, Path(folder))))
-    for name in pairs[0][0]:
+    results = Comparison("extension_peer.py")
+    for name in pairs[0][0][0]:
         if re.search(options.only, name):
-            mine, theirs = (statistics.median(pair[side][name] for pair in pairs) for side in (0, 1))
-            print(f"{name}\t{mine:.0f}\t{theirs:.0f}\t{statistics.median(a[name] / b[name] for a, b in pairs):.2f}", flush=True)
+            mine, theirs = (statistics.median(pair[side][0][name] for pair in pairs) for side in (0, 1))
+            print(f"{name}\t{mine:.0f}\t{theirs:.0f}\t{statistics.median(a[0][name] / b[0][name] for a, b in pairs):.2f}", flush=True)
+            results.check(name, *(side[1][name] for side in pairs[0]))
+    results.finish()
 
 
 if __name__ == "__main__":

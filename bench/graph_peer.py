@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Capture of programs as graphs on Cresset and on PyTorch in one process, in turns: `name<TAB>ours<TAB>peer's<TAB>ours / peer's`, in milliseconds.
 
+Both sides' graphs are run and their results compared: a row where they differ is named, and the program then ends with 1.
 The interpreter needs torch: $PEER, $CRESSET_PARITY_PYTHON or build/venv/bin/python, which this program starts itself with where it runs in another.
 
     bench/graph_peer.py [--only REGEX] [--pairs N]
@@ -19,7 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ops_peer import difference
+
 ROOT = Path(__file__).resolve().parent.parent
+Row = tuple[Callable[[], Any], Callable[[Any], Any]]  # what makes a graph, and what runs it
 
 
 def start_in_peer() -> None:
@@ -83,17 +87,17 @@ def resnet18(t: Any) -> tuple[Any, Any]:
     return ResNet().eval(), t.randn(1, 3, 224, 224)
 
 
-def trace_of_resnet(t: Any) -> Callable[[], Any]:
-    trace, (net, _) = importlib.import_module(f"{t.__name__}.fx").symbolic_trace, resnet18(t)
-    return lambda: trace(net)
+def trace_of_resnet(t: Any) -> Row:
+    trace, (net, x) = importlib.import_module(f"{t.__name__}.fx").symbolic_trace, resnet18(t)
+    return lambda: trace(net), lambda traced: traced(x)
 
 
-def export_of_resnet(t: Any) -> Callable[[], Any]:
+def export_of_resnet(t: Any) -> Row:
     export, (net, x) = importlib.import_module(f"{t.__name__}.export").export, resnet18(t)
-    return lambda: export(net, (x,))
+    return lambda: export(net, (x,)), lambda program: program.module()(x)
 
 
-def make_fx_of_gpt(t: Any, mode: str) -> Callable[[], Any]:
+def make_fx_of_gpt(t: Any, mode: str) -> Row:
     """make_fx of the loss of a block with its gradients."""
     make_fx = importlib.import_module(f"{t.__name__}.fx.experimental.proxy_tensor").make_fx
     block, x = gpt_block(t)
@@ -103,10 +107,13 @@ def make_fx_of_gpt(t: Any, mode: str) -> Callable[[], Any]:
         loss = t.func.functional_call(block, dict(zip(names, values)), (x,)).pow(2).mean()
         return loss, t.autograd.grad(loss, values)
 
-    return lambda: make_fx(step, tracing_mode=mode)([p.detach().requires_grad_() for p in block.parameters()], x)
+    def values() -> list[Any]:
+        return [p.detach().requires_grad_() for p in block.parameters()]
+
+    return lambda: make_fx(step, tracing_mode=mode)(values(), x), lambda graph: graph(values(), x)
 
 
-ROWS: dict[str, Callable[[Any], Callable[[], Any]]] = {
+ROWS: dict[str, Callable[[Any], Row]] = {
     "symbolic_trace_resnet18": trace_of_resnet,
     "export_resnet18": export_of_resnet,
     "make_fx_gpt_block_backward_real": lambda t: make_fx_of_gpt(t, "real"),
@@ -130,16 +137,25 @@ def main() -> None:
     sides = [importlib.import_module(name) for name in ("cresset", "torch")]
     for side in sides:
         side.set_num_threads(1)
+    differing = []
     for name, make in ROWS.items():
         if not re.search(arguments.only, name):
             continue
-        calls = [make(side) for side in sides]
-        for call in calls:
-            call()
+        calls, results = [], []
+        for side in sides:
+            side.manual_seed(0)
+            call, run = make(side)
+            calls.append(call)
+            results.append(run(call()))
+        if how := difference(*results):
+            differing.append(name)
+            print(f"{name}\tresults differ: {how}", flush=True)
         best = [float("inf")] * 2
         for _ in range(arguments.pairs):
             best = [min(b, least(call)) for b, call in zip(best, calls)]
         print(f"{name}\t{best[0] * 1e3:.2f}\t{best[1] * 1e3:.2f}\t{best[0] / best[1]:.3f}", flush=True)
+    if differing:
+        sys.exit(f"graph_peer.py: rows whose results are not the peer's: {', '.join(differing)}")
 
 
 if __name__ == "__main__":

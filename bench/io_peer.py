@@ -3,7 +3,8 @@
 
 Rows: save and load of a state dict of 256 MiB beside a plain copy of the file, the same mapped, a mapped load of 1 GiB and what it makes
 resident, 64 small tensors saved and loaded as a file and in memory. Files lie in --folder, memory by default, so that no disk is measured.
-A ratio is the median over the pairs; above 1 is ours better. The peer is found as bench/python_peer.py finds it.
+A ratio is the median over the pairs; above 1 is ours better. The peer is found as bench/python_peer.py finds it. Each side reads the other's files,
+and what both load is compared: a row where it differs is named, and the program then ends with 1.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import os
 
 from peer import report
+from programs.results import Comparison
 from python_peer import Worker, interpreter
 
 ROWS = (
@@ -26,6 +28,16 @@ ROWS = (
 )
 
 
+def loaded(name: str, workers: list[Worker]) -> list[object]:
+    """What each side loaded, or for a row that saves what the other one reads from the file."""
+    found = [worker.result for worker in workers]
+    if name.startswith("save_256"):
+        for reader, file in zip(reversed(workers), found, strict=True):
+            reader.measure(f"read {file}")
+        found = [worker.result for worker in workers]
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=5, help="turns of ours and the peer's (5)")
@@ -37,6 +49,7 @@ def main() -> None:
     print(f"# load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, files in {options.folder}")
     python, has_torch = interpreter()
     workers = [Worker(python, module, options.threads, "io_worker.py") for module in ("cresset", *(["torch"] if has_torch else []))]
+    results = Comparison("io_peer.py")
     for name in (row for row in ROWS if options.only in row):
         turns: list[list[dict[str, tuple[float, str]]]] = [[] for _ in workers]
         for _ in range(options.pairs):
@@ -44,8 +57,11 @@ def main() -> None:
                 if value := worker.measure(name):
                     turn.append({f"io_{name}": value})
         report(turns)
+        found = loaded(name, workers)
+        results.check(f"io_{name}", found[0], found[-1])
     for worker in workers:
         worker.close()
+    results.finish()
 
 
 if __name__ == "__main__":

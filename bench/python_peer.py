@@ -5,12 +5,14 @@ Rows: `a + b` on one element (and NumPy's), Linear(4, 4) with gradient, a traini
 over 32 steps with its gradient, the step of every program in examples/python and linear algebra with one thread and with two, and what
 `import` costs over bare Python. `--only optim_`: a step of AdamW with 100 M parameters beside what memory allows, and of every optimizer with
 the small MLP. `--only models`: the examples, and the suite of training steps in ../shared/bench where it is. Ours and the peer's run in one interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or
-build/venv/bin/python. A ratio is the median over the pairs; above 1 is ours better.
+build/venv/bin/python. A ratio is the median over the pairs; above 1 is ours better. Both sides' results are compared, of a training program the
+parameters after its first steps: a row whose results differ is named, and the program then ends with 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import subprocess
@@ -18,6 +20,7 @@ import sys
 import time
 
 from peer import BUILD, ROOT, report, rows_of
+from programs.results import Comparison
 
 CALLS = ("numpy_add", "add", "linear4_grad", "mlp64_step_adamw", "lstm_b1", "lstm_b32", "lstm_b32_2layers_bidirectional")
 EXAMPLES = ("linear_regression", "mnist", "char_gpt", "vae", "names_lstm")
@@ -53,13 +56,15 @@ class Worker:
     def __init__(self, python: str, module: str, threads: int, program: str = "python_worker.py") -> None:
         command = [python, str(ROOT / "bench" / "programs" / program), module, str(threads)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(threads))
+        self.result: object = None  # of the row that was measured last
 
     def measure(self, name: str) -> tuple[float, str] | None:
         self.process.stdin.write(name + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().rstrip("\n").split("\t")
-        if len(answer) != 3:
+        if len(answer) != 4:
             sys.exit(f"python_peer.py: the worker ended while it measured {name}")
+        self.result = json.loads(answer[3])
         return None if math.isnan(float(answer[1])) else (float(answer[1]), answer[2])
 
     def close(self) -> None:
@@ -67,7 +72,7 @@ class Worker:
         self.process.wait()
 
 
-def alternate(python: str, modules: list[str], names: list[str], pairs: int, threads: int) -> None:
+def alternate(python: str, modules: list[str], names: list[str], pairs: int, threads: int, results: Comparison) -> None:
     workers = [Worker(python, module, threads) for module in modules]
     for name in names:
         turns: list[list[dict[str, tuple[float, str]]]] = [[] for _ in workers]
@@ -77,6 +82,7 @@ def alternate(python: str, modules: list[str], names: list[str], pairs: int, thr
                     turn.append({f"python_{name}" + (f"_{threads}t" if name in THREADED else ""): value})
         if turns[0]:
             report(turns)
+            results.check(name, workers[0].result, workers[-1].result)
     for worker in workers:
         worker.close()
 
@@ -102,8 +108,8 @@ def start_up(python: str, modules: list[str], pairs: int) -> None:
     report(turns)
 
 
-def suite(python: str, modules: list[str], pairs: int) -> None:
-    """The training steps and inferences of ../shared/bench/train.py, the geometric mean of their ratios last."""
+def suite(python: str, modules: list[str], pairs: int, results: Comparison) -> None:
+    """The training steps and inferences of ../shared/bench/train.py, the geometric mean of their ratios last. Losses and outputs are compared."""
     program = ROOT.parent / "shared" / "bench" / "train.py"
     if not program.exists():
         print(f"# the suite of training steps is skipped: there is no {program}")
@@ -118,6 +124,14 @@ def suite(python: str, modules: list[str], pairs: int) -> None:
     if len(turns) > 1:
         ratios = [math.log(theirs[name][0] / ours[name][0]) for ours, theirs in zip(*turns, strict=True) for name in steps]
         print(f"suite_geomean.ratio\t{math.exp(sum(ratios) / len(ratios)):.3g}\tx ({len(steps)} rows)")
+    workers = [Worker(python, module, 1) for module in modules]
+    # Roundings of ResNet's third step differ by more than a thousandth of its loss, and not in float64.
+    for name in (name for name, (_, unit) in turns[0][0].items() if unit in ("ms/step", "ms/call")):
+        for worker in workers:
+            worker.measure(name)
+        results.check(name, workers[0].result, workers[-1].result, tolerance=1e-2)
+    for worker in workers:
+        worker.close()
 
 
 def main() -> None:
@@ -132,16 +146,18 @@ def main() -> None:
     wanted = [n for n in (*CALLS, *THREADED, *OPTIM) if options.only in n and (options.only or not n.startswith(APART))]
     if options.only == "models":
         wanted = list(EXAMPLES)
+    results = Comparison("python_peer.py")
     if options.only in "import":
         start_up(python, modules, options.pairs)
     if wanted:
-        alternate(python, modules, wanted, options.pairs, 1)
+        alternate(python, modules, wanted, options.pairs, 1, results)
     if options.only == "models":
-        suite(python, modules, min(options.pairs, 3))
+        suite(python, modules, min(options.pairs, 3), results)
     if options.only.startswith("optim_") and (limit := BUILD / "bench" / "limit_bench").exists():
         print(subprocess.run([limit], check=True, capture_output=True, text=True).stdout, end="")
     if threaded := [n for n in wanted if n in THREADED]:
-        alternate(python, modules, threaded, options.pairs, 2)
+        alternate(python, modules, threaded, options.pairs, 2, results)
+    results.finish()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
-"""One rank of the rows of `bench/dist_peer.py`: times collectives and DDP steps; rank 0 prints name<TAB>value<TAB>unit.
+"""One rank of the rows of `bench/dist_peer.py`: times collectives and DDP steps; rank 0 prints name<TAB>value<TAB>unit<TAB>result, the
+result as JSON of results.py.
 
 Run by the launcher with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set; the argument names the framework.
 """
 
 import importlib
+import json
 import os
 import statistics
 import sys
 import time
+
+from results import digest
 
 torch = importlib.import_module(sys.argv[1])
 dist = importlib.import_module(sys.argv[1] + ".distributed")
@@ -29,20 +33,33 @@ def median_of(run, warm, turns, repeat=1):
     return statistics.median(times)
 
 
+def numbers(count):
+    """Whole numbers that differ from rank to rank."""
+    return torch.arange(count, dtype=torch.float) % 1000 + dist.get_rank()
+
+
+def reduced(count):
+    """What all_reduce makes of them, which its timed calls, each of the last one's result, would make infinite."""
+    tensor = numbers(count)
+    dist.all_reduce(tensor)
+    return digest(tensor)
+
+
 def collectives():
     """all_reduce of 4 bytes to 64 MB."""
     for bytes_, turns, repeat in ((4, 20, 200), (4096, 20, 100), (1 << 20, 20, 10), (64 << 20, 9, 1)):
         tensor = torch.ones(bytes_ // 4)
+        result = reduced(bytes_ // 4)
         seconds = median_of(lambda t=tensor: dist.all_reduce(t), 5, turns, repeat)
         if bytes_ < 1 << 20:
-            yield f"all_reduce {bytes_} B", seconds * 1e6, "us"
+            yield f"all_reduce {bytes_} B", seconds * 1e6, "us", result
         else:
-            yield f"all_reduce {bytes_ >> 20} MB", bytes_ / seconds / 1e9, "GB/s"
-    yield "barrier", median_of(dist.barrier, 50, 20, 100) * 1e6, "us"
-    small, parts = torch.ones(256), [torch.empty(256) for _ in range(dist.get_world_size())]
-    yield "all_gather 1 KB", median_of(lambda: dist.all_gather(parts, small), 20, 20, 100) * 1e6, "us"
-    big = torch.ones(16 << 18)
-    yield "broadcast 16 MB", (16 << 20) / median_of(lambda: dist.broadcast(big, 0), 3, 9) / 1e9, "GB/s"
+            yield f"all_reduce {bytes_ >> 20} MB", bytes_ / seconds / 1e9, "GB/s", result
+    yield "barrier", median_of(dist.barrier, 50, 20, 100) * 1e6, "us", []
+    small, parts = numbers(256), [torch.empty(256) for _ in range(dist.get_world_size())]
+    yield "all_gather 1 KB", median_of(lambda: dist.all_gather(parts, small), 20, 20, 100) * 1e6, "us", digest(parts)
+    big = numbers(16 << 18)
+    yield "broadcast 16 MB", (16 << 20) / median_of(lambda: dist.broadcast(big, dist.get_world_size() - 1), 3, 9) / 1e9, "GB/s", digest(big)
 
 
 class Convnet(nn.Module):
@@ -94,13 +111,16 @@ def steps():
             run(model).backward()
             optimizer.step()
 
-        yield name, median_of(step, 5, 15) * 1e3, "ms"
+        for _ in range(3):
+            step()
+        result = digest(list(model.parameters()))
+        yield name, median_of(step, 5, 15) * 1e3, "ms", result
 
 
 if __name__ == "__main__":
     dist.init_process_group("gloo")
     for rows in (collectives, steps) if len(sys.argv) < 3 else [globals()[name] for name in sys.argv[2:]]:
-        for name, value, unit in rows():
+        for name, value, unit, result in rows():
             if os.environ["RANK"] == "0":
-                print(f"{name}\t{value:.3f}\t{unit}", flush=True)
+                print(f"{name}\t{value:.3f}\t{unit}\t{json.dumps(result)}", flush=True)
     dist.destroy_process_group()
