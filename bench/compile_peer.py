@@ -120,7 +120,7 @@ def models(turns: int) -> Iterator[tuple[str, float, float, float]]:
         torch._dynamo.reset()
         step, other = (seeded(make[name]) for make in (compiled, eager))
         first_losses: list[Any] = []
-        first = least(lambda: first_losses.append(step()), 1)
+        first = least(lambda run=step, found=first_losses: found.append(run()), 1)
         agree(name, [*first_losses, step(), step()], [other() for _ in range(3)])
         ours, theirs, ratio = compared(step, other, 1, turns)
         yield name, ours, theirs, ratio

@@ -29,7 +29,7 @@ ROWS = (
 
 
 def loaded(name: str, workers: list[Worker]) -> list[object]:
-    """What each side loaded, or for a row that saves what the other one reads from the file."""
+    """The values that each side loaded, or for a row that saves, those that the other one reads from the file."""
     found = [worker.result for worker in workers]
     if name.startswith("save_256"):
         for reader, file in zip(reversed(workers), found, strict=True):

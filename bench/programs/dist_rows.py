@@ -39,7 +39,7 @@ def numbers(count):
 
 
 def reduced(count):
-    """What all_reduce makes of them, which its timed calls, each of the last one's result, would make infinite."""
+    """The sum over all ranks of one call; the timed calls, each of the last one's result, would become infinite."""
     tensor = numbers(count)
     dist.all_reduce(tensor)
     return digest(tensor)

@@ -126,7 +126,7 @@ def large_adamw(options: dict) -> tuple[float, list]:
 
 
 def product(op: str, parts):
-    """What the factors make together where they are not determined themselves."""
+    """The product of factors that are not determined themselves."""
     if op == "svd":
         return parts[0] * parts[1].unsqueeze(-2) @ parts[2]
     if op == "eigh":

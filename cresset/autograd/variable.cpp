@@ -94,7 +94,7 @@ bool requires_grad_slow(const TensorImpl& t) {
 
 namespace {
 
-// What a tensor's history was, and the hooks that were registered for it: their end may run anything, so that no lock is held then.
+// The former history of a tensor, and the hooks that were registered for it: their end may run anything, so that no lock is held then.
 struct OldHistory {
   intrusive_ptr<Node> node;
   std::shared_ptr<TensorHooks> hooks;

@@ -42,9 +42,9 @@ class Kernels(unittest.TestCase):
     def test_heads_are_read_in_place(self):
         """Without weights no head is copied: values and gradients are those of the way with weights."""
         hidden = torch.triu(torch.ones(3, 3, dtype=torch.bool), 1)
-        for batch_first, one, mask, bias in itertools.product((False, True), (False, True), (None, hidden), (False, True)):
+        for batch_first, one, mask, with_bias in itertools.product((False, True), (False, True), (None, hidden), (False, True)):
             torch.manual_seed(1)
-            layer = torch.nn.MultiheadAttention(6, 3, bias=bias, batch_first=batch_first, dtype=torch.float64)
+            layer = torch.nn.MultiheadAttention(6, 3, bias=with_bias, batch_first=batch_first, dtype=torch.float64)
             query, other = waves(3, 3, 6).requires_grad_(), waves(3, 3, 6).cos().requires_grad_()
             key = query if one else other
             results = []
