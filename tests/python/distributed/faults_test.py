@@ -81,7 +81,23 @@ class Faults(unittest.TestCase):
                 os.kill(os.getpid(), signal.SIGSTOP)
             told(dist.barrier)
         """, seconds=2)  # fmt: skip
-        self.assertRegex(found[0][0], r"^[12]\.\d .*(rank 1|Timed out)")
+        self.assertRegex(found[0][0], r"^[12]\.\d .*rank 1")
+
+    def test_the_rank_that_a_broadcast_lacks_is_named(self):
+        """A stopped root by all that wait for it, and for a rank whose data come by way of a stopped one, that one."""
+        for root, stopped, waiting in ((1, 1, (0, 2, 3)), (0, 2, (3,))):
+            found = self.run_ranks(4, f"""
+                dist.barrier()
+                if rank == {stopped}:
+                    if os.fork() == 0:
+                        time.sleep(5)
+                        os.kill(os.getppid(), signal.SIGKILL)
+                        os._exit(0)
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                told(lambda: dist.broadcast(torch.ones(100000), {root}))
+            """, seconds=2)  # fmt: skip
+            for rank in waiting:
+                self.assertRegex(found[rank][0], rf"^[12]\.\d .*rank {stopped}\b")
 
     def test_a_rank_that_ends_while_another_receives(self):
         found = self.run_ranks(2, """

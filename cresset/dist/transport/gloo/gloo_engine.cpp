@@ -1,12 +1,10 @@
 // Collectives over Gloo's TCP transport, in a library of its own that is opened at first use.
 
-#include <gloo/allgatherv.h>
-#include <gloo/alltoallv.h>
 #include <gloo/barrier.h>
-#include <gloo/broadcast.h>
 #include <gloo/common/error.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
 
 #include <algorithm>
 #include <cstring>
@@ -48,8 +46,8 @@ milliseconds left(Deadline deadline) {
   return std::max(std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now()), milliseconds(1));
 }
 
-// Gloo's errors name addresses; ours, the operation.
-template <class F> auto translated(const char* what, F&& f) -> decltype(f()) {
+// Gloo's errors name addresses; ours, the operation and the rank.
+template <class F> auto translated(const std::string& what, F&& f) -> decltype(f()) {
   try {
     return f();
   } catch (const gloo::Exception& e) { throw DistBackendError(str("dist: ", what, ": ", e.what())); }
@@ -121,25 +119,32 @@ class GlooEngine final : public ComposedEngine {
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
+  // Down a binomial tree, so that an error names the rank above or below in it.
   void broadcast(void* data, size_t bytes, const Call& call) override {
-    if (size() == 1 || bytes == 0) return barrier_of_nothing(bytes, call);
-    translated("broadcast", [&] {
-      gloo::BroadcastOptions o(context_);
-      o.setOutput(static_cast<char*>(data), bytes);
-      o.setRoot(call.root);
-      o.setTag(tag());
-      o.setTimeout(left(call.deadline));
-      gloo::broadcast(o);
-    });
+    if (size() == 1) return;
+    if (bytes == 0) return barrier(call);
+    const uint64_t slot = collective_slot();
+    const auto at = [&](int steps) { return (call.root + steps) % size(); };
+    const int own = (rank() - call.root + size()) % size();
+    const auto buffer = context_->createUnboundBuffer(data, bytes);
+    int reach = 1;  // ranks from the own one on that have the data from it
+    while (reach < size() && !(own & reach)) reach *= 2;
+    if (own) {
+      const int above = at(own - reach);
+      translated(str("broadcast: from rank ", above, above == call.root ? str() : str(", which has them from rank ", call.root)), [&] {
+        buffer->recv(above, slot);
+        buffer->waitRecv(left(call.deadline));
+      });
+    }
+    std::vector<int> below;
+    for (reach /= 2; reach; reach /= 2)
+      if (own + reach < size()) below.push_back(at(own + reach));
+    for (const int r : below) translated(str("broadcast: to rank ", r), [&] { buffer->send(r, slot); });
+    for (const int r : below) translated(str("broadcast: to rank ", r), [&] { buffer->waitSend(left(call.deadline)); });
   }
   void barrier(const Call& call) override {
-    if (size() == 1) return;
-    translated("barrier", [&] {
-      gloo::BarrierOptions o(context_);
-      o.setTag(tag());
-      o.setTimeout(left(call.deadline));
-      gloo::barrier(o);
-    });
+    std::vector<char> all(ranks());
+    gather_all(all.data(), std::vector<size_t>(ranks(), 1), {&all[static_cast<size_t>(rank())], 1}, call);
   }
 
   std::shared_ptr<Transfer> send(int to, uint64_t slot, ConstPiece data, std::shared_ptr<const void> keep) override {
@@ -170,16 +175,13 @@ class GlooEngine final : public ComposedEngine {
   static constexpr uint32_t kGoodbye = 0xffffffff;
   static constexpr milliseconds kPatience{1000};
 
-  uint32_t tag() { return tag_++; }
+  uint64_t collective_slot() { return (uint64_t{1} << 40) + collectives_++; }
   std::shared_ptr<Message> made(Piece data, std::shared_ptr<const void> keep, bool sends) {
     auto m = std::make_shared<Message>(context_, data, std::move(keep), sends);
     const std::lock_guard<std::mutex> lock(mutex_);
     messages_.erase(std::remove_if(messages_.begin(), messages_.end(), [](const auto& w) { return w.expired(); }), messages_.end());
     messages_.push_back(m);
     return m;
-  }
-  void barrier_of_nothing(size_t bytes, const Call& call) {
-    if (bytes == 0) barrier(call);
   }
   void gather_all(void* all, std::vector<size_t> sizes, ConstPiece input, const Call& call) override {
     if (size() == 1) {
@@ -190,7 +192,7 @@ class GlooEngine final : public ComposedEngine {
     move(in_a_row(all, sizes), std::vector<ConstPiece>(ranks(), input), call);
   }
   void move(const std::vector<Piece>& outputs, const std::vector<ConstPiece>& inputs, const Call& call) override {
-    const uint64_t slot = (uint64_t{1} << 40) + tag();
+    const uint64_t slot = collective_slot();
     std::vector<std::pair<int, std::unique_ptr<gloo::transport::UnboundBuffer>>> in, out;
     const char* const what = collective_name(call.what);
     translated(what, [&] {
@@ -209,12 +211,12 @@ class GlooEngine final : public ComposedEngine {
       const Piece& own = outputs[static_cast<size_t>(rank())];
       if (own.bytes) std::memmove(own.data, inputs[static_cast<size_t>(rank())].data, own.bytes);
     });
-    for (auto& [rank, b] : out) translated(str(what, ": from rank ", rank).c_str(), [&, &buffer = b] { buffer->waitRecv(left(call.deadline)); });
-    for (auto& [rank, b] : in) translated(str(what, ": to rank ", rank).c_str(), [&, &buffer = b] { buffer->waitSend(left(call.deadline)); });
+    for (auto& [rank, b] : out) translated(str(what, ": from rank ", rank), [&, &buffer = b] { buffer->waitRecv(left(call.deadline)); });
+    for (auto& [rank, b] : in) translated(str(what, ": to rank ", rank), [&, &buffer = b] { buffer->waitSend(left(call.deadline)); });
   }
 
   const std::shared_ptr<gloo::rendezvous::Context> context_;
-  uint32_t tag_ = 1;
+  uint64_t collectives_ = 0;
   bool aborted_ = false;
   std::mutex mutex_;
   std::vector<std::weak_ptr<Message>> messages_;
