@@ -144,6 +144,33 @@ class UnderMpirun(unittest.TestCase):
         self.assertRegex(out, r"1 .*rank 0 has failed")
         self.assertLess(time.monotonic() - began, 30)
 
+    def test_a_late_rank_is_named_by_the_calls_that_mpi_makes_itself(self):
+        calls = {"barrier": "dist.barrier()", "broadcast": "dist.broadcast(torch.ones(4), 1)", "all_reduce": "dist.all_reduce(torch.ones(4))"}
+        for name, call in calls.items():
+            out, err, code = run_under_mpi(3, f"""
+                dist.barrier()
+                if rank == 1:
+                    time.sleep(5)
+                try:
+                    {call}
+                except RuntimeError as error:
+                    print(rank, error, flush=True)
+                time.sleep(5 * (rank != 1))
+            """, seconds=1.5)  # fmt: skip
+            for rank in (0, 2):
+                self.assertRegex(out, rf"{rank} .*{name}: the time is up \(waiting for rank 1\)", err)
+
+    def test_ranks_in_different_calls_are_told_how_to_compare_them(self):
+        out, err, code = run_under_mpi(2, """
+            dist.barrier()
+            try:
+                dist.barrier() if rank == 0 else dist.recv(torch.ones(1), 0)
+            except RuntimeError as error:
+                print(rank, error, flush=True)
+                time.sleep(2)
+        """, seconds=1.5)  # fmt: skip
+        self.assertRegex(out, r"barrier: the time is up \(all ranks wait: TORCH_DISTRIBUTED_DEBUG=DETAIL")
+
     def test_a_rank_that_leaves_early_is_named(self):
         out, err, code = run_under_mpi(2, """
             dist.barrier()

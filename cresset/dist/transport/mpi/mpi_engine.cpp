@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "cresset/dist/transport/call.h"
@@ -31,10 +32,12 @@ void check(int code, const char* what) {
   throw DistBackendError(str("dist: mpi: ", what, ": ", std::string(text, static_cast<size_t>(length))));
 }
 
-// A rank's message to the others of a group.
+// The ranks of a group tell each other by notes that they have failed or left, and near the end of a call's time ask who waits as they do.
+enum class Kind : char { Failed = '!', Left = '.', Asks = '?', Waits = '=' };
+
 struct Note {
   int rank = -1;
-  bool failed = false;  // else it has left the group
+  Kind kind = Kind::Left;
   std::string text;
   steady_clock::time_point came{};
 };
@@ -57,17 +60,17 @@ class Runtime {
 
   // Memory that an operation still uses after its caller has given up.
   void bury(MPI_Request request, std::shared_ptr<const void> keep) { buried_.emplace_back(request, std::move(keep)); }
-  void tell(const std::vector<int>& worlds, uint64_t group, bool failed, const std::string& text) {
+  void tell(const std::vector<int>& worlds, uint64_t group, Kind kind, const std::string& text) {
     if (ended_) return;
     auto bytes = std::make_shared<std::string>(reinterpret_cast<const char*>(&group), sizeof group);
-    *bytes += failed ? '!' : '.';
+    *bytes += static_cast<char>(kind);
     *bytes += text.substr(0, kLongestNote - bytes->size());
     for (const int to : worlds) {
       MPI_Request request = MPI_REQUEST_NULL;
       if (to != rank_ && MPI_Isend(bytes->data(), static_cast<int>(bytes->size()), MPI_BYTE, to, 0, notes_, &request) == MPI_SUCCESS) bury(request, bytes);
     }
   }
-  // The note that a rank has sent to a group, if any.
+  // The note of a rank of a group that has failed or left, if any; who asks is told that this rank waits.
   const Note* note(uint64_t group) {
     for (;;) {
       int there = 0;
@@ -80,19 +83,33 @@ class Runtime {
       uint64_t to = 0;
       if (count < static_cast<int>(sizeof to) + 1) continue;
       std::memcpy(&to, bytes, sizeof to);
+      const Kind kind{bytes[sizeof to]};
+      if (kind == Kind::Asks) questions_[to].insert(status.MPI_SOURCE);
+      if (kind == Kind::Waits) waiting_[to].insert(status.MPI_SOURCE);
+      if (kind == Kind::Asks || kind == Kind::Waits) continue;
       Note& known = told_[to];
-      if (known.rank < 0 || (bytes[sizeof to] == '!' && !known.failed))
-        known = {status.MPI_SOURCE, bytes[sizeof to] == '!', std::string(bytes + sizeof to + 1, bytes + count), steady_clock::now()};
+      if (known.rank < 0 || (kind == Kind::Failed && known.kind == Kind::Left))
+        known = {status.MPI_SOURCE, kind, std::string(bytes + sizeof to + 1, bytes + count), steady_clock::now()};
+    }
+    if (const auto asked = questions_.find(group); asked != questions_.end()) {
+      tell({asked->second.begin(), asked->second.end()}, group, Kind::Waits, "");
+      questions_.erase(asked);
     }
     sweep();
     const auto at = told_.find(group);
     return at == told_.end() ? nullptr : &at->second;
   }
+  // Asks the ranks of a group, and who has answered.
+  void ask(const std::vector<int>& worlds, uint64_t group) {
+    waiting_[group].clear();
+    tell(worlds, group, Kind::Asks, "");
+  }
+  bool waits(int world, uint64_t group) { return world == rank_ || waiting_[group].count(world); }
   void open(uint64_t group, const std::vector<int>& worlds) { groups_[group] = worlds; }
   void close(uint64_t group) {
     const auto at = groups_.find(group);
     if (at == groups_.end()) return;
-    tell(at->second, group, false, "");
+    tell(at->second, group, Kind::Left, "");
     groups_.erase(at);
   }
   void fail() { failed_ = true; }
@@ -155,6 +172,7 @@ class Runtime {
   bool one_host_ = false, failed_ = false, ended_ = false;
   std::map<uint64_t, std::vector<int>> groups_;  // those that are open, with their ranks in the world
   std::map<uint64_t, Note> told_;
+  std::map<uint64_t, std::set<int>> questions_, waiting_;
   std::vector<std::pair<MPI_Request, std::shared_ptr<const void>>> buried_;
 };
 
@@ -199,9 +217,11 @@ struct Place {
 
   int from_world(int world) const { return static_cast<int>(std::find(worlds.begin(), worlds.end(), world) - worlds.begin()); }
 
-  // Asks `done`, with the lock, until it says yes.
-  template <class Done> void wait(Deadline deadline, const char* what, Done&& done) {
+  // Asks `done`, with the lock, until it says yes. Where all ranks call the operation, the error of one that is late names it.
+  template <class Done> void wait(Deadline deadline, const char* what, bool by_all, Done&& done) {
     Runtime& mpi = Runtime::get();
+    bool asked = !by_all;
+    std::chrono::nanoseconds patience{};
     for (uint64_t round = 0;; round++) {
       {
         const std::lock_guard<std::mutex> lock(mpi.mutex());
@@ -210,19 +230,33 @@ struct Place {
         CRESSET_CHECK_AS(DistBackendError, aborted.empty(), "dist: mpi: ", what, ": ", aborted);
         if (round % kAskForNotes == kAskForNotes - 1)
           if (const Note* note = mpi.note(id)) {
-            CRESSET_CHECK_AS(DistBackendError, !note->failed, "dist: mpi: ", what, ": rank ", from_world(note->rank), " has failed: ", note->text);
+            CRESSET_CHECK_AS(DistBackendError, note->kind != Kind::Failed, "dist: mpi: ", what, ": rank ", from_world(note->rank), " has failed: ", note->text);
             // Its last messages may still be on their way.
             CRESSET_CHECK_AS(DistBackendError, steady_clock::now() < note->came + std::chrono::seconds(1), "dist: mpi: ", what, ": rank ",
                              from_world(note->rank), " has left the group");
           }
+        if (round == kAskForNotes) patience = std::min<std::chrono::nanoseconds>((deadline - steady_clock::now()) / 4, milliseconds(200));
+        if (!asked && round > kAskForNotes && steady_clock::now() > deadline - patience) {
+          mpi.ask(worlds, id);
+          asked = true;
+        }
       }
-      CRESSET_CHECK_AS(DistBackendError, steady_clock::now() < deadline, "dist: mpi: ", what, ": the time is up");
+      CRESSET_CHECK_AS(DistBackendError, steady_clock::now() < deadline, "dist: mpi: ", what, ": the time is up", by_all ? lacking() : std::string());
       if (round > kSpins) sched_yield();
       if (round > kYields) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
 
  private:
+  std::string lacking() const {
+    Runtime& mpi = Runtime::get();
+    const std::lock_guard<std::mutex> lock(mpi.mutex());
+    std::string late;
+    for (int r = 0; r < size; r++)
+      if (!mpi.waits(worlds[static_cast<size_t>(r)], id)) late += str(late.empty() ? " (waiting for rank " : ", ", r);
+    return late.empty() ? " (all ranks wait: TORCH_DISTRIBUTED_DEBUG=DETAIL compares their calls)" : late + ")";
+  }
+
   static constexpr uint64_t kAskForNotes = 64, kSpins = 20, kYields = 20000;
 };
 
@@ -239,7 +273,7 @@ class Message final : public Transfer {
   void wait(Deadline deadline) override {
     const std::string what = str(sends_ ? "send to" : "recv from", " ", other_ < 0 ? std::string("any rank") : str("rank ", other_), " with tag ", tag_);
     try {
-      place_->wait(deadline, what.c_str(), [&] { return ask(); });
+      place_->wait(deadline, what.c_str(), false, [&] { return ask(); });
     } catch (const std::exception&) {
       give_up();
       throw;
@@ -350,7 +384,7 @@ class MpiEngine final : public ComposedEngine {
   void abort(const std::string& reason) override {
     Runtime& mpi = Runtime::get();
     const std::lock_guard<std::mutex> lock(mpi.mutex());
-    if (place_->aborted.empty()) mpi.tell(place_->worlds, place_->id, true, reason);
+    if (place_->aborted.empty()) mpi.tell(place_->worlds, place_->id, Kind::Failed, reason);
     place_->aborted = reason;
     mpi.fail();
   }
@@ -410,7 +444,7 @@ class MpiEngine final : public ComposedEngine {
     if (own.bytes) std::memmove(own.data, inputs[static_cast<size_t>(rank())].data, own.bytes);
     size_t at = 0;
     try {
-      place_->wait(call.deadline, collective_name(call.what), [&] {
+      place_->wait(call.deadline, collective_name(call.what), false, [&] {
         for (; at < requests.size(); at++) {
           int done = 0;
           check(MPI_Test(&requests[at], &done, MPI_STATUS_IGNORE), collective_name(call.what));
@@ -441,7 +475,7 @@ class MpiEngine final : public ComposedEngine {
       check(begin(&request), what);
     }
     try {
-      place_->wait(call.deadline, what, [&] {
+      place_->wait(call.deadline, what, true, [&] {
         int done = 0;
         check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what);
         return done != 0;
