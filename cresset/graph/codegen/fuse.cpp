@@ -539,7 +539,7 @@ class Fuser {
     }
     std::shared_ptr<const Kernel> kernel;
     if (all_wide) kernel = std::make_shared<FusedKernel>(std::move(dtypes), std::move(steps), outputs);
-    else kernel = std::make_shared<RowKernel>(std::move(dtypes), std::move(kinds), std::move(rows), outputs);
+    else kernel = std::make_shared<RowKernel>(std::move(dtypes), std::move(kinds), std::move(rows), outputs, *g.shape.back().constant());
     const int64_t number = kernels.add(std::move(kernel), std::move(ones));
     std::vector<Value*> inputs;
     for (const Value* v : given) {

@@ -183,14 +183,16 @@ std::shared_ptr<const std::vector<machine::Stage>> FusedKernel::stages(const std
   const std::lock_guard lock(stages_->mutex);
   for (const auto& [known, found] : stages_->known)
     if (known == ones) return found;
-  std::vector<const FusedStep*> steps;
-  std::vector<bool> kept;
+  machine::Steps steps;
   for (size_t i = 0; i < steps_.size(); i++) {
-    steps.push_back(&steps_[i]);
-    kept.push_back(places_[i].is_output);
+    steps.all.push_back(&steps_[i]);
+    steps.kept.push_back(places_[i].is_output);
   }
-  const auto one = [&](const FusedStep::Input& input) { return input.kind == FusedStep::Input::Argument && ones[static_cast<size_t>(input.index)]; };
-  auto made = std::make_shared<const std::vector<machine::Stage>>(machine::stages_of(steps, steps, arguments_, kept, one));
+  steps.array = [&](const FusedStep::Input& input) -> machine::Array {
+    const auto i = static_cast<size_t>(input.index);
+    return input.kind == FusedStep::Input::Step ? machine::Array{steps_[i].result} : machine::Array{arguments_[i], ones[i]};
+  };
+  auto made = std::make_shared<const std::vector<machine::Stage>>(machine::stages_of(steps));
   stages_->known.emplace_back(ones, made);
   return made;
 }

@@ -16,6 +16,8 @@ constexpr int64_t kBlockBytes = 192 << 10, kSmallBlockBytes = 32 << 10;
 // Arguments that do not lie in the second-level cache are read row by row, with the next row on its way: between passes over a block the hardware
 // stops fetching ahead.
 constexpr int64_t kFarBytes = 4 << 20, kFarBlockBytes = 8 << 10;
+// Rows that have code as a whole. The library adds longer ones in another order.
+constexpr int64_t kFewestColumns = 64, kMostColumns = 32768;
 
 int64_t bytes_of(ScalarType t) { return static_cast<int64_t>(element_size(t)); }
 
@@ -46,8 +48,13 @@ std::optional<kernels::ReduceOp> kernel_of(const RowStep& step) {
 
 }  // namespace
 
-RowKernel::RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs)
-    : dtypes_(std::move(dtypes)), kinds_(std::move(kinds)), steps_(std::move(steps)), outputs_(std::move(outputs)), output_of_(steps_.size(), -1) {
+RowKernel::RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs, int64_t columns)
+    : dtypes_(std::move(dtypes)),
+      kinds_(std::move(kinds)),
+      steps_(std::move(steps)),
+      outputs_(std::move(outputs)),
+      output_of_(steps_.size(), -1),
+      columns_(columns) {
   CRESSET_CHECK_VALUE(dtypes_.size() == kinds_.size(), "row kernel: expected a kind for each of ", dtypes_.size(), " arguments, got ", kinds_.size());
   for (size_t i = 0; i < kinds_.size() && first_wide_ < 0; i++)
     if (kinds_[i] == RowArgument::Wide) first_wide_ = static_cast<int>(i);
@@ -77,21 +84,31 @@ RowKernel::RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> ki
   heirs_ = heirs_of(dtypes_, last_read, outputs_, results);
 }
 
-// Code runs over the columns of a row, in which all but wide values and vectors are single elements.
+// In code of elements, which runs over the columns of a row, all but wide values and vectors are single elements.
 std::vector<machine::Stage> RowKernel::make_stages() const {
-  std::vector<const FusedStep*> steps, readers;
-  std::vector<bool> kept;
+  machine::Steps steps;
   for (size_t i = 0; i < steps_.size(); i++) {
-    steps.push_back(steps_[i].wide && !steps_[i].reduction ? &steps_[i].loop : nullptr);
-    readers.push_back(&steps_[i].loop);
-    kept.push_back(output_of_[i] >= 0);
+    steps.all.push_back(&steps_[i].loop);
+    steps.kept.push_back(output_of_[i] >= 0);
+    steps.narrow.push_back(!steps_[i].wide);
+    steps.folds.push_back(steps_[i].kernel);
   }
-  const auto one = [&](const FusedStep::Input& input) {
-    if (input.kind == FusedStep::Input::Step) return !steps_[static_cast<size_t>(input.index)].wide;
-    const RowArgument kind = kinds_[static_cast<size_t>(input.index)];
-    return kind == RowArgument::Narrow || kind == RowArgument::One;
+  if (columns_ >= kFewestColumns && columns_ <= kMostColumns) steps.columns = columns_;
+  steps.array = [&](const FusedStep::Input& input) -> machine::Array {
+    const auto i = static_cast<size_t>(input.index);
+    if (input.kind == FusedStep::Input::Step) return {steps_[i].loop.result, !steps_[i].wide};
+    return {dtypes_[i], kinds_[i] == RowArgument::Narrow || kinds_[i] == RowArgument::One, kinds_[i] == RowArgument::Vector};
   };
-  return machine::stages_of(steps, readers, dtypes_, kept, one);
+  return machine::stages_of(steps);
+}
+
+std::vector<bool> RowKernel::stored(const std::vector<machine::Stage>& stages) const {
+  std::vector<bool> found(steps_.size());
+  for (const machine::Stage& stage : stages) {
+    if (!stage.image) found[static_cast<size_t>(stage.first)] = true;
+    for (const int step : stage.outputs) found[static_cast<size_t>(step)] = true;
+  }
+  return found;
 }
 
 void RowKernel::fetch(const std::vector<Operand>& arguments, int64_t begin, int64_t end) {
@@ -104,10 +121,11 @@ void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::v
                          int64_t begin, int64_t end, int64_t block, bool far) const {
   const autograd::AutoGradMode off(false);
   std::vector<size_t> places(steps_.size());
+  const std::vector<bool> in_memory = stored(stages);
   size_t needed = 64;
   for (size_t i = 0; i < steps_.size(); i++) {
     places[i] = needed;
-    if (output_of_[i] < 0) needed += static_cast<size_t>((block * (steps_[i].wide ? columns : 1) * bytes_of(steps_[i].loop.result) + 63) / 64 * 64);
+    if (output_of_[i] < 0 && in_memory[i]) needed += static_cast<size_t>((block * (steps_[i].wide ? columns : 1) * bytes_of(steps_[i].loop.result) + 63) / 64 * 64);
   }
   thread_local std::vector<char> memory;
   if (memory.size() < needed) memory.resize(needed);
@@ -141,6 +159,10 @@ void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::v
         };
         for (const int step : stage.outputs) add(values[static_cast<size_t>(step)]);
         for (const FusedStep::Input& input : stage.inputs) add(operand(input));
+        if (stage.of_rows) {
+          stage.run_rows(data, steps, rows);
+          continue;
+        }
         if (whole) {
           stage.run(data, rows * columns);
           continue;
@@ -196,6 +218,7 @@ std::vector<Tensor> RowKernel::compute(ArrayRef<Tensor> arguments, bool owned) c
   const Tensor& wide = arguments[static_cast<size_t>(first_wide_)];
   CRESSET_CHECK(wide.dim() > 0, "row kernel: expected rows, got a number");
   const int64_t columns = wide.sizes()[wide.dim() - 1], rows = columns ? wide.numel() / columns : 0;
+  CRESSET_CHECK(!columns_ || columns == columns_, "row kernel: expected rows of ", columns_, " elements, got ", columns);
   std::vector<Tensor> copies;  // of those that are not dense
   std::vector<Operand> operands;
   for (size_t k = 0; k < arguments.size(); k++) {
@@ -234,18 +257,15 @@ std::vector<Tensor> RowKernel::compute(ArrayRef<Tensor> arguments, bool owned) c
     if (kinds_[k] == RowArgument::Wide) read += columns * bytes_of(dtypes_[k]);
   const bool far = !has_operators_ && read * rows > kFarBytes;
   if (!has_operators_) bytes = read;
-  const auto count = [&](int step) {
-    const RowStep& s = steps_[static_cast<size_t>(step)];
-    bytes += s.wide ? columns * bytes_of(s.loop.result) : 0;
-  };
-  for (const machine::Stage& stage : stages_) {
-    if (!stage.image) count(stage.first);
-    for (const int step : stage.outputs) count(step);
-  }
+  const std::vector<bool> in_memory = stored(stages_);
+  for (size_t i = 0; i < steps_.size(); i++)
+    if (in_memory[i] && steps_[i].wide) bytes += columns * bytes_of(steps_[i].loop.result);
   const int64_t most = has_operators_ ? kBlockBytes : far ? kFarBlockBytes : kSmallBlockBytes;
-  const int64_t block = std::clamp<int64_t>(most / std::max<int64_t>(bytes, 1), 1, 256);
-  parallel_for(0, rows, std::max<int64_t>(block, 32768 / columns),
-               [&](int64_t begin, int64_t end) { run_rows(stages_, operands, results, columns, begin, end, block, far); });
+  // Code of rows keeps nothing between its calls.
+  const bool alone = stages_.size() == 1 && stages_[0].of_rows;
+  const int64_t block = alone ? rows : std::clamp<int64_t>(most / std::max<int64_t>(bytes, 1), 1, 256);
+  parallel_for(0, rows, std::max<int64_t>(alone ? 1 : block, 32768 / columns),
+               [&](int64_t begin, int64_t end) { run_rows(stages_, operands, results, columns, begin, end, block, far && !alone); });
   return out;
 }
 

@@ -26,8 +26,9 @@ enum class RowArgument : uint8_t {
 
 class CRESSET_API RowKernel : public Kernel {
  public:
-  // `shape` is the number of dimensions of the results; `outputs` are steps. Errors: an input that is not there before its step; no wide argument.
-  RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs);
+  // `outputs` are steps. Where all rows have `columns` elements, they have code as a whole. Errors: an input that is not there before its step; no wide
+  // argument.
+  RowKernel(std::vector<ScalarType> dtypes, std::vector<RowArgument> kinds, std::vector<RowStep> steps, std::vector<int> outputs, int64_t columns = 0);
   std::vector<Tensor> run(ArrayRef<Tensor> arguments) const override { return compute(arguments, false); }
   std::vector<Tensor> run_owning(ArrayRef<Tensor> arguments) const override { return compute(arguments, true); }
   void prepare(const std::vector<bool>&) const override {
@@ -41,6 +42,8 @@ class CRESSET_API RowKernel : public Kernel {
   };
   std::vector<Tensor> compute(ArrayRef<Tensor> arguments, bool owned) const;
   std::vector<machine::Stage> make_stages() const;
+  // Steps whose values lie in memory between stages, or are results.
+  std::vector<bool> stored(const std::vector<machine::Stage>& stages) const;
   void run_rows(const std::vector<machine::Stage>& stages, const std::vector<Operand>& arguments, const std::vector<Operand>& results, int64_t columns,
                 int64_t begin, int64_t end, int64_t block, bool far) const;
   // Has the wide arguments' rows [begin, end) brought into the cache.
@@ -52,6 +55,7 @@ class CRESSET_API RowKernel : public Kernel {
   std::vector<int> outputs_, output_of_;
   std::vector<std::vector<int>> heirs_;
   int first_wide_ = -1;
+  int64_t columns_;
   bool has_operators_ = false;  // whether a reduction is no kernel
   std::shared_ptr<std::once_flag> once_ = std::make_shared<std::once_flag>();
   mutable std::vector<machine::Stage> stages_;

@@ -23,8 +23,14 @@ std::string Program::key() const {
   const auto put = [&](int64_t n) { key.append(reinterpret_cast<const char*>(&n), sizeof n); };
   for (const auto* arrays : {&outputs, &inputs}) {
     put(static_cast<int64_t>(arrays->size()));
-    for (const Array& a : *arrays) put(static_cast<int64_t>(a.dtype) * 2 + a.one);
+    for (const Array& a : *arrays) put(static_cast<int64_t>(a.dtype) * 4 + 2 * a.shared + a.one);
   }
+  put(columns);
+  for (const Pass& pass : passes)
+    for (const auto* list : {&pass.folds, &pass.kept}) {
+      put(static_cast<int64_t>(list->size()));
+      for (const int n : *list) put(n);
+    }
   for (const int r : results) put(r);
   for (const Node& n : nodes) {
     put((static_cast<int64_t>(n.op) << 8) + static_cast<int64_t>(n.type));
@@ -171,7 +177,7 @@ std::optional<Isa> isa_of(const std::string& name) {
 namespace {
 
 // The number changes with the code that the provider makes of a program.
-constexpr const char* kForm = "3";
+constexpr const char* kForm = "4";
 
 thread_local Asked* asked = nullptr;
 std::vector<const Portable*>& packages() {

@@ -17,7 +17,7 @@ class Image {
   ~Image();
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
-  Code code() const { return reinterpret_cast<Code>(memory_); }
+  template <class Function> Function as() const { return reinterpret_cast<Function>(memory_); }
 
  private:
   void* memory_;

@@ -1,5 +1,6 @@
 #pragma once
-// Programs for each element of arrays: operations on single lanes, in the order in which the library's expressions do them.
+// Programs for each element of arrays: operations on single lanes, in the order in which the library's expressions do them. Those of rows have reductions
+// between them, and values of which a row has one.
 
 #include <cstdint>
 #include <map>
@@ -45,8 +46,11 @@ enum class Op : uint8_t {
   AsFloat,   // the float of these bits
   FromBits,  // the float nearest to an integer
   Scale,     // a 2^b, rounded once; of AVX-512, as is the next
-  Exponent   // floor(log2(|a|)) as a float
+  Exponent,  // floor(log2(|a|)) as a float
+  Reduce     // of a row's values, as the fold `immediate` has them
 };
+// Reductions of a row, each with the order, and so the bits, of the library's kernel on dense rows: OrderedSum is that of float and double, Sum of half types.
+enum class Fold : uint8_t { OrderedSum, Sum, Prod, Max, Min };
 enum class Type : uint8_t { Mask, F32, F64, I32, I64 };
 
 struct Node {
@@ -57,10 +61,16 @@ struct Node {
   bool operator<(const Node& o) const { return std::tie(op, type, a, b, c, immediate) < std::tie(o.op, o.type, o.a, o.b, o.c, o.immediate); }
 };
 
-// An array: where `one`, a single element that all lanes read.
+// An array: where `one`, a single element that all lanes read, of a row in programs of rows. All rows read a `shared` one.
 struct Array {
   ScalarType dtype;
-  bool one = false;
+  bool one = false, shared = false;
+};
+
+// One walk along the columns of a row: folds that it computes, of one kind and type, and values that it keeps in memory for later ones. The last has no
+// folds and stores the results.
+struct Pass {
+  std::vector<int> folds, kept;
 };
 
 // Whose registers and primitives a program is written for: those of the library's loops, which it has the bits of.
@@ -87,6 +97,9 @@ class Program {
   std::vector<Node> nodes;
   std::vector<Array> inputs, outputs;
   std::vector<int> results;  // the node of each output
+  // Of programs of rows, which have as many passes as `plan_rows` makes; else 0.
+  int64_t columns = 0;
+  std::vector<Pass> passes;
 
  private:
   std::map<Node, int> known_;
@@ -101,6 +114,29 @@ inline Type type_of(ScalarType t) { return t == ScalarType::Double ? Type::F64 :
 
 // Rows of `count` vectors: outputs first, then inputs. All arrays are dense but for those of one element.
 using Code = void (*)(char* const* arrays, int64_t count);
+// Of a program of rows: `count` of them, `strides` bytes apart. `memory` is for what is kept between passes.
+using RowCode = void (*)(char* const* arrays, const int64_t* strides, int64_t count, char* memory);
+
+// Rows that run side by side: what they have one of lies in lanes, and the walks along one go on while the next begins.
+constexpr int kRowsTogether = 4;
+// Bytes of a value that is kept, for each row.
+inline int64_t kept_bytes(const Program& program) { return (program.columns * 8 + 63) / 64 * 64 + 64; }
+inline int64_t num_kept(const Program& program) {
+  int64_t count = 0;
+  for (const Pass& pass : program.passes) count += static_cast<int64_t>(pass.kept.size());
+  return count;
+}
+// Of each node, whether all columns of a row have the same value.
+inline std::vector<bool> even_nodes(const Program& program) {
+  std::vector<bool> even;
+  for (const Node& n : program.nodes) {
+    bool all = n.op == Op::Input ? program.inputs[n.immediate].one : true;
+    if (n.op != Op::Reduce)
+      for (const int k : {n.a, n.b, n.c}) all = all && (k < 0 || even[static_cast<size_t>(k)]);
+    even.push_back(all);
+  }
+  return even;
+}
 
 // A provider of machine code exports this as `cresset_machine_code`. It gives an object file in ELF, for a CPU by its name (null: this one), whose function `run`
 // is a Code. `lanes` elements make a vector. False with a message where it cannot.
