@@ -241,10 +241,10 @@ class Rows {
         const Array& from = program_.inputs[n.immediate];
         const LLVMValueRef p = place(num_outputs + n.immediate, from.dtype);
         inputs[n.immediate] = e_.load(from, p, count);
-        if (pass_ == 0 && !from.shared && count == e_.lanes) fetch(num_outputs + n.immediate, p, static_cast<int64_t>(e_.lanes * element_size(from.dtype)));
       }
       values[i] = e_.node(n, values, inputs);
     }
+    if (count == e_.lanes) fetch(column);
     int64_t slot = 0;
     for (size_t p = 0; p < pass_; p++) slot += static_cast<int64_t>(program_.passes[p].kept.size());
     for (const int k : pass().kept) {
@@ -259,11 +259,19 @@ class Rows {
           e_.store(program_.outputs[k].dtype, values[static_cast<size_t>(program_.results[k])], place(k, program_.outputs[k].dtype), count);
     return values;
   }
-  // Has the same columns of the next rows brought into the second-level cache.
-  void fetch(size_t array, LLVMValueRef p, int64_t bytes) const {
-    const LLVMValueRef next = e_.behind(p, e_.times(strides_[array], kRowsTogether));
+  // Has these columns of the next rows brought into the second-level cache, each pass a part of them: memory is busy all the time so.
+  void fetch(LLVMValueRef column) const {
     const auto flag = [&](uint64_t n) { return LLVMConstInt(e_.whole(32), n, 0); };
-    for (int64_t at = 0; at < bytes; at += 64) e_.call("llvm.prefetch", {e_.pointer()}, {e_.behind(next, e_.number(at)), flag(0), flag(2), flag(1)});
+    for (size_t i = 0; i < program_.inputs.size(); i++) {
+      const Array& from = program_.inputs[i];
+      if (from.one || from.shared) continue;
+      const auto size = static_cast<int64_t>(element_size(from.dtype));
+      const size_t array = program_.outputs.size() + i;
+      const LLVMValueRef next = e_.behind(e_.behind(pointers_[array], e_.times(strides_[array], kRowsTogether)), e_.times(column, size));
+      for (int64_t line = 0; line * 64 < e_.lanes * size; line++)
+        if (line % static_cast<int64_t>(program_.passes.size()) == static_cast<int64_t>(pass_))
+          e_.call("llvm.prefetch", {e_.pointer()}, {e_.behind(next, e_.number(line * 64)), flag(0), flag(2), flag(1)});
+    }
   }
 
   LLVMValueRef column(LLVMValueRef first, LLVMValueRef chunk) const { return LLVMBuildAdd(b_, first, e_.times(chunk, e_.lanes), ""); }

@@ -118,7 +118,7 @@ using Code = void (*)(char* const* arrays, int64_t count);
 using RowCode = void (*)(char* const* arrays, const int64_t* strides, int64_t count, char* memory);
 
 // Rows that run side by side: what they have one of lies in lanes, and the walks along one go on while the next begins.
-constexpr int kRowsTogether = 4;
+constexpr int kRowsTogether = 2;
 // Bytes of a value that is kept, for each row.
 inline int64_t kept_bytes(const Program& program) { return (program.columns * 8 + 63) / 64 * 64 + 64; }
 inline int64_t num_kept(const Program& program) {

@@ -76,7 +76,10 @@ template <class T, Form form> struct Traced {
   friend Traced operator-(Traced a, Traced b) { return make(Op::Sub, a, b); }
   friend Traced operator*(Traced a, Traced b) { return make(Op::Mul, a, b); }
   friend Traced operator/(Traced a, Traced b) { return make(Op::Div, a, b); }
-  friend Traced operator-(Traced a) { return make(Op::Neg, a); }
+  friend Traced operator-(Traced a) {
+    const Node& n = tracer->program.nodes[static_cast<size_t>(a.node)];
+    return n.op == Op::Constant ? Traced(-__builtin_bit_cast(T, static_cast<BitsOf<T>>(n.immediate))) : make(Op::Neg, a);
+  }
   // A factor of one rounds nothing.
   friend Traced fma(Traced a, Traced b, Traced c) {
     if (a.is(T(1))) return c + b;
