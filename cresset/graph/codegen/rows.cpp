@@ -125,7 +125,8 @@ void RowKernel::run_rows(const std::vector<machine::Stage>& stages, const std::v
   size_t needed = 64;
   for (size_t i = 0; i < steps_.size(); i++) {
     places[i] = needed;
-    if (output_of_[i] < 0 && in_memory[i]) needed += static_cast<size_t>((block * (steps_[i].wide ? columns : 1) * bytes_of(steps_[i].loop.result) + 63) / 64 * 64);
+    if (output_of_[i] < 0 && in_memory[i])
+      needed += static_cast<size_t>((block * (steps_[i].wide ? columns : 1) * bytes_of(steps_[i].loop.result) + 63) / 64 * 64);
   }
   thread_local std::vector<char> memory;
   if (memory.size() < needed) memory.resize(needed);

@@ -48,12 +48,24 @@ BINARY = (
 REDUCTIONS = (lambda x: x.sum(-1, keepdim=True), lambda x: x.mean(-1, keepdim=True), lambda x: x.amax(-1, keepdim=True))
 
 
-def values(generator, shape, dtype):
+def rows_of_all_reductions(x, bias):
+    """Results of whole rows and of one number a row, which depend on each other through reductions of every kind."""
+    y = (x * 0.5 + bias).tanh()
+    total, mean, top, low = y.sum(-1, keepdim=True), y.mean(-1, keepdim=True), x.amax(-1, keepdim=True), y.amin(-1, keepdim=True)
+    spread = ((y - mean) * (x - top)).sum(-1, keepdim=True)
+    product = (y * 0.01 + 1).prod(-1, keepdim=True)
+    return (x - top) * total + low, (y - mean) / (spread.abs() + 1) * product, total * 2 - low, product.sigmoid() + top
+
+
+def values(generator, shape, dtype, numbers=NUMBERS):
     count = 1
     for size in shape:
         count *= size
-    listed = [generator.choice(NUMBERS) if generator.random() < 0.1 else generator.gauss(0, 1) * 10 ** generator.uniform(-3, 2) for _ in range(min(count, 997))]
-    return torch.tensor(listed, dtype=torch.float64).repeat(count // len(listed) + 1)[:count].reshape(shape).to(dtype)
+    listed = [
+        generator.choice(numbers) if numbers and generator.random() < 0.1 else generator.gauss(0, 1) * 10 ** generator.uniform(-3, 2)
+        for _ in range(min(count, 997))
+    ]
+    return torch.tensor(listed or [0.0], dtype=torch.float64).repeat(count // max(len(listed), 1) + 1)[:count].reshape(shape).to(dtype)
 
 
 def program(generator, rows):
@@ -112,6 +124,81 @@ class MachineCode(unittest.TestCase):
         for seed in range(1000, 1040):
             torch._dynamo.reset()
             self.compare(seed, rows=True)
+
+    def compare_rows(self, columns, rows, dtype, generator, numbers=NUMBERS):
+        x, bias = values(generator, (rows, columns), dtype, numbers), values(generator, (columns,), dtype, numbers)
+        got, expected = torch.compile(rows_of_all_reductions)(x, bias), rows_of_all_reductions(x, bias)
+        for i, (a, b) in enumerate(zip(got, expected, strict=True)):
+            self.assertTrue(same_bits(a, b), f"result {i}, {rows} x {columns}, {dtype}")
+
+    def test_every_reduction_of_rows_of_many_lengths(self):
+        """Code is for rows of 64 to 32,768 columns; sums begin anew in places that depend on the length."""
+        generator = random.Random(11)
+        lengths = [*range(1, 8), *range(60, 72), *range(120, 136), 200, 255, 256, 257, 300, 511, 513, 767, 1000, 1023, 1024, 1025, 2047, 2048, 2051, 4095, 4097]
+        lengths += [4160, 5000, 8191, 8193, 10007, 16385, 32767, 32768, 32769, 40000]
+        before = _cresset_compile.machine_code()
+        for i, columns in enumerate(lengths):
+            torch._dynamo.reset()
+            numbers = NUMBERS if i % 3 == 2 else ()
+            self.compare_rows(columns, 1 + i % 5, (torch.float32, torch.float64, torch.bfloat16, torch.float16)[i % 4], generator, numbers)
+        if AVAILABLE:
+            self.assertGreater(sum(_cresset_compile.machine_code()[1:]) - sum(before[1:]), len(lengths) // 2)
+
+    def test_rows_of_each_dtype_long_and_short(self):
+        generator = random.Random(12)
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+            for columns in (66, 1029, 4100):
+                torch._dynamo.reset()
+                self.compare_rows(columns, 7, dtype, generator, ())
+
+    def test_no_rows_and_other_rows_later(self):
+        generator = random.Random(13)
+        for rows in (0, 1, 2, 3, 64):  # of one program
+            self.compare_rows(100, rows, torch.float32, generator)
+
+    def test_rows_do_not_depend_on_the_number_of_threads(self):
+        threads = torch.get_num_threads()
+        x, bias = torch.randn(301, 1003), torch.randn(1003)
+        compiled = torch.compile(rows_of_all_reductions)
+        try:
+            for number in (1, 2, 5):
+                torch.set_num_threads(number)
+                for a, b in zip(compiled(x, bias), rows_of_all_reductions(x, bias), strict=True):
+                    self.assertTrue(same_bits(a, b), f"{number} threads")
+        finally:
+            torch.set_num_threads(threads)
+
+    def test_rows_that_are_not_dense(self):
+        whole, bias = torch.randn(40, 300), torch.randn(600)[::2]
+        for x in (whole[:, :200], whole[::3], whole.t(), whole[:, ::2], whole[0].expand(5, 300)):
+            torch._dynamo.reset()
+            b = bias[: x.shape[1]]
+            for got, expected in zip(torch.compile(rows_of_all_reductions)(x, b), rows_of_all_reductions(x, b), strict=True):
+                self.assertTrue(same_bits(got.contiguous(), expected.contiguous()), f"strides {x.stride()}")
+
+    def test_layers_of_plain_operators(self):
+        def layer_norm(x, weight, bias):
+            mean = x.mean(-1, keepdim=True)
+            centred = x - mean
+            return centred * torch.rsqrt((centred * centred).mean(-1, keepdim=True) + 1e-5) * weight + bias
+
+        def rms_norm(x, weight, bias):
+            return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight + bias
+
+        def softmax(x, weight, bias):
+            e = torch.exp(x * weight - (x * weight + bias).amax(-1, keepdim=True))
+            return e / e.sum(-1, keepdim=True)
+
+        def log_softmax(x, weight, bias):
+            shifted = x * weight + bias
+            shifted = shifted - shifted.amax(-1, keepdim=True)
+            return shifted - shifted.exp().sum(-1, keepdim=True).log()
+
+        for function in (layer_norm, rms_norm, softmax, log_softmax):
+            for dtype in (torch.float32, torch.float64, torch.bfloat16):
+                torch._dynamo.reset()
+                x, weight, bias = (torch.randn(*shape).to(dtype) for shape in ((6, 50, 768), (768,), (768,)))
+                self.assertTrue(same_bits(torch.compile(function)(x, weight, bias), function(x, weight, bias)), f"{function.__name__}, {dtype}")
 
     def test_every_operator_alone(self):
         generator = random.Random(7)

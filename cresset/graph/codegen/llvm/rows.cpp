@@ -25,7 +25,8 @@ class Rows {
     }
     even_ = even_nodes(program_);
     make_cells();
-    const LLVMValueRef count = LLVMGetParam(f_, 2), blocks = LLVMBuildUDiv(b_, LLVMBuildAdd(b_, count, e_.number(kRowsTogether - 1), ""), e_.number(kRowsTogether), "");
+    const LLVMValueRef count = LLVMGetParam(f_, 2),
+                       blocks = LLVMBuildUDiv(b_, LLVMBuildAdd(b_, count, e_.number(kRowsTogether - 1), ""), e_.number(kRowsTogether), "");
     repeat(blocks, {}, [&](LLVMValueRef block, const Values&) {
       first_ = e_.times(block, kRowsTogether);
       const LLVMValueRef left = LLVMBuildSub(b_, count, first_, "");
@@ -318,7 +319,7 @@ class Rows {
     for (size_t k = 0; k < a.size(); k++) all.push_back(combined(k, a[k], v[k]));
     return all;
   }
-  // What the folds read in these columns.
+  // The values that the folds take in, of these columns.
   Values folded(LLVMValueRef column, unsigned count) const {
     const Values values = columns(column, count);
     Values found;
@@ -343,8 +344,7 @@ class Rows {
 
   // The order of OrderedSum (kernels/reduce/cpu/reduce_sum.cpp): a step takes four rows of 32 bytes, and sums begin anew after 16 and 256 steps.
   Values chain(LLVMValueRef first, int64_t steps) const {
-    return repeat(steps, identities(e_.lanes),
-                  [&](LLVMValueRef step, const Values& sums) { return combined(sums, folded(column(first, step), e_.lanes)); });
+    return repeat(steps, identities(e_.lanes), [&](LLVMValueRef step, const Values& sums) { return combined(sums, folded(column(first, step), e_.lanes)); });
   }
   Values cascade(LLVMValueRef first, int64_t steps) const {
     constexpr int64_t kLong = 16, kLonger = 256;
@@ -382,9 +382,8 @@ class Rows {
     const unsigned width = e_.lanes / 2;
     const int64_t full = program_.columns / e_.lanes;
     const auto rest = static_cast<unsigned>(program_.columns % e_.lanes);
-    Values total = repeat(full, identities(width), [&](LLVMValueRef chunk, const Values& before) {
-      return halves(before, folded(column(e_.number(0), chunk), e_.lanes));
-    });
+    Values total = repeat(full, identities(width),
+                          [&](LLVMValueRef chunk, const Values& before) { return halves(before, folded(column(e_.number(0), chunk), e_.lanes)); });
     if (!rest) return lanes_folded(total);
     const Values last = folded(e_.number(full * e_.lanes), rest);
     for (unsigned first = 0; first < rest; first += width) {
@@ -429,9 +428,8 @@ class Rows {
     const unsigned width = e_.lanes / 2;
     const int64_t n = program_.columns, block = 8 * kDown * width;
     if (n <= 8 * width) return short_tree();
-    Values total = repeat(n / block, identities(width), [&](LLVMValueRef at, const Values& before) {
-      return combined(before, side_by_side(e_.times(at, block), 4, kDown));
-    });
+    Values total = repeat(n / block, identities(width),
+                          [&](LLVMValueRef at, const Values& before) { return combined(before, side_by_side(e_.times(at, block), 4, kDown)); });
     int64_t done = n / block * block;
     if (const int64_t steps = (n - done) / (4 * width); steps) {
       total = combined(total, side_by_side(e_.number(done), 2, steps));
@@ -448,7 +446,7 @@ class Rows {
   }
 
   const Program& program_;
-  Emitter e_;                        // of the columns that a step takes
+  Emitter e_;  // of the columns that a step takes
   const Emitter by_rows_, one_;
   const unsigned lanes_ = e_.lanes;  // where there are no folds
   const LLVMBuilderRef b_;

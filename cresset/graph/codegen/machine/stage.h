@@ -19,7 +19,7 @@ struct Stage {
   std::shared_ptr<const Image> image;
   int lanes = 0;
   bool of_rows = false;
-  int64_t memory = 0;  // bytes that code of rows works in
+  int64_t memory = 0;                    // bytes that code of rows works in
   std::vector<int> outputs;              // steps whose values are stored
   std::vector<FusedStep::Input> inputs;  // what it reads
   std::vector<Array> arrays;             // of outputs and inputs
@@ -30,15 +30,15 @@ struct Stage {
   void run_rows(char* const* data, const int64_t* strides, int64_t rows) const;
 };
 
-// What becomes stages.
+// Steps that are to become stages.
 struct Steps {
   std::vector<const FusedStep*> all;
-  std::vector<bool> kept;  // whether the values are needed later on
+  std::vector<bool> kept;                               // whether the values are needed later on
   std::function<Array(const FusedStep::Input&)> array;  // how an argument, or the value of another stage, is read
   // Of rows; 0 where only elements have code, the same for all.
   int64_t columns = 0;
-  std::vector<bool> narrow;                              // steps with one value for a row
-  std::vector<std::optional<kernels::ReduceOp>> folds;   // of steps that reduce their first input
+  std::vector<bool> narrow;                             // steps with one value for a row
+  std::vector<std::optional<kernels::ReduceOp>> folds;  // of steps that reduce their first input
   bool is_narrow(size_t step) const { return step < narrow.size() && narrow[step]; }
 };
 std::vector<Stage> stages_of(const Steps& steps);
