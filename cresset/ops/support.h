@@ -114,7 +114,7 @@ void check_named_dtype(const char* op, std::optional<ScalarType> dtype, const Te
 
 // As written_out, for a result that has been computed.
 void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
-// The same for results that come from no tensors: `out` is resized without a warning.
+// The same for results that come from no tensors, or are drawn: `out` is resized without a warning.
 void store_factory_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
 // `self`, or a copy of it where gradients are recorded, whose history may need what the in-place form is about to overwrite.
 Tensor kept_input(const Tensor& self);

@@ -177,13 +177,15 @@ TensorOptions options_of(const Tensor& out) { return TensorOptions(out.scalar_ty
 
 // An `out` of as many elements keeps its shape.
 void store_sequence(const char* op, const Tensor& out, const Tensor& sequence) {
-  store_out(op, out, out.numel() == sequence.numel() ? sequence.view(out.sizes()) : sequence, OutDtype::cast);
+  store_factory_out(op, out, out.numel() == sequence.numel() ? sequence.view(out.sizes()) : sequence, OutDtype::cast);
 }
 
 }  // namespace
 
 void arange_out(const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
-  store_sequence("arange", out, cpu::arange(start, end, step, options_of(out)));
+  const Tensor numbers = cpu::arange(start, end, step, options_of(out));
+  if (out.numel() != numbers.numel()) warn_of_resize("arange", out, numbers.sizes());
+  store_sequence("arange", out, numbers);
 }
 void range_out(const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
   store_sequence("range", out, cpu::range(start, end, step, options_of(out)));

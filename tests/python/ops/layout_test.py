@@ -1,6 +1,7 @@
 """Strides of results, memory shared between what is read and written, and what indices raise: goldens from PyTorch 2.13."""
 
 import unittest
+import warnings
 
 import numpy as np
 
@@ -139,6 +140,23 @@ class SharedMemory(unittest.TestCase):
             self.assertTrue(torch.equal(x, before))
         x = torch.zeros(0, 6)
         self.assertIs(torch.cat([torch.zeros(0, 6), x], out=x), x)
+
+    def test_outputs_of_sequences_and_draws_are_resized_without_a_word(self):
+        weights, whole = torch.tensor([0.5, 0.5, 0.5]), torch.int64
+        quiet = {
+            "linspace": lambda out: torch.linspace(0, 1, 5, out=out),
+            "logspace": lambda out: torch.logspace(0, 1, 5, out=out),
+            "range": lambda out: torch.range(0, 4, out=out),
+            "multinomial": lambda out: torch.multinomial(weights, 5, replacement=True, out=out),
+        }
+        loud = {"arange": lambda out: torch.arange(5, out=out), "cumsum": lambda out: torch.cumsum(torch.ones(5), 0, out=out)}
+        for name, call in {**quiet, **loud}.items():
+            out = torch.zeros(2, dtype=whole if name == "multinomial" else torch.float32)
+            with self.subTest(name), warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                self.assertIs(call(out), out)
+                self.assertEqual(out.shape, (5,))
+                self.assertEqual(any("was resized" in str(warning.message) for warning in told), name in loud)
 
     def test_an_output_does_not_grow_over_what_is_read(self):
         index = torch.tensor([0, 1, 0])
