@@ -31,7 +31,6 @@ struct TensorIndex;
 class DispatchKeySet;
 class DeprecatedTypeProperties;
 class Dimname;
-enum class Backend;
 template <class T> class MaybeOwned;
 template <class T, size_t N, class Index> class PackedTensorAccessor;
 
@@ -81,6 +80,29 @@ class CRESSET_API Tensor {
   SymInt sym_stride(int64_t dim) const { return stride(dim); }
   SymInt sym_numel() const { return numel(); }
   SymInt sym_storage_offset() const { return storage_offset(); }
+  // LibTorch's names of operators for sizes that may be symbols there.
+  Tensor view_symint(SymIntArrayRef size) const { return view(asIntArrayRefUnchecked(size)); }
+  Tensor reshape_symint(SymIntArrayRef shape) const { return reshape(asIntArrayRefUnchecked(shape)); }
+  Tensor expand_symint(SymIntArrayRef size, bool implicit = false) const { return expand(asIntArrayRefUnchecked(size), implicit); }
+  Tensor repeat_symint(SymIntArrayRef repeats) const { return repeat(asIntArrayRefUnchecked(repeats)); }
+  Tensor sum_to_size_symint(SymIntArrayRef size) const { return sum_to_size(asIntArrayRefUnchecked(size)); }
+  Tensor narrow_symint(int64_t dim, SymInt start, SymInt length) const { return narrow(dim, int64_t{start}, length); }
+  Tensor select_symint(int64_t dim, SymInt index) const { return select(dim, index); }
+  Tensor slice_symint(int64_t dim = 0, SymInt start = 0, SymInt end = INT64_MAX, SymInt step = 1) const {
+    return slice(dim, int64_t{start}, int64_t{end}, step);
+  }
+  Tensor as_strided_symint(SymIntArrayRef size, SymIntArrayRef stride) const {
+    return as_strided(asIntArrayRefUnchecked(size), asIntArrayRefUnchecked(stride));
+  }
+  Tensor as_strided_symint(SymIntArrayRef size, SymIntArrayRef stride, SymInt offset) const {
+    return as_strided(asIntArrayRefUnchecked(size), asIntArrayRefUnchecked(stride), int64_t{offset});
+  }
+  Tensor new_empty_symint(SymIntArrayRef size, const TensorOptions& o = {}) const { return new_empty(asIntArrayRefUnchecked(size), o); }
+  Tensor new_zeros_symint(SymIntArrayRef size, const TensorOptions& o = {}) const { return new_zeros(asIntArrayRefUnchecked(size), o); }
+  Tensor new_ones_symint(SymIntArrayRef size, const TensorOptions& o = {}) const { return new_ones(asIntArrayRefUnchecked(size), o); }
+  Tensor new_full_symint(SymIntArrayRef size, const Scalar& value, const TensorOptions& o = {}) const {
+    return new_full(asIntArrayRefUnchecked(size), value, o);
+  }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const { return checked().is_contiguous(format); }
   bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }
   MemoryFormat suggest_memory_format() const;

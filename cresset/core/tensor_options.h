@@ -10,6 +10,8 @@
 
 namespace cresset {
 
+enum class Backend;
+
 class TensorOptions {
  public:
   TensorOptions() = default;
@@ -70,6 +72,7 @@ class TensorOptions {
 
   TypeMeta dtype() const { return TypeMeta::fromScalarType(has_dtype_ ? dtype_ : get_default_dtype()); }
   Layout layout() const { return layout_; }
+  Backend backend() const;  // in type_properties.h
   Device device() const { return device_; }
   DeviceIndex device_index() const { return device_.index(); }
   bool is_sparse() const { return layout_ == Layout::Sparse; }

@@ -2,6 +2,7 @@
 // Dtype and backend in one object, as LibTorch's deprecated `tensor.type()` and `at::CPU(kFloat)` give them.
 
 #include "cresset/core/dispatch_key_set.h"
+#include "cresset/core/tensor_options.h"
 
 namespace cresset {
 
@@ -54,6 +55,8 @@ CRESSET_API DeviceType backendToDeviceType(Backend b);
 CRESSET_API bool isSparse(Backend b);
 CRESSET_API bool isSparseCsr(Backend b);
 CRESSET_API Layout layout_from_backend(Backend b);
+
+inline Backend TensorOptions::backend() const { return dispatchKeyToBackend(computeDispatchKey(dtype().toScalarType(), layout(), device())); }
 
 class CRESSET_API DeprecatedTypeProperties {
  public:

@@ -18,6 +18,14 @@ CRESSET_API BuildInfo build_info();
 // Whether oneDNN may be used where it is there, for the whole process.
 CRESSET_API bool onednn_enabled();
 CRESSET_API void set_onednn_enabled(bool enabled);
+// Whether it is there, used or not.
+inline bool onednn_found() {
+  const bool before = onednn_enabled();
+  set_onednn_enabled(true);
+  const bool found = build_info().onednn;
+  set_onednn_enabled(before);
+  return found;
+}
 
 // Whether LAPACK is there, which cresset::linalg needs. Opens it.
 CRESSET_API bool lapack_found();

@@ -51,6 +51,8 @@ PyObject* processor(PyObject*, PyObject*) {
 
 PyObject* onednn_enabled_now(PyObject*, PyObject*) { return PyBool_FromLong(onednn_enabled()); }
 
+PyObject* onednn_found_now(PyObject*, PyObject*) { return PyBool_FromLong(onednn_found()); }
+
 PyObject* lapack_found_now(PyObject*, PyObject*) { return PyBool_FromLong(lapack_found()); }
 
 PyObject* enable_onednn(PyObject*, PyObject* enabled) {
@@ -64,6 +66,7 @@ PyMethodDef functions[] = {{"operators", operators, METH_NOARGS, nullptr},
                            {"build_info", info, METH_NOARGS, nullptr},
                            {"_processor", processor, METH_NOARGS, nullptr},
                            {"_onednn_enabled", onednn_enabled_now, METH_NOARGS, nullptr},
+                           {"_onednn_found", onednn_found_now, METH_NOARGS, nullptr},
                            {"_lapack_found", lapack_found_now, METH_NOARGS, nullptr},
                            {"_set_onednn_enabled", enable_onednn, METH_O, nullptr},
                            {}};

@@ -192,9 +192,12 @@ def _fetched(github, force_reload, trust_repo, function, verbose):
     with tempfile.TemporaryDirectory(dir=get_dir()) as held:
         packed = os.path.join(held, "repository.zip")
         download_url_to_file(f"https://github.com/{owner}/{name}/zipball/{ref}", packed, progress=False)
-        with zipfile.ZipFile(packed) as archive:
-            top = archive.namelist()[0].split("/")[0]
-            archive.extractall(held)
+        try:
+            with zipfile.ZipFile(packed) as archive:
+                top = archive.namelist()[0].split("/")[0]
+                archive.extractall(held)
+        except (zipfile.BadZipFile, IndexError, EOFError) as error:
+            raise RuntimeError(f"torch.hub: the archive of {owner}/{name}:{ref} is damaged or not whole ({error}); try again") from error
         shutil.rmtree(folder, ignore_errors=True)
         shutil.move(os.path.join(held, top), folder)
     return folder

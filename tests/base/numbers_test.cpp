@@ -79,6 +79,7 @@ TEST(Half, HasTheLimitsOfAFloatingPointType) {
   using H = std::numeric_limits<Half>;
   using B = std::numeric_limits<BFloat16>;
   static_assert(std::is_same<decltype(H::round_style), decltype(std::numeric_limits<float>::round_style)>::value, "");
+  static_assert(H::is_iec559 && !B::is_iec559 && !std::numeric_limits<Float8_e5m2>::is_iec559, "");
   EXPECT_EQ(H::digits10, 3);
   EXPECT_EQ(H::max_digits10, 5);
   EXPECT_EQ(H::min_exponent10, -4);

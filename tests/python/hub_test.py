@@ -1,7 +1,9 @@
 """torch.hub: files by URL, and functions of folders."""
 
 import hashlib
+import io
 import os
+import pickle
 import sys
 import tempfile
 import unittest
@@ -59,6 +61,44 @@ class Files(Case):
         with zipfile.ZipFile(packed, "w") as archive:
             archive.write(path, "inner.pt")
         self.assertEqual(hub.load_state_dict_from_url("file://" + packed, progress=False, file_name="x.zip")["w"].tolist(), [1, 1])
+
+    def test_packed_checkpoints_that_are_cut(self):
+        path, packed = os.path.join(self.folder, "m.pt"), os.path.join(self.folder, "m.zip")
+        torch.save({"w": torch.ones(2)}, path)
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.write(path, "inner.pt")
+        with open(packed, "rb") as file:
+            whole = file.read()
+        for size in range(len(whole)):
+            with open(os.path.join(self.folder, "cut"), "wb") as file:
+                file.write(whole[:size])
+            with self.assertRaises((RuntimeError, EOFError, pickle.UnpicklingError), msg=size):
+                hub.load_state_dict_from_url(f"file://{self.folder}/cut", model_dir=os.path.join(self.folder, str(size)), progress=False)
+
+    def test_repositories_that_are_cut(self):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("someone-net-0123/hubconf.py", CONFIG)
+            archive.writestr("someone-net-0123/beside.py", "def twice(x): return 2 * x")
+        whole = packed.getvalue()
+
+        def load(content):
+            def download(url, to, **_):
+                with open(to, "wb") as file:
+                    file.write(content)
+
+            with mock.patch.object(hub, "download_url_to_file", download):
+                return hub.load("someone/net:main", "net", 3, trust_repo=True, force_reload=True, verbose=False)
+
+        self.assertEqual(load(whole), 6)
+        kept = os.path.join(hub.get_dir(), "someone_net_main")
+        for size in range(len(whole)):
+            with self.assertRaisesRegex(RuntimeError, "someone/net:main is damaged", msg=size):
+                load(whole[:size])
+            self.assertEqual(os.listdir(hub.get_dir()).count("someone_net_main"), 1)
+            self.assertEqual(sorted(f for f in os.listdir(kept) if f.endswith(".py")), ["beside.py", "hubconf.py"])
+        with self.assertRaisesRegex(RuntimeError, "damaged"):
+            load(b"PK\x05\x06" + bytes(18))  # no files
 
     def test_folders(self):
         with mock.patch.object(hub, "_dir", None), mock.patch.dict(os.environ, {"TORCH_HOME": "/a/b"}):

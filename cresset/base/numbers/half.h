@@ -113,7 +113,7 @@ namespace detail {
 template <int Digits, int MinExponent, int MaxExponent, bool Infinity, bool NaN, bool Denormals, bool Signed = true> struct LowPrecisionLimits {
   static constexpr bool is_specialized = true, is_signed = Signed, is_integer = false, is_exact = false, is_bounded = true, is_modulo = false;
   static constexpr bool has_infinity = Infinity, has_quiet_NaN = NaN, has_signaling_NaN = NaN && Infinity;
-  static constexpr bool is_iec559 = false;
+  static constexpr bool is_iec559 = Digits == 11;  // binary16
   static constexpr std::float_denorm_style has_denorm = Denormals ? std::denorm_present : std::denorm_absent;
   static constexpr bool has_denorm_loss = std::numeric_limits<float>::has_denorm_loss;
   static constexpr std::float_round_style round_style = std::numeric_limits<float>::round_style;

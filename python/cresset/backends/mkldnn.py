@@ -59,12 +59,7 @@ def is_available():
     >>> torch.backends.mkldnn.is_available() in (True, False)
     True
     """
-    before = _cresset._onednn_enabled()
-    _cresset._set_onednn_enabled(True)
-    try:
-        return _cresset.build_info()["onednn"]
-    finally:
-        _cresset._set_onednn_enabled(before)
+    return _cresset._onednn_found()
 
 
 def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"):

@@ -72,6 +72,28 @@ void types() {
   CHECK_THAT(y.sizes() == torch::IntArrayRef({2, 3}));
 }
 
+void sizes_that_may_be_symbols() {
+  const torch::Tensor x = torch::arange(6.);
+  const c10::SymInt two = 2, three = 3;
+  CHECK_THAT(x.view_symint({two, three}).sizes() == torch::IntArrayRef({2, 3}) && at::reshape_symint(x, {3, -1}).size(1) == 2);
+  CHECK_THAT(x.expand_symint({2, x.sym_size(0)}).sizes() == torch::IntArrayRef({2, 6}) && x.repeat_symint({two}).numel() == 12);
+  CHECK_THAT(x.narrow_symint(0, 1, two).sum().item<double>() == 3 && at::narrow_symint(x, 0, 1, two)[1].item<double>() == 2);
+  CHECK_THAT(x.select_symint(0, three).item<double>() == 3 && at::select_symint(x, 0, three).dim() == 0);
+  CHECK_THAT(x.slice_symint(0, two, three).item<double>() == 2 && x.slice_symint(0, 4).size(0) == 2);
+  CHECK_THAT(x.as_strided_symint({two}, {two}, 1)[1].item<double>() == 3 && x.sum_to_size_symint({1}).item<double>() == 15);
+  CHECK_THAT(x.new_empty_symint(x.sym_sizes()).numel() == 6 && x.new_zeros_symint({two}, at::kLong).scalar_type() == at::kLong);
+  CHECK_THAT(x.new_full_symint({two}, 4).sum().item<double>() == 8 && x.new_ones_symint({three}).sum().item<double>() == 3);
+  CHECK_THAT(at::empty_symint({two, three}, at::kInt).numel() == 6 && at::zeros_symint({two}).sum().item<float>() == 0);
+  CHECK_THAT(at::full_symint({two}, 1.5).sum().item<float>() == 3 && at::ones_symint(x.sym_sizes()).numel() == 6);
+  CHECK_THAT(at::empty_strided_symint({two, two}, {1, two}).stride(1) == 2);
+}
+
+void abilities() {
+  CHECK_THAT(at::hasLAPACK() && !at::hasMKL() && !at::hasOpenMP() && !at::hasXLA() && !at::hasMAIA() && !at::hasHPU() && !at::hasIPU());
+  CHECK_THAT(torch::TensorOptions(torch::kDouble).backend() == at::Backend::CPU && torch::TensorOptions(torch::kMeta).backend() == at::Backend::Meta);
+  CHECK_THAT(torch::TensorOptions(torch::kSparse).backend() == at::Backend::SparseCPU);
+}
+
 void mistakes() {
   Collected collected;
   {
@@ -102,6 +124,8 @@ void mistakes() {
 int main() {
   values();
   types();
+  sizes_that_may_be_symbols();
+  abilities();
   mistakes();
   return failures;
 }

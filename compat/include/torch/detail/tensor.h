@@ -21,6 +21,7 @@
 #include "cresset/dispatch/values/value.h"
 #include "cresset/nn/module/enum.h"
 #include "cresset/nn/module/expanding_array.h"
+#include "cresset/ops/build_info.h"
 #include "cresset/ops/layout/tensor_data.h"
 #include "cresset/ops/namespaces.h"
 #include "cresset/sparse.h"
@@ -197,12 +198,35 @@ using cresset::DeprecatedTypeProperties;
 using cresset::for_blob;
 using cresset::launch;
 using cresset::TensorMaker;
+// Operators for sizes that may be symbols in LibTorch.
+inline Tensor empty_symint(SymIntArrayRef size, const TensorOptions& o = {}, std::optional<MemoryFormat> format = std::nullopt) {
+  return cresset::empty(cresset::asIntArrayRefUnchecked(size), o, format);
+}
+inline Tensor empty_strided_symint(SymIntArrayRef size, SymIntArrayRef stride, const TensorOptions& o = {}) {
+  return cresset::empty_strided(cresset::asIntArrayRefUnchecked(size), cresset::asIntArrayRefUnchecked(stride), o);
+}
+inline Tensor zeros_symint(SymIntArrayRef size, const TensorOptions& o = {}) { return cresset::zeros(cresset::asIntArrayRefUnchecked(size), o); }
+inline Tensor ones_symint(SymIntArrayRef size, const TensorOptions& o = {}) { return cresset::ones(cresset::asIntArrayRefUnchecked(size), o); }
+inline Tensor full_symint(SymIntArrayRef size, const Scalar& value, const TensorOptions& o = {}) {
+  return cresset::full(cresset::asIntArrayRefUnchecked(size), value, o);
+}
+inline Tensor reshape_symint(const Tensor& self, SymIntArrayRef shape) { return self.reshape_symint(shape); }
+inline Tensor narrow_symint(const Tensor& self, int64_t dim, SymInt start, SymInt length) { return self.narrow_symint(dim, start, length); }
+inline Tensor select_symint(const Tensor& self, int64_t dim, SymInt index) { return self.select_symint(dim, index); }
 inline bool hasCUDA() { return false; }
 inline bool hasHIP() { return false; }
 inline bool hasMAGMA() { return false; }
 inline bool hasMPS() { return false; }
 inline bool hasXPU() { return false; }
 inline bool hasMTIA() { return false; }
+inline bool hasMAIA() { return false; }
+inline bool hasHPU() { return false; }
+inline bool hasIPU() { return false; }
+inline bool hasXLA() { return false; }
+inline bool hasMKL() { return false; }
+inline bool hasOpenMP() { return false; }
+inline bool hasMKLDNN() { return cresset::onednn_found(); }
+inline bool hasLAPACK() { return cresset::lapack_found(); }
 }  // namespace at
 
 namespace torch {
