@@ -17,7 +17,7 @@ declare -A needed=(
 # no such package goes on without it.
 declare -A optional=([/usr/lib/llvm-16/include/llvm-c/Core.h]=llvm-16-dev [/usr/bin/mlir-opt-16]=mlir-16-tools [/usr/include/CL/cl.h]=opencl-headers
   [/usr/sbin/ip]=iproute2 [/usr/lib/python3/dist-packages/yaml/__init__.py]=python3-yaml [/usr/lib/x86_64-linux-gnu/libOpenCL.so]=ocl-icd-opencl-dev [/etc/OpenCL/vendors/pocl.icd]=pocl-opencl-icd [/usr/bin/abidiff]=abigail-tools
-  [/usr/bin/mpirun]=openmpi-bin [/usr/bin/mpicxx]=libopenmpi-dev [/usr/bin/curl-config]=libcurl4-openssl-dev [/usr/bin/etcd]=etcd-server
+  [/usr/bin/mpirun]=openmpi-bin [/usr/bin/mpicxx]=libopenmpi-dev [/usr/bin/curl-config]=libcurl4-openssl-dev [/usr/bin/etcd]=etcd-server [/usr/bin/djpeg]=libjpeg-turbo-progs
   [/usr/lib/python3/dist-packages/xdist/__init__.py]=python3-pytest-xdist)
 
 install_missing() {

@@ -65,7 +65,8 @@ struct Log {
   int64_t system_thread = 0;
   std::vector<Entry> entries;
   std::vector<Detail> details;
-  std::vector<MemoryEvent> memory;  // with ticks for times
+  std::vector<MemoryEvent> memory;                                                        // with ticks for times
+  std::vector<std::pair<int32_t, std::shared_ptr<const std::atomic<int64_t>>>> detached;  // events, and when they ended, 0 before
   Arguments arguments;
 };
 
@@ -186,6 +187,14 @@ void close_in(Writing& writing, int32_t at) {
   }
 }
 
+std::shared_ptr<std::atomic<int64_t>> detach_in(Writing& writing, int32_t at) {
+  Slot& slot = writing.slot();
+  auto end = std::make_shared<std::atomic<int64_t>>(0);
+  slot.log.detached.emplace_back(at, end);
+  if (slot.open == at) slot.open = slot.log.entries[static_cast<size_t>(at)].parent;
+  return end;
+}
+
 // A name, and the place in the front end where that is asked for; -1: neither.
 int32_t detail_in(Writing& writing, std::string name) {
   Recorder& r = recorder();
@@ -237,6 +246,7 @@ ThreadLog finished(Log log, const Options& options, const Ticking& ticking) {
   done.thread = log.thread;
   done.system_thread = log.system_thread;
   done.events.reserve(log.entries.size());
+  for (const auto& [event, end] : log.detached) log.entries[static_cast<size_t>(event)].end = *end;
   for (Entry& entry : log.entries) {
     if (!entry.end) entry.end = std::max(ticking.end(), entry.start);
     done.events.push_back(event_of(log, entry, options, ticking));
@@ -539,6 +549,19 @@ void RecordFunction::begin(std::string_view name, Scope scope) {
   open_ = true;
   if (are_observers() && thread_records()) telling_ = std::make_shared<Telling>(Observation{nullptr, std::string(name), scope, -1, nullptr, nullptr}, nullptr);
   event_ = open_event(name, scope);
+}
+std::function<void()> RecordFunction::detach() {
+  if (!open_) return [] {};
+  open_ = false;
+  std::shared_ptr<std::atomic<int64_t>> end;
+  if (event_.event >= 0) {
+    Writing writing(event_.recording);
+    if (writing && writing.slot().recording == event_.recording) end = detach_in(writing, event_.event);
+  }
+  return [end, telling = std::exchange(telling_, nullptr)]() mutable {
+    if (end) *end = ticks();
+    telling.reset();
+  };
 }
 void RecordFunction::finish() {
   open_ = false;

@@ -50,6 +50,8 @@ class CRESSET_API RecordFunction {
   ~RecordFunction() { end(); }
   RecordFunction(const RecordFunction&) = delete;
   RecordFunction& operator=(const RecordFunction&) = delete;
+  // The scope ends when the function is called, by any thread, or with the recording; for the thread that began it the scope around is the innermost now.
+  std::function<void()> detach();
   // At most once; the destructor ends it otherwise.
   void end() {
     if (CRESSET_UNLIKELY(open_)) finish();

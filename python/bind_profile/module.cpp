@@ -38,7 +38,13 @@ PyObject* recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording(
 
 // enter(name): what leave() takes; None where nothing is recorded.
 constexpr const char* kScope = "cresset.profile.scope";
-void end_scope(PyObject* scope) { delete static_cast<RecordFunction*>(PyCapsule_GetPointer(scope, kScope)); }
+struct OpenScope {
+  explicit OpenScope(std::string_view name) : scope(name) {}
+  RecordFunction scope;
+  std::function<void()> end = [this] { scope.end(); };
+};
+OpenScope* scope_of(PyObject* capsule) { return static_cast<OpenScope*>(PyCapsule_GetPointer(capsule, kScope)); }
+void end_scope(PyObject* capsule) { delete scope_of(capsule); }
 
 PyObject* enter(PyObject*, PyObject* name) {
   if (!RecordFunction::is_active()) Py_RETURN_NONE;
@@ -46,7 +52,7 @@ PyObject* enter(PyObject*, PyObject* name) {
   const char* text = PyUnicode_AsUTF8AndSize(name, &length);
   if (!text) return nullptr;
   return guarded([&]() -> PyObject* {
-    auto scope = std::make_unique<RecordFunction>(std::string_view(text, static_cast<size_t>(length)));
+    auto scope = std::make_unique<OpenScope>(std::string_view(text, static_cast<size_t>(length)));
     PyObject* const held = PyCapsule_New(scope.get(), kScope, end_scope);
     if (held) scope.release();
     return held;
@@ -54,10 +60,18 @@ PyObject* enter(PyObject*, PyObject* name) {
 }
 PyObject* leave(PyObject*, PyObject* scope) {
   if (scope == Py_None) Py_RETURN_NONE;
-  auto* const opened = static_cast<RecordFunction*>(PyCapsule_GetPointer(scope, kScope));
+  OpenScope* const opened = scope_of(scope);
   if (!opened) return nullptr;
   return guarded([&] {
     opened->end();
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* detach(PyObject*, PyObject* scope) {
+  OpenScope* const opened = scope_of(scope);
+  if (!opened) return nullptr;
+  return guarded([&] {
+    opened->end = opened->scope.detach();
     return Py_NewRef(Py_None);
   });
 }
@@ -68,6 +82,7 @@ PyMethodDef functions[] = {{"start", start_recording, METH_VARARGS, "Starts reco
                            {"is_recording", recording, METH_NOARGS, "Whether a recording is under way."},
                            {"enter", enter, METH_O, "Begins a scope with a name."},
                            {"leave", leave, METH_O, "Ends the scope that enter() began."},
+                           {"detach", detach, METH_O, "The scope ends with leave() in any thread; the one around is the innermost again."},
                            {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cresset_profile", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 

@@ -186,6 +186,30 @@ TEST(Recorder, OneRecordingAtATime) {
   EXPECT_NE(error_of([] { stop(); }).find("nothing is being recorded"), std::string::npos);
 }
 
+TEST(Recorder, ADetachedScopeEndsInAnotherThread) {
+  const Tensor x = ones({4});
+  std::function<void()> never;
+  const Trace trace = recorded({}, [&] {
+    RecordFunction outer("outer"), call("call");
+    x.sin();
+    const auto end = call.detach();
+    x.cos();
+    std::thread([&] { end(); }).join();
+    x.exp();
+    RecordFunction open("open");
+    never = open.detach();
+    x.tan();
+  });
+  const ThreadLog& log = trace.threads.at(0);
+  EXPECT_EQ(log.events.at(static_cast<size_t>(event(trace, "aten::sin").parent)).name, "call");
+  EXPECT_EQ(log.events.at(static_cast<size_t>(event(trace, "aten::cos").parent)).name, "outer");
+  EXPECT_EQ(log.events.at(static_cast<size_t>(event(trace, "aten::tan").parent)).name, "outer");
+  EXPECT_GE(event(trace, "call").end_ns, event(trace, "aten::cos").end_ns);
+  EXPECT_LE(event(trace, "call").end_ns, event(trace, "aten::exp").start_ns);
+  EXPECT_GE(event(trace, "open").end_ns, event(trace, "aten::tan").end_ns);
+  never();  // after the recording
+}
+
 TEST(Recorder, ScopesOfAnEarlierRecordingDoNotEndEventsOfALater) {
   start({});
   auto scope = std::make_unique<RecordFunction>("early");

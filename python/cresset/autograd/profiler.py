@@ -75,6 +75,8 @@ class record_function:
     def _call_end_callbacks_on_future(self, fut):
         """Ends the part when a future is done; gives the future."""
         opened, self._opened = self._opened, None
+        if opened is not None:
+            sys.modules["_cresset_profile"].detach(opened)
 
         def done(future):
             if opened is not None:

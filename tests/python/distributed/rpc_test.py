@@ -104,6 +104,36 @@ class Calls(unittest.TestCase):
         """)
         self.assertEqual(out, ["[4.0, 4.0] ab 5\n"] * 2)
 
+    def test_calls_are_parts_of_a_profile(self):
+        out, _ = run_workers("""
+            if rank == 0:
+                x = torch.ones(2)
+                with torch.autograd.profiler.profile() as seen:
+                    rpc.rpc_sync(other, torch.add, args=(x, x))
+                    rpc.rpc_async(other, plus, args=(x,)).wait()
+                    held = rpc.remote(other, Counter, args=(3,))
+                    held.rpc_sync().add(1)
+                    held.to_here()
+                    late = rpc.rpc_async(other, slow)
+                    x.sin()
+                    late.wait()
+                    try:
+                        rpc.rpc_sync(other, fails)
+                    except ValueError:
+                        pass
+                for event in seen.function_events:
+                    if "#" in event.name or "sin" in event.name:
+                        print(event.name, event.cpu_parent, event.cpu_time_total > 1_000_000, sep=" | ")
+        """)  # fmt: skip
+        self.assertEqual(
+            out.splitlines(),
+            ["rpc_sync#aten::add(worker0 -> worker1) | None | False"]
+            + [f"rpc_{kind}#{name}(worker0 -> worker1) | None | False" for kind, name in (("async", "__main__.plus"), ("remote", "__main__.Counter"))]
+            + ["rpc_sync#cresset.distributed.rpc.api._call_method(worker0 -> worker1) | None | False", "to_here#(worker0)->(worker1) | None | False"]
+            + ["rpc_async#__main__.slow(worker0 -> worker1) | None | True", "aten::sin | None | False"]
+            + ["rpc_sync#__main__.fails(worker0 -> worker1) | None | False"],
+        )
+
     def test_errors_name_the_worker(self):
         out = run_workers("""
             try:

@@ -6,6 +6,8 @@ import threading
 import weakref
 
 import cresset as torch
+from cresset.autograd._recording import is_recording
+from cresset.autograd.profiler import record_function
 from cresset.distributed import _wire
 from cresset.distributed.autograd import _contexts
 
@@ -215,6 +217,21 @@ def _serve_call(content, reply):
     _run(content, reply, lambda value: value)
 
 
+def _noted(kind, func, to, begin):
+    """The future that `begin` gives. In a profile the call is a part that ends with it: `rpc_sync#aten::add(worker0 -> worker1)`."""
+    if not is_recording():
+        return begin()
+    module, _, name = _agent.path_of(func).rpartition(":")
+    called = f"aten::{name}" if module == torch.__name__ and hasattr(torch.ops.aten, name) else ".".join(filter(None, (module, name)))
+    with record_function(f"rpc_{kind}#{called}({_here().info.name} -> {_here().worker(to).name})") as part:
+        return part._call_end_callbacks_on_future(begin())
+
+
+def _called(kind, to, func, args, kwargs, timeout):
+    content = [_agent.path_of(func), tuple(args or ()), dict(kwargs or {}), _here().info.id]
+    return _noted(kind, func, to, lambda: _sent("call", to, content, timeout))
+
+
 def rpc_async(to, func, args=None, kwargs=None, timeout=_UNSET):
     """Begins a call of a function in a worker, by name, number or `WorkerInfo`; a future of its value. The error of a call comes with the future.
 
@@ -224,7 +241,7 @@ def rpc_async(to, func, args=None, kwargs=None, timeout=_UNSET):
     tensor([3.])
     >>> rpc.shutdown()
     """
-    return _sent("call", to, [_agent.path_of(func), tuple(args or ()), dict(kwargs or {}), _here().info.id], timeout)
+    return _called("async", to, func, args, kwargs, timeout)
 
 
 def rpc_sync(to, func, args=None, kwargs=None, timeout=_UNSET):
@@ -236,7 +253,7 @@ def rpc_sync(to, func, args=None, kwargs=None, timeout=_UNSET):
     tensor([3.])
     >>> rpc.shutdown()
     """
-    return rpc_async(to, func, args, kwargs, timeout).wait()
+    return _called("sync", to, func, args, kwargs, timeout).wait()
 
 
 # ---- References ----
@@ -285,19 +302,20 @@ class PyRRef:
             self._created.wait()
         if self.is_owner():
             return _value_of(_here(), self._id)
-        return _sent("fetch", self._owner, [None, (list(self._id),), {}, _here().info.id], timeout).wait()
+        with record_function(f"to_here#({_here().info.name})->({self._owner.name})"):
+            return _sent("fetch", self._owner, [None, (list(self._id),), {}, _here().info.id], timeout).wait()
 
     def rpc_sync(self, timeout=_UNSET):
         """The value's methods, called at the owner: `rref.rpc_sync().method(x)`."""
-        return _Methods(self, lambda future: future.wait(), "call", timeout)
+        return _Methods(self, rpc_sync, timeout)
 
     def rpc_async(self, timeout=_UNSET):
         """As `rpc_sync`; futures."""
-        return _Methods(self, lambda future: future, "call", timeout)
+        return _Methods(self, rpc_async, timeout)
 
     def remote(self, timeout=_UNSET):
         """As `rpc_sync`; references to the results."""
-        return _Methods(self, None, "remote", timeout)
+        return _Methods(self, remote, timeout)
 
     def backward(self, dist_autograd_ctx_id=-1, retain_graph=False):
         """Runs backward from the value, in a context of distributed autograd where one is given."""
@@ -355,16 +373,14 @@ _wire.register_type(RRef, _fields, _from_fields, "rpc.RRef")
 class _Methods:
     """Calls of the methods of a reference's value."""
 
-    def __init__(self, reference, finish, kind, timeout):
-        self._parts = (reference, finish, kind, timeout)
+    def __init__(self, reference, begin, timeout):
+        self._parts = (reference, begin, timeout)
 
     def __getattr__(self, name):
-        reference, finish, kind, timeout = self._parts
+        reference, begin, timeout = self._parts
 
         def call(*args, **kwargs):
-            if kind == "remote":
-                return remote(reference.owner(), _call_method, (reference, name, *args), kwargs, timeout)
-            return finish(rpc_async(reference.owner(), _call_method, (reference, name, *args), kwargs, timeout))
+            return begin(reference.owner(), _call_method, (reference, name, *args), kwargs, timeout)
 
         return call
 
@@ -443,7 +459,7 @@ def remote(to, func, args=None, kwargs=None, timeout=_UNSET):
     info = agent.worker(to)
     number = agent.new_id()
     content = [_agent.path_of(func), tuple(args or ()), dict(kwargs or {}), agent.info.id, list(number)]
-    return PyRRef._of(agent, info, number, _sent("remote", info, content, timeout))
+    return PyRRef._of(agent, info, number, _noted("remote", func, info, lambda: _sent("remote", info, content, timeout)))
 
 
 def _all_gather(obj, worker_names=None, timeout=_UNSET):
