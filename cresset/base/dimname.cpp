@@ -27,6 +27,8 @@ std::optional<Dimname> Dimname::unify(Dimname other) const {
   return isWildcard() ? std::optional<Dimname>(other) : std::nullopt;
 }
 
+bool Dimname::matches(Dimname other) const { return unify(other).has_value(); }
+
 std::ostream& operator<<(std::ostream& out, const Dimname& name) {
   return name.isWildcard() ? out << "None" : out << '\'' << name.symbol().toUnqualString() << '\'';
 }

@@ -24,7 +24,7 @@ class CRESSET_API Dimname {
   Symbol symbol() const { return name_; }
   bool isBasic() const { return type_ == NameType::BASIC; }
   bool isWildcard() const { return type_ == NameType::WILDCARD; }
-  bool matches(Dimname other) const { return unify(other).has_value(); }
+  bool matches(Dimname other) const;
   // The name that two dimensions have together; nothing where the names differ.
   std::optional<Dimname> unify(Dimname other) const;
 
