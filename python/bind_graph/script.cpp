@@ -179,6 +179,31 @@ template <class Describe> SugarPtr described(const Range& range, const Describe&
 
 }  // namespace
 
+namespace {
+
+SugarPtr attribute_of(const Held& owner, const std::string& name, const Range& range) {
+  const Gil gil;
+  return described(range, [&] { return checked(PyObject_CallFunctionObjArgs(helper("attribute_of"), owner.object, text(name).get(), nullptr)); });
+}
+
+// The compiler's names, and those that only the module of Python has: functions whose text is compiled. Those in `own` are Python's though the compiler has them, too.
+SugarPtr with_names_of(const SugarPtr& known, PyObject* module, PyObject* own) {
+  const SugarPtr s = sugar_text(SugarKind::Namespace, known->text);
+  s->attribute = [known, module = std::make_shared<Held>(module), own = std::make_shared<Held>(own)](const std::string& name, const Range& range) {
+    const Gil gil;
+    const bool is_own = own->object != Py_None && PySequence_Contains(own->object, text(name).get()) == 1;
+    const SugarPtr found = is_own ? nullptr : known->attribute(name, range);
+    if (found && found->kind != SugarKind::Namespace) return found;
+    const Ref inner = Ref(PyObject_GetAttrString(module->object, name.c_str()));
+    if (!inner) PyErr_Clear();
+    if (!inner) return found;
+    return found ? with_names_of(found, inner.get(), Py_None) : attribute_of(*module, name, range);
+  };
+  return s;
+}
+
+}  // namespace
+
 SugarPtr sugar_of(PyObject* o) {
   if (o == Py_None) return nullptr;
   if (!PyTuple_Check(o) || PyTuple_GET_SIZE(o) < 2) throw TypeError("expected a pair that describes a name");
@@ -203,7 +228,7 @@ SugarPtr sugar_of(PyObject* o) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(forms); i++) s->overloads.push_back(handle(PyTuple_GET_ITEM(forms, i), HandleKind::Function).function);
     return s;
   }
-  if (kind == "torch") return torch_namespace();
+  if (kind == "torch") return what == Py_None ? torch_namespace() : with_names_of(torch_namespace(), what, PyTuple_GET_ITEM(o, 2));
   if (kind == "ops") return ops_namespace();
   if (kind == "tuple") {
     const SugarPtr s = sugar(SugarKind::Tuple);
@@ -214,10 +239,7 @@ SugarPtr sugar_of(PyObject* o) {
   CRESSET_CHECK(kind == "namespace", "a name of an unknown kind: ", kind);
   const SugarPtr s = sugar_text(SugarKind::Namespace, string_of(checked(PyObject_Str(PyTuple_GET_ITEM(o, 2))).get()));
   auto held = std::make_shared<Held>(what);
-  s->attribute = [held](const std::string& name, const Range& range) -> SugarPtr {
-    const Gil gil;
-    return described(range, [&] { return checked(PyObject_CallFunctionObjArgs(helper("attribute_of"), held->object, text(name).get(), nullptr)); });
-  };
+  s->attribute = [held](const std::string& name, const Range& range) { return attribute_of(*held, name, range); };
   return s;
 }
 

@@ -1,5 +1,7 @@
 // Dead code, common subexpressions, constants.
 
+#include <algorithm>
+
 #include "cresset/core/layers.h"
 #include "cresset/graph/ir/alias.h"
 #include "cresset/graph/ir/names.h"
@@ -81,6 +83,13 @@ bool changes_modes(const Node& n) {
   return false;
 }
 
+// Whether a program asks which object the value is.
+bool is_told_apart(const Value& v) {
+  return std::any_of(v.uses().begin(), v.uses().end(), [](const Use& u) {
+    return u.node->kind() == NodeKind::Builtin && (u.node->builtin()->name == "aten::__is__" || u.node->builtin()->name == "aten::__isnot__");
+  });
+}
+
 size_t merge(Block& block, const AliasSets& aliases, std::map<std::string, Node*>& seen) {
   size_t changed = 0;
   std::vector<std::string> added;
@@ -92,7 +101,7 @@ size_t merge(Block& block, const AliasSets& aliases, std::map<std::string, Node*
     if (is_border) seen.clear();
     bool is_candidate = n->blocks().empty() && !n->outputs().empty() && n->kind() != NodeKind::Foreign && is_deterministic(*n);
     // A fresh tensor that is written later must stay one of its own, and a read before a write differs from one after it.
-    for (const auto& o : n->outputs()) is_candidate = is_candidate && !aliases.is_written(o.get());
+    for (const auto& o : n->outputs()) is_candidate = is_candidate && !aliases.is_written(o.get()) && !is_told_apart(*o);
     for (const Value* v : n->inputs()) is_candidate = is_candidate && !aliases.is_written(v) && !(v->is_constant() && v->constant()->object());
     // Those who get a list or dict may write it.
     const bool is_container = n->kind() == NodeKind::List || n->kind() == NodeKind::Dict;

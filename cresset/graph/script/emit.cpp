@@ -75,6 +75,9 @@ void assigned_by(const Ast& a, std::set<std::string>& names) {
     default: break;
   }
 }
+bool holds(const Type& type, const ClassType& cls) {
+  return class_of(type) == &cls || std::any_of(type.elements().begin(), type.elements().end(), [&](const Type& t) { return holds(t, cls); });
+}
 bool is_module(const Type& type) {
   const ClassType* const cls = class_of(type);
   return cls && cls->kind == ClassKind::Module;
@@ -114,7 +117,7 @@ void Emitter::run() {
   statements(body, 0, [&] {
     if (function_.cls && short_name(function_.name) == "__init__" && function_.cls->kind == ClassKind::Class) {
       returns_ = TypeKind::None;
-    } else if (returns_ && !infer_return_ && !is_subtype(TypeKind::None, *returns_)) {
+    } else if (returns_ && !infer_return_ && returns_->kind() != TypeKind::None) {
       fail("Function was declared to return " + annotation_text(*returns_) + ", but does not return along all paths", def_.range);
     }
     leave(def_.range, sugar(constant(Datum())));
@@ -231,6 +234,8 @@ SugarPtr Emitter::outer_variable(const std::string& name) const {
 
 void Emitter::assign_name(const std::string& name, SugarPtr value, const Range& range) {
   if (value->kind == SugarKind::Constant) value = sugar(as_value(value, range));
+  if (value->kind == SugarKind::Value && (value->value->type().kind() == TypeKind::List || value->value->type().kind() == TypeKind::Dict))
+    named_.insert(value->value);
   if (frame_->parent && value->kind == SugarKind::Value) {
     const SugarPtr outer = outer_variable(name);
     // Loops over modules are written out: their variable is another module in each trip.
@@ -442,6 +447,8 @@ Flow Emitter::statement(const Ast& a, const Body* rest, bool& used_rest) {
     }
     case AstKind::Annotated: {
       const Type type = annotation(a[1]);
+      if (a[0].kind == AstKind::Attribute && !(function_.cls && short_name(function_.name) == "__init__"))
+        throw ValueError("attributes of objects are annotated where they are made, in __init__:\n" + a.range.show());
       if (!a.kid(2)) throw NotSupportedError("annotated assignments without assigned value are not part of TorchScript", a.range);
       Value* v = value(a[2], &type);
       Value* converted = convert(v, type, a[2].range, false);
@@ -819,6 +826,7 @@ void Emitter::assign_attribute(const Ast& target, Value* v, const Range& range) 
     const bool in_init = function_.cls == cls && short_name(function_.name) == "__init__" && cls->kind == ClassKind::Class;
     if (!in_init) fail("'" + short_name(cls->name) + "' has no attribute '" + target.text + "' to assign; attributes are made in __init__", range);
     if (loops_ || branches_) fail("attributes are first assigned outside of branches and loops: '" + target.text + "'", range);
+    if (holds(v->type(), *cls)) fail("attribute '" + target.text + "' would hold an object of the class that is being defined", range);
     cls->add_attribute({target.text, v->type()});
     attribute = cls->attribute(target.text);
   }

@@ -146,6 +146,8 @@ class Emitter {
   bool match(const Schema& schema, Value* self, const Arguments& arguments, const Range& range, bool convert, std::vector<Value*>& inputs,
              std::map<std::string, Type>& bound, std::string& why);
   Value* convert(Value* v, const Type& to, const Range& range, bool implicit, int broadcast = 0);
+  // A list for a list of a wider type, whose elements are only read; null: it is none.
+  Value* as_elements(Value* v, const Type& to, const Range& range);
   SugarPtr fork(const Arguments& arguments, const Range& range, const char* op);
   SugarPtr print_call(const Arguments& arguments, const Range& range);
   Type annotation(const Ast& a) { return type_of_annotation(a, &resolver_); }
@@ -184,6 +186,7 @@ class Emitter {
   int loops_ = 0, unrolled_ = 0, branches_ = 0;
   size_t steps_ = 0;
   std::set<const Value*> uninitialized_;
+  std::set<const Value*> named_;         // lists and dicts that a name keeps: their type stays
   std::vector<Value*> untyped_returns_;  // values of $value made before the type was known
   std::map<std::pair<size_t, size_t>, std::shared_ptr<const Location>> locations_;
   std::map<std::string, Value*> constants_;

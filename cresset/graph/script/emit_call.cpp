@@ -587,14 +587,12 @@ Value* Emitter::convert(Value* v, const Type& to, const Range& range, bool impli
   }
   if (inner.kind() == TypeKind::List && from.kind() == TypeKind::List) {
     const Type &a = from.elements()[0], &b = inner.elements()[0];
-    // A literal takes the type that is asked for; Tensor[] is also a Tensor?[].
-    const bool is_literal = v->node() && v->node()->kind() == NodeKind::List;
-    if (is_literal &&
-        ((v->node()->inputs().empty() && v->uses().empty()) || (b.kind() == TypeKind::Optional && is_subtype(a, b)) || (implicit && is_subtype(a, b)))) {
-      if (v->uses().empty()) v->set_type(Type::list(b));
-      return v->uses().empty() ? v : list_of_values(v->node()->inputs(), b, range);
+    // A literal without elements takes the type that is asked for.
+    const bool is_literal = v->node() && v->node()->kind() == NodeKind::List && !named_.count(v);
+    if (is_literal && v->node()->inputs().empty() && v->uses().empty()) {
+      v->set_type(Type::list(b));
+      return v;
     }
-    if (implicit && is_subtype(a, b)) return make("prim::unchecked_cast", {v}, range, Type::list(b));
     if (implicit && is_literal && b.kind() == TypeKind::Int && a.is_tensor()) {
       std::vector<Value*> elements;
       for (Value* e : v->node()->inputs()) elements.push_back(make("aten::IntImplicit", {e}, range, TypeKind::Int));
@@ -602,7 +600,7 @@ Value* Emitter::convert(Value* v, const Type& to, const Range& range, bool impli
     }
   }
   if (inner.kind() == TypeKind::Dict && v->node() && v->node()->kind() == NodeKind::Dict && v->node()->inputs().empty() && v->uses().empty() &&
-      from.kind() == TypeKind::Dict) {
+      !named_.count(v) && from.kind() == TypeKind::Dict) {
     v->set_type(inner);
     return v;
   }
@@ -640,6 +638,19 @@ Value* Emitter::convert(Value* v, const Type& to, const Range& range, bool impli
     return make("aten::device", {v}, range, TypeKind::Device);
   }
   return nullptr;
+}
+
+namespace {
+
+// Operators read their lists, so that one of a narrower type will do; functions may write theirs.
+bool is_operator_of(const Schema& schema) { return schema.name.find("::") != std::string::npos; }
+
+}  // namespace
+
+Value* Emitter::as_elements(Value* v, const Type& to, const Range& range) {
+  const Type& inner = to.kind() == TypeKind::Optional ? to.elements()[0] : to;
+  if (inner.kind() != TypeKind::List || v->type().kind() != TypeKind::List || !is_subtype(v->type().elements()[0], inner.elements()[0])) return nullptr;
+  return make("prim::unchecked_cast", {v}, range, inner);
 }
 
 bool Emitter::match(const Schema& schema, Value* self, const Arguments& arguments, const Range& range, bool implicit, std::vector<Value*>& inputs,
@@ -728,7 +739,7 @@ bool Emitter::match(const Schema& schema, Value* self, const Arguments& argument
     Value* v = as_value(given[i], ranges[i], has_variables(a.type) ? nullptr : &a.type);
     if (has_variables(a.type)) {
       auto more = bound;
-      if (!match_type(a.type, v->type(), more)) {
+      if (!match_type(a.type, v->type(), more) || (!is_variable(a.type) && !is_subtype(v->type(), substitute(a.type, more)))) {
         // An empty list literal is of the type that is asked for.
         Value* c = nullptr;
         const Type now = substitute(a.type, bound);
@@ -770,6 +781,7 @@ bool Emitter::match(const Schema& schema, Value* self, const Arguments& argument
       continue;
     }
     Value* c = convert(v, a.type, ranges[i], implicit, a.broadcast);
+    if (!c && is_operator_of(schema)) c = as_elements(v, a.type, ranges[i]);
     if (!c) {
       why = "Expected a value of type '" + annotation_text(a.type) + "' for argument '" + a.name + "' but instead found type '" + annotation_text(v->type()) +
             "'.";

@@ -333,8 +333,11 @@ Condition Emitter::instance_of(const Ast& call, const Ast& object, const Ast& ty
   const auto add = [&](const Ast& t) {
     if (const std::string text = t.range.text(); resolver_.is_module_of(text, "")) return modules.push_back(text);
     static const std::map<std::string, std::pair<const char*, Type>> kOpen = {
-        {"list", {"list", Type::list(Type())}}, {"tuple", {"tuple", Type::object("tuple")}}, {"dict", {"dict", Type::dict(Type(), Type())}},
-        {"List", {"list", Type::list(Type())}}, {"Tuple", {"tuple", Type::object("tuple")}}, {"Dict", {"dict", Type::dict(Type(), Type())}}};
+        {"list", {"list", Type::list(Type())}}, {"tuple", {"tuple", Type::object("tuple")}}, {"dict", {"dict", Type::dict(Type(), Type())}}};
+    static const std::set<std::string> kBare = {"List", "Tuple", "Dict", "Optional", "Union"};
+    if (t.kind == AstKind::Name && !find(t.text) && kBare.count(t.text))
+      fail("isinstance: " + t.text + " stands for no type without those that it contains, as in " + t.text + (t.text == "Dict" ? "[str, int]" : "[int]"),
+           t.range);
     const auto open = t.kind == AstKind::Name && !find(t.text) ? kOpen.find(t.text) : kOpen.end();
     any_elements = any_elements || open != kOpen.end();
     wanted.push_back(open != kOpen.end() ? open->second.second : annotation(t));
@@ -534,8 +537,26 @@ SugarPtr Emitter::arithmetic(const std::string& sign, const char* op, Value* x, 
 
 // ---- literals and comprehensions
 
+namespace {
+
+// The type that a literal is to have: of several that are allowed, the only one of its kind; null: it has its own. Errors: a literal without elements may be of any of several.
+const Type* wanted_of(const Type* hint, TypeKind kind, const Ast& literal) {
+  const Type* type = hint && hint->kind() == TypeKind::Optional ? &hint->elements()[0] : hint;
+  if (!type || type->kind() != TypeKind::Union) return type;
+  const Type* found = nullptr;
+  for (const Type& t : type->elements()) {
+    if (t.kind() != kind) continue;
+    if (found && literal.kids.empty()) throw CompileError("without elements it may be of several of the types in " + annotation_text(*type), literal.range);
+    if (found) return nullptr;
+    found = &t;
+  }
+  return found;
+}
+
+}  // namespace
+
 SugarPtr Emitter::list_literal(const Ast& a, const Type* hint) {
-  const Type* h = hint && hint->kind() == TypeKind::Optional ? &hint->elements()[0] : hint;
+  const Type* h = wanted_of(hint, TypeKind::List, a);
   const Type* element_hint = h && h->kind() == TypeKind::List ? &h->elements()[0] : nullptr;
   std::vector<Value*> elements;
   for (const AstPtr& k : a.kids) {
@@ -564,7 +585,7 @@ SugarPtr Emitter::list_literal(const Ast& a, const Type* hint) {
 }
 
 SugarPtr Emitter::dict_literal(const Ast& a, const Type* hint) {
-  const Type* h = hint && hint->kind() == TypeKind::Optional ? &hint->elements()[0] : hint;
+  const Type* h = wanted_of(hint, TypeKind::Dict, a);
   Type key = TypeKind::String, item = TypeKind::Tensor;
   const bool hinted = h && h->kind() == TypeKind::Dict;
   if (hinted) key = h->elements()[0], item = h->elements()[1];
@@ -714,8 +735,10 @@ Emitter::Iterable Emitter::iterable(const SugarPtr& s, const Range& range) {
     if (unrolls) {
       size_t n = SIZE_MAX;
       for (const Iterable& p : parts) {
-        if (!p.unrolled && parts.size() > 1) continue;
-        n = std::min(n, p.unrolled->size());
+        if (p.unrolled) n = std::min(n, p.unrolled->size());
+        else if (!p.length->is_constant() || !p.length->constant()->isInt())
+          fail("modules and tuples are gone over together with what has a length that is known: this has one that is found when the program runs", range);
+        else n = std::min(n, static_cast<size_t>(std::max<int64_t>(p.length->constant()->toInt(), 0)));
       }
       out.unrolled.emplace();
       for (size_t i = 0; i < n; i++) {

@@ -76,8 +76,12 @@ class Lexer {
     if (end == std::string::npos) end = text_.size();
     const std::string_view body = std::string_view(text_).substr(start, end - start);
     size_t at = body.find_first_not_of("# ");
-    if (at != std::string_view::npos && body.substr(at, 5) == "type:" && body.find("type: ignore") == std::string_view::npos) {
-      add(TokenKind::TypeComment, start + at + 5, body.size() - at - 5);
+    const bool is_type = at != std::string_view::npos && body.substr(at, 4) == "type" && body.find("type: ignore") == std::string_view::npos;
+    const size_t colon = is_type ? body.find_first_not_of(' ', at + 4) : std::string_view::npos;
+    if (colon != std::string_view::npos && body[colon] == ':') {
+      const bool is_signature = body.find('(') != std::string_view::npos && body.find("->") != std::string_view::npos;
+      if (body.substr(0, 7) == "# type:") add(TokenKind::TypeComment, start + 7, body.size() - 7);
+      else if (is_signature) fail("a comment with types begins with '# type:'", start, end);
     }
     at_ = end;
   }

@@ -161,9 +161,14 @@ SugarPtr builtin_name(const std::string& name) {
   if (kTypes.count(name)) return special(name);
   if (name == "inf") return sugar_constant(Datum(std::numeric_limits<double>::infinity()));
   if (name == "nan") return sugar_constant(Datum(std::numeric_limits<double>::quiet_NaN()));
-  if (name.size() > 5 && (name.compare(name.size() - 5, 5, "Error") == 0 || name == "Exception" || name == "StopIteration"))
-    return sugar_text(SugarKind::Exception, name);
-  if (name == "Exception" || name == "StopIteration" || name == "KeyboardInterrupt") return sugar_text(SugarKind::Exception, name);
+  static const std::set<std::string> kExceptions = {
+      "ArithmeticError",   "AssertionError",     "AttributeError",   "BaseException",       "BufferError",    "EOFError",
+      "Exception",         "FloatingPointError", "ImportError",      "IndexError",          "IOError",        "KeyError",
+      "KeyboardInterrupt", "LookupError",        "MemoryError",      "ModuleNotFoundError", "NameError",      "NotImplementedError",
+      "OSError",           "OverflowError",      "PermissionError",  "RecursionError",      "ReferenceError", "RuntimeError",
+      "StopIteration",     "SystemError",        "SystemExit",       "TimeoutError",        "TypeError",      "UnboundLocalError",
+      "UnicodeError",      "ValueError",         "ZeroDivisionError"};
+  if (kExceptions.count(name)) return sugar_text(SugarKind::Exception, name);
   if (ClassType* cls = find_class(name)) return sugar(cls);
   return nullptr;
 }

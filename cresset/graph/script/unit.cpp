@@ -728,7 +728,7 @@ std::optional<Datum> constant_of(const Ast& a, Resolver* resolver, const Type& g
 std::optional<Datum> as_annotated(const Datum& value, const Type& given) {
   const Type& type = given.kind() == TypeKind::Optional ? given.elements()[0] : given;
   if (type.kind() == TypeKind::Float && value.isInt()) return Datum(value.to_double());
-  if (type.kind() != TypeKind::List || !(value.isTuple() || value.isList())) return value;
+  if (type.kind() != TypeKind::List || !(value.isTuple() || value.isList())) return value_fits(value, given) ? std::optional<Datum>(value) : std::nullopt;
   std::vector<Datum> list = value.isTuple() ? value.toTupleRef().elements() : value.toListVector();
   for (Datum& element : list) {
     const std::optional<Datum> fitting = as_annotated(element, type.elements()[0]);
@@ -752,6 +752,10 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
   if (!comment_types.empty() && comment_types.size() + skip != count && comment_types.size() != count)
     throw CompileError(str("the comment with types names ", comment_types.size(), " arguments, the function has ", count - skip), def.range);
   if (comment_types.size() == count) skip = 0;
+  if (self && count == 0) throw CompileError("a method has a parameter for its object, self: " + def.text + "() has none", def.range);
+  for (size_t i = skip; has_own && i < count; i++)
+    if (!def[i].kid(0) && def[i].type_comment.empty())
+      throw CompileError("'" + def[i].text + "' has no comment with its type, which '(...)' promises for each parameter", def[i].range);
   for (size_t i = 0; i < count; i++) {
     const Ast& p = def[i];
     SchemaArgument a;
@@ -768,12 +772,12 @@ Schema signature(const Ast& def, Resolver* resolver, ClassType* self, const std:
       a.default_value = constant_of(*d, resolver, a.type);
       if (!a.default_value) throw CompileError(str("the default of '", a.name, "' is no constant"), p.range);
     }
-    if (a.default_value && !(a.default_value = as_annotated(*a.default_value, a.type)))
-      throw CompileError(str("the default of '", a.name, "' is not of type ", annotation_text(a.type)), p.range);
     const bool is_told = !p.kid(0) && i >= skip && i - skip < comment_types.size();
     a.broadcast = broadcast_of(p.kid(0) ? std::string(p.kid(0)->range.text()) : is_told ? comment_types[i - skip] : p.type_comment);
     if (a.broadcast > 0 && a.default_value && a.default_value->isInt())
       a.default_value = Datum(std::vector<int64_t>(static_cast<size_t>(a.broadcast), a.default_value->toInt()));
+    if (a.default_value && !(a.default_value = as_annotated(*a.default_value, a.type)))
+      throw CompileError(str("the default of '", a.name, "' is not of type ", annotation_text(a.type)), p.range);
     s.arguments.push_back(std::move(a));
   }
   infer_return = !returns && comment_return.empty();

@@ -1,5 +1,6 @@
 """The functions of `torch.jit`: `script`, marks for methods, switches."""
 
+import ast
 import contextlib
 import functools
 import inspect
@@ -476,13 +477,28 @@ def limits(*, instructions=None, trips=None, memory=None, calls=None):
         _graph.script_exchange_limits(*former)
 
 
+def _is_declaration(fn):
+    """Whether the body of a function says nothing; so where Python has not kept its text."""
+    try:
+        nodes = ast.walk(ast.parse(_resolve.source_of(fn)[0]))
+    except (OSError, SyntaxError):
+        return True
+    body = next((n.body for n in nodes if _is(n, (ast.FunctionDef, ast.AsyncFunctionDef))), [None])
+    return all(_is(line, ast.Pass) or _is(line, ast.Expr) and _is(line.value, ast.Constant) for line in body)
+
+
 def _overload(fn):
     """`fn`, one signature of the function or method of this name, whose body stands below.
 
-    >>> torch.jit._overload(lambda x: x)(-1)
-    -1
+    Errors: RuntimeError where `fn` does more than `pass`.
+
+    >>> @torch.jit._overload
+    ... def doubled(x: int) -> int: ...
+    >>> doubled(1)
     """
     code = fn.__code__
+    if not _is_declaration(fn):
+        raise RuntimeError(f"torch.jit._overload: {fn.__qualname__}() declares a signature, so its body is `pass` or `...`; what it does stands below, once")
     _marks.overloads.setdefault((fn.__module__, fn.__qualname__), {})[code.co_filename, code.co_firstlineno] = fn
     return fn
 

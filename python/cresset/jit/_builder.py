@@ -103,6 +103,17 @@ def _is_constant(value):
     )
 
 
+def _check_constant(value, path):
+    """TypeError, naming the part that is none, for what can be no constant of a module."""
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            _check_constant(part, path)
+    elif not (_is_constant(value) or isinstance(value, enum.Enum)):
+        raise TypeError(
+            f"'{torch.typename(value)}' object in attribute '{path}' is no constant: expected None, a number, bool, str, dtype, device, layout or member of an enum, or lists and tuples of these"
+        )
+
+
 def _as_constant(value):
     """A constant as the compiler holds it: lists, which nothing may change, are tuples."""
     return tuple(map(_as_constant, value)) if isinstance(value, list) else value
@@ -249,7 +260,7 @@ class _Builder:
                 continue
             script = self._part(part)
             text = _graph.script_class_info(_graph.script_object_class(script._c))["name"]
-            if name in hints and isinstance(hints[name], type) and getattr(hints[name], "_torchscript_interface", False):
+            if not self.is_tracing and name in hints and isinstance(hints[name], type) and getattr(hints[name], "_torchscript_interface", False):
                 text = self._type(hints[name])
             add(name, text, script._c)
             self.modules = {**getattr(self, "modules", {}), name: script}
@@ -277,6 +288,7 @@ class _Builder:
         if isinstance(value, _marks.Attribute):
             return add(name, self._type(value.type), value.value)
         if name in constants:
+            _check_constant(value, f"{type(self.module).__name__}.{name}")
             return _graph.script_class_add(self.cls, "constant", name, _as_constant(value))
         if self.own and _is_constant(value) and not name.startswith("_"):
             return _graph.script_class_add(self.cls, "constant", name, value)

@@ -42,8 +42,21 @@ class ScriptList(_Collection, collections.abc.MutableSequence):
     """
 
     def __contains__(self, value):
+        return self._checked(value) in self._copy()
+
+    def count(self, value):
+        return self._copy().count(self._checked(value))
+
+    def index(self, value, *bounds):
+        return self._copy().index(self._checked(value), *bounds)
+
+    def remove(self, value):
+        del self[self.index(value)]
+
+    def _checked(self, value):
+        """`value`, which is of the type of the elements. Errors: TypeError."""
         _graph.script_collection_new([value], self._type)
-        return value in self._copy()
+        return value
 
     _empty = list
 

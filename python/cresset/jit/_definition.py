@@ -27,13 +27,20 @@ def function_of_graph(name, graph):
     return ScriptFunction(_graph.script_graph_function(_resolve.unit, name, graph._handle))
 
 
+def _changing(value):
+    """A list or dict that a default is or holds; None where there is none."""
+    if isinstance(value, (list, dict)):
+        return value
+    return next((found for part in value if (found := _changing(part)) is not None), None) if isinstance(value, tuple) else None
+
+
 def defaults_of(fn):
     """The defaults of a function's parameters by name. Errors: RuntimeError for lists and dicts, which Python keeps from call to call."""
     defaults = {name: p.default for name, p in inspect.signature(fn).parameters.items() if p.default is not inspect.Parameter.empty}
     for name, value in defaults.items():
-        if isinstance(value, (list, dict)):
+        if (changing := _changing(value)) is not None:
             raise RuntimeError(
-                f"the default of {name} is a {type(value).__name__}, which Python makes once for all calls; take None as the default, and make the value within "
+                f"the default of {name} {'is' if changing is value else 'holds'} a {type(changing).__name__}, which Python makes once for all calls; take None as the default, and make the value within "
                 "the function"
             )
     return defaults
@@ -61,6 +68,8 @@ def takes_more(fn):
 def native(fn, name, skip_self=False, otherwise="Tensor"):
     """A function that Python runs: its annotations are its types, and `otherwise` that of arguments without one. Arguments by keyword alone keep their defaults."""
     resolver, names = _resolve.Resolver(fn), list(inspect.signature(fn).parameters)
+    if skip_self and not names:
+        raise RuntimeError(f"{name}: a method has a parameter for its object, self, and {fn.__name__}() has none")
     hints = {} if getattr(inspect.unwrap(fn), "__annotations__", {}) else _comment_types(fn, names[1:] if skip_self else names)
     for key, annotation in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         hints[key] = resolver.type(annotation) if isinstance(annotation, str) else _resolve.type_text(annotation)

@@ -89,7 +89,7 @@ def _defined(src, frame):
     """The text of methods, with the names of a frame."""
     from . import _resolve
 
-    return src, _resolve.MethodResolver(frame=frame)
+    return src, _resolve.TextResolver(frame=frame)
 
 
 class ScriptModule(Module):
@@ -236,6 +236,11 @@ class ScriptModule(Module):
         return inner.state_dict(*args, **kwargs) if inner is not None else super().state_dict(*args, **kwargs)
 
 
+def _is_unused(module, name, member):
+    """Whether a property is marked as one that compiled modules have not."""
+    return name in getattr(module, "__jit_unused_properties__", ()) or (member.fget is not None and _marks.use_of(member.fget) is not None)
+
+
 class RecursiveScriptModule(ScriptModule):
     """The compiled form of a module: its parameters, buffers and submodules are those of the original; what is loaded is one, too.
 
@@ -294,7 +299,7 @@ class RecursiveScriptModule(ScriptModule):
         original = d.get("_original")
         if original is not None and not name.startswith("__"):
             kept = inspect.getattr_static(original, name, None)
-            if isinstance(kept, property):
+            if isinstance(kept, property) and not _is_unused(original, name, kept):
                 return kept.fget(self)
             if isinstance(kept, staticmethod):
                 return kept.__func__

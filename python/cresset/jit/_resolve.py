@@ -22,6 +22,7 @@ unit = _graph.script_unit_new()
 _named_tuples, _enums, _classes = {}, {}, {}
 module_types = {}  # the class of Python behind each compiled class of modules, by its name
 _functions = {}
+_OWN = frozenset({"tensordot", "norm", "unique_consecutive"})  # functions of torch whose operators have other arguments, or results
 _SPECIAL = {"no_grad": "no_grad", "enable_grad": "enable_grad", "device": "device"}
 _JIT = {
     "annotate": "annotate", "isinstance": "isinstance", "is_scripting": "is_scripting", "is_tracing": "is_tracing", "fork": "fork", "wait": "wait",
@@ -110,14 +111,7 @@ class TextResolver(Resolver):
     """The names of a frame, for texts: `torch` is the compiler's there, which has operators that Python does not name."""
 
     def value(self, name):
-        return None if name == "torch" else super().value(name)
-
-
-class MethodResolver(TextResolver):
-    """The same for texts of methods, which are compiled one by one."""
-
-    def value(self, name):
-        return ("torch", None) if name == "torch" else super().value(name)
+        return ("torch", torch, _OWN) if name == "torch" else super().value(name)
 
 
 class Found(TextResolver):
@@ -184,6 +178,8 @@ def named_tuple_text(cls):
         types_ = [type_text(hints[field]) if field in hints else "Tensor" for field in cls._fields]
         if None in types_:
             return None
+        if tensors := [field for field, value in cls._field_defaults.items() if isinstance(value, torch.Tensor)]:
+            raise RuntimeError(f"torch.jit.script: the default of {cls.__name__}.{tensors[0]} is a tensor, which all values would share; give it in each call")
         _named_tuples[cls] = _graph.script_named_tuple(qualified_name(cls), types_, list(cls._fields), dict(cls._field_defaults))
     return _named_tuples[cls]
 
@@ -379,8 +375,8 @@ def _operator_names(home, name):
     last = home.rpartition(".")[2]
     if home == "cmath" and name in ("phase", "rect"):
         yield {"phase": "aten::angle", "rect": "aten::polar"}[name]
-    if last in ("linalg", "fft", "special"):
-        yield f"aten::{last}_{name}"
+    if last in ("linalg", "fft", "special", "sparse"):
+        yield f"aten::{'_' if last == 'sparse' else ''}{last}_{name}"
     for ns in ("aten", "prim"):
         yield f"{ns}::{name}"
 
@@ -392,7 +388,7 @@ def attribute_of(obj, name):
     if obj is torch or getattr(obj, "__name__", "") == "torch":
         if name in _SPECIAL:
             return ("special", _SPECIAL[name])
-        if name in ("tensordot", "norm", "unique_consecutive"):  # the operators of these names have other arguments, or results
+        if name in _OWN:
             obj = torch.functional
     try:
         found = getattr(obj, name)

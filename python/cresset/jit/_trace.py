@@ -6,6 +6,7 @@ takes from tensors become constants, with a warning.
 
 import functools
 import inspect
+import itertools
 import keyword
 import linecache
 import math
@@ -925,16 +926,15 @@ def _check(again, made, text, tracer, inputs, func, tolerance, names):
         warnings.simplefilter("ignore")
         for index, args in enumerate(inputs):
             other_text, other, result = again(args)
-            if index == 0 and other_text != text:
-                lines = [f"- {a}\n+ {b}" for a, b in zip(text.split("\n"), other_text.split("\n"), strict=False) if a != b]
-                raise TracingCheckError("the trace of a second call has another graph\n" + "\n".join(lines), None)
-            if index == 0:
-                for a, b in zip(tracer.constants, other.constants, strict=False):
-                    if a.shape != b.shape or a.dtype != b.dtype or not _same(a, b, tolerance):
-                        raise TracingCheckError(
-                            "a tensor that is a constant of the trace has another value in a second call: code that cannot be traced made it",
-                            None,
-                        )
+            which = f"with check_inputs[{index - 1}]" if index else "of a second call"
+            if other_text != text:
+                lines = [f"- {a}\n+ {b}" for a, b in itertools.zip_longest(text.split("\n"), other_text.split("\n"), fillvalue="") if a != b]
+                raise TracingCheckError(f"the trace {which} has another graph\n" + "\n".join(lines), None)
+            for a, b in zip(tracer.constants, other.constants, strict=False):
+                if a.shape != b.shape or a.dtype != b.dtype or not _same(a, b, tolerance):
+                    raise TracingCheckError(
+                        f"a tensor that is a constant of the trace has another value in that {which}: code that cannot be traced made it", None
+                    )
             try:
                 with torch.random.fork_rng(devices=[]):
                     ours = made(*[_cloned(a) for a in args]) if not isinstance(made, tuple) else made[0](*[_cloned(a) for a in args])
@@ -968,9 +968,9 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
             warnings.simplefilter("ignore")
             with torch.random.fork_rng(devices=[]):
                 saved = {k: v.clone() for k, v in mod.state_dict().items()}
-                other, other_texts = _trace_methods(mod, inputs, strict, example_inputs_is_kwarg)
-                if texts != other_texts:
-                    raise TracingCheckError("the trace of a second call has another graph", None)
+                for index, given in enumerate([inputs, *(check_inputs or ())]):
+                    if texts != _trace_methods(mod, given, strict, example_inputs_is_kwarg)[1]:
+                        raise TracingCheckError(f"the trace {f'with check_inputs[{index - 1}]' if index else 'of a second call'} has another graph", None)
                 with torch.no_grad():
                     for k, v in mod.state_dict().items():
                         v.copy_(saved[k])
@@ -979,6 +979,9 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
 
 def _trace_methods(mod, inputs, strict, by_name):
     _builder.check_sizes(mod)
+    for part in mod.modules():
+        if part._backward_hooks:
+            raise ValueError(f"torch.jit.trace: a trace has no backward hooks, and {type(part).__name__} has one; remove it before")
     plain = _builder._Builder(mod, {}).build(None, True)
     d = TopLevelTracedModule(plain._c, mod)
     texts = []

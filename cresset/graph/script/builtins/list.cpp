@@ -46,7 +46,7 @@ bool less(const Datum& a, const Datum& b) {
   if (a.is_tensor() && b.is_tensor()) return a.to_tensor().lt(b.to_tensor()).item().toBool();
   if (ScriptObject* o = object_of(a))
     if (Function* f = o->cls->method("__lt__")) return f->run({a, b}).toBool();
-  throw TypeError(str("sort: expected elements that have an order, got ", a.kind()));
+  throw TypeError(str("sort: expected elements of one type that has an order, got ", a.kind(), " and ", b.kind()));
 }
 
 namespace {

@@ -102,6 +102,12 @@ bool same(const Datum& a, const Datum& b) {
 
 namespace {
 
+// Each pair has a truth value of its own: a tensor of several elements has none, though it is compared with itself.
+bool are_equal_tensors(const Datum& a, const Datum& b) {
+  const auto &x = list_of(a).elements, &y = list_of(b).elements;
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Datum& p, const Datum& q) { return p == q; });
+}
+
 template <bool Equal> void add_equality(const char* name) {
   const std::string s = std::string("aten::") + name;
   const BuiltinFn numbers = [](Inputs in, size_t, Datum& out) { put(out, same(*in[0], *in[1]) == Equal); };
@@ -127,7 +133,7 @@ template <bool Equal> void add_equality(const char* name) {
   add(".dtype", "ScalarType", "ScalarType", any);
   add(".layout", "Layout", "Layout", any);
   add(".memory_format", "MemoryFormat", "MemoryFormat", any);
-  add(".Tensor_list", "Tensor[]", "Tensor[]", any);
+  add(".Tensor_list", "Tensor[]", "Tensor[]", [](Inputs in, size_t, Datum& out) { put(out, are_equal_tensors(*in[0], *in[1]) == Equal); });
   add(".any_list", "t[]", "t[]", any);
   add(".any_dict", "Dict(t, v)", "Dict(t, v)", any);
 }
