@@ -149,6 +149,7 @@ class Emitter {
   // A list for a list of a wider type, whose elements are only read; null: it is none.
   Value* as_elements(Value* v, const Type& to, const Range& range);
   SugarPtr fork(const Arguments& arguments, const Range& range, const char* op);
+  SugarPtr old_tensor(ScalarType dtype, Arguments arguments, const Range& range);
   SugarPtr print_call(const Arguments& arguments, const Range& range);
   Type annotation(const Ast& a) { return type_of_annotation(a, &resolver_); }
 

@@ -229,7 +229,7 @@ Arguments Emitter::arguments_of(const Ast& a, size_t from) {
         out.ranges.push_back(k.range);
       }
     } else if (k.kind == AstKind::Keyword) {
-      if (k.text.empty()) fail("** in calls is not part of TorchScript", k.range);
+      if (k.text.empty()) throw NotSupportedError("** in calls is not part of TorchScript", k.range);
       out.keywords.emplace_back(k.text, expression(k[0]));
     } else {
       out.positional.push_back(expression(k));
@@ -1124,6 +1124,7 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
       return sugar(constant_value(Datum(Device(one(0)->constant()->to_string())), range));
     return call_builtin("aten::device", nullptr, arguments, range);
   }
+  if (const auto dtype = dtype_of_old_type(what)) return old_tensor(*dtype, std::move(arguments), range);
   if (what == "autograd.grad") {
     for (SugarPtr& s : arguments.positional)
       if (s->kind == SugarKind::Value && s->value->type().is_tensor()) s = sugar(list_of_values({s->value}, TypeKind::Tensor, range));
@@ -1165,6 +1166,20 @@ SugarPtr Emitter::special(const std::string& what, const Ast& a, const Type* hin
     return call_builtin(name == "type" ? "aten::to" : "aten::" + name, t, arguments, range);
   }
   fail("'" + what + "' cannot be called here", range);
+}
+
+// torch.LongTensor and its kin: of sizes, or of one value that holds the numbers.
+SugarPtr Emitter::old_tensor(ScalarType dtype, Arguments arguments, const Range& range) {
+  std::vector<Value*> sizes;
+  for (const SugarPtr& s : arguments.positional)
+    if (Value* v = as_value(s, range); v->type().kind() == TypeKind::Int) sizes.push_back(v);
+  const bool are_sizes = sizes.size() == arguments.positional.size();
+  if (!are_sizes && arguments.positional.size() > 1)
+    fail("expected sizes, or one value that holds the numbers: these are several, of which not all are int", range);
+  if (sizes.empty() && are_sizes) sizes.push_back(constant(Datum(int64_t{0})));
+  if (are_sizes) arguments.positional = {sugar(list_of_values(sizes, TypeKind::Int, range))}, arguments.ranges = {range};
+  arguments.keywords.emplace_back("dtype", sugar_constant(Datum(dtype)));
+  return call_builtin(are_sizes ? "aten::empty" : "aten::tensor", nullptr, arguments, range);
 }
 
 }  // namespace cresset::graph::script

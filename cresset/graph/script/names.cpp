@@ -223,7 +223,7 @@ SugarPtr torch_attribute(const std::string& home, const std::string& name) {
     if (name == "channels_last") return sugar_constant(Datum(MemoryFormat::ChannelsLast));
     if (name == "inf" || name == "nan" || name == "pi" || name == "e") return math_namespace()->attribute(name, {});
     if (name == "no_grad" || name == "enable_grad" || name == "device") return special(name);
-    if (name == "Tensor") return special("Tensor");
+    if (name == "Tensor" || dtype_of_old_type(name)) return special(name);
   }
   if (home == "torch.jit") {
     static const std::set<std::string> kNames = {"annotate",   "isinstance",      "is_scripting",      "is_tracing", "fork", "wait",
@@ -305,6 +305,14 @@ NamedTuples& named_tuples() {
 }
 
 }  // namespace
+
+std::optional<ScalarType> dtype_of_old_type(const std::string& name) {
+  static const std::map<std::string, ScalarType> kTypes = {
+      {"BoolTensor", kBool}, {"ByteTensor", kByte}, {"CharTensor", kChar},         {"ShortTensor", kShort}, {"IntTensor", kInt},
+      {"LongTensor", kLong}, {"HalfTensor", kHalf}, {"BFloat16Tensor", kBFloat16}, {"FloatTensor", kFloat}, {"DoubleTensor", kDouble}};
+  const auto found = kTypes.find(name);
+  return found == kTypes.end() ? std::nullopt : std::optional<ScalarType>(found->second);
+}
 
 SugarPtr torch_namespace() { return torch_home("torch"); }
 SugarPtr ops_namespace() { return torch_home("ops"); }

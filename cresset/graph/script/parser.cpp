@@ -161,7 +161,8 @@ class Parser {
     while (peek().kind == TokenKind::Newline) at_++;
     const auto comment = [&] {
       while (peek().kind == TokenKind::TypeComment) {
-        b->type_comment += (b->type_comment.empty() ? "" : "\n") + std::string(peek().text);
+        // Behind the signature, comments are those of statements.
+        if (b->type_comment.find("->") == std::string::npos) b->type_comment += (b->type_comment.empty() ? "" : "\n") + std::string(peek().text);
         at_++;
       }
     };

@@ -80,6 +80,8 @@ SugarPtr builtin_name(const std::string& name);
 CRESSET_API SugarPtr torch_namespace();
 CRESSET_API SugarPtr ops_namespace();
 // `__torch__`, below which `torch.classes` stands.
+// The dtype of torch.LongTensor and its kin; none for other names.
+std::optional<ScalarType> dtype_of_old_type(const std::string& name);
 SugarPtr torch_classes();
 SugarPtr math_namespace();
 // An operator of PyTorch that is written in TorchScript here; null: there is none.

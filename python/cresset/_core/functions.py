@@ -404,7 +404,7 @@ def tensordot(a, b, dims=2, out=None):
     torch.Size([2, 4])
     """
     if isinstance(dims, _Tensor):
-        dims = dims.tolist()
+        dims = int(dims) if dims.numel() == 1 else dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot: expects dims >= 0, but got dims={dims}")

@@ -23,7 +23,7 @@ _HOMES = {
     "._classes": "interface",
     "._files": "jit_module_from_flatbuffer load save save_jit_module_to_flatbuffer",
     "._function": "ScriptFunction",
-    "._marks": "Attribute",
+    "._marks": "Attribute _Await",
     "._module": "RecursiveScriptModule ScriptModule",
     "._trace": "TopLevelTracedModule TracedModule TracingCheckError trace trace_module",
     "..futures": "Future",

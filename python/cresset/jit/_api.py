@@ -14,6 +14,7 @@ from ..futures import Future
 from . import _builder, _classes, _collections, _marks, _module, _resolve, _tracing
 from ._definition import script_function
 from ._function import ScriptFunction
+from ._marks import _Await
 
 _is = isinstance
 
@@ -39,10 +40,10 @@ class TracerWarning(Warning):
         warnings.filterwarnings("ignore", category=TracerWarning, module=r"cresset\.(?!jit)")
 
 
-class NotSupportedError(Exception):
+class NotSupportedError(RuntimeError):
     """Python that is no TorchScript.
 
-    >>> issubclass(torch.jit.frontend.NotSupportedError, Exception)
+    >>> issubclass(torch.jit.frontend.NotSupportedError, RuntimeError)
     True
     """
 
@@ -405,18 +406,6 @@ def _unwrap_optional(value):
     """
     assert value is not None, "_unwrap_optional: expected a value, got None"
     return value
-
-
-class _Await:
-    """A call that runs when its result is asked for, once."""
-
-    def __init__(self, call):
-        self._call = call
-
-    def wait(self):
-        if self._call is not None:
-            self._value, self._call = self._call(), None
-        return self._value
 
 
 def _awaitable(func, *args, **kwargs):

@@ -1,5 +1,6 @@
 """Meanings of Python's names for the compiler of TorchScript: descriptions that the extension understands, and types as text."""
 
+import ast
 import builtins
 import collections
 import enum
@@ -53,6 +54,35 @@ def source_of(fn):
     return "".join(line[indent:] if line[:indent].isspace() else line for line in lines), file, first
 
 
+def _annotated(fn):
+    """What the names in the annotations of a function stood for where it was defined, which its closure does not keep."""
+    hints = {key: value for key, value in getattr(fn, "__annotations__", {}).items() if not isinstance(value, str)}
+    if not hints or "<locals>" not in fn.__qualname__:
+        return {}
+    try:
+        head = next((n for n in ast.walk(ast.parse(source_of(fn)[0])) if isinstance(n, ast.FunctionDef)), None)
+    except (OSError, SyntaxError, TypeError):
+        return {}
+    if head is None:
+        return {}
+    spelled = {a.arg: a.annotation for a in [*head.args.posonlyargs, *head.args.args, *head.args.kwonlyargs]} | {"return": head.returns}
+    found = {}
+    for key, value in hints.items():
+        _match_names(spelled.get(key), value, found)
+    return found
+
+
+def _match_names(node, value, found):
+    """Adds the objects that the names in the text of an annotation stand for, told by its value."""
+    if isinstance(node, ast.Name):
+        found[node.id] = value
+    elif isinstance(node, ast.Subscript):
+        inner, parts = typing.get_args(value), node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(inner) == len(parts):
+            for part, v in zip(parts, inner, strict=True):
+                _match_names(part, v, found)
+
+
 class Resolver:
     """The names around a function: its closure, its module, then what Python has built in."""
 
@@ -69,6 +99,8 @@ class Resolver:
                     self.names[name] = cell.cell_contents
                 except ValueError:
                     continue
+            for name, value in _annotated(plain).items():
+                self.names.setdefault(name, value)
         else:
             self.globals = {} if frame is None else frame.f_globals
 
@@ -153,7 +185,7 @@ def type_text(annotation):
             return None
         if origin is typing.Union or origin is types.UnionType:
             return f"Union[{', '.join(inner)}]"
-        names = {list: "List", dict: "Dict", tuple: "Tuple", torch.futures.Future: "Future", typing.Final: "Final"}
+        names = {list: "List", dict: "Dict", tuple: "Tuple", torch.futures.Future: "Future", _marks._Await: "Await", typing.Final: "Final"}
         return f"{names[origin]}[{', '.join(inner) or '()'}]" if origin in names else None
     if isinstance(annotation, type):
         if issubclass(annotation, torch.Tensor) or isinstance(annotation, torch._tensor._TensorType):  # torch.LongTensor and its kin
@@ -252,9 +284,23 @@ def describe(obj, name, constant=False):
         return ("namespace", obj, "torch.ops")
     if typing.get_origin(obj) is not None or getattr(obj, "__module__", "") == "typing":
         return ("special", "List")
+    if isinstance(obj, torch.nn.Module) and not hasattr(obj, "_c"):
+        return ("function", _left_to_python(obj, obj.forward))
+    if callable(obj) and _marks.use_of(getattr(type(obj), "__call__", None)) is not None:
+        return ("function", _left_to_python(obj, obj.__call__))
     if callable(obj):
         return _describe_function(obj, name, script_function)
     return ("error", f"python value of type '{type(obj).__name__}' cannot be used as a value: {name}")
+
+
+@functools.cache
+def _left_to_python(obj, method):
+    """A call of an object that Python runs, with the signature of its method."""
+    from ._definition import native, takes_more
+
+    name = qualified_name(type(obj))
+    rows, result = native(method, name)
+    return _graph.script_unit_native(unit, name, rows, result, obj, takes_more(method))
 
 
 def operator_of(namespace, name):
@@ -304,6 +350,8 @@ def _describe_class(cls):
         return ("namespace", cls, cls.__name__)
     if cls in (torch.autograd.profiler.record_function, torch.profiler.record_function):
         return ("special", "record_function")
+    if isinstance(cls, torch._tensor._TensorType):
+        return ("special", cls.__name__)
     if issubclass(cls, torch.Tensor) or cls is torch.dtype:
         return ("special", "Tensor")
     if cls is torch.Generator:

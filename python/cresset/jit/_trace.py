@@ -4,6 +4,7 @@ Each call of a submodule becomes a method of its own. Sizes that the program ask
 takes from tensors become constants, with a warning.
 """
 
+import collections
 import functools
 import inspect
 import itertools
@@ -217,45 +218,50 @@ class Tracer:
         self.frame, self.constants, self.functions, self.kept = None, [], [], []
         self.pending, self.methods, self.drawn_from = [], [], {}
         self.read, self.reads = [], []  # the tensors of which numbers have been taken since the last operator, and those of the one at hand
-        self.places = {}  # identity of a tensor or module of the root -> its path
+        self.places = collections.defaultdict(list)  # identity of a tensor or module of the root -> its paths
         if root is not None:
             self._places_of(root, (), wrapper)
         self.depth = 0
         self.forking = None  # the module whose next call is one on the side; then what stands for it
 
     def _places_of(self, module, path, wrapper):
-        self.places.setdefault(id(module), path)
+        self.places[id(module)].append(path)
         if wrapper is not None:
-            self.places.setdefault(id(wrapper), path)
+            self.places[id(wrapper)].append(path)
         if isinstance(module, RecursiveScriptModule):
             tables = (dict(module._parameters.items()), dict(module._buffers.items()))
             parts = module._modules
         else:
             inner = module._script() if isinstance(module, ScriptModule) else None
             if inner is not None:
-                self.places.setdefault(id(inner), path)
+                self.places[id(inner)].append(path)
                 return self._places_of(inner, path, inner)
             tables, parts = (module._parameters, module._buffers), module._modules
         for table in tables:
             for name, tensor in table.items():
                 if tensor is not None:
-                    self.places.setdefault(id(tensor), (*path, name))
+                    self.places[id(tensor)].append((*path, name))
                     self.kept.append(tensor)
         for name, value in module.__dict__.items():
             if isinstance(value, torch.Tensor):
-                self.places.setdefault(id(value), (*path, name))
+                self.places[id(value)].append((*path, name))
         for name, part in parts.items():
             if part is not None:
                 self._places_of(part, (*path, name), wrapper._modules.get(name) if wrapper is not None else None)
 
     # ---- names ------------------------------------------------------------------------------------------------------------
 
+    def _path(self, thing, frame=None):
+        """Where the root has a tensor or module: within the module of the frame, if it has it, too; None: nowhere."""
+        paths, home = self.places.get(id(thing), ()), (frame or self.frame).path
+        return next((path for path in paths if path[: len(home)] == home), paths[0] if paths else None)
+
     def expression(self, tensor, frame=None):
         """The text of a tensor, or of the future of a call on the side."""
         frame = frame or self.frame
         if (known := frame.names.get(id(tensor))) is not None:
             return known
-        if (path := self.places.get(id(tensor))) is not None:
+        if (path := self._path(tensor, frame)) is not None:
             if path[: len(frame.path)] == frame.path:
                 return _attribute("self", path[len(frame.path) :])
             return self._lift(tensor, frame)
@@ -524,7 +530,7 @@ class Tracer:
         return self.literal(value)
 
     def call_module(self, module, args, kwargs):
-        path = self.places.get(id(module))
+        path = self._path(module)
         if path is None or path[: len(self.frame.path)] != self.frame.path:
             from ._module import ScriptMethod
 
@@ -559,7 +565,7 @@ class Tracer:
 
     def _is_inside(self, module):
         """Whether a module is that of the frame, or one within it."""
-        path = self.places.get(id(module))
+        path = self._path(module)
         return path is not None and path[: len(self.frame.path)] == self.frame.path
 
     def _fork_module(self, module, args):
@@ -567,7 +573,7 @@ class Tracer:
         if isinstance(module, (ScriptModule, RecursiveScriptModule)):
             given = [self.argument(a) for a in args]
             result = self._aside(lambda: module(*_plain(args)))
-            return self._future(self._write_fork(_attribute("self", self.places[id(module)][len(self.frame.path) :]), given, result), result, result)
+            return self._future(self._write_fork(_attribute("self", self._path(module)[len(self.frame.path) :]), given, result), result, result)
         self.forking = module
         result = module(*args)
         name, parts = self.forking
@@ -595,7 +601,7 @@ class Tracer:
 
     def _method_of(self, module, forward, args, kwargs):
         """Makes a method of what a module does: its text, those of its arguments, and the result, with the tensors that the method returns."""
-        path, outer = self.places[id(module)], self.frame
+        path, outer = self._path(module), self.frame
         given = []
         for t in _flatten([args, kwargs], [], _FOLLOWED):
             if not any(t is other for other in given):

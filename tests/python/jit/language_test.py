@@ -1256,3 +1256,96 @@ def test_numbers_are_repeated_for_each_dimension():
         return _pair(a), _pair(b), _triple(c), _pair(d), _single(1), _quadruple(2), _pair((1, 2))
 
     assert torch.jit.script(f)(3, [1, 2], 0.5, (4, 5)) == ([3, 3], [1, 2], [0.5] * 3, [4, 5], [1], [2] * 4, [1, 2])
+
+
+def test_old_types_make_tensors():
+    def f(x: List[int], n: int):
+        return torch.LongTensor(x), torch.BoolTensor([2]), torch.FloatTensor([[1, 2]]), torch.HalfTensor(2, n).shape, torch.DoubleTensor()
+
+    for made in (torch.jit.script(f), again(torch.jit.script(f))):
+        a, b, c, shape, e = made([1, 2], 3)
+        assert (a.tolist(), b.tolist(), c.tolist(), shape, e.tolist()) == ([1, 2], [True], [[1.0, 2.0]], [2, 3], [])
+        assert [t.dtype for t in (a, b, c, e)] == [torch.int64, torch.bool, torch.float32, torch.float64]
+    assert torch.jit.CompilationUnit("def f():\n    return torch.IntTensor(2).shape\n").f() == [2]
+    with pytest.raises(RuntimeError, match="not all are int"):
+        torch.jit.CompilationUnit("def f():\n    return torch.LongTensor(1, [2])\n")
+
+
+class Product(nn.Module):
+    def forward(self, x, by: int = 2):
+        return x * by
+
+
+class Names:
+    @torch.jit.ignore
+    def __call__(self, *args) -> str:
+        return type(args[0]).__name__
+
+
+product, names = Product(), Names()
+
+
+def test_modules_and_callables_that_are_not_compiled_run_in_python():
+    def f(x):
+        return product(x) + product(x, 3), names(x)
+
+    assert torch.jit.script(f)(torch.ones(1)) == (torch.tensor([5.0]), "Tensor")
+
+
+def test_names_of_annotations_are_those_where_the_function_was_defined():
+    kind, place = torch.Tensor, torch.device
+
+    class Moves:
+        def __init__(self):
+            pass
+
+        def moved(self, x: kind, to: place) -> kind:
+            return x.to(device=to)
+
+        def first(self, places: List[place]) -> place:
+            return places[0]
+
+    def f():
+        m = Moves()
+        return m.moved(torch.ones(1), torch.device("cpu")), m.first([torch.device("cpu")])
+
+    assert torch.jit.script(f)() == (torch.ones(1), torch.device("cpu"))
+
+
+def later(x: int) -> int:
+    return x + 1
+
+
+def test_calls_that_are_put_off_are_arguments():
+    def waits(a: torch.jit._Await[int]) -> int:
+        return torch.jit._awaitable_wait(a)
+
+    def f(x: int):
+        return waits(torch.jit._awaitable(later, x))
+
+    assert torch.jit.script(f)(1) == f(1) == 2
+
+
+def test_unsupported_syntax_is_a_runtime_error_of_its_own_kind():
+    for body in ("def g():\n        pass", "later(**x)"):
+        with pytest.raises(torch.jit.frontend.NotSupportedError) as error:
+            torch.jit.CompilationUnit(f"def f(x: Dict[str, int]):\n    {body}\n")
+        assert isinstance(error.value, RuntimeError)
+
+
+def test_comments_behind_a_signature_are_those_of_statements():
+    # fmt: off
+    def f(a,  # type: int
+          b,  # type: int
+          ):
+        # type: (...) -> int
+        # type: int
+        return a + b
+    # fmt: on
+
+    assert torch.jit.script(f)(1, 2) == 3
+
+
+def test_tensordot_takes_a_tensor_of_one_number():
+    a, b = torch.ones(2, 3), torch.ones(3, 2)
+    assert torch.equal(torch.tensordot(a, b, dims=torch.tensor([1])), a @ b)

@@ -362,6 +362,100 @@ class Traces(unittest.TestCase):
         traced = torch.jit.trace(lambda a, b: torch.jit.wait(torch.jit.fork(both, b=b, a=a)), (torch.ones(2), torch.zeros(2)))
         self.assertEqual(traced(torch.zeros(2), torch.ones(2)).tolist(), [-1.0, -1.0])
 
+    def test_compiled_parts_that_stand_in_two_places_are_called_in_each(self):
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(1))
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x + self.weight
+
+        @torch.jit.interface
+        class Adds(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                pass
+
+        class Holder(nn.Module):
+            part: Adds
+
+            def __init__(self):
+                super().__init__()
+                self.part = Part()
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return self.part(x)
+
+        class Around(nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, x):
+                return self.inner(x)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                held = torch.jit.script(Holder())
+                self.first, self.second = held, Around(held)
+
+            def forward(self, x):
+                return self.first(x) + self.second(x)
+
+        for made in (torch.jit.trace(Net(), torch.ones(1)), again(torch.jit.trace(Net(), torch.ones(1)))):
+            self.assertEqual(made(torch.zeros(1)).tolist(), [2.0])
+
+    def test_modules_with_parts_of_an_interface_are_traced(self):
+        @torch.jit.interface
+        class Adds(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                pass
+
+        class One(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x + 1
+
+        class Holder(nn.Module):
+            part: Adds
+
+            def __init__(self):
+                super().__init__()
+                self.part = One()
+
+            def forward(self, x):
+                return self.part(x)
+
+        made = torch.jit.trace(Holder(), torch.ones(1))
+        self.assertEqual((made(torch.zeros(1)).tolist(), again(made)(torch.zeros(1)).tolist()), ([1.0], [1.0]))
+
+    def test_inputs_to_check_may_have_another_graph_or_other_constants(self):
+        def negates(x):
+            for _ in range(x.size(0)):
+                x = torch.neg(x)
+            return x
+
+        def copies(x):
+            return x + torch.tensor(x.tolist())
+
+        class Module(nn.Module):
+            def forward(self, x):
+                return negates(x)
+
+        with self.assertRaisesRegex(torch.jit.TracingCheckError, r"with check_inputs\[0\] has another graph"):
+            torch.jit.trace(negates, torch.ones(3, 4), check_inputs=[torch.ones(4, 4)])
+        with self.assertRaisesRegex(torch.jit.TracingCheckError, "another value"):
+            torch.jit.trace(copies, torch.ones(3), check_inputs=[(torch.zeros(3),)])
+        with self.assertRaisesRegex(torch.jit.TracingCheckError, r"with check_inputs\[0\] has another graph"):
+            torch.jit.trace_module(Module(), {"forward": torch.ones(3, 4)}, check_inputs=[{"forward": torch.ones(4, 4)}])
+
+    def test_backward_hooks_are_refused(self):
+        for register in (nn.Module.register_full_backward_hook, nn.Module.register_backward_hook):
+            inner = nn.Linear(1, 1)
+            register(inner, lambda *a: None)
+            with self.assertRaisesRegex(ValueError, "no backward hooks, and Linear has one"):
+                torch.jit.trace(nn.Sequential(inner), torch.ones(1, 1))
+
 
 if __name__ == "__main__":
     unittest.main()
