@@ -281,7 +281,9 @@ PyObject* unit_define_text(PyObject*, PyObject* args) {
     PyObject *unit, *source, *resolver;
     const char* prefix;
     if (!PyArg_ParseTuple(args, "OUOs", &unit, &source, &resolver, &prefix)) throw PythonError();
-    handle(unit, HandleKind::Unit).unit->define_text(string_of(source), resolver_of(resolver), prefix);
+    try {
+      handle(unit, HandleKind::Unit).unit->define_text(string_of(source), resolver_of(resolver), prefix);
+    } catch (const NotSupportedError& e) { throw CompileError(e.what(), {}); }  // of texts, all errors are of one kind
     return Ref::share(Py_None);
   });
 }

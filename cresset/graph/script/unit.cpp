@@ -837,6 +837,8 @@ void CompilationUnit::define_text(const std::string& text, std::shared_ptr<Resol
       throw CompileError("expected a function", a->range);
     }
     const std::string name = a->text;
+    const auto is_it = [wanted = prefix + name](const auto& f) { return !f.second->cls && unmangled(f.first) == wanted; };
+    if (std::any_of(functions.begin(), functions.end(), is_it)) throw CompileError("there is a function '" + name + "' already", a->range);
     made.push_back(resolver->functions[name] = define(prefix + name, std::move(a), resolver, nullptr));
   }
   for (Function* f : made) f->ensure_defined();

@@ -40,10 +40,10 @@ class TracerWarning(Warning):
         warnings.filterwarnings("ignore", category=TracerWarning, module=r"cresset\.(?!jit)")
 
 
-class NotSupportedError(RuntimeError):
+class NotSupportedError(Exception):
     """Python that is no TorchScript.
 
-    >>> issubclass(torch.jit.frontend.NotSupportedError, RuntimeError)
+    >>> issubclass(torch.jit.frontend.NotSupportedError, Exception)
     True
     """
 
@@ -297,7 +297,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     from ..nn import Module
 
     if example_inputs is not None:
-        raise RuntimeError("torch.jit.script: example_inputs are not used to find types; annotate the function")
+        warnings.warn("torch.jit.script: example_inputs are not used to find types; annotate the function", stacklevel=2)
     if _is(obj, (ScriptFunction, _module.RecursiveScriptModule)):
         return obj
     if _is(obj, _module.ScriptModule) and obj._script() is not None:

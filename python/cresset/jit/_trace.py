@@ -500,9 +500,7 @@ class Tracer:
         return frame is not None and word in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
     def warn(self, text):
-        from ._api import TracerWarning
-
-        warnings.warn(text, TracerWarning, stacklevel=4)
+        warnings.warn(text, _tracer_warning(), stacklevel=4)
 
     # ---- calls of what is compiled, or a module ------------------------------------------------------------------------------
 
@@ -803,6 +801,12 @@ def _copied(value):
     return value.detach().clone(memory_format=torch.preserve_format).requires_grad_(value.requires_grad)
 
 
+def _outputs(tracer, value, strict):
+    if value is None:
+        raise RuntimeError("the traced function returned nothing: a trace holds what leads to its outputs")
+    return _output(tracer, value, strict)
+
+
 def _output(tracer, value, strict):
     if isinstance(value, torch.Tensor):
         return tracer.expression(value)
@@ -908,7 +912,7 @@ def _trace_function(func, names, args, strict):
     tracer = Tracer()
     frame = _begin(tracer, names, args)
     result = tracer.run(lambda: func(*args))
-    frame.lines.append("return " + _output(tracer, result, strict))
+    frame.lines.append("return " + _outputs(tracer, result, strict))
     own = getattr(func, "__name__", "traced")
     own = own if own.isidentifier() and not keyword.iskeyword(own) else "_lambda"
     text = _head(own, frame, False) + "\n    ".join(frame.lines) + "\n"
@@ -917,6 +921,12 @@ def _trace_function(func, names, args, strict):
     _graph.script_function_compile(handle)
     frame.tell_types(handle)
     return ScriptFunction(handle, func if hasattr(func, "__name__") else None), text, tracer, result
+
+
+def _tracer_warning():
+    from ._api import TracerWarning
+
+    return TracerWarning
 
 
 def _same(a, b, tolerance):
@@ -947,10 +957,8 @@ def _check(again, made, text, tracer, inputs, func, tolerance, names):
             except Exception as error:
                 raise TracingCheckError(None, None, f"ERROR: the traced function raised {type(error).__name__}: {error}") from error
             if not _same(ours, result, max(tolerance, 1e-5)):
-                from ._api import TracerWarning
-
                 warnings.simplefilter("always")
-                warnings.warn("the trace and the Python function differ in the first output", TracerWarning, stacklevel=4)
+                warnings.warn("the trace and the Python function differ in the first output", _tracer_warning(), stacklevel=4)
 
 
 def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True, _force_outplace=False, _module_class=None,
@@ -977,10 +985,30 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
                 for index, given in enumerate([inputs, *(check_inputs or ())]):
                     if texts != _trace_methods(mod, given, strict, example_inputs_is_kwarg)[1]:
                         raise TracingCheckError(f"the trace {f'with check_inputs[{index - 1}]' if index else 'of a second call'} has another graph", None)
-                with torch.no_grad():
-                    for k, v in mod.state_dict().items():
-                        v.copy_(saved[k])
+                _restore(mod, saved)
+                differs = _first_difference(mod, wrapper, inputs, saved, example_inputs_is_kwarg, max(check_tolerance, 1e-5))
+        if differs:
+            warnings.warn(f"the trace and the Python module differ in the first output of {differs}", _tracer_warning(), stacklevel=2)
     return wrapper
+
+
+def _restore(mod, saved):
+    with torch.no_grad():
+        for k, v in mod.state_dict().items():
+            v.copy_(saved[k])
+
+
+def _first_difference(mod, wrapper, inputs, saved, by_name, tolerance):
+    """The method whose trace gives other outputs than Python does, as where numbers are drawn at random; None: there is none."""
+    for method, given in inputs.items():
+        results = []
+        for made in (getattr(mod, method), getattr(wrapper, method)):
+            again = _cloned(given)
+            results.append(made(**again) if by_name else made(*(again if isinstance(again, tuple) else _given(made, again, None)[1])))
+            _restore(mod, saved)
+        if not _same(*results, tolerance):
+            return method
+    return None
 
 
 def _trace_methods(mod, inputs, strict, by_name):
@@ -999,7 +1027,7 @@ def _trace_methods(mod, inputs, strict, by_name):
         frame = _begin(tracer, names, args)
         call = mod if method == "forward" else fn  # a call of the module runs its hooks, too
         result = tracer.run((lambda: call(**dict(zip(names, args, strict=True)))) if by_name else (lambda: call(*args)))
-        frame.lines.append("return " + _output(tracer, result, strict))
+        frame.lines.append("return " + _outputs(tracer, result, strict))
         for path, name, inner, owner in tracer.methods:
             texts.append(_define(tracer, owner, name, inner))
         texts.append(_define(tracer, d, method, frame))

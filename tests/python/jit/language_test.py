@@ -2,6 +2,7 @@
 
 import cmath
 import contextlib
+import inspect
 import io
 import math
 import os
@@ -1326,11 +1327,34 @@ def test_calls_that_are_put_off_are_arguments():
     assert torch.jit.script(f)(1) == f(1) == 2
 
 
-def test_unsupported_syntax_is_a_runtime_error_of_its_own_kind():
-    for body in ("def g():\n        pass", "later(**x)"):
-        with pytest.raises(torch.jit.frontend.NotSupportedError) as error:
-            torch.jit.CompilationUnit(f"def f(x: Dict[str, int]):\n    {body}\n")
-        assert isinstance(error.value, RuntimeError)
+def holds_a_function(x: int):
+    def g():
+        pass
+
+
+def expands(x: Dict[str, int]):
+    later(**x)
+
+
+def test_syntax_that_the_language_lacks_is_a_runtime_error_in_texts():
+    for fn in (holds_a_function, expands):
+        with pytest.raises(torch.jit.frontend.NotSupportedError, match="not part of TorchScript"):
+            torch.jit.script(fn)
+        with pytest.raises(RuntimeError, match="not part of TorchScript"):
+            torch.jit.CompilationUnit(inspect.getsource(fn))
+
+
+def test_a_unit_has_one_function_of_a_name():
+    unit = torch.jit.CompilationUnit("def f(x: int):\n    return x\n")
+    for text in ("def f(x: int):\n    return x\n", "def g(x: int):\n    return x\ndef g(x: int):\n    return x\n"):
+        with pytest.raises(RuntimeError, match="there is a function '[fg]' already"):
+            unit.define(text)
+
+
+def test_examples_of_inputs_are_no_annotations():
+    with pytest.warns(UserWarning, match="example_inputs are not used"):
+        made = torch.jit.script(later, example_inputs=[(1,)])
+    assert made(1) == 2
 
 
 def test_comments_behind_a_signature_are_those_of_statements():

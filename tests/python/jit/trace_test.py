@@ -459,3 +459,16 @@ class Traces(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+    def test_modules_that_draw_numbers_differ_from_their_trace(self):
+        with self.assertWarnsRegex(torch.jit.TracerWarning, "differ in the first output of forward"):
+            torch.jit.trace(nn.Dropout(), torch.ones(8, 8))
+        counts = nn.BatchNorm1d(2, momentum=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.jit.trace(counts, torch.randn(4, 2))
+        self.assertEqual(int(counts.num_batches_tracked), 1)
+
+    def test_a_trace_has_outputs(self):
+        with self.assertRaisesRegex(RuntimeError, "returned nothing"):
+            torch.jit.trace(lambda x: None, torch.ones(1))
