@@ -103,6 +103,7 @@ void Module::define(const std::string& text) {
   for (AstPtr& a : parse_source(source)) {
     if (a->kind != AstKind::Def) throw CompileError("define: expected methods", a->range);
     const std::string name = a->text;
+    if (cls.methods.count(name)) throw CompileError("define: '" + short_name(cls.name) + "' has a method '" + name + "' already", a->range);
     Function* f = cls.unit->define(cls.name + "." + name, std::move(a), std::make_shared<TextNames>(), &cls);
     cls.methods[name] = f;
     cls.method_order.push_back(name);

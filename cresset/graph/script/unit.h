@@ -255,6 +255,7 @@ class CRESSET_API Function {
   void ensure_defined();
   // The arguments in order, defaults left out or not. Errors: ScriptRaise, ScriptFailure.
   Datum run(std::vector<Datum> arguments);
+  Datum operator()(std::vector<Datum> arguments) { return run(std::move(arguments)); }
   // The same for a call that is no part of the one that this thread runs: errors have places of its own.
   Datum run_apart(std::vector<Datum> arguments);
   // The graph with the graphs of all functions that it calls within. Errors: it has more than kMaxNodes nodes.

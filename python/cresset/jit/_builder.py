@@ -25,14 +25,16 @@ _shared_classes = {}  # by what `_Builder._shared_key` says
 concrete_type_store = types.SimpleNamespace(type_store={})  # libraries take their classes out, so that none is shared; ours are never in
 
 
-def define_methods(cls, texts):
-    """Compiles methods of texts, pairs of a text and the resolver of its names, for a class."""
+def define_methods(cls, texts, may_replace=False):
+    """Compiles methods of texts, pairs of a text and the resolver of its names, for a class. Errors: RuntimeError where it has one of them already."""
     name = _graph.script_class_info(cls)["name"]
     made = []
     for text, resolver in texts:
         for part in re.split(r"(?m)^(?=def )", textwrap.dedent(text)):
             if (found := re.match(r"def (\w+)", part)) is None:
                 continue
+            if not may_replace and _graph.script_class_method(cls, found[1]) is not None:
+                raise RuntimeError(f"define: '{name.rpartition('.')[2]}' has a method '{found[1]}' already")
             function = _graph.script_unit_define(_resolve.unit, f"{name}.{found[1]}", part, "<string>", 1, resolver, cls, {})
             _graph.script_class_add(cls, "method", found[1], function)
             made.append(function)
@@ -193,7 +195,7 @@ class _Builder:
             for key in self._overload_names():
                 self._overloads(key)
         if not is_tracing:
-            define_methods(self.cls, m.__dict__.get("_texts", ()))
+            define_methods(self.cls, m.__dict__.get("_texts", ()), may_replace=True)
             for key in self._to_compile(stubs):
                 function = self._find(key)
                 if function is not None:

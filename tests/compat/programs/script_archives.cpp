@@ -70,6 +70,9 @@ def forward(self, x: Tensor) -> Tensor:
   check(table.toTupleRef().elements()[1].toTupleRef().elements()[0].toStringRef() == "b", "Table");
   const torch::jit::QualifiedName name(torch::jit::QualifiedName("a.b"), "c");
   check(name.prefix() == "a.b" && name.name() == "c" && name.atoms().size() == 3 && torch::jit::QualifiedName("a").isPrefixOf(name), "QualifiedName");
+  const auto adds = torch::jit::compile("def f(x: int):\n  return x + 1\n");
+  check(adds->get_function(torch::jit::QualifiedName("f"))({3}).toInt() == 4, "a function of a qualified name is called");
+  check(adds->find_function(torch::jit::QualifiedName("g")) == nullptr, "there is no other function");
 
   const auto unit = torch::jit::compile("def twice(x: Tensor) -> Tensor:\n  return x * 2\n");
   check(unit->run_method("twice", x).toTensor().equal(x * 2), "compile");

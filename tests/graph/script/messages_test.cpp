@@ -55,6 +55,8 @@ const Golden kGolden[] = {
     {"for i in xs:\n        n = 1.5\n    return n", "Variable 'n' had type int", "1.5"},
     {"if n > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "y is set to type int in the true branch and type str in the false branch", "y"},
     {"y: int = 'a'\n    return y", "Variable 'y' is annotated with type int and gets a value of type str", "'a'"},
+    {"y: List[Optional[int]] = xs\n    return y", "annotated with type List[Optional[int]] and gets a value of type List[int]", "xs"},
+    {"y: Dict[str, Optional[int]] = d\n    return y", "gets a value of type Dict[str, int]", "d"},
     {"y: Nothing = 1\n    return y", "Unknown type name 'Nothing'", "Nothing"},
     {"y: List = []\n    return y", "List: say what it holds", "List"},
     {"y: Dict[List[int], int] = {}\n    return y", "keys of dicts are", "Dict[List[int], int]"},

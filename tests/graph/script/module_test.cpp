@@ -50,6 +50,17 @@ Module scaled(double by) {
   return m;
 }
 
+TEST(ModuleApi, MethodsAndFunctionsAreDefinedOnce) {
+  Module net("Net");
+  const std::string text = "def forward(self, x: int):\n  return x\n";
+  net.define(text);
+  EXPECT_NE(error_of([&] { net.define(text); }).find("'Net' has a method 'forward' already"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              std::make_shared<CompilationUnit>()->define_text("def f():\n  return 1\ndef f():\n  return 2\n", nullptr);
+            }).find("there is a function 'f' already"),
+            std::string::npos);
+}
+
 TEST(ModuleApi, MethodsAreClonedToOtherModules) {
   Module to("Other");
   to.register_parameter("weight", full({2}, 5.0), false);

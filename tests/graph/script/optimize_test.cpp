@@ -153,6 +153,14 @@ TEST(Optimize, EqualComputationsAreMadeOnce) {
   EXPECT_TRUE(equal(c.run({Datum(x)}).to_tensor(), before));
 }
 
+TEST(Optimize, ObjectsThatAreToldApartStayTwo) {
+  const Compiled c("def f():\n  return [1, 1] is [1, 1], [1] is not [1]\n");
+  optimize(*c.graph);
+  const Datum result = c.run({});
+  EXPECT_FALSE(result.toTupleRef().elements()[0].toBool());
+  EXPECT_TRUE(result.toTupleRef().elements()[1].toBool());
+}
+
 TEST(Optimize, WritesKeepEqualComputationsApart) {
   const auto result = [](const std::string& text, const Tensor& x) {
     const Compiled c(text);

@@ -1351,6 +1351,15 @@ def test_a_unit_has_one_function_of_a_name():
             unit.define(text)
 
 
+def test_a_module_has_one_method_of_a_name():
+    module = torch.jit.script(nn.ReLU())
+    module.define("def more(self, x):\n    return self.forward(x) + 2\n")
+    assert module.more(torch.ones(1)).tolist() == [3]
+    for text in ("def forward(self, x):\n    return x\n", "def g(self, x):\n    return x\ndef g(self, x):\n    return x\n"):
+        with pytest.raises(RuntimeError, match="'ReLU' has a method '(forward|g)' already"):
+            module.define(text)
+
+
 def test_examples_of_inputs_are_no_annotations():
     with pytest.warns(UserWarning, match="example_inputs are not used"):
         made = torch.jit.script(later, example_inputs=[(1,)])

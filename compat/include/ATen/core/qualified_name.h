@@ -23,6 +23,7 @@ class QualifiedName {
   }
   QualifiedName(const QualifiedName& prefix, const std::string& name) : QualifiedName(prefix.name_.empty() ? name : prefix.name_ + "." + name) {}
   const std::string& qualifiedName() const { return name_; }
+  operator const std::string&() const { return name_; }  // units take names as text
   std::string prefix() const { return name_.find('.') == std::string::npos ? "" : name_.substr(0, name_.rfind('.')); }
   std::string name() const { return name_.find('.') == std::string::npos ? name_ : name_.substr(name_.rfind('.') + 1); }
   std::vector<std::string> atoms() const {
