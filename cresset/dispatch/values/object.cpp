@@ -43,17 +43,11 @@ std::vector<Value> copies(const std::vector<Value>& values, Object::Memo& memo) 
   return out;
 }
 
-// Strings inside of containers have quotes.
-void print_inside(std::ostream& out, const Value& v) {
-  if (v.isString()) out << '"' << v.to_string() << '"';
-  else out << v;
-}
-
 void print_all(std::ostream& out, const std::vector<Value>& values, const char* open, const char* close) {
   out << open;
   for (size_t i = 0; i < values.size(); i++) {
     if (i) out << ", ";
-    print_inside(out, values[i]);
+    out << values[i];
   }
   out << close;
 }
@@ -144,9 +138,9 @@ void DictObject::print(std::ostream& out) const {
   out << '{';
   for (size_t i = 0; i < entries.size(); i++) {
     if (i) out << ", ";
-    print_inside(out, entries[i].key);
+    out << entries[i].key;
     out << ": ";
-    print_inside(out, entries[i].value);
+    out << entries[i].value;
   }
   out << '}';
 }
@@ -167,6 +161,7 @@ Value Value::equals(const Value& o) const {
   if (is_number() && o.is_number()) {
     if (isBool() != o.isBool()) return false;
     const Scalar a = to_scalar(), b = o.to_scalar();
+    if (a.isFloatingPoint() != b.isFloatingPoint() || a.isComplex() != b.isComplex()) return false;
     if (a.isComplex() || b.isComplex()) return a.as<complex<double>>() == b.as<complex<double>>();
     if (a.isFloatingPoint() || b.isFloatingPoint()) return a.as<double>() == b.as<double>();
     return a.is(b.as<int64_t>()) && (a.tag() == Scalar::Tag::UInt64) == (b.tag() == Scalar::Tag::UInt64);

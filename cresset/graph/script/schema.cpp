@@ -67,12 +67,7 @@ std::string schema_type_text(const Type& t) {
     case TypeKind::Dict: return "Dict(" + joined(t.elements(), schema_type_text) + ")";
     case TypeKind::Union: return "Union(" + joined(t.elements(), schema_type_text) + ")";
     case TypeKind::Future: return "Future(" + schema_type_text(t.elements()[0]) + ")";
-    case TypeKind::Tuple: {
-      if (t.name().empty()) return "(" + joined(t.elements(), schema_type_text) + ")";
-      std::string s = "NamedTuple(";
-      for (size_t i = 0; i < t.elements().size(); i++) s += (i ? ", " : "") + schema_type_text(t.elements()[i]) + " " + t.fields()[i];
-      return s + ")";
-    }
+    case TypeKind::Tuple: return t.name().empty() ? "(" + joined(t.elements(), schema_type_text) + ")" : t.name();
     case TypeKind::Class:
       if (ClassType* cls = class_of(t); cls && cls->kind == ClassKind::Enum) return "Enum<" + t.name() + ">";
       [[fallthrough]];
@@ -123,6 +118,12 @@ std::string literal_of(const Datum& v) {
     std::string s = "[";
     for (const Datum& e : v.toListVector()) s += (s.size() > 1 ? ", " : "") + literal_of(e);
     return s + "]";
+  }
+  if (v.isTuple()) {
+    const auto& elements = v.toTupleRef().elements();
+    std::string s = "(";
+    for (const Datum& e : elements) s += (s.size() > 1 ? ", " : "") + literal_of(e);
+    return s + (elements.size() == 1 ? ",)" : ")");
   }
   return v.kind();
 }

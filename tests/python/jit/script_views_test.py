@@ -5,7 +5,7 @@ import math
 import typing
 import unittest
 import warnings
-from typing import List
+from typing import List, NamedTuple, Tuple
 
 import pytest
 
@@ -651,3 +651,17 @@ class Unscriptable:
 
 def test_objects_name_what_is_compiled_in_their_place():
     assert torch.jit.script(Unscriptable())(1, 2) == 3
+
+
+class Pair(NamedTuple):
+    x: torch.Tensor
+    n: int = 3
+
+
+@torch.jit.script
+def paired(x: torch.Tensor, at: Tuple[int, str] = (1, "a")) -> Pair:
+    return Pair(x, at[0])
+
+
+def test_schemas_name_tuples_and_write_defaults_out():
+    assert str(paired.schema) == 'paired(Tensor x, (int, str) at=(1, "a")) -> __torch__.script_views_test.Pair'
