@@ -14,12 +14,17 @@
 #include "ATen/core/qualified_name.h"
 #include "cresset/graph/script/module.h"
 #include "cresset/graph/script/schema_view.h"
+#include "torch/csrc/jit/frontend/resolver.h"
 #include "torch/csrc/jit/runtime/graph_executor.h"
 #include "torch/csrc/jit/runtime/operator.h"
 #include "torch/csrc/jit/serialization/pickle.h"
 #include "torch/detail/script_objects.h"
 #include "torch/library.h"
 #include "torch/torch.h"
+
+namespace cresset::graph::script {
+inline c10::Type libtorch_type(const SchemaArgumentView& argument) { return c10::type_of(argument.script_type()); }
+}  // namespace cresset::graph::script
 
 namespace torch::jit {
 
@@ -122,5 +127,6 @@ using jit::Module;
 
 }  // namespace torch::jit
 
+#include "torch/csrc/jit/api/function_impl.h"
 #include "torch/csrc/jit/serialization/import.h"
 #include "torch/detail/script_export.h"

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <unordered_map>
 
+#include "cresset/base/util/interop.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/graph/script/unit.h"
@@ -15,6 +16,8 @@ using Kwargs = std::unordered_map<std::string, Datum>;
 
 // Runs a function with positional and keyword arguments. Errors: as Function::run; an unknown keyword.
 CRESSET_API Datum call(Function& function, std::vector<Datum> arguments, const Kwargs& keywords = {});
+
+inline Datum Function::operator()(std::vector<Datum> arguments, const Kwargs& keywords) { return call(*this, std::move(arguments), keywords); }
 
 template <class T> struct Named {
   std::string name;
@@ -67,6 +70,17 @@ class CRESSET_API Method {
  public:
   Method(Datum owner, Function* function) : owner_(std::move(owner)), function_(function) {}
   Datum operator()(std::vector<Datum> arguments, const Kwargs& keywords = {}) const;
+  // The call as a task, given to `launcher`, whose future has the result or the error.
+  intrusive_ptr<FutureObject> run_async(std::vector<Datum> arguments, const Kwargs& keywords = {},
+                                        const std::function<void(std::function<void()>)>& launcher = cresset::launch) const {
+    const auto future = make_intrusive<FutureObject>(function_->schema.returns.empty() ? Type() : function_->schema.returns[0]);
+    launcher([method = *this, arguments = std::move(arguments), keywords, future]() mutable {
+      try {
+        future->markCompleted(method(std::move(arguments), keywords));
+      } catch (...) { future->setError(std::current_exception()); }
+    });
+    return future;
+  }
   std::string name() const { return short_name(function_->name); }
   Function& function() const { return *function_; }
   Module owner() const;

@@ -1,5 +1,5 @@
 #pragma once
-// The schemas of script functions as LibTorch programs look at them: through functions, with types as objects.
+// The schemas of script functions as LibTorch programs look at them: through functions, with types as LibTorch has them.
 
 #include <ostream>
 
@@ -7,33 +7,18 @@
 
 namespace cresset::graph::script {
 
-class SchemaTypeView {
- public:
-  explicit SchemaTypeView(Type type) : type_(std::move(type)) {}
-  std::string str() const { return schema_type_text(type_); }
-  std::string repr_str() const { return str(); }
-  std::string annotation_str() const { return annotation_text(type_); }
-  const Type& parts() const { return type_; }
-  const SchemaTypeView* operator->() const { return this; }
-  const SchemaTypeView& operator*() const { return *this; }
-  friend bool operator==(const SchemaTypeView& a, const SchemaTypeView& b) { return a.type_ == b.type_; }
-  friend bool operator!=(const SchemaTypeView& a, const SchemaTypeView& b) { return !(a == b); }
-
- private:
-  Type type_;
-};
-
 class SchemaArgumentView {
  public:
-  explicit SchemaArgumentView(SchemaArgument argument) : argument_(std::move(argument)), type_(argument_.type) {}
+  explicit SchemaArgumentView(SchemaArgument argument) : argument_(std::move(argument)) {}
   const std::string& name() const { return argument_.name; }
-  const SchemaTypeView& type() const { return type_; }
+  // As <ATen/core/jit_type.h> has types.
+  template <class A = SchemaArgumentView> auto type() const { return libtorch_type(static_cast<const A&>(*this)); }
+  const Type& script_type() const { return argument_.type; }
   const std::optional<Datum>& default_value() const { return argument_.default_value; }
   bool kwarg_only() const { return argument_.keyword_only; }
 
  private:
   SchemaArgument argument_;
-  SchemaTypeView type_;
 };
 
 class SchemaView {

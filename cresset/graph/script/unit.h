@@ -82,6 +82,9 @@ class CRESSET_API ClassType {
   Function* method(const std::string& name);
   const Property* property(std::string_view name) const;
   Type type() const { return Type::object(name); }
+  const std::string& str() const { return name; }
+  const std::string& repr_str() const { return name; }
+  const std::string& annotation_str() const { return name; }
 };
 
 class CRESSET_API ScriptObject final : public dispatch::Object {
@@ -233,12 +236,22 @@ class CRESSET_API ScriptFailure : public Error {
 
 using Limits = RunLimits;
 
+// "Net" of "__torch__.___torch_mangle_3.Net"; with `keep_path`, what stands before, too.
+CRESSET_API std::string short_name(const std::string& qualified);
+
+// A qualified name, and by a call, as LibTorch has it, its last part.
+struct FunctionName : std::string {
+  using std::string::string;
+  FunctionName(std::string text) : std::string(std::move(text)) {}
+  std::string operator()() const { return short_name(*this); }
+};
+
 class SchemaView;  // cresset/graph/script/schema_view.h
 
 class CRESSET_API Function {
  public:
   SchemaView getSchema() const;
-  std::string name;  // qualified
+  FunctionName name;  // qualified
   Schema schema;
   CompilationUnit* unit = nullptr;
   ClassType* cls = nullptr;  // of a method: the first parameter is the object
@@ -247,6 +260,10 @@ class CRESSET_API Function {
   std::function<Datum(std::vector<Datum>&)> native;
   std::string doc;
   const std::string& doc_string() const { return doc; }
+  // LibTorch's names: a call with the arguments by place and by name; how many there are; the name in its parts.
+  Datum operator()(std::vector<Datum> arguments, const std::unordered_map<std::string, Datum>& keywords = {});
+  size_t num_inputs() const { return schema.arguments.size(); }
+  template <class F = Function> auto qualname() const { return libtorch_name(static_cast<const F&>(*this)); }
   bool is_ignored = false;  // a native body that Python has, and no file can
   std::unique_ptr<Graph> graph;
   std::shared_ptr<void> view;  // of a front end: its own objects for the parts of the graph
@@ -255,7 +272,6 @@ class CRESSET_API Function {
   void ensure_defined();
   // The arguments in order, defaults left out or not. Errors: ScriptRaise, ScriptFailure.
   Datum run(std::vector<Datum> arguments);
-  Datum operator()(std::vector<Datum> arguments) { return run(std::move(arguments)); }
   // The same for a call that is no part of the one that this thread runs: errors have places of its own.
   Datum run_apart(std::vector<Datum> arguments);
   // The graph with the graphs of all functions that it calls within. Errors: it has more than kMaxNodes nodes.
@@ -284,6 +300,7 @@ class CRESSET_API Function {
 class CRESSET_API CompilationUnit : public std::enable_shared_from_this<CompilationUnit> {
  public:
   CompilationUnit() { register_builtins(); }
+  explicit CompilationUnit(const std::string& text) : CompilationUnit() { define_text(text, nullptr); }
   ~CompilationUnit();
   CompilationUnit(const CompilationUnit&) = delete;
   CompilationUnit& operator=(const CompilationUnit&) = delete;
@@ -301,6 +318,17 @@ class CRESSET_API CompilationUnit : public std::enable_shared_from_this<Compilat
   // Errors: there is no such function.
   Function& get_function(const std::string& name) const;
   Function* find_function(const std::string& name) const { return find(name); }
+  // Adds the functions of a text. A null resolver: their names are those of the language and of each other.
+  template <class Prefix, class Self>
+  void define(const Prefix& prefix, const std::string& text, std::shared_ptr<Resolver> resolver, const Self&, bool = false) {
+    if constexpr (std::is_same_v<Prefix, std::nullopt_t>) define_text(text, std::move(resolver));
+    else define_text(text, std::move(resolver), prefix ? prefix->qualifiedName() + "." : "");
+  }
+  std::vector<Function*> get_functions() const {
+    std::vector<Function*> out;
+    for (const auto& [name, f] : functions) out.push_back(f.get());
+    return out;
+  }
   // By the name in its text, also where another live class has it; null: there is none.
   ClassType* class_named(const std::string& name) const;
   // LibTorch's names: types as <ATen/core/jit_type.h> has them, null for classes that are not there.
@@ -358,8 +386,6 @@ Datum custom_state(const Datum& value);
 Datum custom_from_state(ClassType& cls, Datum state);
 Type custom_state_type(const ClassType& cls);
 inline ClassType* class_of(const Type& type) { return type.kind() == TypeKind::Class ? find_class(type.name()) : nullptr; }
-// "Net" of "__torch__.___torch_mangle_3.Net"; with `keep_path`, what stands before, too.
-CRESSET_API std::string short_name(const std::string& qualified);
 CRESSET_API std::string unmangled(const std::string& qualified);
 
 // Whether an object of the class has all methods of the interface; `why` says which it lacks.

@@ -154,7 +154,7 @@ class Type {
   // "int[]", as in schemas; "List[int]", as in annotations.
   std::string str() const;
   std::string annotation_str(const TypePrinter& printer = nullptr) const;
-  std::string repr_str() const { return annotation_str(); }
+  std::string repr_str() const { return kind_ == TypeKind::EnumType ? str() : annotation_str(); }
   // Of a class, with the marks that make it the only one of its name.
   std::string class_name() const;
 
@@ -227,6 +227,7 @@ inline std::string Type::str() const {
     case TypeKind::ListType: return inside[0] + "[]";
     case TypeKind::OptionalType: return inside[0] + "?";
     case TypeKind::NumberType: return "Scalar";
+    case TypeKind::EnumType: return "Enum<" + text_ + ">";
     case TypeKind::TupleType: return name_ ? name_->qualifiedName() : "(" + joined(inside) + ")";
     default: return inside.empty() ? text_ : text_ + "(" + joined(inside) + ")";
   }

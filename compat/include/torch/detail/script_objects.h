@@ -38,8 +38,8 @@ class ClassType : public std::enable_shared_from_this<ClassType> {
 
   std::optional<QualifiedName> name() const { return cls_->name.empty() ? std::nullopt : std::optional<QualifiedName>(cls_->name); }
   std::string annotation_str() const { return cls_->name; }
-  std::string str() const { return cls_->name; }
-  std::string repr_str() const { return cls_->name; }
+  std::string str() const { return kind() == TypeKind::EnumType ? "Enum<" + cls_->name + ">" : cls_->name; }
+  std::string repr_str() const { return str(); }
   const std::string& doc_string() const { return cls_->custom ? cls_->custom->doc : doc_; }
   bool is_module() const { return cls_->kind == script::ClassKind::Module || cls_->is_module_interface; }
   CompilationUnit* compilation_unit() const { return cls_->unit; }
@@ -306,6 +306,14 @@ inline c10::ClassTypePtr getCustomClass(const std::string& name) {
   cresset::graph::script::ClassType* const cls = cresset::graph::script::find_class(name);
   return cls && cls->custom ? c10::ClassType::of(*cls) : nullptr;
 }
+}  // namespace torch
+namespace c10 {
+// Of a pointer to objects of a class of C++. Errors: the class is not registered.
+template <class Pointer> Type getCustomClassType() {
+  return torch::getCustomClass(cresset::dispatch::class_of(typeid(typename Pointer::element_type)).qualified_name());
+}
+}  // namespace c10
+namespace torch {
 namespace jit {
 using c10::AnyType;
 using c10::BoolType;
@@ -364,6 +372,7 @@ inline std::shared_ptr<c10::ClassType> libtorch_class(const CompilationUnit& uni
 inline std::shared_ptr<c10::InterfaceType> libtorch_interface(const CompilationUnit& unit, const c10::QualifiedName& name) {
   return std::dynamic_pointer_cast<c10::InterfaceType>(libtorch_class(unit, name));
 }
+inline c10::QualifiedName libtorch_name(const Function& function) { return c10::QualifiedName(function.name); }
 // Errors: the unit has no class of this name.
 inline c10::Type libtorch_type(const CompilationUnit& unit, const c10::QualifiedName& name) {
   const auto cls = libtorch_class(unit, name);
