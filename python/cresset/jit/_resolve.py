@@ -55,7 +55,7 @@ def source_of(fn):
 
 
 def _annotated(fn):
-    """What the names in the annotations of a function stood for where it was defined, which its closure does not keep."""
+    """The names in the annotations of a function as they stood where it was defined, which its closure does not keep."""
     hints = {key: value for key, value in getattr(fn, "__annotations__", {}).items() if not isinstance(value, str)}
     if not hints or "<locals>" not in fn.__qualname__:
         return {}

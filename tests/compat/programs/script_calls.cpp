@@ -17,8 +17,10 @@ struct Counter : torch::CustomClassHolder {
 };
 
 TORCH_LIBRARY(script_calls, m) {
-  m.class_<Counter>("Counter").def(torch::init<int64_t>()).def("next", &Counter::next).def_pickle(
-      [](const c10::intrusive_ptr<Counter>& self) { return self->n; }, [](int64_t n) { return c10::make_intrusive<Counter>(n); });
+  m.class_<Counter>("Counter")
+      .def(torch::init<int64_t>())
+      .def("next", &Counter::next)
+      .def_pickle([](const c10::intrusive_ptr<Counter>& self) { return self->n; }, [](int64_t n) { return c10::make_intrusive<Counter>(n); });
 }
 
 std::string printed(const c10::IValue& value) {

@@ -1,4 +1,4 @@
-"""What TorchScript refuses though it could run: each refusal says why."""
+"""Refusals of TorchScript, each of which says why."""
 
 from typing import List, NamedTuple, Optional, Tuple
 
