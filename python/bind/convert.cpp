@@ -140,7 +140,7 @@ std::vector<int64_t> to_int_list(PyObject* o, const char* name) {
 }
 
 Scalar to_scalar(PyObject* given) {
-  if (is_symbol(given)) return to_scalar(symbol_number(given).get());
+  if (is_symbol(given)) return KeptTruth::keep(given) ? Scalar(true) : to_scalar(symbol_number(given).get());
   CRESSET_CHECK_TYPE(is_number(given), "expected a number, got ", Py_TYPE(given)->tp_name);
   const Ref o = plain_number(given);
   if (PyBool_Check(o.get())) return o.get() == Py_True;

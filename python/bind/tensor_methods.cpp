@@ -159,7 +159,9 @@ PyObject* item(const Tensor& t) {
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements is no single number");
   if (has_symbols(t) && !known_values(impl)) {
     if (!dispatch::is_listening()) return symbol_item(t);
-    return wrap_symbol(t, t.item());  // a listener has made it
+    KeptTruth truth;
+    const Scalar made = t.item();  // by a listener
+    return truth.symbol ? truth.symbol.release() : wrap_symbol(t, made);
   }
   return wrap(t.item());
 }
@@ -175,8 +177,7 @@ PyObject* nested(const Tensor& t, size_t d, const char* p) {
 // Numbers of the data, one by one: symbols.
 PyObject* symbols_of(const Tensor& t) {
   if (t.dim() == 0) return checked(PyObject_CallMethod(checked(wrap(t)).get(), "item", nullptr)).release();
-  const Ref length = checked(wrap_symbol(t, t.sizes()[0]));
-  if (!PyLong_Check(length.get())) throw DataDependentOutputError("aten._local_scalar_dense.default", "tolist: the length of the list is a symbol");
+  checked(PyNumber_Index(checked(wrap_symbol(t, t.sizes()[0])).get()));  // a list has a length: a guard, or an error where only the data tells it
   const std::vector<Tensor> parts = t.unbind(0);
   Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parts.size())));
   for (size_t i = 0; i < parts.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(symbols_of(parts[i])).release());

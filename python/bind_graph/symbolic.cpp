@@ -409,6 +409,7 @@ PyObject* symbols(PyObject* o, void*) {
     });
   });
 }
+PyObject* symbol_count(PyObject* o, void*) { return PyLong_FromSize_t(self_env(o).order.size()); }
 PyObject* address(PyObject* o, void*) { return PyLong_FromVoidPtr(static_cast<SymbolicShapes*>(&self_env(o))); }
 template <bool ShapeEnv::*Flag> PyObject* get_flag(PyObject* o, void*) { return PyBool_FromLong(self_env(o).*Flag); }
 template <bool ShapeEnv::*Flag> int set_flag(PyObject* o, PyObject* v, void*) {
@@ -434,6 +435,7 @@ PyMethodDef env_methods[] = {{"create_symbol", create_symbol, METH_VARARGS, "cre
                              {}};
 PyGetSetDef env_properties[] = {{"guards", guard_list<false>, nullptr, "(condition, place) of each guard.", nullptr},
                                 {"deferred", guard_list<true>, nullptr, "(condition, place) of each assertion for run time.", nullptr},
+                                {"symbol_count", symbol_count, nullptr, "How many symbols it has.", nullptr},
                                 {"symbols", symbols, nullptr, "(name, hint, lower, upper, replacement, source) of each symbol.", nullptr},
                                 {"address", address, nullptr, nullptr, nullptr},
                                 {"frozen", get_flag<&ShapeEnv::frozen>, set_flag<&ShapeEnv::frozen>, nullptr, nullptr},

@@ -898,8 +898,12 @@ bool ShapeEnv::run_data_dependent(const OpEntry& op, Stack& stack) {
     std::vector<int64_t> sizes{u};
     if (dim) sizes = self.sizes().vec(), sizes[static_cast<size_t>(*dim < 0 ? *dim + self.dim() : *dim)] = u;
     results.push_back(made(sizes, self.scalar_type(), self));
-    results.push_back(dim ? made({self.size(*dim)}, kLong, self) : made(self.sizes(), kLong, self));
-    if (name != "_unique") results.push_back(made({u}, kLong, self));
+    // The kernels leave out places and counts that are not asked for.
+    const auto asked = [&](size_t flag) { return n > flag && arguments[flag].to_bool(); };
+    const size_t places = name == "unique_consecutive" ? 1 : name == "unique_dim" ? 3 : 2;
+    const std::vector<int64_t> all = dim ? std::vector<int64_t>{self.size(*dim)} : self.sizes().vec(), none{0};
+    results.push_back(made(asked(places) ? all : none, kLong, self));
+    if (name != "_unique") results.push_back(made(asked(places + 1) ? std::vector<int64_t>{u} : none, kLong, self));
   } else {
     return false;
   }

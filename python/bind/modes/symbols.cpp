@@ -13,6 +13,7 @@ constexpr int64_t kLeastSymbol = 200;  // what is smaller stands for itself
 
 PyObject *number_of, *specialized, *lift, *item, *guard_error, *restart_error;
 thread_local bool t_read = false, t_as_numbers = false;
+thread_local KeptTruth* t_kept = nullptr;
 
 void name_types(PyObject* const* types) {
   PyTypeObject** named[] = {&sym_int_type, &sym_float_type, &sym_bool_type};
@@ -58,6 +59,14 @@ Ref symbol_number(PyObject* symbol) {
 bool symbols_read() { return std::exchange(t_read, false); }
 SymbolsAsNumbers::SymbolsAsNumbers() : before_(std::exchange(t_as_numbers, true)) {}
 SymbolsAsNumbers::~SymbolsAsNumbers() { t_as_numbers = before_; }
+
+KeptTruth::KeptTruth() : before_(std::exchange(t_kept, this)) {}
+KeptTruth::~KeptTruth() { t_kept = before_; }
+bool KeptTruth::keep(PyObject* symbol) {
+  if (!t_kept || Py_TYPE(symbol) != sym_bool_type) return false;
+  t_kept->symbol = Ref::share(symbol);
+  return true;
+}
 
 SymbolicShapes* shapes_of(const Tensor& t) {
   if (const BatchedImpl* const batched = as_batched(t)) return shapes_of(batched->value());

@@ -25,6 +25,18 @@ class SymbolsAsNumbers {
   const bool before_;
 };
 
+// A truth value of the data has no number that stands for it: within this scope one that becomes a Scalar is kept beside it.
+class KeptTruth {
+ public:
+  KeptTruth();
+  ~KeptTruth();
+  static bool keep(PyObject* symbol);  // false outside of such a scope, and for other symbols
+  Ref symbol;
+
+ private:
+  KeptTruth* const before_;
+};
+
 // Whether the tensor itself is a fake one whose sizes may be symbols.
 inline bool has_symbols(const Tensor& t) {
   if (CRESSET_LIKELY(t.impl()->backend() != kFakeBackend)) return false;

@@ -9,6 +9,7 @@ import cresset as torch
 
 from .. import ops
 from .._functorch.predispatch import STEPS
+from ..fx.experimental.symbolic_shapes import note_unbacked
 from ..utils import _pytree as pytree
 from . import _conditions, _encode, _shapes, _symbols
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, TrainingIRVerifier, Verifier
@@ -419,6 +420,7 @@ class GraphReader:
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, name=name and name.of(str))
         node.meta.update(_metadata(place.get("metadata")))
         self.outputs(node, place)
+        note_unbacked(node, self.symbols.env, node.meta["val"])
 
     @staticmethod
     def _is_positional(place, target, name):

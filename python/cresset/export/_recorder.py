@@ -24,6 +24,7 @@ from .._modes.stack import ABOVE_LAYERS, BELOW_AUTOGRAD
 from .._subclasses.fake_tensor import UnsupportedOperatorException, is_fake, maybe_get_fake_mode, unset_fake_temporarily
 from ..fx.experimental._module_calls import calls_noted, type_name
 from ..fx.experimental._proxy_tracer import geometry
+from ..fx.experimental.symbolic_shapes import note_unbacked
 from ..utils._pytree import tree_leaves
 from . import _spellings
 
@@ -444,6 +445,7 @@ class Recorder:
         self._note(node, name)
         if isinstance(func, OpOverload) and not func._schema.returns:
             result = None
+        note_unbacked(node, self.env, result)
         if isinstance(result, torch.Tensor):
             self._result(node, result)
         elif isinstance(result, (list, tuple)):

@@ -182,6 +182,7 @@ class PythonKeyTracer(Tracer):
 
     def record_outputs(self, node, out, constants=None):
         """`node` stands for what an operator returned: a tensor, or a tuple or list, whose items are nodes of their own."""
+        self._note_unbacked(node, out)
         if isinstance(out, _Tensor):
             set_meta(node, out, self)
             self.track(out, node, constants)
@@ -198,6 +199,13 @@ class PythonKeyTracer(Tracer):
             self.symbols.setdefault(out.node.expr, node)
         else:
             set_meta(node, out, self)
+
+    def _note_unbacked(self, node, out):
+        env = getattr(self.fake_mode, "shape_env", None)
+        if env is not None:
+            from .symbolic_shapes import note_unbacked
+
+            note_unbacked(node, env, out)
 
 
 # ---- facts of nodes -------------------------------------------------------------------------------------------------------

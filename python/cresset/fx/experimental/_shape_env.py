@@ -148,7 +148,7 @@ class ShapeEnv:
         self.symbol_to_source, self.source_to_symbol, self._constraints = {}, {}, {}
         self.fake_tensor_cache = {}
         self._of_size = {}  # the symbols that equal sizes get
-        self._fresh_unbacked, self._unknown, self.draft = [], 0, None
+        self._fresh_unbacked, self._symbols_seen, self._unknown, self.draft = [], 0, 0, None
         _environments[self._env.address] = self
 
     allow_scalar_outputs = property(lambda self: self.settings.allow_scalar_outputs)
@@ -293,7 +293,6 @@ class ShapeEnv:
 
     def _unbacked(self, kind):
         expr = self._env.create_unbacked(kind)
-        self._fresh_unbacked.append(expr)
         if self.draft is not None:
             self.draft.note(expr)
         return self.wrap(expr)
@@ -326,7 +325,7 @@ class ShapeEnv:
 
     def is_unbacked_symint(self, symbol):
         """Whether a symbol has no number in the example."""
-        return str(symbol).startswith("u")
+        return str(symbol).startswith(("u", "zuf"))
 
     # ---- tensors
 
@@ -555,11 +554,11 @@ class ShapeEnv:
     @contextlib.contextmanager
     def ignore_fresh_unbacked_symbols(self):
         """Unbacked symbols made in its scope are bound by no node."""
-        kept = list(self._fresh_unbacked)
+        kept = list(self.pending_fresh_unbacked_symbols)
         try:
             yield
         finally:
-            self._fresh_unbacked = kept
+            self.pending_fresh_unbacked_symbols[:] = kept
 
     @contextlib.contextmanager
     def error_on_new_guards(self):
@@ -572,6 +571,13 @@ class ShapeEnv:
     @property
     def pending_fresh_unbacked_symbols(self):
         """Unbacked symbols that no node has been bound to."""
+        if self._env.symbol_count == self._symbols_seen:
+            return self._fresh_unbacked
+        made = self._env.symbols[self._symbols_seen :]
+        self._symbols_seen += len(made)
+        self._fresh_unbacked += [
+            _cresset_graph.symbol(name, "float" if name.startswith("zuf") else "int") for name, *_ in made if self.is_unbacked_symint(name)
+        ]
         return self._fresh_unbacked
 
 

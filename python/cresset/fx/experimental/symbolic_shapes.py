@@ -4,6 +4,8 @@ import functools
 import math
 from collections.abc import Mapping
 
+import _cresset_graph
+
 import cresset
 from cresset import SymBool, SymFloat, SymInt, sym_not
 from cresset.utils import _pytree as pytree
@@ -630,26 +632,68 @@ def compute_unbacked_bindings(shape_env, example_value, old_example_value=None, 
     >>> shapes.compute_unbacked_bindings(env, u)
     {u0: ()}
     """
-    pending = [] if shape_env is None else shape_env.pending_fresh_unbacked_symbols
-    if not pending:
-        return None
-    names = {n for e in pending for n in e.symbols}
-    found = {}
-    for path, leaf in pytree.tree_flatten_with_path(example_value)[0]:
-        for key, number in _places(leaf):
-            if isinstance(number, SymInt) and number.node._expr.is_symbol and str(number.node._expr) in names:
-                found.setdefault(number.node._expr, (*path, *key))
-    if not peek:
-        pending.clear()
+    found = _fresh_places(shape_env, example_value)
+    if shape_env is not None and not peek:
+        shape_env.pending_fresh_unbacked_symbols.clear()
     return found or None
 
 
-def _places(leaf):
+def note_unbacked(node, shape_env, value):
+    """Notes in `meta["unbacked_bindings"]` of a node the unbacked symbols that its value is the first to have."""
+    found = _fresh_places(shape_env, value)
+    if found:
+        shape_env.pending_fresh_unbacked_symbols[:] = [symbol for symbol in shape_env.pending_fresh_unbacked_symbols if symbol not in found]
+        if node.op != "placeholder":
+            node.meta["unbacked_bindings"] = found
+
+
+def _fresh_places(shape_env, value):
+    """Symbol to path, for the symbols in a value that no node has been bound to."""
+    pending = None if shape_env is None else shape_env.pending_fresh_unbacked_symbols
+    found = {}
+    for path, leaf in pytree.tree_flatten_with_path(value)[0] if pending else ():
+        for key, symbol in _symbols_at(leaf):
+            if symbol in pending:
+                found.setdefault(symbol, (*path, *key))
+    return found
+
+
+def _symbols_at(leaf):
+    """The places of a number or tensor at which a symbol stands alone."""
     if isinstance(leaf, cresset.Tensor):
-        for method in ("size", "stride"):
-            yield from (((CallMethodKey(method), pytree.SequenceKey(i)), n) for i, n in enumerate(getattr(leaf, method)()))
+        if leaf.layout is not cresset.strided:
+            return
+        numbers = [((CallMethodKey(method), pytree.SequenceKey(i)), n) for method in ("size", "stride") for i, n in enumerate(getattr(leaf, method)())]
+        numbers.append(((CallMethodKey("storage_offset"),), leaf.storage_offset()))
     else:
-        yield (), leaf
+        numbers = [((), leaf)]
+    for key, number in numbers:
+        if isinstance(number, SymBool):
+            tree = number.node._expr.tree()
+            if isinstance(tree, tuple) and tree[0] == "eq" and isinstance(tree[1], str) and tree[2] == 1:  # as a truth value of the data is written
+                yield (*key, ConvertIntKey()), _cresset_graph.symbol(tree[1], "int")
+        elif isinstance(number, (SymInt, SymFloat)) and number.node._expr.is_symbol:
+            yield key, number.node._expr
+
+
+class ConvertIntKey:
+    """A step of a path: a truth value as 1 or 0."""
+
+    def get(self, obj):
+        """The number."""
+        return cresset.sym_ite(obj, 1, 0)
+
+    def __str__(self):
+        return ".cast_symbool_to_symint_guardless()"
+
+    def __repr__(self):
+        return "ConvertIntKey()"
+
+    def __eq__(self, other):
+        return isinstance(other, ConvertIntKey)
+
+    def __hash__(self):
+        return hash(type(self))
 
 
 class CallMethodKey:
@@ -664,6 +708,9 @@ class CallMethodKey:
 
     def __str__(self):
         return f".{self.name}()"
+
+    def __repr__(self):
+        return f"CallMethodKey(name={self.name!r})"
 
     def __eq__(self, other):
         return isinstance(other, CallMethodKey) and self.name == other.name
