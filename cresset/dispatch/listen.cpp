@@ -53,10 +53,11 @@ void Listener::open(const OpEntry& op, Stack&, bool) { CRESSET_CHECK(false, op.n
 
 namespace {
 
-// Where calls with tensors of subclasses are not taken over: they run on the memory of these, which wrappers have not.
+// Where calls with tensors of subclasses are not taken over: they run on the memory of these. Wrappers have none, but shape, dtype and device, of which views
+// and tensors like them are made; a view of no memory has none either, and stays what cannot be read.
 class Unheard final : public Listener {
  public:
-  bool hears(const OpEntry& op, bool recorded) override { return !recorded || !(op.flags & kCompositeOp); }
+  bool hears(const OpEntry& op, bool) override { return !(op.flags & kCompositeOp) || is_like(op); }
   void call(const OpEntry& op, Stack& stack) override {
     std::vector<std::pair<Tensor, Tensor>> plain;  // the tensor, and one of no class over the same memory
     for (Value& v : stack) v = map_tensors(v, [&](const Tensor& t) { return is_subclass(t) ? plain_of(op, t, plain) : t; });
@@ -66,18 +67,30 @@ class Unheard final : public Listener {
       v = map_tensors(v, [&](const Tensor& t) {
         for (const auto& [own, other] : plain)
           if (t.is_same(other)) return own;
+        if (!has_memory(t)) mark(*t.impl());
         return t;
       });
   }
 
  private:
+  static bool is_like(const OpEntry& op) {
+    const std::string_view name = op.function_schema().name;
+    return name.rfind("new_", 0) == 0 || (name.size() > 5 && name.substr(name.size() - 5) == "_like");
+  }
+  static bool has_memory(const Tensor& t) {
+    const TensorImpl& impl = *t.impl();
+    return !impl.has_storage() || impl.storage()->data() || !impl.storage()->nbytes() || !t.is_cpu();
+  }
+  static void mark(TensorImpl& t) {
+    t.set_backend(kSubclassBackend);
+    t.set_layer(Layer::LazyMath, true);
+  }
   static Tensor plain_of(const OpEntry& op, const Tensor& t, std::vector<std::pair<Tensor, Tensor>>& plain) {
     for (const auto& [own, other] : plain)
       if (own.is_same(t)) return other;
-    const TensorImpl& impl = *t.impl();
-    const bool has_memory = !impl.has_storage() || impl.storage()->data() || !impl.storage()->nbytes() || !t.is_cpu();
-    CRESSET_CHECK(has_memory, op.name, ": a wrapper tensor, whose class is not asked here, has no memory; compute on the tensors within it");
-    auto other = impl.alias(true);
+    CRESSET_CHECK((op.flags & kViewOp) || is_like(op) || has_memory(t), op.name,
+                  ": a wrapper tensor, whose class is not asked here, has no memory; compute on the tensors within it");
+    auto other = t.impl()->alias(true);
     other->set_backend(backend_of(t.device().type(), t.layout()));
     other->set_layer(Layer::LazyMath, t.is_conj() || t.is_neg());
     plain.emplace_back(t, Tensor(intrusive_ptr<TensorImpl>(std::move(other))));
@@ -88,8 +101,7 @@ class Unheard final : public Listener {
     const bool same = own.sizes() == other.sizes() && own.strides() == other.strides() && own.storage_offset() == other.storage_offset();
     if (same && (!own.has_storage() || own.storage().get() == other.storage().get())) return;
     own.shallow_copy_from(other);
-    own.set_backend(kSubclassBackend);
-    own.set_layer(Layer::LazyMath, true);
+    mark(own);
   }
 };
 

@@ -25,7 +25,10 @@ def hear(func, args, kwargs):
         if result is not NotImplemented:
             return result
     if not types:
-        raise RuntimeError(f"{func}: got a tensor of a class with __torch_dispatch__ whose object is gone; keep the object that the class was made of")
+        raise RuntimeError(
+            f"{func}: got a tensor of a class with __torch_dispatch__ whose object is gone, or a view made of it under no_dispatch(), which has no memory; "
+            "keep the object that the class was made of"
+        )
     names = ", ".join(kind.__name__ for kind in types)
     raise TypeError(f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented: {names}")
 

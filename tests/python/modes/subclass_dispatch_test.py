@@ -364,9 +364,34 @@ def test_calls_that_no_class_takes_need_memory():
     from cresset.utils._mode_utils import no_dispatch
 
     w = wrapped()(torch.ones(2))
-    for call in (lambda: w + 1, lambda: w.view(2), lambda: w.detach(), lambda: torch.stack([w, w])):
+    for call in (lambda: w + 1, lambda: w.add_(1), lambda: w.clone(), lambda: w.sum(), lambda: torch.stack([w, w]), lambda: w[0].item()):
         with no_dispatch(), pytest.raises(RuntimeError, match="no memory"):
             call()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_calls_that_no_class_takes_know_shapes(recorded):
+    from cresset.utils._mode_utils import no_dispatch
+
+    w = wrapped()(torch.arange(6.0).reshape(2, 3).requires_grad_(recorded))
+    views = {
+        lambda: w.view(3, 2): ((3, 2), (2, 1)), lambda: w.t(): ((3, 2), (1, 3)), lambda: w[:, 1:]: ((2, 2), (3, 1)), lambda: w[0]: ((3,), (1,)),
+        lambda: w.reshape(-1): ((6,), (1,)), lambda: w.flatten(): ((6,), (1,)), lambda: w.expand(4, 2, 3): ((4, 2, 3), (0, 3, 1)),
+        lambda: w.split(1)[1]: ((1, 3), (3, 1)), lambda: w.unfold(1, 2, 1): ((2, 2, 2), (3, 1, 1)), lambda: w.movedim(0, 1): ((3, 2), (1, 3)),
+        lambda: w.swapaxes(0, 1): ((3, 2), (1, 3)), lambda: w.as_strided((2,), (1,)): ((2,), (1,)), lambda: w.diagonal(): ((2,), (4,)),
+        lambda: w.unsqueeze(0).squeeze(0): ((2, 3), (3, 1)), lambda: w.view_as(w): ((2, 3), (3, 1)), lambda: w.detach(): ((2, 3), (3, 1)),
+    }  # fmt: skip
+    for call, (sizes, strides) in views.items():
+        with no_dispatch():
+            view = call()
+        assert (type(view), tuple(view.shape), view.stride()) == (torch.Tensor, sizes, strides)
+        for read in (lambda view=view: view + 1, view.clone, view.tolist, view.sum, lambda view=view: torch.ones(sizes).copy_(view)):
+            with pytest.raises(RuntimeError):  # a view of no memory has none
+                read()
+    with no_dispatch():
+        made = [torch.zeros_like(w), w.new_full((2, 3), 0.0), torch.full_like(w, 0), w.new_zeros(2, 3)]
+        assert w.contiguous() is w and w.to(torch.float32) is w and torch.empty_like(w).shape == w.shape and w.new_empty(4).shape == (4,)
+    assert all(type(t) is torch.Tensor and t.tolist() == [[0.0] * 3] * 2 for t in made)
 
 
 def test_a_class_has_no_numbers_of_its_own():
