@@ -177,6 +177,7 @@ TensorOptions options_of(const Tensor& out) { return TensorOptions(out.scalar_ty
 
 // An `out` of as many elements keeps its shape.
 void store_sequence(const char* op, const Tensor& out, const Tensor& sequence) {
+  CRESSET_CHECK(out.layout() == Layout::Strided, op, ": expected out to be dense, got layout ", out.layout());
   store_factory_out(op, out, out.numel() == sequence.numel() ? sequence.view(out.sizes()) : sequence, OutDtype::cast);
 }
 

@@ -224,7 +224,9 @@ def _noted(kind, func, to, begin):
     module, _, name = _agent.path_of(func).rpartition(":")
     called = f"aten::{name}" if module == torch.__name__ and hasattr(torch.ops.aten, name) else ".".join(filter(None, (module, name)))
     with record_function(f"rpc_{kind}#{called}({_here().info.name} -> {_here().worker(to).name})") as part:
-        return part._call_end_callbacks_on_future(begin())
+        future, ended = begin(), torch.futures.Future()  # of the same value, or error
+        part._call_end_callbacks_on_future(future).add_done_callback(lambda _: _chain(future, ended))
+        return ended
 
 
 def _called(kind, to, func, args, kwargs, timeout):
