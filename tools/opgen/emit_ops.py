@@ -163,7 +163,7 @@ class RowEmitter:
             return [f'store_factory_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}), {rule});', f"return {op.outs[0].name};"]
         if len(op.outs) == 1:
             out, conditions = op.outs[0].name, [*self.check_memory(op, op.outs[0].name), *self.check_named_dtype(op)]
-            return [*conditions, f'store_{"factory_" * (self.row.draw == "rows")}out("{self.name}", {out}, {call}, {rule});', f"return {out};"]
+            return [*conditions, f'store{"_factory" * self.row.out_quiet}_out("{self.name}", {out}, {call}, {rule});', f"return {out};"]
         lines = [*(line for p in op.outs for line in self.check_memory(op, p.name)), f"auto results = {call};"]
         lines += [f'store_out("{self.name}", {p.name}, std::get<{i}>(results), {rule});' for i, p in enumerate(op.outs)]
         return [*lines, f"return {{{', '.join(p.name for p in op.outs)}}};"]

@@ -192,6 +192,7 @@ class Row:
     out_same: bool = False
     out_overlap: bool = False
     out_body: bool = False
+    out_quiet: bool = False
     any_device: bool = False
     any_layout: bool = False
     inplace_safe: bool = False
