@@ -58,3 +58,10 @@ foreach(name IN LISTS op_names)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/compat/ATen/ops/${name}_ops.h CONTENT "#pragma once\n#include \"ATen/Operators.h\"\n" @ONLY)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/compat/ATen/ops/${name}_native.h CONTENT "#pragma once\n#include \"ATen/NativeFunctions.h\"\n" @ONLY)
 endforeach()
+
+# Operators with numbers that may be symbols in LibTorch. Rows are among what a configuration depends on.
+execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/symint_functions.py ${CMAKE_BINARY_DIR}/compat/torch/detail/symint.h RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "tools/symint_functions.py failed; the lines above say why")
+endif()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/symint_functions.py)

@@ -1,2 +1,3 @@
 #pragma once
 #include "torch/detail/aten.h"
+#include "torch/detail/symint.h"

@@ -1,2 +1,3 @@
 #pragma once
+#include "torch/detail/symint.h"
 #include "torch/detail/tensor.h"

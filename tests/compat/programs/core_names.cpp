@@ -1,6 +1,7 @@
 // Names of LibTorch's lower half, c10 and ATen: values of any type, containers, keys, types, warnings.
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
+#include <ATen/ops/narrow_copy.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 #include <c10/util/intrusive_ptr.h>
@@ -86,6 +87,14 @@ void sizes_that_may_be_symbols() {
   CHECK_THAT(at::empty_symint({two, three}, at::kInt).numel() == 6 && at::zeros_symint({two}).sum().item<float>() == 0);
   CHECK_THAT(at::full_symint({two}, 1.5).sum().item<float>() == 3 && at::ones_symint(x.sym_sizes()).numel() == 6);
   CHECK_THAT(at::empty_strided_symint({two, two}, {1, two}).stride(1) == 2);
+  torch::Tensor out = at::empty_symint({two});
+  CHECK_THAT(at::narrow_copy_symint(x, 0, 1, two).equal(at::narrow_copy_symint_out(out, x, 0, 1, two)) && out[1].item<double>() == 2);
+  CHECK_THAT(at::zeros_symint_outf({three}, out).numel() == 3 && at::full_symint_out(out, {two}, 2).sum().item<double>() == 4);
+  CHECK_THAT(at::slice_symint(x, 0, two, three).numel() == 1 && at::slice_symint(x).numel() == 6 && at::split_symint(x, two).size() == 3);
+  CHECK_THAT(std::get<0>(at::topk_symint(x, two)).sum().item<double>() == 9 && at::roll_symint(x, {two}, {0})[0].item<double>() == 4);
+  const torch::Tensor image = torch::ones({1, 1, 4, 4}), kernel = torch::ones({1, 1, 2, 2});
+  CHECK_THAT(at::conv2d_symint(image, kernel).size(3) == 3 && at::conv2d_symint(image, kernel, {}, {two, two}, {1, 1}).size(3) == 3);
+  CHECK_THAT(at::upsample_nearest2d_symint(image, c10::SymIntArrayRef({three, two}), std::nullopt).size(2) == 3);
 }
 
 void abilities() {
