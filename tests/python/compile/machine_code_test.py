@@ -177,24 +177,24 @@ class MachineCode(unittest.TestCase):
                 self.assertTrue(same_bits(got.contiguous(), expected.contiguous()), f"strides {x.stride()}")
 
     def test_layers_of_plain_operators(self):
-        def layer_norm(x, weight, bias):
+        def plain_layer_norm(x, weight, bias):
             mean = x.mean(-1, keepdim=True)
             centred = x - mean
             return centred * torch.rsqrt((centred * centred).mean(-1, keepdim=True) + 1e-5) * weight + bias
 
-        def rms_norm(x, weight, bias):
+        def plain_rms_norm(x, weight, bias):
             return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight + bias
 
-        def softmax(x, weight, bias):
+        def plain_softmax(x, weight, bias):
             e = torch.exp(x * weight - (x * weight + bias).amax(-1, keepdim=True))
             return e / e.sum(-1, keepdim=True)
 
-        def log_softmax(x, weight, bias):
+        def plain_log_softmax(x, weight, bias):
             shifted = x * weight + bias
             shifted = shifted - shifted.amax(-1, keepdim=True)
             return shifted - shifted.exp().sum(-1, keepdim=True).log()
 
-        for function in (layer_norm, rms_norm, softmax, log_softmax):
+        for function in (plain_layer_norm, plain_rms_norm, plain_softmax, plain_log_softmax):
             for dtype in (torch.float32, torch.float64, torch.bfloat16):
                 torch._dynamo.reset()
                 x, weight, bias = (torch.randn(*shape).to(dtype) for shape in ((6, 50, 768), (768,), (768,)))
