@@ -146,7 +146,9 @@ def called_names(tree: ast.AST) -> set[str]:
             used.append(node.value)  # a member of a class or of an enumeration
         elif isinstance(node, ast.For):
             used.append(node.iter)
-    return {node.attr for node in used if isinstance(node, ast.Attribute)} | {node.id for node in used if isinstance(node, ast.Name)}
+    attributes = [node for node in used if isinstance(node, ast.Attribute)]
+    whole = {f"{getattr(node.value, 'attr', getattr(node.value, 'id', ''))}.{node.attr}" for node in attributes}
+    return whole | {node.attr for node in attributes} | {node.id for node in used if isinstance(node, ast.Name)}
 
 
 def tests_by_name() -> dict[str, str]:
@@ -165,11 +167,21 @@ def tests_by_name() -> dict[str, str]:
     return found
 
 
+# Names under which programs import modules.
+SHORT = {"functional": "F"}
+
+
 def find_tests(names: list[Name]) -> None:
-    """Fills in the test that calls a name."""
-    tests = tests_by_name()
+    """Fills in the test that calls a name: with its module before it where others have the same name, as nn.init.eye and torch.eye."""
+    tests, top = tests_by_name(), importlib.import_module("cresset")
+    objects: dict[str, set[int]] = {}
     for name in names:
-        name.test = tests.get(name.name, "")
+        modules = (top, importlib.import_module(f"cresset.{name.module}"))
+        objects.setdefault(name.name, set()).update(id(getattr(module, name.name)) for module in modules if hasattr(module, name.name))
+    for name in names:
+        home = name.module.rpartition(".")[2]
+        spelled = [f"{home}.{name.name}", f"{SHORT.get(home, home)}.{name.name}"] if len(objects[name.name]) > 1 else [name.name]
+        name.test = next((tests[s] for s in spelled if s in tests), "")
 
 
 def page(names: list[Name]) -> str:
